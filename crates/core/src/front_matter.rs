@@ -1,0 +1,317 @@
+//! YAML front matter that remembers where every value stands, so that one value can change and every other byte stays.
+//!
+//! A real YAML parser finds the values (any scalar style, comments, flow mappings); the change itself is a splice of bytes.
+//! Nothing here knows what the keys mean: that is [`crate::loop_file`].
+
+use std::{borrow::Cow, fmt, ops::Range};
+
+use granit_parser::{Event, Parser, ScalarStyle};
+
+/// More front matter than this is not a loop file that somebody wrote.
+pub const MAX_BYTES: usize = 64 * 1024;
+
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// A document split into front matter and body, with the top-level entries of the front matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrontMatter {
+    entries: Vec<Entry>,
+    /// The bytes between the two `---` lines.
+    yaml: Range<usize>,
+    body: usize,
+    crlf: bool,
+}
+
+/// One `key: value` at the top level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub key: String,
+    /// `None` for a list, a mapping or an alias.
+    pub scalar: Option<Scalar>,
+    /// Line in the file, from 1.
+    pub line: usize,
+    /// Where a value would stand: right after the key's colon.
+    after_colon: usize,
+}
+
+/// A scalar value: its text as YAML reads it, and the bytes of the file that spell it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scalar {
+    pub text: String,
+    /// Written without quotes, so that `null`, `true` and numbers mean themselves.
+    pub plain: bool,
+    span: Range<usize>,
+}
+
+/// Why a document has no usable front matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Line in the file, from 1, where one can be named.
+    pub line: Option<usize>,
+    pub what: String,
+}
+
+impl Problem {
+    pub fn new(line: impl Into<Option<usize>>, what: impl Into<String>) -> Self {
+        Problem { line: line.into(), what: what.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl FrontMatter {
+    /// Splits `bytes` at its two `---` lines (LF or CRLF, with or without a byte order mark) and parses what stands between.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
+        let (yaml, body) = split(bytes)?;
+        let text = std::str::from_utf8(&bytes[yaml.clone()]).map_err(|e| {
+            let bad = yaml.start + e.valid_up_to();
+            Problem::new(line_of(bytes, bad), "the front matter is not UTF-8")
+        })?;
+        let first_line = line_of(bytes, yaml.start);
+        let entries = entries(text, yaml.start, first_line)?;
+        let crlf = bytes[..yaml.start].ends_with(b"\r\n");
+        Ok(FrontMatter { entries, yaml, body, crlf })
+    }
+
+    /// The entry of `key`; a key given twice is a mistake that nobody should have to guess about.
+    pub fn get(&self, key: &str) -> Result<Option<&Entry>, Problem> {
+        let mut found = self.entries.iter().filter(|e| e.key == key);
+        let first = found.next();
+        match found.next() {
+            Some(second) => Err(Problem::new(second.line, format!("`{key}` is given twice"))),
+            None => Ok(first),
+        }
+    }
+
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Everything after the closing `---` line, as it stands in the file.
+    pub fn body<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        bytes.get(self.body..).unwrap_or_default()
+    }
+
+    /// The document with one value changed (or one line added before the closing `---`), every other byte as it was.
+    ///
+    /// `value` is a YAML scalar as it shall stand in the file.
+    pub fn with_value(&self, bytes: &[u8], key: &str, value: &str) -> Result<Vec<u8>, Problem> {
+        let (at, text) = match self.get(key)? {
+            Some(Entry { scalar: Some(scalar), after_colon, .. }) if scalar.span.is_empty() => {
+                (*after_colon..*after_colon, Cow::Owned(format!(" {value}")))
+            }
+            Some(Entry { scalar: Some(scalar), .. }) => replacement(bytes, scalar, value),
+            Some(entry) => return Err(Problem::new(entry.line, format!("`{key}` is not a single value"))),
+            None => {
+                let eol = if self.crlf { "\r\n" } else { "\n" };
+                (self.yaml.end..self.yaml.end, Cow::Owned(format!("{key}: {value}{eol}")))
+            }
+        };
+        let mut out = Vec::with_capacity(bytes.len() + text.len());
+        out.extend_from_slice(&bytes[..at.start]);
+        out.extend_from_slice(text.as_bytes());
+        out.extend_from_slice(&bytes[at.end..]);
+        Self::proven(&out, key, value)?;
+        Ok(out)
+    }
+
+    /// A splice that does not read back as intended (a flow mapping with no such key, say) must never reach the disk.
+    fn proven(changed: &[u8], key: &str, value: &str) -> Result<(), Problem> {
+        let wanted = entries(&format!("{key}: {value}\n"), 0, 1)?;
+        let wanted = wanted.first().and_then(|e| e.scalar.as_ref()).map(|s| s.text.trim_end());
+        let parsed = Self::parse(changed)?;
+        let got = parsed.get(key)?.and_then(|e| e.scalar.as_ref()).map(|s| s.text.trim_end());
+        if got == wanted { Ok(()) } else { Err(Problem::new(None, format!("`{key}` cannot be set in this front matter"))) }
+    }
+}
+
+/// The bytes to replace and the text to put there. Quotes around an old value are kept where the new one needs none.
+fn replacement<'v>(bytes: &[u8], scalar: &Scalar, value: &'v str) -> (Range<usize>, Cow<'v, str>) {
+    let span = scalar.span.clone();
+    let old = &bytes[span.clone()];
+    if let [quote @ (b'"' | b'\''), .., _] = old
+        && value.bytes().all(|b| b.is_ascii_alphanumeric())
+    {
+        return (span, Cow::Owned(format!("{0}{value}{0}", char::from(*quote))));
+    }
+    // A block scalar's bytes include its indentation and line break, which stay.
+    let start = span.start + (old.len() - old.trim_ascii_start().len());
+    (start..start + old.trim_ascii().len(), Cow::Borrowed(value))
+}
+
+/// Where the YAML stands, and where the body begins.
+fn split(bytes: &[u8]) -> Result<(Range<usize>, usize), Problem> {
+    let mut at = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
+    let mut lines = bytes[at..].split_inclusive(|b| *b == b'\n');
+    match lines.next() {
+        Some(first) if is_delimiter(first) => at += first.len(),
+        _ => return Err(Problem::new(1, "the file does not begin with a `---` line")),
+    }
+    let start = at;
+    for line in lines {
+        if is_delimiter(line) {
+            return Ok((start..at, at + line.len()));
+        }
+        at += line.len();
+        if at - start > MAX_BYTES {
+            return Err(Problem::new(None, format!("the front matter is longer than {MAX_BYTES} bytes, or its closing `---` line is missing")));
+        }
+    }
+    Err(Problem::new(None, "the closing `---` line of the front matter is missing"))
+}
+
+fn is_delimiter(line: &[u8]) -> bool {
+    line.strip_prefix(b"---").is_some_and(|rest| rest.iter().all(u8::is_ascii_whitespace))
+}
+
+fn line_of(bytes: &[u8], at: usize) -> usize {
+    1 + memchr::memchr_iter(b'\n', &bytes[..at.min(bytes.len())]).count()
+}
+
+/// The top-level entries of `yaml`, with spans moved by `offset` and lines counted from `first_line`.
+fn entries(yaml: &str, offset: usize, first_line: usize) -> Result<Vec<Entry>, Problem> {
+    let mut out = Vec::new();
+    let mut depth = 0usize;
+    let mut key: Option<Entry> = None;
+    for item in Parser::new_from_str(yaml) {
+        let (event, span) = item.map_err(|e| Problem::new(first_line + e.marker().line().saturating_sub(1), e.info()))?;
+        let line = first_line + span.start.line().saturating_sub(1);
+        let bytes = span.byte_range().unwrap_or_default();
+        let node = match event {
+            Event::Scalar(text, style, ..) => {
+                if depth == 0 {
+                    return Err(Problem::new(line, "the front matter is not a list of `key: value` lines"));
+                }
+                let span = bytes.start + offset..bytes.end + offset;
+                Some(Scalar { text: text.into_owned(), plain: style == ScalarStyle::Plain, span })
+            }
+            Event::MappingStart(..) | Event::SequenceStart(..) => {
+                if depth == 0 && matches!(event, Event::SequenceStart(..)) {
+                    return Err(Problem::new(line, "the front matter is not a list of `key: value` lines"));
+                }
+                depth += 1;
+                if depth != 2 {
+                    continue;
+                }
+                None
+            }
+            Event::MappingEnd | Event::SequenceEnd => {
+                depth = depth.saturating_sub(1);
+                continue;
+            }
+            Event::Alias(..) => None,
+            _ => continue,
+        };
+        // Only nodes that stand directly in the top mapping are keys or values; a nested collection is the value that opened at depth 2.
+        let nested = depth > 2 || (depth == 2 && node.is_some());
+        if nested {
+            continue;
+        }
+        match (key.take(), node) {
+            (None, node) => {
+                let colon = yaml.get(bytes.end..).and_then(|rest| rest.find(':')).map_or(bytes.end, |at| bytes.end + at + 1);
+                key = Some(Entry { key: node.map(|s| s.text).unwrap_or_default(), scalar: None, line, after_colon: colon + offset });
+            }
+            (Some(key), scalar) => out.push(Entry { scalar, ..key }),
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value(doc: &str, key: &str) -> Option<String> {
+        let parsed = FrontMatter::parse(doc.as_bytes()).ok()?;
+        Some(parsed.get(key).ok()??.scalar.as_ref()?.text.clone())
+    }
+
+    fn set(doc: &str, key: &str, new: &str) -> Result<String, Problem> {
+        let parsed = FrontMatter::parse(doc.as_bytes())?;
+        parsed.with_value(doc.as_bytes(), key, new).map(|b| String::from_utf8_lossy(&b).into_owned())
+    }
+
+    #[test]
+    fn reads_scalars_of_every_style() {
+        let doc = "---\n# a comment\nplain: 4 # trailing\nsingle: 'it''s'\ndouble: \"a\\tb: \\u00e9\"\nliteral: |\n  two\n  lines\nfolded: >-\n  one\n  line\n\
+                   empty:\nflow: [iteration, 9]\nnested:\n  iteration: 7\n\"quoted key\": yes\n---\nbody\n";
+        assert_eq!(value(doc, "plain").as_deref(), Some("4"));
+        assert_eq!(value(doc, "single").as_deref(), Some("it's"));
+        assert_eq!(value(doc, "double").as_deref(), Some("a\tb: é"));
+        assert_eq!(value(doc, "literal").as_deref(), Some("two\nlines\n"));
+        assert_eq!(value(doc, "folded").as_deref(), Some("one line"));
+        assert_eq!(value(doc, "quoted key").as_deref(), Some("yes"));
+        assert_eq!(value(doc, "iteration"), None, "a nested key is not a top-level one");
+        assert_eq!(value(doc, "flow"), None);
+        assert!(FrontMatter::parse(doc.as_bytes()).is_ok_and(|d| d.body(doc.as_bytes()) == b"body\n"));
+    }
+
+    #[test]
+    fn changes_one_value_and_nothing_else() {
+        let cases = [
+            ("---\niteration: 9 # rounds\nx: 1\n---\np", "---\niteration: 10 # rounds\nx: 1\n---\np"),
+            ("---\r\niteration: 9\r\nx: 1\r\n---\r\np", "---\r\niteration: 10\r\nx: 1\r\n---\r\np"),
+            ("---\niteration:   \"9\"\n---\np", "---\niteration:   \"10\"\n---\np"),
+            ("---\niteration: '9'\n---\np", "---\niteration: '10'\n---\np"),
+            ("---\n{iteration: 9, b: [1, 2]}\n---\np", "---\n{iteration: 10, b: [1, 2]}\n---\np"),
+            ("---\niteration: &n 9\n---\np", "---\niteration: &n 10\n---\np"),
+            ("---\niteration: |\n  9\nx: 1\n---\np", "---\niteration: |\n  10\nx: 1\n---\np"),
+            ("---\niteration:\nx: 1\n---\np", "---\niteration: 10\nx: 1\n---\np"),
+            ("---\nx: 1\n---\niteration: 9", "---\nx: 1\niteration: 10\n---\niteration: 9"),
+            ("\u{feff}---\n\"iteration\": 9\n---\np", "\u{feff}---\n\"iteration\": 10\n---\np"),
+        ];
+        for (before, after) in cases {
+            assert_eq!(set(before, "iteration", "10").as_deref(), Ok(after), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong_and_where() {
+        let problem = |doc: &str| match FrontMatter::parse(doc.as_bytes()) {
+            Ok(parsed) => parsed.get("a").err().map(|p| p.to_string()).unwrap_or_default(),
+            Err(p) => p.to_string(),
+        };
+        assert_eq!(problem("no front matter"), "line 1: the file does not begin with a `---` line");
+        assert_eq!(problem("---\na: 1\n"), "the closing `---` line of the front matter is missing");
+        assert_eq!(problem("---\na: 1\na: 2\n---\n"), "line 3: `a` is given twice");
+        assert_eq!(problem("---\njust words\n---\n"), "line 2: the front matter is not a list of `key: value` lines");
+        assert!(problem("---\nok: 1\na: b: c\n---\n").starts_with("line 3: "), "{}", problem("---\nok: 1\na: b: c\n---\n"));
+        assert!(set("---\n{a: 1}\n---\n", "iteration", "2").is_err(), "a line cannot be added to a flow mapping");
+    }
+
+    proptest! {
+        /// Any bytes in: an answer or a problem, never a panic, and a change keeps every byte outside the value.
+        #[test]
+        fn any_bytes(head in "[ -~\n\r\u{e9}]{0,60}", tail in proptest::collection::vec(any::<u8>(), 0..60), n in 0u64..100_000) {
+            let mut doc = format!("---\n{head}\niteration: 7\n---\n").into_bytes();
+            doc.extend_from_slice(&tail);
+            if let Ok(parsed) = FrontMatter::parse(&doc)
+                && let Ok(changed) = parsed.with_value(&doc, "iteration", &n.to_string())
+            {
+                let same_head = doc.iter().zip(&changed).take_while(|(a, b)| a == b).count();
+                let same_tail = doc.iter().rev().zip(changed.iter().rev()).take_while(|(a, b)| a == b).count();
+                prop_assert!(same_head + same_tail + 1 >= doc.len(), "{:?} -> {:?}", doc, changed);
+                let body = FrontMatter::parse(&changed).map(|p| p.body(&changed).to_vec());
+                prop_assert_eq!(body, Ok(parsed.body(&doc).to_vec()));
+            }
+        }
+
+        #[test]
+        fn garbage_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = FrontMatter::parse(&bytes);
+            let framed = [b"---\n".as_slice(), &bytes, b"\n---\nbody"].concat();
+            let _ = FrontMatter::parse(&framed);
+        }
+    }
+}

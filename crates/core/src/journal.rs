@@ -1,0 +1,230 @@
+//! The journal's records: one JSON line for everything that happened to a loop, each carrying the loop's state after it.
+//!
+//! Because the state rides on every line, a hook reads only the last one, and a torn last line costs no more than that line. A stop's
+//! record holds the whole evidence, so that it can be judged again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    judge::{Ending, Evidence, Ruling},
+    time::Millis,
+};
+
+/// The version of the records that this program writes.
+pub const VERSION: u32 = 1;
+
+/// One line of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Record {
+    pub v: u32,
+    /// Position in the journal, from 1.
+    pub seq: u64,
+    /// RFC 3339, UTC.
+    pub at: String,
+    #[serde(rename = "loop")]
+    pub loop_id: String,
+    /// The session that this was about, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    pub event: Event,
+    pub state: State,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Event {
+    /// The loop was started, or seen for the first time.
+    Started { file: String, by: Actor, prompt: String },
+    /// A session took a loop that belonged to nobody.
+    Adopted,
+    /// `/clear` gave the owner a new session id.
+    Rebound { from: String },
+    /// The agent tried to stop.
+    Stop {
+        evidence: Box<Evidence>,
+        ruling: Ruling,
+        /// The end of the agent's message, bounded.
+        said: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<String>,
+    },
+    Paused { by: Actor, why: String },
+    Resumed { by: Actor, iteration: u64 },
+    Cancelled { by: Actor, iteration: u64 },
+    /// The loop file could not be read, and was put aside.
+    Corrupt { problem: String },
+    /// Something that the client reported and that changes nothing: a subagent's stop, a compaction, an API error, an unknown event.
+    Heard { event: String, #[serde(default, skip_serializing_if = "Option::is_none")] detail: Option<String> },
+    /// Ralph itself failed; the stop was allowed.
+    Error { what: String },
+    /// Written by a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Who did it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Actor {
+    /// A person, at the command line.
+    CommandLine,
+    /// A person, in the agent's session.
+    Session,
+    /// Ralph's own brakes.
+    Ralph,
+    /// The loop file appeared without ralph.
+    File,
+}
+
+/// What ralph knows about a loop that its file does not say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct State {
+    /// Stops ruled on so far: the N of `ralph explain N`.
+    pub stops: u64,
+    pub iteration: u64,
+    /// The session that adopted the loop, where the file names none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The owner's client process, to tell a loop that was left behind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_pid: Option<u32>,
+    /// The owner's session has ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub left_behind: bool,
+    /// A person asked for it: the next session may adopt the loop even if git tracks its file.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub released: bool,
+    /// Since when the loop has been armed; `None` while it is paused or ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub armed_since: Option<Millis>,
+    /// Time armed before that.
+    pub spent_ms: u64,
+    pub idle_rounds: u64,
+    /// The person's turn that the idle rounds belong to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<String>,
+    /// Fingerprint of the last message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<Answered>,
+    /// Fingerprint of the typed command that was carried out last: clients report one command through two events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ending>,
+}
+
+/// The last stop that was answered, so that a second hook on the same stop gets the same answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Answered {
+    /// Fingerprint of the stop.
+    pub stop: String,
+    /// Wall clock, and the clock that no one sets, both in milliseconds.
+    pub at: Millis,
+    pub uptime_ms: u64,
+    pub ruling: Ruling,
+}
+
+impl State {
+    /// Time that the loop has been armed, pauses not counted.
+    pub fn spent(&self, now: Millis) -> u64 {
+        let running = self.armed_since.map_or(0, |since| u64::try_from(now - since).unwrap_or(0));
+        self.spent_ms.saturating_add(running)
+    }
+
+    pub fn arm(&mut self, now: Millis) {
+        self.armed_since.get_or_insert(now);
+    }
+
+    pub fn disarm(&mut self, now: Millis) {
+        self.spent_ms = self.spent(now);
+        self.armed_since = None;
+    }
+}
+
+/// The last readable record in the end of a journal; a torn or foreign line is passed over.
+pub fn last_record(tail: &[u8]) -> Option<Record> {
+    let mut end = tail.len();
+    loop {
+        let start = memchr::memrchr(b'\n', &tail[..end]).map_or(0, |at| at + 1);
+        if let Ok(record) = serde_json::from_slice(&tail[start..end]) {
+            return Some(record);
+        }
+        end = start.checked_sub(1)?;
+    }
+}
+
+/// Every readable record of a journal, and how many lines were not.
+pub fn records(journal: &[u8]) -> (Vec<Record>, usize) {
+    let lines = journal.split(|b| *b == b'\n').filter(|l| !l.trim_ascii().is_empty());
+    let mut unreadable = 0;
+    let records = lines.filter_map(|l| serde_json::from_slice(l).inspect_err(|_| unreadable += 1).ok()).collect();
+    (records, unreadable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn line(seq: u64) -> String {
+        let record = Record {
+            v: VERSION,
+            seq,
+            at: crate::time::format(0),
+            loop_id: "main-1".to_owned(),
+            session: None,
+            event: Event::Paused { by: Actor::Ralph, why: "x".to_owned() },
+            state: State { stops: seq, ..State::default() },
+        };
+        serde_json::to_string(&record).unwrap_or_default() + "\n"
+    }
+
+    #[test]
+    fn a_torn_line_costs_only_itself() {
+        let whole = line(1) + &line(2);
+        assert_eq!(last_record(whole.as_bytes()).map(|r| r.seq), Some(2));
+        let torn = whole.clone() + &line(3)[..20];
+        assert_eq!(last_record(torn.as_bytes()).map(|r| r.seq), Some(2));
+        let mended = torn + "\n" + &line(4);
+        assert_eq!(last_record(mended.as_bytes()).map(|r| r.seq), Some(4));
+        let (all, bad) = records(mended.as_bytes());
+        assert_eq!((all.len(), bad), (3, 1));
+        assert_eq!(last_record(b""), None);
+    }
+
+    #[test]
+    fn newer_records_are_readable() {
+        let newer = r#"{"v":2,"seq":9,"at":"x","loop":"a","event":{"kind":"teleported","where":"mars"},"state":{"stops":3,"wings":2}}"#;
+        let record = last_record(newer.as_bytes());
+        assert_eq!(record.map(|r| (r.event, r.state.stops)), Some((Event::Unknown, 3)));
+    }
+
+    #[test]
+    fn time_counts_while_armed_only() {
+        let mut state = State::default();
+        state.arm(1_000);
+        state.arm(2_000);
+        assert_eq!(state.spent(5_000), 4_000);
+        state.disarm(5_000);
+        assert_eq!(state.spent(9_000), 4_000);
+        state.arm(10_000);
+        assert_eq!(state.spent(9_000), 4_000, "a clock that was set back takes nothing away");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = last_record(&bytes);
+            let _ = records(&bytes);
+        }
+    }
+}

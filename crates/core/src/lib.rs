@@ -1,0 +1,14 @@
+//! What a loop is, and how a stop is judged.
+//!
+//! Everything here is pure: bytes and values in, values out. No clock, no disk, no process and no environment; the engine brings those.
+
+pub mod front_matter;
+pub mod journal;
+pub mod json;
+pub mod judge;
+pub mod limits;
+pub mod loop_file;
+pub mod promise;
+pub mod slash;
+pub mod time;
+pub mod transcript;

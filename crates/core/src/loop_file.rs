@@ -1,0 +1,424 @@
+//! The loop file: what its keys mean, how a new one is written, and how one value of it is changed.
+//!
+//! The format is the well-known one (front matter, then the prompt), plus optional keys. [`KEYS`] is the one list of them: the parser's
+//! documentation, the template and the JSON schema are all made from it.
+
+use std::fmt::Write as _;
+
+use crate::front_matter::{Entry, FrontMatter, Problem, Scalar};
+
+/// The loop of a project that has only one.
+pub const DEFAULT_FILE: &str = "ralph-loop.local.md";
+
+/// Hours that a loop may run when its file does not say.
+pub const DEFAULT_HOURS: f64 = 8.0;
+
+/// A prompt larger than this was not meant as one.
+pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
+
+/// What one key of the front matter is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub required: bool,
+    /// The value in the template, as YAML.
+    pub example: &'static str,
+    pub about: &'static str,
+}
+
+/// The type of a key's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Bool,
+    Count,
+    Hours,
+    Text,
+    Choice(&'static [&'static str]),
+}
+
+/// Every key that ralph reads. Any other key is left alone.
+pub const KEYS: &[Key] = &[
+    Key { name: "active", kind: Kind::Bool, required: false, example: "true", about: "false pauses the loop: stops are allowed and nothing is counted" },
+    Key { name: "iteration", kind: Kind::Count, required: true, example: "1", about: "the round that is being worked on; ralph adds one each time it sends the agent back" },
+    Key { name: "max_iterations", kind: Kind::Count, required: false, example: "20", about: "the last round; 0 means no limit" },
+    Key {
+        name: "completion_promise",
+        kind: Kind::Text,
+        required: false,
+        example: "\"COMPLETE\"",
+        about: "the words that the agent must put between <promise> and </promise>; null means that only a limit or a cancel ends the loop",
+    },
+    Key { name: "session_id", kind: Kind::Text, required: false, example: "null", about: "the session that this loop belongs to; null means the first one that stops in this project" },
+    Key { name: "started_at", kind: Kind::Text, required: false, example: "\"2026-01-31T22:00:00.000Z\"", about: "when the loop was started" },
+    Key { name: "loop_id", kind: Kind::Text, required: false, example: "\"main-20260131-220000\"", about: "the name of this loop's journal" },
+    Key { name: "max_hours", kind: Kind::Hours, required: false, example: "8", about: "how long the loop may run, pauses not counted; 0 means no limit; 8 if not given" },
+    Key {
+        name: "idle_rounds",
+        kind: Kind::Count,
+        required: false,
+        example: "7",
+        about: "rounds in a row without any tool call after which the loop is paused; if not given, 7 under the client's own cap of 8 and 25 where that was lifted",
+    },
+    Key {
+        name: "continue_with",
+        kind: Kind::Choice(&["auto", "block", "context"]),
+        required: false,
+        example: "auto",
+        about: "how the prompt goes back to the agent: as the hook's block reason, as added context, or as the client's version suggests",
+    },
+    Key { name: "remind", kind: Kind::Bool, required: false, example: "true", about: "true adds one line to the prompt each time it comes back: how to claim completion" },
+];
+
+/// How the prompt goes back to the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ContinueWith {
+    #[default]
+    Auto,
+    Block,
+    Context,
+}
+
+/// A loop as its file describes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopFile {
+    pub active: bool,
+    pub iteration: u64,
+    /// 0 means no limit.
+    pub max_iterations: u64,
+    pub completion_promise: Option<String>,
+    pub session_id: Option<String>,
+    pub started_at: Option<String>,
+    pub loop_id: Option<String>,
+    pub max_hours: f64,
+    pub idle_rounds: Option<u64>,
+    pub continue_with: ContinueWith,
+    pub remind: bool,
+    pub prompt: String,
+    front_matter: FrontMatter,
+}
+
+impl LoopFile {
+    pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
+        let front_matter = FrontMatter::parse(bytes)?;
+        let keys = Reader(&front_matter);
+        let prompt = prompt_text(front_matter.body(bytes));
+        if prompt.trim().is_empty() {
+            return Err(Problem::new(None, "there is no prompt after the front matter"));
+        }
+        Ok(LoopFile {
+            active: keys.bool("active")?.unwrap_or(true),
+            iteration: keys.count("iteration")?.ok_or_else(|| Problem::new(None, "`iteration` is missing"))?,
+            max_iterations: keys.count("max_iterations")?.unwrap_or(0),
+            completion_promise: keys.text("completion_promise")?,
+            session_id: keys.text("session_id")?,
+            started_at: keys.text("started_at")?,
+            loop_id: keys.text("loop_id")?.filter(|id| is_loop_id(id)),
+            max_hours: keys.hours("max_hours")?.unwrap_or(DEFAULT_HOURS),
+            idle_rounds: keys.count("idle_rounds")?,
+            continue_with: keys.continue_with()?,
+            remind: keys.bool("remind")?.unwrap_or(false),
+            prompt,
+            front_matter,
+        })
+    }
+
+    /// The file with one value changed; `bytes` are those that this loop was parsed from.
+    pub fn with(&self, bytes: &[u8], key: &str, value: &str) -> Result<Vec<u8>, Problem> {
+        self.front_matter.with_value(bytes, key, value)
+    }
+
+    /// The loop's id: its own, else made from its name and what does not change while it runs.
+    pub fn id(&self, name: &str) -> String {
+        self.loop_id.clone().unwrap_or_else(|| {
+            let anchor = self.started_at.as_deref().unwrap_or(&self.prompt);
+            format!("{name}-{:08x}", fnv1a(anchor.as_bytes()) & 0xffff_ffff)
+        })
+    }
+
+    pub fn max_millis(&self) -> u64 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be finite and not negative; saturates")]
+        let ms = (self.max_hours * 3_600_000.0) as u64;
+        ms
+    }
+}
+
+/// The session that a file names, even where the rest of it cannot be read: a broken file still belongs to somebody.
+pub fn session_hint(bytes: &[u8]) -> Option<String> {
+    let head = &bytes[..bytes.len().min(crate::front_matter::MAX_BYTES)];
+    let text = String::from_utf8_lossy(head);
+    let value = text.lines().find_map(|l| l.strip_prefix("session_id:"))?;
+    let value = value.trim().trim_matches(['"', '\'']);
+    (!value.is_empty() && value != "null" && value != "~").then(|| value.to_owned())
+}
+
+/// The name in `ralph-loop.<name>.local.md`; `main` for the file without one.
+pub fn name_of(file_name: &str) -> Option<&str> {
+    if file_name == DEFAULT_FILE {
+        return Some("main");
+    }
+    let name = file_name.strip_prefix("ralph-loop.")?.strip_suffix(".local.md")?;
+    is_name(name).then_some(name)
+}
+
+/// The file of the loop called `name`.
+pub fn file_of(name: &str) -> String {
+    if name == "main" { DEFAULT_FILE.to_owned() } else { format!("ralph-loop.{name}.local.md") }
+}
+
+/// Names and ids become file names, so they are plain.
+pub fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= 64 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+fn is_loop_id(id: &str) -> bool {
+    id.len() <= 100 && !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+/// A string as a YAML scalar that means exactly that string: double quotes, and an escape for whatever YAML does not print.
+pub fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// 64-bit FNV-1a: a stable fingerprint that needs no seed and no crate.
+pub fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The prompt without the line breaks that frame it in the file.
+fn prompt_text(body: &[u8]) -> String {
+    String::from_utf8_lossy(body).trim_start_matches(['\r', '\n']).trim_end_matches(['\r', '\n']).to_owned()
+}
+
+/// What a new loop file shall say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewLoop<'a> {
+    pub id: &'a str,
+    pub session_id: Option<&'a str>,
+    pub started_at: &'a str,
+    pub max_iterations: u64,
+    pub completion_promise: Option<&'a str>,
+    pub max_hours: f64,
+    pub idle_rounds: Option<u64>,
+    pub continue_with: Option<&'a str>,
+    pub prompt: &'a str,
+}
+
+impl NewLoop<'_> {
+    pub fn render(&self) -> String {
+        let or_null = |v: Option<&str>| v.map_or_else(|| "null".to_owned(), quoted);
+        let mut out = format!(
+            "---\nactive: true\niteration: 1\nsession_id: {}\nmax_iterations: {}\ncompletion_promise: {}\nstarted_at: {}\nloop_id: {}\nmax_hours: {}\n",
+            or_null(self.session_id),
+            self.max_iterations,
+            or_null(self.completion_promise),
+            quoted(self.started_at),
+            quoted(self.id),
+            self.max_hours,
+        );
+        if let Some(rounds) = self.idle_rounds {
+            let _ = writeln!(out, "idle_rounds: {rounds}");
+        }
+        if let Some(form) = self.continue_with {
+            let _ = writeln!(out, "continue_with: {form}");
+        }
+        out.push_str("remind: true\n---\n\n");
+        out.push_str(self.prompt);
+        out.push('\n');
+        out
+    }
+}
+
+/// A loop file with every key and what it is for (S1-2).
+pub fn template() -> String {
+    let mut out = String::from("---\n# A Ralph loop. Save as .claude/ralph-loop.local.md; edits count from the next stop on.\n");
+    for key in KEYS {
+        let _ = writeln!(out, "\n# {}{}", key.about, if key.required { " (required)" } else { "" });
+        let unset = matches!(key.name, "session_id" | "started_at" | "loop_id" | "idle_rounds");
+        let _ = writeln!(out, "{}{}: {}", if unset { "# " } else { "" }, key.name, key.example);
+    }
+    out.push_str("---\n\nDescribe the task here. When all of it is true, end with\n<promise>COMPLETE</promise>\non a line of its own.\n");
+    out
+}
+
+/// The JSON schema of the front matter (S1-AC3).
+pub fn schema() -> serde_json::Value {
+    use serde_json::json;
+    let properties: serde_json::Map<_, _> = KEYS
+        .iter()
+        .map(|key| {
+            let mut spec = match key.kind {
+                Kind::Bool => json!({ "type": "boolean" }),
+                Kind::Count => json!({ "type": ["integer", "null"], "minimum": 0 }),
+                Kind::Hours => json!({ "type": ["number", "null"], "minimum": 0 }),
+                Kind::Text => json!({ "type": ["string", "null"] }),
+                Kind::Choice(values) => json!({ "enum": values }),
+            };
+            if key.required {
+                spec["type"] = json!("integer");
+            }
+            spec["description"] = json!(key.about);
+            (key.name.to_owned(), spec)
+        })
+        .collect();
+    let required: Vec<_> = KEYS.iter().filter(|k| k.required).map(|k| k.name).collect();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Front matter of a Ralph loop file",
+        "type": "object",
+        "required": required,
+        "properties": properties,
+    })
+}
+
+/// Reads typed values; a value of the wrong type is a problem with a line number.
+struct Reader<'a>(&'a FrontMatter);
+
+impl Reader<'_> {
+    /// The value of `key`; absent, empty and null are all `None`.
+    fn scalar(&self, key: &str) -> Result<Option<(&Scalar, usize)>, Problem> {
+        match self.0.get(key)? {
+            None => Ok(None),
+            Some(Entry { scalar: None, line, .. }) => Err(Problem::new(*line, format!("`{key}` must be a single value"))),
+            Some(Entry { scalar: Some(s), line, .. }) => {
+                let null = s.plain && matches!(s.text.as_str(), "" | "~" | "null" | "Null" | "NULL");
+                Ok((!null).then_some((s, *line)))
+            }
+        }
+    }
+
+    fn text(&self, key: &str) -> Result<Option<String>, Problem> {
+        Ok(self.scalar(key)?.map(|(s, _)| s.text.clone()).filter(|t| !t.trim().is_empty()))
+    }
+
+    fn bool(&self, key: &str) -> Result<Option<bool>, Problem> {
+        let Some((s, line)) = self.scalar(key)? else { return Ok(None) };
+        match s.text.trim().to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" => Ok(Some(true)),
+            "false" | "no" | "off" => Ok(Some(false)),
+            _ => Err(Problem::new(line, format!("`{key}` must be true or false, not `{}`", shown(&s.text)))),
+        }
+    }
+
+    fn count(&self, key: &str) -> Result<Option<u64>, Problem> {
+        let Some((s, line)) = self.scalar(key)? else { return Ok(None) };
+        s.text.trim().parse().map(Some).map_err(|_| Problem::new(line, format!("`{key}` must be a whole number from 0 on, not `{}`", shown(&s.text))))
+    }
+
+    fn hours(&self, key: &str) -> Result<Option<f64>, Problem> {
+        let Some((s, line)) = self.scalar(key)? else { return Ok(None) };
+        match s.text.trim().parse::<f64>() {
+            Ok(hours) if hours.is_finite() && hours >= 0.0 => Ok(Some(hours)),
+            _ => Err(Problem::new(line, format!("`{key}` must be a number of hours from 0 on, not `{}`", shown(&s.text)))),
+        }
+    }
+
+    fn continue_with(&self) -> Result<ContinueWith, Problem> {
+        let Some((s, line)) = self.scalar("continue_with")? else { return Ok(ContinueWith::Auto) };
+        match s.text.trim() {
+            "auto" => Ok(ContinueWith::Auto),
+            "block" => Ok(ContinueWith::Block),
+            "context" => Ok(ContinueWith::Context),
+            other => Err(Problem::new(line, format!("`continue_with` must be auto, block or context, not `{}`", shown(other)))),
+        }
+    }
+}
+
+/// A value as an error message may show it.
+fn shown(text: &str) -> String {
+    text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn problem(doc: &str) -> String {
+        LoopFile::parse(doc.as_bytes()).err().map(|p| p.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn s0_3_reads_the_seeds_format_with_lf_crlf_and_bom() {
+        let lf = "---\niteration: 1\nmax_iterations: 50\ncompletion_promise: \"COMPLETE\"\n---\nDo the work.\n";
+        for doc in [lf.to_owned(), lf.replace('\n', "\r\n"), format!("\u{feff}{lf}")] {
+            let parsed = LoopFile::parse(doc.as_bytes());
+            let got = parsed.as_ref().map(|l| (l.iteration, l.max_iterations, l.completion_promise.as_deref(), l.prompt.as_str(), l.active));
+            assert_eq!(got, Ok((1, 50, Some("COMPLETE"), "Do the work.", true)), "{doc:?}");
+        }
+    }
+
+    #[test]
+    fn s0_4_says_what_is_wrong() {
+        assert_eq!(problem("---\nmax_iterations: 3\n---\np"), "`iteration` is missing");
+        assert_eq!(problem("---\niteration: -1\n---\np"), "line 2: `iteration` must be a whole number from 0 on, not `-1`");
+        assert_eq!(problem("---\niteration: 1\nactive: maybe\n---\np"), "line 3: `active` must be true or false, not `maybe`");
+        assert_eq!(problem("---\niteration: 1\n---\n \n\n"), "there is no prompt after the front matter");
+        assert_eq!(problem("---\niteration: [1]\n---\np"), "line 2: `iteration` must be a single value");
+    }
+
+    #[test]
+    fn null_empty_and_absent_mean_no_promise() {
+        for value in ["null", "~", "", "\"\"", "''"] {
+            let doc = format!("---\niteration: 0\ncompletion_promise: {value}\nsession_id: {value}\n---\np");
+            let parsed = LoopFile::parse(doc.as_bytes()).map(|l| (l.completion_promise, l.session_id));
+            assert_eq!(parsed, Ok((None, None)), "{value:?}");
+        }
+        let words = LoopFile::parse(b"---\niteration: 0\ncompletion_promise: yes\n---\np").map(|l| l.completion_promise);
+        assert_eq!(words, Ok(Some("yes".to_owned())));
+    }
+
+    #[test]
+    fn names_and_files_belong_together() {
+        assert_eq!(name_of("ralph-loop.local.md"), Some("main"));
+        assert_eq!(name_of("ralph-loop.docs.local.md"), Some("docs"));
+        assert_eq!(name_of("ralph-loop.a/b.local.md"), None);
+        assert_eq!(name_of("settings.json"), None);
+        assert_eq!(file_of("docs"), "ralph-loop.docs.local.md");
+        assert_eq!(name_of(&file_of("main")), Some("main"));
+    }
+
+    #[test]
+    fn s1_2_the_template_is_a_loop() {
+        let parsed = LoopFile::parse(template().as_bytes());
+        assert_eq!(parsed.as_ref().map(|l| (l.iteration, l.max_iterations, l.remind)), Ok((1, 20, true)));
+        for key in KEYS {
+            assert!(template().contains(&format!("{}: ", key.name)), "{}", key.name);
+        }
+    }
+
+    proptest! {
+        /// Every prompt and every promise survives the way into the file and back.
+        #[test]
+        fn s0_3_new_files_read_back(prompt in "[^\r\n]\\PC*[^\r\n]", promise in "\\PC*\\S\\PC*") {
+            prop_assume!(!prompt.trim().is_empty());
+            let new = NewLoop {
+                id: "main-1", session_id: Some("s"), started_at: "2026-11-15T00:00:00Z", max_iterations: 3, completion_promise: Some(&promise),
+                max_hours: 1.5, idle_rounds: Some(4), continue_with: Some("block"), prompt: &prompt,
+            };
+            let file = LoopFile::parse(new.render().as_bytes());
+            let got = file.as_ref().map(|l| (l.prompt.as_str(), l.completion_promise.as_deref(), l.id("x"), l.max_millis(), l.idle_rounds));
+            prop_assert_eq!(got, Ok((prompt.as_str(), Some(promise.as_str()), "main-1".to_owned(), 5_400_000, Some(4))));
+        }
+
+        #[test]
+        fn any_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
+            let _ = LoopFile::parse(&[b"---\niteration: 1\n".as_slice(), &bytes].concat());
+            let _ = session_hint(&bytes);
+        }
+    }
+}

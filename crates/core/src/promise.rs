@@ -1,0 +1,331 @@
+//! The claim: does the agent itself say, here and now, that it is done?
+//!
+//! A claim is `<promise>TEXT</promise>` with the loop's own text, outside code and quotes, on a line of its own or at the very end of the
+//! message. A tag that is only mentioned, quoted, negated, postponed or echoed from the prompt is a refusal with a reason: the
+//! answer then tells the agent how to claim, so a strict rule costs one round and never a loop.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+const OPEN: &str = "<promise>";
+const CLOSE: &str = "</promise>";
+
+/// What the agent's last message says about completion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", tag = "is")]
+pub enum Claim {
+    /// No promise tag at all.
+    None,
+    /// The agent claims completion.
+    Made,
+    /// A tag was seen, and it does not count.
+    Refused { why: Refusal },
+}
+
+/// Why a promise tag does not count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", tag = "because")]
+pub enum Refusal {
+    /// The words between the tags are not the loop's promise.
+    OtherWords { found: String },
+    InCode,
+    Quoted,
+    /// In the middle of a sentence.
+    NotAlone,
+    /// In a sentence that negates or postpones it.
+    Negated { word: String },
+    /// The prompt's own lines, repeated.
+    Echo,
+}
+
+impl Refusal {
+    /// One clause for people and agents: "the tag …".
+    pub fn words(&self) -> String {
+        match self {
+            Refusal::OtherWords { found } => format!("the words between the tags were \"{found}\""),
+            Refusal::InCode => "the tag stood in code".to_owned(),
+            Refusal::Quoted => "the tag stood in quotes".to_owned(),
+            Refusal::NotAlone => "the tag stood in the middle of a sentence".to_owned(),
+            Refusal::Negated { word } => format!("the sentence around the tag says \"{word}\""),
+            Refusal::Echo => "the tag was part of the prompt, repeated".to_owned(),
+        }
+    }
+}
+
+/// White space is one blank, at the ends none: both sides of the comparison are brought to this form (S0-8).
+pub fn normalised(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Looks for the claim of `promise` in `message`. `prompt` is the loop's own, to recognise an echo.
+pub fn find(message: &str, promise: &str, prompt: &str) -> Claim {
+    let wanted = normalised(promise);
+    let tags = tags(message);
+    if tags.is_empty() || wanted.is_empty() {
+        return Claim::None;
+    }
+    let masks = masks(message);
+    let mut last = Claim::None;
+    for tag in tags {
+        let found = normalised(&message[tag.start + OPEN.len()..tag.end - CLOSE.len()]);
+        let refusal = masked(&masks, &tag).or_else(|| misplaced(message, &tag, prompt));
+        last = match refusal {
+            None if found == wanted => return Claim::Made,
+            None => Claim::Refused { why: Refusal::OtherWords { found: found.chars().take(80).collect() } },
+            Some(why) => Claim::Refused { why },
+        };
+    }
+    last
+}
+
+/// The byte ranges of all complete tags; of nested openings the innermost counts.
+fn tags(message: &str) -> Vec<Range<usize>> {
+    let mut out = Vec::new();
+    let mut from = 0;
+    while let Some(close) = message[from..].find(CLOSE).map(|at| from + at) {
+        if let Some(open) = message[from..close].rfind(OPEN) {
+            out.push(from + open..close + CLOSE.len());
+        }
+        from = close + CLOSE.len();
+    }
+    out
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Mask {
+    Code,
+    Quote,
+}
+
+fn masked(masks: &[(Range<usize>, Mask)], tag: &Range<usize>) -> Option<Refusal> {
+    let (_, mask) = masks.iter().find(|(r, _)| r.start < tag.end && tag.start < r.end)?;
+    Some(if *mask == Mask::Code { Refusal::InCode } else { Refusal::Quoted })
+}
+
+/// Code blocks, inline code and block quotes, as Markdown has them.
+fn masks(message: &str) -> Vec<(Range<usize>, Mask)> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    let mut fence: Option<(char, usize)> = None;
+    let mut may_be_indented_code = true;
+    for line in message.split_inclusive('\n') {
+        let whole = at..at + line.len();
+        at = whole.end;
+        let text = line.trim();
+        let mark = fence_mark(text);
+        if let Some(open) = fence {
+            out.push((whole, Mask::Code));
+            let closes = mark.is_some_and(|(c, n)| c == open.0 && n >= open.1 && text.len() == n);
+            fence = if closes { None } else { fence };
+        } else if mark.is_some_and(|(c, _)| c == '~' || !text.trim_start_matches('`').contains('`')) {
+            fence = mark;
+            out.push((whole, Mask::Code));
+        } else if text.starts_with('>') {
+            out.push((whole, Mask::Quote));
+        } else if may_be_indented_code && !text.is_empty() && (line.starts_with("    ") || line.starts_with('\t')) {
+            out.push((whole, Mask::Code));
+            continue;
+        } else {
+            inline_code(&message[whole.clone()], whole.start, &mut out);
+        }
+        may_be_indented_code = text.is_empty();
+    }
+    out
+}
+
+/// A run of three or more backticks or tildes at the start of a line.
+fn fence_mark(text: &str) -> Option<(char, usize)> {
+    let c = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let n = text.chars().take_while(|x| *x == c).count();
+    (n >= 3).then_some((c, n))
+}
+
+/// Backtick spans of one line: a run of n closes with the next run of n; an unmatched run is just characters.
+fn inline_code(line: &str, offset: usize, out: &mut Vec<(Range<usize>, Mask)>) {
+    let bytes = line.as_bytes();
+    let run = |at: usize| bytes[at..].iter().take_while(|b| **b == b'`').count();
+    let mut at = 0;
+    while let Some(open) = line[at..].find('`').map(|i| at + i) {
+        let n = run(open);
+        let mut close = open + n;
+        loop {
+            match line[close..].find('`').map(|i| close + i) {
+                Some(c) if run(c) == n => {
+                    out.push((offset + open..offset + c + n, Mask::Code));
+                    at = c + n;
+                    break;
+                }
+                Some(c) => close = c + run(c),
+                None => {
+                    at = open + n;
+                    break;
+                }
+            }
+        }
+    }
+}
+
+const QUOTES: [char; 12] = ['"', '\'', '“', '”', '„', '‘', '’', '«', '»', '「', '」', '`'];
+
+/// Why the place of a tag disqualifies it, if it does.
+fn misplaced(message: &str, tag: &Range<usize>, prompt: &str) -> Option<Refusal> {
+    let emphasis = |c: char| c.is_whitespace() || matches!(c, '*' | '_');
+    let before = message[..tag.start].trim_end_matches(emphasis);
+    let after = message[tag.end..].trim_start_matches(emphasis);
+    if before.ends_with(QUOTES) || after.starts_with(QUOTES) {
+        return Some(Refusal::Quoted);
+    }
+    let line_before = message[..tag.start].rsplit('\n').next().unwrap_or_default().trim_matches(emphasis);
+    let line_after = message[tag.end..].split('\n').next().unwrap_or_default().trim_matches(emphasis);
+    let last = message[tag.end..].chars().all(|c| emphasis(c) || matches!(c, '.' | '!'));
+    let own_line = line_before.is_empty() && line_after.is_empty();
+    if !own_line && !last {
+        return Some(Refusal::NotAlone);
+    }
+    if own_line && is_echo(message, tag, prompt) {
+        return Some(Refusal::Echo);
+    }
+    // On a line of its own only a line that introduces the tag ("I will not say this yet:") can take it back.
+    let introduced = !own_line || before.ends_with(':');
+    introduced.then(|| negation(sentence(before))).flatten().map(|word| Refusal::Negated { word })
+}
+
+/// The unfinished sentence at the end of `text`, within its paragraph.
+fn sentence(text: &str) -> &str {
+    let paragraph = text.rsplit("\n\n").next().unwrap_or(text);
+    let mut start = 0;
+    let mut chars = paragraph.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let ends = matches!(c, '.' | '!' | '?') && chars.peek().is_some_and(|(_, next)| next.is_whitespace());
+        if ends || matches!(c, '。' | '！' | '？') {
+            start = at + c.len_utf8();
+        }
+    }
+    // "Done. <promise>" is a finished sentence, and nothing stands between it and the tag.
+    let rest = paragraph[start..].trim();
+    if rest.ends_with(['.', '!', '?']) { "" } else { rest }
+}
+
+/// Words that turn a statement into its opposite, or into a plan.
+const NEGATIONS: &[&str] = &[
+    "not", "never", "cannot", "without", "unable", "will", "would", "shall", "should", "could", "may", "might", "must", "when", "once", "until", "till", "unless",
+    "if", "after", "before", "later", "yet", "soon", "going", "about", "almost", "nearly", "want", "plan", "need", "instead", "premature", "prematurely",
+];
+
+fn negation(sentence: &str) -> Option<String> {
+    let words = sentence.split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '’'));
+    words.map(|w| w.to_lowercase().replace('’', "'")).find(|w| NEGATIONS.contains(&w.as_str()) || w.ends_with("n't") || w.ends_with("'ll"))
+}
+
+/// Whether the tag and the line next to it are the prompt's own.
+fn is_echo(message: &str, tag: &Range<usize>, prompt: &str) -> bool {
+    let neighbour = |text: &str, tag: &Range<usize>| -> Option<String> {
+        let above = text[..tag.start].lines().rev().map(str::trim).find(|l| !l.is_empty());
+        let below = text[tag.end..].lines().map(str::trim).find(|l| !l.is_empty());
+        above.or(below).map(normalised)
+    };
+    let Some(own) = neighbour(message, tag) else { return false };
+    tags(prompt).iter().any(|t| neighbour(prompt, t).as_ref() == Some(&own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn claim(message: &str) -> Claim {
+        find(message, "DONE", "Fix it.\nWhen all tests pass, output this:\n<promise>DONE</promise>\n")
+    }
+
+    fn why(message: &str) -> &'static str {
+        match claim(message) {
+            Claim::Made => "made",
+            Claim::None => "none",
+            Claim::Refused { why } => match why {
+                Refusal::OtherWords { .. } => "other words",
+                Refusal::InCode => "code",
+                Refusal::Quoted => "quoted",
+                Refusal::NotAlone => "not alone",
+                Refusal::Negated { .. } => "negated",
+                Refusal::Echo => "echo",
+            },
+        }
+    }
+
+    #[test]
+    fn s0_8_real_claims_count() {
+        for message in [
+            "<promise>DONE</promise>",
+            "All tests pass.\n\n<promise>DONE</promise>\n",
+            "All tests pass. <promise>DONE</promise>",
+            "Everything is finished: <promise>DONE</promise>",
+            "**<promise>DONE</promise>**",
+            "Work complete!\r\n<promise>\r\n  DONE\r\n</promise>\r\n",
+            "<promise>DONE</promise>\n\nSummary: I changed three files.",
+            "The rule was `<promise>DONE</promise>` on its own line.\n\n<promise>DONE</promise>",
+            "<promise>WRONG</promise>\n<promise>DONE</promise>",
+            "I could not do it before. Now all 40 tests pass. <promise>DONE</promise>.",
+            "An unmatched ` backtick.\n<promise>DONE</promise>",
+        ] {
+            assert_eq!(claim(message), Claim::Made, "{message:?}");
+        }
+    }
+
+    #[test]
+    fn mentions_do_not_count() {
+        let cases = [
+            ("DONE", "none"),
+            ("<promise>DONE", "none"),
+            ("<promise>done</promise>", "other words"),
+            ("<promise>DONE and more</promise>", "other words"),
+            ("I will output <promise>DONE</promise>", "negated"),
+            ("I can't say <promise>DONE</promise>", "negated"),
+            ("I’ll finish with <promise>DONE</promise>", "negated"),
+            ("Two tests fail, so it is not time for\n<promise>DONE</promise> yet.", "not alone"),
+            ("I must not write this yet:\n\n<promise>DONE</promise>", "negated"),
+            ("Say \"<promise>DONE</promise>\"", "quoted"),
+            ("> <promise>DONE</promise>", "quoted"),
+            ("`<promise>DONE</promise>`", "code"),
+            ("```\n<promise>DONE</promise>\n```", "code"),
+            ("~~~text\n<promise>DONE</promise>", "code"),
+            ("Example:\n\n    <promise>DONE</promise>\n", "code"),
+            ("The tag <promise>DONE</promise> ends the loop.", "not alone"),
+            ("You asked:\nFix it.\nWhen all tests pass, output this:\n<promise>DONE</promise>\n", "echo"),
+        ];
+        for (message, expected) in cases {
+            assert_eq!(why(message), expected, "{message:?}");
+        }
+    }
+
+    #[test]
+    fn pains_4_white_space_is_normalised_on_both_sides() {
+        assert_eq!(find("<promise>ALL   DONE</promise>", "ALL DONE", ""), Claim::Made);
+        assert_eq!(find("<promise>ALL DONE</promise>", "ALL  DONE", ""), Claim::Made);
+        assert_eq!(find("<promise>全部\u{3000}完成 ✅</promise>", "全部 完成 ✅", ""), Claim::Made);
+        assert_eq!(find("<promise></promise>", " ", ""), Claim::None);
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(message in "(\\PC|\n|`|>|<promise>|</promise>|DONE){0,40}", promise in "\\PC{0,8}") {
+            let _ = find(&message, &promise, &message);
+        }
+
+        /// Whatever was said before it, a tag on a line of its own after a finished paragraph is a claim, and the promise may be any words.
+        #[test]
+        fn s1_ac4_own_line_claims(promise in "[A-Za-z0-9é ]*[A-Za-z0-9][A-Za-z0-9é ]*", before in "[A-Za-z ,]{0,40}") {
+            let message = format!("{before}.\n\n<promise>{promise}</promise>");
+            prop_assert_eq!(find(&message, &promise, ""), Claim::Made);
+        }
+
+        /// Inside a code fence nothing is ever a claim.
+        #[test]
+        fn fenced_is_never_a_claim(before in "[a-z \n]{0,30}", after in "[a-z \n]{0,30}") {
+            let message = format!("{before}\n```\n<promise>DONE</promise>\n```\n{after}");
+            prop_assert_ne!(find(&message, "DONE", ""), Claim::Made);
+        }
+    }
+}

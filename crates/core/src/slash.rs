@@ -1,0 +1,253 @@
+//! Commands that a person types in the agent's own prompt: which ones are ralph's, and what their text means.
+//!
+//! The text arrives byte for byte and never meets a shell. Flags may stand before, after and between the prompt's words, as `--x y` or
+//! `--x=y`; quotes and backticks protect what they enclose; after a lone `--` everything is prompt. An unknown flag is an error, because
+//! a limit that silently becomes prompt text is a loop without a limit.
+
+use std::ops::Range;
+
+/// What a typed command asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    Start,
+    Cancel,
+    Status,
+    Pause,
+    Resume,
+}
+
+/// The verb of a command name, with or without its slash. Short names are the well-known ones; scoped names are those of ralph's own plugin, so that
+/// another plugin's `ralph-loop:ralph-loop` stays that plugin's.
+pub fn verb(name: &str) -> Option<Verb> {
+    match name.trim_start_matches('/') {
+        "ralph-loop" | "ralph" | "ralph:loop" | "ralph:start" | "ralph:ralph-loop" | "ralph:ralph" => Some(Verb::Start),
+        "cancel-ralph" | "ralph-cancel" | "ralph:cancel" | "ralph:cancel-ralph" => Some(Verb::Cancel),
+        "ralph-status" | "ralph:status" | "ralph:ralph-status" => Some(Verb::Status),
+        "ralph-pause" | "ralph:pause" => Some(Verb::Pause),
+        "ralph-resume" | "ralph:resume" => Some(Verb::Resume),
+        _ => None,
+    }
+}
+
+/// Splits a raw prompt that begins with a slash into the command's name and its argument text.
+pub fn split(prompt: &str) -> Option<(&str, &str)> {
+    let text = prompt.trim_start().strip_prefix('/')?;
+    let (name, args) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (!name.is_empty()).then_some((name, args))
+}
+
+/// The options of a loop, as typed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Options {
+    pub prompt: String,
+    pub max_iterations: Option<u64>,
+    pub completion_promise: Option<String>,
+    pub hours: Option<f64>,
+    pub idle_rounds: Option<u64>,
+    pub name: Option<String>,
+    pub mode: Option<String>,
+    /// Worth telling the person, and no reason to refuse.
+    pub warnings: Vec<String>,
+}
+
+const FLAGS: &[&str] = &["max-iterations", "completion-promise", "hours", "idle-rounds", "name", "mode"];
+
+/// Reads the argument text of a start or resume command.
+pub fn parse(args: &str) -> Result<Options, String> {
+    let mut options = Options::default();
+    let mut prompt = String::with_capacity(args.len());
+    let mut at = 0;
+    while let Some(word) = next_word(args, at) {
+        let text = &args[word.clone()];
+        let flag = text.strip_prefix("--");
+        match flag {
+            Some("") => {
+                prompt.push_str(args[word.end..].trim_start());
+                break;
+            }
+            Some(flag) if flag.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                let (name, value, end) = flag_value(args, &word, flag)?;
+                options.set(name, value)?;
+                // The white space before a flag goes with it, so that what stays reads as it was typed.
+                at = end;
+                continue;
+            }
+            _ => {
+                if starts_quoted(text) {
+                    options.warn_of_flags_inside(text);
+                }
+                prompt.push_str(&args[at..word.end]);
+            }
+        }
+        at = word.end;
+    }
+    options.prompt = unquoted(prompt.trim()).to_owned();
+    Ok(options)
+}
+
+impl Options {
+    fn set(&mut self, flag: &str, value: &str) -> Result<(), String> {
+        let count = || value.parse::<u64>().map_err(|_| format!("--{flag} needs a whole number from 0 on, not \"{value}\""));
+        match flag {
+            "max-iterations" => self.max_iterations = Some(count()?),
+            "idle-rounds" => self.idle_rounds = Some(count()?),
+            "hours" => match value.parse::<f64>() {
+                Ok(hours) if hours.is_finite() && hours >= 0.0 => self.hours = Some(hours),
+                _ => return Err(format!("--hours needs a number of hours from 0 on, not \"{value}\"")),
+            },
+            "completion-promise" if value.trim().is_empty() => return Err("--completion-promise needs words".to_owned()),
+            "completion-promise" => self.completion_promise = Some(value.to_owned()),
+            "name" if !crate::loop_file::is_name(value) => return Err(format!("--name needs letters, digits, - and _ only, not \"{value}\"")),
+            "name" => self.name = Some(value.to_owned()),
+            "mode" => self.mode = Some(value.to_owned()),
+            _ => return Err(unknown(flag)),
+        }
+        Ok(())
+    }
+
+    fn warn_of_flags_inside(&mut self, text: &str) {
+        for flag in FLAGS.iter().filter(|f| text.contains(&format!("--{f}"))) {
+            self.warnings.push(format!("--{flag} stands inside quotes, so it is part of the prompt and sets nothing"));
+        }
+    }
+}
+
+/// The next word from `at` on: a quoted piece counts as one.
+fn next_word(text: &str, at: usize) -> Option<Range<usize>> {
+    let start = at + text[at..].find(|c: char| !c.is_whitespace())?;
+    let rest = &text[start..];
+    let end = closing_quote(rest).or_else(|| rest.find(char::is_whitespace)).map_or(text.len(), |n| start + n);
+    Some(start..end)
+}
+
+fn starts_quoted(text: &str) -> bool {
+    closing_quote(text).is_some()
+}
+
+/// The length of the quoted piece that `text` begins with. An apostrophe inside a word opens nothing, and only a quote before white space or the end closes.
+fn closing_quote(text: &str) -> Option<usize> {
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
+    let closes = |at: &usize| text[at + 1..].chars().next().is_none_or(char::is_whitespace);
+    text.match_indices(quote).map(|(at, _)| at).skip(1).find(closes).map(|at| at + 1)
+}
+
+/// Name and value of the flag at `word`, and where it ends.
+fn flag_value<'a>(args: &'a str, word: &Range<usize>, flag: &'a str) -> Result<(&'a str, &'a str, usize), String> {
+    let name = flag.split_once('=').map_or(flag, |(name, _)| name);
+    if !FLAGS.contains(&name) {
+        return Err(unknown(name));
+    }
+    let value = if name.len() < flag.len() {
+        let start = word.start + 2 + name.len() + 1;
+        let end = closing_quote(&args[start..]).map_or(word.end, |n| start + n);
+        start..end
+    } else {
+        next_word(args, word.end).filter(|v| !args[v.clone()].starts_with("--")).ok_or_else(|| format!("--{name} needs a value"))?
+    };
+    Ok((name, unquoted(&args[value.clone()]), value.end))
+}
+
+/// A text without the quotes around the whole of it.
+fn unquoted(text: &str) -> &str {
+    let whole = !text.starts_with('`') && closing_quote(text) == Some(text.len()) && text.len() >= 2;
+    if whole { &text[1..text.len() - 1] } else { text }
+}
+
+fn unknown(flag: &str) -> String {
+    let near = FLAGS.iter().map(|f| (distance(f, &flag.replace('_', "-")), f)).min();
+    let hint = match near {
+        Some((d, f)) if d <= 3 => format!("did you mean --{f}?"),
+        _ => format!("the flags are {}", FLAGS.iter().map(|f| format!("--{f}")).collect::<Vec<_>>().join(", ")),
+    };
+    format!("unknown flag --{flag}: {hint} If it belongs to the prompt, put the prompt in quotes or after a lone --")
+}
+
+/// Levenshtein distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, cb) in b.iter().enumerate() {
+            let change = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parsed(args: &str) -> (String, Option<u64>, Option<String>) {
+        parse(args).map_or_else(|e| (e, None, None), |o| (o.prompt, o.max_iterations, o.completion_promise))
+    }
+
+    fn expect(args: &str, prompt: &str, max: Option<u64>, promise: Option<&str>) {
+        assert_eq!(parsed(args), (prompt.to_owned(), max, promise.map(str::to_owned)), "{args:?}");
+    }
+
+    #[test]
+    fn pains_8_flags_anywhere_in_both_spellings() {
+        expect("fix it --max-iterations 3 --completion-promise DONE", "fix it", Some(3), Some("DONE"));
+        expect("--max-iterations=3 fix it", "fix it", Some(3), None);
+        expect("fix --max-iterations 3 it now", "fix it now", Some(3), None);
+        expect("\"fix it\" --completion-promise \"ALL DONE\"", "fix it", None, Some("ALL DONE"));
+        expect("fix it --completion-promise='ALL DONE' now", "fix it now", None, Some("ALL DONE"));
+        expect("-- run x --max-iterations 3", "run x --max-iterations 3", None, None);
+    }
+
+    #[test]
+    fn pains_8_no_byte_of_a_prompt_is_code() {
+        for prompt in [
+            "Don't break what isn't broken",
+            "fix issue #12 now; rm -rf $(pwd) `id` | tee > x & (a) {b,c} <promise>X</promise> \\n",
+            "line one\n\n  line two\twith tab\r\nthree",
+            "emoji 🚀 and “typographic” quotes",
+            "a - b -c d-- --",
+        ] {
+            let (got, max, promise) = parsed(prompt);
+            let expected = prompt.strip_suffix(" --").unwrap_or(prompt);
+            assert_eq!((got.as_str(), max, promise), (expected, None, None));
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let error = |args: &str| parse(args).err().unwrap_or_default();
+        assert!(error("fix --max-iteration 3").contains("did you mean --max-iterations?"));
+        assert!(error("fix --max_iterations 3").contains("did you mean --max-iterations?"));
+        assert!(error("cargo test --workspace").contains("after a lone --"));
+        assert_eq!(error("fix --max-iterations"), "--max-iterations needs a value");
+        assert_eq!(error("fix --max-iterations --hours 2"), "--max-iterations needs a value");
+        assert_eq!(error("fix --max-iterations many"), "--max-iterations needs a whole number from 0 on, not \"many\"");
+        let quoted = parse("\"fix it --max-iterations 3\"").map(|o| (o.prompt, o.max_iterations, o.warnings.len()));
+        assert_eq!(quoted, Ok(("fix it --max-iterations 3".to_owned(), None, 1)));
+    }
+
+    #[test]
+    fn only_ralphs_own_commands_are_taken() {
+        assert_eq!(split("/ralph-loop fix it").and_then(|(n, _)| verb(n)), Some(Verb::Start));
+        assert_eq!(split("/cancel-ralph").and_then(|(n, _)| verb(n)), Some(Verb::Cancel));
+        assert_eq!(split("/ralph:status ").and_then(|(n, _)| verb(n)), Some(Verb::Status));
+        assert_eq!(split("/ralph-loop:ralph-loop x").and_then(|(n, _)| verb(n)), None);
+        assert_eq!(split("please /ralph-loop"), None);
+        assert_eq!(split("/ralph-loop\nfix\nit"), Some(("ralph-loop", "fix\nit")));
+    }
+
+    proptest! {
+        /// Text without flags comes through byte for byte.
+        #[test]
+        fn any_text_survives(text in "[^-\"'`]{0,80}") {
+            prop_assert_eq!(parse(&text).map(|o| o.prompt), Ok(text.trim().to_owned()));
+        }
+
+        #[test]
+        fn never_panics(text in "(\\PC|--max-iterations|=|\"|'|\n| |3){0,30}") {
+            let _ = parse(&text);
+        }
+    }
+}

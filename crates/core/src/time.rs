@@ -1,0 +1,55 @@
+//! Points in time as milliseconds since the epoch, their text form, and durations in words.
+
+use std::time::Duration;
+
+/// Milliseconds since 1970-01-01T00:00:00Z.
+pub type Millis = i64;
+
+/// RFC 3339 in UTC with milliseconds: `2026-11-15T09:30:00.250Z`.
+pub fn format(at: Millis) -> String {
+    let stamp = jiff::Timestamp::from_millisecond(at).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    format!("{stamp:.3}")
+}
+
+/// Reads an RFC 3339 time stamp.
+pub fn parse(text: &str) -> Option<Millis> {
+    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+}
+
+/// The two largest units of a duration: `3 h 20 min`, `45 s`.
+pub fn in_words(ms: u64) -> String {
+    let seconds = Duration::from_millis(ms).as_secs();
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, m) => pair(m, "min", seconds % 60, "s"),
+        (0, h, m) => pair(h, "h", m, "min"),
+        (d, h, _) => pair(d, "d", h, "h"),
+    }
+}
+
+fn pair(large: u64, large_unit: &str, small: u64, small_unit: &str) -> String {
+    if small == 0 { format!("{large} {large_unit}") } else { format!("{large} {large_unit} {small} {small_unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_form_round_trips() {
+        assert_eq!(format(1_794_735_000_250), "2026-11-15T09:30:00.250Z");
+        assert_eq!(parse("2026-11-15T09:30:00.250Z"), Some(1_794_735_000_250));
+        assert_eq!(parse("2026-11-15T10:30:00+01:00"), Some(1_794_735_000_000));
+        assert_eq!(parse("yesterday"), None);
+        assert_eq!(format(0), "1970-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn durations_in_words() {
+        let words = [(900, "0 s"), (59_999, "59 s"), (61_000, "1 min 1 s"), (3_600_000, "1 h"), (12_000_000, "3 h 20 min"), (90_000_000, "1 d 1 h")];
+        for (ms, expected) in words {
+            assert_eq!(in_words(ms), expected);
+        }
+    }
+}

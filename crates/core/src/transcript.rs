@@ -1,0 +1,386 @@
+//! What a transcript's end says about the round that just ended.
+//!
+//! The file is read backwards in blocks, never from the front: a transcript of 1 GB costs what one of 100 KB costs. Every line may be torn,
+//! foreign or garbled, and the newest ones may be missing (the client writes them some milliseconds after it calls the hook), so nothing is
+//! ever concluded from a line that is not there.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+
+use crate::{json::parse_tolerant, limits::ToolUse, time, time::Millis};
+
+/// Bytes read at a time.
+const BLOCK: usize = 64 * 1024;
+
+/// How far back one round is followed. A round that is longer has long used a tool.
+const REACH: u64 = 16 * 1024 * 1024;
+
+/// A longer line is looked at by its head only, unless it may hold the agent's own text.
+const MAX_LINE: u64 = 1024 * 1024;
+
+/// Bytes at a place of a file or a buffer.
+pub trait Source {
+    fn size(&self) -> u64;
+    /// Fills `buf` from `offset` on; returns how many bytes there were.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> usize;
+}
+
+impl Source for [u8] {
+    fn size(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> usize {
+        let from = usize::try_from(offset).map_or(self.len(), |o| o.min(self.len()));
+        let n = buf.len().min(self.len() - from);
+        buf[..n].copy_from_slice(&self[from..from + n]);
+        n
+    }
+}
+
+/// What one round left in the transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Round {
+    /// All text blocks of the last message (S0-7), as far as they were written. Where the event carries no text: the last message of the round that has any.
+    pub text: Option<String>,
+    pub tools: ToolUse,
+    /// The person typed something that was not delivered yet.
+    pub queued_input: bool,
+    /// The last line is not complete: the client is still writing.
+    pub torn: bool,
+}
+
+/// Reads the last round. `since` is the time of the previous ruling, which ended the round before; `event_text` is the last message as the
+/// event carries it (only its last block, if it has several).
+pub fn last_round(source: &(impl Source + ?Sized), since: Option<Millis>, event_text: Option<&str>) -> Round {
+    let mut lines = LinesBack::new(source);
+    let mut round = RoundReader { event_text, ..RoundReader::default() };
+    while let Some(line) = lines.next() {
+        let Some(line) = Line::read(line, &mut lines.scratch, source) else { continue };
+        if line.is_sidechain {
+            continue;
+        }
+        let older = since.is_some_and(|since| line.at().is_some_and(|at| at <= since));
+        if older || round.take(line) == Step::Begins {
+            round.reached_begin = true;
+            break;
+        }
+    }
+    round.finish(lines.torn)
+}
+
+/// Whether the last thing that happened in the conversation is that the person interrupted the agent.
+pub fn was_interrupted(source: &(impl Source + ?Sized), typed: &str) -> bool {
+    let mut lines = LinesBack::new(source);
+    while let Some(line) = lines.next() {
+        let Some(line) = Line::read(line, &mut lines.scratch, source) else { continue };
+        match (line.kind.as_deref(), &line.message) {
+            _ if line.is_sidechain || line.is_meta => {}
+            (Some("assistant"), _) => return false,
+            (Some("user"), Some(m)) => match m.content.first_text() {
+                Some(text) if text.starts_with(INTERRUPTED) => return true,
+                // The message that is being submitted may already be written.
+                Some(text) if text.trim() == typed.trim() => {}
+                _ => return false,
+            },
+            _ => {}
+        }
+    }
+    false
+}
+
+/// How the client records Esc and Ctrl-C.
+const INTERRUPTED: &str = "[Request interrupted by user";
+
+/// How the client frames what a stop hook sent back: a new round begins.
+const HOOK_FEEDBACK: &str = "Stop hook ";
+
+#[derive(PartialEq)]
+enum Step {
+    GoOn,
+    /// This line began the round.
+    Begins,
+}
+
+/// Collects a round, line by line, from its end.
+#[derive(Default)]
+struct RoundReader<'a> {
+    event_text: Option<&'a str>,
+    /// Text blocks of the last message, last one first.
+    blocks: Vec<String>,
+    message_id: Option<String>,
+    text_done: bool,
+    tools_used: bool,
+    delivered: usize,
+    queued_input: bool,
+    reached_begin: bool,
+    seen_any: bool,
+}
+
+impl RoundReader<'_> {
+    fn take(&mut self, line: Line) -> Step {
+        match (line.kind.as_deref(), line.message) {
+            (Some("queue-operation"), _) => self.queue(line.operation.as_deref()),
+            (Some("assistant"), Some(message)) if !line.is_api_error => self.assistant(message),
+            (Some("user"), Some(message)) => return self.user(&message.content, line.is_meta),
+            _ => {}
+        }
+        Step::GoOn
+    }
+
+    /// Seen backwards: what was taken out of the queue was put in further up.
+    fn queue(&mut self, operation: Option<&str>) {
+        match operation {
+            Some("enqueue") if self.delivered > 0 => self.delivered -= 1,
+            Some("enqueue") => self.queued_input = true,
+            Some("popAll") => self.delivered = usize::MAX,
+            Some(_) => self.delivered = self.delivered.saturating_add(1),
+            None => {}
+        }
+    }
+
+    fn assistant(&mut self, message: Message) {
+        self.seen_any = true;
+        self.tools_used |= message.content.tool_use;
+        if self.text_done {
+            return;
+        }
+        if message.id != self.message_id {
+            // Another message: the one before it is complete, unless it had no text and the event has none either.
+            if self.message_id.is_some() && (!self.blocks.is_empty() || self.event_text.is_some()) {
+                self.text_done = true;
+                return;
+            }
+            self.message_id = message.id;
+        }
+        self.blocks.extend(message.content.texts.into_iter().rev());
+    }
+
+    fn user(&mut self, content: &Content, is_meta: bool) -> Step {
+        self.seen_any = true;
+        if content.tool_result {
+            self.tools_used = true;
+            // Text above a tool's result is not part of the message that ended the turn.
+            self.text_done |= self.event_text.is_some() || !self.blocks.is_empty();
+            return Step::GoOn;
+        }
+        let text = content.first_text().unwrap_or_default();
+        if is_meta && !text.starts_with(HOOK_FEEDBACK) { Step::GoOn } else { Step::Begins }
+    }
+
+    fn finish(mut self, torn: bool) -> Round {
+        self.blocks.reverse();
+        let mut text = self.blocks.join("\n");
+        match self.event_text {
+            // The block that the event carries is often the one that is not written yet.
+            Some(event) if !text.contains(event.trim()) => {
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                text.push_str(event);
+            }
+            _ => {}
+        }
+        let tools = match (self.tools_used, self.reached_begin || self.seen_any) {
+            (true, _) => ToolUse::Used,
+            (false, true) => ToolUse::None,
+            (false, false) => ToolUse::Unknown,
+        };
+        Round { text: (!text.trim().is_empty()).then_some(text), tools, queued_input: self.queued_input, torn }
+    }
+}
+
+/// One transcript line, as far as it matters.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Line {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    is_sidechain: bool,
+    is_meta: bool,
+    #[serde(rename = "isApiErrorMessage")]
+    is_api_error: bool,
+    timestamp: Option<String>,
+    operation: Option<String>,
+    message: Option<Message>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Message {
+    id: Option<String>,
+    content: Content,
+}
+
+impl Line {
+    fn at(&self) -> Option<Millis> {
+        time::parse(self.timestamp.as_deref()?)
+    }
+
+    /// Reads the line at `place`; `None` for a line that cannot matter or cannot be read.
+    fn read(place: Place, scratch: &mut Vec<u8>, source: &(impl Source + ?Sized)) -> Option<Line> {
+        let long = place.end - place.start > MAX_LINE;
+        let wanted = if long { BLOCK as u64 } else { place.end - place.start };
+        scratch.resize(usize::try_from(wanted).ok()?, 0);
+        let n = source.read_at(place.start, scratch);
+        let bytes = &scratch[..n];
+        let has = |needle: &[u8]| memchr::memmem::find(bytes, needle).is_some();
+        if long {
+            // Too long to be anything but a tool's result; say so without parsing it.
+            let content = Content { tool_result: true, ..Content::default() };
+            let message = Some(Message { id: None, content });
+            return has(b"\"tool_result\"").then(|| Line { kind: Some("user".to_owned()), message, ..Line::default() });
+        }
+        let may_matter = has(b"\"assistant\"") || has(b"\"user\"") || has(b"\"queue-operation\"");
+        if may_matter { parse_tolerant(bytes).ok() } else { None }
+    }
+}
+
+/// A message's content: a string, or a list of blocks.
+#[derive(Default)]
+struct Content {
+    texts: Vec<String>,
+    tool_use: bool,
+    tool_result: bool,
+}
+
+impl Content {
+    fn first_text(&self) -> Option<&str> {
+        self.texts.first().map(String::as_str)
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string or a list of content blocks")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+        Ok(Content { texts: vec![text.to_owned()], ..Content::default() })
+    }
+
+    fn visit_unit<E>(self) -> Result<Content, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Content, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Content::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content, A::Error> {
+        #[derive(Deserialize)]
+        struct Block {
+            #[serde(rename = "type", default)]
+            kind: String,
+            #[serde(default)]
+            text: Option<String>,
+        }
+        let mut content = Content::default();
+        while let Some(block) = seq.next_element::<Block>()? {
+            match block.kind.as_str() {
+                "text" => content.texts.extend(block.text),
+                "tool_use" | "server_tool_use" => content.tool_use = true,
+                "tool_result" => content.tool_result = true,
+                _ => {}
+            }
+        }
+        Ok(content)
+    }
+}
+
+/// Where a line stands in the file, without its line break.
+#[derive(Clone, Copy)]
+struct Place {
+    start: u64,
+    end: u64,
+}
+
+/// The lines of a source from its end, one block in memory at a time.
+struct LinesBack<'s, S: ?Sized> {
+    source: &'s S,
+    block: Vec<u8>,
+    /// Where the block stands in the source.
+    block_start: u64,
+    /// Everything from here on has been handed out.
+    end: u64,
+    /// How far back to go.
+    floor: u64,
+    torn: bool,
+    scratch: Vec<u8>,
+}
+
+impl<'s, S: Source + ?Sized> LinesBack<'s, S> {
+    fn new(source: &'s S) -> Self {
+        let size = source.size();
+        let mut last = [b'\n'];
+        let torn = size > 0 && source.read_at(size - 1, &mut last) == 1 && last[0] != b'\n';
+        LinesBack { source, block: Vec::new(), block_start: size, end: size, floor: size.saturating_sub(REACH), torn, scratch: Vec::new() }
+    }
+
+    fn next(&mut self) -> Option<Place> {
+        while self.end > self.floor {
+            let end = self.end;
+            let start = self.line_start(end);
+            // The line break before this line belongs to no line.
+            self.end = start.saturating_sub(1);
+            if start == 0 {
+                self.end = 0;
+            }
+            if end > start {
+                return Some(Place { start, end });
+            }
+            if start == 0 {
+                break;
+            }
+        }
+        None
+    }
+
+    /// The place after the last line break before `end`.
+    fn line_start(&mut self, end: u64) -> u64 {
+        let mut upto = end;
+        loop {
+            if upto <= self.block_start || self.block.is_empty() {
+                if upto <= self.floor {
+                    return self.floor;
+                }
+                self.load(upto);
+            }
+            let within = usize::try_from(upto - self.block_start).map_or(0, |n| n.min(self.block.len()));
+            match memchr::memrchr(b'\n', &self.block[..within]) {
+                Some(at) => return self.block_start + at as u64 + 1,
+                None if self.block_start <= self.floor => return self.floor,
+                None => upto = self.block_start,
+            }
+        }
+    }
+
+    /// Loads the block that ends at `end`.
+    fn load(&mut self, end: u64) {
+        let start = end.saturating_sub(BLOCK as u64).max(self.floor);
+        let len = usize::try_from(end - start).unwrap_or(BLOCK);
+        self.block.resize(len, 0);
+        let n = self.source.read_at(start, &mut self.block);
+        // A file that shrank under us: what is missing reads as line breaks.
+        self.block[n..].fill(b'\n');
+        self.block_start = start;
+    }
+}
+
+#[cfg(test)]
+mod tests;

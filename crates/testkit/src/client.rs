@@ -1,0 +1,375 @@
+//! Installs and runs the real Claude Code client, in print mode or in a pseudo terminal, against a scripted model.
+//!
+//! The client comes from npm into a cache folder under the target folder, once per version. It runs in a sealed
+//! project: no settings, credentials or traffic of the machine it runs on.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::model_server::ModelServer;
+use crate::process::{Output, run_bounded};
+use crate::project::Project;
+use crate::pty::Pty;
+use crate::skip::Skip;
+
+const PACKAGE: &str = "@anthropic-ai/claude-code";
+
+/// The key the client shows to the scripted model. Its last 20 characters are what the client asks approval for.
+const KEY: &str = "sk-ant-test-00000000000000000000000000000000";
+
+/// The client versions under test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// The last one that npm gives to a machine with an older node.
+    Older,
+    Newest,
+}
+
+impl Version {
+    pub const BOTH: [Self; 2] = [Self::Older, Self::Newest];
+
+    pub fn number(self) -> &'static str {
+        match self {
+            Self::Older => "2.1.197",
+            Self::Newest => "2.1.325",
+        }
+    }
+}
+
+/// An installed client.
+#[derive(Debug, Clone)]
+pub struct Client {
+    pub version: Version,
+    pub binary: PathBuf,
+}
+
+impl Client {
+    /// Finds the client in the cache or installs it there; `Skip` where it cannot be had.
+    pub fn installed(version: Version) -> Result<Self, Skip> {
+        // One attempt per process: a test file should not wait for an absent registry in every test.
+        static FAILED: Mutex<Option<Skip>> = Mutex::new(None);
+        let mut failed = FAILED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(skip) = failed.as_ref() {
+            return Err(skip.clone());
+        }
+        match install_once(version) {
+            Ok(binary) => Ok(Self { version, binary }),
+            Err(skip) => Err(failed.insert(skip).clone()),
+        }
+    }
+
+    /// Prepares `claude -p <prompt>`.
+    pub fn print(&self, project: &Project, server: &ModelServer, prompt: &str) -> PrintRun {
+        let mut command = self.command(project, server);
+        command.arg("-p");
+        PrintRun { command, prompt: prompt.to_owned(), stdin: Vec::new(), timeout: Duration::from_mins(2), events: false }
+    }
+
+    /// Prepares the client's terminal interface.
+    pub fn interactive(&self, project: &Project, server: &ModelServer) -> TuiRun {
+        TuiRun { command: self.command(project, server), rows: 40, cols: 120 }
+    }
+
+    fn command(&self, project: &Project, server: &ModelServer) -> Command {
+        write_client_state(project);
+        let mut command = project.command(&self.binary);
+        command
+            .env("ANTHROPIC_BASE_URL", server.base_url())
+            .env("ANTHROPIC_API_KEY", KEY)
+            // Without it the client refuses to skip permissions for root, which is who runs tests in a container.
+            .env("IS_SANDBOX", "1")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .env("DISABLE_TELEMETRY", "1")
+            .env("DISABLE_ERROR_REPORTING", "1")
+            .env("DISABLE_AUTOUPDATER", "1")
+            .env("DISABLE_UPDATES", "1")
+            .env("TERM", "xterm-256color");
+        command
+    }
+}
+
+/// What the client remembers of a person who has used it here before: no first-run dialogs, a trusted folder.
+fn write_client_state(project: &Project) {
+    let path = project.home().join(".claude.json");
+    if path.exists() {
+        return;
+    }
+    let folder = json!({
+        "hasTrustDialogAccepted": true,
+        "hasCompletedProjectOnboarding": true,
+        "projectOnboardingSeenCount": 4,
+    });
+    let state = json!({
+        "hasCompletedOnboarding": true,
+        "lastOnboardingVersion": "99.0.0",
+        "theme": "dark",
+        "numStartups": 10,
+        "bypassPermissionsModeAccepted": true,
+        "customApiKeyResponses": {"approved": [&KEY[KEY.len() - 20..]], "rejected": []},
+        "projects": {project.dir().to_str().unwrap(): folder},
+    });
+    fs::write(path, state.to_string()).unwrap();
+}
+
+/// A print-mode run in the making.
+#[derive(Debug)]
+pub struct PrintRun {
+    command: Command,
+    prompt: String,
+    stdin: Vec<u8>,
+    timeout: Duration,
+    events: bool,
+}
+
+impl PrintRun {
+    #[must_use]
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.command.arg(arg);
+        self
+    }
+
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    #[must_use]
+    pub fn cwd(mut self, dir: impl AsRef<Path>) -> Self {
+        self.command.current_dir(dir);
+        self
+    }
+
+    #[must_use]
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+
+    /// Time limit; 120 s unless told. At the limit the client and all it started are killed.
+    #[must_use]
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = limit;
+        self
+    }
+
+    /// Lets tools run without asking.
+    #[must_use]
+    pub fn skip_permissions(self) -> Self {
+        self.arg("--dangerously-skip-permissions")
+    }
+
+    /// Asks for `stream-json` output, hook events included.
+    #[must_use]
+    pub fn stream_json(mut self) -> Self {
+        self.events = true;
+        self.args(["--output-format", "stream-json", "--verbose", "--include-hook-events"])
+    }
+
+    pub fn output(mut self) -> PrintOutput {
+        // After `--`, because some options (`--allowedTools`) swallow every word that follows them.
+        if !self.prompt.is_empty() {
+            self.command.arg("--").arg(&self.prompt);
+        }
+        let output = run_bounded(&mut self.command, &self.stdin, self.timeout);
+        let events = if self.events { parse_lines(&output.stdout) } else { Vec::new() };
+        PrintOutput { output, events }
+    }
+}
+
+fn parse_lines(text: &str) -> Vec<Value> {
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// What a print-mode run left.
+#[derive(Debug, Clone)]
+pub struct PrintOutput {
+    pub output: Output,
+    /// The `stream-json` events; empty if they were not asked for.
+    pub events: Vec<Value>,
+}
+
+impl PrintOutput {
+    /// The last event of a `stream-json` run.
+    pub fn result(&self) -> Option<&Value> {
+        self.events.iter().rfind(|event| event["type"] == "result")
+    }
+}
+
+impl std::ops::Deref for PrintOutput {
+    type Target = Output;
+
+    fn deref(&self) -> &Output {
+        &self.output
+    }
+}
+
+/// A terminal session in the making.
+#[derive(Debug)]
+pub struct TuiRun {
+    command: Command,
+    rows: u16,
+    cols: u16,
+}
+
+impl TuiRun {
+    #[must_use]
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.command.arg(arg);
+        self
+    }
+
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    #[must_use]
+    pub fn size(mut self, rows: u16, cols: u16) -> Self {
+        (self.rows, self.cols) = (rows, cols);
+        self
+    }
+
+    #[must_use]
+    pub fn skip_permissions(self) -> Self {
+        self.arg("--dangerously-skip-permissions")
+    }
+
+    /// Starts the client and waits for its prompt; a panic with the screen if it does not come.
+    pub fn start(self) -> Tui {
+        let tui = Tui { pty: Pty::spawn(self.command, self.rows, self.cols) };
+        tui.expect("the prompt", Duration::from_secs(30), at_prompt);
+        tui
+    }
+}
+
+/// Whether the screen shows the client's input line.
+pub fn at_prompt(screen: &str) -> bool {
+    screen.lines().any(|line| line.trim_start().starts_with('❯'))
+}
+
+/// A running terminal session.
+#[derive(Debug)]
+pub struct Tui {
+    pub pty: Pty,
+}
+
+impl Tui {
+    /// Types a line and sends it.
+    pub fn submit(&self, text: &str) {
+        self.pty.send(text);
+        // The client takes a fast burst that ends in a line end for a paste; a person pauses before Enter.
+        std::thread::sleep(Duration::from_millis(300));
+        self.pty.send("\r");
+    }
+
+    pub fn escape(&self) {
+        self.pty.send("\x1b");
+    }
+
+    pub fn screen(&self) -> String {
+        self.pty.screen()
+    }
+
+    /// Waits until the screen satisfies `wanted`; a panic with the screen if it does not in time.
+    pub fn expect(&self, what: &str, timeout: Duration, wanted: impl Fn(&str) -> bool) -> String {
+        let reached = self.pty.wait_for(wanted, timeout);
+        reached.unwrap_or_else(|screen| panic!("{what} did not come within {timeout:?}; the screen:\n{screen}"))
+    }
+
+    pub fn expect_text(&self, text: &str, timeout: Duration) -> String {
+        self.expect(text, timeout, |screen| screen.contains(text))
+    }
+}
+
+/// The cache folder, `<target>/claude-code` unless `RALPH_TEST_CACHE` names another one.
+fn cache_dir() -> PathBuf {
+    if let Some(dir) = std::env::var_os("RALPH_TEST_CACHE") {
+        return dir.into();
+    }
+    // Cargo marks its target folder, wherever it was told to put it.
+    let exe = std::env::current_exe().unwrap_or_default();
+    let target = exe.ancestors().find(|dir| dir.join("CACHEDIR.TAG").exists());
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    target.map_or_else(default, Path::to_path_buf).join("claude-code")
+}
+
+/// The link in an installation that points to the client's native binary. It is made last: where it is, all is there.
+const LINK: &str = "claude";
+
+fn install_once(version: Version) -> Result<PathBuf, Skip> {
+    let cache = cache_dir();
+    let link = cache.join(version.number()).join(LINK);
+    if link.exists() {
+        return Ok(link);
+    }
+    let io = |error: std::io::Error| Skip(format!("the cache {} is not usable: {error}", cache.display()));
+    fs::create_dir_all(&cache).map_err(io)?;
+    let lock = File::create(cache.join(format!("{}.lock", version.number()))).map_err(io)?;
+    lock.lock().map_err(io)?;
+    // Another process may have finished it while this one waited for the lock.
+    if link.exists() {
+        return Ok(link);
+    }
+    let staging = tempfile::Builder::new().prefix("installing-").tempdir_in(&cache).map_err(io)?;
+    npm_install(staging.path(), version)?;
+    link_binary(staging.path(), version)?;
+    let place = cache.join(version.number());
+    let _ = fs::remove_dir_all(&place);
+    fs::rename(staging.path(), &place).map_err(io)?;
+    Ok(link)
+}
+
+fn npm_install(dir: &Path, version: Version) -> Result<(), Skip> {
+    let name = format!("{PACKAGE}@{}", version.number());
+    let npm = find_on_path("npm").ok_or_else(|| Skip("npm is not installed".to_owned()))?;
+    let mut command = Command::new(npm);
+    command
+        .current_dir(dir)
+        .args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"])
+        .args(["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--prefix"])
+        .arg(dir)
+        .arg(&name);
+    let output = run_bounded(&mut command, b"", Duration::from_mins(5));
+    if output.success() {
+        return Ok(());
+    }
+    let reason = output.stderr.lines().find(|line| !line.trim().is_empty());
+    Err(Skip(format!("npm cannot install {name}: {}", reason.unwrap_or("no reason given"))))
+}
+
+fn find_on_path(program: &str) -> Option<PathBuf> {
+    let path: OsString = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
+}
+
+/// Links the native binary that runs here: npm may have fetched one for each C library.
+fn link_binary(dir: &Path, version: Version) -> Result<(), Skip> {
+    let scope = dir.join("node_modules/@anthropic-ai");
+    let folders = fs::read_dir(&scope).into_iter().flatten().flatten();
+    let binary = folders.map(|folder| folder.path().join("claude")).find(|binary| binary.is_file() && runs(binary, version));
+    let binary = binary.ok_or_else(|| Skip("no native client binary for this machine".to_owned()))?;
+    let relative = binary.strip_prefix(dir).unwrap();
+    std::os::unix::fs::symlink(relative, dir.join(LINK)).map_err(|error| Skip(format!("cannot link the client: {error}")))
+}
+
+fn runs(binary: &Path, version: Version) -> bool {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new(binary);
+    command.arg("--version").env_clear().env("HOME", home.path());
+    let output = run_bounded(&mut command, b"", Duration::from_mins(1));
+    output.stdout.contains(version.number())
+}

@@ -1,0 +1,32 @@
+//! Test bed for ralph: sealed projects, a scripted model server, the real client, a pseudo terminal, a crash injector.
+//!
+//! Nothing here is shipped. The point is that ralph's tests can drive the *real* Claude Code client offline: the client
+//! talks to [`ModelServer`] on the loopback interface, lives in a [`Project`] with a home folder of its own, and runs
+//! the hook exactly as it would on somebody's machine.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "test code: a broken test bed should fail loudly and at once"
+)]
+
+pub mod client;
+mod http;
+#[cfg(target_os = "linux")]
+pub mod killer;
+pub mod model_server;
+pub mod process;
+pub mod project;
+pub mod pty;
+pub mod settings;
+pub mod skip;
+
+pub use client::{Client, PrintOutput, PrintRun, Tui, Version};
+pub use model_server::{Gate, Kind, ModelServer, Reply, Request};
+pub use process::Output;
+pub use project::{Project, Run};
+pub use pty::Pty;
+pub use settings::{Hook, Settings, write_plugin};
+pub use skip::Skip;

@@ -1,0 +1,193 @@
+//! A sealed project: a temporary folder with a home of its own and a real git repository, untouched by the machine's
+//! own configuration.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::process::{Output, run_bounded};
+
+/// What every sealed process finds on its path.
+pub const PATH: &str = "/usr/bin:/bin";
+
+/// A temporary project folder beside its temporary home; both vanish on drop.
+#[derive(Debug)]
+pub struct Project {
+    _root: TempDir,
+    dir: PathBuf,
+    home: PathBuf,
+}
+
+impl Project {
+    /// A git repository with one commit.
+    pub fn new() -> Self {
+        let project = Self::without_git();
+        project.git(&["init", "--quiet", "--initial-branch=main"]);
+        project.git(&["config", "user.name", "Test"]);
+        project.git(&["config", "user.email", "test@example.invalid"]);
+        project.write("README.md", "A project.\n");
+        project.commit_all("start");
+        project
+    }
+
+    /// A bare folder, no repository.
+    pub fn without_git() -> Self {
+        let root = TempDir::with_prefix("ralph-test-").unwrap();
+        // The client reports resolved paths, and a temporary folder may be behind a symbolic link.
+        let base = root.path().canonicalize().unwrap();
+        let (dir, home) = (base.join("project"), base.join("home"));
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::create_dir_all(&home).unwrap();
+        Self { _root: root, dir, home }
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    pub fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.dir.join(relative)
+    }
+
+    pub fn exists(&self, relative: impl AsRef<Path>) -> bool {
+        self.path(relative).exists()
+    }
+
+    /// Writes a file, with the folders it needs.
+    pub fn write(&self, relative: impl AsRef<Path>, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(relative);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Writes an executable file.
+    pub fn script(&self, relative: impl AsRef<Path>, content: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.write(relative, content);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    pub fn read(&self, relative: impl AsRef<Path>) -> String {
+        let path = self.path(relative);
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+    }
+
+    /// Runs git in the project and returns what it printed; a failure is a panic.
+    pub fn git(&self, args: &[&str]) -> String {
+        let output = self.run("git").args(args).output();
+        assert!(output.success(), "git {args:?}: {}", output.stderr);
+        output.stdout
+    }
+
+    pub fn commit_all(&self, message: &str) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", message]);
+    }
+
+    /// Prepares a run of `program` in the project, with a clean environment.
+    pub fn run(&self, program: impl AsRef<OsStr>) -> Run {
+        Run { command: self.command(program), stdin: Vec::new(), timeout: Duration::from_secs(30) }
+    }
+
+    /// A bare command in the project's folder and its sealed environment.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.dir).env_clear().envs(self.env());
+        command
+    }
+
+    /// The sealed environment: nothing of the machine but a minimal path and, under coverage, where to write profiles.
+    pub fn env(&self) -> Vec<(OsString, OsString)> {
+        let mut env: Vec<(OsString, OsString)> = vec![
+            ("HOME".into(), self.home.clone().into()),
+            ("PATH".into(), PATH.into()),
+            ("LANG".into(), "C.UTF-8".into()),
+            ("GIT_CONFIG_GLOBAL".into(), "/dev/null".into()),
+            ("GIT_CONFIG_NOSYSTEM".into(), "1".into()),
+            ("GIT_TERMINAL_PROMPT".into(), "0".into()),
+        ];
+        // Without this an instrumented binary would drop its profile file into the project.
+        env.extend(std::env::var_os("LLVM_PROFILE_FILE").map(|file| ("LLVM_PROFILE_FILE".into(), file)));
+        env
+    }
+
+    /// The session transcripts the client has written in this project's home, oldest first.
+    pub fn transcripts(&self) -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> = std::fs::read_dir(self.home.join(".claude/projects"))
+            .into_iter()
+            .flatten()
+            .filter_map(|folder| std::fs::read_dir(folder.ok()?.path()).ok())
+            .flatten()
+            .filter_map(|file| Some(file.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"))
+            .collect();
+        found.sort_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok());
+        found
+    }
+}
+
+impl Default for Project {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A program about to run in a project.
+#[derive(Debug)]
+pub struct Run {
+    command: Command,
+    stdin: Vec<u8>,
+    timeout: Duration,
+}
+
+impl Run {
+    #[must_use]
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.command.arg(arg);
+        self
+    }
+
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    #[must_use]
+    pub fn cwd(mut self, dir: impl AsRef<Path>) -> Self {
+        self.command.current_dir(dir);
+        self
+    }
+
+    #[must_use]
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+
+    /// Time limit; 30 s unless told.
+    #[must_use]
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = limit;
+        self
+    }
+
+    pub fn output(mut self) -> Output {
+        run_bounded(&mut self.command, &self.stdin, self.timeout)
+    }
+}
