@@ -85,6 +85,9 @@ pub enum Actor {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct State {
+    /// The loop's name, which its file is called after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Stops ruled on so far: the N of `ralph explain N`.
     pub stops: u64,
     pub iteration: u64,
@@ -131,6 +134,9 @@ pub struct Answered {
     pub at: Millis,
     pub uptime_ms: u64,
     pub ruling: Ruling,
+    /// What the agent was told besides the prompt, or what the person was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl State {

@@ -12,3 +12,4 @@ pub mod promise;
 pub mod slash;
 pub mod time;
 pub mod transcript;
+pub mod words;

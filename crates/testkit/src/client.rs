@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -53,9 +53,10 @@ impl Client {
     /// Finds the client in the cache or installs it there; `Skip` where it cannot be had.
     pub fn installed(version: Version) -> Result<Self, Skip> {
         // One attempt per process: a test file should not wait for an absent registry in every test.
-        static FAILED: Mutex<Option<Skip>> = Mutex::new(None);
-        let mut failed = FAILED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(skip) = failed.as_ref() {
+        static FAILED: Mutex<[Option<Skip>; 2]> = Mutex::new([None, None]);
+        let mut failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = &mut failed[version as usize];
+        if let Some(skip) = failed {
             return Err(skip.clone());
         }
         match install_once(version) {
@@ -228,6 +229,12 @@ impl TuiRun {
     #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.command.arg(arg);
+        self
+    }
+
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.command.args(args);
         self
     }
 

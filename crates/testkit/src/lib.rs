@@ -9,7 +9,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::print_stderr,
-    reason = "test code: a broken test bed should fail loudly and at once"
+    clippy::disallowed_methods,
+    reason = "test code: a broken test bed should fail loudly, and the product's own ways to files and processes are under test"
 )]
 
 pub mod client;
@@ -23,7 +24,7 @@ pub mod pty;
 pub mod settings;
 pub mod skip;
 
-pub use client::{Client, PrintOutput, PrintRun, Tui, Version};
+pub use client::{Client, PrintOutput, PrintRun, Tui, TuiRun, Version};
 pub use model_server::{Gate, Kind, ModelServer, Reply, Request};
 pub use process::Output;
 pub use project::{Project, Run};

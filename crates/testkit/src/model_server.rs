@@ -143,7 +143,9 @@ impl Reply {
         Self::tool("Bash", json!({"command": command.into(), "description": "run a command"}))
     }
 
-    /// An API error: status and error type, e.g. `(529, "overloaded_error")`. The client is told not to retry.
+    /// An API error: status and error type, e.g. `(529, "overloaded_error")`. The client is told not to retry, but it
+    /// does not always obey (2.1.325 tries a 400 five times more with fewer features, 2.1.197 retries a 529 as often as
+    /// `CLAUDE_CODE_MAX_RETRIES` says): a script that must count should be a closure.
     pub fn error(status: u16, kind: impl Into<String>, message: impl Into<String>) -> Self {
         let mut reply = Self::empty().header("x-should-retry", "false");
         reply.error = Some(ApiError { status, kind: kind.into(), message: message.into() });

@@ -20,7 +20,8 @@ impl Skip {
             std::env::var_os("RALPH_REQUIRE_CLIENT").is_none_or(|value| value != "1"),
             "RALPH_REQUIRE_CLIENT is set, but {test} cannot run: {self}"
         );
-        say(&format!("SKIPPED {test}: {self}\n"));
+        // The harness may have begun a line already.
+        say(&format!("\nSKIPPED {test}: {self}\n"));
     }
 }
 

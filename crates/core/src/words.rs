@@ -1,0 +1,139 @@
+//! What people and agents are told: one place for the sentences, so that they agree with each other and with the ruling.
+
+use crate::{
+    judge::{Code, Evidence, Next, Ruling},
+    promise::{Claim, normalised},
+    time::in_words,
+};
+
+/// `4 of 20`, or `4` where there is no limit.
+pub fn of_limit(iteration: u64, max_iterations: u64) -> String {
+    if max_iterations == 0 { iteration.to_string() } else { format!("{iteration} of {max_iterations}") }
+}
+
+/// The tag that the agent has to write.
+pub fn tag(promise: &str) -> String {
+    format!("<promise>{}</promise>", normalised(promise))
+}
+
+/// The person's line while the loop goes on (S0-10).
+pub fn going_on(iteration: u64, max_iterations: u64, promise: Option<&str>) -> String {
+    let round = of_limit(iteration, max_iterations);
+    match promise {
+        Some(promise) => format!("Ralph: iteration {round}. Ends on {}.", tag(promise)),
+        None if max_iterations == 0 => format!("Ralph: iteration {round}, no iteration limit and no promise. /cancel-ralph ends it."),
+        None => format!("Ralph: iteration {round}, no promise: it ends at the limit or with /cancel-ralph."),
+    }
+}
+
+/// How to claim, for the agent.
+pub fn how_to_claim(promise: &str) -> String {
+    format!("Only when all of it is completely true, end your message with {} on a line of its own.", tag(promise))
+}
+
+/// What the agent is told besides the prompt: why a tag did not count, or, if the loop wants it, how to claim.
+pub fn hint(e: &Evidence, remind: bool) -> Option<String> {
+    let promise = e.promise.as_deref()?;
+    match &e.claim {
+        Claim::Refused { why } => Some(format!("[ralph] Your message had a promise tag that does not count: {}. {}", why.words(), how_to_claim(promise))),
+        Claim::None if remind => Some(format!("[ralph] {}", how_to_claim(promise))),
+        _ => None,
+    }
+}
+
+/// The person's line when a stop is allowed; `None` where silence is the better answer.
+pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
+    let round = of_limit(e.iteration, e.max_iterations);
+    let again = "`ralph resume` arms it again";
+    let line = match (ruling.code, ruling.next) {
+        (_, Next::Stays | Next::GoesOn { .. }) => return None,
+        (Code::PromiseAccepted, _) => {
+            let rounds = if e.iteration == 1 { "1 iteration".to_owned() } else { format!("{} iterations", e.iteration) };
+            format!("complete after {rounds} ({}): the agent claimed {}.", in_words(e.spent_ms), tag(e.promise.as_deref().unwrap_or_default()))
+        }
+        (Code::LimitIterations, _) => format!(
+            "stopped at its limit of {} iterations, without the promise. The loop is kept: `ralph resume --max-iterations {}` goes on.",
+            e.max_iterations,
+            e.iteration + e.max_iterations.max(1)
+        ),
+        (Code::LimitTime, _) => format!(
+            "stopped at its time limit of {} (iteration {round}). The loop is kept: `ralph resume --hours 8` goes on.",
+            in_words(e.max_ms)
+        ),
+        (Code::HostBlockCap, _) => format!(
+            "paused at iteration {round}: {} rounds in a row without any tool call, and Claude Code would soon end the turn by itself as if it were done. \
+             {again}; set CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0 in the client's environment to lift its cap.",
+            e.idle_rounds
+        ),
+        (Code::ProgressNone, _) => format!("paused at iteration {round}: {} rounds in a row without any tool call. {again}.", e.idle_rounds),
+        (Code::TranscriptMissing, _) => format!("paused at iteration {round}: the event carries no message, and its transcript is not there{}. {again}.", named(e)),
+        (code, _) => format!("the loop stopped at iteration {round} ({}).", code.as_str()),
+    };
+    Some(format!("Ralph: {line}"))
+}
+
+fn named(e: &Evidence) -> String {
+    match &e.message {
+        crate::judge::Message::Unreadable { transcript } => format!(" ({transcript})"),
+        _ => String::new(),
+    }
+}
+
+/// The limits of a loop in words, as `start` and `status` print them back.
+pub fn limits(max_iterations: u64, promise: Option<&str>, max_hours: f64, idle_rounds: u64) -> Vec<String> {
+    vec![
+        match promise {
+            Some(promise) => format!("ends when the agent truthfully says {}", tag(promise)),
+            None => "no promise: only a limit or a cancel ends it".to_owned(),
+        },
+        match max_iterations {
+            0 => "no limit on iterations".to_owned(),
+            1 => "at most 1 iteration".to_owned(),
+            n => format!("at most {n} iterations"),
+        },
+        if max_hours > 0.0 { format!("at most {}", in_words(hours_to_ms(max_hours))) } else { "no limit on time".to_owned() },
+        if idle_rounds == u64::MAX { "no pause for rounds without tool use".to_owned() } else { format!("pauses after {idle_rounds} rounds in a row without any tool call") },
+    ]
+}
+
+fn hours_to_ms(hours: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; saturates")]
+    let ms = (hours * 3_600_000.0) as u64;
+    ms
+}
+
+/// The last `max` characters of a text on one line, without control characters.
+pub fn excerpt(text: &str, max: usize) -> String {
+    let clean: Vec<char> = text.split_whitespace().flat_map(|w| w.chars().chain([' '])).filter(|c| !c.is_control()).collect();
+    let clean = clean.strip_suffix(&[' ']).unwrap_or(&clean);
+    let from = clean.len().saturating_sub(max);
+    let cut: String = clean[from..].iter().collect();
+    if from == 0 { cut } else { format!("…{cut}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_say_where_the_loop_is() {
+        assert_eq!(going_on(4, 20, Some("ALL  DONE")), "Ralph: iteration 4 of 20. Ends on <promise>ALL DONE</promise>.");
+        assert_eq!(going_on(4, 0, None), "Ralph: iteration 4, no iteration limit and no promise. /cancel-ralph ends it.");
+    }
+
+    #[test]
+    fn limits_are_spelled_out() {
+        assert_eq!(
+            limits(0, None, 8.0, 7),
+            ["no promise: only a limit or a cancel ends it", "no limit on iterations", "at most 8 h", "pauses after 7 rounds in a row without any tool call"]
+        );
+        assert_eq!(limits(1, Some("X"), 0.0, u64::MAX)[1..3], ["at most 1 iteration", "no limit on time"]);
+    }
+
+    #[test]
+    fn excerpts_are_bounded_and_clean() {
+        assert_eq!(excerpt("a\u{7}b\n\nc", 10), "ab c");
+        assert_eq!(excerpt("0123456789", 4), "…6789");
+        assert_eq!(excerpt("", 4), "");
+    }
+}

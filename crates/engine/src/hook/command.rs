@@ -1,0 +1,145 @@
+//! What a person types in the agent's session: ralph's own commands, and a message after an interrupt.
+//!
+//! The text comes with the event, byte for byte: no shell and no model stands between the person and the loop. Clients report one command
+//! through two events, in either order; the second report changes nothing.
+
+use ralph_core::{
+    journal::Actor,
+    slash::{self, Verb},
+    words,
+};
+
+use crate::{
+    hook::{
+        Call, Outcome,
+        evidence::was_interrupted,
+        select::{Selected, select},
+    },
+    hosts::claude::answer::Answer,
+    ops::{Asker, Refusal, cancel, pause, resume, start, view},
+    store::{Error, ending, journal, locked::Locked, loops},
+    sys::clock,
+};
+
+/// A command's second report comes within this time.
+const SAME_COMMAND_MS: i64 = 60_000;
+
+pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
+    let typed = call.event.text("prompt").unwrap_or_default();
+    let expanded = call.event.text("command_name").map(|name| (name, call.event.text("command_args").unwrap_or_default()));
+    if let Some((name, args)) = expanded.or_else(|| slash::split(typed))
+        && let Some(verb) = slash::verb(name)
+    {
+        return carry_out(call, verb, args);
+    }
+    if call.event.name() == "UserPromptSubmit" { after_interrupt(call, typed) } else { Ok(Outcome::silent("command.other")) }
+}
+
+fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
+    let fingerprint = call.command_fingerprint(&format!("{verb:?}"), args);
+    let asker = Asker {
+        by: Some(Actor::Session),
+        session: call.event.session().map(str::to_owned),
+        client_pid: Call::client_pid(),
+        command: Some(fingerprint.clone()),
+    };
+    let result = match verb {
+        Verb::Status => Ok(status(call)),
+        _ if is_repeated(call, &fingerprint) => Ok(repeated(call, verb, &fingerprint)),
+        Verb::Start => begin(call, args, &asker),
+        Verb::Cancel => cancel::cancel(&call.project, None, &asker).map(|c| Outcome::instead("command.cancel", c.line()).of_loop(&c.id)),
+        Verb::Pause => pause::pause(&call.project, None, "asked for in the session", &asker)
+            .map(|(i, max)| Outcome::instead("command.pause", format!("Ralph: paused at iteration {}. /ralph-resume goes on.", words::of_limit(i, max)))),
+        Verb::Resume => go_on(call, args, &asker),
+    };
+    match result {
+        Ok(outcome) => Ok(outcome),
+        Err(Refusal::Store(e)) => Err(e),
+        Err(Refusal::NoLoop) => Ok(Outcome::instead("loop.none", "No active Ralph loop")),
+        Err(refusal) => Ok(Outcome::instead("command.refused", format!("Ralph: {refusal}."))),
+    }
+}
+
+/// Was this very command carried out a moment ago?
+fn is_repeated(call: &Call, fingerprint: &str) -> bool {
+    let recent = |at: &str| ralph_core::time::parse(at).is_some_and(|at| clock::now() - at < SAME_COMMAND_MS);
+    let by_loop = loops::all(&call.project).iter().any(|found| {
+        journal::tail(&call.project.journal(&found.id())).last.is_some_and(|r| r.state.command.as_deref() == Some(fingerprint) && r.state.last.is_none() && recent(&r.at))
+    });
+    by_loop || ended_by(call, fingerprint).is_some()
+}
+
+fn ended_by(call: &Call, fingerprint: &str) -> Option<ending::LastEnding> {
+    let recent = |e: &ending::LastEnding| clock::uptime_ms().saturating_sub(e.uptime_ms) < SAME_COMMAND_MS.unsigned_abs();
+    ending::read(&call.project).filter(|e| e.cause == fingerprint && recent(e))
+}
+
+fn repeated(call: &Call, verb: Verb, fingerprint: &str) -> Outcome {
+    match (verb, ended_by(call, fingerprint)) {
+        (Verb::Cancel, Some(ended)) => Outcome::instead("command.repeated", ended.line).of_loop(&ended.loop_id),
+        _ => Outcome::silent("command.repeated"),
+    }
+}
+
+fn begin(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
+    let options = slash::parse(args).map_err(Refusal::Because)?;
+    if let Some(mode) = options.mode.as_deref().filter(|m| *m != "hook") {
+        return Err(Refusal::Because(format!("--mode {mode} is not known here; `hook` is the mode that works in this session")));
+    }
+    let request = start::Request {
+        name: options.name,
+        prompt: options.prompt,
+        max_iterations: options.max_iterations,
+        completion_promise: options.completion_promise,
+        hours: options.hours,
+        idle_rounds: options.idle_rounds,
+        continue_with: None,
+    };
+    let started = start::start(&call.project, &request, asker)?;
+    let warnings: String = options.warnings.iter().map(|w| format!("\nRalph: {w}.")).collect();
+    let line = format!("Ralph: loop started: {}.{warnings}", started.limits().join("; "));
+    let claim = started.file.completion_promise.as_deref().map(words::how_to_claim).unwrap_or_default();
+    let text = format!(
+        "A Ralph loop was started in this session. The task is the text of the person's message; options such as --max-iterations in it are \
+         settings of the loop and already applied. Whenever you try to stop, the task comes back to you until it is done. {claim}"
+    );
+    let answer = Answer::Context { event: event_name(call), text: text.trim_end().to_owned(), line: Some(line) };
+    Ok(Outcome { answer, ..Outcome::silent("command.start") }.of_loop(&started.id))
+}
+
+fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
+    let options = slash::parse(args).map_err(Refusal::Because)?;
+    let which = Some(options.prompt).filter(|p| !p.is_empty()).or(options.name);
+    let request = resume::Request { which, max_iterations: options.max_iterations, hours: options.hours, idle_rounds: options.idle_rounds, session: None };
+    let resumed = resume::resume(&call.project, &request, asker)?;
+    let line = format!("Ralph: the loop goes on at iteration {}.", words::of_limit(resumed.file.iteration, resumed.file.max_iterations));
+    let answer = Answer::Context { event: event_name(call), text: format!("Go on with this task now:\n\n{}", resumed.file.prompt), line: Some(line) };
+    Ok(Outcome { answer, ..Outcome::silent("command.resume") }.of_loop(&resumed.id))
+}
+
+fn status(call: &Call) -> Outcome {
+    let lines: Vec<String> = view::live(&call.project).iter().map(view::View::line).collect();
+    let text = if lines.is_empty() { "No active Ralph loop".to_owned() } else { lines.join("\n") };
+    Outcome::instead("command.status", text)
+}
+
+fn event_name(call: &Call) -> &'static str {
+    if call.event.name() == "UserPromptExpansion" { "UserPromptExpansion" } else { "UserPromptSubmit" }
+}
+
+/// Esc fires no hook. What the person types next is the first that ralph hears of it, and it must not end in the loop going on as if nothing had happened.
+fn after_interrupt(call: &Call, typed: &str) -> Result<Outcome, Error> {
+    let session = call.event.session().unwrap_or_default();
+    let Selected::Own(name) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
+    if !was_interrupted(call.event.text("transcript_path").unwrap_or_default(), typed) {
+        return Ok(Outcome::silent("prompt.typed"));
+    }
+    let locked = Locked::acquire(&call.project)?;
+    let Some(Ok(mut l)) = loops::read(&call.project, &name)?.map(|found| locked.open(found)) else { return Ok(Outcome::silent("loop.none")) };
+    if !l.file.active || !pause::set_paused(&locked, &mut l, Some(session), Actor::Session, "interrupted")? {
+        return Ok(Outcome::silent("loop.paused").of_loop(&l.id));
+    }
+    let round = words::of_limit(l.file.iteration, l.file.max_iterations);
+    let line = format!("Ralph: you interrupted the agent, so the loop is paused at iteration {round}. `ralph resume` or /ralph-resume goes on, /cancel-ralph ends it.");
+    Ok(Outcome::tell("loop.interrupted", line).of_loop(&l.id))
+}

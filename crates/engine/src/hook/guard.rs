@@ -1,0 +1,63 @@
+//! Fail open, loudly: an error or a panic lets the agent stop, pauses the loop and says so in one line (S0-11).
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind, set_hook},
+};
+
+use ralph_core::journal::{Actor, Event};
+
+use crate::{
+    hook::{Call, Outcome, select},
+    ops::pause,
+    store::{Error, locked::Locked, loops},
+    sys::{clock, env},
+};
+
+/// Runs `work`; whatever it does, there is an outcome.
+pub(super) fn open(call: &Call, work: impl FnOnce() -> Result<Outcome, Error>) -> Outcome {
+    // The person sees one line of ralph's, never a stack trace.
+    set_hook(Box::new(|_| {}));
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        provoke_fault();
+        work()
+    }));
+    match result {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(Error::Busy)) => failed(call, &Error::Busy.to_string(), false),
+        Ok(Err(e)) => failed(call, &e.to_string(), true),
+        Err(panic) => failed(call, &format!("internal error: {}", message(panic.as_ref())), true),
+    }
+}
+
+/// Only a stop that could not be judged leaves the loop in doubt, so only then is it paused.
+fn failed(call: &Call, what: &str, may_pause: bool) -> Outcome {
+    let paused = may_pause
+        && call.event.name() == "Stop"
+        && catch_unwind(AssertUnwindSafe(|| pause_own_loop(call, what))).is_ok_and(|paused| paused.is_some_and(|p| p));
+    let kept = if paused { "the loop is paused; `ralph resume` goes on" } else { "the loop is kept as it is" };
+    let line = format!("Ralph: {what}. The stop is allowed and {kept}.");
+    Outcome { error: Some(what.to_owned()), ..Outcome::tell("internal.error", line) }
+}
+
+fn pause_own_loop(call: &Call, what: &str) -> Option<bool> {
+    let session = call.event.session()?;
+    let select::Selected::Own(name) = select::select(&call.project, session) else { return None };
+    let locked = Locked::acquire(&call.project).ok()?;
+    let mut l = locked.open(loops::read(&call.project, &name).ok()??).ok()?;
+    let _ = locked.record(&mut l, clock::now(), Some(session), Event::Error { what: what.to_owned() });
+    pause::set_paused(&locked, &mut l, Some(session), Actor::Ralph, what).ok()
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic".to_owned())
+}
+
+/// Test builds can be told to panic, to prove that nothing is lost when they do.
+#[expect(clippy::panic, reason = "provoked on purpose, in builds with debug assertions only")]
+fn provoke_fault() {
+    if env::fault().as_deref() == Some("panic") {
+        panic!("provoked by RALPH_FAULT");
+    }
+}

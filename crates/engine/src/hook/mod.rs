@@ -1,0 +1,146 @@
+//! One hook call: read the event, find out who is calling, answer, log.
+//!
+//! Whatever goes wrong in here, the agent may stop, the loop is kept, and the person is told in one line.
+
+mod command;
+mod evidence;
+mod guard;
+mod select;
+mod session;
+mod stop;
+
+use ralph_core::loop_file::fnv1a;
+
+use crate::{
+    hosts::claude::{
+        answer::Answer,
+        caller::{Caller, Version},
+        event::Event,
+    },
+    store::{
+        Error,
+        hook_log::{self, Entry},
+        loops,
+        project::Project,
+    },
+    sys::{clock, env, process},
+};
+
+/// A second hook on the same stop was born no later than this after the first one answered. The client waits for all its hooks before
+/// it goes on, and then needs more time than this to get another answer from a model.
+const SAME_STOP_MS: u64 = 30;
+
+/// One call of the hook.
+pub(crate) struct Call {
+    event: Event,
+    project: Project,
+    client: Option<Version>,
+    born_ms: u64,
+}
+
+impl Call {
+    fn client_pid() -> Option<u32> {
+        env::claude_pid().or_else(process::parent_pid)
+    }
+
+    fn is_same_moment(&self, answered_uptime_ms: u64) -> bool {
+        self.born_ms <= answered_uptime_ms + SAME_STOP_MS && self.born_ms + 60_000 >= answered_uptime_ms
+    }
+
+    /// A fingerprint of a command that was typed in this session.
+    fn command_fingerprint(&self, name: &str, args: &str) -> String {
+        let session = self.event.session().unwrap_or_default();
+        format!("{:016x}", fnv1a(format!("{session}\0{name}\0{}", args.trim()).as_bytes()))
+    }
+}
+
+/// What came of a call.
+pub(crate) struct Outcome {
+    answer: Answer,
+    /// A reason code: the judge's, or one of the hook's own.
+    code: &'static str,
+    loop_id: String,
+    error: Option<String>,
+}
+
+impl Outcome {
+    fn silent(code: &'static str) -> Self {
+        Outcome { answer: Answer::Silent, code, loop_id: String::new(), error: None }
+    }
+
+    fn tell(code: &'static str, line: impl Into<String>) -> Self {
+        Outcome { answer: Answer::Tell { line: line.into() }, ..Outcome::silent(code) }
+    }
+
+    fn instead(code: &'static str, text: impl Into<String>) -> Self {
+        Outcome { answer: Answer::Instead { text: text.into() }, ..Outcome::silent(code) }
+    }
+
+    fn of_loop(self, id: &str) -> Self {
+        Outcome { loop_id: id.to_owned(), ..self }
+    }
+}
+
+/// Answers the event in `input`; `None` is silence. Never fails: the worst case is a line for the person.
+pub fn answer(input: &[u8]) -> Option<String> {
+    let event = match Event::parse(input) {
+        Ok(event) => event,
+        Err(e) => return invalid_input(input, &e),
+    };
+    let project = Project::of_event(event.text("cwd"));
+    let outcome = match Caller::of(&event) {
+        Caller::Foreign(agent) => Outcome { error: Some(format!("called by {agent}")), ..Outcome::silent("host.foreign") },
+        Caller::ClaudeCode { version } => {
+            let call = Call { project: project.clone(), client: version, born_ms: clock::born_ms(), event: event.clone() };
+            guard::open(&call, || dispatch(&call))
+        }
+    };
+    log(&project, &event, &outcome);
+    outcome.answer.to_json()
+}
+
+fn dispatch(call: &Call) -> Result<Outcome, Error> {
+    match call.event.name() {
+        "Stop" => stop::on_stop(call),
+        "UserPromptSubmit" | "UserPromptExpansion" => command::on_prompt(call),
+        "SessionStart" => session::on_start(call),
+        "SessionEnd" => session::on_end(call),
+        _ => session::on_other(call),
+    }
+}
+
+/// S0-6: input that is no JSON object says nothing about who stopped, so the loop, if there is one, stays as it is.
+fn invalid_input(input: &[u8], problem: &serde_json::Error) -> Option<String> {
+    let project = Project::of_event(None);
+    let outcome = match loops::names(&project).is_empty() {
+        true => Outcome::silent("input.invalid"),
+        false => Outcome::tell(
+            "input.invalid",
+            format!("Ralph: the hook's input is not a JSON event ({problem}; {} bytes). The stop is allowed and the loop is kept as it is.", input.len()),
+        ),
+    };
+    let entry = Entry { trigger: "?", decision: decision(&outcome.answer), code: outcome.code, error: Some(&problem.to_string()), ..Entry::default() };
+    hook_log::write(&project, &entry);
+    outcome.answer.to_json()
+}
+
+fn log(project: &Project, event: &Event, outcome: &Outcome) {
+    let entry = Entry {
+        trigger: event.name(),
+        session: event.session().unwrap_or_default(),
+        decision: decision(&outcome.answer),
+        code: outcome.code,
+        loop_id: &outcome.loop_id,
+        error: outcome.error.as_deref(),
+    };
+    hook_log::write(project, &entry);
+}
+
+fn decision(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Silent | Answer::Tell { .. } => "allow",
+        Answer::Block { .. } | Answer::Context { event: "Stop", .. } => "block",
+        Answer::Context { .. } => "context",
+        Answer::Instead { .. } => "answered",
+    }
+}

@@ -1,0 +1,67 @@
+//! Which loop, if any, is this session's? Decided without the lock, so that a session without a loop leaves no trace.
+
+use crate::{
+    store::{
+        journal,
+        loops::{self, Found},
+        project::Project,
+    },
+    sys::process,
+};
+
+/// What a session that stops finds in its project.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Selected {
+    /// Its own loop, by name.
+    Own(String),
+    /// A loop that belongs to nobody yet.
+    Adoptable(String),
+    /// A file that cannot be read, and that is nobody else's.
+    Corrupt(String),
+    /// Nothing to judge, and why.
+    Nothing(&'static str),
+}
+
+/// The session's own loop comes first, then one to adopt; a file that git tracks is nobody's until a person says otherwise.
+pub(super) fn select(project: &Project, session: &str) -> Selected {
+    let mut best = Selected::Nothing("loop.none");
+    for found in loops::all(project) {
+        let candidate = classify(project, &found, session);
+        if rank(&candidate) > rank(&best) {
+            best = candidate;
+        }
+    }
+    best
+}
+
+fn rank(selected: &Selected) -> u8 {
+    match selected {
+        Selected::Own(_) => 6,
+        Selected::Adoptable(_) => 5,
+        Selected::Corrupt(_) => 4,
+        Selected::Nothing("loop.tracked") => 3,
+        Selected::Nothing("loop.paused") => 2,
+        Selected::Nothing("session.other") => 1,
+        Selected::Nothing(_) => 0,
+    }
+}
+
+fn classify(project: &Project, found: &Found, session: &str) -> Selected {
+    let state = || journal::tail(&project.journal(&found.id())).last.map(|r| r.state).unwrap_or_default();
+    let (owner, released) = match found.session() {
+        Some(owner) => (Some(owner), false),
+        None => {
+            let state = state();
+            (state.owner, state.released)
+        }
+    };
+    match (owner, &found.parsed) {
+        (Some(owner), Ok(_)) if owner == session => Selected::Own(found.name.clone()),
+        (Some(owner), _) if owner != session => Selected::Nothing("session.other"),
+        (None, Ok(file)) if !file.active => Selected::Nothing("loop.paused"),
+        (None, _) if !released && process::git_tracks(project.root(), &found.path) != Some(false) => Selected::Nothing("loop.tracked"),
+        (None, Ok(_)) => Selected::Adoptable(found.name.clone()),
+        (_, Err(_)) => Selected::Corrupt(found.name.clone()),
+        (Some(_), Ok(_)) => Selected::Nothing("session.other"),
+    }
+}

@@ -1,0 +1,145 @@
+//! A session begins, ends, or reports something that changes nothing.
+
+use ralph_core::{
+    journal::Event,
+    loop_file::quoted,
+    words,
+};
+
+use crate::{
+    hook::{
+        Call, Outcome,
+        select::{Selected, select},
+        stop::ago,
+    },
+    hosts::claude::answer::Answer,
+    ops::{
+        owner_may_live,
+        view::{self, Status},
+    },
+    store::{
+        Error,
+        locked::{Locked, Loop},
+        loops,
+    },
+    sys::clock,
+};
+
+/// `/clear` makes a new session in the same process: its loop comes along. After a compaction the agent is reminded; otherwise the person is told about a loop that waits here.
+pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
+    let session = call.event.session().unwrap_or_default();
+    if loops::names(&call.project).is_empty() || session.is_empty() {
+        return Ok(Outcome::silent("loop.none"));
+    }
+    match call.event.text("source").unwrap_or_default() {
+        "clear" => after_clear(call, session),
+        "compact" => after_compact(call, session),
+        _ => Ok(tell_of_loops(call, session)),
+    }
+}
+
+fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
+    let locked = Locked::acquire(&call.project)?;
+    for found in loops::all(&call.project) {
+        let Ok(mut l) = locked.open(found) else { continue };
+        let Some(from) = l.owner().map(str::to_owned).filter(|owner| owner != session) else { continue };
+        if l.state.client_pid.is_none() || l.state.client_pid != Call::client_pid() {
+            continue;
+        }
+        if l.file.session_id.is_some() {
+            if !locked.set(&mut l, &[("session_id", &quoted(session))])? {
+                continue;
+            }
+        } else {
+            l.state.owner = Some(session.to_owned());
+        }
+        l.state.left_behind = false;
+        l.state.last = None;
+        locked.record(&mut l, clock::now(), Some(session), Event::Rebound { from })?;
+        let state = if l.file.active { "goes on in this session" } else { "is paused" };
+        let line = format!("Ralph: the loop (iteration {}) {state} after /clear.", words::of_limit(l.file.iteration, l.file.max_iterations));
+        return Ok(Outcome::tell("session.cleared", line).of_loop(&l.id));
+    }
+    Ok(Outcome::silent("loop.none"))
+}
+
+/// A summary may have lost how the loop ends.
+fn after_compact(call: &Call, session: &str) -> Result<Outcome, Error> {
+    let mut outcome = on_other(call)?;
+    let Some(l) = own(call, session)? else { return Ok(outcome) };
+    if let Some(promise) = l.file.completion_promise.as_deref().filter(|_| l.file.active) {
+        let text = format!("A Ralph loop is active in this session (iteration {}). {}", l.file.iteration, words::how_to_claim(promise));
+        outcome.answer = Answer::Context { event: "SessionStart", text, line: None };
+    }
+    Ok(outcome)
+}
+
+fn own(call: &Call, session: &str) -> Result<Option<Loop>, Error> {
+    let Selected::Own(name) = select(&call.project, session) else { return Ok(None) };
+    let locked = Locked::acquire(&call.project)?;
+    Ok(loops::read(&call.project, &name)?.and_then(|found| locked.open(found).ok()))
+}
+
+fn tell_of_loops(call: &Call, session: &str) -> Outcome {
+    let lines: Vec<String> = view::live(&call.project).iter().filter_map(|v| told(v, session)).collect();
+    if lines.is_empty() { Outcome::silent("session.other") } else { Outcome::tell("session.started", lines.join("\n")) }
+}
+
+/// What the person should know about one loop when a session begins.
+fn told(v: &view::View, session: &str) -> Option<String> {
+    let round = words::of_limit(v.iteration, v.max_iterations);
+    let named = if v.name == "main" { String::new() } else { format!(" --name {}", v.name) };
+    let when = v.last_event_at.as_deref().map(|at| format!(", last active {}", ago(at))).unwrap_or_default();
+    let own = v.session.as_deref() == Some(session);
+    let choose = format!("`ralph resume` goes on with it, `ralph cancel{named}` drops it");
+    Some(match v.status {
+        Status::Active if own => format!("Ralph: this session's loop is armed (iteration {round}{when}). It goes on at the next stop; `ralph cancel{named}` ends it."),
+        Status::Active => return None,
+        Status::Waiting => format!("Ralph: a loop waits for a session (iteration {round}). It takes this one at its first stop; `ralph cancel{named}` drops it."),
+        Status::Paused => format!("Ralph: a loop is paused here (iteration {round}{when}). {choose}."),
+        Status::LeftBehind => format!("Ralph: a loop was left behind here (iteration {round}{when}). {choose}."),
+        Status::Corrupt => format!("Ralph: {} cannot be read: {}.", v.file.as_deref()?.display(), v.problem.as_deref()?),
+        Status::Complete | Status::Capped | Status::Cancelled | Status::Failed | Status::Removed => return None,
+    })
+}
+
+/// The session is over: its loop, if it has one, is left behind unless `/clear` is about to begin the next session.
+pub(super) fn on_end(call: &Call) -> Result<Outcome, Error> {
+    let clearing = call.event.text("reason") == Some("clear");
+    heard(call, |l| l.state.left_behind = !clearing)
+}
+
+/// Journalled and never blocked: a subagent's stop, a compaction, an API error, an event that ralph does not know.
+pub(super) fn on_other(call: &Call) -> Result<Outcome, Error> {
+    heard(call, |_| {})
+}
+
+fn heard(call: &Call, change: impl FnOnce(&mut Loop)) -> Result<Outcome, Error> {
+    let session = call.event.session().unwrap_or_default();
+    let Selected::Own(name) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
+    let locked = Locked::acquire(&call.project)?;
+    let Some(Ok(mut l)) = loops::read(&call.project, &name)?.map(|found| locked.open(found)) else { return Ok(Outcome::silent("loop.none")) };
+    change(&mut l);
+    let event = Event::Heard { event: words::excerpt(call.event.name(), 60), detail: detail(call) };
+    locked.record(&mut l, clock::now(), Some(session), event)?;
+    let code = if call.event.name() == "StopFailure" { "host.api-error" } else { "event.heard" };
+    Ok(Outcome::silent(code).of_loop(&l.id))
+}
+
+/// The one field of an event that says what it was about.
+fn detail(call: &Call) -> Option<String> {
+    let field = match call.event.name() {
+        "StopFailure" => "error",
+        "SubagentStop" => "agent_type",
+        "PreCompact" => "trigger",
+        "SessionStart" => "source",
+        "SessionEnd" => "reason",
+        _ => return None,
+    };
+    call.event.text(field).map(|text| words::excerpt(text, 100))
+}
+
+/// Whether the client process that carries a loop is still there.
+pub(super) fn is_carried(l: &Loop) -> bool {
+    owner_may_live(&l.state)
+}

@@ -1,0 +1,189 @@
+//! The path of one stop: find the loop, gather evidence, judge, commit, answer.
+
+use ralph_core::{
+    journal::{Actor, Answered, Event},
+    judge::{Decision, Next, Ruling, judge},
+    loop_file, time,
+    time::Millis,
+    words,
+};
+
+use crate::{
+    hook::{
+        Call, Outcome,
+        evidence::{Gathered, gather},
+        select::{Selected, select},
+    },
+    hosts::claude::answer::Answer,
+    store::{
+        Error, ending,
+        ending::LastEnding,
+        locked::{Locked, Loop, archive},
+        loops::{self, Found},
+    },
+    sys::clock,
+};
+
+pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
+    let session = call.event.session().unwrap_or_default();
+    let name = match select(&call.project, session) {
+        Selected::Nothing("loop.none") => return Ok(no_loop(call)),
+        Selected::Nothing(code) => return Ok(Outcome::silent(code)),
+        Selected::Own(_) | Selected::Adoptable(_) | Selected::Corrupt(_) if session.is_empty() => return Ok(Outcome::silent("input.invalid")),
+        Selected::Own(name) | Selected::Adoptable(name) | Selected::Corrupt(name) => name,
+    };
+    let locked = Locked::acquire(&call.project)?;
+    // Everything that was read without the lock is read again: a cancel or another hook may have been faster.
+    let Some(found) = loops::read(&call.project, &name)? else { return Ok(no_loop(call)) };
+    let mut l = match locked.open(found) {
+        Ok(l) => l,
+        Err(found) => return corrupt(call, &locked, &found),
+    };
+    match l.owner() {
+        Some(owner) if owner != session => return Ok(Outcome::silent("session.other").of_loop(&l.id)),
+        Some(_) => {}
+        None => adopt(&locked, &mut l, session)?,
+    }
+    if let Some(outcome) = answered_before(call, &l) {
+        return Ok(outcome);
+    }
+    rule(call, &locked, l)
+}
+
+/// No loop file. If it was this very stop that ended the loop, reported by another hook, the answer is the same.
+fn no_loop(call: &Call) -> Outcome {
+    match ending::read(&call.project) {
+        Some(last) if last.cause == call.event.stop_fingerprint() && call.is_same_moment(last.uptime_ms) => {
+            Outcome::tell("stop.repeated", last.line).of_loop(&last.loop_id)
+        }
+        _ => Outcome::silent("loop.none"),
+    }
+}
+
+/// S0-4: a file that cannot be read ends the loop. It moves to the archive as it is.
+fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, Error> {
+    let problem = found.parsed.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    let id = found.id();
+    let session = call.event.session();
+    locked.archive_corrupt(found, session, &problem)?;
+    let line = format!(
+        "Ralph: {} cannot be read: {problem}. The loop has ended; its file is in .ralph/archive/{id}.md. Mend it there, then `ralph resume {id}`.",
+        found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display()
+    );
+    note_ending(call, &id, &line);
+    Ok(Outcome::tell("loop.corrupt", line).of_loop(&id))
+}
+
+/// A loop without an owner belongs to the first session that stops in the project; the file is not touched for it.
+fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> {
+    let now = clock::now();
+    if l.is_new() {
+        let event = Event::Started { file: loop_file::file_of(&l.found.name), by: Actor::File, prompt: words::excerpt(&l.file.prompt, 200) };
+        locked.record(l, now, None, event)?;
+    }
+    l.state.owner = Some(session.to_owned());
+    l.state.client_pid = Call::client_pid();
+    l.state.released = false;
+    l.state.left_behind = false;
+    l.state.arm(now);
+    locked.record(l, now, Some(session), Event::Adopted)
+}
+
+/// The same stop, reported by a second hook: the same answer, and nothing is counted.
+fn answered_before(call: &Call, l: &Loop) -> Option<Outcome> {
+    let last = l.state.last.as_ref().filter(|last| last.stop == call.event.stop_fingerprint() && call.is_same_moment(last.uptime_ms))?;
+    let outcome = Outcome { answer: answer(call, l, &last.ruling, last.note.clone()), ..Outcome::silent("stop.repeated") };
+    Some(outcome.of_loop(&l.id))
+}
+
+fn rule(call: &Call, locked: &Locked<'_>, mut l: Loop) -> Result<Outcome, Error> {
+    let now = clock::now();
+    if l.file.active {
+        l.state.arm(now);
+    }
+    let gathered = gather(call, &l, now);
+    let ruling = judge(&gathered.evidence);
+    let note = match ruling.decision {
+        Decision::Block => words::hint(&gathered.evidence, l.file.remind),
+        Decision::Allow => words::allowed(&gathered.evidence, &ruling),
+    };
+    if !commit(call, locked, &mut l, now, gathered, &ruling, note.as_deref())? {
+        // A cancel, or a hand that deleted the file, was faster.
+        return Ok(Outcome::silent("loop.none").of_loop(&l.id));
+    }
+    let outcome = Outcome { answer: answer(call, &l, &ruling, note), ..Outcome::silent(ruling.code.as_str()) };
+    Ok(outcome.of_loop(&l.id))
+}
+
+/// Makes the ruling real: the loop's file first, because it is what counts, then the journal. `false`: the file is gone.
+fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, now: Millis, gathered: Gathered, ruling: &Ruling, note: Option<&str>) -> Result<bool, Error> {
+    let there = match ruling.next {
+        Next::GoesOn { iteration } => locked.set(l, &[("iteration", &iteration.to_string())])?,
+        Next::Stays => true,
+        Next::Pauses => locked.set(l, &[("active", "false")])?,
+        Next::Ends { .. } => archive(&call.project, &l.found, &l.id)?,
+    };
+    if !there {
+        return Ok(false);
+    }
+    l.state.stops += 1;
+    l.state.client_pid = Call::client_pid();
+    l.state.left_behind = false;
+    match ruling.next {
+        Next::GoesOn { .. } => {
+            l.state.idle_rounds = gathered.evidence.idle_rounds;
+            l.state.message = Some(gathered.message);
+        }
+        Next::Stays => {}
+        Next::Pauses => l.state.disarm(now),
+        Next::Ends { ending } => {
+            l.state.disarm(now);
+            l.state.ended = Some(ending);
+        }
+    }
+    l.state.turn = call.event.text("prompt_id").map(str::to_owned);
+    let answered = Answered { stop: call.event.stop_fingerprint(), at: now, uptime_ms: clock::uptime_ms(), ruling: ruling.clone(), note: note.map(str::to_owned) };
+    l.state.last = Some(answered);
+    let client = call.client.map(|(a, b, c)| format!("{a}.{b}.{c}"));
+    let said = words::excerpt(&gathered.text, 160);
+    let event = Event::Stop { evidence: Box::new(gathered.evidence), ruling: ruling.clone(), said, client };
+    locked.record(l, now, call.event.session(), event)?;
+    if let (Next::Ends { .. }, Some(line)) = (ruling.next, note) {
+        note_ending(call, &l.id, line);
+    }
+    Ok(true)
+}
+
+fn note_ending(call: &Call, id: &str, line: &str) {
+    let mark = LastEnding {
+        loop_id: id.to_owned(),
+        session: call.event.session().map(str::to_owned),
+        cause: call.event.stop_fingerprint(),
+        uptime_ms: clock::uptime_ms(),
+        line: line.to_owned(),
+    };
+    // The loop has ended whether or not this can be noted.
+    let _ = ending::write(&call.project, &mark);
+}
+
+/// The answer to a ruling. `note` is what the agent gets besides the prompt, or what the person is told.
+fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>) -> Answer {
+    match (ruling.next, note) {
+        (Next::GoesOn { iteration }, note) => {
+            let text = match note {
+                Some(note) => format!("{}\n\n{note}", l.file.prompt),
+                None => l.file.prompt.clone(),
+            };
+            let line = words::going_on(iteration, l.file.max_iterations, l.file.completion_promise.as_deref());
+            Answer::go_on(text, line, l.file.continue_with, call.client)
+        }
+        (_, Some(line)) => Answer::Tell { line },
+        (_, None) => Answer::Silent,
+    }
+}
+
+/// How long ago a time stamp of the journal was, in words.
+pub(super) fn ago(at: &str) -> String {
+    let passed = time::parse(at).map_or(0, |at| u64::try_from(clock::now() - at).unwrap_or(0));
+    format!("{} ago", time::in_words(passed))
+}

@@ -1,0 +1,60 @@
+//! The events that Claude Code sends on standard input.
+//!
+//! Every field is optional and read leniently: clients differ by version, and an event with one odd field is still an event.
+
+use ralph_core::{json::parse_tolerant, loop_file::fnv1a};
+use serde_json::{Map, Value};
+
+/// A hook event as it arrived.
+#[derive(Debug, Clone)]
+pub struct Event {
+    fields: Map<String, Value>,
+}
+
+impl Event {
+    pub fn parse(input: &[u8]) -> Result<Self, serde_json::Error> {
+        parse_tolerant(input).map(|fields| Event { fields })
+    }
+
+    pub fn has(&self, field: &str) -> bool {
+        self.fields.contains_key(field)
+    }
+
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.fields.get(field)?.as_str()
+    }
+
+    /// The event's name; empty if it has none.
+    pub fn name(&self) -> &str {
+        self.text("hook_event_name").unwrap_or_default()
+    }
+
+    pub fn session(&self) -> Option<&str> {
+        self.text("session_id").filter(|s| !s.is_empty())
+    }
+
+    /// The last text block of the agent's last message; absent where that message has no text, and in clients before 2.1.47.
+    pub fn last_message(&self) -> Option<&str> {
+        self.text("last_assistant_message").filter(|t| !t.trim().is_empty())
+    }
+
+    /// What still runs in the background, in words.
+    pub fn background(&self) -> Vec<String> {
+        let tasks = self.fields.get("background_tasks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        tasks.iter().filter(|t| t.get("status").and_then(Value::as_str).is_none_or(|s| s == "running" || s == "pending")).map(in_words).collect()
+    }
+
+    /// A fingerprint of this stop. The client gives a stop no id of its own, so two stops with the same words in the same turn look alike:
+    /// only together with the time does this identify one.
+    pub fn stop_fingerprint(&self) -> String {
+        let active = self.fields.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false);
+        let parts = [self.session().unwrap_or_default(), self.text("prompt_id").unwrap_or_default(), self.last_message().unwrap_or_default()];
+        format!("{:016x}", fnv1a(format!("{active}\0{}", parts.join("\0")).as_bytes()))
+    }
+}
+
+fn in_words(task: &Value) -> String {
+    let field = |name| task.get(name).and_then(Value::as_str);
+    let what = field("description").or(field("command")).or(field("agent_type")).unwrap_or("task");
+    ralph_core::words::excerpt(&format!("{}: {what}", field("type").unwrap_or("task")), 100)
+}

@@ -1,0 +1,7 @@
+//! Claude Code: what its hooks send, what they may answer, and how to tell that it really is Claude Code.
+//!
+//! `docs/hook-contract.md` has the measured facts behind this folder.
+
+pub mod answer;
+pub mod caller;
+pub mod event;

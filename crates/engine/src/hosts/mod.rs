@@ -1,0 +1,3 @@
+//! The agents that call ralph: one folder each, with its wire format in and out.
+
+pub mod claude;

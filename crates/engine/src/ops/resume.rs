@@ -1,0 +1,151 @@
+//! Bringing a loop back: a paused one, one that was left behind, or one from the archive, at the iteration where it was.
+
+use std::{fs, path::PathBuf};
+
+use ralph_core::{
+    journal::Event,
+    loop_file::{self, LoopFile, quoted},
+    words,
+};
+
+use crate::{
+    ops::{Asker, Refusal, choose, owner_may_live, pause::unreadable, view},
+    store::{
+        Error,
+        locked::{Locked, Loop},
+        loops::{self, Found},
+        project::Project,
+    },
+    sys::{clock, files},
+};
+
+/// What shall be different from before.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// A loop's name or id; without it, the only live loop, else the one that ended last.
+    pub which: Option<String>,
+    pub max_iterations: Option<u64>,
+    pub hours: Option<f64>,
+    pub idle_rounds: Option<u64>,
+    /// The session that shall carry the loop.
+    pub session: Option<String>,
+}
+
+/// The loop that is armed again.
+#[derive(Debug)]
+pub struct Resumed {
+    pub id: String,
+    pub file: LoopFile,
+    /// The session that carries it; `None`: the next one that stops in this project.
+    pub owner: Option<String>,
+    /// It was active all the time, and nothing had to change.
+    pub was_active: bool,
+}
+
+pub fn resume(project: &Project, request: &Request, asker: &Asker) -> Result<Resumed, Refusal> {
+    let locked = Locked::acquire(project)?;
+    match live(project, request, asker)? {
+        Some(found) => {
+            let l = locked.open(found).map_err(|f| unreadable(&f))?;
+            arm(&locked, l, request, asker)
+        }
+        None => {
+            let (path, name) = archived(project, request.which.as_deref())?;
+            let bytes = files::read(&path, loop_file::MAX_FILE_BYTES).map_err(Error::io("read", &path))?;
+            let parsed = LoopFile::parse(&bytes);
+            let candidate = Found { name: name.clone(), path: path.clone(), bytes, parsed };
+            let l = locked.open(candidate).map_err(|f| unreadable(&f))?;
+            // Whatever would be refused is refused before the file moves.
+            check_limits(&l, request)?;
+            if !locked.put(&name, &l.found.bytes)? {
+                return Err(Refusal::Because(format!("a loop called \"{name}\" is in this project already")));
+            }
+            let _ = fs::remove_file(&path);
+            let found = loops::read(project, &name)?.ok_or(Refusal::NoLoop)?;
+            let l = locked.open(found).map_err(|f| unreadable(&f))?;
+            arm(&locked, l, request, asker)
+        }
+    }
+}
+
+/// The live loop that is meant, if there is one.
+fn live(project: &Project, request: &Request, asker: &Asker) -> Result<Option<Found>, Refusal> {
+    match request.which.as_deref() {
+        None => match choose(project, None, asker.session.as_deref()) {
+            Ok(found) => Ok(Some(found)),
+            Err(Refusal::NoLoop) => Ok(None),
+            Err(e) => Err(e),
+        },
+        Some(which) => Ok(loops::all(project).into_iter().find(|f| f.name == which || f.id() == which)),
+    }
+}
+
+/// The archived loop that is meant: by id, by name, or the one that ended last.
+fn archived(project: &Project, which: Option<&str>) -> Result<(PathBuf, String), Refusal> {
+    let mut all = view::archive(project);
+    all.sort_by(|a, b| b.ended_at.cmp(&a.ended_at));
+    let found = match which {
+        None => all.into_iter().next(),
+        Some(which) => all.into_iter().find(|a| a.id == which || a.name == which),
+    };
+    found.map(|a| (a.path, a.name)).ok_or(match which {
+        None => Refusal::NoLoop,
+        Some(which) => Refusal::Because(format!("there is no loop \"{which}\"; `ralph list` shows those there are")),
+    })
+}
+
+/// A loop at its limit would end again at its first stop.
+fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
+    let max = request.max_iterations.unwrap_or(l.file.max_iterations);
+    if max > 0 && l.file.iteration >= max {
+        return Err(Refusal::Because(format!(
+            "the loop has done {} iterations: give it more with --max-iterations {}",
+            words::of_limit(l.file.iteration, max),
+            l.file.iteration + max.min(l.file.iteration).max(1)
+        )));
+    }
+    let spent = l.state.spent(clock::now());
+    if request.hours.is_none() && l.file.max_millis() > 0 && spent >= l.file.max_millis() {
+        return Err(Refusal::Because(format!("the loop has used up its time ({}): give it more with --hours H", ralph_core::time::in_words(spent))));
+    }
+    Ok(())
+}
+
+fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Result<Resumed, Refusal> {
+    check_limits(&l, request)?;
+    let before = l.owner().map(str::to_owned);
+    let asked = request.session.clone().or_else(|| asker.session.clone());
+    let owner = asked.or_else(|| before.clone().filter(|_| owner_may_live(&l.state)));
+    let was_active = l.file.active && l.state.ended.is_none() && owner == before && owner.is_some();
+    let (max, hours, idle) = (request.max_iterations.map(|n| n.to_string()), request.hours.map(|h| h.to_string()), request.idle_rounds.map(|n| n.to_string()));
+    let mut values = vec![("active", "true".to_owned())];
+    values.extend(max.map(|v| ("max_iterations", v)));
+    values.extend(hours.map(|v| ("max_hours", v)));
+    values.extend(idle.map(|v| ("idle_rounds", v)));
+    if l.file.session_id.is_some() && l.file.session_id != owner {
+        values.push(("session_id", owner.as_deref().map_or_else(|| "null".to_owned(), quoted)));
+    }
+    // A file without the key is active already; nothing is added to it for saying so.
+    let needless = l.file.active && !values.iter().any(|(k, _)| *k != "active");
+    let values: Vec<(&str, &str)> = values.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    if !needless && !locked.set(&mut l, &values)? {
+        return Err(Refusal::NoLoop);
+    }
+    let now = clock::now();
+    if request.hours.is_some() {
+        l.state.disarm(now);
+        l.state.spent_ms = 0;
+    }
+    l.state.arm(now);
+    l.state.owner = if l.file.session_id.is_some() { None } else { owner.clone() };
+    l.state.released = owner.is_none();
+    l.state.left_behind = false;
+    l.state.ended = None;
+    l.state.last = None;
+    l.state.idle_rounds = 0;
+    l.state.command.clone_from(&asker.command);
+    l.state.client_pid = if owner.is_some() && asker.session == owner { asker.client_pid } else { l.state.client_pid.filter(|_| owner == before) };
+    let event = Event::Resumed { by: asker.actor(), iteration: l.file.iteration };
+    locked.record(&mut l, now, owner.as_deref(), event)?;
+    Ok(Resumed { id: l.id, file: l.file, owner, was_active })
+}

@@ -1,0 +1,115 @@
+//! Starting a loop.
+
+use std::path::PathBuf;
+
+use ralph_core::{
+    journal::Event,
+    limits,
+    loop_file::{self, DEFAULT_HOURS, LoopFile, NewLoop},
+    time, words,
+};
+
+use crate::{
+    ops::{Asker, Refusal, view},
+    store::{locked::Locked, loops, project::Project},
+    sys::{clock, env},
+};
+
+/// The loop that is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    pub name: Option<String>,
+    pub prompt: String,
+    pub max_iterations: Option<u64>,
+    pub completion_promise: Option<String>,
+    pub hours: Option<f64>,
+    pub idle_rounds: Option<u64>,
+    pub continue_with: Option<String>,
+}
+
+/// The loop that was started.
+#[derive(Debug)]
+pub struct Started {
+    pub id: String,
+    pub path: PathBuf,
+    pub file: LoopFile,
+}
+
+impl Started {
+    /// The effective limits in words.
+    pub fn limits(&self) -> Vec<String> {
+        let cap = limits::block_cap(env::block_cap().as_deref());
+        let (idle, _) = limits::idle_limit(self.file.idle_rounds, cap);
+        words::limits(self.file.max_iterations, self.file.completion_promise.as_deref(), self.file.max_hours, idle)
+    }
+}
+
+pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Started, Refusal> {
+    if request.prompt.trim().is_empty() {
+        return Err(Refusal::Because("there is no prompt: say what the agent shall work on".to_owned()));
+    }
+    let name = request.name.as_deref().unwrap_or("main");
+    if !loop_file::is_name(name) {
+        return Err(Refusal::Because(format!("\"{name}\" is no name for a loop: use letters, digits, - and _")));
+    }
+    let locked = Locked::acquire(project)?;
+    refuse_a_live_one(project, name, asker)?;
+    let now = clock::now();
+    let id = new_id(project, name, &time::format(now));
+    let started_at = time::format(now);
+    let new = NewLoop {
+        id: &id,
+        session_id: asker.session.as_deref(),
+        started_at: &started_at,
+        max_iterations: request.max_iterations.unwrap_or(0),
+        completion_promise: request.completion_promise.as_deref(),
+        max_hours: request.hours.unwrap_or(DEFAULT_HOURS),
+        idle_rounds: request.idle_rounds,
+        continue_with: request.continue_with.as_deref(),
+        prompt: &request.prompt,
+    };
+    if !locked.create(name, &new)? {
+        return Err(live(name, "a loop file is there already"));
+    }
+    let found = loops::read(project, name)?.ok_or(Refusal::NoLoop)?;
+    let mut l = locked.open(found).map_err(|f| Refusal::Because(format!("{} cannot be read back", f.path.display())))?;
+    l.state.client_pid = asker.client_pid;
+    l.state.command.clone_from(&asker.command);
+    // A loop that has no session yet starts its clock with the first one.
+    if asker.session.is_some() {
+        l.state.arm(now);
+    }
+    let event = Event::Started { file: loop_file::file_of(name), by: asker.actor(), prompt: words::excerpt(&request.prompt, 200) };
+    locked.record(&mut l, now, asker.session.as_deref(), event)?;
+    Ok(Started { id, path: l.found.path, file: l.file })
+}
+
+/// A live loop is never overwritten, and a session carries one loop at a time.
+fn refuse_a_live_one(project: &Project, name: &str, asker: &Asker) -> Result<(), Refusal> {
+    for found in loops::all(project) {
+        let of_session = asker.session.is_some() && view::owner(project, &found) == asker.session;
+        if found.name == name || of_session {
+            let what = match &found.parsed {
+                Ok(file) if file.active => format!("a loop is active (iteration {})", words::of_limit(file.iteration, file.max_iterations)),
+                Ok(file) => format!("a loop is paused (iteration {})", words::of_limit(file.iteration, file.max_iterations)),
+                Err(problem) => format!("its file cannot be read ({problem})"),
+            };
+            return Err(live(&found.name, &what));
+        }
+    }
+    Ok(())
+}
+
+fn live(name: &str, what: &str) -> Refusal {
+    let named = if name == "main" { String::new() } else { format!(" \"{name}\"") };
+    Refusal::Because(format!("{what}{named} in this project. `ralph status` shows it, `ralph resume` goes on with it, `ralph cancel` ends it"))
+}
+
+/// `main-20261115-093000`, made unique where two start within a second.
+fn new_id(project: &Project, name: &str, now: &str) -> String {
+    let digits: String = now.chars().take(19).filter_map(|c| if c == 'T' { Some('-') } else { c.is_ascii_digit().then_some(c) }).collect();
+    let base = format!("{name}-{digits}");
+    let taken = |id: &str| project.journal(id).exists() || project.archive().join(format!("{id}.md")).exists();
+    let numbered = (2..).map(|n| format!("{base}-{n}"));
+    std::iter::once(base.clone()).chain(numbered).find(|id| !taken(id)).unwrap_or(base)
+}

@@ -1,0 +1,219 @@
+//! Loops as people and programs look at them: read-only, without the lock.
+
+use std::{fs, path::PathBuf};
+
+use ralph_core::{
+    journal::{Record, State},
+    judge::Ending,
+    loop_file::LoopFile,
+    words,
+};
+use serde::Serialize;
+
+use crate::{
+    ops::owner_may_live,
+    store::{
+        journal,
+        loops::{self, Found},
+        project::Project,
+    },
+    sys::clock,
+};
+
+/// Where a loop stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// A session works on it.
+    Active,
+    /// No session has it yet: the first one that stops in the project takes it.
+    Waiting,
+    Paused,
+    /// Its session is gone; `ralph resume` hands it to another one.
+    LeftBehind,
+    /// The file cannot be read.
+    Corrupt,
+    Complete,
+    Capped,
+    Cancelled,
+    Failed,
+    /// The file was removed by hand.
+    Removed,
+}
+
+impl Status {
+    pub fn words(self) -> &'static str {
+        match self {
+            Status::Active => "active",
+            Status::Waiting => "waiting for a session",
+            Status::Paused => "paused",
+            Status::LeftBehind => "left behind",
+            Status::Corrupt => "cannot be read",
+            Status::Complete => "complete",
+            Status::Capped => "capped",
+            Status::Cancelled => "cancelled",
+            Status::Failed => "failed",
+            Status::Removed => "removed by hand",
+        }
+    }
+
+    fn of_ending(ending: Option<Ending>) -> Self {
+        match ending {
+            Some(Ending::Complete) => Status::Complete,
+            Some(Ending::Capped) => Status::Capped,
+            Some(Ending::Cancelled) => Status::Cancelled,
+            Some(Ending::Failed) => Status::Failed,
+            None => Status::Removed,
+        }
+    }
+}
+
+/// One loop; the JSON of `ralph status --json` and `ralph list --json`.
+#[derive(Debug, Clone, Serialize)]
+pub struct View {
+    pub id: String,
+    pub name: String,
+    pub status: Status,
+    pub iteration: u64,
+    /// 0 means no limit.
+    pub max_iterations: u64,
+    pub completion_promise: Option<String>,
+    /// 0 means no limit.
+    pub max_hours: f64,
+    pub spent_ms: u64,
+    pub idle_rounds: u64,
+    pub stops: u64,
+    pub session: Option<String>,
+    /// The reason code of the last ruling.
+    pub last_code: Option<String>,
+    pub last_event_at: Option<String>,
+    pub file: Option<PathBuf>,
+    pub journal: PathBuf,
+    pub problem: Option<String>,
+    /// The start of the prompt.
+    pub prompt: String,
+}
+
+impl View {
+    pub fn is_live(&self) -> bool {
+        self.file.is_some() && self.status != Status::Corrupt
+    }
+
+    /// One line: where it stands and how far it is.
+    pub fn line(&self) -> String {
+        let named = if self.name == "main" { String::new() } else { format!(" \"{}\"", self.name) };
+        let round = words::of_limit(self.iteration, self.max_iterations);
+        let spent = ralph_core::time::in_words(self.spent_ms);
+        match &self.problem {
+            Some(problem) => format!("Ralph loop{named}: {} ({problem})", self.status.words()),
+            None => format!("Ralph loop{named}: {}, iteration {round}, {spent}", self.status.words()),
+        }
+    }
+}
+
+/// A loop in the archive.
+#[derive(Debug, Clone)]
+pub struct Archived {
+    pub id: String,
+    pub name: String,
+    pub path: PathBuf,
+    /// When it ended, RFC 3339; empty if the journal does not tell.
+    pub ended_at: String,
+}
+
+/// The session that a loop belongs to.
+pub fn owner(project: &Project, found: &Found) -> Option<String> {
+    found.session().or_else(|| journal::tail(&project.journal(&found.id())).last?.state.owner)
+}
+
+/// The loops that have a file, in order.
+pub fn live(project: &Project) -> Vec<View> {
+    loops::all(project).iter().map(|found| view_of(project, found)).collect()
+}
+
+pub fn view_of(project: &Project, found: &Found) -> View {
+    let id = found.id();
+    let record = journal::tail(&project.journal(&id)).last;
+    let state = record.as_ref().map(|r| r.state.clone()).unwrap_or_default();
+    let owner = found.session().or_else(|| state.owner.clone());
+    let status = match &found.parsed {
+        Err(_) => Status::Corrupt,
+        Ok(file) if !file.active => Status::Paused,
+        Ok(_) if owner.is_none() => Status::Waiting,
+        Ok(_) if !owner_may_live(&state) => Status::LeftBehind,
+        Ok(_) => Status::Active,
+    };
+    let mut view = bare(project, &id, &found.name, status, &state, record.as_ref());
+    view.session = owner;
+    view.file = Some(found.path.clone());
+    view.problem = found.parsed.as_ref().err().map(ToString::to_string);
+    if let Ok(file) = &found.parsed {
+        fill(&mut view, file);
+    }
+    view
+}
+
+fn fill(view: &mut View, file: &LoopFile) {
+    view.iteration = file.iteration;
+    view.max_iterations = file.max_iterations;
+    view.completion_promise.clone_from(&file.completion_promise);
+    view.max_hours = file.max_hours;
+    view.prompt = file.prompt.chars().take(200).collect();
+}
+
+fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, record: Option<&Record>) -> View {
+    View {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        status,
+        iteration: state.iteration,
+        max_iterations: 0,
+        completion_promise: None,
+        max_hours: 0.0,
+        spent_ms: state.spent(clock::now()),
+        idle_rounds: state.idle_rounds,
+        stops: state.stops,
+        session: state.owner.clone(),
+        last_code: state.last.as_ref().map(|l| l.ruling.code.as_str().to_owned()),
+        last_event_at: record.map(|r| r.at.clone()),
+        file: None,
+        journal: project.journal(id),
+        problem: None,
+        prompt: String::new(),
+    }
+}
+
+/// The loops of the archive.
+pub fn archive(project: &Project) -> Vec<Archived> {
+    let Ok(entries) = fs::read_dir(project.archive()) else { return Vec::new() };
+    let one = |entry: fs::DirEntry| {
+        let path = entry.path();
+        let stem = path.file_stem()?.to_str()?;
+        // `id.2.md` is the same loop, archived a second time.
+        let id = stem.split('.').next()?.to_owned();
+        let last = journal::tail(&project.journal(&id)).last;
+        let name = last.as_ref().and_then(|r| r.state.name.clone()).unwrap_or_else(|| "main".to_owned());
+        Some(Archived { name, ended_at: last.map(|r| r.at).unwrap_or_default(), id, path })
+    };
+    entries.flatten().filter_map(one).collect()
+}
+
+/// Every loop that ever left a journal here and has no file now, newest first.
+pub fn ended(project: &Project) -> Vec<View> {
+    let live: Vec<String> = loops::all(project).iter().map(Found::id).collect();
+    let Ok(entries) = fs::read_dir(project.own().join("journal")) else { return Vec::new() };
+    let archived = archive(project);
+    let one = |entry: fs::DirEntry| {
+        let path = entry.path();
+        let id = path.file_stem()?.to_str()?.to_owned();
+        let record = journal::tail(&path).last.filter(|_| !live.contains(&id))?;
+        let mut view = bare(project, &id, record.state.name.as_deref().unwrap_or("main"), Status::of_ending(record.state.ended), &record.state, Some(&record));
+        if let Some(file) = archived.iter().find(|a| a.id == id).and_then(|a| LoopFile::parse(&fs::read(&a.path).ok()?).ok()) {
+            fill(&mut view, &file);
+        }
+        Some(view)
+    };
+    let mut views: Vec<View> = entries.flatten().filter_map(one).collect();
+    views.sort_by(|a, b| b.last_event_at.cmp(&a.last_event_at));
+    views
+}

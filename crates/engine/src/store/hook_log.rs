@@ -1,0 +1,68 @@
+//! The debug log: one line for every hook call (S0-1), in `.ralph/hook.log` of a project that uses ralph.
+//!
+//! Elsewhere ralph leaves no trace, unless `RALPH_LOG` names a file. Failing to log never changes an answer.
+
+use std::{fs, path::Path};
+
+use ralph_core::{time, words::excerpt};
+
+use crate::{
+    store::project::Project,
+    sys::{clock, env, files},
+};
+
+/// The log starts anew at this size; one old log is kept.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// One hook call in words.
+#[derive(Debug, Default)]
+pub struct Entry<'a> {
+    pub trigger: &'a str,
+    pub session: &'a str,
+    pub decision: &'a str,
+    pub code: &'a str,
+    pub loop_id: &'a str,
+    pub error: Option<&'a str>,
+}
+
+pub fn write(project: &Project, entry: &Entry<'_>) {
+    let own = project.own().join("hook.log");
+    let mut line = format!(
+        "{} event={} decision={} code={} session={}",
+        time::format(clock::now()),
+        word(entry.trigger),
+        entry.decision,
+        entry.code,
+        word(entry.session)
+    );
+    if !entry.loop_id.is_empty() {
+        line.push_str(" loop=");
+        line.push_str(entry.loop_id);
+    }
+    if let Some(error) = entry.error {
+        line.push_str(" error=");
+        line.push_str(&format!("{:?}", excerpt(error, 400)));
+    }
+    line.push('\n');
+    // The folder is not made here: a project that does not use ralph stays untouched.
+    let _ = append_bounded(&own, line.as_bytes());
+    if let Some(extra) = env::log_file() {
+        let _ = append_bounded(&extra, line.as_bytes());
+    }
+}
+
+/// A value from outside as one word of the log.
+fn word(text: &str) -> String {
+    let word: String = text.chars().take(80).map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect();
+    if word.is_empty() { "-".to_owned() } else { word }
+}
+
+fn append_bounded(path: &Path, line: &[u8]) -> std::io::Result<()> {
+    use std::io::Write;
+    let mut file = files::options().append(true).create(true).open(path)?;
+    file.write_all(line)?;
+    if file.metadata()?.len() > MAX_BYTES {
+        fs::rename(path, path.with_extension("log.old"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Journals on disk: append one line, read the last one.
+
+use std::{
+    fs::File,
+    io::{Read, Seek, SeekFrom},
+    path::Path,
+};
+
+use ralph_core::journal::{Record, last_record};
+
+use crate::{store::Error, sys::files};
+
+/// One record is far shorter than this.
+const TAIL: u64 = 64 * 1024;
+
+/// The end of a journal.
+#[derive(Debug, Default)]
+pub struct Tail {
+    pub last: Option<Record>,
+    /// The last line has no end: a writer was killed, and the next one must begin a new line.
+    torn: bool,
+}
+
+impl Tail {
+    /// The end of a journal right after `record` was appended.
+    pub fn ending_with(record: Record) -> Self {
+        Tail { last: Some(record), torn: false }
+    }
+}
+
+/// Reads the end of a journal. A journal that cannot be read is an empty one: it must never decide whether an agent may stop.
+pub fn tail(path: &Path) -> Tail {
+    read_tail(path).unwrap_or_default()
+}
+
+fn read_tail(path: &Path) -> Option<Tail> {
+    let mut file = File::open(path).ok()?;
+    let size = file.metadata().ok()?.len();
+    let mut reach = TAIL;
+    loop {
+        let from = size.saturating_sub(reach);
+        file.seek(SeekFrom::Start(from)).ok()?;
+        let mut bytes = Vec::with_capacity(usize::try_from(size - from).ok()?);
+        file.by_ref().take(reach).read_to_end(&mut bytes).ok()?;
+        let torn = bytes.last().is_some_and(|b| *b != b'\n');
+        let last = last_record(&bytes);
+        if last.is_some() || from == 0 || reach > 16 * TAIL {
+            return Some(Tail { last, torn });
+        }
+        reach *= 4;
+    }
+}
+
+/// Appends one record in one write.
+pub fn append(path: &Path, tail: &Tail, record: &Record) -> Result<(), Error> {
+    let mut line = Vec::with_capacity(1024);
+    if tail.torn {
+        line.push(b'\n');
+    }
+    serde_json::to_writer(&mut line, record).map_err(|e| Error::io("write", path)(e.into()))?;
+    line.push(b'\n');
+    files::append(path, &line).map_err(Error::io("write", path))
+}

@@ -1,0 +1,190 @@
+//! A project whose lock is held: the only way to change anything.
+
+use std::{fs, fs::File, fs::TryLockError, time::Duration};
+
+use ralph_core::{
+    journal::{Event, Record, State, VERSION},
+    loop_file::{self, LoopFile, NewLoop},
+    time::{self, Millis},
+};
+
+use crate::{
+    store::{
+        Error,
+        journal::{self, Tail},
+        loops::{self, Found},
+        project::Project,
+    },
+    sys::{clock, files, files::Swapped},
+};
+
+/// How long to wait for another ralph process. None holds the lock for more than some milliseconds.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Attempts at a file that somebody else edits at the same moment.
+const ATTEMPTS: usize = 5;
+
+/// A project with its lock held; dropped, it is free again, and so it is when the process dies.
+#[derive(Debug)]
+pub struct Locked<'p> {
+    pub project: &'p Project,
+    _lock: File,
+}
+
+/// A loop file together with what its journal knows.
+#[derive(Debug)]
+pub struct Loop {
+    pub id: String,
+    pub found: Found,
+    pub file: LoopFile,
+    pub state: State,
+    tail: Tail,
+}
+
+impl Loop {
+    /// The session that the loop belongs to.
+    pub fn owner(&self) -> Option<&str> {
+        self.file.session_id.as_deref().or(self.state.owner.as_deref())
+    }
+
+    /// Nothing has been written about this loop yet.
+    pub fn is_new(&self) -> bool {
+        self.tail.last.is_none()
+    }
+}
+
+impl<'p> Locked<'p> {
+    /// Takes the lock, making ralph's folder if need be. The wait is bounded.
+    pub fn acquire(project: &'p Project) -> Result<Self, Error> {
+        project.prepare()?;
+        let path = project.own().join("lock");
+        let file = files::options().write(true).create(true).truncate(false).open(&path).map_err(Error::io("open", &path))?;
+        let mut waited = Duration::ZERO;
+        let mut pause = Duration::from_micros(200);
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Locked { project, _lock: file }),
+                Err(TryLockError::WouldBlock) if waited < PATIENCE => {
+                    std::thread::sleep(pause);
+                    waited += pause;
+                    pause = (pause * 2).min(Duration::from_millis(20));
+                }
+                Err(TryLockError::WouldBlock) => return Err(Error::Busy),
+                Err(TryLockError::Error(e)) => return Err(Error::io("lock", &path)(e)),
+            }
+        }
+    }
+
+    /// The loop of a file that can be read, with its state.
+    pub fn open(&self, found: Found) -> Result<Loop, Box<Found>> {
+        let Ok(file) = found.parsed.clone() else { return Err(Box::new(found)) };
+        let id = found.id();
+        let tail = journal::tail(&self.project.journal(&id));
+        let state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
+        Ok(Loop { id, found, file, state, tail })
+    }
+
+    /// Writes what happened into the loop's journal, together with the loop's state after it.
+    pub fn record(&self, l: &mut Loop, at: Millis, session: Option<&str>, event: Event) -> Result<(), Error> {
+        l.state.iteration = l.file.iteration;
+        l.state.name = Some(l.found.name.clone());
+        self.append(&l.id, &mut l.tail, at, session, event, &l.state)
+    }
+
+    fn append(&self, id: &str, tail: &mut Tail, at: Millis, session: Option<&str>, event: Event, state: &State) -> Result<(), Error> {
+        let record = Record {
+            v: VERSION,
+            seq: tail.last.as_ref().map_or(1, |r| r.seq + 1),
+            at: time::format(at),
+            loop_id: id.to_owned(),
+            session: session.map(str::to_owned),
+            event,
+            state: state.clone(),
+        };
+        journal::append(&self.project.journal(id), tail, &record)?;
+        *tail = Tail::ending_with(record);
+        Ok(())
+    }
+
+    /// Changes values in the loop's file and nothing else. `false`: somebody deleted the file, and it stays deleted.
+    pub fn set(&self, l: &mut Loop, values: &[(&str, &str)]) -> Result<bool, Error> {
+        for _ in 0..ATTEMPTS {
+            let path = l.found.path.clone();
+            let shown = || path.display().to_string();
+            let mut bytes = l.found.bytes.clone();
+            let mut file = l.file.clone();
+            for (key, value) in values {
+                bytes = file.with(&bytes, key, value).map_err(|problem| Error::File { path: shown(), problem })?;
+                file = LoopFile::parse(&bytes).map_err(|problem| Error::File { path: shown(), problem })?;
+            }
+            if bytes == l.found.bytes {
+                return Ok(path.exists());
+            }
+            let backup = self.project.backup(&l.found.name);
+            match files::swap(&path, &backup, &l.found.bytes, &bytes).map_err(Error::io("write", &path))? {
+                Swapped::Done => {
+                    l.found.bytes = bytes;
+                    l.file = file;
+                    return Ok(true);
+                }
+                Swapped::Gone => return Ok(false),
+                Swapped::Changed => {
+                    let Some(found) = loops::read(self.project, &l.found.name)? else { return Ok(false) };
+                    match self.open(found) {
+                        Ok(fresh) => *l = Loop { state: l.state.clone(), ..fresh },
+                        Err(_) => return Err(Error::Restless { path: shown() }),
+                    }
+                }
+            }
+        }
+        Err(Error::Restless { path: l.found.path.display().to_string() })
+    }
+
+    /// Writes a journal line for a loop file that cannot be read, and archives the file.
+    pub fn archive_corrupt(&self, found: &Found, session: Option<&str>, problem: &str) -> Result<bool, Error> {
+        let id = found.id();
+        let mut tail = journal::tail(&self.project.journal(&id));
+        let mut state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
+        let now = clock::now();
+        state.disarm(now);
+        state.ended = Some(ralph_core::judge::Ending::Failed);
+        state.name = Some(found.name.clone());
+        let event = Event::Corrupt { problem: problem.to_owned() };
+        self.append(&id, &mut tail, now, session, event, &state)?;
+        archive(self.project, found, &id)
+    }
+
+    /// Writes the file of a new loop. `false`: one of that name is there already.
+    pub fn create(&self, name: &str, new: &NewLoop<'_>) -> Result<bool, Error> {
+        let folder = self.project.claude();
+        fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+        self.put(name, new.render().as_bytes())
+    }
+
+    /// Puts a loop file in place, where none may be.
+    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<bool, Error> {
+        let path = self.project.claude().join(loop_file::file_of(name));
+        match files::create_new(&path, &self.project.backup(name), bytes) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+            Err(e) => Err(Error::io("write", &path)(e)),
+        }
+    }
+}
+
+/// Moves a loop's file to the archive: nothing is ever destroyed. `false`: somebody deleted the file before.
+///
+/// Needs no lock: the move is one step, and whoever holds the lock finds the file gone and leaves it so. That is why a cancel always wins.
+pub fn archive(project: &Project, found: &Found, id: &str) -> Result<bool, Error> {
+    let folder = project.archive();
+    for n in 1.. {
+        let name = if n == 1 { format!("{id}.md") } else { format!("{id}.{n}.md") };
+        match files::rename_new(&found.path, &folder.join(name)) {
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(e) => return Err(Error::io("archive", &found.path)(e)),
+            Ok(()) => return Ok(true),
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,70 @@
+//! The loop files of a project: finding and reading them.
+
+use std::{fs, io, path::PathBuf};
+
+use ralph_core::{
+    front_matter::Problem,
+    loop_file::{self, LoopFile, MAX_FILE_BYTES},
+};
+
+use crate::{
+    store::{Error, project::Project},
+    sys::files,
+};
+
+/// A loop file as it was read.
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub name: String,
+    pub path: PathBuf,
+    pub bytes: Vec<u8>,
+    pub parsed: Result<LoopFile, Problem>,
+}
+
+impl Found {
+    /// The id of the loop, even of one that cannot be read.
+    pub fn id(&self) -> String {
+        match &self.parsed {
+            Ok(file) => file.id(&self.name),
+            Err(_) => format!("{}-{:08x}", self.name, loop_file::fnv1a(&self.bytes) & 0xffff_ffff),
+        }
+    }
+
+    /// The session that the file names.
+    pub fn session(&self) -> Option<String> {
+        match &self.parsed {
+            Ok(file) => file.session_id.clone(),
+            Err(_) => loop_file::session_hint(&self.bytes),
+        }
+    }
+}
+
+/// The names of the loops that have a file, the unnamed one first. Cheap: this is what every hook call pays, loop or no loop.
+pub fn names(project: &Project) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(project.claude()) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.flatten().filter_map(|entry| entry.file_name().to_str().and_then(loop_file::name_of).map(str::to_owned)).collect();
+    names.sort_by(|a, b| (a != "main", a).cmp(&(b != "main", b)));
+    names
+}
+
+/// Reads the loop file of that name; `None` if there is none.
+pub fn read(project: &Project, name: &str) -> Result<Option<Found>, Error> {
+    let path = project.claude().join(loop_file::file_of(name));
+    match files::read(&path, MAX_FILE_BYTES) {
+        Ok(bytes) => Ok(Some(Found { name: name.to_owned(), parsed: LoopFile::parse(&bytes), path, bytes })),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::io("read", &path)(e)),
+    }
+}
+
+/// All loops of the project. One that cannot be opened counts as one that cannot be parsed.
+pub fn all(project: &Project) -> Vec<Found> {
+    let unreadable = |name: &str, e: &Error| Found {
+        name: name.to_owned(),
+        path: project.claude().join(loop_file::file_of(name)),
+        bytes: Vec::new(),
+        parsed: Err(Problem::new(None, e.to_string())),
+    };
+    names(project).iter().filter_map(|name| read(project, name).unwrap_or_else(|e| Some(unreadable(name, &e)))).collect()
+}

@@ -1,0 +1,47 @@
+//! What ralph keeps on disk, and how it changes it: loop files, journals, the archive, the lock, the hook's log.
+
+pub mod ending;
+pub mod hook_log;
+pub mod journal;
+pub mod locked;
+pub mod loops;
+pub mod project;
+
+use std::{fmt, io, path::Path};
+
+use ralph_core::front_matter::Problem;
+
+/// Why the store could not do something, with the file that it happened to.
+#[derive(Debug)]
+pub enum Error {
+    Io { doing: &'static str, path: String, source: io::Error },
+    /// Another ralph process has held the lock for too long.
+    Busy,
+    /// A path of ralph's own is a link or a file: somebody else put it there.
+    NotOurs { path: String },
+    /// A value could not be set in the loop file.
+    File { path: String, problem: Problem },
+    /// The loop file changed under our hands every time.
+    Restless { path: String },
+}
+
+impl Error {
+    pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
+        let path = path.display().to_string();
+        move |source| Error::Io { doing, path, source }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Io { doing, path, source } => write!(f, "cannot {doing} {path}: {source}"),
+            Error::Busy => f.write_str("another ralph process has held .ralph/lock for several seconds"),
+            Error::NotOurs { path } => write!(f, "{path} is not a plain folder of ralph's own: move it away"),
+            Error::File { path, problem } => write!(f, "{path}: {problem}"),
+            Error::Restless { path } => write!(f, "{path} keeps changing while ralph reads it"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

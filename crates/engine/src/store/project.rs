@@ -1,0 +1,109 @@
+//! A project: its root, and where ralph's files lie in it.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    store::Error,
+    sys::{env, files},
+};
+
+/// The folder that a client was started in, or that a person means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    root: PathBuf,
+}
+
+const FOLDERS: [&str; 3] = ["journal", "archive", "backup"];
+
+impl Project {
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Project { root: root.into() }
+    }
+
+    /// The project of a hook call: where the client was started, else found upwards from the event's folder.
+    pub fn of_event(cwd: Option<&str>) -> Self {
+        match env::project_dir().filter(|dir| dir.is_absolute() && dir.is_dir()) {
+            Some(root) => Project { root },
+            None => Project::upwards_from(Path::new(cwd.unwrap_or("."))),
+        }
+    }
+
+    /// The nearest folder from `start` upwards with a loop, with ralph's own folder or with a `.claude` folder; never beyond the repository (a linked worktree is one
+    /// of its own) or the home folder, whose `.claude` is the user's configuration and no project.
+    pub fn upwards_from(start: &Path) -> Self {
+        let start = std::path::absolute(start).unwrap_or_else(|_| start.to_owned());
+        let home = env::home();
+        let mut repository = None;
+        for dir in start.ancestors() {
+            let is_home = home.as_deref() == Some(dir);
+            if dir.join(".ralph").is_dir() || (dir.join(".claude").is_dir() && !is_home) {
+                return Project::at(dir);
+            }
+            if dir.join(".git").exists() {
+                repository = Some(dir);
+                break;
+            }
+            if is_home {
+                break;
+            }
+        }
+        Project::at(repository.unwrap_or(&start))
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The client's folder, where loop files lie.
+    pub fn claude(&self) -> PathBuf {
+        self.root.join(".claude")
+    }
+
+    /// Ralph's own folder.
+    pub fn own(&self) -> PathBuf {
+        self.root.join(".ralph")
+    }
+
+    pub fn journal(&self, id: &str) -> PathBuf {
+        self.own().join("journal").join(format!("{id}.jsonl"))
+    }
+
+    pub fn archive(&self) -> PathBuf {
+        self.own().join("archive")
+    }
+
+    /// The version of a loop file before its last change.
+    pub fn backup(&self, name: &str) -> PathBuf {
+        self.own().join("backup").join(format!("{name}.md"))
+    }
+
+    /// Makes ralph's own folder, which ignores itself in git.
+    pub fn prepare(&self) -> Result<(), Error> {
+        let own = self.own();
+        make_folder(&own)?;
+        for folder in FOLDERS {
+            make_folder(&own.join(folder))?;
+        }
+        let ignore = own.join(".gitignore");
+        if !ignore.exists() {
+            files::append(&ignore, b"*\n").map_err(Error::io("write", &ignore))?;
+        }
+        Ok(())
+    }
+}
+
+/// A repository can carry a `.ralph` that points anywhere; ralph writes only into real folders.
+fn make_folder(path: &Path) -> Result<(), Error> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        Ok(_) => Err(Error::NotOurs { path: path.display().to_string() }),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => match fs::create_dir(path) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(Error::io("create", path)(e)),
+            _ => Ok(()),
+        },
+        Err(e) => Err(Error::io("look at", path)(e)),
+    }
+}

@@ -1,0 +1,66 @@
+//! Every environment variable that ralph reads, in one place.
+
+use std::{ffi::OsString, path::PathBuf};
+
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+fn os(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|v| !v.is_empty())
+}
+
+fn text(name: &str) -> Option<String> {
+    os(name)?.into_string().ok()
+}
+
+/// Where the client was started; it stays there when the model changes directories. Other agents set it too.
+pub fn project_dir() -> Option<PathBuf> {
+    os("CLAUDE_PROJECT_DIR").map(PathBuf::from)
+}
+
+/// Claude Code's session id; it is also set for the commands that the model runs.
+pub fn claude_session() -> Option<String> {
+    text("CLAUDE_CODE_SESSION_ID")
+}
+
+/// The client and its version: `claude-code_2-1-325_harness`.
+pub fn ai_agent() -> Option<String> {
+    text("AI_AGENT")
+}
+
+/// The client's process, where it says so.
+pub fn claude_pid() -> Option<u32> {
+    text("CLAUDE_PID")?.parse().ok()
+}
+
+/// The client's own cap on consecutive blocks.
+pub fn block_cap() -> Option<String> {
+    text("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")
+}
+
+/// A file that gets a line for every hook call, in projects without ralph too.
+pub fn log_file() -> Option<PathBuf> {
+    os("RALPH_LOG").map(PathBuf::from)
+}
+
+pub fn home() -> Option<PathBuf> {
+    os(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(PathBuf::from)
+}
+
+/// Agents that run Claude Code's hooks, by a variable that only they set.
+pub fn foreign_agent() -> Option<&'static str> {
+    // Qwen Code sets Gemini's variables too, so it comes first.
+    const SIGNS: [(&str, &str); 7] = [
+        ("QWEN_CODE_SESSION_ID", "qwen"),
+        ("COPILOT_CLI", "copilot"),
+        ("GROK_SESSION_ID", "grok"),
+        ("GROK_HOOK_EVENT", "grok"),
+        ("DROID_PROJECT_DIR", "droid"),
+        ("FACTORY_PROJECT_DIR", "droid"),
+        ("GEMINI_SESSION_ID", "gemini"),
+    ];
+    SIGNS.iter().find(|(name, _)| os(name).is_some()).map(|(_, agent)| *agent)
+}
+
+/// A fault to provoke, in builds with debug assertions only: `panic` or `error`.
+pub fn fault() -> Option<String> {
+    if cfg!(debug_assertions) { text("RALPH_FAULT") } else { None }
+}

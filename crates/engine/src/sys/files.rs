@@ -1,0 +1,142 @@
+//! Files that are written whole or not at all, and never through a link that somebody planted.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    path::Path,
+};
+
+/// Reads a whole file; a larger one than `max` is an error.
+pub fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(max as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > max {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {max} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// Options that do not follow a link in the last component.
+pub fn options() -> OpenOptions {
+    let mut options = File::options();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0));
+    }
+    options
+}
+
+/// Adds `bytes` to the end of a file in one write.
+pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    options().append(true).create(true).open(path)?.write_all(bytes)
+}
+
+/// Writes a file that must not be there yet: complete from the moment that it has its name.
+pub fn create_new(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_synced(temporary, bytes)?;
+    let result = rename_new(temporary, path);
+    if result.is_err() {
+        let _ = fs::remove_file(temporary);
+    }
+    result
+}
+
+/// Writes a small file of ralph's own, replacing the old one at once.
+pub fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
+    options().write(true).create(true).truncate(true).open(temporary)?.write_all(bytes)?;
+    fs::rename(temporary, path)
+}
+
+/// How an attempt to change a file that others change too came out.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Swapped {
+    Done,
+    /// Somebody removed the file meanwhile. It stays removed.
+    Gone,
+    /// Somebody changed the file meanwhile. Their version stays.
+    Changed,
+}
+
+/// Replaces the contents of `path`, which were `old`, by `new`. Afterwards `backup` holds the version before.
+///
+/// The new version is written beside and then *exchanged* with the old one in a single step. An exchange fails where there is nothing to
+/// exchange with, so a file that somebody deleted can never come back, not even in a race; and what comes out of the exchange shows
+/// whether it was really the version that the change was made from.
+pub fn swap(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
+    write_synced(backup, new)?;
+    copy_mode(path, backup);
+    match exchange(path, backup) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Swapped::Gone),
+        Err(e) if is_unsupported(&e) => return swap_by_rename(path, backup, old),
+        other => other?,
+    }
+    if fs::read(backup)? == old {
+        return Ok(Swapped::Done);
+    }
+    exchange(path, backup)?;
+    Ok(Swapped::Changed)
+}
+
+/// Where the file system cannot exchange (some network ones): look, then rename. Between the two lies the only gap in which a deletion could be lost.
+fn swap_by_rename(path: &Path, backup: &Path, old: &[u8]) -> io::Result<Swapped> {
+    match fs::read(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Swapped::Gone),
+        Err(e) => Err(e),
+        Ok(current) if current != old => Ok(Swapped::Changed),
+        Ok(_) => fs::rename(backup, path).map(|()| Swapped::Done),
+    }
+}
+
+/// Writes `bytes` to `path` and makes sure that they are on the disk: a rename that survives a power cut must not name an empty file.
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = options().write(true).create(true).truncate(false).open(path)?;
+    file.write_all(bytes)?;
+    file.set_len(bytes.len() as u64)?;
+    file.sync_data()
+}
+
+fn copy_mode(from: &Path, to: &Path) {
+    if let Ok(meta) = fs::symlink_metadata(from)
+        && meta.is_file()
+        && fs::symlink_metadata(to).is_ok_and(|m| m.permissions() != meta.permissions())
+    {
+        let _ = fs::set_permissions(to, meta.permissions());
+    }
+}
+
+/// Moves a file to a name that must be free.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE).map_err(io::Error::from) {
+        Err(e) if is_unsupported(&e) => link_new(from, to),
+        other => other,
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    link_new(from, to)
+}
+
+/// A hard link never replaces anything either.
+fn link_new(from: &Path, to: &Path) -> io::Result<()> {
+    fs::hard_link(from, to)?;
+    fs::remove_file(from)
+}
+
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn exchange(a: &Path, b: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).map_err(io::Error::from)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn exchange(_a: &Path, _b: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+fn is_unsupported(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput | io::ErrorKind::CrossesDevices)
+}

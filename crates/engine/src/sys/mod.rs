@@ -1,0 +1,6 @@
+//! The world outside: clock, environment, files, processes. Nothing else in the engine asks the system directly.
+
+pub mod clock;
+pub mod env;
+pub mod files;
+pub mod process;
