@@ -163,7 +163,10 @@ fn split(bytes: &[u8]) -> Result<(Range<usize>, usize), Problem> {
         }
         at += line.len();
         if at - start > MAX_BYTES {
-            return Err(Problem::new(None, format!("the front matter is longer than {MAX_BYTES} bytes, or its closing `---` line is missing")));
+            return Err(Problem::new(
+                None,
+                format!("the front matter is longer than {MAX_BYTES} bytes, or its closing `---` line is missing"),
+            ));
         }
     }
     Err(Problem::new(None, "the closing `---` line of the front matter is missing"))

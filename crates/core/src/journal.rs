@@ -37,11 +37,17 @@ pub struct Record {
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Event {
     /// The loop was started, or seen for the first time.
-    Started { file: String, by: Actor, prompt: String },
+    Started {
+        file: String,
+        by: Actor,
+        prompt: String,
+    },
     /// A session took a loop that belonged to nobody.
     Adopted,
     /// `/clear` gave the owner a new session id.
-    Rebound { from: String },
+    Rebound {
+        from: String,
+    },
     /// The agent tried to stop.
     Stop {
         evidence: Box<Evidence>,
@@ -51,15 +57,32 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client: Option<String>,
     },
-    Paused { by: Actor, why: String },
-    Resumed { by: Actor, iteration: u64 },
-    Cancelled { by: Actor, iteration: u64 },
+    Paused {
+        by: Actor,
+        why: String,
+    },
+    Resumed {
+        by: Actor,
+        iteration: u64,
+    },
+    Cancelled {
+        by: Actor,
+        iteration: u64,
+    },
     /// The loop file could not be read, and was put aside.
-    Corrupt { problem: String },
+    Corrupt {
+        problem: String,
+    },
     /// Something that the client reported and that changes nothing: a subagent's stop, a compaction, an API error, an unknown event.
-    Heard { event: String, #[serde(default, skip_serializing_if = "Option::is_none")] detail: Option<String> },
+    Heard {
+        event: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        detail: Option<String>,
+    },
     /// Ralph itself failed; the stop was allowed.
-    Error { what: String },
+    Error {
+        what: String,
+    },
     /// Written by a newer version.
     #[serde(other)]
     Unknown,
@@ -109,6 +132,9 @@ pub struct State {
     /// Time armed before that.
     pub spent_ms: u64,
     pub idle_rounds: u64,
+    /// The ruling after which the idle rounds began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_since: Option<Millis>,
     /// The person's turn that the idle rounds belong to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,

@@ -21,6 +21,9 @@ pub struct Evidence {
     pub promise: Option<String>,
     pub claim: Claim,
     pub message: Message,
+    /// The person interrupted the agent, and then typed something else.
+    #[serde(default)]
+    pub interrupted: bool,
     /// The person typed something that the client has not delivered yet.
     pub queued_input: bool,
     /// What still runs in the background, in words.
@@ -46,7 +49,9 @@ pub enum Message {
     /// The turn ended without any text.
     NoText,
     /// The event carries no message, as older clients' don't, and the transcript that would is not there.
-    Unreadable { transcript: String },
+    Unreadable {
+        transcript: String,
+    },
 }
 
 /// What happens to this stop, and to the loop.
@@ -74,12 +79,16 @@ pub enum Decision {
 #[serde(rename_all = "kebab-case", tag = "loop")]
 pub enum Next {
     /// Armed, in a new round.
-    GoesOn { iteration: u64 },
+    GoesOn {
+        iteration: u64,
+    },
     /// Just as it was.
     Stays,
     /// Kept, and not armed until somebody resumes it.
     Pauses,
-    Ends { ending: Ending },
+    Ends {
+        ending: Ending,
+    },
 }
 
 /// How a loop ended.
@@ -133,6 +142,8 @@ pub enum Code {
     HostBackground,
     #[serde(rename = "host.queued-input")]
     HostQueuedInput,
+    #[serde(rename = "host.interrupted")]
+    HostInterrupted,
     #[serde(rename = "loop.paused")]
     LoopPaused,
     #[serde(rename = "transcript.missing")]
@@ -152,6 +163,7 @@ impl Code {
             Code::HostBlockCap => "host.block-cap",
             Code::HostBackground => "host.background",
             Code::HostQueuedInput => "host.queued-input",
+            Code::HostInterrupted => "host.interrupted",
             Code::LoopPaused => "loop.paused",
             Code::TranscriptMissing => "transcript.missing",
         }
@@ -167,6 +179,9 @@ pub fn judge(e: &Evidence) -> Ruling {
     // Before the limits: a promise kept in the last allowed round is complete, not capped.
     if e.claim == Claim::Made {
         return allow(Code::PromiseAccepted, Next::Ends { ending: Ending::Complete });
+    }
+    if e.interrupted {
+        return allow(Code::HostInterrupted, Next::Pauses);
     }
     if e.queued_input {
         return allow(Code::HostQueuedInput, Next::Stays);
@@ -210,6 +225,7 @@ mod tests {
             promise: Some("DONE".to_owned()),
             claim: Claim::None,
             message: Message::Event,
+            interrupted: false,
             queued_input: false,
             background: Vec::new(),
             spent_ms: 1_000,
@@ -263,8 +279,13 @@ mod tests {
     #[test]
     fn what_must_not_be_disturbed_is_allowed_and_costs_nothing() {
         assert_eq!(judge(&Evidence { active: false, claim: Claim::Made, ..working() }), allowed(Code::LoopPaused, Next::Stays), "pains 10");
+        assert_eq!(judge(&Evidence { interrupted: true, queued_input: true, ..working() }), allowed(Code::HostInterrupted, Next::Pauses));
         assert_eq!(judge(&Evidence { queued_input: true, iteration: 10, ..working() }), allowed(Code::HostQueuedInput, Next::Stays));
-        assert_eq!(judge(&Evidence { background: vec!["tests".to_owned()], iteration: 10, ..working() }), allowed(Code::HostBackground, Next::Stays), "pains 12");
+        assert_eq!(
+            judge(&Evidence { background: vec!["tests".to_owned()], iteration: 10, ..working() }),
+            allowed(Code::HostBackground, Next::Stays),
+            "pains 12"
+        );
     }
 
     fn any_evidence() -> impl Strategy<Value = Evidence> {
@@ -273,21 +294,24 @@ mod tests {
         let message = prop_oneof![Just(Message::Event), Just(Message::NoText), Just(Message::Unreadable { transcript: String::new() })];
         let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
         let numbers = (0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12);
-        (claim, from, message, flags, numbers).prop_map(|(claim, idle_limit_from, message, (active, queued_input, promised, busy), n)| Evidence {
-            active,
-            iteration: if n.0 == 11 { u64::MAX } else { n.0 },
-            max_iterations: n.1,
-            promise: promised.then(|| "DONE".to_owned()),
-            claim,
-            message,
-            queued_input,
-            background: if busy { vec!["x".to_owned()] } else { Vec::new() },
-            spent_ms: n.2,
-            max_ms: n.3,
-            tools: ToolUse::None,
-            idle_rounds: n.4,
-            idle_limit: n.5,
-            idle_limit_from,
+        (claim, from, message, flags, numbers).prop_map(|(claim, idle_limit_from, message, (active, queued_input, promised, busy), n)| {
+            Evidence {
+                active,
+                iteration: if n.0 == 11 { u64::MAX } else { n.0 },
+                max_iterations: n.1,
+                promise: promised.then(|| "DONE".to_owned()),
+                claim,
+                message,
+                interrupted: promised && busy,
+                queued_input,
+                background: if busy { vec!["x".to_owned()] } else { Vec::new() },
+                spent_ms: n.2,
+                max_ms: n.3,
+                tools: ToolUse::None,
+                idle_rounds: n.4,
+                idle_limit: n.5,
+                idle_limit_from,
+            }
         })
     }
 
@@ -295,7 +319,7 @@ mod tests {
         #[test]
         fn never_blocks_beyond_a_limit(e in any_evidence()) {
             if judge(&e).decision == Decision::Block {
-                prop_assert!(e.active && e.claim != Claim::Made && !e.queued_input && e.background.is_empty());
+                prop_assert!(e.active && e.claim != Claim::Made && !e.queued_input && !e.interrupted && e.background.is_empty());
                 prop_assert!(e.max_iterations == 0 || e.iteration < e.max_iterations);
                 prop_assert!(e.max_ms == 0 || e.spent_ms < e.max_ms);
                 prop_assert!(e.idle_rounds < e.idle_limit);

@@ -71,8 +71,16 @@ mod tests {
 
     #[test]
     fn the_cap_is_read_as_the_client_reads_it() {
-        let cases =
-            [(None, Some(8)), (Some("abc"), Some(8)), (Some(""), Some(8)), (Some("0"), None), (Some("-1"), None), (Some("1000000"), None), (Some("3"), Some(3)), (Some("1.5"), Some(1))];
+        let cases = [
+            (None, Some(8)),
+            (Some("abc"), Some(8)),
+            (Some(""), Some(8)),
+            (Some("0"), None),
+            (Some("-1"), None),
+            (Some("1000000"), None),
+            (Some("3"), Some(3)),
+            (Some("1.5"), Some(1)),
+        ];
         for (variable, cap) in cases {
             assert_eq!(block_cap(variable), cap, "{variable:?}");
         }

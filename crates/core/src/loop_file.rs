@@ -39,8 +39,20 @@ pub enum Kind {
 
 /// Every key that ralph reads. Any other key is left alone.
 pub const KEYS: &[Key] = &[
-    Key { name: "active", kind: Kind::Bool, required: false, example: "true", about: "false pauses the loop: stops are allowed and nothing is counted" },
-    Key { name: "iteration", kind: Kind::Count, required: true, example: "1", about: "the round that is being worked on; ralph adds one each time it sends the agent back" },
+    Key {
+        name: "active",
+        kind: Kind::Bool,
+        required: false,
+        example: "true",
+        about: "false pauses the loop: stops are allowed and nothing is counted",
+    },
+    Key {
+        name: "iteration",
+        kind: Kind::Count,
+        required: true,
+        example: "1",
+        about: "the round that is being worked on; ralph adds one each time it sends the agent back",
+    },
     Key { name: "max_iterations", kind: Kind::Count, required: false, example: "20", about: "the last round; 0 means no limit" },
     Key {
         name: "completion_promise",
@@ -49,10 +61,34 @@ pub const KEYS: &[Key] = &[
         example: "\"COMPLETE\"",
         about: "the words that the agent must put between <promise> and </promise>; null means that only a limit or a cancel ends the loop",
     },
-    Key { name: "session_id", kind: Kind::Text, required: false, example: "null", about: "the session that this loop belongs to; null means the first one that stops in this project" },
-    Key { name: "started_at", kind: Kind::Text, required: false, example: "\"2026-01-31T22:00:00.000Z\"", about: "when the loop was started" },
-    Key { name: "loop_id", kind: Kind::Text, required: false, example: "\"main-20260131-220000\"", about: "the name of this loop's journal" },
-    Key { name: "max_hours", kind: Kind::Hours, required: false, example: "8", about: "how long the loop may run, pauses not counted; 0 means no limit; 8 if not given" },
+    Key {
+        name: "session_id",
+        kind: Kind::Text,
+        required: false,
+        example: "null",
+        about: "the session that this loop belongs to; null means the first one that stops in this project",
+    },
+    Key {
+        name: "started_at",
+        kind: Kind::Text,
+        required: false,
+        example: "\"2026-01-31T22:00:00.000Z\"",
+        about: "when the loop was started",
+    },
+    Key {
+        name: "loop_id",
+        kind: Kind::Text,
+        required: false,
+        example: "\"main-20260131-220000\"",
+        about: "the name of this loop's journal",
+    },
+    Key {
+        name: "max_hours",
+        kind: Kind::Hours,
+        required: false,
+        example: "8",
+        about: "how long the loop may run, pauses not counted; 0 means no limit; 8 if not given",
+    },
     Key {
         name: "idle_rounds",
         kind: Kind::Count,
@@ -67,7 +103,13 @@ pub const KEYS: &[Key] = &[
         example: "auto",
         about: "how the prompt goes back to the agent: as the hook's block reason, as added context, or as the client's version suggests",
     },
-    Key { name: "remind", kind: Kind::Bool, required: false, example: "true", about: "true adds one line to the prompt each time it comes back: how to claim completion" },
+    Key {
+        name: "remind",
+        kind: Kind::Bool,
+        required: false,
+        example: "true",
+        about: "true adds one line to the prompt each time it comes back: how to claim completion",
+    },
 ];
 
 /// How the prompt goes back to the agent.
@@ -316,7 +358,11 @@ impl Reader<'_> {
 
     fn count(&self, key: &str) -> Result<Option<u64>, Problem> {
         let Some((s, line)) = self.scalar(key)? else { return Ok(None) };
-        s.text.trim().parse().map(Some).map_err(|_| Problem::new(line, format!("`{key}` must be a whole number from 0 on, not `{}`", shown(&s.text))))
+        s.text
+            .trim()
+            .parse()
+            .map(Some)
+            .map_err(|_| Problem::new(line, format!("`{key}` must be a whole number from 0 on, not `{}`", shown(&s.text))))
     }
 
     fn hours(&self, key: &str) -> Result<Option<f64>, Problem> {
@@ -357,7 +403,8 @@ mod tests {
         let lf = "---\niteration: 1\nmax_iterations: 50\ncompletion_promise: \"COMPLETE\"\n---\nDo the work.\n";
         for doc in [lf.to_owned(), lf.replace('\n', "\r\n"), format!("\u{feff}{lf}")] {
             let parsed = LoopFile::parse(doc.as_bytes());
-            let got = parsed.as_ref().map(|l| (l.iteration, l.max_iterations, l.completion_promise.as_deref(), l.prompt.as_str(), l.active));
+            let got =
+                parsed.as_ref().map(|l| (l.iteration, l.max_iterations, l.completion_promise.as_deref(), l.prompt.as_str(), l.active));
             assert_eq!(got, Ok((1, 50, Some("COMPLETE"), "Do the work.", true)), "{doc:?}");
         }
     }

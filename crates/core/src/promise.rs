@@ -30,13 +30,17 @@ pub enum Claim {
 #[serde(rename_all = "kebab-case", tag = "because")]
 pub enum Refusal {
     /// The words between the tags are not the loop's promise.
-    OtherWords { found: String },
+    OtherWords {
+        found: String,
+    },
     InCode,
     Quoted,
     /// In the middle of a sentence.
     NotAlone,
     /// In a sentence that negates or postpones it.
-    Negated { word: String },
+    Negated {
+        word: String,
+    },
     /// The prompt's own lines, repeated.
     Echo,
 }
@@ -211,8 +215,40 @@ fn sentence(text: &str) -> &str {
 
 /// Words that turn a statement into its opposite, or into a plan.
 const NEGATIONS: &[&str] = &[
-    "not", "never", "cannot", "without", "unable", "will", "would", "shall", "should", "could", "may", "might", "must", "when", "once", "until", "till", "unless",
-    "if", "after", "before", "later", "yet", "soon", "going", "about", "almost", "nearly", "want", "plan", "need", "instead", "premature", "prematurely",
+    "not",
+    "never",
+    "cannot",
+    "without",
+    "unable",
+    "will",
+    "would",
+    "shall",
+    "should",
+    "could",
+    "may",
+    "might",
+    "must",
+    "when",
+    "once",
+    "until",
+    "till",
+    "unless",
+    "if",
+    "after",
+    "before",
+    "later",
+    "yet",
+    "soon",
+    "going",
+    "about",
+    "almost",
+    "nearly",
+    "want",
+    "plan",
+    "need",
+    "instead",
+    "premature",
+    "prematurely",
 ];
 
 fn negation(sentence: &str) -> Option<String> {

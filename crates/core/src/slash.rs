@@ -97,7 +97,9 @@ impl Options {
             },
             "completion-promise" if value.trim().is_empty() => return Err("--completion-promise needs words".to_owned()),
             "completion-promise" => self.completion_promise = Some(value.to_owned()),
-            "name" if !crate::loop_file::is_name(value) => return Err(format!("--name needs letters, digits, - and _ only, not \"{value}\"")),
+            "name" if !crate::loop_file::is_name(value) => {
+                return Err(format!("--name needs letters, digits, - and _ only, not \"{value}\""));
+            }
             "name" => self.name = Some(value.to_owned()),
             "mode" => self.mode = Some(value.to_owned()),
             _ => return Err(unknown(flag)),

@@ -47,7 +47,14 @@ mod tests {
 
     #[test]
     fn durations_in_words() {
-        let words = [(900, "0 s"), (59_999, "59 s"), (61_000, "1 min 1 s"), (3_600_000, "1 h"), (12_000_000, "3 h 20 min"), (90_000_000, "1 d 1 h")];
+        let words = [
+            (900, "0 s"),
+            (59_999, "59 s"),
+            (61_000, "1 min 1 s"),
+            (3_600_000, "1 h"),
+            (12_000_000, "3 h 20 min"),
+            (90_000_000, "1 d 1 h"),
+        ];
         for (ms, expected) in words {
             assert_eq!(in_words(ms), expected);
         }

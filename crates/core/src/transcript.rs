@@ -2,7 +2,8 @@
 //!
 //! The file is read backwards in blocks, never from the front: a transcript of 1 GB costs what one of 100 KB costs. Every line may be torn,
 //! foreign or garbled, and the newest ones may be missing (the client writes them some milliseconds after it calls the hook), so nothing is
-//! ever concluded from a line that is not there.
+//! ever concluded from a line that is not there. Time stamps tell the rounds apart: a line that is newer than the previous ruling belongs to
+//! this round, wherever it stands.
 
 use std::fmt;
 
@@ -48,8 +49,10 @@ pub struct Round {
     /// All text blocks of the last message (S0-7), as far as they were written. Where the event carries no text: the last message of the round that has any.
     pub text: Option<String>,
     pub tools: ToolUse,
-    /// The person typed something that was not delivered yet.
+    /// Something waits in the client's queue: the person typed it, or a background task reported. May be stale for some 100 ms.
     pub queued_input: bool,
+    /// The person interrupted the agent since the previous ruling.
+    pub interrupted: bool,
     /// The last line is not complete: the client is still writing.
     pub torn: bool,
 }
@@ -59,18 +62,33 @@ pub struct Round {
 pub fn last_round(source: &(impl Source + ?Sized), since: Option<Millis>, event_text: Option<&str>) -> Round {
     let mut lines = LinesBack::new(source);
     let mut round = RoundReader { event_text, ..RoundReader::default() };
-    while let Some(line) = lines.next() {
-        let Some(line) = Line::read(line, &mut lines.scratch, source) else { continue };
-        if line.is_sidechain {
-            continue;
+    while let Some(place) = lines.next() {
+        let Some(line) = Line::read(place, &mut lines.scratch, source).filter(|l| !l.is_sidechain) else { continue };
+        if line.is_older(since) {
+            break;
         }
-        let older = since.is_some_and(|since| line.at().is_some_and(|at| at <= since));
-        if older || round.take(line) == Step::Begins {
-            round.reached_begin = true;
+        round.take(line);
+        // What came before this turn matters only as far as the previous ruling is known to be further up.
+        if round.begun && since.is_none() {
             break;
         }
     }
     round.finish(lines.torn)
+}
+
+/// Whether any tool was used after `since`, in however many rounds.
+pub fn used_tools_since(source: &(impl Source + ?Sized), since: Millis) -> bool {
+    let mut lines = LinesBack::new(source);
+    while let Some(place) = lines.next() {
+        let Some(line) = Line::read(place, &mut lines.scratch, source).filter(|l| !l.is_sidechain) else { continue };
+        if line.is_older(Some(since)) {
+            return false;
+        }
+        if line.message.is_some_and(|m| m.content.tool_use || m.content.tool_result) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether the last thing that happened in the conversation is that the person interrupted the agent.
@@ -99,13 +117,6 @@ const INTERRUPTED: &str = "[Request interrupted by user";
 /// How the client frames what a stop hook sent back: a new round begins.
 const HOOK_FEEDBACK: &str = "Stop hook ";
 
-#[derive(PartialEq)]
-enum Step {
-    GoOn,
-    /// This line began the round.
-    Begins,
-}
-
 /// Collects a round, line by line, from its end.
 #[derive(Default)]
 struct RoundReader<'a> {
@@ -115,36 +126,37 @@ struct RoundReader<'a> {
     message_id: Option<String>,
     text_done: bool,
     tools_used: bool,
-    delivered: usize,
+    taken_from_queue: usize,
     queued_input: bool,
-    reached_begin: bool,
-    seen_any: bool,
+    interrupted: bool,
+    /// A line of this round was there at all.
+    fresh: bool,
+    /// The line that began the turn has been seen.
+    begun: bool,
 }
 
 impl RoundReader<'_> {
-    fn take(&mut self, line: Line) -> Step {
+    fn take(&mut self, line: Line) {
+        self.fresh = true;
         match (line.kind.as_deref(), line.message) {
             (Some("queue-operation"), _) => self.queue(line.operation.as_deref()),
-            (Some("assistant"), Some(message)) if !line.is_api_error => self.assistant(message),
-            (Some("user"), Some(message)) => return self.user(&message.content, line.is_meta),
+            (Some("assistant"), Some(message)) if !line.is_api_error && !self.begun => self.assistant(message),
+            (Some("user"), Some(message)) => self.user(&message.content, line.is_meta),
             _ => {}
         }
-        Step::GoOn
     }
 
-    /// Seen backwards: what was taken out of the queue was put in further up.
+    /// Seen backwards: every line that is no `enqueue` takes one item out that was put in further up.
     fn queue(&mut self, operation: Option<&str>) {
         match operation {
-            Some("enqueue") if self.delivered > 0 => self.delivered -= 1,
+            Some("enqueue") if self.taken_from_queue > 0 => self.taken_from_queue -= 1,
             Some("enqueue") => self.queued_input = true,
-            Some("popAll") => self.delivered = usize::MAX,
-            Some(_) => self.delivered = self.delivered.saturating_add(1),
+            Some(_) => self.taken_from_queue += 1,
             None => {}
         }
     }
 
     fn assistant(&mut self, message: Message) {
-        self.seen_any = true;
         self.tools_used |= message.content.tool_use;
         if self.text_done {
             return;
@@ -160,16 +172,19 @@ impl RoundReader<'_> {
         self.blocks.extend(message.content.texts.into_iter().rev());
     }
 
-    fn user(&mut self, content: &Content, is_meta: bool) -> Step {
-        self.seen_any = true;
+    fn user(&mut self, content: &Content, is_meta: bool) {
+        let text = content.first_text().unwrap_or_default();
+        self.interrupted |= text.starts_with(INTERRUPTED);
+        if self.begun {
+            return;
+        }
         if content.tool_result {
             self.tools_used = true;
             // Text above a tool's result is not part of the message that ended the turn.
             self.text_done |= self.event_text.is_some() || !self.blocks.is_empty();
-            return Step::GoOn;
+            return;
         }
-        let text = content.first_text().unwrap_or_default();
-        if is_meta && !text.starts_with(HOOK_FEEDBACK) { Step::GoOn } else { Step::Begins }
+        self.begun = !is_meta || text.starts_with(HOOK_FEEDBACK);
     }
 
     fn finish(mut self, torn: bool) -> Round {
@@ -185,12 +200,13 @@ impl RoundReader<'_> {
             }
             _ => {}
         }
-        let tools = match (self.tools_used, self.reached_begin || self.seen_any) {
+        let tools = match (self.tools_used, self.fresh) {
             (true, _) => ToolUse::Used,
             (false, true) => ToolUse::None,
             (false, false) => ToolUse::Unknown,
         };
-        Round { text: (!text.trim().is_empty()).then_some(text), tools, queued_input: self.queued_input, torn }
+        let text = (!text.trim().is_empty()).then_some(text);
+        Round { text, tools, queued_input: self.queued_input, interrupted: self.interrupted, torn }
     }
 }
 
@@ -217,8 +233,9 @@ struct Message {
 }
 
 impl Line {
-    fn at(&self) -> Option<Millis> {
-        time::parse(self.timestamp.as_deref()?)
+    fn is_older(&self, since: Option<Millis>) -> bool {
+        let at = self.timestamp.as_deref().and_then(time::parse);
+        matches!((at, since), (Some(at), Some(since)) if at <= since)
     }
 
     /// Reads the line at `place`; `None` for a line that cannot matter or cannot be read.
@@ -235,8 +252,9 @@ impl Line {
             let message = Some(Message { id: None, content });
             return has(b"\"tool_result\"").then(|| Line { kind: Some("user".to_owned()), message, ..Line::default() });
         }
-        let may_matter = has(b"\"assistant\"") || has(b"\"user\"") || has(b"\"queue-operation\"");
-        if may_matter { parse_tolerant(bytes).ok() } else { None }
+        // The rest are the client's own notes, some of them large.
+        const KINDS: [&[u8]; 4] = [b"\"assistant\"", b"\"user\"", b"\"queue-operation\"", b"\"attachment\""];
+        if KINDS.into_iter().any(has) { parse_tolerant(bytes).ok() } else { None }
     }
 }
 

@@ -35,7 +35,9 @@ pub fn how_to_claim(promise: &str) -> String {
 pub fn hint(e: &Evidence, remind: bool) -> Option<String> {
     let promise = e.promise.as_deref()?;
     match &e.claim {
-        Claim::Refused { why } => Some(format!("[ralph] Your message had a promise tag that does not count: {}. {}", why.words(), how_to_claim(promise))),
+        Claim::Refused { why } => {
+            Some(format!("[ralph] Your message had a promise tag that does not count: {}. {}", why.words(), how_to_claim(promise)))
+        }
         Claim::None if remind => Some(format!("[ralph] {}", how_to_claim(promise))),
         _ => None,
     }
@@ -49,7 +51,11 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
         (_, Next::Stays | Next::GoesOn { .. }) => return None,
         (Code::PromiseAccepted, _) => {
             let rounds = if e.iteration == 1 { "1 iteration".to_owned() } else { format!("{} iterations", e.iteration) };
-            format!("complete after {rounds} ({}): the agent claimed {}.", in_words(e.spent_ms), tag(e.promise.as_deref().unwrap_or_default()))
+            format!(
+                "complete after {rounds} ({}): the agent claimed {}.",
+                in_words(e.spent_ms),
+                tag(e.promise.as_deref().unwrap_or_default())
+            )
         }
         (Code::LimitIterations, _) => format!(
             "stopped at its limit of {} iterations, without the promise. The loop is kept: `ralph resume --max-iterations {}` goes on.",
@@ -65,8 +71,15 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
              {again}; set CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0 in the client's environment to lift its cap.",
             e.idle_rounds
         ),
-        (Code::ProgressNone, _) => format!("paused at iteration {round}: {} rounds in a row without any tool call. {again}.", e.idle_rounds),
-        (Code::TranscriptMissing, _) => format!("paused at iteration {round}: the event carries no message, and its transcript is not there{}. {again}.", named(e)),
+        (Code::ProgressNone, _) => {
+            format!("paused at iteration {round}: {} rounds in a row without any tool call. {again}.", e.idle_rounds)
+        }
+        (Code::HostInterrupted, _) => {
+            format!("you interrupted the agent, so the loop is paused at iteration {round}. {again}, /cancel-ralph ends it.")
+        }
+        (Code::TranscriptMissing, _) => {
+            format!("paused at iteration {round}: the event carries no message, and its transcript is not there{}. {again}.", named(e))
+        }
         (code, _) => format!("the loop stopped at iteration {round} ({}).", code.as_str()),
     };
     Some(format!("Ralph: {line}"))
@@ -92,7 +105,11 @@ pub fn limits(max_iterations: u64, promise: Option<&str>, max_hours: f64, idle_r
             n => format!("at most {n} iterations"),
         },
         if max_hours > 0.0 { format!("at most {}", in_words(hours_to_ms(max_hours))) } else { "no limit on time".to_owned() },
-        if idle_rounds == u64::MAX { "no pause for rounds without tool use".to_owned() } else { format!("pauses after {idle_rounds} rounds in a row without any tool call") },
+        if idle_rounds == u64::MAX {
+            "no pause for rounds without tool use".to_owned()
+        } else {
+            format!("pauses after {idle_rounds} rounds in a row without any tool call")
+        },
     ]
 }
 
@@ -125,7 +142,12 @@ mod tests {
     fn limits_are_spelled_out() {
         assert_eq!(
             limits(0, None, 8.0, 7),
-            ["no promise: only a limit or a cancel ends it", "no limit on iterations", "at most 8 h", "pauses after 7 rounds in a row without any tool call"]
+            [
+                "no promise: only a limit or a cancel ends it",
+                "no limit on iterations",
+                "at most 8 h",
+                "pauses after 7 rounds in a row without any tool call"
+            ]
         );
         assert_eq!(limits(1, Some("X"), 0.0, u64::MAX)[1..3], ["at most 1 iteration", "no limit on time"]);
     }

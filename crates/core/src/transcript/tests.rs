@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use super::*;
 
 fn assistant(id: &str, block: &str) -> String {
-    format!(r#"{{"isSidechain":false,"type":"assistant","message":{{"id":"{id}","role":"assistant","content":[{block}]}},"timestamp":"2026-11-15T10:00:05.000Z"}}"#)
+    format!(
+        r#"{{"isSidechain":false,"type":"assistant","message":{{"id":"{id}","role":"assistant","content":[{block}]}},"timestamp":"2026-11-15T10:00:05.000Z"}}"#
+    )
 }
 
 fn text(id: &str, text: &str) -> String {
@@ -21,7 +23,10 @@ fn result() -> String {
 }
 
 fn typed(text: &str) -> String {
-    format!(r#"{{"type":"user","message":{{"role":"user","content":{}}},"timestamp":"2026-11-15T10:00:00.000Z"}}"#, serde_json::Value::from(text))
+    format!(
+        r#"{{"type":"user","message":{{"role":"user","content":{}}},"timestamp":"2026-11-15T10:00:00.000Z"}}"#,
+        serde_json::Value::from(text)
+    )
 }
 
 fn queue(operation: &str) -> String {
@@ -51,12 +56,19 @@ fn pains_2_the_event_carries_what_the_transcript_lags_behind() {
     let older_message = [typed("go"), text("m1", "<promise>X</promise>"), tool("m1"), result()];
     assert_eq!(round(&older_message, Some("later")).text.as_deref(), Some("later"));
     assert_eq!(round(&[], Some("only")).text.as_deref(), Some("only"));
-    assert_eq!(round(&[], None), Round { text: None, tools: ToolUse::Unknown, queued_input: false, torn: false });
+    assert_eq!(round(&[], None), Round { text: None, tools: ToolUse::Unknown, queued_input: false, interrupted: false, torn: false });
 }
 
 #[test]
 fn pains_3_text_of_an_earlier_turn_or_of_a_subagent_never_counts() {
-    let stale = [typed("a"), text("m1", "<promise>X</promise>"), typed("b"), tool("m2"), result(), assistant("m3", r#"{"type":"thinking","thinking":"hm"}"#)];
+    let stale = [
+        typed("a"),
+        text("m1", "<promise>X</promise>"),
+        typed("b"),
+        tool("m2"),
+        result(),
+        assistant("m3", r#"{"type":"thinking","thinking":"hm"}"#),
+    ];
     assert_eq!(round(&stale, None).text, None);
     let sidechain = text("m9", "<promise>X</promise>").replace("\"isSidechain\":false", "\"isSidechain\":true");
     assert_eq!(round(&[typed("a"), text("m1", "working"), sidechain], None).text.as_deref(), Some("working"));
@@ -70,12 +82,36 @@ fn the_time_of_the_last_ruling_begins_a_round() {
     let since = time::parse("2026-11-15T10:00:07Z");
     let got = last_round(file(&lines).as_slice(), since, None);
     assert_eq!((got.text.as_deref(), got.tools), (Some("new"), ToolUse::None));
+    let behind = last_round(file(&lines[..2]).as_slice(), since, Some("event"));
+    assert_eq!(
+        (behind.text.as_deref(), behind.tools),
+        (Some("event"), ToolUse::Unknown),
+        "nothing is concluded from lines that are not there"
+    );
+    assert!(used_tools_since(file(&lines).as_slice(), 0));
+    assert!(!used_tools_since(file(&lines).as_slice(), since.unwrap_or(0)));
+}
+
+#[test]
+fn an_interrupt_since_the_last_ruling_is_seen_beyond_the_turn() {
+    let esc = typed("[Request interrupted by user]").replace("10:00:00", "10:00:08");
+    let lines = [text("m1", "x"), esc, typed("then").replace("10:00:00", "10:00:09"), text("m2", "y").replace("10:00:05", "10:00:09")];
+    let interrupted = |since: &str| last_round(file(&lines).as_slice(), time::parse(since), Some("y")).interrupted;
+    assert!(interrupted("2026-11-15T10:00:07Z"));
+    assert!(!interrupted("2026-11-15T10:00:08Z"), "an older one has been dealt with");
 }
 
 #[test]
 fn a_message_without_text_falls_back_to_the_last_one_that_has_some() {
     let nudge = typed("[Your previous response had no visible output.]").replace("\"type\":\"user\"", "\"type\":\"user\",\"isMeta\":true");
-    let lines = [typed("go"), text("m1", "<promise>X</promise>"), tool("m1"), result(), nudge, assistant("m2", r#"{"type":"thinking","thinking":"hm"}"#)];
+    let lines = [
+        typed("go"),
+        text("m1", "<promise>X</promise>"),
+        tool("m1"),
+        result(),
+        nudge,
+        assistant("m2", r#"{"type":"thinking","thinking":"hm"}"#),
+    ];
     assert_eq!(round(&lines, None).text.as_deref(), Some("<promise>X</promise>"));
 }
 
@@ -90,7 +126,7 @@ fn input_that_waits_in_the_queue_is_seen() {
     assert!(queued(&["enqueue"]));
     assert!(!queued(&["enqueue", "dequeue"]));
     assert!(queued(&["enqueue", "enqueue", "remove"]));
-    assert!(!queued(&["enqueue", "enqueue", "popAll"]));
+    assert!(queued(&["enqueue", "enqueue", "popAll"]), "one line for each item");
     assert!(queued(&["enqueue", "dequeue", "enqueue"]));
 }
 

@@ -48,8 +48,9 @@ fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
         _ if is_repeated(call, &fingerprint) => Ok(repeated(call, verb, &fingerprint)),
         Verb::Start => begin(call, args, &asker),
         Verb::Cancel => cancel::cancel(&call.project, None, &asker).map(|c| Outcome::instead("command.cancel", c.line()).of_loop(&c.id)),
-        Verb::Pause => pause::pause(&call.project, None, "asked for in the session", &asker)
-            .map(|(i, max)| Outcome::instead("command.pause", format!("Ralph: paused at iteration {}. /ralph-resume goes on.", words::of_limit(i, max)))),
+        Verb::Pause => pause::pause(&call.project, None, "asked for in the session", &asker).map(|(i, max)| {
+            Outcome::instead("command.pause", format!("Ralph: paused at iteration {}. /ralph-resume goes on.", words::of_limit(i, max)))
+        }),
         Verb::Resume => go_on(call, args, &asker),
     };
     match result {
@@ -64,7 +65,9 @@ fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
 fn is_repeated(call: &Call, fingerprint: &str) -> bool {
     let recent = |at: &str| ralph_core::time::parse(at).is_some_and(|at| clock::now() - at < SAME_COMMAND_MS);
     let by_loop = loops::all(&call.project).iter().any(|found| {
-        journal::tail(&call.project.journal(&found.id())).last.is_some_and(|r| r.state.command.as_deref() == Some(fingerprint) && r.state.last.is_none() && recent(&r.at))
+        journal::tail(&call.project.journal(&found.id()))
+            .last
+            .is_some_and(|r| r.state.command.as_deref() == Some(fingerprint) && r.state.last.is_none() && recent(&r.at))
     });
     by_loop || ended_by(call, fingerprint).is_some()
 }
@@ -110,10 +113,20 @@ fn begin(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
 fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
     let options = slash::parse(args).map_err(Refusal::Because)?;
     let which = Some(options.prompt).filter(|p| !p.is_empty()).or(options.name);
-    let request = resume::Request { which, max_iterations: options.max_iterations, hours: options.hours, idle_rounds: options.idle_rounds, session: None };
+    let request = resume::Request {
+        which,
+        max_iterations: options.max_iterations,
+        hours: options.hours,
+        idle_rounds: options.idle_rounds,
+        session: None,
+    };
     let resumed = resume::resume(&call.project, &request, asker)?;
     let line = format!("Ralph: the loop goes on at iteration {}.", words::of_limit(resumed.file.iteration, resumed.file.max_iterations));
-    let answer = Answer::Context { event: event_name(call), text: format!("Go on with this task now:\n\n{}", resumed.file.prompt), line: Some(line) };
+    let answer = Answer::Context {
+        event: event_name(call),
+        text: format!("Go on with this task now:\n\n{}", resumed.file.prompt),
+        line: Some(line),
+    };
     Ok(Outcome { answer, ..Outcome::silent("command.resume") }.of_loop(&resumed.id))
 }
 
@@ -135,11 +148,15 @@ fn after_interrupt(call: &Call, typed: &str) -> Result<Outcome, Error> {
         return Ok(Outcome::silent("prompt.typed"));
     }
     let locked = Locked::acquire(&call.project)?;
-    let Some(Ok(mut l)) = loops::read(&call.project, &name)?.map(|found| locked.open(found)) else { return Ok(Outcome::silent("loop.none")) };
+    let Some(Ok(mut l)) = loops::read(&call.project, &name)?.map(|found| locked.open(found)) else {
+        return Ok(Outcome::silent("loop.none"));
+    };
     if !l.file.active || !pause::set_paused(&locked, &mut l, Some(session), Actor::Session, "interrupted")? {
         return Ok(Outcome::silent("loop.paused").of_loop(&l.id));
     }
     let round = words::of_limit(l.file.iteration, l.file.max_iterations);
-    let line = format!("Ralph: you interrupted the agent, so the loop is paused at iteration {round}. `ralph resume` or /ralph-resume goes on, /cancel-ralph ends it.");
+    let line = format!(
+        "Ralph: you interrupted the agent, so the loop is paused at iteration {round}. `ralph resume` or /ralph-resume goes on, /cancel-ralph ends it."
+    );
     Ok(Outcome::tell("loop.interrupted", line).of_loop(&l.id))
 }

@@ -11,12 +11,7 @@ use ralph_core::{
     transcript::{self, Round, Source},
 };
 
-use crate::{
-    hook::Call,
-    hosts::claude::caller::MESSAGE_SINCE,
-    store::locked::Loop,
-    sys::env,
-};
+use crate::{hook::Call, hosts::claude::caller::MESSAGE_SINCE, store::locked::Loop, sys::env};
 
 /// Evidence, and what the next stop will be compared with.
 pub(super) struct Gathered {
@@ -27,26 +22,50 @@ pub(super) struct Gathered {
     pub message: String,
 }
 
-/// A client that does not send the message is still writing it when it calls us: some patience, but never much.
-const RETRIES: usize = 4;
-const RETRY_PAUSE: Duration = Duration::from_millis(20);
+/// The client writes its transcript about every 100 ms. A conclusion that would stop the loop, or let a person's input pass, waits that
+/// long and looks again; so does the search for a message that the event does not carry.
+const FLUSH: Duration = Duration::from_millis(140);
 
 pub(super) fn gather(call: &Call, l: &Loop, now: Millis) -> Gathered {
-    let event_text = call.event.last_message();
-    let path = call.event.text("transcript_path").unwrap_or_default();
-    let since = l.state.last.as_ref().map(|last| last.at);
-    let sends_message = event_text.is_some() || call.client.is_some_and(|v| v >= MESSAGE_SINCE);
-    let round = read_round(path, since, event_text, if sends_message { 0 } else { RETRIES });
-    let message = match (&round, event_text) {
+    let look = Look {
+        path: call.event.text("transcript_path").unwrap_or_default(),
+        since: l.state.last.as_ref().map(|last| last.at),
+        event_text: call.event.last_message(),
+    };
+    let sends_message = look.event_text.is_some() || call.client.is_some_and(|v| v >= MESSAGE_SINCE);
+    let round = look.round();
+    let seen = weigh(call, l, &look, round, sends_message, now);
+    let in_doubt = seen.evidence.queued_input
+        || (!sends_message && seen.evidence.message != Message::Transcript)
+        || (seen.evidence.idle_rounds >= seen.evidence.idle_limit && l.file.active);
+    if !in_doubt {
+        return seen;
+    }
+    std::thread::sleep(FLUSH);
+    let mut again = weigh(call, l, &look, look.round(), sends_message, now);
+    // Rounds that looked idle may have had tools whose lines came late.
+    if again.evidence.idle_rounds >= again.evidence.idle_limit && l.state.idle_since.is_some_and(|since| look.used_tools_since(since)) {
+        again.evidence.idle_rounds = u64::from(again.evidence.tools == ToolUse::None);
+    }
+    again
+}
+
+/// Puts together what is known.
+fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, sends_message: bool, now: Millis) -> Gathered {
+    let message = match (&round, look.event_text) {
         (_, Some(_)) => Message::Event,
         (Some(Round { text: Some(_), .. }), None) => Message::Transcript,
-        (None, None) if !sends_message => Message::Unreadable { transcript: path.to_owned() },
+        (None, None) if !sends_message => Message::Unreadable { transcript: look.path.to_owned() },
         _ => Message::NoText,
     };
-    let (text, tools, queued_input) = match round {
-        Some(round) => (round.text.unwrap_or_default(), round.tools, round.queued_input),
-        None => (event_text.unwrap_or_default().to_owned(), ToolUse::Unknown, false),
-    };
+    let round = round.unwrap_or_else(|| Round {
+        text: look.event_text.map(str::to_owned),
+        tools: ToolUse::Unknown,
+        queued_input: false,
+        interrupted: false,
+        torn: false,
+    });
+    let text = round.text.unwrap_or_default();
     let fingerprint = format!("{:016x}", fnv1a(text.as_bytes()));
     let claim = l.file.completion_promise.as_deref().map_or(Claim::None, |p| promise::find(&text, p, &l.file.prompt));
     let cap = limits::block_cap(env::block_cap().as_deref());
@@ -62,30 +81,35 @@ pub(super) fn gather(call: &Call, l: &Loop, now: Millis) -> Gathered {
         promise: l.file.completion_promise.clone(),
         claim,
         message,
-        queued_input,
+        interrupted: round.interrupted,
+        queued_input: round.queued_input,
         background: call.event.background(),
         spent_ms: l.state.spent(now),
         max_ms: l.file.max_millis(),
-        tools,
-        idle_rounds: limits::count_idle(idle_before, tools, same_message),
+        tools: round.tools,
+        idle_rounds: limits::count_idle(idle_before, round.tools, same_message),
         idle_limit,
         idle_limit_from,
     };
     Gathered { evidence, text, message: fingerprint }
 }
 
-/// Reads the last round; `None` if there is no transcript.
-fn read_round(path: &str, since: Option<Millis>, event_text: Option<&str>, retries: usize) -> Option<Round> {
-    for _ in 0..retries {
-        if let Some(round) = OpenFile::open(path).map(|file| transcript::last_round(&file, since, event_text))
-            && round.text.is_some()
-            && !round.torn
-        {
-            return Some(round);
-        }
-        std::thread::sleep(RETRY_PAUSE);
+/// Where to look in the transcript, and for what.
+struct Look<'a> {
+    path: &'a str,
+    since: Option<Millis>,
+    event_text: Option<&'a str>,
+}
+
+impl Look<'_> {
+    /// The last round; `None` if there is no transcript.
+    fn round(&self) -> Option<Round> {
+        OpenFile::open(self.path).map(|file| transcript::last_round(&file, self.since, self.event_text))
     }
-    OpenFile::open(path).map(|file| transcript::last_round(&file, since, event_text))
+
+    fn used_tools_since(&self, since: Millis) -> bool {
+        OpenFile::open(self.path).is_some_and(|file| transcript::used_tools_since(&file, since))
+    }
 }
 
 /// Whether the transcript at `path` ends with an interrupt.

@@ -47,10 +47,10 @@ impl Call {
         self.born_ms <= answered_uptime_ms + SAME_STOP_MS && self.born_ms + 60_000 >= answered_uptime_ms
     }
 
-    /// A fingerprint of a command that was typed in this session.
+    /// A fingerprint of a command that was typed in this session: both events that report it carry the id of the same turn.
     fn command_fingerprint(&self, name: &str, args: &str) -> String {
-        let session = self.event.session().unwrap_or_default();
-        format!("{:016x}", fnv1a(format!("{session}\0{name}\0{}", args.trim()).as_bytes()))
+        let parts = [self.event.session().unwrap_or_default(), self.event.text("prompt_id").unwrap_or_default(), name, args.trim()];
+        format!("{:016x}", fnv1a(parts.join("\0").as_bytes()))
     }
 }
 
@@ -116,10 +116,19 @@ fn invalid_input(input: &[u8], problem: &serde_json::Error) -> Option<String> {
         true => Outcome::silent("input.invalid"),
         false => Outcome::tell(
             "input.invalid",
-            format!("Ralph: the hook's input is not a JSON event ({problem}; {} bytes). The stop is allowed and the loop is kept as it is.", input.len()),
+            format!(
+                "Ralph: the hook's input is not a JSON event ({problem}; {} bytes). The stop is allowed and the loop is kept as it is.",
+                input.len()
+            ),
         ),
     };
-    let entry = Entry { trigger: "?", decision: decision(&outcome.answer), code: outcome.code, error: Some(&problem.to_string()), ..Entry::default() };
+    let entry = Entry {
+        trigger: "?",
+        decision: decision(&outcome.answer),
+        code: outcome.code,
+        error: Some(&problem.to_string()),
+        ..Entry::default()
+    };
     hook_log::write(&project, &entry);
     outcome.answer.to_json()
 }

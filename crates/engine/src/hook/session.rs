@@ -1,10 +1,6 @@
 //! A session begins, ends, or reports something that changes nothing.
 
-use ralph_core::{
-    journal::Event,
-    loop_file::quoted,
-    words,
-};
+use ralph_core::{journal::Event, loop_file::quoted, words};
 
 use crate::{
     hook::{
@@ -13,10 +9,7 @@ use crate::{
         stop::ago,
     },
     hosts::claude::answer::Answer,
-    ops::{
-        owner_may_live,
-        view::{self, Status},
-    },
+    ops::view::{self, Status},
     store::{
         Error,
         locked::{Locked, Loop},
@@ -57,7 +50,8 @@ fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
         l.state.last = None;
         locked.record(&mut l, clock::now(), Some(session), Event::Rebound { from })?;
         let state = if l.file.active { "goes on in this session" } else { "is paused" };
-        let line = format!("Ralph: the loop (iteration {}) {state} after /clear.", words::of_limit(l.file.iteration, l.file.max_iterations));
+        let line =
+            format!("Ralph: the loop (iteration {}) {state} after /clear.", words::of_limit(l.file.iteration, l.file.max_iterations));
         return Ok(Outcome::tell("session.cleared", line).of_loop(&l.id));
     }
     Ok(Outcome::silent("loop.none"))
@@ -93,9 +87,13 @@ fn told(v: &view::View, session: &str) -> Option<String> {
     let own = v.session.as_deref() == Some(session);
     let choose = format!("`ralph resume` goes on with it, `ralph cancel{named}` drops it");
     Some(match v.status {
-        Status::Active if own => format!("Ralph: this session's loop is armed (iteration {round}{when}). It goes on at the next stop; `ralph cancel{named}` ends it."),
+        Status::Active if own => format!(
+            "Ralph: this session's loop is armed (iteration {round}{when}). It goes on at the next stop; `ralph cancel{named}` ends it."
+        ),
         Status::Active => return None,
-        Status::Waiting => format!("Ralph: a loop waits for a session (iteration {round}). It takes this one at its first stop; `ralph cancel{named}` drops it."),
+        Status::Waiting => format!(
+            "Ralph: a loop waits for a session (iteration {round}). It takes this one at its first stop; `ralph cancel{named}` drops it."
+        ),
         Status::Paused => format!("Ralph: a loop is paused here (iteration {round}{when}). {choose}."),
         Status::LeftBehind => format!("Ralph: a loop was left behind here (iteration {round}{when}). {choose}."),
         Status::Corrupt => format!("Ralph: {} cannot be read: {}.", v.file.as_deref()?.display(), v.problem.as_deref()?),
@@ -118,7 +116,9 @@ fn heard(call: &Call, change: impl FnOnce(&mut Loop)) -> Result<Outcome, Error> 
     let session = call.event.session().unwrap_or_default();
     let Selected::Own(name) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
     let locked = Locked::acquire(&call.project)?;
-    let Some(Ok(mut l)) = loops::read(&call.project, &name)?.map(|found| locked.open(found)) else { return Ok(Outcome::silent("loop.none")) };
+    let Some(Ok(mut l)) = loops::read(&call.project, &name)?.map(|found| locked.open(found)) else {
+        return Ok(Outcome::silent("loop.none"));
+    };
     change(&mut l);
     let event = Event::Heard { event: words::excerpt(call.event.name(), 60), detail: detail(call) };
     locked.record(&mut l, clock::now(), Some(session), event)?;
@@ -137,9 +137,4 @@ fn detail(call: &Call) -> Option<String> {
         _ => return None,
     };
     call.event.text(field).map(|text| words::excerpt(text, 100))
-}
-
-/// Whether the client process that carries a loop is still there.
-pub(super) fn is_carried(l: &Loop) -> bool {
-    owner_may_live(&l.state)
 }

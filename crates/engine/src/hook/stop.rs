@@ -29,7 +29,9 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     let name = match select(&call.project, session) {
         Selected::Nothing("loop.none") => return Ok(no_loop(call)),
         Selected::Nothing(code) => return Ok(Outcome::silent(code)),
-        Selected::Own(_) | Selected::Adoptable(_) | Selected::Corrupt(_) if session.is_empty() => return Ok(Outcome::silent("input.invalid")),
+        Selected::Own(_) | Selected::Adoptable(_) | Selected::Corrupt(_) if session.is_empty() => {
+            return Ok(Outcome::silent("input.invalid"));
+        }
         Selected::Own(name) | Selected::Adoptable(name) | Selected::Corrupt(name) => name,
     };
     let locked = Locked::acquire(&call.project)?;
@@ -78,7 +80,8 @@ fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, E
 fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> {
     let now = clock::now();
     if l.is_new() {
-        let event = Event::Started { file: loop_file::file_of(&l.found.name), by: Actor::File, prompt: words::excerpt(&l.file.prompt, 200) };
+        let event =
+            Event::Started { file: loop_file::file_of(&l.found.name), by: Actor::File, prompt: words::excerpt(&l.file.prompt, 200) };
         locked.record(l, now, None, event)?;
     }
     l.state.owner = Some(session.to_owned());
@@ -116,7 +119,15 @@ fn rule(call: &Call, locked: &Locked<'_>, mut l: Loop) -> Result<Outcome, Error>
 }
 
 /// Makes the ruling real: the loop's file first, because it is what counts, then the journal. `false`: the file is gone.
-fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, now: Millis, gathered: Gathered, ruling: &Ruling, note: Option<&str>) -> Result<bool, Error> {
+fn commit(
+    call: &Call,
+    locked: &Locked<'_>,
+    l: &mut Loop,
+    now: Millis,
+    gathered: Gathered,
+    ruling: &Ruling,
+    note: Option<&str>,
+) -> Result<bool, Error> {
     let there = match ruling.next {
         Next::GoesOn { iteration } => locked.set(l, &[("iteration", &iteration.to_string())])?,
         Next::Stays => true,
@@ -131,6 +142,10 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, now: Millis, gathered:
     l.state.left_behind = false;
     match ruling.next {
         Next::GoesOn { .. } => {
+            if gathered.evidence.idle_rounds <= 1 {
+                // Idleness that begins with this round began after the ruling before it.
+                l.state.idle_since = l.state.last.as_ref().map(|last| last.at);
+            }
             l.state.idle_rounds = gathered.evidence.idle_rounds;
             l.state.message = Some(gathered.message);
         }
@@ -142,7 +157,13 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, now: Millis, gathered:
         }
     }
     l.state.turn = call.event.text("prompt_id").map(str::to_owned);
-    let answered = Answered { stop: call.event.stop_fingerprint(), at: now, uptime_ms: clock::uptime_ms(), ruling: ruling.clone(), note: note.map(str::to_owned) };
+    let answered = Answered {
+        stop: call.event.stop_fingerprint(),
+        at: now,
+        uptime_ms: clock::uptime_ms(),
+        ruling: ruling.clone(),
+        note: note.map(str::to_owned),
+    };
     l.state.last = Some(answered);
     let client = call.client.map(|(a, b, c)| format!("{a}.{b}.{c}"));
     let said = words::excerpt(&gathered.text, 160);

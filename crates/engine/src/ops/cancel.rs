@@ -26,7 +26,10 @@ pub struct Cancelled {
 impl Cancelled {
     pub fn line(&self) -> String {
         let rounds = if self.iteration == 1 { "1 iteration".to_owned() } else { format!("{} iterations", self.iteration) };
-        format!("Ralph loop cancelled after {rounds} ({}). It is kept in the archive: `ralph resume` brings it back.", ralph_core::time::in_words(self.spent_ms))
+        format!(
+            "Ralph loop cancelled after {rounds} ({}). It is kept in the archive: `ralph resume` brings it back.",
+            ralph_core::time::in_words(self.spent_ms)
+        )
     }
 }
 

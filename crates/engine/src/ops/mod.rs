@@ -42,7 +42,9 @@ pub enum Refusal {
     /// There is no loop to do it to.
     NoLoop,
     /// There is more than one, and it was not said which.
-    Which { names: Vec<String> },
+    Which {
+        names: Vec<String>,
+    },
     /// A sentence that says what is the matter and what to do.
     Because(String),
     Store(Error),

@@ -106,7 +106,10 @@ fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
     }
     let spent = l.state.spent(clock::now());
     if request.hours.is_none() && l.file.max_millis() > 0 && spent >= l.file.max_millis() {
-        return Err(Refusal::Because(format!("the loop has used up its time ({}): give it more with --hours H", ralph_core::time::in_words(spent))));
+        return Err(Refusal::Because(format!(
+            "the loop has used up its time ({}): give it more with --hours H",
+            ralph_core::time::in_words(spent)
+        )));
     }
     Ok(())
 }
@@ -117,7 +120,8 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     let asked = request.session.clone().or_else(|| asker.session.clone());
     let owner = asked.or_else(|| before.clone().filter(|_| owner_may_live(&l.state)));
     let was_active = l.file.active && l.state.ended.is_none() && owner == before && owner.is_some();
-    let (max, hours, idle) = (request.max_iterations.map(|n| n.to_string()), request.hours.map(|h| h.to_string()), request.idle_rounds.map(|n| n.to_string()));
+    let (max, hours, idle) =
+        (request.max_iterations.map(|n| n.to_string()), request.hours.map(|h| h.to_string()), request.idle_rounds.map(|n| n.to_string()));
     let mut values = vec![("active", "true".to_owned())];
     values.extend(max.map(|v| ("max_iterations", v)));
     values.extend(hours.map(|v| ("max_hours", v)));
@@ -144,7 +148,8 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     l.state.last = None;
     l.state.idle_rounds = 0;
     l.state.command.clone_from(&asker.command);
-    l.state.client_pid = if owner.is_some() && asker.session == owner { asker.client_pid } else { l.state.client_pid.filter(|_| owner == before) };
+    l.state.client_pid =
+        if owner.is_some() && asker.session == owner { asker.client_pid } else { l.state.client_pid.filter(|_| owner == before) };
     let event = Event::Resumed { by: asker.actor(), iteration: l.file.iteration };
     locked.record(&mut l, now, owner.as_deref(), event)?;
     Ok(Resumed { id: l.id, file: l.file, owner, was_active })

@@ -102,7 +102,9 @@ fn refuse_a_live_one(project: &Project, name: &str, asker: &Asker) -> Result<(),
 
 fn live(name: &str, what: &str) -> Refusal {
     let named = if name == "main" { String::new() } else { format!(" \"{name}\"") };
-    Refusal::Because(format!("{what}{named} in this project. `ralph status` shows it, `ralph resume` goes on with it, `ralph cancel` ends it"))
+    Refusal::Because(format!(
+        "{what}{named} in this project. `ralph status` shows it, `ralph resume` goes on with it, `ralph cancel` ends it"
+    ))
 }
 
 /// `main-20261115-093000`, made unique where two start within a second.

@@ -207,7 +207,14 @@ pub fn ended(project: &Project) -> Vec<View> {
         let path = entry.path();
         let id = path.file_stem()?.to_str()?.to_owned();
         let record = journal::tail(&path).last.filter(|_| !live.contains(&id))?;
-        let mut view = bare(project, &id, record.state.name.as_deref().unwrap_or("main"), Status::of_ending(record.state.ended), &record.state, Some(&record));
+        let mut view = bare(
+            project,
+            &id,
+            record.state.name.as_deref().unwrap_or("main"),
+            Status::of_ending(record.state.ended),
+            &record.state,
+            Some(&record),
+        );
         if let Some(file) = archived.iter().find(|a| a.id == id).and_then(|a| LoopFile::parse(&fs::read(&a.path).ok()?).ok()) {
             fill(&mut view, &file);
         }

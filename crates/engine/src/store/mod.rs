@@ -14,15 +14,26 @@ use ralph_core::front_matter::Problem;
 /// Why the store could not do something, with the file that it happened to.
 #[derive(Debug)]
 pub enum Error {
-    Io { doing: &'static str, path: String, source: io::Error },
+    Io {
+        doing: &'static str,
+        path: String,
+        source: io::Error,
+    },
     /// Another ralph process has held the lock for too long.
     Busy,
     /// A path of ralph's own is a link or a file: somebody else put it there.
-    NotOurs { path: String },
+    NotOurs {
+        path: String,
+    },
     /// A value could not be set in the loop file.
-    File { path: String, problem: Problem },
+    File {
+        path: String,
+        problem: Problem,
+    },
     /// The loop file changed under our hands every time.
-    Restless { path: String },
+    Restless {
+        path: String,
+    },
 }
 
 impl Error {

@@ -64,7 +64,8 @@ impl Answer {
 
     /// The line to print; `None` for silence.
     pub fn to_json(&self) -> Option<String> {
-        let empty = Wire { goes_on: None, stop_reason: None, decision: None, reason: None, hook_specific_output: None, system_message: None };
+        let empty =
+            Wire { goes_on: None, stop_reason: None, decision: None, reason: None, hook_specific_output: None, system_message: None };
         let wire = match self {
             Answer::Silent => return None,
             Answer::Tell { line } => Wire { system_message: Some(line), ..empty },

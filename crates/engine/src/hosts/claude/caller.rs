@@ -16,7 +16,9 @@ pub const MESSAGE_SINCE: Version = (2, 1, 47);
 /// The agent that sent the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
-    ClaudeCode { version: Option<Version> },
+    ClaudeCode {
+        version: Option<Version>,
+    },
     /// Another agent, by name. Its loops are not ours to judge.
     Foreign(&'static str),
 }

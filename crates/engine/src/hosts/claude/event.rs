@@ -41,14 +41,19 @@ impl Event {
     /// What still runs in the background, in words.
     pub fn background(&self) -> Vec<String> {
         let tasks = self.fields.get("background_tasks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        tasks.iter().filter(|t| t.get("status").and_then(Value::as_str).is_none_or(|s| s == "running" || s == "pending")).map(in_words).collect()
+        tasks
+            .iter()
+            .filter(|t| t.get("status").and_then(Value::as_str).is_none_or(|s| s == "running" || s == "pending"))
+            .map(in_words)
+            .collect()
     }
 
     /// A fingerprint of this stop. The client gives a stop no id of its own, so two stops with the same words in the same turn look alike:
     /// only together with the time does this identify one.
     pub fn stop_fingerprint(&self) -> String {
         let active = self.fields.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false);
-        let parts = [self.session().unwrap_or_default(), self.text("prompt_id").unwrap_or_default(), self.last_message().unwrap_or_default()];
+        let parts =
+            [self.session().unwrap_or_default(), self.text("prompt_id").unwrap_or_default(), self.last_message().unwrap_or_default()];
         format!("{:016x}", fnv1a(format!("{active}\0{}", parts.join("\0")).as_bytes()))
     }
 }

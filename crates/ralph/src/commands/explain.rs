@@ -1,0 +1,190 @@
+//! `ralph explain`: why a stop was ruled as it was, and what would have changed the ruling.
+
+use std::path::PathBuf;
+
+use ralph_core::{
+    journal::{Event, Record},
+    judge::{Evidence, Message, Ruling, judge},
+    limits::ToolUse,
+    promise::Claim,
+    time::in_words,
+    words::{of_limit, tag},
+};
+use ralph_engine::store::project::Project;
+use serde::Serialize;
+
+use crate::{
+    commands::pick,
+    exit::{Done, Failure},
+    text::{of_ruling, when},
+    ui,
+};
+
+/// Explain why a stop was ruled as it was, and what would have changed it
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph explain            the last stop
+  ralph explain 3          the third stop of the loop
+  ralph explain --replay .ralph/journal/main-20261115-093000.jsonl")]
+pub(crate) struct Args {
+    /// Which stop, from 1; otherwise the last
+    #[arg(value_name = "N")]
+    stop: Option<u64>,
+    /// A loop's name or id; otherwise the latest
+    #[arg(long = "loop", value_name = "LOOP")]
+    which: Option<String>,
+    /// Judge every stop of a journal again and compare
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stop", "which"])]
+    replay: Option<PathBuf>,
+    /// For programs: JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    if let Some(path) = &args.replay {
+        return replay(path, args.json);
+    }
+    let view = pick::view(project, args.which.as_deref())?;
+    let (records, _) = pick::read(&view.journal).unwrap_or_default();
+    let stops: Vec<&Record> = records.iter().filter(|r| matches!(r.event, Event::Stop { .. })).collect();
+    let wanted = match args.stop {
+        None => stops.last(),
+        Some(n) => stops.iter().find(|r| r.state.stops == n),
+    };
+    let record = wanted.ok_or_else(|| match (args.stop, stops.len()) {
+        (_, 0) => Failure::new(format!("loop {} has had no stop yet", view.id)),
+        (Some(n), count) => Failure::new(format!("loop {} has no stop {n}; it has had {count}", view.id)),
+        (None, _) => Failure::no_loop(),
+    })?;
+    if args.json {
+        show_json(record)
+    } else {
+        show(record)
+    }
+    Ok(())
+}
+
+fn show(record: &Record) {
+    let Event::Stop { evidence: e, ruling, said, client } = &record.event else { return };
+    ui::line(format!("{} of loop {}, {} UTC", ui::bold(format!("Stop {}", record.state.stops)), record.loop_id, when(&record.at)));
+    ui::line(format!("  {}", of_ruling(e, ruling)));
+    ui::line(ui::bold("Evidence"));
+    for (label, value) in evidence(e) {
+        ui::field(label, value);
+    }
+    if !said.is_empty() {
+        ui::field("said", format!("\"{said}\""));
+    }
+    if let Some(client) = client {
+        ui::field("client", format!("Claude Code {client}"));
+    }
+    ui::line(ui::bold("What would have changed the ruling"));
+    for (change, other) in alternatives(e, ruling) {
+        ui::line(format!("  {change} {} {}", ui::dim("→"), of_ruling(e, &other)));
+    }
+}
+
+fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
+    let claim = match (&e.claim, &e.promise) {
+        (_, None) => "no promise is configured".to_owned(),
+        (Claim::None, Some(p)) => format!("none; {} was not said", tag(p)),
+        (Claim::Made, Some(p)) => format!("{} was claimed", tag(p)),
+        (Claim::Refused { why }, Some(_)) => format!("refused: {}", why.words()),
+    };
+    let message = match &e.message {
+        Message::Event => "sent with the event".to_owned(),
+        Message::Transcript => "read from the transcript".to_owned(),
+        Message::NoText => "the turn ended without text".to_owned(),
+        Message::Unreadable { transcript } => format!("not sent, and {transcript} is not there"),
+    };
+    let limit = |n: u64, text: String| if n == 0 { "no limit".to_owned() } else { text };
+    let mut out = vec![
+        ("iteration", format!("{} ({})", e.iteration, limit(e.max_iterations, format!("of {}", e.max_iterations)))),
+        ("claim", claim),
+        ("message", message),
+        ("time", format!("{} ({})", in_words(e.spent_ms), limit(e.max_ms, format!("of {}", in_words(e.max_ms))))),
+        (
+            "tools",
+            match e.tools {
+                ToolUse::Used => "used in this round".to_owned(),
+                ToolUse::None => format!("none in this round; {} idle rounds in a row of {}", e.idle_rounds, e.idle_limit),
+                ToolUse::Unknown => "unknown: there is no transcript of this round".to_owned(),
+            },
+        ),
+    ];
+    if !e.active {
+        out.push(("paused", "the loop was paused".to_owned()));
+    }
+    if e.interrupted {
+        out.push(("interrupt", "the person interrupted the agent".to_owned()));
+    }
+    if e.queued_input {
+        out.push(("queue", "input waited in the client's queue".to_owned()));
+    }
+    if !e.background.is_empty() {
+        out.push(("background", e.background.join(", ")));
+    }
+    out
+}
+
+/// One change at a time, judged again: the changes that make a difference, and the ruling they lead to.
+fn alternatives(e: &Evidence, ruling: &Ruling) -> Vec<(String, Ruling)> {
+    let mut changes: Vec<(String, Evidence)> = Vec::new();
+    let mut change = |what: String, edit: &dyn Fn(&mut Evidence)| {
+        let mut other = e.clone();
+        edit(&mut other);
+        changes.push((what, other));
+    };
+    if let Some(promise) = &e.promise {
+        change(format!("{} on a line of its own", tag(promise)), &|o| o.claim = Claim::Made);
+        change("no claim".to_owned(), &|o| o.claim = Claim::None);
+    }
+    change("the loop active".to_owned(), &|o| o.active = true);
+    change("the loop paused".to_owned(), &|o| o.active = false);
+    change("nothing in the background".to_owned(), &|o| o.background.clear());
+    change("nothing in the queue".to_owned(), &|o| o.queued_input = false);
+    change("no interrupt".to_owned(), &|o| o.interrupted = false);
+    change("a tool call in this round".to_owned(), &|o| o.idle_rounds = 0);
+    change(format!("{} idle rounds in a row", e.idle_limit), &|o| o.idle_rounds = o.idle_limit);
+    change(format!("a limit of {} iterations", of_limit(e.iteration, 0)), &|o| o.max_iterations = o.iteration.max(1));
+    change("no limit on iterations".to_owned(), &|o| o.max_iterations = 0);
+    change("no limit on time".to_owned(), &|o| o.max_ms = 0);
+    changes.into_iter().map(|(what, other)| (what, judge(&other))).filter(|(_, other)| other.code != ruling.code).collect()
+}
+
+#[derive(Serialize)]
+struct Alternative {
+    change: String,
+    ruling: Ruling,
+}
+
+fn show_json(record: &Record) {
+    let Event::Stop { evidence, ruling, .. } = &record.event else { return };
+    let alternatives: Vec<Alternative> =
+        alternatives(evidence, ruling).into_iter().map(|(change, ruling)| Alternative { change, ruling }).collect();
+    ui::json(&serde_json::json!({ "record": record, "alternatives": alternatives }));
+}
+
+/// Judges every recorded stop again. A journal is the proof that the judge did what it says, so a difference is a failure.
+fn replay(path: &PathBuf, json: bool) -> Done {
+    let (records, unreadable) = pick::read(path)?;
+    let mut same = 0;
+    let mut different = Vec::new();
+    for record in &records {
+        let Event::Stop { evidence, ruling, .. } = &record.event else { continue };
+        let again = judge(evidence);
+        if again == *ruling { same += 1 } else { different.push((record, ruling, again)) }
+    }
+    if json {
+        let differing: Vec<u64> = different.iter().map(|(r, ..)| r.state.stops).collect();
+        ui::json(&serde_json::json!({ "same": same, "different": differing, "unreadable_lines": unreadable }));
+    } else {
+        for (record, ruling, again) in &different {
+            ui::line(format!("stop {}: recorded {}, now {}", record.state.stops, ruling.code.as_str(), again.code.as_str()));
+        }
+        let lines = if unreadable == 0 { String::new() } else { format!(", {unreadable} lines unreadable") };
+        ui::line(format!("{} stops judged again: {same} the same, {} different{lines}", same + different.len(), different.len()));
+    }
+    if different.is_empty() { Ok(()) } else { Err(Failure::new("the journal and the judge disagree")) }
+}

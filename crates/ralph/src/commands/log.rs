@@ -1,0 +1,76 @@
+//! `ralph log`: a loop's journal, line by line.
+
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, ErrorKind},
+    time::Duration,
+};
+
+use ralph_core::journal::Record;
+use ralph_engine::store::project::Project;
+
+use crate::{
+    commands::pick,
+    exit::{Done, Failure},
+    text::{of_event, when},
+    ui,
+};
+
+/// How often a followed journal is looked at.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Show what happened to a loop, line by line
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph log
+  ralph log -f
+  ralph log main-20261115-093000 --json")]
+pub(crate) struct Args {
+    /// A loop's name or id; otherwise the latest
+    #[arg(value_name = "LOOP")]
+    which: Option<String>,
+    /// Go on showing what happens, until the loop ends
+    #[arg(short, long)]
+    follow: bool,
+    /// For programs: the journal's own JSON lines
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    let view = pick::view(project, args.which.as_deref())?;
+    let cannot = |e: std::io::Error| match e.kind() {
+        ErrorKind::NotFound => Failure::new("nothing has happened to this loop yet"),
+        _ => Failure::new(format!("cannot read {}: {e}", view.journal.display())),
+    };
+    let mut journal = BufReader::new(File::open(&view.journal).map_err(cannot)?);
+    let mut line = Vec::new();
+    loop {
+        let n = journal.read_until(b'\n', &mut line).map_err(cannot)?;
+        let complete = line.ends_with(b"\n");
+        if !complete && (args.follow || n == 0) {
+            // Nothing more yet, or only the beginning of a line.
+            if !args.follow {
+                return Ok(());
+            }
+            std::thread::sleep(PAUSE);
+            continue;
+        }
+        let record = serde_json::from_slice::<Record>(&line).ok();
+        if !show(&line, record.as_ref(), args.json) || (args.follow && record.is_some_and(|r| r.state.ended.is_some())) {
+            return Ok(());
+        }
+        line.clear();
+    }
+}
+
+/// Prints one line; `false` if nobody reads any more.
+fn show(line: &[u8], record: Option<&Record>, json: bool) -> bool {
+    let raw = String::from_utf8_lossy(line);
+    match record {
+        _ if json => ui::try_line(raw.trim_end()),
+        Some(record) => ui::try_line(format!("{} {}", ui::dim(when(&record.at)), of_event(record))),
+        None if raw.trim().is_empty() => true,
+        None => ui::try_line(ui::warn("(a line that cannot be read)")),
+    }
+}

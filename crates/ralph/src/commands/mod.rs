@@ -1,0 +1,87 @@
+//! The command line: one file for each command.
+
+mod cancel;
+mod explain;
+mod list;
+mod log;
+mod pause;
+mod pick;
+mod resume;
+mod start;
+mod status;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+use ralph_engine::{ops::Asker, store::project::Project, sys::env};
+
+use crate::exit;
+
+/// Keeps a coding agent working until the work is proven done.
+///
+/// The agent tries to stop; ralph, called as its stop hook, lets it stop or sends it back with the reason.
+#[derive(Parser)]
+#[command(name = "ralph", version, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Cli {
+    /// The project's folder; otherwise found from the current folder upwards
+    #[arg(long, global = true, value_name = "DIR")]
+    project: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  ralph start \"Fix the failing tests\" --completion-promise DONE --max-iterations 20
+  ralph status
+  ralph explain
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 no loop";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Answer an agent's hook event (called by agents, not by people)
+    Hook(HookArgs),
+    Start(start::Args),
+    Cancel(cancel::Args),
+    Pause(pause::Args),
+    Resume(resume::Args),
+    Status(status::Args),
+    List(list::Args),
+    Log(log::Args),
+    Explain(explain::Args),
+}
+
+/// Reads one event on standard input and answers on standard output, as one line of JSON or not at all.
+#[derive(clap::Args)]
+#[command(after_help = "Example, as a stop hook in .claude/settings.json:
+  {\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"ralph\",\"args\":[\"hook\",\"claude\"],\"timeout\":60}]}]}}")]
+struct HookArgs {
+    /// The agent that calls
+    #[arg(value_parser = ["claude"])]
+    host: Option<String>,
+}
+
+pub(crate) fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let project = match &cli.project {
+        Some(dir) => Project::at(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),
+        None => Project::upwards_from(std::path::Path::new(".")),
+    };
+    let project = &project;
+    exit::code(match cli.command {
+        Command::Hook(_) => return crate::hook::run(),
+        Command::Start(args) => start::run(project, args),
+        Command::Cancel(args) => cancel::run(project, &args),
+        Command::Pause(args) => pause::run(project, &args),
+        Command::Resume(args) => resume::run(project, args),
+        Command::Status(args) => status::run(project, &args),
+        Command::List(args) => list::run(project, &args),
+        Command::Log(args) => log::run(project, &args),
+        Command::Explain(args) => explain::run(project, &args),
+    })
+}
+
+/// Who is asking: a person in a terminal, or an agent's shell, whose session is in the environment.
+fn asker() -> Asker {
+    Asker { session: env::claude_session(), ..Asker::default() }
+}

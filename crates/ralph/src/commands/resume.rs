@@ -1,0 +1,55 @@
+//! `ralph resume`: arm a paused, left-behind or ended loop again.
+
+use ralph_core::words::of_limit;
+use ralph_engine::{ops::resume, store::project::Project};
+
+use crate::{
+    commands::{asker, start::hours},
+    exit::Done,
+    ui,
+};
+
+/// Arm a paused, left-behind or ended loop again, at the iteration where it was
+///
+/// Without a name, the only live loop is meant, else the one that ended last.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph resume
+  ralph resume --max-iterations 40
+  ralph resume main-20261115-093000 --hours 2")]
+pub(crate) struct Args {
+    /// A loop's name or id, as `ralph list` shows them
+    #[arg(value_name = "LOOP")]
+    which: Option<String>,
+    /// A new limit on iterations; 0 means none
+    #[arg(long, value_name = "N")]
+    max_iterations: Option<u64>,
+    /// A new allowance of time, from now on; 0 means no limit
+    #[arg(long, value_name = "H", value_parser = hours)]
+    hours: Option<f64>,
+    /// A new limit on rounds in a row without any tool call
+    #[arg(long, value_name = "N")]
+    idle_rounds: Option<u64>,
+    /// The session that shall carry the loop
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+pub(crate) fn run(project: &Project, args: Args) -> Done {
+    let request = resume::Request {
+        which: args.which,
+        max_iterations: args.max_iterations,
+        hours: args.hours,
+        idle_rounds: args.idle_rounds,
+        session: args.session,
+    };
+    let resumed = resume::resume(project, &request, &asker())?;
+    let round = of_limit(resumed.file.iteration, resumed.file.max_iterations);
+    let state = if resumed.was_active { "was active all along" } else { "is armed again" };
+    ui::line(format!("Ralph loop {} {state} at iteration {round}.", ui::bold(&resumed.id)));
+    match resumed.owner {
+        Some(session) => ui::line(format!("Session {session} carries it: tell the agent there to go on.")),
+        None => ui::line("The next session that stops in this project takes it: start the agent here and tell it to go on."),
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! `ralph start`: begin a loop.
+
+use std::{
+    fs,
+    io::{Read, stdin},
+    path::PathBuf,
+};
+
+use ralph_engine::{
+    ops::{Asker, start},
+    store::project::Project,
+};
+
+use crate::{
+    commands::asker,
+    exit::{Done, Failure},
+    ui,
+};
+
+/// Start a loop in this project
+///
+/// The loop belongs to the session given with --session, or to the agent's session that runs this command; otherwise
+/// the first session that stops in this project takes it.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph start \"Make all tests pass\" --completion-promise DONE --max-iterations 20
+  ralph start --prompt-file TASK.md --hours 2
+  git diff | ralph start --stdin --completion-promise REVIEWED")]
+pub(crate) struct Args {
+    /// What the agent shall work on
+    #[arg(value_name = "PROMPT")]
+    prompt: Vec<String>,
+    /// Take the prompt from a file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "stdin"])]
+    prompt_file: Option<PathBuf>,
+    /// Take the prompt from standard input
+    #[arg(long, conflicts_with = "prompt")]
+    stdin: bool,
+    /// End after this many iterations; 0 means no limit
+    #[arg(long, value_name = "N")]
+    max_iterations: Option<u64>,
+    /// The words that the agent must put between <promise> and </promise> when all is done
+    #[arg(long, value_name = "TEXT")]
+    completion_promise: Option<String>,
+    /// End after this many hours; 0 means no limit [default: 8]
+    #[arg(long, value_name = "H", value_parser = hours)]
+    hours: Option<f64>,
+    /// Pause after this many rounds in a row without any tool call
+    #[arg(long, value_name = "N")]
+    idle_rounds: Option<u64>,
+    /// A name, for more than one loop in a project
+    #[arg(long)]
+    name: Option<String>,
+    /// The session that the loop belongs to
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// How the prompt goes back to the agent
+    #[arg(long, value_name = "FORM", value_parser = ["auto", "block", "context"])]
+    continue_with: Option<String>,
+}
+
+/// A number of hours that makes sense.
+pub(crate) fn hours(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|h: &f64| h.is_finite() && *h >= 0.0).ok_or_else(|| "must be a number from 0 on".to_owned())
+}
+
+pub(crate) fn run(project: &Project, args: Args) -> Done {
+    let prompt = prompt(&args)?;
+    let asker = Asker { session: args.session.clone().or(asker().session), ..asker() };
+    let request = start::Request {
+        name: args.name,
+        prompt,
+        max_iterations: args.max_iterations,
+        completion_promise: args.completion_promise,
+        hours: args.hours,
+        idle_rounds: args.idle_rounds,
+        continue_with: args.continue_with,
+    };
+    let started = start::start(project, &request, &asker)?;
+    ui::line(format!("{} {}", ui::good("Ralph loop started:"), ui::bold(&started.id)));
+    for limit in started.limits() {
+        ui::line(format!("  {limit}"));
+    }
+    ui::field("file", started.path.display());
+    match started.file.session_id {
+        Some(session) => ui::field("session", session),
+        None => ui::line("The first session that stops in this project takes it: start the agent here and tell it to begin."),
+    }
+    Ok(())
+}
+
+fn prompt(args: &Args) -> Result<String, Failure> {
+    let raw = if let Some(path) = &args.prompt_file {
+        fs::read(path).map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())))?
+    } else if args.stdin {
+        let mut bytes = Vec::new();
+        stdin().lock().read_to_end(&mut bytes).map_err(|e| Failure::new(format!("cannot read standard input: {e}")))?;
+        bytes
+    } else {
+        args.prompt.join(" ").into_bytes()
+    };
+    let text = String::from_utf8(raw).map_err(|_| Failure::usage("the prompt is not UTF-8 text"))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let prompt = text.trim_matches(['\r', '\n']);
+    if prompt.trim().is_empty() {
+        return Err(Failure::usage("there is no prompt: give it as words, with --prompt-file FILE or with --stdin"));
+    }
+    Ok(prompt.to_owned())
+}

@@ -1,0 +1,81 @@
+//! `ralph status`: where the loops of this project stand.
+
+use ralph_core::{time::in_words, words::tag};
+use ralph_engine::{
+    ops::view::{self, Status, View},
+    store::project::Project,
+};
+use serde::Serialize;
+
+use crate::{
+    exit::{Done, Failure},
+    text::{short, when},
+    ui,
+};
+
+/// Show where the loops of this project stand
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph status
+  ralph status --json")]
+pub(crate) struct Args {
+    /// For programs: JSON, always with exit code 0
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    loops: Vec<View>,
+    last_ended: Option<View>,
+}
+
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    let report = Report { loops: view::live(project), last_ended: view::ended(project).into_iter().next() };
+    if args.json {
+        ui::json(&report);
+        return Ok(());
+    }
+    for view in &report.loops {
+        show(view);
+    }
+    if !report.loops.is_empty() {
+        return Ok(());
+    }
+    if let Some(last) = &report.last_ended {
+        let at = last.last_event_at.as_deref().map(when).unwrap_or_default();
+        ui::line(format!(
+            "Last loop: {} {} after {} iterations, {at} UTC. `ralph explain` says why.",
+            last.id,
+            last.status.words(),
+            last.iteration
+        ));
+    }
+    Err(Failure::no_loop())
+}
+
+fn show(v: &View) {
+    let status = match v.status {
+        Status::Active | Status::Waiting => ui::good(v.status.words()),
+        _ => ui::warn(v.status.words()),
+    };
+    ui::line(format!("{}  {status}", ui::bold(&v.id)));
+    if let Some(problem) = &v.problem {
+        ui::field("problem", problem);
+    }
+    let limit = if v.max_iterations == 0 { "no limit".to_owned() } else { format!("of {}", v.max_iterations) };
+    ui::field("iteration", format!("{} ({limit})", v.iteration));
+    let time = if v.max_hours > 0.0 { format!("of {} h", v.max_hours) } else { "no limit".to_owned() };
+    ui::field("time", format!("{} ({time})", in_words(v.spent_ms)));
+    ui::field("ends on", v.completion_promise.as_deref().map_or_else(|| "a limit or `ralph cancel`".to_owned(), tag));
+    if v.idle_rounds > 0 {
+        ui::field("idle", format!("{} rounds without any tool call", v.idle_rounds));
+    }
+    let session = v.session.as_deref().map_or("none yet: the first one that stops here", |s| short(Some(s)));
+    ui::field("session", session);
+    if let Some(code) = &v.last_code {
+        ui::field("last stop", format!("{code} (`ralph explain` says more)"));
+    }
+    let prompt: String = v.prompt.lines().next().unwrap_or_default().chars().take(100).collect();
+    ui::field("prompt", prompt);
+}

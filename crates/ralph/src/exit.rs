@@ -1,0 +1,69 @@
+//! The exit codes, and failures on their way to one. The numbers are part of the interface: scripts and schedulers read them.
+
+use std::process::ExitCode;
+
+use ralph_engine::{ops::Refusal, store};
+
+/// Something went wrong, or was refused.
+pub(crate) const FAILED: u8 = 1;
+/// The command line makes no sense.
+pub(crate) const USAGE: u8 = 2;
+/// There is no loop to do it to.
+pub(crate) const NO_LOOP: u8 = 3;
+
+/// Why a command did not do what was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: u8,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Failure { code: FAILED, message: message.into() }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Failure { code: USAGE, message: message.into() }
+    }
+
+    pub(crate) fn no_loop() -> Self {
+        Failure { code: NO_LOOP, message: Refusal::NoLoop.to_string() }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let code = match refusal {
+            Refusal::NoLoop => NO_LOOP,
+            Refusal::Which { .. } => USAGE,
+            Refusal::Because(_) | Refusal::Store(_) => FAILED,
+        };
+        Failure { code, message: refusal.to_string() }
+    }
+}
+
+impl From<store::Error> for Failure {
+    fn from(e: store::Error) -> Self {
+        Failure::new(e.to_string())
+    }
+}
+
+/// What a command returns.
+pub(crate) type Done = Result<(), Failure>;
+
+/// Turns a command's end into the process's.
+pub(crate) fn code(done: Done) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        // Not an error: it is what was asked, answered.
+        Err(failure) if failure.code == NO_LOOP => {
+            crate::ui::line(failure.message);
+            ExitCode::from(NO_LOOP)
+        }
+        Err(failure) => {
+            crate::ui::error(&failure.message);
+            ExitCode::from(failure.code)
+        }
+    }
+}

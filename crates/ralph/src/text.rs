@@ -1,0 +1,57 @@
+//! Journal records as lines that people read.
+
+use ralph_core::{
+    journal::{Actor, Event, Record},
+    judge::{Decision, Evidence, Next, Ruling},
+    words::of_limit,
+};
+
+/// One record as one line, without its time.
+pub(crate) fn of_event(record: &Record) -> String {
+    match &record.event {
+        Event::Started { file, by, prompt } => format!("started {} ({file}): {prompt}", by_whom(*by)),
+        Event::Adopted => format!("taken by session {}", short(record.session.as_deref())),
+        Event::Rebound { from } => {
+            format!("goes on in session {} after /clear (was {})", short(record.session.as_deref()), short(Some(from)))
+        }
+        Event::Stop { evidence, ruling, .. } => format!("stop {:<4} {}", record.state.stops, of_ruling(evidence, ruling)),
+        Event::Paused { by, why } => format!("paused {}: {why}", by_whom(*by)),
+        Event::Resumed { by, iteration } => format!("resumed {} at iteration {iteration}", by_whom(*by)),
+        Event::Cancelled { by, iteration } => format!("cancelled {} at iteration {iteration}", by_whom(*by)),
+        Event::Corrupt { problem } => format!("the loop file could not be read: {problem}"),
+        Event::Heard { event, detail } => format!("heard {event}{}", detail.as_deref().map(|d| format!(" ({d})")).unwrap_or_default()),
+        Event::Error { what } => format!("error: {what}"),
+        Event::Unknown => "something that a newer ralph wrote".to_owned(),
+    }
+}
+
+/// A ruling in one line: what, why, and where the loop is then.
+pub(crate) fn of_ruling(e: &Evidence, ruling: &Ruling) -> String {
+    let what = match (ruling.decision, ruling.next) {
+        (Decision::Block, Next::GoesOn { iteration }) => format!("sent back to iteration {}", of_limit(iteration, e.max_iterations)),
+        (_, Next::Ends { ending }) => format!("allowed, the loop is {}", ending.as_str()),
+        (_, Next::Pauses) => "allowed, the loop is paused".to_owned(),
+        _ => "allowed, the loop stays as it is".to_owned(),
+    };
+    format!("{:<18} {what}", ruling.code.as_str())
+}
+
+/// Time of day of a record: `2026-11-15 09:30:00`.
+pub(crate) fn when(at: &str) -> String {
+    at.get(..19).unwrap_or(at).replace('T', " ")
+}
+
+/// Enough of an id to recognise it.
+pub(crate) fn short(id: Option<&str>) -> &str {
+    let id = id.unwrap_or("nobody");
+    id.get(..8).unwrap_or(id)
+}
+
+fn by_whom(actor: Actor) -> &'static str {
+    match actor {
+        Actor::CommandLine => "from the command line",
+        Actor::Session => "in the session",
+        Actor::Ralph => "by ralph",
+        Actor::File => "by a file",
+    }
+}

@@ -1,0 +1,52 @@
+//! What people see: colour where the terminal has it, plain text in a pipe, and a broken pipe is no error.
+
+use std::{fmt::Display, io::Write};
+
+use anstyle::{AnsiColor, Style};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const RED: Style = AnsiColor::Red.on_default().bold();
+const GREEN: Style = AnsiColor::Green.on_default();
+const YELLOW: Style = AnsiColor::Yellow.on_default();
+
+/// One line on standard output.
+pub(crate) fn line(text: impl Display) {
+    let _ = writeln!(anstream::stdout().lock(), "{text}");
+}
+
+/// A line on standard output, and whether the reader is still there.
+pub(crate) fn try_line(text: impl Display) -> bool {
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
+}
+
+pub(crate) fn error(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{RED}error:{RED:#} {text}");
+}
+
+pub(crate) fn bold(text: impl Display) -> String {
+    format!("{BOLD}{text}{BOLD:#}")
+}
+
+pub(crate) fn dim(text: impl Display) -> String {
+    format!("{DIM}{text}{DIM:#}")
+}
+
+pub(crate) fn good(text: impl Display) -> String {
+    format!("{GREEN}{text}{GREEN:#}")
+}
+
+pub(crate) fn warn(text: impl Display) -> String {
+    format!("{YELLOW}{text}{YELLOW:#}")
+}
+
+/// A label and its value, aligned.
+pub(crate) fn field(label: &str, value: impl Display) {
+    line(format!("  {} {value}", dim(format!("{label:<11}"))));
+}
+
+/// A value as pretty JSON on standard output.
+pub(crate) fn json(value: &impl serde::Serialize) {
+    line(serde_json::to_string_pretty(value).unwrap_or_default());
+}
