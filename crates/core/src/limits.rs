@@ -34,7 +34,7 @@ pub fn block_cap(variable: Option<&str>) -> Option<u64> {
     match variable.map(str::trim).and_then(|v| v.parse::<f64>().ok()) {
         None => Some(DEFAULT_BLOCK_CAP),
         Some(cap) if cap.is_nan() => Some(DEFAULT_BLOCK_CAP),
-        Some(cap) if cap < 1.0 || cap >= 1_000_000.0 => None,
+        Some(cap) if !(1.0..1_000_000.0).contains(&cap) => None,
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and a million")]
         Some(cap) => Some(cap as u64),
     }

@@ -81,7 +81,7 @@ pub fn parse(args: &str) -> Result<Options, String> {
         }
         at = word.end;
     }
-    options.prompt = unquoted(prompt.trim()).to_owned();
+    unquoted(prompt.trim()).clone_into(&mut options.prompt);
     Ok(options)
 }
 

@@ -111,6 +111,9 @@ pub fn was_interrupted(source: &(impl Source + ?Sized), typed: &str) -> bool {
     false
 }
 
+/// Lines of any other kind are the client's own notes, some of them large.
+const KINDS: [&[u8]; 4] = [b"\"assistant\"", b"\"user\"", b"\"queue-operation\"", b"\"attachment\""];
+
 /// How the client records Esc and Ctrl-C.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
@@ -252,8 +255,6 @@ impl Line {
             let message = Some(Message { id: None, content });
             return has(b"\"tool_result\"").then(|| Line { kind: Some("user".to_owned()), message, ..Line::default() });
         }
-        // The rest are the client's own notes, some of them large.
-        const KINDS: [&[u8]; 4] = [b"\"assistant\"", b"\"user\"", b"\"queue-operation\"", b"\"attachment\""];
         if KINDS.into_iter().any(has) { parse_tolerant(bytes).ok() } else { None }
     }
 }

@@ -99,8 +99,9 @@ fn begin(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
         continue_with: None,
     };
     let started = start::start(&call.project, &request, asker)?;
-    let warnings: String = options.warnings.iter().map(|w| format!("\nRalph: {w}.")).collect();
-    let line = format!("Ralph: loop started: {}.{warnings}", started.limits().join("; "));
+    let mut lines = vec![format!("Ralph: loop started: {}.", started.limits().join("; "))];
+    lines.extend(options.warnings.iter().map(|w| format!("Ralph: {w}.")));
+    let line = lines.join("\n");
     let claim = started.file.completion_promise.as_deref().map(words::how_to_claim).unwrap_or_default();
     let text = format!(
         "A Ralph loop was started in this session. The task is the text of the person's message; options such as --max-iterations in it are \

@@ -55,7 +55,7 @@ fn message(panic: &(dyn Any + Send)) -> String {
 }
 
 /// Test builds can be told to panic, to prove that nothing is lost when they do.
-#[expect(clippy::panic, reason = "provoked on purpose, in builds with debug assertions only")]
+#[expect(clippy::panic, clippy::manual_assert, reason = "provoked on purpose, in builds with debug assertions only")]
 fn provoke_fault() {
     if env::fault().as_deref() == Some("panic") {
         panic!("provoked by RALPH_FAULT");
