@@ -11,7 +11,12 @@ use ralph_core::{
     transcript::{self, Round, Source},
 };
 
-use crate::{hook::Call, hosts::claude::caller::MESSAGE_SINCE, store::locked::Loop, sys::env};
+use crate::{
+    hook::Call,
+    hosts::claude::caller::MESSAGE_SINCE,
+    store::locked::Loop,
+    sys::{env, files},
+};
 
 /// Evidence, and what the next stop will be compared with.
 pub(super) struct Gathered {
@@ -128,9 +133,8 @@ impl OpenFile {
         if path.is_empty() {
             return None;
         }
-        let file = File::open(Path::new(path)).ok()?;
-        let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-        Some(OpenFile { size: meta.len(), file })
+        let file = files::open_regular(Path::new(path)).ok()?;
+        Some(OpenFile { size: file.metadata().ok()?.len(), file })
     }
 }
 

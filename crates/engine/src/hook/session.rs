@@ -90,14 +90,14 @@ fn told(v: &view::View, session: &str) -> Option<String> {
         Status::Active if own => format!(
             "Ralph: this session's loop is armed (iteration {round}{when}). It goes on at the next stop; `ralph cancel{named}` ends it."
         ),
-        Status::Active => return None,
         Status::Waiting => format!(
             "Ralph: a loop waits for a session (iteration {round}). It takes this one at its first stop; `ralph cancel{named}` drops it."
         ),
         Status::Paused => format!("Ralph: a loop is paused here (iteration {round}{when}). {choose}."),
         Status::LeftBehind => format!("Ralph: a loop was left behind here (iteration {round}{when}). {choose}."),
         Status::Corrupt => format!("Ralph: {} cannot be read: {}.", v.file.as_deref()?.display(), v.problem.as_deref()?),
-        Status::Complete | Status::Capped | Status::Cancelled | Status::Failed | Status::Removed => return None,
+        // Somebody else works on it, or nobody does any more.
+        Status::Active | Status::Complete | Status::Capped | Status::Cancelled | Status::Failed | Status::Removed => return None,
     })
 }
 

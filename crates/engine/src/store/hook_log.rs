@@ -2,7 +2,7 @@
 //!
 //! Elsewhere ralph leaves no trace, unless `RALPH_LOG` names a file. Failing to log never changes an answer.
 
-use std::{fs, path::Path};
+use std::{fmt::Write as _, fs, path::Path};
 
 use ralph_core::{time, words::excerpt};
 
@@ -40,8 +40,7 @@ pub fn write(project: &Project, entry: &Entry<'_>) {
         line.push_str(entry.loop_id);
     }
     if let Some(error) = entry.error {
-        line.push_str(" error=");
-        line.push_str(&format!("{:?}", excerpt(error, 400)));
+        let _ = write!(line, " error={:?}", excerpt(error, 400));
     }
     line.push('\n');
     // The folder is not made here: a project that does not use ralph stays untouched.
@@ -58,7 +57,7 @@ fn word(text: &str) -> String {
 }
 
 fn append_bounded(path: &Path, line: &[u8]) -> std::io::Result<()> {
-    use std::io::Write;
+    use std::io::Write as _;
     let mut file = files::options().append(true).create(true).open(path)?;
     file.write_all(line)?;
     if file.metadata()?.len() > MAX_BYTES {

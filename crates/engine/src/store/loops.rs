@@ -42,8 +42,9 @@ impl Found {
 /// The names of the loops that have a file, the unnamed one first. Cheap: this is what every hook call pays, loop or no loop.
 pub fn names(project: &Project) -> Vec<String> {
     let Ok(entries) = fs::read_dir(project.claude()) else { return Vec::new() };
-    let mut names: Vec<String> =
-        entries.flatten().filter_map(|entry| entry.file_name().to_str().and_then(loop_file::name_of).map(str::to_owned)).collect();
+    let is_file = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|t| t.is_file() || t.is_symlink());
+    let name = |entry: fs::DirEntry| entry.file_name().to_str().and_then(loop_file::name_of).map(str::to_owned).filter(|_| is_file(&entry));
+    let mut names: Vec<String> = entries.flatten().filter_map(name).collect();
     names.sort_by(|a, b| (a != "main", a).cmp(&(b != "main", b)));
     names
 }

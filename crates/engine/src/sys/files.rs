@@ -9,11 +9,24 @@ use std::{
 /// Reads a whole file; a larger one than `max` is an error.
 pub fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(max as u64 + 1).read_to_end(&mut bytes)?;
+    open_regular(path)?.take(max as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > max {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {max} bytes")));
     }
     Ok(bytes)
+}
+
+/// Opens a plain file to read. Anything else, a pipe above all, could keep a hook waiting for ever.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file")) }
 }
 
 /// Options that do not follow a link in the last component.

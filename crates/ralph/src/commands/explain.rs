@@ -58,9 +58,9 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         (None, _) => Failure::no_loop(),
     })?;
     if args.json {
-        show_json(record)
+        show_json(record);
     } else {
-        show(record)
+        show(record);
     }
     Ok(())
 }

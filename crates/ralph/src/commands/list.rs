@@ -19,6 +19,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "every command ends the same way")]
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let all: Vec<View> = view::live(project).into_iter().chain(view::ended(project)).collect();
     if args.json {
