@@ -35,7 +35,6 @@ pub(crate) struct Call {
     event: Event,
     project: Project,
     client: Option<Version>,
-    born_ms: u64,
 }
 
 impl Call {
@@ -43,8 +42,10 @@ impl Call {
         env::claude_pid().or_else(process::parent_pid)
     }
 
-    fn is_same_moment(&self, answered_uptime_ms: u64) -> bool {
-        self.born_ms <= answered_uptime_ms + SAME_STOP_MS && self.born_ms + 60_000 >= answered_uptime_ms
+    /// Whether this process was started when the other one answered. A machine that was restarted since counts from zero again.
+    fn is_same_moment(answered_uptime_ms: u64) -> bool {
+        let born_ms = clock::born_ms();
+        born_ms <= answered_uptime_ms + SAME_STOP_MS && born_ms + 60_000 >= answered_uptime_ms
     }
 
     /// A fingerprint of a command that was typed in this session: both events that report it carry the id of the same turn.
@@ -87,15 +88,14 @@ pub fn answer(input: &[u8]) -> Option<String> {
         Ok(event) => event,
         Err(e) => return invalid_input(input, &e),
     };
-    let project = Project::of_event(event.text("cwd"));
-    let outcome = match Caller::of(&event) {
+    let caller = Caller::of(&event);
+    let client = if let Caller::ClaudeCode { version } = caller { version } else { None };
+    let call = Call { project: Project::of_event(event.text("cwd")), client, event };
+    let outcome = match caller {
         Caller::Foreign(agent) => Outcome { error: Some(format!("called by {agent}")), ..Outcome::silent("host.foreign") },
-        Caller::ClaudeCode { version } => {
-            let call = Call { project: project.clone(), client: version, born_ms: clock::born_ms(), event: event.clone() };
-            guard::open(&call, || dispatch(&call))
-        }
+        Caller::ClaudeCode { .. } => guard::open(&call, || dispatch(&call)),
     };
-    log(&project, &event, &outcome);
+    log(&call, &outcome);
     outcome.answer.to_json()
 }
 
@@ -132,16 +132,16 @@ fn invalid_input(input: &[u8], problem: &serde_json::Error) -> Option<String> {
     outcome.answer.to_json()
 }
 
-fn log(project: &Project, event: &Event, outcome: &Outcome) {
+fn log(call: &Call, outcome: &Outcome) {
     let entry = Entry {
-        trigger: event.name(),
-        session: event.session().unwrap_or_default(),
+        trigger: call.event.name(),
+        session: call.event.session().unwrap_or_default(),
         decision: decision(&outcome.answer),
         code: outcome.code,
         loop_id: &outcome.loop_id,
         error: outcome.error.as_deref(),
     };
-    hook_log::write(project, &entry);
+    hook_log::write(&call.project, &entry);
 }
 
 fn decision(answer: &Answer) -> &'static str {

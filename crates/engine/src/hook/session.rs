@@ -27,7 +27,14 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
     match call.event.text("source").unwrap_or_default() {
         "clear" => after_clear(call, session),
         "compact" => after_compact(call, session),
-        _ => Ok(tell_of_loops(call, session)),
+        _ => {
+            // The owner is back: its loop is no longer left behind.
+            heard(call, |l| {
+                l.state.left_behind = false;
+                l.state.client_pid = Call::client_pid();
+            })?;
+            Ok(tell_of_loops(call, session))
+        }
     }
 }
 

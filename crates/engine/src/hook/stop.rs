@@ -55,7 +55,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
 /// No loop file. If it was this very stop that ended the loop, reported by another hook, the answer is the same.
 fn no_loop(call: &Call) -> Outcome {
     match ending::read(&call.project) {
-        Some(last) if last.cause == call.event.stop_fingerprint() && call.is_same_moment(last.uptime_ms) => {
+        Some(last) if last.cause == call.event.stop_fingerprint() && Call::is_same_moment(last.uptime_ms) => {
             Outcome::tell("stop.repeated", last.line).of_loop(&last.loop_id)
         }
         _ => Outcome::silent("loop.none"),
@@ -94,7 +94,7 @@ fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> 
 
 /// The same stop, reported by a second hook: the same answer, and nothing is counted.
 fn answered_before(call: &Call, l: &Loop) -> Option<Outcome> {
-    let last = l.state.last.as_ref().filter(|last| last.stop == call.event.stop_fingerprint() && call.is_same_moment(last.uptime_ms))?;
+    let last = l.state.last.as_ref().filter(|last| last.stop == call.event.stop_fingerprint() && Call::is_same_moment(last.uptime_ms))?;
     let outcome = Outcome { answer: answer(call, l, &last.ruling, last.note.clone()), ..Outcome::silent("stop.repeated") };
     Some(outcome.of_loop(&l.id))
 }

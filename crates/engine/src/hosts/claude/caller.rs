@@ -40,15 +40,13 @@ const FOREIGN_FIELDS: [(&str, &str); 11] = [
 
 impl Caller {
     pub fn of(event: &Event) -> Self {
-        if let Some((_, agent)) = FOREIGN_FIELDS.iter().find(|(field, _)| event.has(field)) {
-            return Caller::Foreign(agent);
+        let claude = Caller::ClaudeCode { version: env::ai_agent().as_deref().and_then(version) };
+        // The one sign that nobody else gives, not even an agent that was started from Claude Code's own shell.
+        if event.session().is_some() && event.session() == env::claude_session().as_deref() {
+            return claude;
         }
-        let session_is_set = event.session().is_some() && event.session() == env::claude_session().as_deref();
-        match env::foreign_agent() {
-            // Claude Code started from another agent's shell inherits that agent's variables.
-            Some(agent) if !session_is_set => Caller::Foreign(agent),
-            _ => Caller::ClaudeCode { version: env::ai_agent().as_deref().and_then(version) },
-        }
+        let by_field = FOREIGN_FIELDS.iter().find(|(field, _)| event.has(field)).map(|(_, agent)| *agent);
+        by_field.or_else(env::foreign_agent).map_or(claude, Caller::Foreign)
     }
 }
 
