@@ -13,7 +13,7 @@ pub fn of_limit(iteration: u64, max_iterations: u64) -> String {
 
 /// The tag that the agent has to write.
 pub fn tag(promise: &str) -> String {
-    format!("<promise>{}</promise>", normalised(promise))
+    format!("<promise>{}</promise>", clean(&normalised(promise)))
 }
 
 /// The person's line while the loop goes on (S0-10).
@@ -119,13 +119,26 @@ fn hours_to_ms(hours: f64) -> u64 {
     ms
 }
 
+/// A text without control characters: what comes from files and agents must not steer a terminal.
+pub fn clean(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
 /// The last `max` characters of a text on one line, without control characters.
 pub fn excerpt(text: &str, max: usize) -> String {
-    let clean: Vec<char> = text.split_whitespace().flat_map(|w| w.chars().chain([' '])).filter(|c| !c.is_control()).collect();
-    let clean = clean.strip_suffix(&[' ']).unwrap_or(&clean);
-    let from = clean.len().saturating_sub(max);
-    let cut: String = clean[from..].iter().collect();
+    let line: Vec<char> = clean(&normalised(text)).chars().collect();
+    let from = line.len().saturating_sub(max);
+    let cut: String = line[from..].iter().collect();
     if from == 0 { cut } else { format!("…{cut}") }
+}
+
+/// The first `max` characters of a text on one line, without control characters.
+pub fn opening(text: &str, max: usize) -> String {
+    let line = clean(&normalised(text));
+    match line.char_indices().nth(max) {
+        None => line,
+        Some((at, _)) => format!("{}…", &line[..at]),
+    }
 }
 
 #[cfg(test)]
@@ -157,5 +170,7 @@ mod tests {
         assert_eq!(excerpt("a\u{7}b\n\nc", 10), "ab c");
         assert_eq!(excerpt("0123456789", 4), "…6789");
         assert_eq!(excerpt("", 4), "");
+        assert_eq!(opening("0123\u{1b}[31m456789", 4), "0123…");
+        assert_eq!(opening("ab", 2), "ab");
     }
 }

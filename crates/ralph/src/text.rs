@@ -3,12 +3,12 @@
 use ralph_core::{
     journal::{Actor, Event, Record},
     judge::{Decision, Evidence, Next, Ruling},
-    words::of_limit,
+    words::{clean, of_limit},
 };
 
 /// One record as one line, without its time.
 pub(crate) fn of_event(record: &Record) -> String {
-    match &record.event {
+    clean(&match &record.event {
         Event::Started { file, by, prompt } => format!("started {} ({file}): {prompt}", by_whom(*by)),
         Event::Adopted => format!("taken by session {}", short(record.session.as_deref())),
         Event::Rebound { from } => {
@@ -22,7 +22,7 @@ pub(crate) fn of_event(record: &Record) -> String {
         Event::Heard { event, detail } => format!("heard {event}{}", detail.as_deref().map(|d| format!(" ({d})")).unwrap_or_default()),
         Event::Error { what } => format!("error: {what}"),
         Event::Unknown => "something that a newer ralph wrote".to_owned(),
-    }
+    })
 }
 
 /// A ruling in one line: what, why, and where the loop is then.

@@ -3,6 +3,7 @@
 use std::{fmt::Display, io::Write};
 
 use anstyle::{AnsiColor, Style};
+use ralph_core::words::clean;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -43,7 +44,7 @@ pub(crate) fn warn(text: impl Display) -> String {
 
 /// A label and its value, aligned.
 pub(crate) fn field(label: &str, value: impl Display) {
-    line(format!("  {} {value}", dim(format!("{label:<11}"))));
+    line(format!("  {} {}", dim(format!("{label:<11}")), clean(&value.to_string())));
 }
 
 /// A value as pretty JSON on standard output.

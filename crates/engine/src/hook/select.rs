@@ -1,5 +1,7 @@
 //! Which loop, if any, is this session's? Decided without the lock, so that a session without a loop leaves no trace.
 
+use std::path::Path;
+
 use crate::{
     store::{
         journal,
@@ -59,9 +61,16 @@ fn classify(project: &Project, found: &Found, session: &str) -> Selected {
         (Some(owner), Ok(_)) if owner == session => Selected::Own(found.name.clone()),
         (Some(owner), _) if owner != session => Selected::Nothing("session.other"),
         (None, Ok(file)) if !file.active => Selected::Nothing("loop.paused"),
-        (None, _) if !released && process::git_tracks(project.root(), &found.path) != Some(false) => Selected::Nothing("loop.tracked"),
+        (None, _) if is_tracked(project, &found.path) && !(released && !is_tracked(project, &project.journal(&found.id()))) => {
+            Selected::Nothing("loop.tracked")
+        }
         (None, Ok(_)) => Selected::Adoptable(found.name.clone()),
         (_, Err(_)) => Selected::Corrupt(found.name.clone()),
         (Some(_), Ok(_)) => Selected::Nothing("session.other"),
     }
+}
+
+/// A checkout can bring a loop file, and even a journal that says that somebody released it: what git tracks was not written here.
+fn is_tracked(project: &Project, path: &Path) -> bool {
+    process::git_tracks(project.root(), path) != Some(false)
 }

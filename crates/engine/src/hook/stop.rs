@@ -81,7 +81,7 @@ fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> 
     let now = clock::now();
     if l.is_new() {
         let event =
-            Event::Started { file: loop_file::file_of(&l.found.name), by: Actor::File, prompt: words::excerpt(&l.file.prompt, 200) };
+            Event::Started { file: loop_file::file_of(&l.found.name), by: Actor::File, prompt: words::opening(&l.file.prompt, 200) };
         locked.record(l, now, None, event)?;
     }
     l.state.owner = Some(session.to_owned());

@@ -79,7 +79,7 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     if asker.session.is_some() {
         l.state.arm(now);
     }
-    let event = Event::Started { file: loop_file::file_of(name), by: asker.actor(), prompt: words::excerpt(&request.prompt, 200) };
+    let event = Event::Started { file: loop_file::file_of(name), by: asker.actor(), prompt: words::opening(&request.prompt, 200) };
     locked.record(&mut l, now, asker.session.as_deref(), event)?;
     Ok(Started { id, path: l.found.path, file: l.file })
 }

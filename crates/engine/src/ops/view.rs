@@ -158,7 +158,7 @@ fn fill(view: &mut View, file: &LoopFile) {
     view.max_iterations = file.max_iterations;
     view.completion_promise.clone_from(&file.completion_promise);
     view.max_hours = file.max_hours;
-    view.prompt = file.prompt.chars().take(200).collect();
+    view.prompt = words::opening(&file.prompt, 200);
 }
 
 fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, record: Option<&Record>) -> View {

@@ -43,8 +43,10 @@ pub fn write(project: &Project, entry: &Entry<'_>) {
         let _ = write!(line, " error={:?}", excerpt(error, 400));
     }
     line.push('\n');
-    // The folder is not made here: a project that does not use ralph stays untouched.
-    let _ = append_bounded(&own, line.as_bytes());
+    // The folder is not made here: a project that does not use ralph stays untouched. A link in its place is not followed.
+    if fs::symlink_metadata(project.own()).is_ok_and(|meta| meta.is_dir()) {
+        let _ = append_bounded(&own, line.as_bytes());
+    }
     if let Some(extra) = env::log_file() {
         let _ = append_bounded(&extra, line.as_bytes());
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    store::Error,
+    store::{Error, loops},
     sys::{env, files},
 };
 
@@ -31,26 +31,24 @@ impl Project {
         }
     }
 
-    /// The nearest folder from `start` upwards with a loop, with ralph's own folder or with a `.claude` folder; never beyond the repository (a linked worktree is one
-    /// of its own) or the home folder, whose `.claude` is the user's configuration and no project.
+    /// The nearest folder from `start` upwards that has a loop or has had one, else the nearest with a `.claude` folder, else the repository. Never beyond the repository
+    /// (a linked worktree is one of its own) or the home folder, whose `.claude` is the user's configuration and no project.
     pub fn upwards_from(start: &Path) -> Self {
         let start = std::path::absolute(start).unwrap_or_else(|_| start.to_owned());
         let home = env::home();
-        let mut repository = None;
+        let is_home = |dir: &Path| home.as_deref() == Some(dir);
+        let mut within = Vec::new();
         for dir in start.ancestors() {
-            let is_home = home.as_deref() == Some(dir);
-            if dir.join(".ralph").is_dir() || (dir.join(".claude").is_dir() && !is_home) {
-                return Project::at(dir);
-            }
-            if dir.join(".git").exists() {
-                repository = Some(dir);
-                break;
-            }
-            if is_home {
+            within.push(dir);
+            if dir.join(".git").exists() || is_home(dir) {
                 break;
             }
         }
-        Project::at(repository.unwrap_or(&start))
+        let ralphs = |dir: &&&Path| dir.join(".ralph").is_dir() || !loops::names(&Project::at(**dir)).is_empty();
+        let clients = |dir: &&&Path| dir.join(".claude").is_dir() && !is_home(dir);
+        let repository = within.last().filter(|dir| dir.join(".git").exists());
+        let root = within.iter().find(ralphs).or_else(|| within.iter().find(clients)).or(repository);
+        Project::at(root.map_or(start.as_path(), |dir| *dir))
     }
 
     pub fn root(&self) -> &Path {

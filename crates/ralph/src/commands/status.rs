@@ -1,6 +1,9 @@
 //! `ralph status`: where the loops of this project stand.
 
-use ralph_core::{time::in_words, words::tag};
+use ralph_core::{
+    time::in_words,
+    words::{opening, tag},
+};
 use ralph_engine::{
     ops::view::{self, Status, View},
     store::project::Project,
@@ -76,6 +79,5 @@ fn show(v: &View) {
     if let Some(code) = &v.last_code {
         ui::field("last stop", format!("{code} (`ralph explain` says more)"));
     }
-    let prompt: String = v.prompt.lines().next().unwrap_or_default().chars().take(100).collect();
-    ui::field("prompt", prompt);
+    ui::field("prompt", opening(&v.prompt, 100));
 }
