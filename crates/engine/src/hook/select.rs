@@ -61,7 +61,7 @@ fn classify(project: &Project, found: &Found, session: &str) -> Selected {
         (Some(owner), Ok(_)) if owner == session => Selected::Own(found.name.clone()),
         (Some(owner), _) if owner != session => Selected::Nothing("session.other"),
         (None, Ok(file)) if !file.active => Selected::Nothing("loop.paused"),
-        (None, _) if is_tracked(project, &found.path) && !(released && !is_tracked(project, &project.journal(&found.id()))) => {
+        (None, _) if is_tracked(project, &found.path) && (!released || is_tracked(project, &project.journal(&found.id()))) => {
             Selected::Nothing("loop.tracked")
         }
         (None, Ok(_)) => Selected::Adoptable(found.name.clone()),
