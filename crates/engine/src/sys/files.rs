@@ -19,12 +19,7 @@ pub fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
 /// Opens a plain file to read. Anything else, a pipe above all, could keep a hook waiting for ever.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let mut options = File::options();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
-    }
+    flags::do_not_wait(options.read(true));
     let file = options.open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file")) }
 }
@@ -32,12 +27,37 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 /// Options that do not follow a link in the last component.
 pub fn options() -> OpenOptions {
     let mut options = File::options();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.custom_flags(i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0));
-    }
+    flags::do_not_follow(&mut options);
     options
+}
+
+#[cfg(unix)]
+mod flags {
+    use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt};
+
+    use rustix::fs::OFlags;
+
+    pub(super) fn do_not_follow(options: &mut OpenOptions) {
+        set(options, OFlags::NOFOLLOW);
+    }
+
+    pub(super) fn do_not_wait(options: &mut OpenOptions) {
+        set(options, OFlags::NONBLOCK);
+    }
+
+    fn set(options: &mut OpenOptions, flags: OFlags) {
+        options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+    }
+}
+
+/// Windows makes links only for those who may do more than that, and has no pipes among its files.
+#[cfg(not(unix))]
+mod flags {
+    use std::fs::OpenOptions;
+
+    pub(super) fn do_not_follow(_options: &mut OpenOptions) {}
+
+    pub(super) fn do_not_wait(_options: &mut OpenOptions) {}
 }
 
 /// Adds `bytes` to the end of a file in one write.
