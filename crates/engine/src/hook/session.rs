@@ -104,7 +104,7 @@ fn told(v: &view::View, session: &str) -> Option<String> {
         Status::LeftBehind => format!("Ralph: a loop was left behind here (iteration {round}{when}). {choose}."),
         Status::Corrupt => format!("Ralph: {} cannot be read: {}.", v.file.as_deref()?.display(), v.problem.as_deref()?),
         // Somebody else works on it, or nobody does any more.
-        Status::Active | Status::Complete | Status::Capped | Status::Cancelled | Status::Failed | Status::Removed => return None,
+        Status::Active | Status::Complete | Status::Capped | Status::Cancelled | Status::Failed | Status::Gone => return None,
     })
 }
 

@@ -8,7 +8,7 @@ use crate::{
         Error, ending,
         ending::LastEnding,
         locked::{Locked, archive},
-        loops::Found,
+        loops::{self, Found},
         project::Project,
     },
     sys::clock,
@@ -34,12 +34,16 @@ impl Cancelled {
 }
 
 pub fn cancel(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Cancelled, Refusal> {
-    let found = choose(project, name, asker.session.as_deref())?;
+    let mut found = choose(project, name, asker.session.as_deref())?;
     let locked = match Locked::acquire(project) {
         Ok(locked) => Some(locked),
         Err(Error::Busy) => None,
         Err(e) => return Err(e.into()),
     };
+    if locked.is_some() {
+        // A hook may have counted an iteration meanwhile.
+        found = loops::read(project, &found.name)?.ok_or(Refusal::NoLoop)?;
+    }
     let id = found.id();
     if !archive(project, &found, &id)? {
         return Err(Refusal::NoLoop);

@@ -37,8 +37,8 @@ pub enum Status {
     Capped,
     Cancelled,
     Failed,
-    /// The file was removed by hand.
-    Removed,
+    /// The file is gone, and no ending was written down: somebody removed it, or ralph was killed at that moment.
+    Gone,
 }
 
 impl Status {
@@ -53,7 +53,7 @@ impl Status {
             Status::Capped => "capped",
             Status::Cancelled => "cancelled",
             Status::Failed => "failed",
-            Status::Removed => "removed by hand",
+            Status::Gone => "gone",
         }
     }
 
@@ -63,7 +63,7 @@ impl Status {
             Some(Ending::Capped) => Status::Capped,
             Some(Ending::Cancelled) => Status::Cancelled,
             Some(Ending::Failed) => Status::Failed,
-            None => Status::Removed,
+            None => Status::Gone,
         }
     }
 }
