@@ -1,0 +1,167 @@
+//! S1-AC3: the files that ralph writes are what its schemas say, and the schemas reject what ralph would reject.
+//!
+//! The judges are strangers: a YAML parser that shares no code with ours (libyaml's), and a JSON schema validator. That the schemas and the
+//! template are fresh is checked where they are made, in xtask.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use std::path::PathBuf;
+
+use boon::{Compiler, SchemaIndex, Schemas};
+use ralph_testkit::{Output, Project};
+use serde_json::{Value, json};
+
+const SESSION: &str = "11111111-2222-4333-8444-555555555555";
+
+/// A checked-in schema, ready to judge.
+struct Schema {
+    all: Schemas,
+    index: SchemaIndex,
+}
+
+impl Schema {
+    fn load(name: &str) -> Self {
+        let schema = serde_json::from_str(&checked_in(&format!("schemas/{name}"))).unwrap();
+        let mut all = Schemas::new();
+        let mut compiler = Compiler::new();
+        compiler.add_resource(name, schema).unwrap();
+        let index = compiler.compile(name, &mut all).unwrap();
+        Schema { all, index }
+    }
+
+    fn check(&self, value: &Value) -> Result<(), String> {
+        self.all.validate(value, self.index).map_err(|e| format!("{e:#}\nin {value:#}"))
+    }
+}
+
+fn checked_in(path: &str) -> String {
+    let full = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    std::fs::read_to_string(&full).unwrap_or_else(|e| panic!("{}: {e}", full.display()))
+}
+
+/// The front matter of a loop file, read by a foreign YAML parser.
+fn front_matter(file: &str) -> Value {
+    let rest = file.strip_prefix("---\n").expect("begins with a front matter");
+    let (front, _) = rest.split_once("\n---\n").expect("the front matter ends");
+    yaml_serde::from_str(front).unwrap_or_else(|e| panic!("not YAML: {e}\n{front}"))
+}
+
+fn start(project: &Project, args: &[&str]) {
+    let output: Output = project.run(env!("CARGO_BIN_EXE_ralph")).arg("start").args(args).output();
+    assert!(output.success(), "{}{}", output.stdout, output.stderr);
+}
+
+/// A loop file as `ralph start` writes it.
+fn started(args: &[&str]) -> Value {
+    let project = Project::without_git();
+    start(&project, args);
+    front_matter(&project.read(".claude/ralph-loop.local.md"))
+}
+
+#[test]
+fn s1_ac3_a_started_loop_fits_the_schema() {
+    let schema = Schema::load("loop.schema.json");
+    let plain = started(&["Do it"]);
+    schema.check(&plain).unwrap();
+    assert_eq!(plain["iteration"], json!(1));
+    assert_eq!(plain["completion_promise"], Value::Null);
+
+    let full = started(&[
+        "Do it",
+        "--max-iterations=20",
+        "--completion-promise=ALL DONE: \"yes\" \\ 100 % #1 – ✅",
+        "--hours=1.5",
+        "--idle-rounds=9",
+        "--continue-with=context",
+        "--session",
+        SESSION,
+    ]);
+    schema.check(&full).unwrap();
+    assert_eq!(full["completion_promise"], json!("ALL DONE: \"yes\" \\ 100 % #1 – ✅"));
+    assert_eq!((&full["max_iterations"], &full["max_hours"], &full["idle_rounds"]), (&json!(20), &json!(1.5), &json!(9)));
+    assert_eq!((&full["continue_with"], &full["session_id"]), (&json!("context"), &json!(SESSION)));
+}
+
+#[test]
+fn s1_ac3_promises_that_look_like_something_else_stay_text() {
+    let schema = Schema::load("loop.schema.json");
+    for promise in ["null", "true", "1", "~", "- a", "{a: b}", "*x", "&x", "!t", "'", "a: b # c", "---", "tab\there", "two\nlines"] {
+        let front = started(&["Do it", &format!("--completion-promise={promise}")]);
+        schema.check(&front).unwrap();
+        assert_eq!(front["completion_promise"], json!(promise));
+    }
+}
+
+#[test]
+fn s1_ac3_the_template_fits_the_schema() {
+    let front = front_matter(&checked_in("docs/ralph-loop.template.md"));
+    Schema::load("loop.schema.json").check(&front).unwrap();
+    assert_eq!(front["iteration"], json!(1));
+}
+
+#[test]
+fn s1_ac3_the_template_with_every_key_uncommented_fits_the_schema() {
+    let schema = Schema::load("loop.schema.json");
+    let keys = serde_json::from_str::<Value>(&checked_in("schemas/loop.schema.json")).unwrap();
+    let keys: Vec<String> = keys["properties"].as_object().unwrap().keys().cloned().collect();
+    let is_key = |line: &str| keys.iter().any(|key| line.starts_with(&format!("# {key}: ")));
+    let template = checked_in("docs/ralph-loop.template.md");
+    let full: String = template.lines().map(|l| if is_key(l) { &l[2..] } else { l }).flat_map(|l| [l, "\n"]).collect();
+    let front = front_matter(&full);
+    schema.check(&front).unwrap();
+    for key in &keys {
+        assert!(front.get(key).is_some(), "the template does not show `{key}`");
+    }
+}
+
+#[test]
+fn s1_ac3_the_schema_rejects_what_ralph_rejects() {
+    let schema = Schema::load("loop.schema.json");
+    let good = started(&["Do it"]);
+    let bad = [
+        ("iteration", Some(json!(-1))),
+        ("iteration", Some(json!("one"))),
+        ("iteration", Some(json!(1.5))),
+        ("iteration", Some(Value::Null)),
+        ("iteration", None),
+        ("max_iterations", Some(json!(-20))),
+        ("max_hours", Some(json!("long"))),
+        ("completion_promise", Some(json!(["A", "B"]))),
+        ("active", Some(json!("perhaps"))),
+        ("continue_with", Some(json!("shout"))),
+    ];
+    for (key, value) in bad {
+        let mut front = good.clone();
+        match &value {
+            Some(value) => front[key] = value.clone(),
+            None => drop(front.as_object_mut().unwrap().remove(key)),
+        }
+        assert!(schema.check(&front).is_err(), "{key}: {value:?} passed");
+    }
+}
+
+#[test]
+fn journal_lines_fit_their_schema() {
+    let schema = Schema::load("journal.schema.json");
+    let project = Project::without_git();
+    start(&project, &["Do it", "--completion-promise=DONE", "--session", SESSION]);
+    for message in ["Not yet.", "All is well.\n\n<promise>DONE</promise>"] {
+        let event = json!({
+            "session_id": SESSION, "hook_event_name": "Stop", "cwd": project.dir(), "prompt_id": "p", "stop_hook_active": false,
+            "last_assistant_message": message,
+        });
+        let run = project.run(env!("CARGO_BIN_EXE_ralph")).args(["hook", "claude"]).env("CLAUDE_PROJECT_DIR", project.dir());
+        assert!(run.stdin(event.to_string()).output().success());
+    }
+    let journals = project.path(".ralph/journal");
+    let journal = std::fs::read_dir(journals).unwrap().next().unwrap().unwrap().path();
+    let lines: Vec<Value> = std::fs::read_to_string(journal).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = lines.iter().map(|line| line["event"]["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["started", "stop", "stop"]);
+    for line in &lines {
+        schema.check(line).unwrap();
+    }
+    let mut broken = lines[1].clone();
+    broken["state"]["stops"] = json!(-1);
+    assert!(schema.check(&broken).is_err());
+}

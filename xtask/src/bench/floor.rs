@@ -1,0 +1,36 @@
+//! The programs that ralph is compared with: static C floors, compiled here, and a bash hook.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{Result, bench::installed, cargo};
+
+/// Compiled floors.
+pub(super) struct Floors {
+    pub(super) no_loop: PathBuf,
+    pub(super) goes_on: PathBuf,
+    /// Not a floor: prints the peak memory of what it runs.
+    pub(super) peak: PathBuf,
+}
+
+impl Floors {
+    pub(super) fn compile(into: &Path) -> Result<Self> {
+        let compile = |name: &str| -> Result<PathBuf> {
+            let source = cargo::root().join("bench/floor").join(name).with_extension("c");
+            let linked = into.join(name).with_extension("linked");
+            let status = Command::new("cc").args(["-O2", "-Wall", "-static", "-o"]).arg(&linked).arg(&source).status()?;
+            if !status.success() {
+                return Err(format!("cc could not compile {}", source.display()).into());
+            }
+            installed(&linked, &into.join(name))
+        };
+        Ok(Floors { no_loop: compile("no_loop")?, goes_on: compile("loop")?, peak: compile("peak")? })
+    }
+}
+
+/// The bash and jq hook.
+pub(super) fn baseline() -> PathBuf {
+    cargo::root().join("bench/baseline/stop-hook.sh")
+}

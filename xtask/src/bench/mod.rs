@@ -1,0 +1,188 @@
+//! How fast is a hook call, next to the least that such a call can cost, and next to a hook made of bash and jq?
+//!
+//! All cases run interleaved, in another order each time, so that whatever else the machine does falls on all of them alike.
+
+mod cases;
+mod floor;
+mod report;
+mod spawn;
+mod transcript;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde_json::json;
+
+use crate::{
+    Result, Verdict,
+    bench::{
+        cases::{Case, Stage},
+        floor::Floors,
+        report::{Check, Measured},
+    },
+    cargo::{self, Flags},
+};
+
+/// Measure hook calls against static C floors and a bash + jq hook, and print the ratios
+///
+/// Needs cc, bash and jq, about 3 GB of disk and two minutes. Fails when a target is missed; times are printed and never judged.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// 40 runs of each case instead of 300, a largest transcript of 200 MB, and no build with cargo's default flags
+    #[arg(long)]
+    quick: bool,
+    /// Another number of runs of each case
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    runs: Option<u64>,
+    /// Write everything that was measured to a file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the tables to bench/RESULTS.md
+    #[arg(long)]
+    record: bool,
+}
+
+const RUNS: u64 = 300;
+const QUICK_RUNS: u64 = 40;
+/// Runs before the measuring begins.
+const WARM_UP: u64 = 3;
+/// Runs that measure memory.
+const MEMORY_RUNS: u64 = 3;
+
+const GB: u64 = 1_000_000_000;
+
+pub(crate) fn run(args: &Args) -> Result<Verdict> {
+    // Not the system's temporary folder: that may be in memory, and writing to a disk is what costs.
+    let target = cargo::target_dir()?;
+    let folder = tempfile::Builder::new().prefix("ralph-bench-").tempdir_in(&target)?;
+    let largest = if args.quick || free_bytes(&target)? < 3 * GB { GB / 5 } else { GB };
+    let floors = Floors::compile(folder.path())?;
+    let ralph = installed(&cargo::release_binary(Flags::Ours)?, &folder.path().join("ralph"))?;
+    let default_build =
+        if args.quick { None } else { Some(installed(&cargo::release_binary(Flags::Default)?, &folder.path().join("ralph-default"))?) };
+    let stage = Stage { folder: folder.path(), ralph: &ralph, default_build: default_build.as_deref(), floors: &floors, largest };
+    let cases = stage.cases()?;
+
+    let all = measure(&cases, args.runs.unwrap_or(if args.quick { QUICK_RUNS } else { RUNS }), &floors)?;
+    let label = if largest == GB { "1 GB" } else { "200 MB" };
+    if largest < GB {
+        println!("The largest transcript has 200 MB: {}.", if args.quick { "a quick run" } else { "less than 3 GB are free" });
+    }
+    let checks = report::checks(&all, label);
+    let tables = format!("{}\n{}", report::ratio_table(&checks), report::case_table(&all));
+    println!("{tables}");
+    if let Some(file) = &args.json {
+        fs::write(file, serde_json::to_string_pretty(&json!({ "machine": machine(), "cases": all, "ratios": checks }))? + "\n")?;
+    }
+    if args.record {
+        fs::write(cargo::root().join("bench/RESULTS.md"), record(&tables))?;
+    }
+    Ok(Verdict::when(checks.iter().all(Check::is_met)))
+}
+
+/// Copies a program as an installation does. One that the linker has just written lies in the page cache in single pages, and each start of
+/// it takes some 20 % longer than that of a copy, which lies there in large pieces: nobody but the one who built it would ever see that.
+fn installed(program: &Path, to: &Path) -> Result<PathBuf> {
+    fs::copy(program, to)?;
+    Ok(to.to_owned())
+}
+
+/// Runs all cases, interleaved, and checks that every one did what it is measured for.
+fn measure(cases: &[Case], runs: u64, floors: &Floors) -> Result<Vec<Measured>> {
+    let mut times: Vec<Vec<Duration>> = cases.iter().map(|_| Vec::new()).collect();
+    let mut order: Vec<usize> = (0..cases.len()).collect();
+    let mut dice = Dice(0x5eed);
+    for n in 0..WARM_UP + runs {
+        dice.shuffle(&mut order);
+        for at in &order {
+            let case = &cases[*at];
+            case.program.feed(&case.stops.event(n))?;
+            let run = case.program.run()?;
+            if case.answers == run.stdout.is_empty() {
+                return Err(format!("{}: unexpected answer in run {n}: {}", case.id, String::from_utf8_lossy(&run.stdout)).into());
+            }
+            if n >= WARM_UP {
+                times[*at].push(run.wall);
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for (case, times) in cases.iter().zip(times) {
+        let peak = peak(case, WARM_UP + runs, floors)?;
+        all.push(Measured::of(case.id, times, peak));
+        counted(case, WARM_UP + runs + MEMORY_RUNS)?;
+    }
+    Ok(all)
+}
+
+fn peak(case: &Case, from: u64, floors: &Floors) -> Result<u64> {
+    let mut peak = 0;
+    for n in from..from + MEMORY_RUNS {
+        case.program.feed(&case.stops.event(n))?;
+        peak = peak.max(case.program.peak_kb(&floors.peak)?);
+    }
+    Ok(peak)
+}
+
+/// A run that was taken for a repetition of the one before, or that paused the loop, would be measured for nothing.
+fn counted(case: &Case, runs: u64) -> Result<()> {
+    let Some(project) = &case.counts else { return Ok(()) };
+    let iteration = project.iteration()?;
+    if iteration == runs + 1 {
+        return Ok(());
+    }
+    Err(format!("{}: {runs} stops brought the loop to iteration {iteration}", case.id).into())
+}
+
+/// A generator of repeatable disorder.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap_or(0) % n
+    }
+
+    fn shuffle(&mut self, items: &mut [usize]) {
+        for i in (1..items.len()).rev() {
+            items.swap(i, self.below(i + 1));
+        }
+    }
+}
+
+fn free_bytes(path: &Path) -> Result<u64> {
+    let text = cargo::first_output("df", &["--output=avail", "--block-size=1", &path.display().to_string()])?;
+    Ok(text.lines().last().unwrap_or_default().trim().parse()?)
+}
+
+/// What the figures depend on.
+fn machine() -> Vec<(&'static str, String)> {
+    let ask = |program, args: &[&str]| cargo::first_output(program, args).unwrap_or_default().lines().next().unwrap_or_default().to_owned();
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|l| l.strip_prefix("model name")).map(|l| l.trim_start_matches([' ', '\t', ':']).to_owned());
+    let target = cargo::target_dir().map(|t| t.display().to_string()).unwrap_or_default();
+    vec![
+        ("date", ask("date", &["-u", "+%F"])),
+        ("ralph", ask("git", &["--no-optional-locks", "describe", "--always", "--dirty"])),
+        ("processor", format!("{} × {}", ask("nproc", &[]), model.unwrap_or_default())),
+        ("kernel", ask("uname", &["-sr"])),
+        ("file system", ask("stat", &["--file-system", "--format=%T", &target])),
+        ("rustc", ask("rustc", &["--version"])),
+        ("cc", ask("cc", &["--version"])),
+        ("bash", ask("bash", &["--version"])),
+        ("jq", ask("jq", &["--version"])),
+    ]
+}
+
+fn record(tables: &str) -> String {
+    let machine: Vec<String> = machine().iter().map(|(name, value)| format!("- {name}: {value}")).collect();
+    let machine = machine.join("\n");
+    format!(
+        "# Speed of a hook call\n\nWritten by `cargo xtask bench --record`. All cases ran interleaved, in another order each time. Only the ratios \
+         mean anything elsewhere; the times are those of one machine on one day.\n\nA floor is a static C program (`bench/floor/`) that does the \
+         least that a hook can do; `bash + jq` is `bench/baseline/stop-hook.sh`.\n\n{machine}\n\n{tables}"
+    )
+}

@@ -1,0 +1,171 @@
+//! From measured times to ratios, targets and a table. Only ratios within one run mean anything: times are those of one machine at one moment.
+
+use std::{fmt::Write as _, time::Duration};
+
+use serde::Serialize;
+
+use crate::bench::cases::id;
+
+/// What was measured of one case.
+#[derive(Debug, Serialize)]
+pub(super) struct Measured {
+    pub(super) case: &'static str,
+    pub(super) p50_us: f64,
+    pub(super) p95_us: f64,
+    pub(super) runs: usize,
+    pub(super) peak_kb: u64,
+}
+
+impl Measured {
+    pub(super) fn of(case: &'static str, mut times: Vec<Duration>, peak_kb: u64) -> Self {
+        times.sort_unstable();
+        let at = |percent: usize| {
+            times.get((times.len() * percent / 100).min(times.len().saturating_sub(1))).map_or(0.0, |t| t.as_secs_f64() * 1e6)
+        };
+        Measured { case, p50_us: at(50), p95_us: at(95), runs: times.len(), peak_kb }
+    }
+}
+
+/// What a ratio shall be.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Target {
+    AtMost(f64),
+    AtLeast(f64),
+    /// For information.
+    Open,
+}
+
+/// One ratio and its target.
+#[derive(Debug, Serialize)]
+pub(super) struct Check {
+    pub(super) what: String,
+    pub(super) p50: f64,
+    /// The slow ends of both, compared.
+    pub(super) p95: Option<f64>,
+    pub(super) unit: &'static str,
+    pub(super) target: Target,
+}
+
+impl Check {
+    pub(super) fn is_met(&self) -> bool {
+        match self.target {
+            Target::AtMost(limit) => self.p50 <= limit,
+            Target::AtLeast(limit) => self.p50 >= limit,
+            Target::Open => true,
+        }
+    }
+}
+
+/// All ratios of the measured cases; a case that was left out has none.
+pub(super) fn checks(all: &[Measured], largest: &str) -> Vec<Check> {
+    use Target::{AtLeast, AtMost, Open};
+    let large = format!("fallback, {largest}");
+    let far = format!("fallback, {largest}, message 5 MB before the end");
+    let ratios = [
+        ("no loop", id::NO_LOOP, id::FLOOR_NO_LOOP, AtMost(1.1)),
+        ("no loop, .claude is there", id::NO_LOOP_CLAUDE, id::FLOOR_NO_LOOP, AtMost(1.1)),
+        ("no loop, project uses ralph (floor writes the log line too)", id::NO_LOOP_RALPH, id::FLOOR_NO_LOOP_LOG, AtMost(1.1)),
+        ("loop goes on (floor: the same writes)", id::LOOP, id::FLOOR_SAME_WRITES, AtMost(1.5)),
+        ("loop goes on (floor: temporary file, fdatasync, rename)", id::LOOP, id::FLOOR_RENAME_SYNC, Open),
+        ("loop goes on (floor: temporary file, rename, no sync)", id::LOOP, id::FLOOR_RENAME, Open),
+        ("loop goes on, with transcript (floor: the same writes)", id::LOOP_TRANSCRIPT, id::FLOOR_SAME_WRITES, AtMost(1.5)),
+        ("fallback, 100 KB (floor: the same writes)", id::FALLBACK_SMALL, id::FLOOR_SAME_WRITES, Open),
+        ("fallback, 10 MB against 100 KB", id::FALLBACK_MIDDLE, id::FALLBACK_SMALL, AtMost(1.15)),
+        (&format!("{large} against 100 KB"), id::FALLBACK_LARGE, id::FALLBACK_SMALL, AtMost(1.15)),
+        (&format!("{far} against 100 KB"), id::FALLBACK_FAR, id::FALLBACK_SMALL, AtMost(3.0)),
+        ("bash + jq against ralph, no loop", id::BASH_IDLE, id::NO_LOOP, AtLeast(5.0)),
+        ("bash + jq against ralph, loop goes on (both read 100 KB)", id::BASH_ACTIVE, id::FALLBACK_SMALL, AtLeast(100.0)),
+        ("default build, no loop", id::DEFAULT_NO_LOOP, id::FLOOR_NO_LOOP, AtMost(2.2)),
+        ("default build, loop goes on (floor: the same writes)", id::DEFAULT_LOOP, id::FLOOR_SAME_WRITES, AtMost(3.0)),
+    ];
+    let mut checks: Vec<Check> =
+        ratios.into_iter().filter_map(|(what, case, floor, target)| ratio(all, what, case, floor, target)).collect();
+    checks.extend(memory(all));
+    checks
+}
+
+fn ratio(all: &[Measured], what: &str, case: &str, floor: &str, target: Target) -> Option<Check> {
+    let find = |name: &str| all.iter().find(|m| m.case == name);
+    let (case, floor) = (find(case)?, find(floor)?);
+    Some(Check { what: what.to_owned(), p50: case.p50_us / floor.p50_us, p95: Some(case.p95_us / floor.p95_us), unit: "×", target })
+}
+
+/// The hungriest of ralph's cases is the one that counts.
+fn memory(all: &[Measured]) -> Option<Check> {
+    let own = all.iter().filter(|m| !m.case.starts_with("floor") && !m.case.starts_with("bash"));
+    let measured = own.max_by_key(|m| m.peak_kb)?;
+    #[expect(clippy::cast_precision_loss, reason = "kilobytes of a small program")]
+    let megabytes = measured.peak_kb as f64 / 1024.0;
+    Some(Check {
+        what: format!("peak memory (most: {})", measured.case),
+        p50: megabytes,
+        p95: None,
+        unit: "MB",
+        target: Target::AtMost(4.0),
+    })
+}
+
+/// The ratios as a Markdown table.
+pub(super) fn ratio_table(checks: &[Check]) -> String {
+    let rows = checks.iter().map(|c| {
+        let (target, verdict) = match c.target {
+            Target::AtMost(limit) => (format!("≤ {limit}"), if c.is_met() { "met" } else { "MISSED" }),
+            Target::AtLeast(limit) => (format!("≥ {limit}"), if c.is_met() { "met" } else { "MISSED" }),
+            Target::Open => (String::new(), ""),
+        };
+        let p95 = c.p95.map(|p| format!("{p:.2} ×")).unwrap_or_default();
+        [c.what.clone(), format!("{:.2} {}", c.p50, c.unit), p95, target, verdict.to_owned()]
+    });
+    table(["ratio", "p50", "p95", "target", ""], &rows.collect::<Vec<_>>())
+}
+
+/// Times and memory of every case as a Markdown table.
+pub(super) fn case_table(all: &[Measured]) -> String {
+    let rows = all.iter().map(|m| {
+        [m.case.to_owned(), format!("{:.0} µs", m.p50_us), format!("{:.0} µs", m.p95_us), format!("{} KB", m.peak_kb), m.runs.to_string()]
+    });
+    table(["case", "p50", "p95", "peak memory", "runs"], &rows.collect::<Vec<_>>())
+}
+
+fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).chain([head[column].len(), 3]).max().unwrap_or(3);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let line = |cells: Vec<&str>| {
+        let padded: Vec<String> = cells.iter().zip(&widths).map(|(cell, w)| format!("{cell:<w$}")).collect();
+        format!("| {} |\n", padded.join(" | "))
+    };
+    let mut out = line(head.to_vec());
+    let rule: Vec<String> = widths.iter().map(|w| "-".repeat(*w)).collect();
+    let _ = writeln!(out, "| {} |", rule.join(" | "));
+    for row in rows {
+        out.push_str(&line(row.iter().map(String::as_str).collect()));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_taken_from_the_sorted_times() {
+        let measured = Measured::of("x", (1..=100).rev().map(Duration::from_micros).collect(), 0);
+        assert!((measured.p50_us - 51.0).abs() < 1e-6, "{measured:?}");
+        assert!((measured.p95_us - 96.0).abs() < 1e-6, "{measured:?}");
+    }
+
+    #[test]
+    fn a_case_that_was_left_out_has_no_ratio() {
+        let all = [
+            Measured { case: id::NO_LOOP, p50_us: 12.0, p95_us: 30.0, runs: 1, peak_kb: 2048 },
+            Measured { case: id::FLOOR_NO_LOOP, p50_us: 10.0, p95_us: 20.0, runs: 1, peak_kb: 600 },
+        ];
+        let checks = checks(&all, "1 GB");
+        assert_eq!(
+            checks.iter().map(|c| (c.what.as_str(), c.is_met())).collect::<Vec<_>>(),
+            [("no loop", false), ("peak memory (most: no loop)", true)]
+        );
+        assert!(ratio_table(&checks).contains("| 1.20 × "), "{}", ratio_table(&checks));
+    }
+}

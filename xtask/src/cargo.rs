@@ -1,0 +1,79 @@
+//! The workspace and its toolchain: where things lie, and the release binary as users get it.
+
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+
+use crate::Result;
+
+/// The workspace's root folder.
+pub(crate) fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_owned()
+}
+
+/// The compiler flags of a release build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flags {
+    /// Those of `.cargo/config.toml`, which every build in a checkout has.
+    Ours,
+    /// None: what `cargo install ralph-loop` gives, which knows no configuration of ours.
+    Default,
+}
+
+/// Builds the release binary and says where it is.
+pub(crate) fn release_binary(flags: Flags) -> Result<PathBuf> {
+    let mut command = cargo();
+    command.args(["build", "--release", "--package", "ralph-loop", "--bin", "ralph", "--message-format=json-render-diagnostics"]);
+    if flags == Flags::Default {
+        // Set and empty: no flags at all, from wherever. The folder is its own, so that the two builds do not undo each other.
+        command.env("CARGO_ENCODED_RUSTFLAGS", "").arg("--target-dir").arg(target_dir()?.join("default-flags"));
+    }
+    let output = command.stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err("the release build failed".into());
+    }
+    let messages = String::from_utf8(output.stdout)?;
+    let executable = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {
+        let of_ralph = message["target"]["name"] == "ralph";
+        message["executable"].as_str().filter(|_| of_ralph).map(PathBuf::from)
+    });
+    executable.ok_or_else(|| "cargo did not say where the binary is".into())
+}
+
+/// Where builds go; also a folder that is surely on a disk and that nobody minds.
+pub(crate) fn target_dir() -> Result<PathBuf> {
+    let output = cargo().args(["metadata", "--no-deps", "--format-version=1"]).output()?;
+    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    metadata["target_directory"].as_str().map(PathBuf::from).ok_or_else(|| "cargo did not say where builds go".into())
+}
+
+/// The compiler's version and its host: what instruction counts depend on.
+pub(crate) fn toolchain() -> Result<(String, String)> {
+    let text = first_output("rustc", &["-vV"])?;
+    let field = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)).map(str::to_owned);
+    let version = text.lines().next().unwrap_or_default().to_owned();
+    Ok((version, field("host: ").ok_or("rustc did not name its host")?))
+}
+
+/// What a program prints.
+pub(crate) fn first_output(program: &str, args: &[&str]) -> Result<String> {
+    let output = Command::new(program).args(args).current_dir(root()).output().map_err(|e| format!("{program}: {e}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Cargo in the workspace, free of what a surrounding run (coverage, a wrapper) would change about the build.
+fn cargo() -> Command {
+    let program = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "LLVM_PROFILE_FILE"] {
+        command.env_remove(name);
+    }
+    command
+}

@@ -1,0 +1,159 @@
+//! How many instructions a hook call takes: a number that repeats where times do not, so that a test can hold on to it.
+//!
+//! The surroundings are the same each time (environment, lengths of all paths, input). What still varies is what the call reads about itself:
+//! its process id, the time, its memory map.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Result, Verdict,
+    cargo::{self, Flags},
+    scene::{Project, Stops},
+};
+
+/// Count the instructions of a hook call, and compare with bench/instructions.json
+///
+/// Fails when a path takes more than 10 % more than recorded. Needs valgrind, and the recorded toolchain and host.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Record what is counted instead of comparing
+    #[arg(long)]
+    record: bool,
+}
+
+/// How much a path may grow.
+const SLACK: f64 = 0.10;
+
+/// Counts of one path; the smallest is taken.
+const REPEATS: u64 = 3;
+
+const FILE: &str = "bench/instructions.json";
+
+/// Counts, and what they depend on.
+#[derive(Debug, Serialize, Deserialize)]
+struct Recorded {
+    toolchain: String,
+    host: String,
+    valgrind: String,
+    counts: BTreeMap<String, u64>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Verdict> {
+    let Ok(valgrind) = cargo::first_output("valgrind", &["--version"]) else {
+        return Ok(skip("valgrind is not installed"));
+    };
+    let (toolchain, host) = cargo::toolchain()?;
+    let file = cargo::root().join(FILE);
+    let recorded = match fs::read(&file) {
+        Ok(bytes) => Some(serde_json::from_slice::<Recorded>(&bytes)?),
+        Err(_) => None,
+    };
+    if let (Some(r), false) = (&recorded, args.record)
+        && (&r.toolchain, &r.host) != (&toolchain, &host)
+    {
+        return Ok(skip(&format!("recorded with {} on {}, and this is {toolchain} on {host}", r.toolchain, r.host)));
+    }
+    let counts = count_all(&cargo::release_binary(Flags::Ours)?)?;
+    if args.record {
+        let text = serde_json::to_string_pretty(&Recorded { toolchain, host, valgrind, counts })?;
+        fs::write(&file, text + "\n")?;
+        println!("recorded in {FILE}");
+        return Ok(Verdict::Good);
+    }
+    let recorded = recorded.ok_or_else(|| format!("{FILE} is missing: `cargo xtask instructions --record` writes it"))?;
+    Ok(Verdict::when(compare(&recorded.counts, &counts)))
+}
+
+fn skip(why: &str) -> Verdict {
+    println!("skipped: {why}");
+    Verdict::Skipped
+}
+
+/// Whether no path grew too much.
+fn compare(recorded: &BTreeMap<String, u64>, counts: &BTreeMap<String, u64>) -> bool {
+    let mut good = true;
+    for (path, now) in counts {
+        let Some(before) = recorded.get(path) else {
+            println!("{path}: not recorded yet");
+            good = false;
+            continue;
+        };
+        let growth = ratio(*now, *before) - 1.0;
+        let verdict = if growth > SLACK { "GREW" } else { "ok" };
+        good &= growth <= SLACK;
+        println!(
+            "{path:<14} {now:>9} instructions, recorded {before:>9}, {:+.2} % (at most {:+.0} %)  {verdict}",
+            growth * 100.0,
+            SLACK * 100.0
+        );
+    }
+    if !good {
+        println!("If the growth is worth it, `cargo xtask instructions --record` accepts it.");
+    }
+    good
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn ratio(a: u64, b: u64) -> f64 {
+    a as f64 / b as f64
+}
+
+fn count_all(binary: &Path) -> Result<BTreeMap<String, u64>> {
+    // Not the system's temporary folder, whose name may be of any length.
+    let folder = tempfile::Builder::new().prefix("ralph-count-").rand_bytes(6).tempdir_in("/tmp")?;
+    let ralph = folder.path().join("ralph");
+    fs::copy(binary, &ralph)?;
+    let transcript = folder.path().join("none.jsonl");
+
+    let bare = Project::bare(folder.path().join("bare"))?;
+    let no_loop = Counter { stops: Stops::with_message(&bare, &transcript), project: bare, ralph: &ralph };
+    let project = Project::with_loop(folder.path().join("loop"), &ralph)?;
+    let goes_on = Counter { stops: Stops::with_message(&project, &transcript), project, ralph: &ralph };
+    // The first stop of a loop differs from all others.
+    goes_on.count(0)?;
+
+    let mut counts = BTreeMap::new();
+    for (name, counter) in [("no-loop", &no_loop), ("loop-goes-on", &goes_on)] {
+        let all = (1..=REPEATS).map(|n| counter.count(n)).collect::<Result<Vec<_>>>()?;
+        println!("{name:<14} counted {all:?}");
+        counts.insert(name.to_owned(), all.into_iter().min().unwrap_or(0));
+    }
+    let reached = goes_on.project.iteration()?;
+    if reached != REPEATS + 2 {
+        return Err(format!("the loop should be at iteration {}, but is at {reached}: that was not the path to count", REPEATS + 2).into());
+    }
+    Ok(counts)
+}
+
+/// Runs one case under callgrind.
+struct Counter<'a> {
+    project: Project,
+    stops: Stops,
+    ralph: &'a PathBuf,
+}
+
+impl Counter<'_> {
+    fn count(&self, n: u64) -> Result<u64> {
+        let event = self.project.dir.join("event.json");
+        fs::write(&event, self.stops.event(n))?;
+        let output = Command::new("valgrind")
+            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+            .arg(self.ralph)
+            .args(["hook", "claude"])
+            .env_clear()
+            .envs(self.project.env(Some("claude-code_2-1-325_harness")))
+            .stdin(File::open(&event)?)
+            .stdout(Stdio::null())
+            .output()?;
+        let log = String::from_utf8_lossy(&output.stderr);
+        let collected = log.lines().find_map(|l| l.split_once("Collected : ")?.1.trim().parse().ok());
+        collected.ok_or_else(|| format!("valgrind counted nothing:\n{log}").into())
+    }
+}
