@@ -3,7 +3,11 @@
 //! A real YAML parser finds the values (any scalar style, comments, flow mappings); the change itself is a splice of bytes.
 //! Nothing here knows what the keys mean: that is [`crate::loop_file`].
 
-use std::{borrow::Cow, fmt, ops::Range};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write as _},
+    ops::Range,
+};
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
@@ -102,36 +106,75 @@ impl FrontMatter {
     }
 
     /// The document with one value changed (or one line added before the closing `---`), every other byte as it was.
-    ///
-    /// `value` is a YAML scalar as it shall stand in the file.
-    pub fn with_value(&self, bytes: &[u8], key: &str, value: &str) -> Result<Vec<u8>, Problem> {
+    pub fn with_value(&self, bytes: &[u8], key: &str, value: Value<'_>) -> Result<(Vec<u8>, FrontMatter), Problem> {
+        let spelled = value.spelled();
         let (at, text) = match self.get(key)? {
             Some(Entry { scalar: Some(scalar), after_colon, .. }) if scalar.span.is_empty() => {
-                (*after_colon..*after_colon, Cow::Owned(format!(" {value}")))
+                (*after_colon..*after_colon, Cow::Owned(format!(" {spelled}")))
             }
-            Some(Entry { scalar: Some(scalar), .. }) => replacement(bytes, scalar, value),
+            Some(Entry { scalar: Some(scalar), .. }) => replacement(bytes, scalar, &spelled),
             Some(entry) => return Err(Problem::new(entry.line, format!("`{key}` is not a single value"))),
             None => {
                 let eol = if self.crlf { "\r\n" } else { "\n" };
-                (self.yaml.end..self.yaml.end, Cow::Owned(format!("{key}: {value}{eol}")))
+                (self.yaml.end..self.yaml.end, Cow::Owned(format!("{key}: {spelled}{eol}")))
             }
         };
         let mut out = Vec::with_capacity(bytes.len() + text.len());
         out.extend_from_slice(&bytes[..at.start]);
         out.extend_from_slice(text.as_bytes());
         out.extend_from_slice(&bytes[at.end..]);
-        Self::proven(&out, key, value)?;
-        Ok(out)
+        // A splice that does not read back as intended (a flow mapping with no such key, say) must never reach the disk.
+        let parsed = Self::parse(&out)?;
+        let got = parsed.get(key)?.and_then(|e| e.scalar.as_ref()).map(|s| s.text.trim_end());
+        if got == Some(value.text().trim_end()) {
+            Ok((out, parsed))
+        } else {
+            Err(Problem::new(None, format!("`{key}` cannot be set in this front matter")))
+        }
+    }
+}
+
+/// A value to set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// As it stands: a number, `true`, `null`.
+    Plain(&'a str),
+    /// Any text, put in quotes.
+    Text(&'a str),
+}
+
+impl<'a> Value<'a> {
+    fn text(self) -> &'a str {
+        match self {
+            Value::Plain(text) | Value::Text(text) => text,
+        }
     }
 
-    /// A splice that does not read back as intended (a flow mapping with no such key, say) must never reach the disk.
-    fn proven(changed: &[u8], key: &str, value: &str) -> Result<(), Problem> {
-        let wanted = entries(&format!("{key}: {value}\n"), 0, 1)?;
-        let wanted = wanted.first().and_then(|e| e.scalar.as_ref()).map(|s| s.text.trim_end());
-        let parsed = Self::parse(changed)?;
-        let got = parsed.get(key)?.and_then(|e| e.scalar.as_ref()).map(|s| s.text.trim_end());
-        if got == wanted { Ok(()) } else { Err(Problem::new(None, format!("`{key}` cannot be set in this front matter"))) }
+    fn spelled(self) -> Cow<'a, str> {
+        match self {
+            Value::Plain(text) => Cow::Borrowed(text),
+            Value::Text(text) => Cow::Owned(quoted(text)),
+        }
     }
+}
+
+/// A string as a YAML scalar that means exactly that string: double quotes, and an escape for whatever YAML does not print.
+pub fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
 }
 
 /// The bytes to replace and the text to put there. Quotes around an old value are kept where the new one needs none.
@@ -242,7 +285,7 @@ mod tests {
 
     fn set(doc: &str, key: &str, new: &str) -> Result<String, Problem> {
         let parsed = FrontMatter::parse(doc.as_bytes())?;
-        parsed.with_value(doc.as_bytes(), key, new).map(|b| String::from_utf8_lossy(&b).into_owned())
+        parsed.with_value(doc.as_bytes(), key, Value::Plain(new)).map(|(b, _)| String::from_utf8_lossy(&b).into_owned())
     }
 
     #[test]
@@ -300,7 +343,7 @@ mod tests {
             let mut doc = format!("---\n{head}\niteration: 7\n---\n").into_bytes();
             doc.extend_from_slice(&tail);
             if let Ok(parsed) = FrontMatter::parse(&doc)
-                && let Ok(changed) = parsed.with_value(&doc, "iteration", &n.to_string())
+                && let Ok((changed, _)) = parsed.with_value(&doc, "iteration", Value::Plain(&n.to_string()))
             {
                 let same_head = doc.iter().zip(&changed).take_while(|(a, b)| a == b).count();
                 let same_tail = doc.iter().rev().zip(changed.iter().rev()).take_while(|(a, b)| a == b).count();

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::front_matter::{Entry, FrontMatter, Problem, Scalar};
+use crate::front_matter::{Entry, FrontMatter, Problem, Scalar, Value, quoted};
 
 /// The loop of a project that has only one.
 pub const DEFAULT_FILE: &str = "ralph-loop.local.md";
@@ -142,7 +142,11 @@ pub struct LoopFile {
 
 impl LoopFile {
     pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
-        let front_matter = FrontMatter::parse(bytes)?;
+        Self::of(FrontMatter::parse(bytes)?, bytes)
+    }
+
+    /// The loop of a document that has been taken apart already.
+    fn of(front_matter: FrontMatter, bytes: &[u8]) -> Result<Self, Problem> {
         let keys = Reader(&front_matter);
         let prompt = prompt_text(front_matter.body(bytes));
         if prompt.trim().is_empty() {
@@ -165,9 +169,11 @@ impl LoopFile {
         })
     }
 
-    /// The file with one value changed; `bytes` are those that this loop was parsed from.
-    pub fn with(&self, bytes: &[u8], key: &str, value: &str) -> Result<Vec<u8>, Problem> {
-        self.front_matter.with_value(bytes, key, value)
+    /// The file with one value changed, and the loop that it then describes; `bytes` are those that this loop was parsed from.
+    pub fn with(&self, bytes: &[u8], key: &str, value: Value<'_>) -> Result<(Vec<u8>, LoopFile), Problem> {
+        let (bytes, front_matter) = self.front_matter.with_value(bytes, key, value)?;
+        let file = Self::of(front_matter, &bytes)?;
+        Ok((bytes, file))
     }
 
     /// The loop's id: its own, else made from its name and what does not change while it runs.
@@ -215,25 +221,6 @@ pub fn is_name(name: &str) -> bool {
 
 fn is_loop_id(id: &str) -> bool {
     id.len() <= 100 && !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
-}
-
-/// A string as a YAML scalar that means exactly that string: double quotes, and an escape for whatever YAML does not print.
-pub fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 /// 64-bit FNV-1a: a stable fingerprint that needs no seed and no crate.

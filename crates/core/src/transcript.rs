@@ -14,8 +14,9 @@ use serde::{
 
 use crate::{json::parse_tolerant, limits::ToolUse, time, time::Millis};
 
-/// Bytes read at a time.
+/// Bytes read at a time; the first block is smaller, because it is mostly enough.
 const BLOCK: usize = 64 * 1024;
+const FIRST_BLOCK: usize = 16 * 1024;
 
 /// How far back one round is followed. A round that is longer has long used a tool.
 const REACH: u64 = 16 * 1024 * 1024;
@@ -63,7 +64,7 @@ pub fn last_round(source: &(impl Source + ?Sized), since: Option<Millis>, event_
     let mut lines = LinesBack::new(source);
     let mut round = RoundReader { event_text, ..RoundReader::default() };
     while let Some(place) = lines.next() {
-        let Some(line) = Line::read(place, &mut lines.scratch, source).filter(|l| !l.is_sidechain) else { continue };
+        let Some(line) = lines.line(place).filter(|l| !l.is_sidechain) else { continue };
         if line.is_older(since) {
             break;
         }
@@ -80,7 +81,7 @@ pub fn last_round(source: &(impl Source + ?Sized), since: Option<Millis>, event_
 pub fn used_tools_since(source: &(impl Source + ?Sized), since: Millis) -> bool {
     let mut lines = LinesBack::new(source);
     while let Some(place) = lines.next() {
-        let Some(line) = Line::read(place, &mut lines.scratch, source).filter(|l| !l.is_sidechain) else { continue };
+        let Some(line) = lines.line(place).filter(|l| !l.is_sidechain) else { continue };
         if line.is_older(Some(since)) {
             return false;
         }
@@ -94,8 +95,8 @@ pub fn used_tools_since(source: &(impl Source + ?Sized), since: Millis) -> bool 
 /// Whether the last thing that happened in the conversation is that the person interrupted the agent.
 pub fn was_interrupted(source: &(impl Source + ?Sized), typed: &str) -> bool {
     let mut lines = LinesBack::new(source);
-    while let Some(line) = lines.next() {
-        let Some(line) = Line::read(line, &mut lines.scratch, source) else { continue };
+    while let Some(place) = lines.next() {
+        let Some(line) = lines.line(place) else { continue };
         match (line.kind.as_deref(), &line.message) {
             _ if line.is_sidechain || line.is_meta => {}
             (Some("assistant"), _) => return false,
@@ -241,13 +242,8 @@ impl Line {
         matches!((at, since), (Some(at), Some(since)) if at <= since)
     }
 
-    /// Reads the line at `place`; `None` for a line that cannot matter or cannot be read.
-    fn read(place: Place, scratch: &mut Vec<u8>, source: &(impl Source + ?Sized)) -> Option<Line> {
-        let long = place.end - place.start > MAX_LINE;
-        let wanted = if long { BLOCK as u64 } else { place.end - place.start };
-        scratch.resize(usize::try_from(wanted).ok()?, 0);
-        let n = source.read_at(place.start, scratch);
-        let bytes = &scratch[..n];
+    /// Reads a line; `None` for one that cannot matter or cannot be read. Of a `long` one there is only the head.
+    fn parse(bytes: &[u8], long: bool) -> Option<Line> {
         let has = |needle: &[u8]| memchr::memmem::find(bytes, needle).is_some();
         if long {
             // Too long to be anything but a tool's result; say so without parsing it.
@@ -370,6 +366,20 @@ impl<'s, S: Source + ?Sized> LinesBack<'s, S> {
         None
     }
 
+    /// Reads the line at `place`, from the block in memory if all of it is there.
+    fn line(&mut self, place: Place) -> Option<Line> {
+        let long = place.end - place.start > MAX_LINE;
+        let len = usize::try_from(if long { BLOCK as u64 } else { place.end - place.start }).ok()?;
+        if let Some(start) = place.start.checked_sub(self.block_start).and_then(|n| usize::try_from(n).ok())
+            && let Some(bytes) = self.block.get(start..start + len)
+        {
+            return Line::parse(bytes, long);
+        }
+        self.scratch.resize(len, 0);
+        let n = self.source.read_at(place.start, &mut self.scratch);
+        Line::parse(&self.scratch[..n], long)
+    }
+
     /// The place after the last line break before `end`.
     fn line_start(&mut self, end: u64) -> u64 {
         let mut upto = end;
@@ -391,8 +401,9 @@ impl<'s, S: Source + ?Sized> LinesBack<'s, S> {
 
     /// Loads the block that ends at `end`.
     fn load(&mut self, end: u64) {
-        let start = end.saturating_sub(BLOCK as u64).max(self.floor);
-        let len = usize::try_from(end - start).unwrap_or(BLOCK);
+        let wanted = if self.block.is_empty() { FIRST_BLOCK } else { BLOCK };
+        let start = end.saturating_sub(wanted as u64).max(self.floor);
+        let len = usize::try_from(end - start).unwrap_or(wanted);
         self.block.resize(len, 0);
         let n = self.source.read_at(start, &mut self.block);
         // A file that shrank under us: what is missing reads as line breaks.

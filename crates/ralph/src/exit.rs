@@ -1,7 +1,5 @@
 //! The exit codes, and failures on their way to one. The numbers are part of the interface: scripts and schedulers read them.
 
-use std::process::ExitCode;
-
 use ralph_engine::{ops::Refusal, store};
 
 /// Something went wrong, or was refused.
@@ -53,17 +51,17 @@ impl From<store::Error> for Failure {
 pub(crate) type Done = Result<(), Failure>;
 
 /// Turns a command's end into the process's.
-pub(crate) fn code(done: Done) -> ExitCode {
+pub(crate) fn code(done: Done) -> u8 {
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         // Not an error: it is what was asked, answered.
         Err(failure) if failure.code == NO_LOOP => {
             crate::ui::line(failure.message);
-            ExitCode::from(NO_LOOP)
+            NO_LOOP
         }
         Err(failure) => {
             crate::ui::error(&failure.message);
-            ExitCode::from(failure.code)
+            failure.code
         }
     }
 }

@@ -1,30 +1,27 @@
 //! The hook's edge: standard input to standard output, and an exit code that never stands in an agent's way.
 
-use std::{
-    io::{IsTerminal, Read, Write, stdin, stdout},
-    process::ExitCode,
-};
+use std::io::{IsTerminal, Read, Write, stdin, stdout};
 
 use crate::{exit, ui};
 
 /// An event is far smaller; a message in it may have some 100 KB.
 const MAX_EVENT: u64 = 64 * 1024 * 1024;
 
-pub(crate) fn run() -> ExitCode {
+pub(crate) fn run() -> u8 {
     if stdin().is_terminal() {
         ui::error("`ralph hook` is called by an agent, with an event on standard input. `ralph --help` lists what people use");
-        return ExitCode::from(exit::USAGE);
+        return exit::USAGE;
     }
     let mut input = Vec::new();
     // Without an event there is nothing to decide: the one failure that is not answered with a zero (S0-11).
     if let Err(e) = stdin().lock().take(MAX_EVENT).read_to_end(&mut input) {
         ui::error(&format!("cannot read the event from standard input: {e}"));
-        return ExitCode::from(exit::FAILED);
+        return exit::FAILED;
     }
     if let Some(answer) = ralph_engine::hook::answer(&input) {
         let mut out = stdout().lock();
         // A client that went away needs no answer.
         let _ = out.write_all(answer.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
     }
-    ExitCode::SUCCESS
+    0
 }

@@ -1,17 +1,21 @@
 //! The `ralph` program. A hook call is decided here, before anything else is set up; everything else is a command.
 
+#![cfg_attr(all(target_os = "linux", target_env = "gnu", not(test)), no_main)]
+
 mod commands;
+mod entry;
 mod exit;
 mod hook;
 mod text;
 mod ui;
 
-use std::{
-    io::{IsTerminal, stdin},
-    process::ExitCode,
-};
+use std::io::{IsTerminal, stdin};
 
-fn main() -> ExitCode {
+#[cfg(not(all(target_os = "linux", target_env = "gnu", not(test))))]
+use entry::main;
+
+/// Runs the program; the result is its exit code.
+fn start() -> u8 {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         // Clients without the exec form run the bare command: JSON on standard input and no argument mean a hook call.

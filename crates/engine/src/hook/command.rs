@@ -144,12 +144,12 @@ fn event_name(call: &Call) -> &'static str {
 /// Esc fires no hook. What the person types next is the first that ralph hears of it, and it must not end in the loop going on as if nothing had happened.
 fn after_interrupt(call: &Call, typed: &str) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
-    let Selected::Own(name) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
+    let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
     if !was_interrupted(call.event.text("transcript_path").unwrap_or_default(), typed) {
         return Ok(Outcome::silent("prompt.typed"));
     }
     let locked = Locked::acquire(&call.project)?;
-    let Some(Ok(mut l)) = loops::read(&call.project, &name)?.map(|found| locked.open(found)) else {
+    let Some(Ok(mut l)) = loops::reread(&call.project, *seen)?.map(|found| locked.open(found)) else {
         return Ok(Outcome::silent("loop.none"));
     };
     if !l.file.active || !pause::set_paused(&locked, &mut l, Some(session), Actor::Session, "interrupted")? {

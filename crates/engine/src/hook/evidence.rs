@@ -133,8 +133,8 @@ impl OpenFile {
         if path.is_empty() {
             return None;
         }
-        let file = files::open_regular(Path::new(path)).ok()?;
-        Some(OpenFile { size: file.metadata().ok()?.len(), file })
+        let (file, size) = files::open_regular(Path::new(path)).ok()?;
+        Some(OpenFile { file, size })
     }
 }
 

@@ -12,14 +12,13 @@ use crate::{
 };
 
 /// What a session that stops finds in its project.
-#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Selected {
-    /// Its own loop, by name.
-    Own(String),
+    /// Its own loop.
+    Own(Box<Found>),
     /// A loop that belongs to nobody yet.
-    Adoptable(String),
+    Adoptable(Box<Found>),
     /// A file that cannot be read, and that is nobody else's.
-    Corrupt(String),
+    Corrupt(Box<Found>),
     /// Nothing to judge, and why.
     Nothing(&'static str),
 }
@@ -28,7 +27,7 @@ pub(super) enum Selected {
 pub(super) fn select(project: &Project, session: &str) -> Selected {
     let mut best = Selected::Nothing("loop.none");
     for found in loops::all(project) {
-        let candidate = classify(project, &found, session);
+        let candidate = classify(project, found, session);
         if rank(&candidate) > rank(&best) {
             best = candidate;
         }
@@ -48,7 +47,7 @@ fn rank(selected: &Selected) -> u8 {
     }
 }
 
-fn classify(project: &Project, found: &Found, session: &str) -> Selected {
+fn classify(project: &Project, found: Found, session: &str) -> Selected {
     let state = || journal::tail(&project.journal(&found.id())).last.map(|r| r.state).unwrap_or_default();
     let (owner, released) = match found.session() {
         Some(owner) => (Some(owner), false),
@@ -58,14 +57,14 @@ fn classify(project: &Project, found: &Found, session: &str) -> Selected {
         }
     };
     match (owner, &found.parsed) {
-        (Some(owner), Ok(_)) if owner == session => Selected::Own(found.name.clone()),
+        (Some(owner), Ok(_)) if owner == session => Selected::Own(Box::new(found)),
         (Some(owner), _) if owner != session => Selected::Nothing("session.other"),
         (None, Ok(file)) if !file.active => Selected::Nothing("loop.paused"),
         (None, _) if is_tracked(project, &found.path) && (!released || is_tracked(project, &project.journal(&found.id()))) => {
             Selected::Nothing("loop.tracked")
         }
-        (None, Ok(_)) => Selected::Adoptable(found.name.clone()),
-        (_, Err(_)) => Selected::Corrupt(found.name.clone()),
+        (None, Ok(_)) => Selected::Adoptable(Box::new(found)),
+        (_, Err(_)) => Selected::Corrupt(Box::new(found)),
         (Some(_), Ok(_)) => Selected::Nothing("session.other"),
     }
 }

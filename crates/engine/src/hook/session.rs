@@ -1,6 +1,6 @@
 //! A session begins, ends, or reports something that changes nothing.
 
-use ralph_core::{journal::Event, loop_file::quoted, words};
+use ralph_core::{front_matter::Value, journal::Event, words};
 
 use crate::{
     hook::{
@@ -47,7 +47,7 @@ fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
             continue;
         }
         if l.file.session_id.is_some() {
-            if !locked.set(&mut l, &[("session_id", &quoted(session))])? {
+            if !locked.set(&mut l, &[("session_id", Value::Text(session))])? {
                 continue;
             }
         } else {
@@ -76,9 +76,9 @@ fn after_compact(call: &Call, session: &str) -> Result<Outcome, Error> {
 }
 
 fn own(call: &Call, session: &str) -> Result<Option<Loop>, Error> {
-    let Selected::Own(name) = select(&call.project, session) else { return Ok(None) };
+    let Selected::Own(seen) = select(&call.project, session) else { return Ok(None) };
     let locked = Locked::acquire(&call.project)?;
-    Ok(loops::read(&call.project, &name)?.and_then(|found| locked.open(found).ok()))
+    Ok(loops::reread(&call.project, *seen)?.and_then(|found| locked.open(found).ok()))
 }
 
 fn tell_of_loops(call: &Call, session: &str) -> Outcome {
@@ -121,9 +121,9 @@ pub(super) fn on_other(call: &Call) -> Result<Outcome, Error> {
 
 fn heard(call: &Call, change: impl FnOnce(&mut Loop)) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
-    let Selected::Own(name) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
+    let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
     let locked = Locked::acquire(&call.project)?;
-    let Some(Ok(mut l)) = loops::read(&call.project, &name)?.map(|found| locked.open(found)) else {
+    let Some(Ok(mut l)) = loops::reread(&call.project, *seen)?.map(|found| locked.open(found)) else {
         return Ok(Outcome::silent("loop.none"));
     };
     change(&mut l);

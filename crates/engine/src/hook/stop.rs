@@ -1,6 +1,7 @@
 //! The path of one stop: find the loop, gather evidence, judge, commit, answer.
 
 use ralph_core::{
+    front_matter::Value,
     journal::{Actor, Answered, Event},
     judge::{Decision, Next, Ruling, judge},
     loop_file, time,
@@ -26,17 +27,15 @@ use crate::{
 
 pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
-    let name = match select(&call.project, session) {
+    let seen = match select(&call.project, session) {
         Selected::Nothing("loop.none") => return Ok(no_loop(call)),
         Selected::Nothing(code) => return Ok(Outcome::silent(code)),
-        Selected::Own(_) | Selected::Adoptable(_) | Selected::Corrupt(_) if session.is_empty() => {
-            return Ok(Outcome::silent("input.invalid"));
-        }
-        Selected::Own(name) | Selected::Adoptable(name) | Selected::Corrupt(name) => name,
+        _ if session.is_empty() => return Ok(Outcome::silent("input.invalid")),
+        Selected::Own(found) | Selected::Adoptable(found) | Selected::Corrupt(found) => found,
     };
     let locked = Locked::acquire(&call.project)?;
     // Everything that was read without the lock is read again: a cancel or another hook may have been faster.
-    let Some(found) = loops::read(&call.project, &name)? else { return Ok(no_loop(call)) };
+    let Some(found) = loops::reread(&call.project, *seen)? else { return Ok(no_loop(call)) };
     let mut l = match locked.open(found) {
         Ok(l) => l,
         Err(found) => return corrupt(call, &locked, &found),
@@ -129,9 +128,9 @@ fn commit(
     note: Option<&str>,
 ) -> Result<bool, Error> {
     let there = match ruling.next {
-        Next::GoesOn { iteration } => locked.set(l, &[("iteration", &iteration.to_string())])?,
+        Next::GoesOn { iteration } => locked.set(l, &[("iteration", Value::Plain(&iteration.to_string()))])?,
         Next::Stays => true,
-        Next::Pauses => locked.set(l, &[("active", "false")])?,
+        Next::Pauses => locked.set(l, &[("active", Value::Plain("false"))])?,
         Next::Ends { .. } => archive(&call.project, &l.found, &l.id)?,
     };
     if !there {

@@ -1,6 +1,9 @@
 //! Pausing a loop: the file says `active: false`, stops are allowed, nothing is counted.
 
-use ralph_core::journal::{Actor, Event};
+use ralph_core::{
+    front_matter::Value,
+    journal::{Actor, Event},
+};
 
 use crate::{
     ops::{Asker, Refusal, choose},
@@ -27,7 +30,7 @@ pub fn pause(project: &Project, name: Option<&str>, why: &str, asker: &Asker) ->
 
 /// Marks an open loop as paused. `false`: its file was deleted meanwhile.
 pub fn set_paused(locked: &Locked<'_>, l: &mut Loop, session: Option<&str>, by: Actor, why: &str) -> Result<bool, Error> {
-    if !locked.set(l, &[("active", "false")])? {
+    if !locked.set(l, &[("active", Value::Plain("false"))])? {
         return Ok(false);
     }
     let now = clock::now();

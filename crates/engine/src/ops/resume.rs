@@ -3,8 +3,9 @@
 use std::{fs, path::PathBuf};
 
 use ralph_core::{
+    front_matter::Value,
     journal::Event,
-    loop_file::{self, LoopFile, quoted},
+    loop_file::{self, LoopFile},
     words,
 };
 
@@ -120,19 +121,27 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     let asked = request.session.clone().or_else(|| asker.session.clone());
     let owner = asked.or_else(|| before.clone().filter(|_| owner_may_live(&l.state)));
     let was_active = l.file.active && l.state.ended.is_none() && owner == before && owner.is_some();
-    let (max, hours, idle) =
-        (request.max_iterations.map(|n| n.to_string()), request.hours.map(|h| h.to_string()), request.idle_rounds.map(|n| n.to_string()));
-    let mut values = vec![("active", "true".to_owned())];
-    values.extend(max.map(|v| ("max_iterations", v)));
-    values.extend(hours.map(|v| ("max_hours", v)));
-    values.extend(idle.map(|v| ("idle_rounds", v)));
-    if l.file.session_id.is_some() && l.file.session_id != owner {
-        values.push(("session_id", owner.as_deref().map_or_else(|| "null".to_owned(), quoted)));
-    }
+    let number = |n: Option<String>| n.unwrap_or_default();
+    let (max, hours, idle) = (
+        number(request.max_iterations.map(|n| n.to_string())),
+        number(request.hours.map(|h| h.to_string())),
+        number(request.idle_rounds.map(|n| n.to_string())),
+    );
+    let mut values: Vec<(&str, Value<'_>)> = Vec::new();
     // A file without the key is active already; nothing is added to it for saying so.
-    let needless = l.file.active && !values.iter().any(|(k, _)| *k != "active");
-    let values: Vec<(&str, &str)> = values.iter().map(|(k, v)| (*k, v.as_str())).collect();
-    if !needless && !locked.set(&mut l, &values)? {
+    if !l.file.active {
+        values.push(("active", Value::Plain("true")));
+    }
+    values.extend(
+        [("max_iterations", max.as_str()), ("max_hours", &hours), ("idle_rounds", &idle)]
+            .into_iter()
+            .filter(|(_, v)| !v.is_empty())
+            .map(|(k, v)| (k, Value::Plain(v))),
+    );
+    if l.file.session_id.is_some() && l.file.session_id != owner {
+        values.push(("session_id", owner.as_deref().map_or(Value::Plain("null"), Value::Text)));
+    }
+    if !values.is_empty() && !locked.set(&mut l, &values)? {
         return Err(Refusal::NoLoop);
     }
     let now = clock::now();

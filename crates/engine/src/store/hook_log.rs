@@ -26,15 +26,18 @@ pub struct Entry<'a> {
 }
 
 pub fn write(project: &Project, entry: &Entry<'_>) {
-    let own = project.own().join("hook.log");
-    let mut line = format!(
-        "{} event={} decision={} code={} session={}",
-        time::format(clock::now()),
-        word(entry.trigger),
-        entry.decision,
-        entry.code,
-        word(entry.session)
-    );
+    // The folder is not made here: a project that does not use ralph stays untouched. A link in its place is not followed.
+    let in_use = fs::symlink_metadata(project.own()).is_ok_and(|meta| meta.is_dir());
+    let paths = [in_use.then(|| project.own().join("hook.log")), env::log_file()];
+    for path in paths.into_iter().flatten() {
+        let _ = append_bounded(&path, line(entry).as_bytes());
+    }
+}
+
+fn line(entry: &Entry<'_>) -> String {
+    let at = time::format(clock::now());
+    let mut line =
+        format!("{at} event={} decision={} code={} session={}", word(entry.trigger), entry.decision, entry.code, word(entry.session));
     if !entry.loop_id.is_empty() {
         line.push_str(" loop=");
         line.push_str(entry.loop_id);
@@ -43,13 +46,7 @@ pub fn write(project: &Project, entry: &Entry<'_>) {
         let _ = write!(line, " error={:?}", excerpt(error, 400));
     }
     line.push('\n');
-    // The folder is not made here: a project that does not use ralph stays untouched. A link in its place is not followed.
-    if fs::symlink_metadata(project.own()).is_ok_and(|meta| meta.is_dir()) {
-        let _ = append_bounded(&own, line.as_bytes());
-    }
-    if let Some(extra) = env::log_file() {
-        let _ = append_bounded(&extra, line.as_bytes());
-    }
+    line
 }
 
 /// A value from outside as one word of the log.

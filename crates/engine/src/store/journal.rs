@@ -10,8 +10,8 @@ use ralph_core::journal::{Record, last_record};
 
 use crate::{store::Error, sys::files};
 
-/// One record is far shorter than this.
-const TAIL: u64 = 64 * 1024;
+/// One record is shorter than this, and a larger buffer costs page faults at every call.
+const TAIL: u64 = 8 * 1024;
 
 /// The end of a journal.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ fn read_tail(path: &Path) -> Option<Tail> {
         file.by_ref().take(reach).read_to_end(&mut bytes).ok()?;
         let torn = bytes.last().is_some_and(|b| *b != b'\n');
         let last = last_record(&bytes);
-        if last.is_some() || from == 0 || reach > 16 * TAIL {
+        if last.is_some() || from == 0 || reach > 256 * TAIL {
             return Some(Tail { last, torn });
         }
         reach *= 4;

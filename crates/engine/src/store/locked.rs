@@ -3,6 +3,7 @@
 use std::{fs, fs::File, fs::TryLockError, time::Duration};
 
 use ralph_core::{
+    front_matter::Value,
     journal::{Event, Record, State, VERSION},
     loop_file::{self, LoopFile, NewLoop},
     time::{self, Millis},
@@ -107,15 +108,14 @@ impl<'p> Locked<'p> {
     }
 
     /// Changes values in the loop's file and nothing else. `false`: somebody deleted the file, and it stays deleted.
-    pub fn set(&self, l: &mut Loop, values: &[(&str, &str)]) -> Result<bool, Error> {
+    pub fn set(&self, l: &mut Loop, values: &[(&str, Value<'_>)]) -> Result<bool, Error> {
         for _ in 0..ATTEMPTS {
             let path = l.found.path.clone();
             let shown = || path.display().to_string();
             let mut bytes = l.found.bytes.clone();
             let mut file = l.file.clone();
             for (key, value) in values {
-                bytes = file.with(&bytes, key, value).map_err(|problem| Error::File { path: shown(), problem })?;
-                file = LoopFile::parse(&bytes).map_err(|problem| Error::File { path: shown(), problem })?;
+                (bytes, file) = file.with(&bytes, key, *value).map_err(|problem| Error::File { path: shown(), problem })?;
             }
             if bytes == l.found.bytes {
                 return Ok(path.exists());

@@ -59,6 +59,14 @@ pub fn read(project: &Project, name: &str) -> Result<Option<Found>, Error> {
     }
 }
 
+/// Reads a loop file again. Mostly nothing has changed, and then it need not be parsed again.
+pub fn reread(project: &Project, found: Found) -> Result<Option<Found>, Error> {
+    match files::read(&found.path, MAX_FILE_BYTES) {
+        Ok(bytes) if bytes == found.bytes => Ok(Some(found)),
+        _ => read(project, &found.name),
+    }
+}
+
 /// All loops of the project. One that cannot be opened counts as one that cannot be parsed.
 pub fn all(project: &Project) -> Vec<Found> {
     let unreadable = |name: &str, e: &Error| Found {

@@ -37,7 +37,10 @@ pub fn born_ms() -> u64 {
 
 #[cfg(target_os = "linux")]
 fn birth_from_proc() -> Option<u64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    use std::io::Read;
+    let mut buffer = [0; 1024];
+    let n = std::fs::File::open("/proc/self/stat").ok()?.read(&mut buffer).ok()?;
+    let stat = String::from_utf8_lossy(&buffer[..n]);
     // The command's name stands in brackets and may hold anything; field 22 of the line is the 20th after it.
     let ticks: u64 = stat.rsplit(')').next()?.split_whitespace().nth(19)?.parse().ok()?;
     Some(ticks * 1_000 / rustix::param::clock_ticks_per_second())

@@ -8,20 +8,23 @@ use std::{
 
 /// Reads a whole file; a larger one than `max` is an error.
 pub fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_regular(path)?.take(max as u64 + 1).read_to_end(&mut bytes)?;
+    let (file, size) = open_regular(path)?;
+    // One byte more than is expected, so that the end is seen without another growth of the buffer.
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(max).min(max) + 1);
+    file.take(max as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > max {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {max} bytes")));
     }
     Ok(bytes)
 }
 
-/// Opens a plain file to read. Anything else, a pipe above all, could keep a hook waiting for ever.
-pub fn open_regular(path: &Path) -> io::Result<File> {
+/// Opens a plain file to read, and says how long it is. Anything else, a pipe above all, could keep a hook waiting for ever.
+pub fn open_regular(path: &Path) -> io::Result<(File, u64)> {
     let mut options = File::options();
     flags::do_not_wait(options.read(true));
     let file = options.open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file")) }
+    let meta = file.metadata()?;
+    if meta.is_file() { Ok((file, meta.len())) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file")) }
 }
 
 /// Options that do not follow a link in the last component.

@@ -10,7 +10,7 @@ mod resume;
 mod start;
 mod status;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use ralph_engine::{ops::Asker, store::project::Project, sys::env};
@@ -61,7 +61,7 @@ struct HookArgs {
     host: Option<String>,
 }
 
-pub(crate) fn run() -> ExitCode {
+pub(crate) fn run() -> u8 {
     let cli = Cli::parse();
     let project = match &cli.project {
         Some(dir) => Project::at(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),
