@@ -24,7 +24,7 @@ what a user has to do. Do not touch the generated files by hand. When every poin
 claim completion.";
 
 /// About as long as the last message of a round is.
-const MESSAGE: &str = "I finished point @@@@@@@@ of docs/port.md: the loader now reads the nested tables, and the old format is still \
+pub(crate) const MESSAGE: &str = "I finished point 12 of docs/port.md: the loader now reads the nested tables, and the old format is still \
 accepted with a warning.\n\n- `loader::read` takes the new section names\n- three tests cover the nested tables, one the warning\n- the \
 whole suite passes (214 tests), the linter is silent\n\nNext I would take on the environment overrides, which still go through the old \
 path. There are two places that I am not sure about: whether an empty variable should count as unset, and what happens when both \

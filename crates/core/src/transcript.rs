@@ -54,6 +54,8 @@ pub struct Round {
     pub queued_input: bool,
     /// The person interrupted the agent since the previous ruling.
     pub interrupted: bool,
+    /// The file has caught up: the message that the event carries stands in it, and with it everything that came before.
+    pub caught_up: bool,
     /// The last line is not complete: the client is still writing.
     pub torn: bool,
 }
@@ -194,15 +196,13 @@ impl RoundReader<'_> {
     fn finish(mut self, torn: bool) -> Round {
         self.blocks.reverse();
         let mut text = self.blocks.join("\n");
-        match self.event_text {
-            // The block that the event carries is often the one that is not written yet.
-            Some(event) if !text.contains(event.trim()) => {
-                if !text.is_empty() {
-                    text.push('\n');
-                }
-                text.push_str(event);
+        let caught_up = self.event_text.is_some_and(|event| text.contains(event.trim()));
+        // The block that the event carries is often the one that is not written yet.
+        if let Some(event) = self.event_text.filter(|_| !caught_up) {
+            if !text.is_empty() {
+                text.push('\n');
             }
-            _ => {}
+            text.push_str(event);
         }
         let tools = match (self.tools_used, self.fresh) {
             (true, _) => ToolUse::Used,
@@ -210,7 +210,7 @@ impl RoundReader<'_> {
             (false, false) => ToolUse::Unknown,
         };
         let text = (!text.trim().is_empty()).then_some(text);
-        Round { text, tools, queued_input: self.queued_input, interrupted: self.interrupted, torn }
+        Round { text, tools, queued_input: self.queued_input, interrupted: self.interrupted, caught_up, torn }
     }
 }
 

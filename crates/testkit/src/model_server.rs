@@ -438,7 +438,8 @@ fn kind_of(raw: &RawRequest, body: &Value) -> Kind {
 }
 
 fn is_compaction(body: &Value) -> bool {
-    let last = body["messages"].as_array().and_then(|all| all.last());
+    // A hook's context may stand behind the instruction, in a message of the system's.
+    let last = body["messages"].as_array().and_then(|all| all.iter().rfind(|m| m["role"] == "user"));
     last.is_some_and(|m| text_of(&m["content"]).contains("followed by a <summary> block"))
 }
 

@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{Result, scene::SESSION};
+use crate::{
+    Result,
+    scene::{MESSAGE, SESSION},
+};
 
 /// Before every run of the bench; after all of them. A line that is newer than the last ruling belongs to the round that is judged.
 const PAST: &str = "2020-01-01T00:00:00.000Z";
@@ -71,7 +74,7 @@ fn round() -> Vec<u8> {
     let mut lines = vec![user(FUTURE, &json!("Stop hook feedback:\nPort the configuration loader to the new format."), true)];
     lines.extend(tool("msg_1"));
     lines.extend(tool("msg_2"));
-    lines.push(assistant(FUTURE, "msg_3", &text(&"The loader reads the nested tables now, and all tests pass. ".repeat(12))));
+    lines.push(assistant(FUTURE, "msg_3", &text(MESSAGE)));
     joined(&lines)
 }
 

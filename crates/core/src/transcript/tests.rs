@@ -46,7 +46,7 @@ fn s0_7_all_text_blocks_of_the_last_message_are_joined() {
     let lines = [typed("go"), text("m1", "AAA"), tool("m1"), result(), text("m2", "<promise>X</promise>"), text("m2", "BBB")];
     let got = round(&lines, Some("BBB"));
     assert_eq!(got.text.as_deref(), Some("<promise>X</promise>\nBBB"));
-    assert_eq!(got.tools, ToolUse::Used);
+    assert_eq!((got.tools, got.caught_up), (ToolUse::Used, true));
 }
 
 #[test]
@@ -56,7 +56,10 @@ fn pains_2_the_event_carries_what_the_transcript_lags_behind() {
     let older_message = [typed("go"), text("m1", "<promise>X</promise>"), tool("m1"), result()];
     assert_eq!(round(&older_message, Some("later")).text.as_deref(), Some("later"));
     assert_eq!(round(&[], Some("only")).text.as_deref(), Some("only"));
-    assert_eq!(round(&[], None), Round { text: None, tools: ToolUse::Unknown, queued_input: false, interrupted: false, torn: false });
+    assert_eq!(
+        round(&[], None),
+        Round { text: None, tools: ToolUse::Unknown, queued_input: false, interrupted: false, caught_up: false, torn: false }
+    );
 }
 
 #[test]

@@ -56,6 +56,8 @@ fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
     match result {
         Ok(outcome) => Ok(outcome),
         Err(Refusal::Store(e)) => Err(e),
+        // Another hook carried out the same command while this one waited for the lock.
+        Err(_) if is_repeated(call, &fingerprint) => Ok(repeated(call, verb, &fingerprint)),
         Err(Refusal::NoLoop) => Ok(Outcome::instead("loop.none", "No active Ralph loop")),
         Err(refusal) => Ok(Outcome::instead("command.refused", format!("Ralph: {refusal}."))),
     }

@@ -27,40 +27,36 @@ pub(super) struct Gathered {
     pub message: String,
 }
 
-/// The client writes its transcript about every 100 ms. A conclusion that would stop the loop, or let a person's input pass, waits that
-/// long and looks again; so does the search for a message that the event does not carry.
-const FLUSH: Duration = Duration::from_millis(140);
+/// The client holds a message's lines back until the message has ended, and writes them up to 150 ms after it called the hook. Only then can
+/// earlier blocks of the message be read, and only then do the other lines tell the whole round.
+const PATIENCE: Duration = Duration::from_millis(150);
+const STEP: Duration = Duration::from_millis(5);
 
 pub(super) fn gather(call: &Call, l: &Loop, now: Millis) -> Gathered {
     let look = Look {
         path: call.event.text("transcript_path").unwrap_or_default(),
         since: l.state.last.as_ref().map(|last| last.at),
         event_text: call.event.last_message(),
+        sends_message: call.event.last_message().is_some() || call.client.is_some_and(|v| v >= MESSAGE_SINCE),
     };
-    let sends_message = look.event_text.is_some() || call.client.is_some_and(|v| v >= MESSAGE_SINCE);
-    let round = look.round();
-    let seen = weigh(call, l, &look, round, sends_message, now);
-    let in_doubt = seen.evidence.queued_input
-        || (!sends_message && seen.evidence.message != Message::Transcript)
-        || (seen.evidence.idle_rounds >= seen.evidence.idle_limit && l.file.active);
-    if !in_doubt {
-        return seen;
+    // What is clear from the event alone needs no waiting.
+    let claimed = matches!((look.event_text, &l.file.completion_promise), (Some(text), Some(p)) if promise::find(text, p, &l.file.prompt) == Claim::Made);
+    let round = if l.file.active && !claimed { look.round_in_time() } else { look.round() };
+    let mut seen = weigh(call, l, &look, round, now);
+    // Before the loop is paused for idleness: rounds that looked idle may have had tools whose lines came late.
+    let idle = &mut seen.evidence;
+    if idle.idle_rounds >= idle.idle_limit && l.state.idle_since.is_some_and(|since| look.used_tools_since(since)) {
+        idle.idle_rounds = u64::from(idle.tools == ToolUse::None);
     }
-    std::thread::sleep(FLUSH);
-    let mut again = weigh(call, l, &look, look.round(), sends_message, now);
-    // Rounds that looked idle may have had tools whose lines came late.
-    if again.evidence.idle_rounds >= again.evidence.idle_limit && l.state.idle_since.is_some_and(|since| look.used_tools_since(since)) {
-        again.evidence.idle_rounds = u64::from(again.evidence.tools == ToolUse::None);
-    }
-    again
+    seen
 }
 
 /// Puts together what is known.
-fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, sends_message: bool, now: Millis) -> Gathered {
+fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Millis) -> Gathered {
     let message = match (&round, look.event_text) {
         (_, Some(_)) => Message::Event,
         (Some(Round { text: Some(_), .. }), None) => Message::Transcript,
-        (None, None) if !sends_message => Message::Unreadable { transcript: look.path.to_owned() },
+        (None, None) if !look.sends_message => Message::Unreadable { transcript: look.path.to_owned() },
         _ => Message::NoText,
     };
     let round = round.unwrap_or_else(|| Round {
@@ -68,6 +64,7 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, sends_mes
         tools: ToolUse::Unknown,
         queued_input: false,
         interrupted: false,
+        caught_up: false,
         torn: false,
     });
     let text = round.text.unwrap_or_default();
@@ -104,12 +101,37 @@ struct Look<'a> {
     path: &'a str,
     since: Option<Millis>,
     event_text: Option<&'a str>,
+    /// The client sends the message with the event, so that an event without one means a message without text.
+    sends_message: bool,
 }
 
 impl Look<'_> {
     /// The last round; `None` if there is no transcript.
     fn round(&self) -> Option<Round> {
         OpenFile::open(self.path).map(|file| transcript::last_round(&file, self.since, self.event_text))
+    }
+
+    /// The last round once the transcript has caught up with the event, or as far as it is when patience ends.
+    fn round_in_time(&self) -> Option<Round> {
+        let mut waited = Duration::ZERO;
+        loop {
+            let round = self.round();
+            if waited >= PATIENCE || !self.is_worth_waiting(round.as_ref()) {
+                return round;
+            }
+            std::thread::sleep(STEP);
+            waited += STEP;
+        }
+    }
+
+    fn is_worth_waiting(&self, round: Option<&Round>) -> bool {
+        match (round, self.event_text) {
+            (Some(round), Some(_)) => !round.caught_up,
+            // Nothing says when the file is complete: wait for a message that has to be there, or until the queue is surely not stale.
+            (Some(round), None) => round.queued_input || round.torn || (!self.sends_message && round.text.is_none()),
+            // A session's first stop may come before its transcript; later ones without any have none.
+            (None, _) => !self.path.is_empty() && self.since.is_none(),
+        }
     }
 
     fn used_tools_since(&self, since: Millis) -> bool {

@@ -66,12 +66,12 @@ fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, E
     let problem = found.parsed.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let id = found.id();
     let session = call.event.session();
-    locked.archive_corrupt(found, session, &problem)?;
     let line = format!(
         "Ralph: {} cannot be read: {problem}. The loop has ended; its file is in .ralph/archive/{id}.md. Mend it there, then `ralph resume {id}`.",
         found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display()
     );
     note_ending(call, &id, &line);
+    locked.archive_corrupt(found, session, &problem)?;
     Ok(Outcome::tell("loop.corrupt", line).of_loop(&id))
 }
 
@@ -131,7 +131,11 @@ fn commit(
         Next::GoesOn { iteration } => locked.set(l, &[("iteration", Value::Plain(&iteration.to_string()))])?,
         Next::Stays => true,
         Next::Pauses => locked.set(l, &[("active", Value::Plain("false"))])?,
-        Next::Ends { .. } => archive(&call.project, &l.found, &l.id)?,
+        Next::Ends { .. } => {
+            // Before the file goes: a second hook that finds no file finds the answer.
+            note_ending(call, &l.id, note.unwrap_or_default());
+            archive(&call.project, &l.found, &l.id)?
+        }
     };
     if !there {
         return Ok(false);
@@ -168,9 +172,6 @@ fn commit(
     let said = words::excerpt(&gathered.text, 160);
     let event = Event::Stop { evidence: Box::new(gathered.evidence), ruling: ruling.clone(), said, client };
     locked.record(l, now, call.event.session(), event)?;
-    if let (Next::Ends { .. }, Some(line)) = (ruling.next, note) {
-        note_ending(call, &l.id, line);
-    }
     Ok(true)
 }
 

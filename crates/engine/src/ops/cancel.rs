@@ -7,8 +7,9 @@ use crate::{
     store::{
         Error, ending,
         ending::LastEnding,
-        locked::{Locked, archive},
-        loops::{self, Found},
+        journal,
+        locked::{Locked, Loop, archive},
+        loops,
         project::Project,
     },
     sys::clock,
@@ -45,33 +46,35 @@ pub fn cancel(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Ca
         found = loops::read(project, &found.name)?.ok_or(Refusal::NoLoop)?;
     }
     let id = found.id();
-    if !archive(project, &found, &id)? {
+    let state = journal::tail(&project.journal(&id)).last.map(|r| r.state).unwrap_or_default();
+    let cancelled = Cancelled { iteration: found.parsed.as_ref().map_or(0, |f| f.iteration), spent_ms: state.spent(clock::now()), id };
+    // Before the file goes: a second report of the same command finds what was answered. The loop is cancelled whether or not this can be noted.
+    let _ = ending::write(project, &mark(&cancelled, asker));
+    if !archive(project, &found, &cancelled.id)? {
         return Err(Refusal::NoLoop);
     }
-    let cancelled = match &locked {
-        Some(locked) => note(locked, found, id, asker),
-        None => Cancelled { iteration: found.parsed.as_ref().map_or(0, |f| f.iteration), id, spent_ms: 0 },
-    };
-    let mark = LastEnding {
+    if let Some(Ok(l)) = locked.as_ref().map(|locked| locked.open(found)) {
+        record(locked.as_ref(), l, asker);
+    }
+    Ok(cancelled)
+}
+
+fn mark(cancelled: &Cancelled, asker: &Asker) -> LastEnding {
+    LastEnding {
         loop_id: cancelled.id.clone(),
         session: asker.session.clone(),
         cause: asker.command.clone().unwrap_or_default(),
         uptime_ms: clock::uptime_ms(),
         line: cancelled.line(),
-    };
-    // The loop is cancelled whether or not this can be noted.
-    let _ = ending::write(project, &mark);
-    Ok(cancelled)
+    }
 }
 
-fn note(locked: &Locked<'_>, found: Found, id: String, asker: &Asker) -> Cancelled {
-    let Ok(mut l) = locked.open(found) else { return Cancelled { id, iteration: 0, spent_ms: 0 } };
+/// Writes the cancel down. Failing to do so does not undo it.
+fn record(locked: Option<&Locked<'_>>, mut l: Loop, asker: &Asker) {
     let now = clock::now();
     l.state.disarm(now);
     l.state.ended = Some(Ending::Cancelled);
     l.state.command.clone_from(&asker.command);
-    let (iteration, spent_ms) = (l.file.iteration, l.state.spent_ms);
-    let event = Event::Cancelled { by: asker.actor(), iteration };
-    let _ = locked.record(&mut l, now, asker.session.as_deref(), event);
-    Cancelled { id, iteration, spent_ms }
+    let event = Event::Cancelled { by: asker.actor(), iteration: l.file.iteration };
+    let _ = locked.map(|locked| locked.record(&mut l, now, asker.session.as_deref(), event));
 }
