@@ -1,0 +1,28 @@
+//! The black-box suite: everything here drives the real `ralph` program as an agent or a person would, in sealed
+//! projects, and looks only at what it prints, what it returns and what it leaves on disk.
+//!
+//! Test names carry the ids of MISSION.md (`s0_5_…` proves S0-5) and the items of the acceptance list in
+//! `facts/pains.md` §9 (`pains_9_…`), so that a search for an id finds its proof.
+
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "tests: they fail loudly, and make their own files and processes"
+)]
+
+mod claims;
+mod commands;
+mod common;
+mod crash;
+mod hook_events;
+mod hook_stop;
+mod limits;
+mod loop_file;
+mod ownership;
+mod races;
+mod robustness;
+mod slash;
+mod wire;

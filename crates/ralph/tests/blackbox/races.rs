@@ -1,0 +1,298 @@
+//! Several processes at once: hooks with each other, with a cancel, with a hand that deletes and with one that edits (pains 9, 10; DESIGN §4).
+
+use std::{
+    fs,
+    io::{Read, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::common::{Answer, Bed, Event, LOOP, ME, RALPH, loop_text, unique, value_in};
+
+/// A project in memory where there is such a place: thousands of rounds need not wait for a disk.
+struct Place {
+    bed: Bed,
+    dir: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        let memory = Path::new("/dev/shm");
+        let dir = memory.join(format!("ralph-race-{}-{}", std::process::id(), unique()));
+        let bed = Bed::new();
+        let dir = if fs::create_dir(&dir).is_ok() { dir } else { bed.path("race") };
+        fs::create_dir_all(dir.join(".claude")).unwrap();
+        Place { bed, dir }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.dir.join(LOOP)
+    }
+
+    fn write(&self, text: &str) {
+        fs::write(self.file(), text).unwrap();
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.file()).unwrap()
+    }
+
+    fn archive(&self) -> Vec<PathBuf> {
+        fs::read_dir(self.dir.join(".ralph/archive")).into_iter().flatten().map(|e| e.unwrap().path()).collect()
+    }
+
+    fn event(&self, event: Event<'_>) -> (Command, String) {
+        let event = event.env("CLAUDE_PROJECT_DIR", &self.dir).field("cwd", self.dir.to_str().unwrap());
+        (event.command(), event.json())
+    }
+
+    /// A stop of the owner's, unlike any other.
+    fn stop(&self) -> (Command, String) {
+        self.event(self.bed.work())
+    }
+
+    fn cancel(&self) -> Command {
+        let mut command = self.bed.command(RALPH);
+        command.arg("cancel").current_dir(&self.dir);
+        command
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// A started process that waits for its input.
+struct Running {
+    child: Child,
+    stdin: String,
+}
+
+impl Running {
+    fn start((mut command, stdin): (Command, String)) -> Self {
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Running { child, stdin }
+    }
+
+    fn feed(mut self) -> Self {
+        let mut pipe = self.child.stdin.take().unwrap();
+        pipe.write_all(self.stdin.as_bytes()).unwrap();
+        self
+    }
+
+    fn answer(mut self) -> Answer {
+        let (mut out, mut err) = (String::new(), String::new());
+        self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        let status = self.child.wait().unwrap();
+        assert_eq!((status.code(), err.as_str()), (Some(0), ""), "{out}");
+        Answer::of_stdout(&out)
+    }
+}
+
+/// Waits busily: a sleep is too coarse to hit every moment of a run of some milliseconds.
+fn spin(time: Duration) {
+    let until = Instant::now() + time;
+    while Instant::now() < until {
+        std::hint::spin_loop();
+    }
+}
+
+/// How long one hook takes from its input to its end, here and now.
+fn usual_time(place: &Place) -> Duration {
+    place.write(&loop_text(ME, 1, 0, "DONE"));
+    let mut times: Vec<Duration> = (0..5)
+        .map(|_| {
+            let hook = Running::start(place.stop());
+            let begun = Instant::now();
+            hook.feed().answer();
+            begun.elapsed()
+        })
+        .collect();
+    times.sort();
+    times[2]
+}
+
+/// Eight hooks on one stop, as a plugin, settings and other registrations of one client would call them.
+fn eight_at_once(place: &Place, said: &str) -> Vec<Answer> {
+    let event = || place.event(place.bed.stop(said));
+    // All of them are born before the first one gets its input.
+    let running: Vec<Running> = (0..8).map(|_| Running::start(event())).collect();
+    let fed: Vec<Running> = running.into_iter().map(Running::feed).collect();
+    fed.into_iter().map(Running::answer).collect()
+}
+
+/// DESIGN §4: two hooks for one stop count once. Eight do, too, and all give the same answer.
+#[test]
+fn pains_6_eight_hooks_on_one_stop_count_once() {
+    let place = Place::new();
+    place.write(&loop_text(ME, 1, 0, "DONE"));
+    for round in 0..50u64 {
+        let answers = eight_at_once(&place, &format!("Round {round}."));
+        assert!(answers[0].blocks(), "{:?}", answers[0]);
+        assert!(answers.iter().all(|a| *a == answers[0]), "round {round}: {answers:?}");
+        assert_eq!(place.text(), loop_text(ME, round + 2, 0, "DONE"), "round {round}");
+    }
+}
+
+/// The same for a stop that completes the loop.
+#[test]
+fn pains_6_eight_hooks_on_a_completing_stop_agree() {
+    let place = Place::new();
+    for round in 0..50 {
+        place.write(&loop_text(ME, 3, 0, "DONE").replace("09:30:00", &format!("09:30:{round:02}")));
+        let answers = eight_at_once(&place, &format!("Round {round}.\n<promise>DONE</promise>"));
+        assert!(answers.iter().all(|a| !a.blocks()), "round {round}: {answers:?}");
+        assert!(!place.file().exists());
+        assert_eq!(place.archive().len(), round + 1);
+        let told = answers[0].line();
+        assert!(told.starts_with("Ralph: complete after 3 iterations"), "{told}");
+        assert!(answers.iter().all(|a| *a == answers[0]), "round {round}: {answers:?}");
+    }
+}
+
+/// And for one that adopts a loop, and one that reaches its limit.
+#[test]
+fn pains_6_eight_hooks_adopt_once_and_end_once() {
+    let place = Place::new();
+    for round in 0..10 {
+        place.write(&loop_text("null", 1, 0, "DONE").replace("09:30:00", &format!("09:31:{round:02}")));
+        let answers = eight_at_once(&place, &format!("Round {round}."));
+        assert!(answers[0].blocks() && answers.iter().all(|a| *a == answers[0]), "round {round}: {answers:?}");
+        assert_eq!(value_in(&place.text(), "iteration"), "2");
+        place.write(&loop_text(ME, 3, 3, "DONE").replace("09:30:00", &format!("09:32:{round:02}")));
+        let answers = eight_at_once(&place, &format!("Again {round}."));
+        assert!(!answers[0].blocks() && answers.iter().all(|a| *a == answers[0]), "round {round}: {answers:?}");
+    }
+}
+
+/// Four sessions stop at the same moment where a loop belongs to nobody: one of them takes it.
+#[test]
+fn pains_6_one_of_many_sessions_adopts() {
+    let place = Place::new();
+    for round in 0..25 {
+        place.write(&loop_text("null", 1, 0, "DONE").replace("09:30:00", &format!("09:33:{round:02}")));
+        let start = |n: u32| Running::start(place.event(place.bed.work().session(&format!("session-{n}"))));
+        let running: Vec<Running> = (0..4).map(start).collect();
+        let fed: Vec<Running> = running.into_iter().map(Running::feed).collect();
+        let answers: Vec<Answer> = fed.into_iter().map(Running::answer).collect();
+        assert_eq!(answers.iter().filter(|a| a.blocks()).count(), 1, "round {round}: {answers:?}");
+        assert_eq!(answers.iter().filter(|a| a.json.is_none()).count(), 3, "round {round}: {answers:?}");
+        assert_eq!(value_in(&place.text(), "iteration"), "2");
+    }
+}
+
+/// pains 9: a cancel from another terminal wins against a running hook, 1,000 times of 1,000.
+#[test]
+fn pains_9_cancel_wins_a_thousand_times() {
+    let place = Place::new();
+    let usual = usual_time(&place);
+    fs::remove_file(place.file()).unwrap();
+    for round in 0..1000u32 {
+        place.write(&loop_text(ME, 1, 0, "DONE").replace("09:30:00", &format!("09:30:00.{round:03}")));
+        let hook = Running::start(place.stop()).feed();
+        // From before the hook reads the file to after it has answered.
+        spin(usual * (round % 50) / 40);
+        let cancel = place.cancel().stdin(Stdio::null()).output().unwrap();
+        // What the cancel says is that it is done: from here on no hook may send anybody back.
+        assert!(!place.file().exists(), "round {round}: the file is there after the cancel");
+        assert_eq!(cancel.status.code(), Some(0), "round {round}: {}", String::from_utf8_lossy(&cancel.stderr));
+        if round % 10 == 0 {
+            let later = Running::start(place.stop()).feed().answer();
+            assert!(!later.blocks(), "round {round}: sent back after the cancel: {later:?}");
+        }
+        hook.answer();
+        assert!(!place.file().exists(), "round {round}: the hook put the file back");
+    }
+    assert_eq!(place.archive().len(), 1000);
+}
+
+/// pains 10: a file that somebody deletes while a hook runs is not put back.
+#[test]
+fn pains_10_a_file_that_is_deleted_meanwhile_stays_deleted() {
+    let place = Place::new();
+    let usual = usual_time(&place);
+    for round in 0..400u32 {
+        place.write(&loop_text(ME, 1, 0, "DONE"));
+        let hook = Running::start(place.stop()).feed();
+        spin(usual * (round % 50) / 40);
+        fs::remove_file(place.file()).unwrap();
+        hook.answer();
+        assert!(!place.file().exists(), "round {round}");
+    }
+}
+
+/// An editor that saves as most do (a new file, renamed over the old one) while a hook runs: the edit stays.
+#[test]
+fn pains_10_an_edit_that_is_renamed_into_place_is_never_lost() {
+    let place = Place::new();
+    let usual = usual_time(&place);
+    let aside = place.dir.join(".claude/edit.tmp");
+    for round in 0..400u32 {
+        place.write(&loop_text(ME, 1, 0, "DONE"));
+        let hook = Running::start(place.stop()).feed();
+        let edited = format!("Edited in round {round}.");
+        fs::write(&aside, loop_text(ME, 1, 0, "DONE").replace("Make the tests pass.", &edited)).unwrap();
+        spin(usual * (round % 50) / 40);
+        fs::rename(&aside, place.file()).unwrap();
+        let answer = hook.answer();
+        let text = place.text();
+        let iteration: u64 = value_in(&text, "iteration").parse().unwrap();
+        assert!(iteration <= 2, "round {round}: {answer:?}");
+        let expected = loop_text(ME, iteration, 0, "DONE").replace("Make the tests pass.", &edited);
+        assert_eq!(text, expected, "round {round}: {answer:?}");
+    }
+}
+
+/// An editor that writes into the file itself (truncate, write) while a hook runs: the edit is not lost, and the loop does not end because the
+/// hook read half a file.
+#[test]
+fn pains_10_an_edit_in_place_neither_gets_lost_nor_ends_the_loop() {
+    let place = Place::new();
+    let usual = usual_time(&place);
+    let (mut lost, mut ended) = (Vec::new(), Vec::new());
+    for round in 0..400u32 {
+        place.write(&loop_text(ME, 1, 0, "DONE").replace("09:30:00", &format!("10:00:00.{round:03}")));
+        let hook = Running::start(place.stop()).feed();
+        let edited = format!("Edited in round {round}.");
+        let new = loop_text(ME, 1, 0, "DONE").replace("Make the tests pass.", &edited);
+        spin(usual * (round % 50) / 40);
+        let mut file = fs::File::options().write(true).truncate(true).open(place.file()).unwrap();
+        spin(Duration::from_micros(300));
+        file.write_all(new.as_bytes()).unwrap();
+        drop(file);
+        let answer = hook.answer();
+        let has = |path: &Path| fs::read_to_string(path).is_ok_and(|t| t.contains(&edited));
+        if !has(&place.file()) {
+            if place.archive().iter().any(|p| has(p)) {
+                ended.push((round, answer));
+            } else {
+                lost.push((round, answer));
+            }
+        }
+        let _ = fs::remove_file(place.file());
+    }
+    assert!(lost.is_empty(), "{} edits lost: {lost:?}", lost.len());
+    assert!(ended.is_empty(), "{} loops ended by a file that was being written: {:?}", ended.len(), ended.first());
+}
+
+/// Two sessions start their loops at the same moment: one gets the name, the other is told.
+#[test]
+fn s1_3_two_starts_at_once_make_one_loop() {
+    for _ in 0..20 {
+        let place = Place::new();
+        let start = || {
+            let mut command = place.bed.command(RALPH);
+            command.args(["start", "Go"]).current_dir(&place.dir).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().unwrap()
+        };
+        let children: Vec<Child> = (0..4).map(|_| start()).collect();
+        let codes: Vec<Option<i32>> = children.into_iter().map(|c| c.wait_with_output().unwrap().status.code()).collect();
+        assert_eq!(codes.iter().filter(|c| **c == Some(0)).count(), 1, "{codes:?}");
+        assert_eq!(codes.iter().filter(|c| **c == Some(1)).count(), 3, "{codes:?}");
+        assert!(place.file().exists());
+    }
+}

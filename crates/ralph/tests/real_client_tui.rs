@@ -1,0 +1,278 @@
+//! The product as a person sees it: the real Claude Code client in a real terminal, with the built binary as its hook,
+//! against a scripted model. What is typed and what the screen shows is what these tests go by.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod real;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ralph_testkit::{Gate, ModelServer, Reply, Tui, Version, or_skip};
+use real::*;
+
+/// Time in which a loop that wrongly goes on would show itself.
+const QUIET: Duration = Duration::from_millis(1200);
+
+fn open(bed: &Bed, server: &ModelServer) -> Tui {
+    bed.client.interactive(&bed.project, server).skip_permissions().size(50, 150).start()
+}
+
+/// The screen as one line, so that wrapping hides nothing.
+fn flat(screen: &str) -> String {
+    screen.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Waits until the screen shows `text`, wrapped or not.
+fn sees(tui: &Tui, text: &str) -> String {
+    flat(&tui.expect(text, SOON, |screen| flat(screen).contains(text)))
+}
+
+/// Types a line while the agent is busy, and waits until the client has noted in its transcript that it waits.
+fn queue(bed: &Bed, tui: &Tui, text: &str) {
+    tui.submit(text);
+    let noted = |transcript: String| transcript.lines().any(|line| line.contains("\"enqueue\"") && line.contains(text));
+    wait_until("the queued line", || bed.project.transcripts().iter().any(|path| noted(std::fs::read_to_string(path).unwrap())));
+}
+
+fn wait_until(what: &str, happened: impl Fn() -> bool) {
+    let deadline = Instant::now() + SOON;
+    while !happened() {
+        assert!(Instant::now() < deadline, "{what}: not within {SOON:?}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// S1-AC2, S1-AC4: the loop runs in the terminal; each round the person sees where it is, and at last that it is complete.
+fn s1_ac2_s1_ac4_the_person_sees_the_loop(version: Version) {
+    let bed = or_skip!(Bed::new(version));
+    bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE", "--max-iterations", "9"]);
+    let server = ModelServer::scripted([work(1), round(1), work(2), round(2), claim(3), round(4)]);
+    let tui = open(&bed, &server);
+    tui.submit("begin");
+    let screen = sees(&tui, "Ralph: complete after 3 iterations");
+    for line in ["Ralph: iteration 2 of 9. Ends on <promise>DONE</promise>.", "Ralph: iteration 3 of 9.", "Round 3 did it."] {
+        assert!(screen.contains(line), "{line}: {screen}");
+    }
+    assert!(!screen.contains("hook error"), "the loop is no error: {screen}");
+    thread::sleep(QUIET);
+    assert_eq!(server.main_requests().len(), 5);
+    assert_eq!(bed.journal().codes(), missing_then(2, "promise.accepted"));
+    bed.assert_archived(3);
+}
+both!(s1_ac2_s1_ac4_the_person_sees_the_loop);
+
+/// DESIGN §6: after Esc the person's next message pauses the loop. It is answered, the screen says so, nothing goes on.
+fn design_6_an_interrupt_pauses_the_loop(version: Version) {
+    let bed = or_skip!(Bed::new(version));
+    bed.project.write(".claude/commands/ralph-resume.md", "Go on.\n");
+    bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE"]);
+    let gate = Gate::new();
+    let half = say("half of this and the rest").hang(&gate);
+    let server = ModelServer::scripted([round(1), half, say("Here is your answer."), claim(2), round(3)]);
+    let tui = open(&bed, &server);
+    tui.submit("begin");
+    assert!(gate.wait_reached(SOON));
+    tui.expect_text("esc to interrupt", SOON);
+    tui.escape();
+    tui.expect_text("Interrupted", SOON);
+    tui.submit("what is this about?");
+    sees(&tui, "Here is your answer.");
+    sees(&tui, "Ralph: you interrupted the agent, so the loop is paused at iteration 2");
+    thread::sleep(QUIET);
+    let requests = server.main_requests();
+    assert_eq!(requests.len(), 3, "the loop does not go on");
+    assert!(requests[2].last_user_text().contains("what is this about?"));
+    assert_eq!((bed.value("active"), bed.value("iteration")), ("false".to_owned(), "2".to_owned()));
+    // The person says so, and it goes on.
+    tui.submit("/ralph-resume");
+    sees(&tui, "Ralph: complete after 2 iterations");
+    assert!(server.main_requests()[3].all_text().contains("Make it work."));
+    assert_eq!(bed.journal().codes(), ["promise.missing", "loop.paused", "promise.accepted"]);
+    bed.assert_archived(2);
+}
+both!(design_6_an_interrupt_pauses_the_loop);
+
+/// DESIGN §6: what the person types while a round runs goes first: the stop is allowed at no cost, the message is answered, and then the
+/// loop goes on.
+fn design_6_queued_text_goes_first(version: Version) {
+    let bed = or_skip!(Bed::new(version));
+    bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE"]);
+    let gate = Gate::new();
+    let server = ModelServer::scripted([round(1), round(2).hang(&gate), say("I will use blue."), claim(4), round(5)]);
+    let tui = open(&bed, &server);
+    tui.submit("begin");
+    assert!(gate.wait_reached(SOON));
+    queue(&bed, &tui, "please make it blue");
+    gate.release();
+    sees(&tui, "Ralph: complete after 3 iterations");
+    let requests = server.main_requests();
+    let got = |text: &str| requests.iter().map(|request| count(&request.all_text(), text)).collect::<Vec<_>>();
+    assert_eq!(got("please make it blue"), [0, 0, 1, 1]);
+    assert_eq!(got("Stop hook additional context: Make it work."), [0, 1, 1, 2], "the queued text came first, then the loop went on");
+    let journal = bed.journal();
+    assert_eq!(journal.codes(), ["promise.missing", "host.queued-input", "promise.missing", "promise.accepted"]);
+    assert_eq!(journal.iterations(), [1, 2, 2, 3]);
+    bed.assert_archived(3);
+}
+both!(design_6_queued_text_goes_first);
+
+/// DESIGN §6: Esc with text in the queue interrupts and sends the text: that pauses the loop too.
+fn design_6_an_interrupt_that_sends_queued_text_pauses_the_loop(version: Version) {
+    let bed = or_skip!(Bed::new(version));
+    bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE"]);
+    let gate = Gate::new();
+    let half = say("half of this and the rest").hang(&gate);
+    let server = ModelServer::scripted([round(1), half, say("Then not."), round(4)]);
+    let tui = open(&bed, &server);
+    tui.submit("begin");
+    assert!(gate.wait_reached(SOON));
+    queue(&bed, &tui, "no, wait");
+    tui.escape();
+    sees(&tui, "Then not.");
+    sees(&tui, "Ralph: you interrupted the agent, so the loop is paused at iteration 2");
+    thread::sleep(QUIET);
+    assert_eq!(server.main_requests().len(), 3, "the loop does not go on");
+    assert_eq!((bed.value("active"), bed.value("iteration")), ("false".to_owned(), "2".to_owned()));
+}
+both!(design_6_an_interrupt_that_sends_queued_text_pauses_the_loop);
+
+/// DESIGN §6: text that the client delivered with a tool's result waits no longer, and holds nothing up.
+fn design_6_text_delivered_within_the_turn_holds_nothing_up(version: Version) {
+    let bed = or_skip!(Bed::new(version));
+    bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE"]);
+    let slow = Reply::bash("touch running; sleep 1.5; echo over");
+    let server = ModelServer::scripted([slow, round(1), claim(2), round(3)]);
+    let tui = open(&bed, &server);
+    tui.submit("begin");
+    wait_until("the tool runs", || bed.project.exists("running"));
+    tui.submit("please make it blue");
+    sees(&tui, "Ralph: complete after 2 iterations");
+    let requests = server.main_requests();
+    assert!(requests[1].all_text().contains("please make it blue"), "delivered with the tool's result");
+    let journal = bed.journal();
+    assert_eq!(journal.codes(), missing_then(1, "promise.accepted"));
+    bed.assert_archived(2);
+}
+both!(design_6_text_delivered_within_the_turn_holds_nothing_up);
+
+/// S1-AC6: `/cancel-ralph`, typed while a round runs, ends the loop as soon as that round is over.
+fn s1_ac6_a_queued_cancel_ends_the_loop(version: Version) {
+    let bed = or_skip!(Bed::new(version));
+    bed.project.write(".claude/commands/cancel-ralph.md", "Cancel the loop.\n");
+    bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE"]);
+    let gate = Gate::new();
+    let server = ModelServer::scripted([round(1), round(2).hang(&gate), round(3), round(4)]);
+    let tui = open(&bed, &server);
+    tui.submit("begin");
+    assert!(gate.wait_reached(SOON));
+    queue(&bed, &tui, "/cancel-ralph");
+    gate.release();
+    sees(&tui, "Ralph loop cancelled after 2 iterations");
+    thread::sleep(QUIET);
+    assert_eq!(server.main_requests().len(), 2, "the model is not asked");
+    let journal = bed.journal();
+    assert_eq!(journal.codes(), ["promise.missing", "host.queued-input"]);
+    assert_eq!(journal.of_kind("cancelled").len(), 1);
+    bed.assert_archived(2);
+}
+both!(s1_ac6_a_queued_cancel_ends_the_loop);
+
+/// DESIGN §7: `/clear` gives the session a new id; the loop comes along, the screen says so, and the next stop goes on with it.
+fn design_7_clear_takes_the_loop_along(version: Version) {
+    let bed = or_skip!(Bed::new(version));
+    bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE"]);
+    let server = ModelServer::with(|request| match request.all_text() {
+        text if text.contains("begin") && text.contains("This is round 1.") => Reply::error(401, "authentication_error", "expired"),
+        text if text.contains("begin") => round(1),
+        text if text.contains("This is round 2.") => claim(3),
+        _ => round(2),
+    });
+    let tui = open(&bed, &server);
+    tui.submit("begin");
+    // The error leaves the session idle and the loop armed.
+    let journal = bed.wait_journal("the error", |journal| journal.heard("StopFailure") > 0);
+    assert_eq!(journal.codes(), ["promise.missing"]);
+    let before = journal.records.last().unwrap()["session"].clone();
+    tui.submit("/clear");
+    sees(&tui, "Ralph: the loop (iteration 2) goes on in this session after /clear.");
+    let journal = bed.wait_journal("the new session", |journal| !journal.of_kind("rebound").is_empty());
+    let rebound = journal.of_kind("rebound")[0].clone();
+    assert_eq!(rebound["event"]["from"], before);
+    assert_ne!(rebound["session"], before);
+    tui.submit("carry on");
+    sees(&tui, "Ralph: complete after 3 iterations");
+    let journal = bed.journal();
+    assert_eq!(journal.codes(), missing_then(2, "promise.accepted"));
+    assert_eq!(journal.of_kind("stop").last().unwrap()["session"], rebound["session"]);
+    bed.assert_archived(3);
+}
+both!(design_7_clear_takes_the_loop_along);
+
+/// DESIGN §6: a session that died leaves its loop behind; the next one says so at its start and does not take it by itself.
+fn design_6_a_loop_left_behind_is_announced(version: Version) {
+    let bed = or_skip!(Bed::new(version));
+    bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE", "--max-iterations", "9"]);
+    let gate = Gate::new();
+    let server = ModelServer::scripted([round(1), round(2).hang(&gate)]);
+    let tui = open(&bed, &server);
+    tui.submit("begin");
+    assert!(gate.wait_reached(SOON));
+    // Killed: no event tells that this session is over.
+    drop(tui);
+    let server = ModelServer::scripted([say("Hello to you."), claim(2), round(3)]);
+    let tui = open(&bed, &server);
+    sees(&tui, "Ralph: a loop was left behind here (iteration 2 of 9");
+    tui.submit("hello");
+    sees(&tui, "Hello to you.");
+    thread::sleep(QUIET);
+    assert_eq!(server.main_requests().len(), 1, "the loop is not this session's");
+    assert_eq!((bed.value("iteration"), bed.journal().codes()), ("2".to_owned(), vec!["promise.missing"]));
+}
+both!(design_6_a_loop_left_behind_is_announced);
+
+/// S1-3, S1-AC1: `/ralph-loop`, typed at the prompt, starts the loop; the screen says with which limits.
+fn s1_3_s1_ac1_a_typed_command_starts_the_loop(version: Version) {
+    let bed = or_skip!(Bed::new(version));
+    bed.project.write(".claude/commands/ralph-loop.md", "$ARGUMENTS\n");
+    let server = ModelServer::scripted([round(1), round(2), round(3), round(4)]);
+    let tui = open(&bed, &server);
+    tui.submit("/ralph-loop don't say \"x\" & `y` --max-iterations 2");
+    sees(&tui, "Ralph: stopped at its limit of 2 iterations");
+    assert_eq!(server.main_requests().len(), 2);
+    let journal = bed.journal();
+    assert_eq!((journal.of_kind("started").len(), journal.codes()), (1, vec!["promise.none", "limit.iterations"]));
+    assert_eq!(prompt_in(&bed.archive()[0]), "don't say \"x\" & `y`");
+    assert_eq!(count(&flat(&tui.screen()), "Ralph: loop started"), 1);
+}
+both!(s1_3_s1_ac1_a_typed_command_starts_the_loop);
+
+/// DESIGN §7: a compaction (for the client a subagent without a type) is not disturbed; the loop keeps its session, and the agent is
+/// reminded of how it ends.
+fn design_7_a_compaction_is_left_alone(version: Version) {
+    let bed = or_skip!(Bed::new(version));
+    bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE"]);
+    let server = ModelServer::with(|request| match request.all_text() {
+        text if text.contains("This is round 4.") => claim(5),
+        text if text.contains("carry on") => round(4),
+        text if text.contains("This is round 3.") => Reply::error(401, "authentication_error", "expired"),
+        text if text.contains("This is round 2.") => round(3),
+        text if text.contains("This is round 1.") => round(2),
+        _ => round(1),
+    });
+    let tui = open(&bed, &server);
+    tui.submit("begin");
+    bed.wait_journal("the error", |journal| journal.heard("StopFailure") > 0);
+    tui.submit("/compact");
+    let journal = bed.wait_journal("the compaction", |journal| journal.heard("SessionStart") > 0);
+    assert_eq!((journal.heard("PreCompact"), journal.heard("SubagentStop")), (1, 1));
+    tui.expect("the prompt", SOON, |screen| screen.contains("Compacted"));
+    tui.submit("carry on");
+    sees(&tui, "Ralph: complete after 5 iterations");
+    let requests = server.main_requests();
+    let after = requests.iter().find(|request| request.all_text().contains("carry on")).unwrap();
+    assert!(after.all_text().contains("A Ralph loop is active in this session (iteration 4)"), "{}", after.all_text());
+    assert_eq!(bed.journal().codes(), missing_then(4, "promise.accepted"));
+    bed.assert_archived(5);
+}
+both!(design_7_a_compaction_is_left_alone);
