@@ -166,6 +166,12 @@ pub struct Answered {
 }
 
 impl State {
+    /// The state of a loop that has a file. A file that stands where a loop ended is a new loop: nothing but the count of stops goes on.
+    #[must_use]
+    pub fn of_live_file(self) -> Self {
+        if self.ended.is_some() { State { stops: self.stops, name: self.name, ..State::default() } } else { self }
+    }
+
     /// Time that the loop has been armed, pauses not counted.
     pub fn spent(&self, now: Millis) -> u64 {
         let running = self.armed_since.map_or(0, |since| u64::try_from(now - since).unwrap_or(0));

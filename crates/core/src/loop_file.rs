@@ -176,9 +176,10 @@ impl LoopFile {
         Ok((bytes, file))
     }
 
-    /// The loop's id: its own, else made from its name and what does not change while it runs.
+    /// The loop's id: its own, else made from its name and what does not change while it runs. A copy under another name is another loop.
     pub fn id(&self, name: &str) -> String {
-        self.loop_id.clone().unwrap_or_else(|| {
+        let own = self.loop_id.clone().filter(|id| id.strip_prefix(name).is_some_and(|rest| rest.starts_with('-')));
+        own.unwrap_or_else(|| {
             let anchor = self.started_at.as_deref().unwrap_or(&self.prompt);
             format!("{name}-{:08x}", fnv1a(anchor.as_bytes()) & 0xffff_ffff)
         })
@@ -186,7 +187,7 @@ impl LoopFile {
 
     pub fn max_millis(&self) -> u64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be finite and not negative; saturates")]
-        let ms = (self.max_hours * 3_600_000.0) as u64;
+        let ms = (self.max_hours * 3_600_000.0).ceil() as u64;
         ms
     }
 }
@@ -445,7 +446,7 @@ mod tests {
                 max_hours: 1.5, idle_rounds: Some(4), continue_with: Some("block"), prompt: &prompt,
             };
             let file = LoopFile::parse(new.render().as_bytes());
-            let got = file.as_ref().map(|l| (l.prompt.as_str(), l.completion_promise.as_deref(), l.id("x"), l.max_millis(), l.idle_rounds));
+            let got = file.as_ref().map(|l| (l.prompt.as_str(), l.completion_promise.as_deref(), l.id("main"), l.max_millis(), l.idle_rounds));
             prop_assert_eq!(got, Ok((prompt.as_str(), Some(promise.as_str()), "main-1".to_owned(), 5_400_000, Some(4))));
         }
 

@@ -105,7 +105,10 @@ enum Mask {
 }
 
 fn masked(masks: &[(Range<usize>, Mask)], tag: &Range<usize>) -> Option<Refusal> {
-    let (_, mask) = masks.iter().find(|(r, _)| r.start < tag.end && tag.start < r.end)?;
+    let touches = |r: &Range<usize>| r.start < tag.end && tag.start < r.end;
+    // Backticks within the promise itself are part of its words.
+    let is_within = |r: &Range<usize>| tag.start < r.start && r.end < tag.end;
+    let (_, mask) = masks.iter().find(|(r, _)| touches(r) && !is_within(r))?;
     Some(if *mask == Mask::Code { Refusal::InCode } else { Refusal::Quoted })
 }
 
@@ -178,12 +181,11 @@ const QUOTES: [char; 12] = ['"', '\'', '“', '”', '„', '‘', '’', '«', 
 fn misplaced(message: &str, tag: &Range<usize>, prompt: &str) -> Option<Refusal> {
     let emphasis = |c: char| c.is_whitespace() || matches!(c, '*' | '_');
     let before = message[..tag.start].trim_end_matches(emphasis);
-    let after = message[tag.end..].trim_start_matches(emphasis);
-    if before.ends_with(QUOTES) || after.starts_with(QUOTES) {
-        return Some(Refusal::Quoted);
-    }
     let line_before = message[..tag.start].rsplit('\n').next().unwrap_or_default().trim_matches(emphasis);
     let line_after = message[tag.end..].split('\n').next().unwrap_or_default().trim_matches(emphasis);
+    if line_before.ends_with(QUOTES) || line_after.starts_with(QUOTES) {
+        return Some(Refusal::Quoted);
+    }
     let last = message[tag.end..].chars().all(|c| emphasis(c) || matches!(c, '.' | '!'));
     let own_line = line_before.is_empty() && line_after.is_empty();
     if !own_line && !last {
@@ -305,6 +307,9 @@ mod tests {
             "<promise>WRONG</promise>\n<promise>DONE</promise>",
             "I could not do it before. Now all 40 tests pass. <promise>DONE</promise>.",
             "An unmatched ` backtick.\n<promise>DONE</promise>",
+            "All tests pass with `cargo test`\n\n<promise>DONE</promise>",
+            "He said \"fine\"\n<promise>DONE</promise>\n\"quoted\"",
+            "```\nok\n```\n<promise>DONE</promise>",
         ] {
             assert_eq!(claim(message), Claim::Made, "{message:?}");
         }
@@ -342,6 +347,7 @@ mod tests {
         assert_eq!(find("<promise>ALL DONE</promise>", "ALL  DONE", ""), Claim::Made);
         assert_eq!(find("<promise>全部\u{3000}完成 ✅</promise>", "全部 完成 ✅", ""), Claim::Made);
         assert_eq!(find("<promise></promise>", " ", ""), Claim::None);
+        assert_eq!(find("<promise>`x` passes</promise>", "`x` passes", ""), Claim::Made);
     }
 
     proptest! {

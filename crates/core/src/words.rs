@@ -11,6 +11,11 @@ pub fn of_limit(iteration: u64, max_iterations: u64) -> String {
     if max_iterations == 0 { iteration.to_string() } else { format!("{iteration} of {max_iterations}") }
 }
 
+/// `1 iteration`, `4 iterations`.
+pub fn iterations(n: u64) -> String {
+    if n == 1 { "1 iteration".to_owned() } else { format!("{n} iterations") }
+}
+
 /// The tag that the agent has to write.
 pub fn tag(promise: &str) -> String {
     format!("<promise>{}</promise>", clean(&normalised(promise)))
@@ -50,17 +55,14 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
     let line = match (ruling.code, ruling.next) {
         (_, Next::Stays | Next::GoesOn { .. }) => return None,
         (Code::PromiseAccepted, _) => {
-            let rounds = if e.iteration == 1 { "1 iteration".to_owned() } else { format!("{} iterations", e.iteration) };
-            format!(
-                "complete after {rounds} ({}): the agent claimed {}.",
-                in_words(e.spent_ms),
-                tag(e.promise.as_deref().unwrap_or_default())
-            )
+            let promise = e.promise.as_deref().unwrap_or_default();
+            format!("complete after {} ({}): the agent claimed {}.", iterations(e.iteration), in_words(e.spent_ms), tag(promise))
         }
         (Code::LimitIterations, _) => format!(
-            "stopped at its limit of {} iterations, without the promise. The loop is kept: `ralph resume --max-iterations {}` goes on.",
-            e.max_iterations,
-            e.iteration + e.max_iterations.max(1)
+            "stopped at its limit of {}{}. The loop is kept: `ralph resume --max-iterations {}` goes on.",
+            iterations(e.max_iterations),
+            if e.promise.is_some() { ", without the promise" } else { "" },
+            e.iteration.saturating_add(e.max_iterations.max(1))
         ),
         (Code::LimitTime, _) => format!(
             "stopped at its time limit of {} (iteration {round}). The loop is kept: `ralph resume --hours 8` goes on.",
@@ -99,11 +101,7 @@ pub fn limits(max_iterations: u64, promise: Option<&str>, max_hours: f64, idle_r
             Some(promise) => format!("ends when the agent truthfully says {}", tag(promise)),
             None => "no promise: only a limit or a cancel ends it".to_owned(),
         },
-        match max_iterations {
-            0 => "no limit on iterations".to_owned(),
-            1 => "at most 1 iteration".to_owned(),
-            n => format!("at most {n} iterations"),
-        },
+        if max_iterations == 0 { "no limit on iterations".to_owned() } else { format!("at most {}", iterations(max_iterations)) },
         if max_hours > 0.0 { format!("at most {}", in_words(hours_to_ms(max_hours))) } else { "no limit on time".to_owned() },
         if idle_rounds == u64::MAX {
             "no pause for rounds without tool use".to_owned()

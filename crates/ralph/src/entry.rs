@@ -4,7 +4,7 @@
 //! stack for its stack-overflow message; that is two fifths of all instructions of a hook call in a project without a loop, paid at every
 //! stop of every session. Arguments need no set-up there: glibc hands them to the standard library before `main`.
 
-#[cfg(all(target_os = "linux", target_env = "gnu", not(test)))]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod direct {
     use std::{
         ffi::{c_char, c_int},
@@ -29,7 +29,7 @@ mod direct {
     }
 }
 
-#[cfg(not(all(target_os = "linux", target_env = "gnu", not(test))))]
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 mod standard {
     use std::process::ExitCode;
 
@@ -39,5 +39,5 @@ mod standard {
     }
 }
 
-#[cfg(not(all(target_os = "linux", target_env = "gnu", not(test))))]
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) use standard::main;

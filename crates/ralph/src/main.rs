@@ -1,6 +1,6 @@
 //! The `ralph` program. A hook call is decided here, before anything else is set up; everything else is a command.
 
-#![cfg_attr(all(target_os = "linux", target_env = "gnu", not(test)), no_main)]
+#![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
 
 mod commands;
 mod entry;
@@ -11,7 +11,7 @@ mod ui;
 
 use std::io::{IsTerminal, stdin};
 
-#[cfg(not(all(target_os = "linux", target_env = "gnu", not(test))))]
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 use entry::main;
 
 /// Runs the program; the result is its exit code.

@@ -71,7 +71,9 @@ fn is_repeated(call: &Call, fingerprint: &str) -> bool {
             .last
             .is_some_and(|r| r.state.command.as_deref() == Some(fingerprint) && r.state.last.is_none() && recent(&r.at))
     });
-    by_loop || ended_by(call, fingerprint).is_some()
+    // Without the id of the turn, the same words may well be a second wish: a loop that lives was not ended by them.
+    let tells_turns_apart = call.event.has("prompt_id") || loops::names(&call.project).is_empty();
+    by_loop || (tells_turns_apart && ended_by(call, fingerprint).is_some())
 }
 
 fn ended_by(call: &Call, fingerprint: &str) -> Option<ending::LastEnding> {

@@ -48,7 +48,7 @@ fn rank(selected: &Selected) -> u8 {
 }
 
 fn classify(project: &Project, found: Found, session: &str) -> Selected {
-    let state = || journal::tail(&project.journal(&found.id())).last.map(|r| r.state).unwrap_or_default();
+    let state = || journal::live_state(&project.journal(&found.id()));
     let (owner, released) = match found.session() {
         Some(owner) => (Some(owner), false),
         None => {

@@ -11,7 +11,7 @@ use crate::{
     hosts::claude::answer::Answer,
     ops::view::{self, Status},
     store::{
-        Error,
+        Error, journal,
         locked::{Locked, Loop},
         loops,
     },
@@ -39,13 +39,16 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
 }
 
 fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
+    // Without the lock first: a session that has no loop leaves no trace.
+    let pid = Call::client_pid();
+    let carried = |found: &loops::Found| pid.is_some() && journal::live_state(&call.project.journal(&found.id())).client_pid == pid;
+    if !loops::all(&call.project).iter().any(carried) {
+        return Ok(Outcome::silent("loop.none"));
+    }
     let locked = Locked::acquire(&call.project)?;
-    for found in loops::all(&call.project) {
+    for found in loops::all(&call.project).into_iter().filter(carried) {
         let Ok(mut l) = locked.open(found) else { continue };
         let Some(from) = l.owner().map(str::to_owned).filter(|owner| owner != session) else { continue };
-        if l.state.client_pid.is_none() || l.state.client_pid != Call::client_pid() {
-            continue;
-        }
         if l.file.session_id.is_some() {
             if !locked.set(&mut l, &[("session_id", Value::Text(session))])? {
                 continue;

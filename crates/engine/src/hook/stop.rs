@@ -35,7 +35,11 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     };
     let locked = Locked::acquire(&call.project)?;
     // Everything that was read without the lock is read again: a cancel or another hook may have been faster.
-    let Some(found) = loops::reread(&call.project, *seen)? else { return Ok(no_loop(call)) };
+    let Some(mut found) = loops::reread(&call.project, *seen)? else { return Ok(no_loop(call)) };
+    if found.parsed.is_err() {
+        let Some(settled) = locked.settled(found)? else { return Ok(no_loop(call)) };
+        found = settled;
+    }
     let mut l = match locked.open(found) {
         Ok(l) => l,
         Err(found) => return corrupt(call, &locked, &found),
@@ -147,7 +151,7 @@ fn commit(
         Next::GoesOn { .. } => {
             if gathered.evidence.idle_rounds <= 1 {
                 // Idleness that begins with this round began after the ruling before it.
-                l.state.idle_since = l.state.last.as_ref().map(|last| last.at);
+                l.state.idle_since = l.state.last.as_ref().map(|last| last.at).or(l.state.armed_since);
             }
             l.state.idle_rounds = gathered.evidence.idle_rounds;
             l.state.message = Some(gathered.message);

@@ -1,6 +1,6 @@
 //! Cancelling a loop. A cancel always wins: it needs no lock to take the file away, and nobody puts it back.
 
-use ralph_core::{journal::Event, judge::Ending};
+use ralph_core::{journal::Event, judge::Ending, words};
 
 use crate::{
     ops::{Asker, Refusal, choose},
@@ -26,7 +26,7 @@ pub struct Cancelled {
 
 impl Cancelled {
     pub fn line(&self) -> String {
-        let rounds = if self.iteration == 1 { "1 iteration".to_owned() } else { format!("{} iterations", self.iteration) };
+        let rounds = words::iterations(self.iteration);
         format!(
             "Ralph loop cancelled after {rounds} ({}). It is kept in the archive: `ralph resume` brings it back.",
             ralph_core::time::in_words(self.spent_ms)

@@ -1,6 +1,6 @@
 //! Bringing a loop back: a paused one, one that was left behind, or one from the archive, at the iteration where it was.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use ralph_core::{
     front_matter::Value,
@@ -55,16 +55,14 @@ pub fn resume(project: &Project, request: &Request, asker: &Asker) -> Result<Res
             let bytes = files::read(&path, loop_file::MAX_FILE_BYTES).map_err(Error::io("read", &path))?;
             let parsed = LoopFile::parse(&bytes);
             let candidate = Found { name: name.clone(), path: path.clone(), bytes, parsed };
-            let l = locked.open(candidate).map_err(|f| unreadable(&f))?;
+            let l = locked.open_ended(candidate).map_err(|f| unreadable(&f))?;
             // Whatever would be refused is refused before the file moves.
             check_limits(&l, request)?;
-            if !locked.put(&name, &l.found.bytes)? {
-                return Err(Refusal::Because(format!("a loop called \"{name}\" is in this project already")));
-            }
-            let _ = fs::remove_file(&path);
-            let found = loops::read(project, &name)?.ok_or(Refusal::NoLoop)?;
-            let l = locked.open(found).map_err(|f| unreadable(&f))?;
-            arm(&locked, l, request, asker)
+            let found = locked
+                .bring_back(&path, &name)?
+                .ok_or_else(|| Refusal::Because(format!("a loop called \"{name}\" is in this project already")))?;
+            let l = locked.open_ended(found).map_err(|f| unreadable(&f))?;
+            arm(&locked, l, request, asker).map(|resumed| Resumed { was_active: false, ..resumed })
         }
     }
 }
@@ -83,12 +81,7 @@ fn live(project: &Project, request: &Request, asker: &Asker) -> Result<Option<Fo
 
 /// The archived loop that is meant: by id, by name, or the one that ended last.
 fn archived(project: &Project, which: Option<&str>) -> Result<(PathBuf, String), Refusal> {
-    let mut all = view::archive(project);
-    all.sort_by(|a, b| b.ended_at.cmp(&a.ended_at));
-    let found = match which {
-        None => all.into_iter().next(),
-        Some(which) => all.into_iter().find(|a| a.id == which || a.name == which),
-    };
+    let found = view::archive(project).into_iter().find(|a| which.is_none_or(|which| a.id == which || a.name == which));
     found.map(|a| (a.path, a.name)).ok_or(match which {
         None => Refusal::NoLoop,
         Some(which) => Refusal::Because(format!("there is no loop \"{which}\"; `ralph list` shows those there are")),
@@ -100,9 +93,9 @@ fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
     let max = request.max_iterations.unwrap_or(l.file.max_iterations);
     if max > 0 && l.file.iteration >= max {
         return Err(Refusal::Because(format!(
-            "the loop has done {} iterations: give it more with --max-iterations {}",
+            "the loop is at iteration {}: give it more with --max-iterations {}",
             words::of_limit(l.file.iteration, max),
-            l.file.iteration + max.min(l.file.iteration).max(1)
+            l.file.iteration.saturating_add(max.max(1))
         )));
     }
     let spent = l.state.spent(clock::now());

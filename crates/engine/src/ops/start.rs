@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ralph_core::{
     journal::Event,
     limits,
-    loop_file::{self, DEFAULT_HOURS, LoopFile, NewLoop},
+    loop_file::{self, DEFAULT_HOURS, LoopFile, MAX_FILE_BYTES, NewLoop},
     time, words,
 };
 
@@ -14,6 +14,9 @@ use crate::{
     store::{locked::Locked, loops, project::Project},
     sys::{clock, env},
 };
+
+/// Leaves room for the front matter.
+const MAX_PROMPT: usize = MAX_FILE_BYTES - (1 << 20);
 
 /// The loop that is wanted.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +50,12 @@ impl Started {
 pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Started, Refusal> {
     if request.prompt.trim().is_empty() {
         return Err(Refusal::Because("there is no prompt: say what the agent shall work on".to_owned()));
+    }
+    if request.prompt.len() > MAX_PROMPT {
+        return Err(Refusal::Because(format!(
+            "the prompt is longer than {} MB: put the details in a file and name it in the prompt",
+            MAX_PROMPT >> 20
+        )));
     }
     let name = request.name.as_deref().unwrap_or("main");
     if !loop_file::is_name(name) {

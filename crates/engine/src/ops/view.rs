@@ -119,11 +119,13 @@ pub struct Archived {
     pub path: PathBuf,
     /// When it ended, RFC 3339; empty if the journal does not tell.
     pub ended_at: String,
+    /// A loop that was brought back and ended again has several files.
+    pub version: u32,
 }
 
 /// The session that a loop belongs to.
 pub fn owner(project: &Project, found: &Found) -> Option<String> {
-    found.session().or_else(|| journal::tail(&project.journal(&found.id())).last?.state.owner)
+    found.session().or_else(|| journal::live_state(&project.journal(&found.id())).owner)
 }
 
 /// The loops that have a file, in order.
@@ -134,7 +136,7 @@ pub fn live(project: &Project) -> Vec<View> {
 pub fn view_of(project: &Project, found: &Found) -> View {
     let id = found.id();
     let record = journal::tail(&project.journal(&id)).last;
-    let state = record.as_ref().map(|r| r.state.clone()).unwrap_or_default();
+    let state = record.as_ref().map(|r| r.state.clone().of_live_file()).unwrap_or_default();
     let owner = found.session().or_else(|| state.owner.clone());
     let status = match &found.parsed {
         Err(_) => Status::Corrupt,
@@ -183,19 +185,22 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
     }
 }
 
-/// The loops of the archive.
+/// The loops of the archive, the one that ended last first.
 pub fn archive(project: &Project) -> Vec<Archived> {
     let Ok(entries) = fs::read_dir(project.archive()) else { return Vec::new() };
     let one = |entry: fs::DirEntry| {
         let path = entry.path();
         let stem = path.file_stem()?.to_str()?;
         // `id.2.md` is the same loop, archived a second time.
-        let id = stem.split('.').next()?.to_owned();
+        let (id, version) = stem.split_once('.').map_or((stem, 1), |(id, n)| (id, n.parse().unwrap_or(1)));
+        let id = id.to_owned();
         let last = journal::tail(&project.journal(&id)).last;
         let name = last.as_ref().and_then(|r| r.state.name.clone()).unwrap_or_else(|| "main".to_owned());
-        Some(Archived { name, ended_at: last.map(|r| r.at).unwrap_or_default(), id, path })
+        Some(Archived { name, ended_at: last.map(|r| r.at).unwrap_or_default(), id, path, version })
     };
-    entries.flatten().filter_map(one).collect()
+    let mut all: Vec<Archived> = entries.flatten().filter_map(one).collect();
+    all.sort_by(|a, b| (&b.ended_at, b.version).cmp(&(&a.ended_at, a.version)));
+    all
 }
 
 /// Every loop that ever left a journal here and has no file now, newest first.

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use ralph_core::journal::{Record, last_record};
+use ralph_core::journal::{Record, State, last_record};
 
 use crate::{store::Error, sys::files};
 
@@ -31,6 +31,11 @@ impl Tail {
 /// Reads the end of a journal. A journal that cannot be read is an empty one: it must never decide whether an agent may stop.
 pub fn tail(path: &Path) -> Tail {
     read_tail(path).unwrap_or_default()
+}
+
+/// The state of a loop that has a file.
+pub fn live_state(path: &Path) -> State {
+    tail(path).last.map(|r| r.state.of_live_file()).unwrap_or_default()
 }
 
 fn read_tail(path: &Path) -> Option<Tail> {

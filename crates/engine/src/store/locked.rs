@@ -1,6 +1,10 @@
 //! A project whose lock is held: the only way to change anything.
 
-use std::{fs, fs::File, fs::TryLockError, time::Duration};
+use std::{
+    fs::{self, File, TryLockError},
+    path::Path,
+    time::Duration,
+};
 
 use ralph_core::{
     front_matter::Value,
@@ -24,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Attempts at a file that somebody else edits at the same moment.
 const ATTEMPTS: usize = 5;
+
+/// How long an editor takes between emptying a file and filling it, generously.
+const EDITOR: Duration = Duration::from_millis(20);
 
 /// A project with its lock held; dropped, it is free again, and so it is when the process dies.
 #[derive(Debug)]
@@ -50,7 +57,7 @@ impl Loop {
 
     /// Nothing has been written about this loop yet.
     pub fn is_new(&self) -> bool {
-        self.tail.last.is_none()
+        self.tail.last.as_ref().is_none_or(|r| r.state.ended.is_some())
     }
 }
 
@@ -78,6 +85,13 @@ impl<'p> Locked<'p> {
 
     /// The loop of a file that can be read, with its state.
     pub fn open(&self, found: Found) -> Result<Loop, Box<Found>> {
+        let mut l = self.open_ended(found)?;
+        l.state = l.state.of_live_file();
+        Ok(l)
+    }
+
+    /// The same for a file from the archive, whose loop goes on where it ended.
+    pub fn open_ended(&self, found: Found) -> Result<Loop, Box<Found>> {
         let Ok(file) = found.parsed.clone() else { return Err(Box::new(found)) };
         let id = found.id();
         let tail = journal::tail(&self.project.journal(&id));
@@ -129,15 +143,29 @@ impl<'p> Locked<'p> {
                 }
                 Swapped::Gone => return Ok(false),
                 Swapped::Changed => {
+                    // Somebody is writing: give them the time to finish.
+                    std::thread::sleep(EDITOR);
                     let Some(found) = loops::read(self.project, &l.found.name)? else { return Ok(false) };
-                    match self.open(found) {
-                        Ok(fresh) => *l = Loop { state: l.state.clone(), ..fresh },
-                        Err(_) => return Err(Error::Restless { path: shown() }),
+                    if let Ok(fresh) = self.open(found) {
+                        *l = Loop { state: l.state.clone(), ..fresh };
                     }
                 }
             }
         }
         Err(Error::Restless { path: l.found.path.display().to_string() })
+    }
+
+    /// A file that could not be read, as soon as it can be; or as it is, if nobody is changing it. `None`: it is gone.
+    pub fn settled(&self, mut found: Found) -> Result<Option<Found>, Error> {
+        for _ in 0..ATTEMPTS {
+            std::thread::sleep(EDITOR);
+            let Some(again) = loops::read(self.project, &found.name)? else { return Ok(None) };
+            if again.parsed.is_ok() || again.bytes == found.bytes {
+                return Ok(Some(again));
+            }
+            found = again;
+        }
+        Ok(Some(found))
     }
 
     /// Writes a journal line for a loop file that cannot be read, and archives the file.
@@ -158,16 +186,23 @@ impl<'p> Locked<'p> {
     pub fn create(&self, name: &str, new: &NewLoop<'_>) -> Result<bool, Error> {
         let folder = self.project.claude();
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
-        self.put(name, new.render().as_bytes())
-    }
-
-    /// Puts a loop file in place, where none may be.
-    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<bool, Error> {
-        let path = self.project.claude().join(loop_file::file_of(name));
-        match files::create_new(&path, &self.project.backup(name), bytes) {
+        let path = folder.join(loop_file::file_of(name));
+        match files::create_new(&path, &self.project.backup(name), new.render().as_bytes()) {
             Ok(()) => Ok(true),
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
             Err(e) => Err(Error::io("write", &path)(e)),
+        }
+    }
+
+    /// Moves a file from the archive back into its place, in one step. `None`: a loop of that name is there already.
+    pub fn bring_back(&self, archived: &Path, name: &str) -> Result<Option<Found>, Error> {
+        let folder = self.project.claude();
+        fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+        let path = folder.join(loop_file::file_of(name));
+        match files::rename_new(archived, &path) {
+            Ok(()) => loops::read(self.project, name),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(None),
+            Err(e) => Err(Error::io("bring back", archived)(e)),
         }
     }
 }

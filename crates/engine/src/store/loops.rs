@@ -3,7 +3,7 @@
 use std::{fs, io, path::PathBuf};
 
 use ralph_core::{
-    front_matter::Problem,
+    front_matter::{self, Problem},
     loop_file::{self, LoopFile, MAX_FILE_BYTES},
 };
 
@@ -69,11 +69,11 @@ pub fn reread(project: &Project, found: Found) -> Result<Option<Found>, Error> {
 
 /// All loops of the project. One that cannot be opened counts as one that cannot be parsed.
 pub fn all(project: &Project) -> Vec<Found> {
-    let unreadable = |name: &str, e: &Error| Found {
-        name: name.to_owned(),
-        path: project.claude().join(loop_file::file_of(name)),
-        bytes: Vec::new(),
-        parsed: Err(Problem::new(None, e.to_string())),
+    let unreadable = |name: &str, e: &Error| {
+        let path = project.claude().join(loop_file::file_of(name));
+        // Whose it is stands in its head, however long the rest is.
+        let bytes = files::read_head(&path, front_matter::MAX_BYTES).unwrap_or_default();
+        Found { name: name.to_owned(), path, bytes, parsed: Err(Problem::new(None, e.to_string())) }
     };
     names(project).iter().filter_map(|name| read(project, name).unwrap_or_else(|e| Some(unreadable(name, &e)))).collect()
 }

@@ -44,8 +44,9 @@ impl Project {
                 break;
             }
         }
-        let ralphs = |dir: &&&Path| dir.join(".ralph").is_dir() || !loops::names(&Project::at(**dir)).is_empty();
-        let clients = |dir: &&&Path| dir.join(".claude").is_dir() && !is_home(dir);
+        let may_be = |dir: &Path| !is_home(dir) || dir == start;
+        let ralphs = |dir: &&&Path| may_be(dir) && (dir.join(".ralph").is_dir() || !loops::names(&Project::at(**dir)).is_empty());
+        let clients = |dir: &&&Path| may_be(dir) && dir.join(".claude").is_dir();
         let repository = within.last().filter(|dir| dir.join(".git").exists());
         let root = within.iter().find(ralphs).or_else(|| within.iter().find(clients)).or(repository);
         Project::at(root.map_or(start.as_path(), |dir| *dir))

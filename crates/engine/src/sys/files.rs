@@ -18,6 +18,13 @@ pub fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The first bytes of a file, at most `max`.
+pub fn read_head(path: &Path, max: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.0.take(max as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Opens a plain file to read, and says how long it is. Anything else, a pipe above all, could keep a hook waiting for ever.
 pub fn open_regular(path: &Path) -> io::Result<(File, u64)> {
     let mut options = File::options();
@@ -126,6 +133,10 @@ fn swap_by_rename(path: &Path, backup: &Path, old: &[u8]) -> io::Result<Swapped>
 
 /// Writes `bytes` to `path` and makes sure that they are on the disk: a rename that survives a power cut must not name an empty file.
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A loop file that was a link lies here after its first change, as the link that it was.
+    if fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) {
+        fs::remove_file(path)?;
+    }
     let mut file = options().write(true).create(true).truncate(false).open(path)?;
     file.write_all(bytes)?;
     file.set_len(bytes.len() as u64)?;

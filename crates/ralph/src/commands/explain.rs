@@ -183,7 +183,7 @@ fn replay(path: &PathBuf, json: bool) -> Done {
         for (record, ruling, again) in &different {
             ui::line(format!("stop {}: recorded {}, now {}", record.state.stops, ruling.code.as_str(), again.code.as_str()));
         }
-        let lines = if unreadable == 0 { String::new() } else { format!(", {unreadable} lines unreadable") };
+        let lines = if unreadable == 0 { String::new() } else { format!(", unreadable lines: {unreadable}") };
         ui::line(format!("{} stops judged again: {same} the same, {} different{lines}", same + different.len(), different.len()));
     }
     if different.is_empty() { Ok(()) } else { Err(Failure::new("the journal and the judge disagree")) }

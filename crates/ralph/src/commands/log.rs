@@ -57,7 +57,10 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
             continue;
         }
         let record = serde_json::from_slice::<Record>(&line).ok();
-        if !show(&line, record.as_ref(), args.json) || (args.follow && record.is_some_and(|r| r.state.ended.is_some())) {
+        let ended = record.as_ref().is_some_and(|r| r.state.ended.is_some());
+        // An ending that more follows on was not the last one.
+        let over = args.follow && ended && journal.fill_buf().map_err(cannot)?.is_empty();
+        if !show(&line, record.as_ref(), args.json) || over {
             return Ok(());
         }
         line.clear();

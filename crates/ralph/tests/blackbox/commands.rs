@@ -280,11 +280,11 @@ fn s0_5_resume_of_a_capped_loop_needs_a_higher_limit() {
     for args in [vec!["resume"], vec!["resume", "--max-iterations", "3"], vec!["resume", "--max-iterations", "2"]] {
         let out = bed.ralph(&args);
         assert_eq!(out.code, Some(1), "{args:?}");
-        assert!(out.stderr.starts_with("error: the loop has done 3 of "), "{}", out.stderr);
+        assert!(out.stderr.starts_with("error: the loop is at iteration 3 of "), "{}", out.stderr);
         assert_eq!(bed.tree_but_log(), before);
     }
     let stderr = bed.ralph(&["resume"]).stderr;
-    assert_eq!(stderr, "error: the loop has done 3 of 3 iterations: give it more with --max-iterations 6\n");
+    assert_eq!(stderr, "error: the loop is at iteration 3 of 3: give it more with --max-iterations 6\n");
     let said = bed.ralph_ok(&["resume", "--max-iterations", "6"]);
     assert!(said.contains("is armed again at iteration 3 of 6."), "{said}");
     assert_eq!(bed.read(LOOP), loop_text(ME, 3, 6, "DONE"));
@@ -651,7 +651,7 @@ fn s2_8_explain_replays_a_journal_and_sees_tampering() {
     assert_eq!(serde_json::from_str::<Value>(&out.stdout).unwrap(), json!({"same": 2, "different": [1], "unreadable_lines": 0}));
     fs::write(&path, format!("{text}torn")).unwrap();
     let out = bed.ralph_ok(&["explain", "--replay", &name]);
-    assert_eq!(out, "3 stops judged again: 3 the same, 0 different, 1 lines unreadable\n");
+    assert_eq!(out, "3 stops judged again: 3 the same, 0 different, unreadable lines: 1\n");
     assert_eq!(bed.ralph(&["explain", "--replay", "nowhere"]).code, Some(1));
 }
 

@@ -352,7 +352,12 @@ impl Event<'_> {
     }
 
     pub(crate) fn json(&self) -> String {
-        Value::Object(self.fields.clone()).to_string()
+        let mut fields = self.fields.clone();
+        // The hook waits a moment for a transcript that is announced; most cases are not about that.
+        if fields.contains_key("last_assistant_message") && fs::symlink_metadata(self.bed.transcript_path()).is_err() {
+            fields.remove("transcript_path");
+        }
+        Value::Object(fields).to_string()
     }
 
     /// The hook as a bare command, in its environment.
@@ -519,7 +524,7 @@ pub(crate) fn tick() {
 
 /// So long that a stop with the same words counts as the next one.
 pub(crate) fn next_stop() {
-    std::thread::sleep(Duration::from_millis(60));
+    std::thread::sleep(Duration::from_millis(330));
 }
 
 /// A real transcript of the client (see the README there).
