@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use ralph_core::{journal::Record, loop_file};
+use ralph_core::{journal::Record, loop_keys};
 use serde_json::Value;
 
 use crate::{Result, Verdict, cargo};
@@ -42,9 +42,9 @@ fn path(name: &str) -> PathBuf {
 fn artefacts() -> Result<Vec<(&'static str, String)>> {
     let journal = serde_json::to_value(schemars::schema_for!(Record))?;
     Ok(vec![
-        ("schemas/loop.schema.json", pretty(loop_file::schema())?),
+        ("schemas/loop.schema.json", pretty(loop_keys::schema())?),
         ("schemas/journal.schema.json", pretty(journal)?),
-        ("docs/ralph-loop.template.md", loop_file::template()),
+        ("docs/ralph-loop.template.md", loop_keys::template()),
     ])
 }
 

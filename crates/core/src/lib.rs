@@ -8,6 +8,7 @@ pub mod json;
 pub mod judge;
 pub mod limits;
 pub mod loop_file;
+pub mod loop_keys;
 pub mod promise;
 pub mod slash;
 pub mod time;

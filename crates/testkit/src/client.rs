@@ -3,7 +3,7 @@
 //! The client comes from npm into a cache folder under the target folder, once per version. It runs in a sealed
 //! project: no settings, credentials or traffic of the machine it runs on.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::model_server::ModelServer;
-use crate::process::{Output, run_bounded};
+use crate::process::{Output, bounded_methods, command_methods, run_bounded};
 use crate::project::Project;
 use crate::pty::Pty;
 use crate::skip::Skip;
@@ -129,42 +129,8 @@ pub struct PrintRun {
 }
 
 impl PrintRun {
-    #[must_use]
-    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        self.command.arg(arg);
-        self
-    }
-
-    #[must_use]
-    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        self.command.args(args);
-        self
-    }
-
-    #[must_use]
-    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.command.env(name, value);
-        self
-    }
-
-    #[must_use]
-    pub fn cwd(mut self, dir: impl AsRef<Path>) -> Self {
-        self.command.current_dir(dir);
-        self
-    }
-
-    #[must_use]
-    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.stdin = bytes.into();
-        self
-    }
-
-    /// Time limit; 120 s unless told. At the limit the client and all it started are killed.
-    #[must_use]
-    pub fn timeout(mut self, limit: Duration) -> Self {
-        self.timeout = limit;
-        self
-    }
+    command_methods!();
+    bounded_methods!();
 
     /// Lets tools run without asking.
     #[must_use]
@@ -226,23 +192,7 @@ pub struct TuiRun {
 }
 
 impl TuiRun {
-    #[must_use]
-    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        self.command.arg(arg);
-        self
-    }
-
-    #[must_use]
-    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        self.command.args(args);
-        self
-    }
-
-    #[must_use]
-    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.command.env(name, value);
-        self
-    }
+    command_methods!();
 
     #[must_use]
     pub fn size(mut self, rows: u16, cols: u16) -> Self {

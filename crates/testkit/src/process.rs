@@ -131,3 +131,52 @@ fn parents() -> Vec<(u32, u32)> {
         })
         .collect()
 }
+
+/// The methods of a program in the making, for a struct with a `command`.
+macro_rules! command_methods {
+    () => {
+        #[must_use]
+        pub fn arg(mut self, arg: impl AsRef<std::ffi::OsStr>) -> Self {
+            self.command.arg(arg);
+            self
+        }
+
+        #[must_use]
+        pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<std::ffi::OsStr>>) -> Self {
+            self.command.args(args);
+            self
+        }
+
+        #[must_use]
+        pub fn env(mut self, name: impl AsRef<std::ffi::OsStr>, value: impl AsRef<std::ffi::OsStr>) -> Self {
+            self.command.env(name, value);
+            self
+        }
+
+        #[must_use]
+        pub fn cwd(mut self, dir: impl AsRef<std::path::Path>) -> Self {
+            self.command.current_dir(dir);
+            self
+        }
+    };
+}
+
+/// The methods of a program that is fed and then waited for, for a struct with `stdin` and `timeout`.
+macro_rules! bounded_methods {
+    () => {
+        #[must_use]
+        pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+            self.stdin = bytes.into();
+            self
+        }
+
+        /// A time limit of one's own. At the limit the program and all that it started are killed.
+        #[must_use]
+        pub fn timeout(mut self, limit: std::time::Duration) -> Self {
+            self.timeout = limit;
+            self
+        }
+    };
+}
+
+pub(crate) use {bounded_methods, command_methods};

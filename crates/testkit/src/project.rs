@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::process::{Output, run_bounded};
+use crate::process::{Output, bounded_methods, command_methods, run_bounded};
 
 /// What every sealed process finds on its path.
 pub const PATH: &str = "/usr/bin:/bin";
@@ -150,42 +150,8 @@ pub struct Run {
 }
 
 impl Run {
-    #[must_use]
-    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        self.command.arg(arg);
-        self
-    }
-
-    #[must_use]
-    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        self.command.args(args);
-        self
-    }
-
-    #[must_use]
-    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.command.env(name, value);
-        self
-    }
-
-    #[must_use]
-    pub fn cwd(mut self, dir: impl AsRef<Path>) -> Self {
-        self.command.current_dir(dir);
-        self
-    }
-
-    #[must_use]
-    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.stdin = bytes.into();
-        self
-    }
-
-    /// Time limit; 30 s unless told.
-    #[must_use]
-    pub fn timeout(mut self, limit: Duration) -> Self {
-        self.timeout = limit;
-        self
-    }
+    command_methods!();
+    bounded_methods!();
 
     pub fn output(mut self) -> Output {
         run_bounded(&mut self.command, &self.stdin, self.timeout)

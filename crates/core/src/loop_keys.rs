@@ -1,0 +1,157 @@
+//! The keys of a loop file: one list, from which the documented template and the JSON schema are made.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+/// What one key of the front matter is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub required: bool,
+    /// The value in the template, as YAML.
+    pub example: &'static str,
+    pub about: &'static str,
+}
+
+/// The type of a key's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Bool,
+    Count,
+    Hours,
+    Text,
+    Choice(&'static [&'static str]),
+}
+
+/// Every key that ralph reads. Any other key is left alone.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "active",
+        kind: Kind::Bool,
+        required: false,
+        example: "true",
+        about: "false pauses the loop: stops are allowed and nothing is counted",
+    },
+    Key {
+        name: "iteration",
+        kind: Kind::Count,
+        required: true,
+        example: "1",
+        about: "the round that is being worked on; ralph adds one each time it sends the agent back",
+    },
+    Key { name: "max_iterations", kind: Kind::Count, required: false, example: "20", about: "the last round; 0 means no limit" },
+    Key {
+        name: "completion_promise",
+        kind: Kind::Text,
+        required: false,
+        example: "\"COMPLETE\"",
+        about: "the words that the agent must put between <promise> and </promise>; null means that only a limit or a cancel ends the loop",
+    },
+    Key {
+        name: "session_id",
+        kind: Kind::Text,
+        required: false,
+        example: "null",
+        about: "the session that this loop belongs to; null means the first one that stops in this project",
+    },
+    Key {
+        name: "started_at",
+        kind: Kind::Text,
+        required: false,
+        example: "\"2026-01-31T22:00:00.000Z\"",
+        about: "when the loop was started",
+    },
+    Key {
+        name: "loop_id",
+        kind: Kind::Text,
+        required: false,
+        example: "\"main-20260131-220000\"",
+        about: "the name of this loop's journal",
+    },
+    Key {
+        name: "max_hours",
+        kind: Kind::Hours,
+        required: false,
+        example: "8",
+        about: "how long the loop may run, pauses not counted; 0 means no limit; 8 if not given",
+    },
+    Key {
+        name: "idle_rounds",
+        kind: Kind::Count,
+        required: false,
+        example: "7",
+        about: "rounds in a row without any tool call after which the loop is paused; if not given, 7 under the client's own cap of 8 and 25 where that was lifted",
+    },
+    Key {
+        name: "continue_with",
+        kind: Kind::Choice(&["auto", "block", "context"]),
+        required: false,
+        example: "auto",
+        about: "how the prompt goes back to the agent: as the hook's block reason, as added context, or as the client's version suggests",
+    },
+    Key {
+        name: "remind",
+        kind: Kind::Bool,
+        required: false,
+        example: "true",
+        about: "true adds one line to the prompt each time it comes back: how to claim completion",
+    },
+];
+
+/// A loop file with every key and what it is for (S1-2).
+pub fn template() -> String {
+    let mut out = String::from("---\n# A Ralph loop. Save as .claude/ralph-loop.local.md; edits count from the next stop on.\n");
+    for key in KEYS {
+        let _ = writeln!(out, "\n# {}{}", key.about, if key.required { " (required)" } else { "" });
+        let unset = matches!(key.name, "session_id" | "started_at" | "loop_id" | "idle_rounds");
+        let _ = writeln!(out, "{}{}: {}", if unset { "# " } else { "" }, key.name, key.example);
+    }
+    out.push_str("---\n\nDescribe the task here. When all of it is true, end with\n<promise>COMPLETE</promise>\non a line of its own.\n");
+    out
+}
+
+/// The JSON schema of the front matter (S1-AC3).
+pub fn schema() -> serde_json::Value {
+    let properties: serde_json::Map<_, _> = KEYS
+        .iter()
+        .map(|key| {
+            let mut spec = match key.kind {
+                Kind::Bool => json!({ "type": "boolean" }),
+                Kind::Count => json!({ "type": ["integer", "null"], "minimum": 0 }),
+                Kind::Hours => json!({ "type": ["number", "null"], "minimum": 0 }),
+                Kind::Text => json!({ "type": ["string", "null"] }),
+                Kind::Choice(values) => json!({ "enum": values }),
+            };
+            if key.required {
+                spec["type"] = json!("integer");
+            }
+            spec["description"] = json!(key.about);
+            (key.name.to_owned(), spec)
+        })
+        .collect();
+    let required: Vec<_> = KEYS.iter().filter(|k| k.required).map(|k| k.name).collect();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Front matter of a Ralph loop file",
+        "type": "object",
+        "required": required,
+        "properties": properties,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loop_file::LoopFile;
+
+    #[test]
+    fn s1_2_the_template_is_a_loop() {
+        let parsed = LoopFile::parse(template().as_bytes());
+        assert_eq!(parsed.as_ref().map(|l| (l.iteration, l.max_iterations, l.remind)), Ok((1, 20, true)));
+        for key in KEYS {
+            assert!(template().contains(&format!("{}: ", key.name)), "{}", key.name);
+        }
+    }
+}
