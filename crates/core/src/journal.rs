@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     judge::{Ending, Evidence, Ruling},
+    loop_file::LoopFile,
     time::Millis,
 };
 
@@ -166,10 +167,12 @@ pub struct Answered {
 }
 
 impl State {
-    /// The state of a loop that has a file. A file that stands where a loop ended is a new loop: nothing but the count of stops goes on.
+    /// The state of a loop that has a file. A file that stands where a loop ended is a new loop: nothing but the count of stops goes on. So is
+    /// one that was written by hand (and has no id) and counts from further back than ralph had come.
     #[must_use]
-    pub fn of_live_file(self) -> Self {
-        if self.ended.is_some() { State { stops: self.stops, name: self.name, ..State::default() } } else { self }
+    pub fn of_live_file(self, file: Option<&LoopFile>) -> Self {
+        let is_rewritten = file.is_some_and(|f| f.loop_id.is_none() && f.iteration < self.iteration);
+        if self.ended.is_some() || is_rewritten { State { stops: self.stops, name: self.name, ..State::default() } } else { self }
     }
 
     /// Time that the loop has been armed, pauses not counted.

@@ -11,6 +11,7 @@ pub mod loop_file;
 pub mod loop_keys;
 pub mod promise;
 pub mod slash;
+pub mod spelling;
 pub mod time;
 pub mod transcript;
 pub mod words;

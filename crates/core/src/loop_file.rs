@@ -4,7 +4,10 @@
 
 use std::fmt::Write as _;
 
-use crate::front_matter::{Entry, FrontMatter, Problem, Scalar, Value, quoted};
+use crate::{
+    front_matter::{Entry, FrontMatter, Problem, Scalar, Value, quoted},
+    loop_keys, spelling,
+};
 
 /// The loop of a project that has only one.
 pub const DEFAULT_FILE: &str = "ralph-loop.local.md";
@@ -40,6 +43,8 @@ pub struct LoopFile {
     pub continue_with: ContinueWith,
     pub remind: bool,
     pub prompt: String,
+    /// Worth telling the person: a key that looks like a misspelt one sets nothing.
+    pub warnings: Vec<String>,
     front_matter: FrontMatter,
 }
 
@@ -62,12 +67,13 @@ impl LoopFile {
             completion_promise: keys.text("completion_promise")?,
             session_id: keys.text("session_id")?,
             started_at: keys.text("started_at")?,
-            loop_id: keys.text("loop_id")?.filter(|id| is_loop_id(id)),
+            loop_id: keys.text("loop_id")?,
             max_hours: keys.hours("max_hours")?.unwrap_or(DEFAULT_HOURS),
             idle_rounds: keys.count("idle_rounds")?,
             continue_with: keys.continue_with()?,
             remind: keys.bool("remind")?.unwrap_or(false),
             prompt,
+            warnings: misspelt(&front_matter),
             front_matter,
         })
     }
@@ -79,13 +85,10 @@ impl LoopFile {
         Ok((bytes, file))
     }
 
-    /// The loop's id: its own, else made from its name and what does not change while it runs. A copy under another name is another loop.
+    /// The loop's id: its own, else made from its name and its start. A copy under another name is another loop.
     pub fn id(&self, name: &str) -> String {
-        let own = self.loop_id.clone().filter(|id| id.strip_prefix(name).is_some_and(|rest| rest.starts_with('-')));
-        own.unwrap_or_else(|| {
-            let anchor = self.started_at.as_deref().unwrap_or(&self.prompt);
-            format!("{name}-{:08x}", fnv1a(anchor.as_bytes()) & 0xffff_ffff)
-        })
+        let own = self.loop_id.clone().filter(|id| belongs(id, name));
+        own.unwrap_or_else(|| derived_id(name, self.started_at.as_deref()))
     }
 
     pub fn max_millis(&self) -> u64 {
@@ -95,13 +98,44 @@ impl LoopFile {
     }
 }
 
-/// The session that a file names, even where the rest of it cannot be read: a broken file still belongs to somebody.
-pub fn session_hint(bytes: &[u8]) -> Option<String> {
-    let head = &bytes[..bytes.len().min(crate::front_matter::MAX_BYTES)];
-    let text = String::from_utf8_lossy(head);
-    let value = text.lines().find_map(|l| l.strip_prefix("session_id:"))?;
-    let value = value.trim().trim_matches(['"', '\'']);
-    (!value.is_empty() && value != "null" && value != "~").then(|| value.to_owned())
+fn misspelt(front_matter: &FrontMatter) -> Vec<String> {
+    let known = || loop_keys::KEYS.iter().map(|k| k.name);
+    let near = |entry: &Entry| {
+        let meant = spelling::nearest(&entry.key, known()).filter(|_| !known().any(|k| k == entry.key))?;
+        Some(format!("line {}: `{}` sets nothing; did you mean `{meant}`?", entry.line, shown(&entry.key)))
+    };
+    front_matter.entries().iter().filter_map(near).collect()
+}
+
+/// What can still be told of a file that cannot be parsed: a broken file still belongs to somebody, and is still the same loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Salvaged {
+    pub session_id: Option<String>,
+    pub id: String,
+}
+
+pub fn salvage(bytes: &[u8], name: &str) -> Salvaged {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(crate::front_matter::MAX_BYTES)]);
+    let value = |key: &str| {
+        let value = head.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'))?;
+        let value = value.trim().trim_matches(['"', '\'']);
+        (!value.is_empty() && value != "null" && value != "~").then(|| value.to_owned())
+    };
+    let id = value("loop_id").filter(|id| belongs(id, name)).unwrap_or_else(|| derived_id(name, value("started_at").as_deref()));
+    Salvaged { session_id: value("session_id"), id }
+}
+
+/// An id belongs to the loop that it begins with the name of.
+fn belongs(id: &str, name: &str) -> bool {
+    is_loop_id(id) && id.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
+}
+
+/// The id of a file that gives none. Written by hand, without a time of its start, it is known by its name alone: people edit the rest.
+fn derived_id(name: &str, started_at: Option<&str>) -> String {
+    match started_at {
+        Some(at) => format!("{name}-{:08x}", fnv1a(at.as_bytes()) & 0xffff_ffff),
+        None => format!("{name}-file"),
+    }
 }
 
 /// The name in `ralph-loop.<name>.local.md`; `main` for the file without one.
@@ -248,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn s0_3_reads_the_seeds_format_with_lf_crlf_and_bom() {
+    fn s0_3_reads_the_well_known_format_with_lf_crlf_and_bom() {
         let lf = "---\niteration: 1\nmax_iterations: 50\ncompletion_promise: \"COMPLETE\"\n---\nDo the work.\n";
         for doc in [lf.to_owned(), lf.replace('\n', "\r\n"), format!("\u{feff}{lf}")] {
             let parsed = LoopFile::parse(doc.as_bytes());
@@ -279,6 +313,27 @@ mod tests {
     }
 
     #[test]
+    fn a_broken_file_is_still_the_same_loop() {
+        for (doc, session) in [
+            ("---\niteration: 1\nloop_id: \"main-1\"\nsession_id: s1\n---\np", Some("s1")),
+            ("---\niteration: 1\nstarted_at: \"2026-11-15T00:00:00Z\"\n---\np", None),
+            ("---\r\niteration: 1\r\n---\r\n\r\nThe prompt\r\nof two lines.\r\n", None),
+        ] {
+            let whole = LoopFile::parse(doc.as_bytes()).map(|l| l.id("main"));
+            let broken = doc.replace("iteration: 1", "iteration: \"1");
+            let salvaged = salvage(broken.as_bytes(), "main");
+            assert_eq!(Ok(&salvaged.id), whole.as_ref(), "{doc:?}");
+            assert_eq!(salvaged.session_id.as_deref(), session);
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_is_not_passed_over_in_silence() {
+        let file = LoopFile::parse(b"---\niteration: 1\nmax_iteration: 2\nowner: me\n---\np").map(|l| l.warnings);
+        assert_eq!(file, Ok(vec!["line 3: `max_iteration` sets nothing; did you mean `max_iterations`?".to_owned()]));
+    }
+
+    #[test]
     fn names_and_files_belong_together() {
         assert_eq!(name_of("ralph-loop.local.md"), Some("main"));
         assert_eq!(name_of("ralph-loop.docs.local.md"), Some("docs"));
@@ -305,7 +360,7 @@ mod tests {
         #[test]
         fn any_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
             let _ = LoopFile::parse(&[b"---\niteration: 1\n".as_slice(), &bytes].concat());
-            let _ = session_hint(&bytes);
+            let _ = salvage(&bytes, "main");
         }
     }
 }

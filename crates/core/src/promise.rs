@@ -50,7 +50,7 @@ impl Refusal {
     pub fn words(&self) -> String {
         match self {
             Refusal::OtherWords { found } => format!("the words between the tags were \"{found}\""),
-            Refusal::InCode => "the tag stood in code".to_owned(),
+            Refusal::InCode => "the tag stood in code or in a comment".to_owned(),
             Refusal::Quoted => "the tag stood in quotes".to_owned(),
             Refusal::NotAlone => "the tag stood in the middle of a sentence".to_owned(),
             Refusal::Negated { word } => format!("the sentence around the tag says \"{word}\""),
@@ -112,9 +112,9 @@ fn masked(masks: &[(Range<usize>, Mask)], tag: &Range<usize>) -> Option<Refusal>
     Some(if *mask == Mask::Code { Refusal::InCode } else { Refusal::Quoted })
 }
 
-/// Code blocks, inline code and block quotes, as Markdown has them.
+/// Code blocks, inline code, comments and block quotes, as Markdown has them.
 fn masks(message: &str) -> Vec<(Range<usize>, Mask)> {
-    let mut out = Vec::new();
+    let mut out = comments(message);
     let mut at = 0;
     let mut fence: Option<(char, usize)> = None;
     let mut may_be_indented_code = true;
@@ -141,6 +141,11 @@ fn masks(message: &str) -> Vec<(Range<usize>, Mask)> {
         may_be_indented_code = text.is_empty();
     }
     out
+}
+
+fn comments(message: &str) -> Vec<(Range<usize>, Mask)> {
+    let end = |from: usize| message[from..].find("-->").map_or(message.len(), |n| from + n);
+    message.match_indices("<!--").map(|(at, _)| (at..end(at), Mask::Code)).collect()
 }
 
 /// A run of three or more backticks or tildes at the start of a line.
@@ -177,26 +182,78 @@ fn inline_code(line: &str, offset: usize, out: &mut Vec<(Range<usize>, Mask)>) {
 
 const QUOTES: [char; 12] = ['"', '\'', '“', '”', '„', '‘', '’', '«', '»', '「', '」', '`'];
 
+/// Marks of something that is not done.
+const CROSSES: [char; 6] = ['❌', '✗', '✘', '🚫', '⛔', '☐'];
+
+const TERMINATORS: [char; 7] = ['.', '!', '?', '…', '。', '！', '？'];
+
 /// Why the place of a tag disqualifies it, if it does.
+///
+/// The form decides, not the vocabulary: a tag that stands alone, or after a finished sentence or a label at the very end, is a statement. Only where the form
+/// leaves room for doubt do words: those that negate or postpone, and for an unfinished sentence those that say that it is done.
 fn misplaced(message: &str, tag: &Range<usize>, prompt: &str) -> Option<Refusal> {
+    let line_before = message[..tag.start].rsplit('\n').next().unwrap_or_default();
+    let line_after = message[tag.end..].split('\n').next().unwrap_or_default();
+    if let Some(cross) = line_before
+        .contains("[ ]")
+        .then_some("[ ]".to_owned())
+        .or_else(|| line_before.chars().find(|c| CROSSES.contains(c)).map(String::from))
+    {
+        return Some(Refusal::Negated { word: cross });
+    }
     let emphasis = |c: char| c.is_whitespace() || matches!(c, '*' | '_');
-    let before = message[..tag.start].trim_end_matches(emphasis);
-    let line_before = message[..tag.start].rsplit('\n').next().unwrap_or_default().trim_matches(emphasis);
-    let line_after = message[tag.end..].split('\n').next().unwrap_or_default().trim_matches(emphasis);
-    if line_before.ends_with(QUOTES) || line_after.starts_with(QUOTES) {
+    if line_before.trim_end_matches(emphasis).ends_with(QUOTES) || line_after.trim_start_matches(emphasis).starts_with(QUOTES) {
         return Some(Refusal::Quoted);
     }
-    let last = message[tag.end..].chars().all(|c| emphasis(c) || matches!(c, '.' | '!'));
-    let own_line = line_before.is_empty() && line_after.is_empty();
-    if !own_line && !last {
-        return Some(Refusal::NotAlone);
+    let lead = without_list_marker(line_before).trim_end_matches(emphasis);
+    let is_last = !has_words(&message[tag.end..]);
+    if !has_words(lead) && !has_words(line_after) {
+        on_its_own_line(message, tag, prompt)
+    } else if is_last {
+        at_the_end(message, tag, lead)
+    } else {
+        Some(Refusal::NotAlone)
     }
-    if own_line && is_echo(message, tag, prompt) {
+}
+
+/// A tag on a line of its own counts, unless it is part of a sentence that runs on around it, or the prompt's own line.
+fn on_its_own_line(message: &str, tag: &Range<usize>, prompt: &str) -> Option<Refusal> {
+    if is_echo(message, tag, prompt) {
         return Some(Refusal::Echo);
     }
-    // On a line of its own only a line that introduces the tag ("I will not say this yet:") can take it back.
-    let introduced = !own_line || before.ends_with(':');
-    introduced.then(|| negation(sentence(before))).flatten().map(|word| Refusal::Negated { word })
+    let runs_on = message[tag.end..].trim_start_matches(['*', '_', ' ', '\r', '\n']).starts_with(char::is_lowercase);
+    if runs_on {
+        return Some(Refusal::NotAlone);
+    }
+    let before = message[..tag.start].trim_end();
+    let above = before.rsplit('\n').next().unwrap_or_default().trim_start();
+    let is_prose = above.starts_with(|c: char| c.is_alphabetic()) && !above.ends_with(TERMINATORS);
+    is_prose.then(|| negation(sentence(before))).flatten().map(|word| Refusal::Negated { word })
+}
+
+/// A tag at the end of a line of words, which ends the message.
+fn at_the_end(message: &str, tag: &Range<usize>, lead: &str) -> Option<Refusal> {
+    if lead.ends_with(TERMINATORS) {
+        return None;
+    }
+    let sentence = sentence(message[..tag.start].trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_')));
+    if let Some(word) = negation(sentence) {
+        return Some(Refusal::Negated { word });
+    }
+    let says_so = lead.ends_with([':', '：']) || words(sentence).any(|w| DONE.contains(&w.as_str()));
+    (!says_so).then_some(Refusal::NotAlone)
+}
+
+fn has_words(text: &str) -> bool {
+    text.chars().any(char::is_alphanumeric)
+}
+
+/// A line without the bullet, number or ticked box that it begins with.
+fn without_list_marker(line: &str) -> &str {
+    let line = line.trim_start().trim_start_matches(['-', '*', '+', '•', '#']).trim_start();
+    let line = line.strip_prefix("[x]").or_else(|| line.strip_prefix("[X]")).unwrap_or(line);
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    if rest.len() < line.len() { rest.strip_prefix(['.', ')']).unwrap_or(line) } else { line }
 }
 
 /// The unfinished sentence at the end of `text`, within its paragraph.
@@ -210,14 +267,13 @@ fn sentence(text: &str) -> &str {
             start = at + c.len_utf8();
         }
     }
-    // "Done. <promise>" is a finished sentence, and nothing stands between it and the tag.
-    let rest = paragraph[start..].trim();
-    if rest.ends_with(['.', '!', '?']) { "" } else { rest }
+    paragraph[start..].trim()
 }
 
 /// Words that turn a statement into its opposite, or into a plan.
 const NEGATIONS: &[&str] = &[
     "not",
+    "no",
     "never",
     "cannot",
     "without",
@@ -251,22 +307,63 @@ const NEGATIONS: &[&str] = &[
     "instead",
     "premature",
     "prematurely",
+    "still",
+    "fail",
+    "fails",
+    "failed",
+    "failing",
+    "refuse",
+    "blocked",
+    "next",
+    "todo",
+    "remaining",
+    "pending",
+    "target",
+    "goal",
+    "toward",
+    "towards",
+    "unfinished",
+    "incomplete",
 ];
 
-fn negation(sentence: &str) -> Option<String> {
-    let words = sentence.split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '’'));
-    words.map(|w| w.to_lowercase().replace('’', "'")).find(|w| NEGATIONS.contains(&w.as_str()) || w.ends_with("n't") || w.ends_with("'ll"))
+/// Words that say that something is done.
+const DONE: &[&str] = &[
+    "done",
+    "complete",
+    "completed",
+    "finished",
+    "pass",
+    "passes",
+    "passed",
+    "green",
+    "ready",
+    "implemented",
+    "fixed",
+    "met",
+    "satisfied",
+    "verified",
+    "successful",
+    "successfully",
+    "resolved",
+    "works",
+];
+
+fn words(sentence: &str) -> impl Iterator<Item = String> {
+    let words = sentence.split(|c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '’' | '-')));
+    words.map(|w| w.to_lowercase().replace('’', "'"))
 }
 
-/// Whether the tag and the line next to it are the prompt's own.
+fn negation(sentence: &str) -> Option<String> {
+    words(sentence).find(|w| NEGATIONS.contains(&w.as_str()) || w.ends_with("n't") || w.ends_with("'ll"))
+}
+
+/// Whether the tag stands below the same two lines as in the prompt. One line alone may be what the prompt asked for.
 fn is_echo(message: &str, tag: &Range<usize>, prompt: &str) -> bool {
-    let neighbour = |text: &str, tag: &Range<usize>| -> Option<String> {
-        let above = text[..tag.start].lines().rev().map(str::trim).find(|l| !l.is_empty());
-        let below = text[tag.end..].lines().map(str::trim).find(|l| !l.is_empty());
-        above.or(below).map(normalised)
+    let above = |text: &str, tag: &Range<usize>| -> Vec<String> {
+        text[..tag.start].lines().rev().map(normalised).filter(|l| !l.is_empty()).take(2).collect()
     };
-    let Some(own) = neighbour(message, tag) else { return false };
-    tags(prompt).iter().any(|t| neighbour(prompt, t).as_ref() == Some(&own))
+    let own = above(message, tag);
+    own.len() == 2 && tags(prompt).iter().any(|t| above(prompt, t) == own)
 }
 
 #[cfg(test)]
@@ -300,6 +397,14 @@ mod tests {
             "All tests pass.\n\n<promise>DONE</promise>\n",
             "All tests pass. <promise>DONE</promise>",
             "Everything is finished: <promise>DONE</promise>",
+            "I have completed the task <promise>DONE</promise>",
+            "<promise>DONE</promise> 🎉",
+            "✅ <promise>DONE</promise>\n\nI changed three files.",
+            "## Result\n- Added a check if the file is missing\n- <promise>DONE</promise>",
+            "1. <promise>DONE</promise>",
+            "- [x] all green\n- [x] <promise>DONE</promise>",
+            "All must-have items are met: <promise>DONE</promise>",
+            "- Handles the case when it is not there\n\n<promise>DONE</promise>",
             "**<promise>DONE</promise>**",
             "Work complete!\r\n<promise>\r\n  DONE\r\n</promise>\r\n",
             "<promise>DONE</promise>\n\nSummary: I changed three files.",
@@ -327,6 +432,21 @@ mod tests {
             ("I’ll finish with <promise>DONE</promise>", "negated"),
             ("Two tests fail, so it is not time for\n<promise>DONE</promise> yet.", "not alone"),
             ("I must not write this yet:\n\n<promise>DONE</promise>", "negated"),
+            ("Two tests still fail, so no <promise>DONE</promise>.", "negated"),
+            ("Plan:\n1. Fix the parser\n2. Output <promise>DONE</promise>", "not alone"),
+            ("1. Fix the parser\n2. Output <promise>DONE</promise>", "not alone"),
+            ("- [ ] output <promise>DONE</promise>", "negated"),
+            ("- [ ] <promise>DONE</promise>", "negated"),
+            ("❌ <promise>DONE</promise>", "negated"),
+            ("I refuse to output <promise>DONE</promise>", "negated"),
+            ("The loop ends with <promise>DONE</promise>", "not alone"),
+            ("Next step: <promise>DONE</promise>", "negated"),
+            ("Noch nicht fertig, daher kein <promise>DONE</promise>", "not alone"),
+            ("还有两个测试失败，不能输出 <promise>DONE</promise>", "not alone"),
+            ("I am not going to write\n\n<promise>DONE</promise>\n\nuntil all tests pass.", "not alone"),
+            ("I cannot say\n\n<promise>DONE</promise>", "negated"),
+            ("<promise>DONE</promise>\n\nis what I will write once the last test passes.", "not alone"),
+            ("<!--\n<promise>DONE</promise>\n-->", "code"),
             ("Say \"<promise>DONE</promise>\"", "quoted"),
             ("> <promise>DONE</promise>", "quoted"),
             ("`<promise>DONE</promise>`", "code"),
@@ -348,6 +468,12 @@ mod tests {
         assert_eq!(find("<promise>全部\u{3000}完成 ✅</promise>", "全部 完成 ✅", ""), Claim::Made);
         assert_eq!(find("<promise></promise>", " ", ""), Claim::None);
         assert_eq!(find("<promise>`x` passes</promise>", "`x` passes", ""), Claim::Made);
+    }
+
+    #[test]
+    fn an_answer_that_the_prompt_asked_for_is_no_echo() {
+        let prompt = "Fix it. Your final message must be exactly:\n\nAll tests pass.\n<promise>DONE</promise>";
+        assert_eq!(find("All tests pass.\n<promise>DONE</promise>", "DONE", prompt), Claim::Made);
     }
 
     proptest! {

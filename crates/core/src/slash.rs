@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use crate::spelling;
+
 /// What a typed command asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
@@ -26,6 +28,27 @@ pub fn verb(name: &str) -> Option<Verb> {
         "ralph-pause" | "ralph:pause" => Some(Verb::Pause),
         "ralph-resume" | "ralph:resume" => Some(Verb::Resume),
         _ => None,
+    }
+}
+
+/// What a command asks for, given its argument text: `/ralph cancel` is a cancel, not a loop with the prompt "cancel".
+pub fn verb_of<'a>(name: &str, args: &'a str) -> Option<(Verb, &'a str)> {
+    let verb = verb(name)?;
+    let (word, rest) = args.trim_start().split_once(char::is_whitespace).unwrap_or((args.trim(), ""));
+    let is_ralph = matches!(name.trim_start_matches('/'), "ralph" | "ralph:ralph");
+    let sub = match word {
+        "start" | "loop" => Some(Verb::Start),
+        "cancel" | "stop" => Some(Verb::Cancel),
+        "status" => Some(Verb::Status),
+        "pause" => Some(Verb::Pause),
+        "resume" => Some(Verb::Resume),
+        _ => None,
+    };
+    // More words than that make a prompt, except after `start`, and after a loop's name or a flag.
+    let alone = |rest: &str| rest.split_whitespace().count() <= 1 || rest.trim_start().starts_with("--");
+    match sub {
+        Some(sub) if is_ralph && (sub == Verb::Start || alone(rest)) => Some((sub, rest)),
+        _ => Some((verb, args)),
     }
 }
 
@@ -71,6 +94,9 @@ pub fn parse(args: &str) -> Result<Options, String> {
                 // The white space before a flag goes with it, so that what stays reads as it was typed.
                 at = end;
                 continue;
+            }
+            _ if is_dashed_flag(text) => {
+                return Err(format!("\"{text}\" begins with a long dash: write two hyphens, or put the prompt in quotes"));
             }
             _ => {
                 if starts_quoted(text) {
@@ -122,6 +148,12 @@ fn next_word(text: &str, at: usize) -> Option<Range<usize>> {
     Some(start..end)
 }
 
+/// Editors make one long dash of two hyphens, and a limit must not become prompt text by that.
+fn is_dashed_flag(text: &str) -> bool {
+    let name = text.strip_prefix(['—', '–']).map(|n| n.split('=').next().unwrap_or(n));
+    name.is_some_and(|n| FLAGS.contains(&n))
+}
+
 fn starts_quoted(text: &str) -> bool {
     closing_quote(text).is_some()
 }
@@ -156,27 +188,11 @@ fn unquoted(text: &str) -> &str {
 }
 
 fn unknown(flag: &str) -> String {
-    let near = FLAGS.iter().map(|f| (distance(f, &flag.replace('_', "-")), f)).min();
-    let hint = match near {
-        Some((d, f)) if d <= 3 => format!("did you mean --{f}?"),
-        _ => format!("the flags are {}", FLAGS.iter().map(|f| format!("--{f}")).collect::<Vec<_>>().join(", ")),
+    let hint = match spelling::nearest(&flag.replace('_', "-"), FLAGS.iter().copied()) {
+        Some(near) => format!("did you mean --{near}?"),
+        None => format!("the flags are {}.", FLAGS.iter().map(|f| format!("--{f}")).collect::<Vec<_>>().join(", ")),
     };
     format!("unknown flag --{flag}: {hint} If it belongs to the prompt, put the prompt in quotes or after a lone --")
-}
-
-/// Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, cb) in b.iter().enumerate() {
-            let change = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -223,6 +239,7 @@ mod tests {
         assert!(error("fix --max-iteration 3").contains("did you mean --max-iterations?"));
         assert!(error("fix --max_iterations 3").contains("did you mean --max-iterations?"));
         assert!(error("cargo test --workspace").contains("after a lone --"));
+        assert!(error("fix --bogus 3").contains("the flags are --max-iterations"));
         assert_eq!(error("fix --max-iterations"), "--max-iterations needs a value");
         assert_eq!(error("fix --max-iterations --hours 2"), "--max-iterations needs a value");
         assert_eq!(error("fix --max-iterations many"), "--max-iterations needs a whole number from 0 on, not \"many\"");
@@ -238,6 +255,18 @@ mod tests {
         assert_eq!(split("/ralph-loop:ralph-loop x").and_then(|(n, _)| verb(n)), None);
         assert_eq!(split("please /ralph-loop"), None);
         assert_eq!(split("/ralph-loop\nfix\nit"), Some(("ralph-loop", "fix\nit")));
+    }
+
+    #[test]
+    fn a_verb_after_ralph_is_that_verb() {
+        assert_eq!(verb_of("ralph", "cancel"), Some((Verb::Cancel, "")));
+        assert_eq!(verb_of("ralph", " status "), Some((Verb::Status, "")));
+        assert_eq!(verb_of("ralph", "resume docs"), Some((Verb::Resume, "docs")));
+        assert_eq!(verb_of("ralph", "cancel the old jobs in cron"), Some((Verb::Start, "cancel the old jobs in cron")));
+        assert_eq!(verb_of("ralph", "start cancel the jobs"), Some((Verb::Start, "cancel the jobs")));
+        assert_eq!(verb_of("ralph-loop", "cancel"), Some((Verb::Start, "cancel")));
+        assert!(parse("fix it —max-iterations 20").is_err());
+        assert!(parse("fix it — and then that").is_ok());
     }
 
     proptest! {

@@ -21,7 +21,7 @@ const FIRST_BLOCK: usize = 16 * 1024;
 /// How far back one round is followed. A round that is longer has long used a tool.
 const REACH: u64 = 16 * 1024 * 1024;
 
-/// A longer line is looked at by its head only, unless it may hold the agent's own text.
+/// A longer line is looked at by its head only: it is a tool's result.
 const MAX_LINE: u64 = 1024 * 1024;
 
 /// Bytes at a place of a file or a buffer.

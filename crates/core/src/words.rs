@@ -89,7 +89,7 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
 
 fn named(e: &Evidence) -> String {
     match &e.message {
-        crate::judge::Message::Unreadable { transcript } => format!(" ({transcript})"),
+        crate::judge::Message::Unreadable { transcript } if !transcript.is_empty() => format!(" ({transcript})"),
         _ => String::new(),
     }
 }

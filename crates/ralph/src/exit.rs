@@ -33,7 +33,7 @@ impl Failure {
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         let code = match refusal {
-            Refusal::NoLoop => NO_LOOP,
+            Refusal::NoLoop | Refusal::NoSuch { .. } => NO_LOOP,
             Refusal::Which { .. } => USAGE,
             Refusal::Because(_) | Refusal::Store(_) => FAILED,
         };

@@ -1,13 +1,25 @@
 //! The hook's edge: standard input to standard output, and an exit code that never stands in an agent's way.
 
-use std::io::{IsTerminal, Read, Write, stdin, stdout};
+use std::{
+    ffi::OsStr,
+    io::{IsTerminal, Read, Write, stdin, stdout},
+};
 
 use crate::{exit, ui};
 
 /// An event is far smaller; a message in it may have some 100 KB.
 const MAX_EVENT: u64 = 64 * 1024 * 1024;
 
-pub(crate) fn run() -> u8 {
+/// `unknown` is an argument that makes no sense. An exit code of 2 would block the agent, so that too is answered with a line for the person.
+pub(crate) fn run(unknown: Option<&OsStr>) -> u8 {
+    if let Some(word) = unknown {
+        let line = format!(
+            "Ralph: the hook is registered as `ralph hook {}`, which is not known; it is `ralph hook claude`.",
+            word.to_string_lossy()
+        );
+        ui::line(serde_json::json!({ "systemMessage": line }));
+        return 0;
+    }
     if stdin().is_terminal() {
         ui::error("`ralph hook` is called by an agent, with an event on standard input. `ralph --help` lists what people use");
         return exit::USAGE;

@@ -15,6 +15,7 @@ pub(crate) fn of_event(record: &Record) -> String {
             format!("goes on in session {} after /clear (was {})", short(record.session.as_deref()), short(Some(from)))
         }
         Event::Stop { evidence, ruling, .. } => format!("stop {:<4} {}", record.state.stops, of_ruling(evidence, ruling)),
+        Event::Paused { by, why } if why.is_empty() => format!("paused {}", by_whom(*by)),
         Event::Paused { by, why } => format!("paused {}: {why}", by_whom(*by)),
         Event::Resumed { by, iteration } => format!("resumed {} at iteration {iteration}", by_whom(*by)),
         Event::Cancelled { by, iteration } => format!("cancelled {} at iteration {iteration}", by_whom(*by)),
@@ -36,9 +37,9 @@ pub(crate) fn of_ruling(e: &Evidence, ruling: &Ruling) -> String {
     format!("{:<18} {what}", ruling.code.as_str())
 }
 
-/// Time of day of a record: `2026-11-15 09:30:00`.
+/// When a record was written: `2026-11-15 09:30:00Z`, in UTC like everything in a journal.
 pub(crate) fn when(at: &str) -> String {
-    at.get(..19).unwrap_or(at).replace('T', " ")
+    at.get(..19).map_or_else(|| at.to_owned(), |at| format!("{}Z", at.replace('T', " ")))
 }
 
 /// Enough of an id to recognise it.

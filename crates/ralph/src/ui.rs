@@ -26,6 +26,11 @@ pub(crate) fn error(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{RED}error:{RED:#} {text}");
 }
 
+/// A word to the person beside the output.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{DIM}{text}{DIM:#}");
+}
+
 pub(crate) fn bold(text: impl Display) -> String {
     format!("{BOLD}{text}{BOLD:#}")
 }

@@ -28,7 +28,7 @@ pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
     let typed = call.event.text("prompt").unwrap_or_default();
     let expanded = call.event.text("command_name").map(|name| (name, call.event.text("command_args").unwrap_or_default()));
     if let Some((name, args)) = expanded.or_else(|| slash::split(typed))
-        && let Some(verb) = slash::verb(name)
+        && let Some((verb, args)) = slash::verb_of(name, args)
     {
         return carry_out(call, verb, args);
     }
@@ -45,11 +45,14 @@ fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
     };
     let result = match verb {
         Verb::Status => Ok(status(call)),
-        _ if is_repeated(call, &fingerprint) => Ok(repeated(call, verb, &fingerprint)),
+        _ if is_repeated(call, verb, &fingerprint) => Ok(repeated(call, verb, &fingerprint)),
         Verb::Start => begin(call, args, &asker),
-        Verb::Cancel => cancel::cancel(&call.project, None, &asker).map(|c| Outcome::instead("command.cancel", c.line()).of_loop(&c.id)),
-        Verb::Pause => pause::pause(&call.project, None, "asked for in the session", &asker).map(|(i, max)| {
-            Outcome::instead("command.pause", format!("Ralph: paused at iteration {}. /ralph-resume goes on.", words::of_limit(i, max)))
+        Verb::Cancel => named(args)
+            .and_then(|name| cancel::cancel(&call.project, name.as_deref(), &asker))
+            .map(|c| Outcome::instead("command.cancel", c.line()).of_loop(&c.id)),
+        Verb::Pause => named(args).and_then(|name| pause::pause(&call.project, name.as_deref(), &asker)).map(|paused| {
+            let round = words::of_limit(paused.iteration, paused.max_iterations);
+            Outcome::instead("command.pause", format!("Ralph: paused at iteration {round}. /ralph-resume goes on."))
         }),
         Verb::Resume => go_on(call, args, &asker),
     };
@@ -57,16 +60,24 @@ fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
         Ok(outcome) => Ok(outcome),
         Err(Refusal::Store(e)) => Err(e),
         // Another hook carried out the same command while this one waited for the lock.
-        Err(_) if is_repeated(call, &fingerprint) => Ok(repeated(call, verb, &fingerprint)),
+        Err(_) if is_repeated(call, verb, &fingerprint) => Ok(repeated(call, verb, &fingerprint)),
         Err(Refusal::NoLoop) => Ok(Outcome::instead("loop.none", "No active Ralph loop")),
         Err(refusal) => Ok(Outcome::instead("command.refused", format!("Ralph: {refusal}."))),
     }
 }
 
+/// The loop that a cancel or a pause is about: nothing, a name, or `--name NAME`.
+fn named(args: &str) -> Result<Option<String>, Refusal> {
+    let options = slash::parse(args).map_err(Refusal::Because)?;
+    Ok(options.name.or(Some(options.prompt).filter(|p| !p.is_empty())))
+}
+
 /// Was this very command carried out a moment ago?
-fn is_repeated(call: &Call, fingerprint: &str) -> bool {
+fn is_repeated(call: &Call, verb: Verb, fingerprint: &str) -> bool {
     let recent = |at: &str| ralph_core::time::parse(at).is_some_and(|at| clock::now() - at < SAME_COMMAND_MS);
-    let by_loop = loops::all(&call.project).iter().any(|found| {
+    // Only a loop that is in the state that was asked for can be there because of this command.
+    let as_asked = |found: &loops::Found| found.parsed.as_ref().is_ok_and(|f| f.active == (verb != Verb::Pause));
+    let by_loop = loops::all(&call.project).iter().filter(|found| as_asked(found)).any(|found| {
         journal::tail(&call.project.journal(&found.id()))
             .last
             .is_some_and(|r| r.state.command.as_deref() == Some(fingerprint) && r.state.last.is_none() && recent(&r.at))

@@ -1,14 +1,12 @@
 //! Which loop, if any, is this session's? Decided without the lock, so that a session without a loop leaves no trace.
 
-use std::path::Path;
-
 use crate::{
+    ops,
     store::{
         journal,
         loops::{self, Found},
         project::Project,
     },
-    sys::process,
 };
 
 /// What a session that stops finds in its project.
@@ -48,7 +46,7 @@ fn rank(selected: &Selected) -> u8 {
 }
 
 fn classify(project: &Project, found: Found, session: &str) -> Selected {
-    let state = || journal::live_state(&project.journal(&found.id()));
+    let state = || journal::live_state(project, &found);
     let (owner, released) = match found.session() {
         Some(owner) => (Some(owner), false),
         None => {
@@ -60,16 +58,9 @@ fn classify(project: &Project, found: Found, session: &str) -> Selected {
         (Some(owner), Ok(_)) if owner == session => Selected::Own(Box::new(found)),
         (Some(owner), _) if owner != session => Selected::Nothing("session.other"),
         (None, Ok(file)) if !file.active => Selected::Nothing("loop.paused"),
-        (None, _) if is_tracked(project, &found.path) && (!released || is_tracked(project, &project.journal(&found.id()))) => {
-            Selected::Nothing("loop.tracked")
-        }
+        (None, _) if ops::came_with_the_repository(project, &found, released) => Selected::Nothing("loop.tracked"),
         (None, Ok(_)) => Selected::Adoptable(Box::new(found)),
         (_, Err(_)) => Selected::Corrupt(Box::new(found)),
         (Some(_), Ok(_)) => Selected::Nothing("session.other"),
     }
-}
-
-/// A checkout can bring a loop file, and even a journal that says that somebody released it: what git tracks was not written here.
-fn is_tracked(project: &Project, path: &Path) -> bool {
-    process::git_tracks(project.root(), path) != Some(false)
 }

@@ -9,7 +9,10 @@ use crate::{
         stop::ago,
     },
     hosts::claude::answer::Answer,
-    ops::view::{self, Status},
+    ops::{
+        came_with_the_repository,
+        view::{self, Status},
+    },
     store::{
         Error, journal,
         locked::{Locked, Loop},
@@ -41,7 +44,7 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
 fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
     // Without the lock first: a session that has no loop leaves no trace.
     let pid = Call::client_pid();
-    let carried = |found: &loops::Found| pid.is_some() && journal::live_state(&call.project.journal(&found.id())).client_pid == pid;
+    let carried = |found: &loops::Found| pid.is_some() && journal::live_state(&call.project, found).client_pid == pid;
     if !loops::all(&call.project).iter().any(carried) {
         return Ok(Outcome::silent("loop.none"));
     }
@@ -49,6 +52,10 @@ fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
     for found in loops::all(&call.project).into_iter().filter(carried) {
         let Ok(mut l) = locked.open(found) else { continue };
         let Some(from) = l.owner().map(str::to_owned).filter(|owner| owner != session) else { continue };
+        // A checkout can bring a journal with a guessed process id.
+        if came_with_the_repository(&call.project, &l.found, true) {
+            continue;
+        }
         if l.file.session_id.is_some() {
             if !locked.set(&mut l, &[("session_id", Value::Text(session))])? {
                 continue;
@@ -92,10 +99,10 @@ fn tell_of_loops(call: &Call, session: &str) -> Outcome {
 /// What the person should know about one loop when a session begins.
 fn told(v: &view::View, session: &str) -> Option<String> {
     let round = words::of_limit(v.iteration, v.max_iterations);
-    let named = if v.name == "main" { String::new() } else { format!(" --name {}", v.name) };
+    let named = if v.name == "main" { String::new() } else { format!(" {}", v.name) };
     let when = v.last_event_at.as_deref().map(|at| format!(", last active {}", ago(at))).unwrap_or_default();
     let own = v.session.as_deref() == Some(session);
-    let choose = format!("`ralph resume` goes on with it, `ralph cancel{named}` drops it");
+    let choose = format!("`ralph resume{named}` goes on with it, `ralph cancel{named}` drops it");
     Some(match v.status {
         Status::Active if own => format!(
             "Ralph: this session's loop is armed (iteration {round}{when}). It goes on at the next stop; `ralph cancel{named}` ends it."
@@ -103,6 +110,9 @@ fn told(v: &view::View, session: &str) -> Option<String> {
         Status::Waiting => format!(
             "Ralph: a loop waits for a session (iteration {round}). It takes this one at its first stop; `ralph cancel{named}` drops it."
         ),
+        Status::Tracked => {
+            format!("Ralph: a loop came with this repository (iteration {round}). It does nothing until you say `ralph resume`.")
+        }
         Status::Paused => format!("Ralph: a loop is paused here (iteration {round}{when}). {choose}."),
         Status::LeftBehind => format!("Ralph: a loop was left behind here (iteration {round}{when}). {choose}."),
         Status::Corrupt => format!("Ralph: {} cannot be read: {}.", v.file.as_deref()?.display(), v.problem.as_deref()?),

@@ -82,7 +82,7 @@ fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, E
 /// A loop without an owner belongs to the first session that stops in the project; the file is not touched for it.
 fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> {
     let now = clock::now();
-    if l.is_new() {
+    if l.is_new {
         let event =
             Event::Started { file: loop_file::file_of(&l.found.name), by: Actor::File, prompt: words::opening(&l.file.prompt, 200) };
         locked.record(l, now, None, event)?;
@@ -104,8 +104,11 @@ fn answered_before(call: &Call, l: &Loop) -> Option<Outcome> {
 
 fn rule(call: &Call, locked: &Locked<'_>, mut l: Loop) -> Result<Outcome, Error> {
     let now = clock::now();
+    // A pause by hand is first seen here.
     if l.file.active {
         l.state.arm(now);
+    } else {
+        l.state.disarm(now);
     }
     let gathered = gather(call, &l, now);
     let ruling = judge(&gathered.evidence);
@@ -199,7 +202,11 @@ fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>) -> Answe
                 Some(note) => format!("{}\n\n{note}", l.file.prompt),
                 None => l.file.prompt.clone(),
             };
-            let line = words::going_on(iteration, l.file.max_iterations, l.file.completion_promise.as_deref());
+            let mut line = words::going_on(iteration, l.file.max_iterations, l.file.completion_promise.as_deref());
+            for warning in &l.file.warnings {
+                line.push_str("\nRalph: the loop file, ");
+                line.push_str(warning);
+            }
             Answer::go_on(text, line, l.file.continue_with, call.client)
         }
         (_, Some(line)) => Answer::Tell { line },

@@ -22,13 +22,16 @@ pub struct Cancelled {
     /// 0 where the file could not be read.
     pub iteration: u64,
     pub spent_ms: u64,
+    /// The session that it belonged to, if that is not the one that cancelled it.
+    pub of_session: Option<String>,
 }
 
 impl Cancelled {
     pub fn line(&self) -> String {
         let rounds = words::iterations(self.iteration);
+        let whose = self.of_session.as_deref().map(|s| format!(" of session {}", words::opening(s, 8))).unwrap_or_default();
         format!(
-            "Ralph loop cancelled after {rounds} ({}). It is kept in the archive: `ralph resume` brings it back.",
+            "Ralph loop{whose} cancelled after {rounds} ({}). It is kept in the archive: `ralph resume` brings it back.",
             ralph_core::time::in_words(self.spent_ms)
         )
     }
@@ -46,8 +49,11 @@ pub fn cancel(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Ca
         found = loops::read(project, &found.name)?.ok_or(Refusal::NoLoop)?;
     }
     let id = found.id();
-    let state = journal::tail(&project.journal(&id)).last.map(|r| r.state).unwrap_or_default();
-    let cancelled = Cancelled { iteration: found.parsed.as_ref().map_or(0, |f| f.iteration), spent_ms: state.spent(clock::now()), id };
+    let state = journal::live_state(project, &found);
+    let owner = found.session().or_else(|| state.owner.clone());
+    let of_session = owner.filter(|owner| asker.session.as_ref().is_some_and(|s| s != owner));
+    let iteration = found.parsed.as_ref().map_or(state.iteration, |f| f.iteration);
+    let cancelled = Cancelled { iteration, spent_ms: state.spent(clock::now()), id, of_session };
     // Before the file goes: a second report of the same command finds what was answered. The loop is cancelled whether or not this can be noted.
     let _ = ending::write(project, &mark(&cancelled, asker));
     if !archive(project, &found, &cancelled.id)? {

@@ -6,9 +6,9 @@ pub mod resume;
 pub mod start;
 pub mod view;
 
-use std::fmt;
+use std::{fmt, path::Path};
 
-use ralph_core::journal::Actor;
+use ralph_core::{journal::Actor, words};
 
 use crate::{
     store::{
@@ -45,6 +45,11 @@ pub enum Refusal {
     Which {
         names: Vec<String>,
     },
+    /// There is none of that name.
+    NoSuch {
+        name: String,
+        names: Vec<String>,
+    },
     /// A sentence that says what is the matter and what to do.
     Because(String),
     Store(Error),
@@ -60,7 +65,9 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::NoLoop => f.write_str("No active Ralph loop"),
-            Refusal::Which { names } => write!(f, "there are several loops here; say which one with --name: {}", names.join(", ")),
+            Refusal::Which { names } => write!(f, "there are several loops here: {}. Say which one", names.join(", ")),
+            Refusal::NoSuch { name, names } if names.is_empty() => write!(f, "there is no loop \"{name}\" here, nor any other"),
+            Refusal::NoSuch { name, names } => write!(f, "there is no loop \"{name}\" here; there are: {}", names.join(", ")),
             Refusal::Because(why) => f.write_str(why),
             Refusal::Store(e) => e.fmt(f),
         }
@@ -69,10 +76,12 @@ impl fmt::Display for Refusal {
 
 /// The loop that is meant: the named one, the asking session's own, or the only one.
 pub fn choose(project: &Project, name: Option<&str>, session: Option<&str>) -> Result<Found, Refusal> {
-    if let Some(name) = name {
-        return loops::read(project, name)?.ok_or(Refusal::NoLoop);
-    }
     let mut all = loops::all(project);
+    if let Some(name) = name {
+        let names = all.iter().map(|f| f.name.clone()).collect();
+        let found = all.into_iter().find(|f| f.name == name || f.id() == name);
+        return found.ok_or_else(|| Refusal::NoSuch { name: words::opening(name, 64), names });
+    }
     if let Some(own) = session.and_then(|s| all.iter().position(|f| view::owner(project, f).as_deref() == Some(s))) {
         return Ok(all.swap_remove(own));
     }
@@ -86,4 +95,11 @@ pub fn choose(project: &Project, name: Option<&str>, session: Option<&str>) -> R
 /// Whether the session that a loop belongs to may still be there.
 pub fn owner_may_live(state: &ralph_core::journal::State) -> bool {
     !state.left_behind && state.client_pid.is_none_or(process::is_alive)
+}
+
+/// Whether a file without an owner was not written here: git tracks it, and no person has released it. A checkout can even bring a journal that
+/// says that somebody did, so a journal that git tracks says nothing.
+pub fn came_with_the_repository(project: &Project, found: &Found, released: bool) -> bool {
+    let is_tracked = |path: &Path| process::git_tracks(project.root(), path) != Some(false);
+    is_tracked(&found.path) && (!released || is_tracked(&project.journal(&found.id())))
 }

@@ -10,22 +10,32 @@ use crate::{
     store::{
         Error,
         locked::{Locked, Loop},
+        loops,
         project::Project,
     },
     sys::clock,
 };
 
-/// Pauses the loop; returns its iteration and its limit.
-pub fn pause(project: &Project, name: Option<&str>, why: &str, asker: &Asker) -> Result<(u64, u64), Refusal> {
+/// The loop that is paused.
+#[derive(Debug)]
+pub struct Paused {
+    pub iteration: u64,
+    pub max_iterations: u64,
+    /// It was paused before.
+    pub already: bool,
+}
+
+pub fn pause(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Paused, Refusal> {
     let chosen = choose(project, name, asker.session.as_deref())?;
     let locked = Locked::acquire(project)?;
-    let found = crate::store::loops::read(project, &chosen.name)?.ok_or(Refusal::NoLoop)?;
+    let found = loops::reread(project, chosen)?.ok_or(Refusal::NoLoop)?;
     let mut l = locked.open(found).map_err(|f| unreadable(&f))?;
     l.state.command.clone_from(&asker.command);
-    if l.file.active && !set_paused(&locked, &mut l, asker.session.as_deref(), asker.actor(), why)? {
+    let already = !l.file.active;
+    if !already && !set_paused(&locked, &mut l, asker.session.as_deref(), asker.actor(), "")? {
         return Err(Refusal::NoLoop);
     }
-    Ok((l.file.iteration, l.file.max_iterations))
+    Ok(Paused { iteration: l.file.iteration, max_iterations: l.file.max_iterations, already })
 }
 
 /// Marks an open loop as paused. `false`: its file was deleted meanwhile.
@@ -39,7 +49,7 @@ pub fn set_paused(locked: &Locked<'_>, l: &mut Loop, session: Option<&str>, by: 
     Ok(true)
 }
 
-pub(super) fn unreadable(found: &crate::store::loops::Found) -> Refusal {
+pub(super) fn unreadable(found: &loops::Found) -> Refusal {
     let problem = found.parsed.as_ref().err().map(ToString::to_string).unwrap_or_default();
-    Refusal::Because(format!("{} cannot be read: {problem}. Mend it, or `ralph cancel` puts it aside", found.path.display()))
+    Refusal::Because(format!("{} cannot be read: {problem}. Mend it and try again", found.path.display()))
 }

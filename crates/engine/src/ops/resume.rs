@@ -10,7 +10,11 @@ use ralph_core::{
 };
 
 use crate::{
-    ops::{Asker, Refusal, choose, owner_may_live, pause::unreadable, view},
+    ops::{
+        Asker, Refusal, choose, owner_may_live,
+        pause::unreadable,
+        view::{self, Status},
+    },
     store::{
         Error,
         locked::{Locked, Loop},
@@ -82,10 +86,29 @@ fn live(project: &Project, request: &Request, asker: &Asker) -> Result<Option<Fo
 /// The archived loop that is meant: by id, by name, or the one that ended last.
 fn archived(project: &Project, which: Option<&str>) -> Result<(PathBuf, String), Refusal> {
     let found = view::archive(project).into_iter().find(|a| which.is_none_or(|which| a.id == which || a.name == which));
-    found.map(|a| (a.path, a.name)).ok_or(match which {
-        None => Refusal::NoLoop,
-        Some(which) => Refusal::Because(format!("there is no loop \"{which}\"; `ralph list` shows those there are")),
-    })
+    let gone =
+        view::ended(project).into_iter().find(|v| v.status == Status::Gone && which.is_none_or(|which| v.id == which || v.name == which));
+    match (found, gone) {
+        (Some(found), Some(gone)) if which.is_none() && gone.last_event_at.as_deref() > Some(found.ended_at.as_str()) => {
+            Err(deleted(&gone))
+        }
+        (Some(found), _) => Ok((found.path, found.name)),
+        (None, Some(gone)) => Err(deleted(&gone)),
+        (None, None) => Err(match which {
+            None => Refusal::NoLoop,
+            Some(which) => {
+                Refusal::Because(format!("there is no loop \"{}\"; `ralph list` shows those there are", words::opening(which, 64)))
+            }
+        }),
+    }
+}
+
+/// Not an older loop in the place of one that somebody deleted.
+fn deleted(gone: &view::View) -> Refusal {
+    Refusal::Because(format!(
+        "the file of {} was deleted; .ralph/backup/{}.md has the version before its last change. `ralph list` shows the loops that can be resumed",
+        gone.id, gone.name
+    ))
 }
 
 /// A loop at its limit would end again at its first stop.

@@ -11,7 +11,11 @@ use ralph_core::{
 
 use crate::{
     ops::{Asker, Refusal, view},
-    store::{locked::Locked, loops, project::Project},
+    store::{
+        locked::Locked,
+        loops::{self, Found},
+        project::Project,
+    },
     sys::{clock, env},
 };
 
@@ -51,6 +55,9 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     if request.prompt.trim().is_empty() {
         return Err(Refusal::Because("there is no prompt: say what the agent shall work on".to_owned()));
     }
+    if request.completion_promise.as_ref().is_some_and(|p| p.trim().is_empty()) {
+        return Err(Refusal::Because("the completion promise needs words".to_owned()));
+    }
     if request.prompt.len() > MAX_PROMPT {
         return Err(Refusal::Because(format!(
             "the prompt is longer than {} MB: put the details in a file and name it in the prompt",
@@ -78,15 +85,17 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
         prompt: &request.prompt,
     };
     if !locked.create(name, &new)? {
-        return Err(live(name, "a loop file is there already"));
+        return Err(Refusal::Because(format!("{} is there already", loop_file::file_of(name))));
     }
     let found = loops::read(project, name)?.ok_or(Refusal::NoLoop)?;
     let mut l = locked.open(found).map_err(|f| Refusal::Because(format!("{} cannot be read back", f.path.display())))?;
     l.state.client_pid = asker.client_pid;
     l.state.command.clone_from(&asker.command);
-    // A loop that has no session yet starts its clock with the first one.
+    // A loop that has no session yet starts its clock with the first one, and is there for it because a person said so.
     if asker.session.is_some() {
         l.state.arm(now);
+    } else {
+        l.state.released = true;
     }
     let event = Event::Started { file: loop_file::file_of(name), by: asker.actor(), prompt: words::opening(&request.prompt, 200) };
     locked.record(&mut l, now, asker.session.as_deref(), event)?;
@@ -98,22 +107,24 @@ fn refuse_a_live_one(project: &Project, name: &str, asker: &Asker) -> Result<(),
     for found in loops::all(project) {
         let of_session = asker.session.is_some() && view::owner(project, &found) == asker.session;
         if found.name == name || of_session {
-            let what = match &found.parsed {
-                Ok(file) if file.active => format!("a loop is active (iteration {})", words::of_limit(file.iteration, file.max_iterations)),
-                Ok(file) => format!("a loop is paused (iteration {})", words::of_limit(file.iteration, file.max_iterations)),
-                Err(problem) => format!("its file cannot be read ({problem})"),
-            };
-            return Err(live(&found.name, &what));
+            return Err(live(&found));
         }
     }
     Ok(())
 }
 
-fn live(name: &str, what: &str) -> Refusal {
-    let named = if name == "main" { String::new() } else { format!(" \"{name}\"") };
-    Refusal::Because(format!(
-        "{what}{named} in this project. `ralph status` shows it, `ralph resume` goes on with it, `ralph cancel` ends it"
-    ))
+/// What stands in the way, and what to do about it.
+fn live(found: &Found) -> Refusal {
+    let named = if found.name == "main" { String::new() } else { format!(" {}", found.name) };
+    Refusal::Because(match &found.parsed {
+        Ok(file) => {
+            let round = words::of_limit(file.iteration, file.max_iterations);
+            let (state, way) = if file.active { ("active", "shows it") } else { ("paused", "shows it, `ralph resume` goes on with it") };
+            let name = if named.is_empty() { String::new() } else { format!(" \"{}\"", found.name) };
+            format!("a loop{name} is {state} in this project (iteration {round}). `ralph status` {way}, `ralph cancel{named}` ends it")
+        }
+        Err(problem) => format!("{} cannot be read: {problem}. Mend it, or `ralph cancel{named}` puts it aside", found.path.display()),
+    })
 }
 
 /// `main-20261115-093000`, made unique where two start within a second.

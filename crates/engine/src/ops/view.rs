@@ -6,12 +6,12 @@ use ralph_core::{
     journal::{Record, State},
     judge::Ending,
     loop_file::LoopFile,
-    words,
+    time, words,
 };
 use serde::Serialize;
 
 use crate::{
-    ops::owner_may_live,
+    ops::{came_with_the_repository, owner_may_live},
     store::{
         journal,
         loops::{self, Found},
@@ -28,6 +28,8 @@ pub enum Status {
     Active,
     /// No session has it yet: the first one that stops in the project takes it.
     Waiting,
+    /// It came with the repository: nobody takes it until a person says so.
+    Tracked,
     Paused,
     /// Its session is gone; `ralph resume` hands it to another one.
     LeftBehind,
@@ -46,6 +48,7 @@ impl Status {
         match self {
             Status::Active => "active",
             Status::Waiting => "waiting for a session",
+            Status::Tracked => "came with the repository",
             Status::Paused => "paused",
             Status::LeftBehind => "left behind",
             Status::Corrupt => "cannot be read",
@@ -55,6 +58,10 @@ impl Status {
             Status::Failed => "failed",
             Status::Gone => "gone",
         }
+    }
+
+    fn is_armed(self) -> bool {
+        matches!(self, Status::Active | Status::Waiting | Status::LeftBehind)
     }
 
     fn of_ending(ending: Option<Ending>) -> Self {
@@ -79,7 +86,7 @@ pub struct View {
     pub max_iterations: u64,
     pub completion_promise: Option<String>,
     /// 0 means no limit.
-    pub max_hours: f64,
+    pub max_ms: u64,
     pub spent_ms: u64,
     pub idle_rounds: u64,
     pub stops: u64,
@@ -90,6 +97,8 @@ pub struct View {
     pub file: Option<PathBuf>,
     pub journal: PathBuf,
     pub problem: Option<String>,
+    /// Keys that look misspelt.
+    pub warnings: Vec<String>,
     /// The start of the prompt.
     pub prompt: String,
 }
@@ -125,7 +134,7 @@ pub struct Archived {
 
 /// The session that a loop belongs to.
 pub fn owner(project: &Project, found: &Found) -> Option<String> {
-    found.session().or_else(|| journal::live_state(&project.journal(&found.id())).owner)
+    found.session().or_else(|| journal::live_state(project, found).owner)
 }
 
 /// The loops that have a file, in order.
@@ -136,11 +145,12 @@ pub fn live(project: &Project) -> Vec<View> {
 pub fn view_of(project: &Project, found: &Found) -> View {
     let id = found.id();
     let record = journal::tail(&project.journal(&id)).last;
-    let state = record.as_ref().map(|r| r.state.clone().of_live_file()).unwrap_or_default();
+    let state = journal::live_state(project, found);
     let owner = found.session().or_else(|| state.owner.clone());
     let status = match &found.parsed {
         Err(_) => Status::Corrupt,
         Ok(file) if !file.active => Status::Paused,
+        Ok(_) if owner.is_none() && came_with_the_repository(project, found, state.released) => Status::Tracked,
         Ok(_) if owner.is_none() => Status::Waiting,
         Ok(_) if !owner_may_live(&state) => Status::LeftBehind,
         Ok(_) => Status::Active,
@@ -159,7 +169,8 @@ fn fill(view: &mut View, file: &LoopFile) {
     view.iteration = file.iteration;
     view.max_iterations = file.max_iterations;
     view.completion_promise.clone_from(&file.completion_promise);
-    view.max_hours = file.max_hours;
+    view.max_ms = file.max_millis();
+    view.warnings.clone_from(&file.warnings);
     view.prompt = words::opening(&file.prompt, 200);
 }
 
@@ -171,8 +182,9 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         iteration: state.iteration,
         max_iterations: 0,
         completion_promise: None,
-        max_hours: 0.0,
-        spent_ms: state.spent(clock::now()),
+        max_ms: 0,
+        // Only what is armed goes on ageing.
+        spent_ms: state.spent(if status.is_armed() { clock::now() } else { record.and_then(|r| time::parse(&r.at)).unwrap_or(0) }),
         idle_rounds: state.idle_rounds,
         stops: state.stops,
         session: state.owner.clone(),
@@ -181,6 +193,7 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         file: None,
         journal: project.journal(id),
         problem: None,
+        warnings: Vec::new(),
         prompt: String::new(),
     }
 }

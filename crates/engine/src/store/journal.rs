@@ -1,14 +1,16 @@
 //! Journals on disk: append one line, read the last one.
 
 use std::{
-    fs::File,
     io::{Read, Seek, SeekFrom},
     path::Path,
 };
 
 use ralph_core::journal::{Record, State, last_record};
 
-use crate::{store::Error, sys::files};
+use crate::{
+    store::{Error, loops::Found, project::Project},
+    sys::files,
+};
 
 /// One record is shorter than this, and a larger buffer costs page faults at every call.
 const TAIL: u64 = 8 * 1024;
@@ -34,13 +36,13 @@ pub fn tail(path: &Path) -> Tail {
 }
 
 /// The state of a loop that has a file.
-pub fn live_state(path: &Path) -> State {
-    tail(path).last.map(|r| r.state.of_live_file()).unwrap_or_default()
+pub fn live_state(project: &Project, found: &Found) -> State {
+    let last = tail(&project.journal(&found.id())).last;
+    last.map(|r| r.state.of_live_file(found.parsed.as_ref().ok())).unwrap_or_default()
 }
 
 fn read_tail(path: &Path) -> Option<Tail> {
-    let mut file = File::open(path).ok()?;
-    let size = file.metadata().ok()?.len();
+    let (mut file, size) = files::open_regular(path).ok()?;
     let mut reach = TAIL;
     loop {
         let from = size.saturating_sub(reach);

@@ -23,7 +23,7 @@ use crate::{
     sys::{clock, files, files::Swapped},
 };
 
-/// How long to wait for another ralph process. None holds the lock for more than some milliseconds.
+/// How long to wait for another ralph process. None holds the lock for more than a fraction of a second.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Attempts at a file that somebody else edits at the same moment.
@@ -46,6 +46,8 @@ pub struct Loop {
     pub found: Found,
     pub file: LoopFile,
     pub state: State,
+    /// Nothing has been written about this loop yet.
+    pub is_new: bool,
     tail: Tail,
 }
 
@@ -53,11 +55,6 @@ impl Loop {
     /// The session that the loop belongs to.
     pub fn owner(&self) -> Option<&str> {
         self.file.session_id.as_deref().or(self.state.owner.as_deref())
-    }
-
-    /// Nothing has been written about this loop yet.
-    pub fn is_new(&self) -> bool {
-        self.tail.last.as_ref().is_none_or(|r| r.state.ended.is_some())
     }
 }
 
@@ -86,7 +83,9 @@ impl<'p> Locked<'p> {
     /// The loop of a file that can be read, with its state.
     pub fn open(&self, found: Found) -> Result<Loop, Box<Found>> {
         let mut l = self.open_ended(found)?;
-        l.state = l.state.of_live_file();
+        let state = l.state.of_live_file(Some(&l.file));
+        l.is_new |= state.stops > 0 && state.iteration == 0;
+        l.state = state;
         Ok(l)
     }
 
@@ -96,7 +95,7 @@ impl<'p> Locked<'p> {
         let id = found.id();
         let tail = journal::tail(&self.project.journal(&id));
         let state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
-        Ok(Loop { id, found, file, state, tail })
+        Ok(Loop { id, found, file, state, is_new: tail.last.is_none(), tail })
     }
 
     /// Writes what happened into the loop's journal, together with the loop's state after it.

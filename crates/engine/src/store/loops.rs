@@ -26,7 +26,7 @@ impl Found {
     pub fn id(&self) -> String {
         match &self.parsed {
             Ok(file) => file.id(&self.name),
-            Err(_) => format!("{}-{:08x}", self.name, loop_file::fnv1a(&self.bytes) & 0xffff_ffff),
+            Err(_) => loop_file::salvage(&self.bytes, &self.name).id,
         }
     }
 
@@ -34,7 +34,7 @@ impl Found {
     pub fn session(&self) -> Option<String> {
         match &self.parsed {
             Ok(file) => file.session_id.clone(),
-            Err(_) => loop_file::session_hint(&self.bytes),
+            Err(_) => loop_file::salvage(&self.bytes, &self.name).session_id,
         }
     }
 }

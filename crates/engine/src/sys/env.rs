@@ -60,7 +60,7 @@ pub fn foreign_agent() -> Option<&'static str> {
     SIGNS.iter().find(|(name, _)| os(name).is_some()).map(|(_, agent)| *agent)
 }
 
-/// A fault to provoke, in builds with debug assertions only: `panic` or `error`.
+/// A fault to provoke, in builds with debug assertions only: `panic`.
 pub fn fault() -> Option<String> {
     if cfg!(debug_assertions) { text("RALPH_FAULT") } else { None }
 }

@@ -47,8 +47,9 @@ mod flags {
 
     use rustix::fs::OFlags;
 
+    /// Nor wait: a pipe in the place of a file is an error, not a reason to hang.
     pub(super) fn do_not_follow(options: &mut OpenOptions) {
-        set(options, OFlags::NOFOLLOW);
+        set(options, OFlags::NOFOLLOW | OFlags::NONBLOCK);
     }
 
     pub(super) fn do_not_wait(options: &mut OpenOptions) {

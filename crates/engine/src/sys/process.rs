@@ -29,18 +29,41 @@ pub fn is_alive(_pid: u32) -> bool {
 }
 
 /// Whether git tracks `file`, which lies in `root`. `None`: there is a repository, and git could not be asked.
+///
+/// Links are resolved first: a folder that is reached through one, or that is one, lies where it really lies.
 #[expect(clippy::disallowed_methods, reason = "the one place that runs git")]
 pub fn git_tracks(root: &Path, file: &Path) -> Option<bool> {
-    if !root.ancestors().any(|dir| dir.join(".git").exists()) {
+    let Ok(root) = root.canonicalize() else { return Some(false) };
+    let Ok(file) = file.canonicalize() else { return Some(false) };
+    let Some(folder) = file.parent().filter(|folder| folder.starts_with(&root)) else { return Some(true) };
+    // Within a repository of its own (a submodule), or outside of any.
+    let is_repository = |dir: &Path| dir.join(".git").exists();
+    if folder.ancestors().take_while(|dir| *dir != root).any(is_repository) {
+        return Some(true);
+    }
+    if !root.ancestors().any(is_repository) {
         return Some(false);
     }
-    // A repository's own configuration must not make git run anything.
-    let status = Command::new("git")
-        .args(["-c", "core.fsmonitor=false", "ls-files", "--error-unmatch", "--"])
-        .arg(file)
-        .current_dir(root)
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_INDEX_FILE")
+    // What lies in the repository must not make git run anything: neither its configuration, nor a bare repository planted in a folder, nor a fetch.
+    let mut git = Command::new("git");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
+        git.env_remove(name);
+    }
+    let status = git
+        .args([
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "safe.bareRepository=explicit",
+            "-c",
+            "safe.directory=*",
+            "ls-files",
+            "--error-unmatch",
+            "--",
+        ])
+        .arg(&file)
+        .current_dir(&root)
+        .env("GIT_NO_LAZY_FETCH", "1")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

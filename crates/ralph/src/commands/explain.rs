@@ -8,7 +8,7 @@ use ralph_core::{
     limits::ToolUse,
     promise::Claim,
     time::in_words,
-    words::{of_limit, tag},
+    words::{iterations, tag},
 };
 use ralph_engine::store::project::Project;
 use serde::Serialize;
@@ -27,14 +27,14 @@ use crate::{
   ralph explain 3          the third stop of the loop
   ralph explain --replay .ralph/journal/main-20261115-093000.jsonl")]
 pub(crate) struct Args {
-    /// Which stop, from 1; otherwise the last
-    #[arg(value_name = "N")]
-    stop: Option<u64>,
+    /// Which stop, from 1 (otherwise the last), or which loop
+    #[arg(value_name = "N|LOOP")]
+    what: Option<String>,
     /// A loop's name or id; otherwise the latest
-    #[arg(long = "loop", value_name = "LOOP")]
+    #[arg(long = "loop", value_name = "LOOP", alias = "name")]
     which: Option<String>,
     /// Judge every stop of a journal again and compare
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stop", "which"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "which"])]
     replay: Option<PathBuf>,
     /// For programs: JSON
     #[arg(long)]
@@ -45,15 +45,17 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     if let Some(path) = &args.replay {
         return replay(path, args.json);
     }
-    let view = pick::view(project, args.which.as_deref())?;
+    let number = args.what.as_deref().and_then(|w| w.parse::<u64>().ok());
+    let named = args.what.as_deref().filter(|_| number.is_none());
+    let view = pick::view(project, args.which.as_deref().or(named))?;
     let (records, _) = pick::read(&view.journal).unwrap_or_default();
     let stops: Vec<&Record> = records.iter().filter(|r| matches!(r.event, Event::Stop { .. })).collect();
-    let wanted = match args.stop {
+    let wanted = match number {
         None => stops.last(),
         Some(n) => stops.iter().find(|r| r.state.stops == n),
     };
-    let record = wanted.ok_or_else(|| match (args.stop, stops.len()) {
-        (_, 0) => Failure::new(format!("loop {} has had no stop yet", view.id)),
+    let record = wanted.ok_or_else(|| match (number, stops.len()) {
+        (_, 0) => Failure::new(format!("loop {} has had no stop yet; `ralph log` shows what happened to it", view.id)),
         (Some(n), count) => Failure::new(format!("loop {} has no stop {n}; it has had {count}", view.id)),
         (None, _) => Failure::no_loop(),
     })?;
@@ -67,7 +69,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 
 fn show(record: &Record) {
     let Event::Stop { evidence: e, ruling, said, client } = &record.event else { return };
-    ui::line(format!("{} of loop {}, {} UTC", ui::bold(format!("Stop {}", record.state.stops)), record.loop_id, when(&record.at)));
+    ui::line(format!("{} of loop {}, {}", ui::bold(format!("Stop {}", record.state.stops)), record.loop_id, when(&record.at)));
     ui::line(format!("  {}", of_ruling(e, ruling)));
     ui::line(ui::bold("Evidence"));
     for (label, value) in evidence(e) {
@@ -147,7 +149,7 @@ fn alternatives(e: &Evidence, ruling: &Ruling) -> Vec<(String, Ruling)> {
     change("no interrupt".to_owned(), &|o| o.interrupted = false);
     change("a tool call in this round".to_owned(), &|o| o.idle_rounds = 0);
     change(format!("{} idle rounds in a row", e.idle_limit), &|o| o.idle_rounds = o.idle_limit);
-    change(format!("a limit of {} iterations", of_limit(e.iteration, 0)), &|o| o.max_iterations = o.iteration.max(1));
+    change(format!("a limit of {}", iterations(e.iteration)), &|o| o.max_iterations = o.iteration.max(1));
     change("no limit on iterations".to_owned(), &|o| o.max_iterations = 0);
     change("no limit on time".to_owned(), &|o| o.max_ms = 0);
     changes.into_iter().map(|(what, other)| (what, judge(&other))).filter(|(_, other)| other.code != ruling.code).collect()
@@ -186,5 +188,9 @@ fn replay(path: &PathBuf, json: bool) -> Done {
         let lines = if unreadable == 0 { String::new() } else { format!(", unreadable lines: {unreadable}") };
         ui::line(format!("{} stops judged again: {same} the same, {} different{lines}", same + different.len(), different.len()));
     }
-    if different.is_empty() { Ok(()) } else { Err(Failure::new("the journal and the judge disagree")) }
+    match (different.is_empty(), same) {
+        (false, _) => Err(Failure::new("the journal and the judge disagree")),
+        (true, 0) => Err(Failure::new(format!("there is no stop to judge in {}", path.display()))),
+        (true, _) => Ok(()),
+    }
 }

@@ -31,12 +31,13 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         return Ok(());
     }
     let width = all.iter().map(|v| v.id.len()).max().unwrap_or(0);
+    ui::line(ui::dim(format!("{:<width$}  {:<24}  {:<9}  {:<12}  LAST EVENT", "LOOP", "STATUS", "ITERATION", "TIME")));
     for v in &all {
         let round = of_limit(v.iteration, v.max_iterations);
         let at = v.last_event_at.as_deref().map(when).unwrap_or_default();
-        let status = format!("{:<21}", v.status.words());
-        let status = if v.is_live() { ui::good(status) } else { ui::dim(status) };
-        ui::line(format!("{:<width$}  {status}  iteration {round:<10}  {:<12}  {at}", v.id, in_words(v.spent_ms)));
+        let status = format!("{:<24}", v.status.words());
+        let status = if v.is_live() { status } else { ui::dim(status) };
+        ui::line(format!("{:<width$}  {status}  {round:<9}  {:<12}  {at}", v.id, in_words(v.spent_ms)));
     }
     Ok(())
 }

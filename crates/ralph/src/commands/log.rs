@@ -10,7 +10,7 @@ use ralph_core::journal::Record;
 use ralph_engine::store::project::Project;
 
 use crate::{
-    commands::pick,
+    commands::{Which, pick},
     exit::{Done, Failure},
     text::{of_event, when},
     ui,
@@ -26,9 +26,8 @@ const PAUSE: Duration = Duration::from_millis(200);
   ralph log -f
   ralph log main-20261115-093000 --json")]
 pub(crate) struct Args {
-    /// A loop's name or id; otherwise the latest
-    #[arg(value_name = "LOOP")]
-    which: Option<String>,
+    #[command(flatten)]
+    which: Which,
     /// Go on showing what happens, until the loop ends
     #[arg(short, long)]
     follow: bool,
@@ -38,7 +37,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    let view = pick::view(project, args.which.as_deref())?;
+    let view = pick::view(project, args.which.get())?;
     let cannot = |e: std::io::Error| match e.kind() {
         ErrorKind::NotFound => Failure::new("nothing has happened to this loop yet"),
         _ => Failure::new(format!("cannot read {}: {e}", view.journal.display())),

@@ -62,23 +62,65 @@ struct HookArgs {
 }
 
 pub(crate) fn run() -> u8 {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            let _ = e.print();
+            // An agent's hook that is registered with a typo must not block the agent, which is what 2 means to it.
+            let usage = if env::project_dir().is_some() { exit::FAILED } else { exit::USAGE };
+            return if e.use_stderr() { usage } else { 0 };
+        }
+    };
+    if let Some(dir) = cli.project.as_deref().filter(|dir| !dir.is_dir()) {
+        return exit::code(Err(exit::Failure::usage(format!("there is no folder {}", dir.display()))));
+    }
     let project = match &cli.project {
         Some(dir) => Project::at(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),
         None => Project::upwards_from(std::path::Path::new(".")),
     };
     let project = &project;
     exit::code(match cli.command {
-        Command::Hook(_) => return crate::hook::run(),
+        Command::Hook(_) => return crate::hook::run(None),
         Command::Start(args) => start::run(project, args),
         Command::Cancel(args) => cancel::run(project, &args),
         Command::Pause(args) => pause::run(project, &args),
-        Command::Resume(args) => resume::run(project, args),
+        Command::Resume(args) => resume::run(project, &args),
         Command::Status(args) => status::run(project, &args),
         Command::List(args) => list::run(project, &args),
         Command::Log(args) => log::run(project, &args),
         Command::Explain(args) => explain::run(project, &args),
     })
+}
+
+/// A whole number from 0 on.
+fn count(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "must be a whole number from 0 on".to_owned())
+}
+
+/// A number of hours that makes sense.
+fn hours(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|h: &f64| h.is_finite() && *h >= 0.0).ok_or_else(|| "must be a number from 0 on".to_owned())
+}
+
+fn name(text: &str) -> Result<String, String> {
+    if ralph_core::loop_file::is_name(text) { Ok(text.to_owned()) } else { Err("use up to 64 letters, digits, - and _".to_owned()) }
+}
+
+/// Which loop is meant, where there are several.
+#[derive(clap::Args)]
+struct Which {
+    /// A loop's name or id, as `ralph list` shows them
+    #[arg(value_name = "LOOP")]
+    which: Option<String>,
+    /// The same, as an option
+    #[arg(long = "name", value_name = "LOOP", hide = true, conflicts_with = "which")]
+    name: Option<String>,
+}
+
+impl Which {
+    fn get(&self) -> Option<&str> {
+        self.which.as_deref().or(self.name.as_deref())
+    }
 }
 
 /// Who is asking: a person in a terminal, or an agent's shell, whose session is in the environment.

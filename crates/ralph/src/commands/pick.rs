@@ -21,7 +21,10 @@ pub(crate) fn view(project: &Project, which: Option<&str>) -> Result<View, Failu
         None => {
             // Live loops stand first; among several the one that was busy last is the one that people mean.
             all.sort_by(|a, b| (b.file.is_some(), &b.last_event_at).cmp(&(a.file.is_some(), &a.last_event_at)));
-            all.into_iter().next().ok_or_else(Failure::no_loop)
+            all.into_iter().next().ok_or_else(|| Failure {
+                message: "No loop has run in this project yet. Start one: ralph start \"…\"".to_owned(),
+                ..Failure::no_loop()
+            })
         }
     }
 }

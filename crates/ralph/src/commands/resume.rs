@@ -4,7 +4,7 @@ use ralph_core::words::of_limit;
 use ralph_engine::{ops::resume, store::project::Project};
 
 use crate::{
-    commands::{asker, start::hours},
+    commands::{Which, asker, count, hours},
     exit::Done,
     ui,
 };
@@ -18,30 +18,29 @@ use crate::{
   ralph resume --max-iterations 40
   ralph resume main-20261115-093000 --hours 2")]
 pub(crate) struct Args {
-    /// A loop's name or id, as `ralph list` shows them
-    #[arg(value_name = "LOOP")]
-    which: Option<String>,
+    #[command(flatten)]
+    which: Which,
     /// A new limit on iterations; 0 means none
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     max_iterations: Option<u64>,
     /// A new allowance of time, from now on; 0 means no limit
-    #[arg(long, value_name = "H", value_parser = hours)]
+    #[arg(long, value_name = "H", value_parser = hours, allow_hyphen_values = true)]
     hours: Option<f64>,
     /// A new limit on rounds in a row without any tool call
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     idle_rounds: Option<u64>,
     /// The session that shall carry the loop
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }
 
-pub(crate) fn run(project: &Project, args: Args) -> Done {
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let request = resume::Request {
-        which: args.which,
+        which: args.which.get().map(str::to_owned),
         max_iterations: args.max_iterations,
         hours: args.hours,
         idle_rounds: args.idle_rounds,
-        session: args.session,
+        session: args.session.clone(),
     };
     let resumed = resume::resume(project, &request, &asker())?;
     let round = of_limit(resumed.file.iteration, resumed.file.max_iterations);
@@ -49,7 +48,12 @@ pub(crate) fn run(project: &Project, args: Args) -> Done {
     ui::line(format!("Ralph loop {} {state} at iteration {round}.", ui::bold(&resumed.id)));
     match resumed.owner {
         Some(session) => ui::line(format!("Session {session} carries it: tell the agent there to go on.")),
-        None => ui::line("The next session that stops in this project takes it: start the agent here and tell it to go on."),
+        None => {
+            ui::line(format!(
+                "The next session that stops takes it: start the agent in {} and tell it to go on.",
+                project.root().display()
+            ));
+        }
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{Read, stdin},
+    io::{IsTerminal, Read, stdin},
     path::PathBuf,
 };
 
@@ -12,7 +12,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::asker,
+    commands::{asker, count, hours, name},
     exit::{Done, Failure},
     ui,
 };
@@ -37,19 +37,19 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "prompt")]
     stdin: bool,
     /// End after this many iterations; 0 means no limit
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     max_iterations: Option<u64>,
     /// The words that the agent must put between <promise> and </promise> when all is done
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = promise)]
     completion_promise: Option<String>,
     /// End after this many hours; 0 means no limit [default: 8]
-    #[arg(long, value_name = "H", value_parser = hours)]
+    #[arg(long, value_name = "H", value_parser = hours, allow_hyphen_values = true)]
     hours: Option<f64>,
     /// Pause after this many rounds in a row without any tool call
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     idle_rounds: Option<u64>,
     /// A name, for more than one loop in a project
-    #[arg(long)]
+    #[arg(long, value_parser = name)]
     name: Option<String>,
     /// The session that the loop belongs to
     #[arg(long, value_name = "ID")]
@@ -59,9 +59,8 @@ pub(crate) struct Args {
     continue_with: Option<String>,
 }
 
-/// A number of hours that makes sense.
-pub(crate) fn hours(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|h: &f64| h.is_finite() && *h >= 0.0).ok_or_else(|| "must be a number from 0 on".to_owned())
+fn promise(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("needs words".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 pub(crate) fn run(project: &Project, args: Args) -> Done {
@@ -84,7 +83,10 @@ pub(crate) fn run(project: &Project, args: Args) -> Done {
     ui::field("file", started.path.display());
     match started.file.session_id {
         Some(session) => ui::field("session", session),
-        None => ui::line("The first session that stops in this project takes it: start the agent here and tell it to begin."),
+        None => ui::line(format!(
+            "The first session that stops takes it: start the agent in {} and tell it to begin.",
+            project.root().display()
+        )),
     }
     Ok(())
 }
@@ -93,6 +95,9 @@ fn prompt(args: &Args) -> Result<String, Failure> {
     let raw = if let Some(path) = &args.prompt_file {
         fs::read(path).map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())))?
     } else if args.stdin {
+        if stdin().is_terminal() {
+            ui::note("the prompt is read from the terminal; end it with Ctrl-D on a line of its own");
+        }
         let mut bytes = Vec::new();
         stdin().lock().read_to_end(&mut bytes).map_err(|e| Failure::new(format!("cannot read standard input: {e}")))?;
         bytes
@@ -103,7 +108,11 @@ fn prompt(args: &Args) -> Result<String, Failure> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let prompt = text.trim_matches(['\r', '\n']);
     if prompt.trim().is_empty() {
-        return Err(Failure::usage("there is no prompt: give it as words, with --prompt-file FILE or with --stdin"));
+        return Err(Failure::usage(match (&args.prompt_file, args.stdin) {
+            (Some(path), _) => format!("there is no prompt in {}", path.display()),
+            (None, true) => "standard input was empty: there is no prompt".to_owned(),
+            (None, false) => "there is no prompt: give it as words, with --prompt-file FILE or with --stdin".to_owned(),
+        }));
     }
     Ok(prompt.to_owned())
 }

@@ -48,7 +48,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     if let Some(last) = &report.last_ended {
         let at = last.last_event_at.as_deref().map(when).unwrap_or_default();
         ui::line(format!(
-            "Last loop: {} {} after {} iterations, {at} UTC. `ralph explain` says why.",
+            "Last loop: {} {} at iteration {}, {at}. `ralph log` shows what happened.",
             last.id,
             last.status.words(),
             last.iteration
@@ -68,13 +68,20 @@ fn show(v: &View) {
     }
     let limit = if v.max_iterations == 0 { "no limit".to_owned() } else { format!("of {}", v.max_iterations) };
     ui::field("iteration", format!("{} ({limit})", v.iteration));
-    let time = if v.max_hours > 0.0 { format!("of {} h", v.max_hours) } else { "no limit".to_owned() };
+    let time = if v.max_ms > 0 { format!("of {}", in_words(v.max_ms)) } else { "no limit".to_owned() };
     ui::field("time", format!("{} ({time})", in_words(v.spent_ms)));
     ui::field("ends on", v.completion_promise.as_deref().map_or_else(|| "a limit or `ralph cancel`".to_owned(), tag));
     if v.idle_rounds > 0 {
         ui::field("idle", format!("{} rounds without any tool call", v.idle_rounds));
     }
-    let session = v.session.as_deref().map_or("none yet: the first one that stops here", |s| short(Some(s)));
+    for warning in &v.warnings {
+        ui::field("warning", warning);
+    }
+    let session =
+        v.session.as_deref().map_or(
+            if v.status == Status::Tracked { "none, until `ralph resume`" } else { "none yet: the first one that stops here" },
+            |s| short(Some(s)),
+        );
     ui::field("session", session);
     if let Some(code) = &v.last_code {
         ui::field("last stop", format!("{code} (`ralph explain` says more)"));

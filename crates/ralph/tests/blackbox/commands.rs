@@ -31,8 +31,9 @@ fn s1_3_start_prints_the_limits_back() {
         format!(
             "Ralph loop started: {id}\n  ends when the agent truthfully says <promise>ALL DONE</promise>\n  at most 20 iterations\n  \
              at most 2 h 30 min\n  pauses after 7 rounds in a row without any tool call\n  file        {}\n\
-             The first session that stops in this project takes it: start the agent here and tell it to begin.\n",
-            bed.path(LOOP).display()
+             The first session that stops takes it: start the agent in {} and tell it to begin.\n",
+            bed.path(LOOP).display(),
+            bed.dir().display()
         )
     );
     let started_at = bed.value("started_at");
@@ -112,7 +113,9 @@ fn exit_2_for_a_command_line_that_makes_no_sense() {
         vec!["start", "x", "--completion-promise"],
         vec!["frobnicate"],
         vec!["status", "--frob"],
-        vec!["explain", "first"],
+        vec!["start", "x", "--name", "../x"],
+        vec!["start", "x", "--completion-promise", " "],
+        vec!["status", "--project", "not there"],
     ] {
         let out = bed.ralph(&args);
         assert_eq!((out.code, out.stdout.as_str()), (Some(2), ""), "{args:?}");
@@ -129,11 +132,20 @@ fn exit_1_for_failures_and_3_for_no_loop() {
     let bed = Bed::new();
     let out = bed.ralph(&["start", "--prompt-file", "not there"]);
     fails(&out, 1, "error: cannot read not there: No such file or directory (os error 2)\n");
-    fails(&bed.ralph(&["start", "x", "--name", "../x"]), 1, "error: \"../x\" is no name for a loop: use letters, digits, - and _\n");
-    for args in [vec!["cancel"], vec!["pause"], vec!["resume"], vec!["status"], vec!["log"], vec!["explain"], vec!["cancel", "--name", "x"]]
-    {
+    let none = "No active Ralph loop\n";
+    let never = "No loop has run in this project yet. Start one: ralph start \"…\"\n";
+    let unnamed = "there is no loop \"x\" here, nor any other\n";
+    for (args, said) in [
+        (vec!["cancel"], none),
+        (vec!["pause"], none),
+        (vec!["resume"], none),
+        (vec!["status"], none),
+        (vec!["log"], never),
+        (vec!["explain"], never),
+        (vec!["cancel", "--name", "x"], unnamed),
+    ] {
         let out = bed.ralph(&args);
-        assert_eq!((out.code, out.stdout.as_str(), out.stderr.as_str()), (Some(3), "No active Ralph loop\n", ""), "{args:?}");
+        assert_eq!((out.code, out.stdout.as_str(), out.stderr.as_str()), (Some(3), said, ""), "{args:?}");
     }
     assert_eq!(bed.ralph_ok(&["list"]), "No loop has run in this project yet.\n");
     assert_eq!(bed.ralph_json(&["list", "--json"]), json!([]));
@@ -179,17 +191,23 @@ fn every_command_has_help_with_an_example() {
 /// A live, paused or broken loop is never overwritten.
 #[test]
 fn s1_3_start_never_overwrites() {
-    let tail = "in this project. `ralph status` shows it, `ralph resume` goes on with it, `ralph cancel` ends it\n";
+    let active = "is active in this project (iteration 3{}). `ralph status` shows it, `ralph cancel` ends it\n";
     let cases = [
-        (loop_text(ME, 3, 9, "DONE"), "error: a loop is active (iteration 3 of 9)"),
-        (loop_text("null", 3, 0, "DONE"), "error: a loop is active (iteration 3)"),
-        (loop_text(ME, 3, 9, "DONE").replace("active: true", "active: false"), "error: a loop is paused (iteration 3 of 9)"),
-        ("garbage".to_owned(), "error: its file cannot be read (line 1: the file does not begin with a `---` line)"),
+        (loop_text(ME, 3, 9, "DONE"), format!("error: a loop {}", active.replace("{}", " of 9"))),
+        (loop_text("null", 3, 0, "DONE"), format!("error: a loop {}", active.replace("{}", ""))),
+        (
+            loop_text(ME, 3, 9, "DONE").replace("active: true", "active: false"),
+            "error: a loop is paused in this project (iteration 3 of 9). `ralph status` shows it, `ralph resume` goes on with it, `ralph cancel` ends it\n".to_owned(),
+        ),
+        (
+            "garbage".to_owned(),
+            "error: [LOOP] cannot be read: line 1: the file does not begin with a `---` line. Mend it, or `ralph cancel` puts it aside\n".to_owned(),
+        ),
     ];
-    for (text, begin) in cases {
+    for (text, said) in cases {
         let bed = Bed::new();
         bed.write(LOOP, &text);
-        fails(&bed.ralph(&["start", "x"]), 1, &format!("{begin} {tail}"));
+        fails(&bed.ralph(&["start", "x"]), 1, &said.replace("[LOOP]", bed.path(LOOP).to_str().unwrap()));
         assert_eq!(bed.read(LOOP), text);
         // Under another name there is room.
         bed.ralph_ok(&["start", "x", "--name", "docs"]);
@@ -224,11 +242,7 @@ fn s1_ac6_cancel_from_another_terminal() {
     let out = bed.ralph(&["status"]);
     let ended = bed.last_ended();
     assert_eq!(out.code, Some(3));
-    assert!(
-        out.stdout.starts_with(&format!("Last loop: {} cancelled after 2 iterations, ", ended["id"].as_str().unwrap())),
-        "{}",
-        out.stdout
-    );
+    assert!(out.stdout.starts_with(&format!("Last loop: {} cancelled at iteration 2, ", ended["id"].as_str().unwrap())), "{}", out.stdout);
     assert!(out.stdout.ends_with("No active Ralph loop\n"), "{}", out.stdout);
     // And back, where it was.
     bed.ralph_ok(&["resume"]);
@@ -319,7 +333,13 @@ fn pains_7_resume_of_a_left_behind_loop_rebinds_it() {
     bed.event("SessionEnd").field("reason", "other").send();
     assert_eq!(bed.status()["status"], "left-behind");
     let said = bed.ralph_ok(&["resume"]);
-    assert!(said.ends_with("The next session that stops in this project takes it: start the agent here and tell it to go on.\n"), "{said}");
+    assert!(
+        said.ends_with(&format!(
+            "The next session that stops takes it: start the agent in {} and tell it to go on.\n",
+            bed.dir().display()
+        )),
+        "{said}"
+    );
     assert_eq!(bed.value("session_id"), "null");
     assert_eq!(bed.status()["status"], "waiting");
     bed.work().session(OTHER).send().blocks_with(PROMPT);
@@ -426,7 +446,8 @@ fn s2_8_status_for_people_and_programs() {
         "iteration",
         "max_iterations",
         "completion_promise",
-        "max_hours",
+        "max_ms",
+        "warnings",
         "spent_ms",
         "idle_rounds",
         "stops",
@@ -497,7 +518,7 @@ fn s2_8_list_shows_every_loop_and_its_ending() {
     statuses.sort_unstable();
     assert_eq!(statuses, ["cancelled", "capped", "complete", "failed", "gone"]);
     let plain = bed.ralph_ok(&["list"]);
-    assert_eq!(plain.lines().count(), 6);
+    assert_eq!(plain.lines().count(), 7, "a header and six loops");
     for words in ["active", "cancelled", "capped", "complete", "failed", "gone"] {
         assert!(plain.contains(words), "{words}: {plain}");
     }
@@ -514,14 +535,14 @@ fn s0_1_log_tells_what_happened() {
     bed.ralph_ok(&["resume"]);
     bed.event("StopFailure").field("error", "rate_limit").send();
     bed.stop(DONE).send();
-    let lines: Vec<String> = bed.ralph_ok(&["log"]).lines().map(|l| l[20..].to_owned()).collect();
+    let lines: Vec<String> = bed.ralph_ok(&["log"]).lines().map(|l| l[21..].to_owned()).collect();
     assert_eq!(
         lines,
         [
             "started by a file (ralph-loop.local.md): Make the tests pass. Then write the notes.",
             "taken by session 5e551017",
             "stop 1    promise.missing    sent back to iteration 2 of 3",
-            "paused from the command line: asked for at the command line",
+            "paused from the command line",
             "resumed from the command line at iteration 2",
             "heard StopFailure (rate_limit)",
             "stop 2    promise.accepted   allowed, the loop is complete",
@@ -538,7 +559,7 @@ fn s2_8_log_follows_until_the_loop_ends() {
     bed.work().send();
     let mut child = bed.command(RALPH).args(["log", "--follow"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut next = || lines.next().map(|l| l.unwrap()[20..].to_owned());
+    let mut next = || lines.next().map(|l| l.unwrap()[21..].to_owned());
     assert_eq!(next().unwrap(), "stop 1    promise.missing    sent back to iteration 2");
     bed.work().send();
     assert_eq!(next().unwrap(), "stop 2    promise.missing    sent back to iteration 3");
@@ -607,7 +628,7 @@ fn s2_8_explain_says_why() {
             "  no claim → promise.missing    sent back to iteration 2 of 3",
             "  the loop paused → loop.paused        allowed, the loop stays as it is",
             "  7 idle rounds in a row → host.block-cap     allowed, the loop is paused",
-            "  a limit of 1 iterations → limit.iterations   allowed, the loop is capped",
+            "  a limit of 1 iteration → limit.iterations   allowed, the loop is capped",
         ]
     );
     let last = bed.ralph_json(&["explain", "--json"]);
@@ -621,7 +642,7 @@ fn s2_8_explain_says_why() {
     bed.ralph_ok(&["start", "x"]);
     let out = bed.ralph(&["explain"]);
     assert_eq!(out.code, Some(1));
-    assert!(out.stderr.ends_with(" has had no stop yet\n"), "{}", out.stderr);
+    assert!(out.stderr.ends_with(" has had no stop yet; `ralph log` shows what happened to it\n"), "{}", out.stderr);
 }
 
 /// Any ruling can be judged again from the journal; one that was tampered with shows.
@@ -653,6 +674,50 @@ fn s2_8_explain_replays_a_journal_and_sees_tampering() {
     let out = bed.ralph_ok(&["explain", "--replay", &name]);
     assert_eq!(out, "3 stops judged again: 3 the same, 0 different, unreadable lines: 1\n");
     assert_eq!(bed.ralph(&["explain", "--replay", "nowhere"]).code, Some(1));
+    // Nothing judged is nothing proven.
+    bed.write("empty.jsonl", "");
+    assert_eq!(bed.ralph(&["explain", "--replay", "empty.jsonl"]).code, Some(1));
+}
+
+/// After a deletion by hand, no older loop is brought back in its place.
+#[test]
+fn pains_7_resume_does_not_bring_back_another_loop_than_the_deleted_one() {
+    let bed = Bed::new();
+    bed.ralph_ok(&["start", "first"]);
+    bed.ralph_ok(&["cancel"]);
+    crate::common::next_stop();
+    bed.ralph_ok(&["start", "second", "--session", ME]);
+    bed.work().send();
+    fs::remove_file(bed.path(LOOP)).unwrap();
+    let out = bed.ralph(&["resume"]);
+    assert_eq!(out.code, Some(1));
+    assert!(out.stderr.contains("was deleted; .ralph/backup/main.md has the version before"), "{}", out.stderr);
+    assert!(!bed.exists(LOOP));
+}
+
+/// A misspelt key is a limit that is not there: the person is told.
+#[test]
+fn pains_3_a_misspelt_key_is_named() {
+    let bed = Bed::new();
+    bed.write(LOOP, loop_text(ME, 1, 0, "DONE").replace("max_iterations", "max_iteration"));
+    let warning = "`max_iteration` sets nothing; did you mean `max_iterations`?";
+    assert!(bed.work().send().blocks_with(PROMPT).contains(warning));
+    assert!(bed.ralph_ok(&["status"]).contains(warning));
+}
+
+/// Several loops: every command takes the name in the same way.
+#[test]
+fn commands_take_a_loops_name() {
+    let bed = Bed::new();
+    bed.write(LOOP, loop_text(ME, 1, 0, "DONE"));
+    bed.ralph_ok(&["start", "x", "--name", "docs", "--session", OTHER]);
+    for args in
+        [vec!["pause", "docs"], vec!["resume", "docs"], vec!["log", "docs"], vec!["cancel", "--name", "docs"], vec!["resume", "docs"]]
+    {
+        bed.ralph_ok(&args);
+    }
+    let out = bed.ralph(&["cancel", "doc"]);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(3), "there is no loop \"doc\" here; there are: main, docs\n"));
 }
 
 /// `--project` works from anywhere, and commands find the project upwards.

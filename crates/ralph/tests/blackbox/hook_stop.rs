@@ -311,11 +311,14 @@ fn s0_11_the_bare_program_is_the_hook() {
     }
 }
 
-/// S0-11: a wrong host is a usage error, and says so without a stack trace.
+/// S0-11: a mistyped registration must not block the agent, which is what an exit code of 2 means to it.
 #[test]
-fn s0_11_an_unknown_host_is_a_usage_error() {
+fn s0_11_a_mistyped_registration_blocks_nobody() {
     let bed = Bed::with_loop(1, 0, "DONE");
     let out = bed.run(crate::common::RALPH).args(["hook", "nobody"]).stdin(bed.work().json()).output();
-    assert_eq!((out.code, out.stdout.as_str()), (Some(2), ""));
-    assert!(out.stderr.contains("nobody") && !out.stderr.contains("panicked"), "{}", out.stderr);
+    let line = "Ralph: the hook is registered as `ralph hook nobody`, which is not known; it is `ralph hook claude`.";
+    assert_eq!((out.code, out.stdout), (Some(0), format!("{}\n", serde_json::json!({ "systemMessage": line }))));
+    let typo =
+        bed.run(crate::common::RALPH).args(["hooks", "claude"]).env("CLAUDE_PROJECT_DIR", bed.dir()).stdin(bed.work().json()).output();
+    assert_eq!(typo.code, Some(1), "{}", typo.stderr);
 }

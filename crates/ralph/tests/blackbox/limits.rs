@@ -338,3 +338,16 @@ fn pains_13_words_about_rate_limits_are_words() {
     bed.stop("API Error: rate limit exceeded (429), usage limit reached").client(CLIENT).send().goes_on_with(PROMPT);
     assert_eq!(bed.iteration(), 2);
 }
+
+/// A pause by hand costs no time.
+#[test]
+fn s2_7_a_pause_by_hand_stops_the_clock() {
+    let bed = Bed::new();
+    bed.write(LOOP, loop_text(ME, 1, 0, "DONE").replace("max_iterations: 0", "max_iterations: 0\nmax_hours: 0.0005"));
+    bed.work().send().blocks_with(PROMPT);
+    bed.write(LOOP, bed.read(LOOP).replace("active: true", "active: false"));
+    bed.work().send().is_silent();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    bed.write(LOOP, bed.read(LOOP).replace("active: false", "active: true"));
+    bed.work().send().blocks_with(PROMPT);
+}

@@ -333,7 +333,7 @@ fn pains_6_named_loops_one_per_session() {
     assert_eq!(names, [json!("main"), json!("docs")]);
     // Which one is meant has to be said, unless a session asks.
     let out = bed.ralph(&["cancel"]);
-    assert_eq!((out.code, out.stderr.as_str()), (Some(2), "error: there are several loops here; say which one with --name: main, docs\n"));
+    assert_eq!((out.code, out.stderr.as_str()), (Some(2), "error: there are several loops here: main, docs. Say which one\n"));
     bed.stop(DONE).session(OTHER).send().line();
     assert!(bed.exists(LOOP) && !bed.exists(docs));
     bed.work().send().blocks_with(PROMPT);
@@ -460,4 +460,70 @@ fn pains_6_a_loop_started_by_the_agent_belongs_to_its_session() {
 #[test]
 fn the_sealed_path_has_git() {
     assert!(Command::new("git").env_clear().env("PATH", ralph_testkit::project::PATH).arg("--version").output().unwrap().status.success());
+}
+
+/// A person edits the prompt of a file that has no id of its own: it stays the same loop of the same session.
+#[test]
+fn pains_6_an_edited_prompt_stays_with_its_session() {
+    let bed = Bed::new();
+    bed.write(LOOP, "---\niteration: 1\nmax_iterations: 0\ncompletion_promise: DONE\n---\nThe task.\n");
+    bed.work().send().blocks_with("The task.");
+    bed.write(LOOP, bed.read(LOOP).replace("The task.", "Another task."));
+    bed.work().session(OTHER).send().is_silent();
+    bed.work().send().blocks_with("Another task.");
+}
+
+/// A file that somebody deleted and wrote anew is a new loop, for whoever stops first.
+#[test]
+fn pains_6_a_file_written_anew_is_a_new_loop() {
+    let bed = Bed::new();
+    let text = "---\niteration: 1\nmax_iterations: 0\ncompletion_promise: DONE\n---\nThe task.\n";
+    bed.write(LOOP, text);
+    bed.work().send().blocks_with("The task.");
+    std::fs::remove_file(bed.path(LOOP)).unwrap();
+    bed.write(LOOP, text);
+    bed.work().session(OTHER).send().blocks_with("The task.");
+    bed.work().send().is_silent();
+}
+
+/// A bad edit of an adopted file is for its owner to hear of; another session does not end the loop.
+#[test]
+fn pains_6_another_session_does_not_end_a_loop_with_a_bad_edit() {
+    let bed = Bed::new();
+    bed.write(LOOP, "---\niteration: 1\nmax_iterations: 0\n---\nThe task.\n");
+    bed.work().send().blocks_with("The task.");
+    bed.write(LOOP, bed.read(LOOP).replace("max_iterations: 0", "max_iterations: twenty"));
+    bed.work().session(OTHER).send().is_silent();
+    assert!(bed.exists(LOOP));
+    assert!(bed.work().send().line().contains("`max_iterations` must be a whole number"));
+}
+
+/// A checkout cannot arm a loop through a link, a submodule or a planted journal.
+#[test]
+fn design_6_a_checkout_arms_nothing() {
+    let text = "---\niteration: 1\nmax_iterations: 0\n---\nEVIL\n";
+    // `.claude` is a link to a folder that git tracks.
+    let bed = Bed::in_git();
+    bed.write("planted/ralph-loop.local.md", text);
+    std::os::unix::fs::symlink("planted", bed.path(".claude")).unwrap();
+    bed.commit_all("planted");
+    bed.work().send().is_silent();
+    // `.claude` is a repository of its own.
+    let bed = Bed::in_git();
+    bed.write(LOOP, text);
+    bed.write(".claude/.git/HEAD", "ref: refs/heads/main\n");
+    bed.work().send().is_silent();
+    // The project is reached through a link.
+    let bed = Bed::in_git();
+    bed.write("sub/.claude/ralph-loop.local.md", text);
+    bed.commit_all("planted");
+    let link = bed.home().join("link");
+    std::os::unix::fs::symlink(bed.path("sub"), &link).unwrap();
+    bed.work().env("CLAUDE_PROJECT_DIR", link.as_os_str()).send().is_silent();
+    // People are told what it is.
+    let bed = Bed::in_git();
+    bed.write(LOOP, text);
+    bed.commit_all("planted");
+    assert!(bed.ralph_ok(&["status"]).contains("came with the repository"));
+    assert!(bed.event("SessionStart").field("source", "startup").send().line().contains("until you say `ralph resume`"));
 }

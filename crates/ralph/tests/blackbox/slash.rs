@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Answer, Bed, Event, LOOP, ME, OTHER, PROMPT, unique};
+use crate::common::{Answer, Bed, Event, LOOP, ME, OTHER, PROMPT, loop_text, unique};
 
 /// The two events of one typed command.
 fn submit<'b>(bed: &'b Bed, name: &str, args: &str, turn: &str) -> Event<'b> {
@@ -325,10 +325,7 @@ fn s1_3_a_live_loop_is_not_overwritten() {
     let bed = Bed::with_loop(3, 9, "DONE");
     let before = bed.loop_bytes();
     let text = submit(&bed, "ralph-loop", "Another task", "t").send().instead();
-    assert_eq!(
-        text,
-        "Ralph: a loop is active (iteration 3 of 9) in this project. `ralph status` shows it, `ralph resume` goes on with it, `ralph cancel` ends it."
-    );
+    assert_eq!(text, "Ralph: a loop is active in this project (iteration 3 of 9). `ralph status` shows it, `ralph cancel` ends it.");
     let named = submit(&bed, "ralph-loop", "Another task --name docs", "t2").send().instead();
     assert!(named.starts_with("Ralph: a loop is active"), "{named}");
     assert_eq!(bed.loop_bytes(), before);
@@ -374,4 +371,18 @@ fn pains_8_a_prompt_that_cannot_be_read_back_is_refused() {
     if bed.exists(LOOP) {
         assert!(bed.work().send().blocks(), "started, and dead at its first stop");
     }
+}
+
+/// `/cancel-ralph NAME` is about that loop, and `/ralph cancel` is a cancel.
+#[test]
+fn s1_ac6_a_cancel_means_the_loop_that_it_names() {
+    let bed = Bed::new();
+    bed.write(LOOP, loop_text(ME, 1, 0, "DONE"));
+    let docs = ".claude/ralph-loop.docs.local.md";
+    bed.write(docs, loop_text(OTHER, 1, 0, "DONE"));
+    let text = submit(&bed, "cancel-ralph", "--name docs", "t").send().instead();
+    assert!(text.starts_with("Ralph loop of session "), "{text}");
+    assert!(bed.exists(LOOP) && !bed.exists(docs));
+    submit(&bed, "ralph", "cancel", "t2").send().instead();
+    assert!(!bed.exists(LOOP));
 }
