@@ -40,7 +40,7 @@ fn s1_ac2_s1_ac4_twelve_iterations_end_with_the_promise(version: Version) {
 }
 both!(s1_ac2_s1_ac4_twelve_iterations_end_with_the_promise);
 
-/// DESIGN §6: the client ends a turn by itself, as an empty success, when 8 rounds without tools were sent back. Ralph
+/// design 6: the client ends a turn by itself, as an empty success, when 8 rounds without tools were sent back. Ralph
 /// pauses the loop before that, at the 7th; a person resumes it, and the same conversation goes on to the promise.
 fn design_6_idle_rounds_pause_before_the_clients_cap(version: Version) {
     let bed = or_skip!(Bed::new(version));
@@ -68,7 +68,7 @@ fn design_6_idle_rounds_pause_before_the_clients_cap(version: Version) {
 }
 both!(design_6_idle_rounds_pause_before_the_clients_cap);
 
-/// DESIGN §6: where the person lifted the client's cap, 12 rounds without any tool run to the promise.
+/// design 6: where the person lifted the client's cap, 12 rounds without any tool run to the promise.
 fn design_6_without_the_cap_twelve_idle_rounds_run(version: Version) {
     let bed = or_skip!(Bed::with(version, |settings| settings.env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0")));
     bed.ralph_ok(&["start", "Think about it.", "--completion-promise", "DONE"]);
@@ -138,7 +138,7 @@ fn s0_10_the_block_form_brings_the_prompt_back_intact(version: Version) {
 }
 both!(s0_10_the_block_form_brings_the_prompt_back_intact);
 
-/// DESIGN §7: the context form. The prompt reaches the model once, whole, and not as an error.
+/// design 7: the context form. The prompt reaches the model once, whole, and not as an error.
 fn design_7_the_context_form_brings_the_prompt_back_intact(version: Version) {
     let bed = or_skip!(Bed::new(version));
     let prompt = awkward_prompt(9_000);
@@ -149,7 +149,7 @@ fn design_7_the_context_form_brings_the_prompt_back_intact(version: Version) {
 }
 both!(design_7_the_context_form_brings_the_prompt_back_intact);
 
-/// DESIGN §7: what the client would cut to a preview goes as a block, even where the context form was asked for.
+/// design 7: what the client would cut to a preview goes as a block, even where the context form was asked for.
 fn design_7_a_long_prompt_is_never_cut(version: Version) {
     let bed = or_skip!(Bed::new(version));
     let prompt = awkward_prompt(20_000);
@@ -159,7 +159,7 @@ fn design_7_a_long_prompt_is_never_cut(version: Version) {
 }
 both!(design_7_a_long_prompt_is_never_cut);
 
-/// DESIGN §4: a cancel from another process wins. The agent may stop at its next stop, and the file never comes back.
+/// design 4: a cancel from another process wins. The agent may stop at its next stop, and the file never comes back.
 fn design_4_a_cancel_from_outside_wins(version: Version) {
     let bed = or_skip!(Bed::new(version));
     bed.ralph_ok(&["start", "Go on.", "--completion-promise", "DONE"]);
@@ -185,7 +185,7 @@ fn design_4_a_cancel_from_outside_wins(version: Version) {
 }
 both!(design_4_a_cancel_from_outside_wins);
 
-/// DESIGN §4: a second session in the same project is not held up, and nothing that it says or does touches the loop.
+/// design 4: a second session in the same project is not held up, and nothing that it says or does touches the loop.
 fn design_4_another_session_is_left_alone(version: Version) {
     let bed = or_skip!(Bed::new(version));
     bed.ralph_ok(&["start", "Go on.", "--completion-promise", "DONE"]);
@@ -215,7 +215,7 @@ fn design_4_another_session_is_left_alone(version: Version) {
 }
 both!(design_4_another_session_is_left_alone);
 
-/// DESIGN §4: an API error in mid-loop costs no iteration and ends nothing; the resumed session goes on where it was.
+/// design 4: an API error in mid-loop costs no iteration and ends nothing; the resumed session goes on where it was.
 fn design_4_an_api_error_costs_nothing(version: Version) {
     let bed = or_skip!(Bed::new(version));
     bed.ralph_ok(&["start", "Go on.", "--completion-promise", "DONE", "--max-iterations", "5"]);
@@ -245,7 +245,7 @@ fn design_4_an_api_error_costs_nothing(version: Version) {
 }
 both!(design_4_an_api_error_costs_nothing);
 
-/// DESIGN §4: while a task runs in the background the agent may stop at no cost; the client wakes it when the task has
+/// design 4: while a task runs in the background the agent may stop at no cost; the client wakes it when the task has
 /// ended, and the loop goes on.
 fn design_4_a_background_task_is_waited_for(version: Version) {
     let bed = or_skip!(Bed::new(version));
@@ -266,7 +266,7 @@ fn design_4_a_background_task_is_waited_for(version: Version) {
 }
 both!(design_4_a_background_task_is_waited_for);
 
-/// DESIGN §6: a task that ended while the agent was still talking waits in the client's queue: it goes first, and the loop is not lost.
+/// design 6: a task that ended while the agent was still talking waits in the client's queue: it goes first, and the loop is not lost.
 fn design_6_a_task_that_reports_in_mid_round_goes_first(version: Version) {
     let bed = or_skip!(Bed::new(version));
     bed.ralph_ok(&["start", "Go on.", "--completion-promise", "DONE"]);
@@ -291,7 +291,7 @@ fn design_6_a_task_that_reports_in_mid_round_goes_first(version: Version) {
 }
 both!(design_6_a_task_that_reports_in_mid_round_goes_first);
 
-/// DESIGN §7: the model's `cd` moves the hook's folder; the loop is found all the same.
+/// design 7: the model's `cd` moves the hook's folder; the loop is found all the same.
 fn design_7_the_loop_is_found_from_a_sub_directory(version: Version) {
     let bed = or_skip!(Bed::new(version));
     bed.project.write("sub/deep/x", "");
@@ -322,7 +322,7 @@ fn s0_6_s0_7_no_transcript_is_needed(version: Version) {
 }
 both!(s0_6_s0_7_no_transcript_is_needed);
 
-/// DESIGN §4, S1-1: registered by the settings and by a plugin, both hooks fire on every stop, and it counts once.
+/// design 4, S1-1: registered by the settings and by a plugin, both hooks fire on every stop, and it counts once.
 fn design_4_s1_1_two_hooks_count_a_stop_once(version: Version) {
     let bed = or_skip!(Bed::new(version));
     let plugin = write_plugin(&bed.project, "ralph-too", &[Hook::new(RALPH)]);
@@ -343,7 +343,7 @@ fn design_4_s1_1_two_hooks_count_a_stop_once(version: Version) {
 }
 both!(design_4_s1_1_two_hooks_count_a_stop_once);
 
-/// DESIGN §4: the same where the second hook comes late, as on a busy machine or behind a wrapper.
+/// design 4: the same where the second hook comes late, as on a busy machine or behind a wrapper.
 fn design_4_s1_1_a_late_second_hook_counts_nothing(version: Version) {
     let bed = or_skip!(Bed::new(version));
     // A child of the shell, not the shell itself: what counts is when ralph's own process was born.
@@ -372,7 +372,7 @@ fn s1_1_a_plugin_alone_is_enough(version: Version) {
 }
 both!(s1_1_a_plugin_alone_is_enough);
 
-/// DESIGN §6: a subagent's promise is not the agent's; its stop is noted, not blocked, and costs nothing.
+/// design 6: a subagent's promise is not the agent's; its stop is noted, not blocked, and costs nothing.
 fn design_6_a_subagents_promise_does_not_count(version: Version) {
     let bed = or_skip!(Bed::new(version));
     let session = "11111111-2222-4333-8444-555555555555";
@@ -511,7 +511,7 @@ fn with_calls_that_meet<T>(bed: &Bed, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// DESIGN §4, S1-3: with two hooks registered a typed command arrives four times, in pairs at the same moment. It is carried out once, and
+/// design 4, S1-3: with two hooks registered a typed command arrives four times, in pairs at the same moment. It is carried out once, and
 /// nobody is told that it could not be.
 fn design_4_s1_3_two_hooks_start_one_loop(version: Version) {
     let bed = or_skip!(Bed::new(version));
@@ -528,7 +528,7 @@ fn design_4_s1_3_two_hooks_start_one_loop(version: Version) {
 }
 both!(design_4_s1_3_two_hooks_start_one_loop);
 
-/// DESIGN §4, S1-AC6: the same for the command that ends it.
+/// design 4, S1-AC6: the same for the command that ends it.
 fn design_4_s1_ac6_two_hooks_cancel_one_loop(version: Version) {
     let bed = or_skip!(Bed::new(version));
     write_commands(&bed);
@@ -545,7 +545,7 @@ fn design_4_s1_ac6_two_hooks_cancel_one_loop(version: Version) {
 }
 both!(design_4_s1_ac6_two_hooks_cancel_one_loop);
 
-/// DESIGN §5: run in the agent's own shell, `ralph start` and `ralph cancel` mean the session that they run in.
+/// design 5: run in the agent's own shell, `ralph start` and `ralph cancel` mean the session that they run in.
 fn design_5_the_agents_shell_starts_and_cancels_its_own_loop(version: Version) {
     let bed = or_skip!(Bed::new(version));
     let start = Reply::bash(format!("mkdir sub && cd sub && '{RALPH}' start 'Go on.' --completion-promise DONE"));

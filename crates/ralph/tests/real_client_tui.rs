@@ -62,7 +62,7 @@ fn s1_ac2_s1_ac4_the_person_sees_the_loop(version: Version) {
 }
 both!(s1_ac2_s1_ac4_the_person_sees_the_loop);
 
-/// DESIGN §6: after Esc the person's next message pauses the loop. It is answered, the screen says so, nothing goes on.
+/// design 6: after Esc the person's next message pauses the loop. It is answered, the screen says so, nothing goes on.
 fn design_6_an_interrupt_pauses_the_loop(version: Version) {
     let bed = or_skip!(Bed::new(version));
     bed.project.write(".claude/commands/ralph-resume.md", "Go on.\n");
@@ -93,7 +93,7 @@ fn design_6_an_interrupt_pauses_the_loop(version: Version) {
 }
 both!(design_6_an_interrupt_pauses_the_loop);
 
-/// DESIGN §6: what the person types while a round runs goes first: the stop is allowed at no cost, the message is answered, and then the
+/// design 6: what the person types while a round runs goes first: the stop is allowed at no cost, the message is answered, and then the
 /// loop goes on.
 fn design_6_queued_text_goes_first(version: Version) {
     let bed = or_skip!(Bed::new(version));
@@ -117,7 +117,7 @@ fn design_6_queued_text_goes_first(version: Version) {
 }
 both!(design_6_queued_text_goes_first);
 
-/// DESIGN §6: Esc with text in the queue interrupts and sends the text: that pauses the loop too.
+/// design 6: Esc with text in the queue interrupts and sends the text: that pauses the loop too.
 fn design_6_an_interrupt_that_sends_queued_text_pauses_the_loop(version: Version) {
     let bed = or_skip!(Bed::new(version));
     bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE"]);
@@ -137,7 +137,7 @@ fn design_6_an_interrupt_that_sends_queued_text_pauses_the_loop(version: Version
 }
 both!(design_6_an_interrupt_that_sends_queued_text_pauses_the_loop);
 
-/// DESIGN §6: text that the client delivered with a tool's result waits no longer, and holds nothing up.
+/// design 6: text that the client delivered with a tool's result waits no longer, and holds nothing up.
 fn design_6_text_delivered_within_the_turn_holds_nothing_up(version: Version) {
     let bed = or_skip!(Bed::new(version));
     bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE"]);
@@ -178,7 +178,7 @@ fn s1_ac6_a_queued_cancel_ends_the_loop(version: Version) {
 }
 both!(s1_ac6_a_queued_cancel_ends_the_loop);
 
-/// DESIGN §7: `/clear` gives the session a new id; the loop comes along, the screen says so, and the next stop goes on with it.
+/// design 7: `/clear` gives the session a new id; the loop comes along, the screen says so, and the next stop goes on with it.
 fn design_7_clear_takes_the_loop_along(version: Version) {
     let bed = or_skip!(Bed::new(version));
     bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE"]);
@@ -209,7 +209,7 @@ fn design_7_clear_takes_the_loop_along(version: Version) {
 }
 both!(design_7_clear_takes_the_loop_along);
 
-/// DESIGN §6: a session that died leaves its loop behind; the next one says so at its start and does not take it by itself.
+/// design 6: a session that died leaves its loop behind; the next one says so at its start and does not take it by itself.
 fn design_6_a_loop_left_behind_is_announced(version: Version) {
     let bed = or_skip!(Bed::new(version));
     bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE", "--max-iterations", "9"]);
@@ -247,7 +247,7 @@ fn s1_3_s1_ac1_a_typed_command_starts_the_loop(version: Version) {
 }
 both!(s1_3_s1_ac1_a_typed_command_starts_the_loop);
 
-/// DESIGN §7: a compaction (for the client a subagent without a type) is not disturbed; the loop keeps its session, and the agent is
+/// design 7: a compaction (for the client a subagent without a type) is not disturbed; the loop keeps its session, and the agent is
 /// reminded of how it ends.
 fn design_7_a_compaction_is_left_alone(version: Version) {
     let bed = or_skip!(Bed::new(version));

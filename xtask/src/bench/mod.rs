@@ -168,7 +168,8 @@ fn machine() -> Vec<(&'static str, String)> {
         ("date", ask("date", &["-u", "+%F"])),
         ("ralph", ask("git", &["--no-optional-locks", "describe", "--always", "--dirty"])),
         ("processor", format!("{} × {}", ask("nproc", &[]), model.unwrap_or_default())),
-        ("kernel", ask("uname", &["-sr"])),
+        // Without the build's own suffix, which says nothing about speed.
+        ("kernel", ask("uname", &["-sr"]).split('-').next().unwrap_or_default().to_owned()),
         ("file system", ask("stat", &["--file-system", "--format=%T", &target])),
         ("rustc", ask("rustc", &["--version"])),
         ("cc", ask("cc", &["--version"])),

@@ -15,7 +15,7 @@ fn code_of(said: &str) -> String {
     bed.codes().pop().unwrap()
 }
 
-/// pains 3, 4; DESIGN §6: the whole table of claims and mentions.
+/// pains 3, 4; design 6: the whole table of claims and mentions.
 #[test]
 fn pains_3_s0_8_what_is_a_claim_and_what_is_a_mention() {
     let claims = [
@@ -105,7 +105,7 @@ fn pains_3_an_echo_of_the_prompt_is_no_claim() {
     assert_eq!(bed.codes(), ["promise.refused", "promise.accepted"]);
 }
 
-/// DESIGN §6: a mention that does not count is answered with how to claim, and the loop heals in one round.
+/// design 6: a mention that does not count is answered with how to claim, and the loop heals in one round.
 #[test]
 fn pains_3_a_refused_mention_says_how_to_claim() {
     let bed = Bed::with_loop(1, 0, "ALL DONE");

@@ -1,4 +1,4 @@
-//! Every event that is no stop: heard, journalled, never blocked (DESIGN §7).
+//! Every event that is no stop: heard, journalled, never blocked (design 7).
 
 use serde_json::json;
 
@@ -183,7 +183,7 @@ fn s2_8_session_end_leaves_the_loop_behind_unless_it_is_a_clear() {
     }
 }
 
-/// DESIGN §6: Esc fires no hook. The next typed message pauses the loop instead of silently resuming it.
+/// design 6: Esc fires no hook. The next typed message pauses the loop instead of silently resuming it.
 #[test]
 fn pains_9_a_message_after_an_interrupt_pauses() {
     let bed = Bed::with_loop(3, 0, "DONE");

@@ -1,4 +1,4 @@
-//! Brakes and waits: time, idle rounds, background work, queued input, interrupts (DESIGN §6; pains 10 … 12).
+//! Brakes and waits: time, idle rounds, background work, queued input, interrupts (design 6; pains 10 … 12).
 
 use std::fs;
 
@@ -244,7 +244,7 @@ fn pains_12_odd_background_lists_are_ignored() {
     assert_eq!(bed.iteration(), 5);
 }
 
-/// DESIGN §6: what the person typed while the agent worked is let through first; it costs no iteration, and the loop goes on after it.
+/// design 6: what the person typed while the agent worked is let through first; it costs no iteration, and the loop goes on after it.
 #[test]
 fn pains_9_queued_input_is_let_through_first() {
     let bed = Bed::with_loop(1, 0, "DONE");
@@ -303,7 +303,7 @@ fn pains_9_real_queues_are_seen() {
     }
 }
 
-/// DESIGN §6: an interrupt since the last ruling pauses the loop, even if the message after it went by unseen.
+/// design 6: an interrupt since the last ruling pauses the loop, even if the message after it went by unseen.
 #[test]
 fn pains_9_an_interrupt_pauses_the_loop() {
     let bed = Bed::with_loop(1, 0, "DONE");

@@ -117,7 +117,7 @@ fn s0_3_twelve_rounds_differ_only_in_the_number() {
     }
 }
 
-/// DESIGN §4: people edit the file and their edits count from the next stop on.
+/// design 4: people edit the file and their edits count from the next stop on.
 #[test]
 fn s0_3_edits_by_hand_count_from_the_next_stop() {
     let bed = Bed::with_loop(1, 0, "DONE");
@@ -163,7 +163,7 @@ fn pains_10_a_deleted_file_stays_deleted() {
     assert_eq!(bed.last_ended()["status"], "gone");
 }
 
-/// DESIGN §6: `.ralph` is written only where it is a real folder of ralph's own.
+/// design 6: `.ralph` is written only where it is a real folder of ralph's own.
 #[test]
 fn s0_11_a_planted_link_in_place_of_ralphs_folder_is_not_written_through() {
     let bed = Bed::with_loop(1, 0, "DONE");

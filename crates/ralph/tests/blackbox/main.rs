@@ -1,8 +1,8 @@
 //! The black-box suite: everything here drives the real `ralph` program as an agent or a person would, in sealed
 //! projects, and looks only at what it prints, what it returns and what it leaves on disk.
 //!
-//! Test names carry the ids of MISSION.md (`s0_5_…` proves S0-5) and the items of the acceptance list in
-//! `facts/pains.md` §9 (`pains_9_…`), so that a search for an id finds its proof.
+//! Test names carry the ids of `docs/requirements.md` (`s0_5_…` proves S0-5, `pains_9_…` the ninth complaint of
+//! the field), so that a search for an id finds its proof.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -23,6 +23,7 @@ mod limits;
 mod loop_file;
 mod ownership;
 mod races;
+mod readme;
 mod robustness;
 mod slash;
 mod wire;

@@ -1,4 +1,4 @@
-//! Whose loop is it? Sessions, adoption, git, worktrees, folders, names and foreign callers (pains 6; DESIGN §4 … §7).
+//! Whose loop is it? Sessions, adoption, git, worktrees, folders, names and foreign callers (pains 6; design 4 … §7).
 
 use std::{fs, process::Command};
 
@@ -108,7 +108,7 @@ fn pains_6_a_paused_loop_is_not_adopted() {
     assert_eq!(bed.tree(), before);
 }
 
-/// DESIGN §6: a loop file that came with a repository does not arm itself in a stranger's checkout.
+/// design 6: a loop file that came with a repository does not arm itself in a stranger's checkout.
 #[test]
 fn pains_20_a_tracked_loop_file_is_never_adopted() {
     let bed = Bed::in_git();
@@ -191,7 +191,7 @@ fn pains_6_linked_worktrees_are_separate() {
     assert_eq!(bed.iteration(), 2);
 }
 
-/// DESIGN §7, pains 6: the root is `CLAUDE_PROJECT_DIR`, whatever the model did with `cd`.
+/// design 7, pains 6: the root is `CLAUDE_PROJECT_DIR`, whatever the model did with `cd`.
 #[test]
 fn pains_6_the_clients_project_folder_beats_the_cwd() {
     let bed = Bed::with_loop(1, 0, "DONE");
@@ -319,7 +319,7 @@ fn pains_20_any_folder_name_works() {
     }
 }
 
-/// DESIGN §4: further loops, one per session.
+/// design 4: further loops, one per session.
 #[test]
 fn pains_6_named_loops_one_per_session() {
     let bed = Bed::new();
@@ -368,7 +368,7 @@ fn pains_6_loops_with_the_same_start_have_their_own_journals() {
     assert!(owners.contains(&json!(ME)) && owners.contains(&json!(OTHER)));
 }
 
-/// facts/hosts.md §1: agents that run Claude Code's hooks are not Claude Code. Each one's event and environment, as measured.
+/// Agents that run Claude Code's hooks are not Claude Code. Each one's event and environment, as measured.
 #[test]
 fn pains_6_foreign_callers_never_touch_the_loop() {
     let stop = || json!({"session_id": ME, "hook_event_name": "Stop", "stop_hook_active": false, "last_assistant_message": DONE, "transcript_path": "/t"});

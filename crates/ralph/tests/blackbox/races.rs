@@ -1,4 +1,4 @@
-//! Several processes at once: hooks with each other, with a cancel, with a hand that deletes and with one that edits (pains 9, 10; DESIGN §4).
+//! Several processes at once: hooks with each other, with a cancel, with a hand that deletes and with one that edits (pains 9, 10; design 4).
 
 use std::{
     fs,
@@ -125,7 +125,7 @@ fn eight_at_once(place: &Place, said: &str) -> Vec<Answer> {
     fed.into_iter().map(Running::answer).collect()
 }
 
-/// DESIGN §4: two hooks for one stop count once. Eight do, too, and all give the same answer.
+/// design 4: two hooks for one stop count once. Eight do, too, and all give the same answer.
 #[test]
 fn pains_6_eight_hooks_on_one_stop_count_once() {
     let place = Place::new();

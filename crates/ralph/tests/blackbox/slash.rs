@@ -75,7 +75,7 @@ fn s1_3_s1_ac1_mode_hook_is_accepted() {
     assert!(!bed.exists(LOOP));
 }
 
-/// DESIGN §7: both events report one command, in either order: it is carried out once.
+/// design 7: both events report one command, in either order: it is carried out once.
 #[test]
 fn s1_3_one_command_in_two_events_counts_once() {
     for first_is_submit in [true, false] {
@@ -123,7 +123,7 @@ fn s1_3_the_same_command_in_a_later_turn_is_a_new_one() {
     assert_eq!(bed.files_in(".ralph/archive").len(), 3);
 }
 
-/// pains 9, DESIGN §4 "a cancel always wins": also from a client whose events carry no id of the turn, typed twice within a minute.
+/// pains 9, design 4 "a cancel always wins": also from a client whose events carry no id of the turn, typed twice within a minute.
 #[test]
 fn pains_9_a_second_cancel_without_a_turns_id_cancels_too() {
     let bed = Bed::new();

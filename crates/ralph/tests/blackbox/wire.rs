@@ -1,4 +1,4 @@
-//! The answer on the wire (S0-10, DESIGN §7): which form, for which client, at which size.
+//! The answer on the wire (S0-10, design 7): which form, for which client, at which size.
 
 use serde_json::json;
 
@@ -103,7 +103,7 @@ fn s0_10_the_reminder_is_one_line_after_the_prompt() {
     no_promise.work().send().blocks_with(PROMPT);
 }
 
-/// S0-10: the keys of the answer stand in the seed's order, and nothing surrounds the line.
+/// S0-10: the keys of the answer stand in the well-known order, and nothing surrounds the line.
 #[test]
 fn s0_10_the_bytes_of_each_answer() {
     let raw = |bed: &Bed, client: &str| {
@@ -128,7 +128,7 @@ fn s0_10_the_bytes_of_each_answer() {
     assert_eq!(raw(&bed, "claude-code_2-1-325_x"), "");
 }
 
-/// DESIGN §6: what the person sees has no control characters in it, whatever the promise holds.
+/// design 6: what the person sees has no control characters in it, whatever the promise holds.
 #[test]
 fn s0_10_the_persons_line_stays_one_line() {
     let bed = Bed::new();
