@@ -75,7 +75,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Hours,
         required: false,
         example: "8",
-        about: "how long the loop may run, pauses not counted; 0 means no limit; 8 if not given",
+        about: "how long the loop may run, pauses and closed sessions not counted; 0 means no limit; 8 if not given",
     },
     Key {
         name: "idle_rounds",

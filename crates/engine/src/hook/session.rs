@@ -35,6 +35,9 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
             heard(call, |l| {
                 l.state.left_behind = false;
                 l.state.client_pid = Call::client_pid();
+                if l.file.active {
+                    l.state.arm(clock::now());
+                }
             })?;
             Ok(tell_of_loops(call, session))
         }
@@ -124,7 +127,13 @@ fn told(v: &view::View, session: &str) -> Option<String> {
 /// The session is over: its loop, if it has one, is left behind unless `/clear` is about to begin the next session.
 pub(super) fn on_end(call: &Call) -> Result<Outcome, Error> {
     let clearing = call.event.text("reason") == Some("clear");
-    heard(call, |l| l.state.left_behind = !clearing)
+    heard(call, |l| {
+        l.state.left_behind = !clearing;
+        // Nobody works on it until a session takes it up again.
+        if !clearing {
+            l.state.disarm(clock::now());
+        }
+    })
 }
 
 /// Journalled and never blocked: a subagent's stop, a compaction, an API error, an event that ralph does not know.

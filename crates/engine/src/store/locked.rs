@@ -198,7 +198,7 @@ impl<'p> Locked<'p> {
         let folder = self.project.claude();
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
         let path = folder.join(loop_file::file_of(name));
-        match files::rename_new(archived, &path) {
+        match files::move_new(archived, &path) {
             Ok(()) => loops::read(self.project, name),
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(None),
             Err(e) => Err(Error::io("bring back", archived)(e)),
@@ -213,7 +213,7 @@ pub fn archive(project: &Project, found: &Found, id: &str) -> Result<bool, Error
     let folder = project.archive();
     for n in 1.. {
         let name = if n == 1 { format!("{id}.md") } else { format!("{id}.{n}.md") };
-        match files::rename_new(&found.path, &folder.join(name)) {
+        match files::move_new(&found.path, &folder.join(name)) {
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
             Err(e) => return Err(Error::io("archive", &found.path)(e)),

@@ -79,7 +79,7 @@ pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Writes a file that must not be there yet: complete from the moment that it has its name.
 pub fn create_new(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     write_synced(temporary, bytes)?;
-    let result = rename_new(temporary, path);
+    let result = move_new(temporary, path);
     if result.is_err() {
         let _ = fs::remove_file(temporary);
     }
@@ -112,7 +112,7 @@ pub fn swap(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Sw
     copy_mode(path, backup);
     match exchange(path, backup) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Swapped::Gone),
-        Err(e) if is_unsupported(&e) => return swap_by_rename(path, backup, old),
+        Err(e) if is_unsupported(&e) => return swap_by_rename(path, backup, old, new),
         other => other?,
     }
     if fs::read(backup)? == old {
@@ -122,13 +122,36 @@ pub fn swap(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Sw
     Ok(Swapped::Changed)
 }
 
-/// Where the file system cannot exchange (some network ones): look, then rename. Between the two lies the only gap in which a deletion could be lost.
-fn swap_by_rename(path: &Path, backup: &Path, old: &[u8]) -> io::Result<Swapped> {
-    match fs::read(path) {
+/// Where the file system cannot exchange (some network ones), or the two lie on different ones: look, then rename. Between the two lies the only
+/// gap in which a deletion could be lost.
+fn swap_by_rename(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
+    let beside = path.with_extension("ralph-new");
+    write_synced(&beside, new)?;
+    copy_mode(path, &beside);
+    let swapped = match fs::read(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Swapped::Gone),
         Err(e) => Err(e),
         Ok(current) if current != old => Ok(Swapped::Changed),
-        Ok(_) => fs::rename(backup, path).map(|()| Swapped::Done),
+        Ok(_) => fs::rename(&beside, path).map(|()| Swapped::Done),
+    };
+    match swapped {
+        Ok(Swapped::Done) => write_synced(backup, old)?,
+        _ => fs::remove_file(&beside)?,
+    }
+    swapped
+}
+
+/// Moves a file to a name that must be free, to another file system too: there it is copied, and the old one goes only when the new one is on the disk.
+pub fn move_new(from: &Path, to: &Path) -> io::Result<()> {
+    match rename_new(from, to) {
+        Err(e) if e.kind() == io::ErrorKind::CrossesDevices => {
+            let bytes = fs::read(from)?;
+            let mut file = options().write(true).create_new(true).open(to)?;
+            file.write_all(&bytes)?;
+            file.sync_data()?;
+            fs::remove_file(from)
+        }
+        other => other,
     }
 }
 
@@ -155,16 +178,16 @@ fn copy_mode(from: &Path, to: &Path) {
 
 /// Moves a file to a name that must be free.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
-pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE).map_err(io::Error::from) {
-        Err(e) if is_unsupported(&e) => link_new(from, to),
+        Err(e) if is_unsupported(&e) && e.kind() != io::ErrorKind::CrossesDevices => link_new(from, to),
         other => other,
     }
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     link_new(from, to)
 }
 

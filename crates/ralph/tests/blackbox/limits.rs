@@ -351,3 +351,15 @@ fn s2_7_a_pause_by_hand_stops_the_clock() {
     bed.write(LOOP, bed.read(LOOP).replace("active: false", "active: true"));
     bed.work().send().blocks_with(PROMPT);
 }
+
+/// Nor does a session that is closed.
+#[test]
+fn s2_7_a_closed_session_stops_the_clock() {
+    let bed = Bed::new();
+    bed.write(LOOP, loop_text(ME, 1, 0, "DONE").replace("max_iterations: 0", "max_iterations: 0\nmax_hours: 0.0005"));
+    bed.work().send().blocks_with(PROMPT);
+    bed.event("SessionEnd").field("reason", "other").send().is_silent();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    bed.event("SessionStart").field("source", "resume").send();
+    bed.work().send().blocks_with(PROMPT);
+}

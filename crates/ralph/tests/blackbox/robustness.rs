@@ -323,3 +323,31 @@ fn s0_6_fields_of_strange_types_are_no_error() {
         }
     }
 }
+
+/// The client's folder on a file system of its own: nothing can be exchanged or renamed across, and everything works all the same.
+#[test]
+fn s0_3_a_claude_folder_on_another_file_system() {
+    let bed = Bed::new();
+    let folder = bed.path(".claude");
+    std::fs::create_dir(&folder).unwrap();
+    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(&folder).output();
+    if !mount.is_ok_and(|m| m.status.success()) {
+        ralph_testkit::Skip("cannot mount another file system here".to_owned()).report();
+        return;
+    }
+    let result = std::panic::catch_unwind(|| {
+        bed.ralph_ok(&["start", "The task.", "--session", ME, "--completion-promise", "DONE"]);
+        assert!(bed.work().send().blocks());
+        assert_eq!(bed.iteration(), 2);
+        bed.ralph_ok(&["pause"]);
+        bed.ralph_ok(&["cancel"]);
+        assert!(!bed.exists(LOOP));
+        bed.ralph_ok(&["resume"]);
+        assert!(bed.work().send().blocks());
+        bed.stop("<promise>DONE</promise>").send().line();
+        assert!(!bed.exists(LOOP));
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "nothing is left over");
+    });
+    assert!(Command::new("umount").arg("-l").arg(&folder).status().unwrap().success());
+    result.unwrap();
+}
