@@ -82,15 +82,23 @@ impl<'p> Locked<'p> {
 
     /// The loop of a file that can be read, with its state.
     pub fn open(&self, found: Found) -> Result<Loop, Box<Found>> {
-        let mut l = self.open_ended(found)?;
-        let state = l.state.of_live_file(Some(&l.file));
-        l.is_new |= state.stops > 0 && state.iteration == 0;
+        let mut l = self.put_together(found)?;
+        let state = l.state.clone().of_live_file(Some(&l.file));
+        l.is_new |= state != l.state;
         l.state = state;
         Ok(l)
     }
 
-    /// The same for a file from the archive, whose loop goes on where it ended.
+    /// The same for a file from the archive, whose loop goes on where it ended: at the last thing that was written about it, even if that was no ending.
     pub fn open_ended(&self, found: Found) -> Result<Loop, Box<Found>> {
+        let mut l = self.put_together(found)?;
+        if let Some(at) = l.tail.last.as_ref().and_then(|r| time::parse(&r.at)) {
+            l.state.disarm(at);
+        }
+        Ok(l)
+    }
+
+    fn put_together(&self, found: Found) -> Result<Loop, Box<Found>> {
         let Ok(file) = found.parsed.clone() else { return Err(Box::new(found)) };
         let id = found.id();
         let tail = journal::tail(&self.project.journal(&id));
