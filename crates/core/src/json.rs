@@ -64,7 +64,7 @@ fn repair_escape(rest: &str, out: &mut String) -> usize {
     }
 }
 
-/// The value of `\uXXXX` at the start of `text`.
+/// The value of a `\u` escape at the start of `text`.
 fn hex4(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?

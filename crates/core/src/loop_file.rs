@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use crate::{
     front_matter::{Entry, FrontMatter, Problem, Scalar, Value, quoted},
-    loop_keys, spelling,
+    loop_keys, spelling, time,
 };
 
 /// The loop of a project that has only one.
@@ -92,9 +92,7 @@ impl LoopFile {
     }
 
     pub fn max_millis(&self) -> u64 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be finite and not negative; saturates")]
-        let ms = (self.max_hours * 3_600_000.0).ceil() as u64;
-        ms
+        time::of_hours(self.max_hours)
     }
 }
 

@@ -16,6 +16,13 @@ pub fn parse(text: &str) -> Option<Millis> {
     text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
 }
 
+/// Hours as milliseconds, rounded up: a limit of next to nothing is still one. The hours are finite and not negative.
+pub fn of_hours(hours: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; saturates")]
+    let ms = (hours * 3_600_000.0).ceil() as u64;
+    ms
+}
+
 /// The two largest units of a duration: `3 h 20 min`, `45 s`.
 pub fn in_words(ms: u64) -> String {
     let seconds = Duration::from_millis(ms).as_secs();

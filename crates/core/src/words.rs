@@ -3,7 +3,7 @@
 use crate::{
     judge::{Code, Evidence, Next, Ruling},
     promise::{Claim, normalised},
-    time::in_words,
+    time::{in_words, of_hours},
 };
 
 /// `4 of 20`, or `4` where there is no limit.
@@ -102,19 +102,13 @@ pub fn limits(max_iterations: u64, promise: Option<&str>, max_hours: f64, idle_r
             None => "no promise: only a limit or a cancel ends it".to_owned(),
         },
         if max_iterations == 0 { "no limit on iterations".to_owned() } else { format!("at most {}", iterations(max_iterations)) },
-        if max_hours > 0.0 { format!("at most {}", in_words(hours_to_ms(max_hours))) } else { "no limit on time".to_owned() },
+        if max_hours > 0.0 { format!("at most {}", in_words(of_hours(max_hours))) } else { "no limit on time".to_owned() },
         if idle_rounds == u64::MAX {
             "no pause for rounds without tool use".to_owned()
         } else {
             format!("pauses after {idle_rounds} rounds in a row without any tool call")
         },
     ]
-}
-
-fn hours_to_ms(hours: f64) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; saturates")]
-    let ms = (hours * 3_600_000.0) as u64;
-    ms
 }
 
 /// A text without control characters: what comes from files and agents must not steer a terminal.

@@ -13,11 +13,11 @@ use crate::{
     hook::{
         Call, Outcome,
         evidence::was_interrupted,
-        select::{Selected, select},
+        select::{Selected, select, under_lock},
     },
     hosts::claude::answer::Answer,
     ops::{Asker, Refusal, cancel, pause, resume, start, view},
-    store::{Error, ending, journal, locked::Locked, loops},
+    store::{Error, ending, journal, loops},
     sys::clock,
 };
 
@@ -163,10 +163,7 @@ fn after_interrupt(call: &Call, typed: &str) -> Result<Outcome, Error> {
     if !was_interrupted(call.event.text("transcript_path").unwrap_or_default(), typed) {
         return Ok(Outcome::silent("prompt.typed"));
     }
-    let locked = Locked::acquire(&call.project)?;
-    let Some(Ok(mut l)) = loops::reread(&call.project, *seen)?.map(|found| locked.open(found)) else {
-        return Ok(Outcome::silent("loop.none"));
-    };
+    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent("loop.none")) };
     if !l.file.active || !pause::set_paused(&locked, &mut l, Some(session), Actor::Session, "interrupted")? {
         return Ok(Outcome::silent("loop.paused").of_loop(&l.id));
     }

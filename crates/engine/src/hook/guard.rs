@@ -10,7 +10,7 @@ use ralph_core::journal::{Actor, Event};
 use crate::{
     hook::{Call, Outcome, select},
     ops::pause,
-    store::{Error, locked::Locked, loops},
+    store::Error,
     sys::{clock, env},
 };
 
@@ -43,8 +43,7 @@ fn failed(call: &Call, what: &str, may_pause: bool) -> Outcome {
 fn pause_own_loop(call: &Call, what: &str) -> Option<bool> {
     let session = call.event.session()?;
     let select::Selected::Own(seen) = select::select(&call.project, session) else { return None };
-    let locked = Locked::acquire(&call.project).ok()?;
-    let mut l = locked.open(loops::reread(&call.project, *seen).ok()??).ok()?;
+    let (locked, mut l) = select::under_lock(&call.project, *seen).ok()??;
     let _ = locked.record(&mut l, clock::now(), Some(session), Event::Error { what: what.to_owned() });
     pause::set_paused(&locked, &mut l, Some(session), Actor::Ralph, what).ok()
 }

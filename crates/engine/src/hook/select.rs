@@ -3,7 +3,8 @@
 use crate::{
     ops,
     store::{
-        journal,
+        Error, journal,
+        locked::{Locked, Loop},
         loops::{self, Found},
         project::Project,
     },
@@ -31,6 +32,13 @@ pub(super) fn select(project: &Project, session: &str) -> Selected {
         }
     }
     best
+}
+
+/// A loop that was selected, under the lock: read again, because a cancel or another hook may have been faster. `None`: it is gone, or cannot be read.
+pub(super) fn under_lock(project: &Project, seen: Found) -> Result<Option<(Locked<'_>, Loop)>, Error> {
+    let locked = Locked::acquire(project)?;
+    let l = loops::reread(project, seen)?.and_then(|found| locked.open(found).ok());
+    Ok(l.map(|l| (locked, l)))
 }
 
 fn rank(selected: &Selected) -> u8 {

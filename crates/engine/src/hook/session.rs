@@ -1,12 +1,11 @@
 //! A session begins, ends, or reports something that changes nothing.
 
-use ralph_core::{front_matter::Value, journal::Event, words};
+use ralph_core::{front_matter::Value, journal::Event, time, words};
 
 use crate::{
     hook::{
         Call, Outcome,
-        select::{Selected, select},
-        stop::ago,
+        select::{Selected, select, under_lock},
     },
     hosts::claude::answer::Answer,
     ops::{
@@ -29,7 +28,7 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
     }
     match call.event.text("source").unwrap_or_default() {
         "clear" => after_clear(call, session),
-        "compact" => after_compact(call, session),
+        "compact" => after_compact(call),
         _ => {
             // The owner is back: its loop is no longer left behind.
             heard(call, |l| {
@@ -78,20 +77,17 @@ fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
 }
 
 /// A summary may have lost how the loop ends.
-fn after_compact(call: &Call, session: &str) -> Result<Outcome, Error> {
-    let mut outcome = on_other(call)?;
-    let Some(l) = own(call, session)? else { return Ok(outcome) };
-    if let Some(promise) = l.file.completion_promise.as_deref().filter(|_| l.file.active) {
-        let text = format!("A Ralph loop is active in this session (iteration {}). {}", l.file.iteration, words::how_to_claim(promise));
+fn after_compact(call: &Call) -> Result<Outcome, Error> {
+    let mut reminder = None;
+    let mut outcome = heard(call, |l| {
+        let promise = l.file.completion_promise.as_deref().filter(|_| l.file.active);
+        let round = l.file.iteration;
+        reminder = promise.map(|p| format!("A Ralph loop is active in this session (iteration {round}). {}", words::how_to_claim(p)));
+    })?;
+    if let Some(text) = reminder {
         outcome.answer = Answer::Context { event: "SessionStart", text, line: None };
     }
     Ok(outcome)
-}
-
-fn own(call: &Call, session: &str) -> Result<Option<Loop>, Error> {
-    let Selected::Own(seen) = select(&call.project, session) else { return Ok(None) };
-    let locked = Locked::acquire(&call.project)?;
-    Ok(loops::reread(&call.project, *seen)?.and_then(|found| locked.open(found).ok()))
 }
 
 fn tell_of_loops(call: &Call, session: &str) -> Outcome {
@@ -124,6 +120,12 @@ fn told(v: &view::View, session: &str) -> Option<String> {
     })
 }
 
+/// How long ago a time stamp of the journal was, in words.
+fn ago(at: &str) -> String {
+    let passed = time::parse(at).map_or(0, |at| u64::try_from(clock::now() - at).unwrap_or(0));
+    format!("{} ago", time::in_words(passed))
+}
+
 /// The session is over: its loop, if it has one, is left behind unless `/clear` is about to begin the next session.
 pub(super) fn on_end(call: &Call) -> Result<Outcome, Error> {
     let clearing = call.event.text("reason") == Some("clear");
@@ -144,10 +146,7 @@ pub(super) fn on_other(call: &Call) -> Result<Outcome, Error> {
 fn heard(call: &Call, change: impl FnOnce(&mut Loop)) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
     let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
-    let locked = Locked::acquire(&call.project)?;
-    let Some(Ok(mut l)) = loops::reread(&call.project, *seen)?.map(|found| locked.open(found)) else {
-        return Ok(Outcome::silent("loop.none"));
-    };
+    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent("loop.none")) };
     change(&mut l);
     let event = Event::Heard { event: words::excerpt(call.event.name(), 60), detail: detail(call) };
     locked.record(&mut l, clock::now(), Some(session), event)?;

@@ -4,7 +4,7 @@ use ralph_core::{
     front_matter::Value,
     journal::{Actor, Answered, Event},
     judge::{Decision, Next, Ruling, judge},
-    loop_file, time,
+    loop_file,
     time::Millis,
     words,
 };
@@ -18,7 +18,6 @@ use crate::{
     hosts::claude::answer::Answer,
     store::{
         Error, ending,
-        ending::LastEnding,
         locked::{Locked, Loop, archive},
         loops::{self, Found},
     },
@@ -74,7 +73,7 @@ fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, E
         "Ralph: {} cannot be read: {problem}. The loop has ended; its file is in .ralph/archive/{id}.md. Mend it there, then `ralph resume {id}`.",
         found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display()
     );
-    note_ending(call, &id, &line);
+    ending::note(&call.project, &id, &call.event.stop_fingerprint(), &line);
     locked.archive_corrupt(found, session, &problem)?;
     Ok(Outcome::tell("loop.corrupt", line).of_loop(&id))
 }
@@ -139,8 +138,7 @@ fn commit(
         Next::Stays => true,
         Next::Pauses => locked.set(l, &[("active", Value::Plain("false"))])?,
         Next::Ends { .. } => {
-            // Before the file goes: a second hook that finds no file finds the answer.
-            note_ending(call, &l.id, note.unwrap_or_default());
+            ending::note(&call.project, &l.id, &call.event.stop_fingerprint(), note.unwrap_or_default());
             archive(&call.project, &l.found, &l.id)?
         }
     };
@@ -182,18 +180,6 @@ fn commit(
     Ok(true)
 }
 
-fn note_ending(call: &Call, id: &str, line: &str) {
-    let mark = LastEnding {
-        loop_id: id.to_owned(),
-        session: call.event.session().map(str::to_owned),
-        cause: call.event.stop_fingerprint(),
-        uptime_ms: clock::uptime_ms(),
-        line: line.to_owned(),
-    };
-    // The loop has ended whether or not this can be noted.
-    let _ = ending::write(&call.project, &mark);
-}
-
 /// The answer to a ruling. `note` is what the agent gets besides the prompt, or what the person is told.
 fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>) -> Answer {
     match (ruling.next, note) {
@@ -212,10 +198,4 @@ fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>) -> Answe
         (_, Some(line)) => Answer::Tell { line },
         (_, None) => Answer::Silent,
     }
-}
-
-/// How long ago a time stamp of the journal was, in words.
-pub(super) fn ago(at: &str) -> String {
-    let passed = time::parse(at).map_or(0, |at| u64::try_from(clock::now() - at).unwrap_or(0));
-    format!("{} ago", time::in_words(passed))
 }

@@ -5,9 +5,7 @@ use ralph_core::{journal::Event, judge::Ending, words};
 use crate::{
     ops::{Asker, Refusal, choose},
     store::{
-        Error, ending,
-        ending::LastEnding,
-        journal,
+        Error, ending, journal,
         locked::{Locked, Loop, archive},
         loops,
         project::Project,
@@ -54,33 +52,24 @@ pub fn cancel(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Ca
     let of_session = owner.filter(|owner| asker.session.as_ref().is_some_and(|s| s != owner));
     let iteration = found.parsed.as_ref().map_or(state.iteration, |f| f.iteration);
     let cancelled = Cancelled { iteration, spent_ms: state.spent(clock::now()), id, of_session };
-    // Before the file goes: a second report of the same command finds what was answered. The loop is cancelled whether or not this can be noted.
-    let _ = ending::write(project, &mark(&cancelled, asker));
+    ending::note(project, &cancelled.id, asker.command.as_deref().unwrap_or_default(), &cancelled.line());
     if !archive(project, &found, &cancelled.id)? {
         return Err(Refusal::NoLoop);
     }
-    if let Some(Ok(l)) = locked.as_ref().map(|locked| locked.open(found)) {
-        record(locked.as_ref(), l, asker);
+    if let Some(locked) = &locked
+        && let Ok(l) = locked.open(found)
+    {
+        record(locked, l, asker);
     }
     Ok(cancelled)
 }
 
-fn mark(cancelled: &Cancelled, asker: &Asker) -> LastEnding {
-    LastEnding {
-        loop_id: cancelled.id.clone(),
-        session: asker.session.clone(),
-        cause: asker.command.clone().unwrap_or_default(),
-        uptime_ms: clock::uptime_ms(),
-        line: cancelled.line(),
-    }
-}
-
 /// Writes the cancel down. Failing to do so does not undo it.
-fn record(locked: Option<&Locked<'_>>, mut l: Loop, asker: &Asker) {
+fn record(locked: &Locked<'_>, mut l: Loop, asker: &Asker) {
     let now = clock::now();
     l.state.disarm(now);
     l.state.ended = Some(Ending::Cancelled);
     l.state.command.clone_from(&asker.command);
     let event = Event::Cancelled { by: asker.actor(), iteration: l.file.iteration };
-    let _ = locked.map(|locked| locked.record(&mut l, now, asker.session.as_deref(), event));
+    let _ = locked.record(&mut l, now, asker.session.as_deref(), event);
 }

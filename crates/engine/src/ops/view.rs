@@ -144,8 +144,7 @@ pub fn live(project: &Project) -> Vec<View> {
 
 pub fn view_of(project: &Project, found: &Found) -> View {
     let id = found.id();
-    let record = journal::tail(&project.journal(&id)).last;
-    let state = journal::live_state(project, found);
+    let (record, state) = journal::live(project, found);
     let owner = found.session().or_else(|| state.owner.clone());
     let status = match &found.parsed {
         Err(_) => Status::Corrupt,

@@ -6,15 +6,14 @@ use std::{fs, path::PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    store::{Error, project::Project},
-    sys::files,
+    store::project::Project,
+    sys::{clock, files},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastEnding {
     #[serde(rename = "loop")]
     pub loop_id: String,
-    pub session: Option<String>,
     /// Fingerprint of the stop or of the typed command that ended the loop.
     pub cause: String,
     pub uptime_ms: u64,
@@ -30,8 +29,9 @@ pub fn read(project: &Project) -> Option<LastEnding> {
     serde_json::from_slice(&fs::read(path(project)).ok()?).ok()
 }
 
-pub fn write(project: &Project, ending: &LastEnding) -> Result<(), Error> {
+/// Notes what was answered. To be called before the file goes, so that whoever finds no file finds the answer; the loop has ended whether or not this can be written.
+pub fn note(project: &Project, loop_id: &str, cause: &str, line: &str) {
+    let mark = LastEnding { loop_id: loop_id.to_owned(), cause: cause.to_owned(), uptime_ms: clock::uptime_ms(), line: line.to_owned() };
     let path = path(project);
-    let bytes = serde_json::to_vec(ending).unwrap_or_default();
-    files::replace(&path, &path.with_extension("json.new"), &bytes).map_err(Error::io("write", &path))
+    let _ = files::replace(&path, &path.with_extension("json.new"), &serde_json::to_vec(&mark).unwrap_or_default());
 }

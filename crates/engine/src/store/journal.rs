@@ -35,10 +35,16 @@ pub fn tail(path: &Path) -> Tail {
     read_tail(path).unwrap_or_default()
 }
 
+/// The last record of a loop that has a file, and the loop's state.
+pub fn live(project: &Project, found: &Found) -> (Option<Record>, State) {
+    let last = tail(&project.journal(&found.id())).last;
+    let state = last.as_ref().map(|r| r.state.clone().of_live_file(found.parsed.as_ref().ok())).unwrap_or_default();
+    (last, state)
+}
+
 /// The state of a loop that has a file.
 pub fn live_state(project: &Project, found: &Found) -> State {
-    let last = tail(&project.journal(&found.id())).last;
-    last.map(|r| r.state.of_live_file(found.parsed.as_ref().ok())).unwrap_or_default()
+    live(project, found).1
 }
 
 fn read_tail(path: &Path) -> Option<Tail> {

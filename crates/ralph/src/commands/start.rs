@@ -65,7 +65,8 @@ fn promise(text: &str) -> Result<String, String> {
 
 pub(crate) fn run(project: &Project, args: Args) -> Done {
     let prompt = prompt(&args)?;
-    let asker = Asker { session: args.session.clone().or(asker().session), ..asker() };
+    let caller = asker();
+    let asker = Asker { session: args.session.or(caller.session.clone()), ..caller };
     let request = start::Request {
         name: args.name,
         prompt,
