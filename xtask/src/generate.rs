@@ -1,13 +1,14 @@
-//! Files that are made from the code: the JSON schemas and the documented template of a loop file.
+//! Files that are made from the code: the JSON schemas, the documented template of a loop file, the plugin and its marketplace.
 
 use std::{fs, path::PathBuf};
 
 use ralph_core::{journal::Record, loop_keys};
+use ralph_engine::hosts::claude::plugin;
 use serde_json::Value;
 
 use crate::{Result, Verdict, cargo};
 
-/// Write the generated files: schemas/*.schema.json, docs/ralph-loop.template.md
+/// Write the generated files: schemas/*.schema.json, docs/ralph-loop.template.md, plugin/, .claude-plugin/
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Change nothing; fail if a file is not what it would be
@@ -18,7 +19,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Verdict> {
     let mut fresh = true;
     for (name, content) in artefacts()? {
-        let path = path(name);
+        let path = path(&name);
         let current = fs::read_to_string(&path).unwrap_or_default();
         if current == content {
             println!("fresh    {name}");
@@ -39,13 +40,15 @@ fn path(name: &str) -> PathBuf {
 }
 
 /// Every generated file and what it should say.
-fn artefacts() -> Result<Vec<(&'static str, String)>> {
+fn artefacts() -> Result<Vec<(String, String)>> {
     let journal = serde_json::to_value(schemars::schema_for!(Record))?;
-    Ok(vec![
-        ("schemas/loop.schema.json", pretty(loop_keys::schema())?),
-        ("schemas/journal.schema.json", pretty(journal)?),
-        ("docs/ralph-loop.template.md", loop_keys::template()),
-    ])
+    let mut files = plugin::files(plugin::ON_PATH).map_err(|e| e.to_string())?;
+    files.extend([
+        ("schemas/loop.schema.json".to_owned(), pretty(loop_keys::schema())?),
+        ("schemas/journal.schema.json".to_owned(), pretty(journal)?),
+        ("docs/ralph-loop.template.md".to_owned(), loop_keys::template()),
+    ]);
+    Ok(files)
 }
 
 fn pretty(schema: Value) -> Result<String> {
@@ -91,7 +94,7 @@ mod tests {
     #[test]
     fn generated_files_are_fresh() {
         for (name, content) in artefacts().unwrap() {
-            let current = fs::read_to_string(path(name)).unwrap_or_default();
+            let current = fs::read_to_string(path(&name)).unwrap_or_default();
             assert!(current == content, "{name} is stale, run `cargo xtask generate`:\n{}", difference(&current, &content));
         }
     }

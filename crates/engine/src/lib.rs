@@ -1,10 +1,11 @@
 //! Everything that touches the world: the clock and the disk (`sys`), what ralph keeps (`store`), the agents it speaks to (`hosts`),
-//! the operations on a loop (`ops`) and the path of one hook call (`hook`).
+//! the operations on a loop (`ops`), the path of one hook call (`hook`) and what it takes to be called at all (`setup`).
 //!
 //! All of it is synchronous and small: a hook call is a process that lives for about a millisecond.
 
 pub mod hook;
 pub mod hosts;
 pub mod ops;
+pub mod setup;
 pub mod store;
 pub mod sys;

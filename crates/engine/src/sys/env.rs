@@ -45,6 +45,30 @@ pub fn home() -> Option<PathBuf> {
     os(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(PathBuf::from)
 }
 
+/// Where Claude Code keeps a user's settings, commands and plugins.
+pub fn claude_config() -> Option<PathBuf> {
+    os("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(home()?.join(".claude")))
+}
+
+/// Where ralph keeps what belongs to the user and to no project.
+pub fn state_dir() -> Option<PathBuf> {
+    let of_platform = || {
+        let home = home()?;
+        Some(match std::env::consts::OS {
+            "macos" => home.join("Library/Application Support"),
+            "windows" => os("LOCALAPPDATA").map_or_else(|| home.join("AppData/Local"), PathBuf::from),
+            _ => home.join(".local/state"),
+        })
+    };
+    let base = os("XDG_STATE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute()).or_else(of_platform)?;
+    Some(base.join("ralph"))
+}
+
+/// The folders in which programs are looked for.
+pub fn search_path() -> Vec<PathBuf> {
+    os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
+}
+
 /// Agents that run Claude Code's hooks, by a variable that only they set.
 pub fn foreign_agent() -> Option<&'static str> {
     // Qwen Code sets Gemini's variables too, so it comes first.

@@ -56,6 +56,10 @@ mod flags {
         set(options, OFlags::NONBLOCK);
     }
 
+    pub(super) fn private(options: &mut OpenOptions) {
+        options.mode(0o600);
+    }
+
     fn set(options: &mut OpenOptions, flags: OFlags) {
         options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }
@@ -69,6 +73,9 @@ mod flags {
     pub(super) fn do_not_follow(_options: &mut OpenOptions) {}
 
     pub(super) fn do_not_wait(_options: &mut OpenOptions) {}
+
+    /// The user's own folders are private there.
+    pub(super) fn private(_options: &mut OpenOptions) {}
 }
 
 /// Adds `bytes` to the end of a file in one write.
@@ -90,6 +97,23 @@ pub fn create_new(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()>
 pub fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     options().write(true).create(true).truncate(true).open(temporary)?.write_all(bytes)?;
     fs::rename(temporary, path)
+}
+
+/// Writes a file that a person asked for, whole, making its folder.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    replace(path, &path.with_extension(format!("new-{}", std::process::id())), bytes)
+}
+
+/// Writes a small file of ralph's own that nobody else may read.
+pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = path.with_extension(format!("new-{}", std::process::id()));
+    let mut options = options();
+    flags::private(&mut options);
+    options.write(true).create(true).truncate(true).open(&temporary)?.write_all(bytes)?;
+    fs::rename(&temporary, path)
 }
 
 /// How an attempt to change a file that others change too came out.

@@ -1,9 +1,11 @@
 //! Other processes: is one alive, who started this one, and what git says.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
+
+use crate::sys::env;
 
 /// The process that started this one.
 #[cfg(unix)]
@@ -26,6 +28,23 @@ pub fn is_alive(pid: u32) -> bool {
 #[cfg(not(unix))]
 pub fn is_alive(_pid: u32) -> bool {
     true
+}
+
+/// Where a program of that name is found, as a shell or a client would find it.
+pub fn which(name: &str) -> Option<PathBuf> {
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    env::search_path().into_iter().filter(|dir| dir.is_absolute()).map(|dir| dir.join(&file)).find(|path| is_executable(path))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file()
 }
 
 /// Whether git tracks `file`, which lies in `root`. `None`: there is a repository, and git could not be asked.

@@ -2,13 +2,17 @@
 
 mod cancel;
 mod explain;
+mod init;
 mod list;
 mod log;
 mod pause;
 mod pick;
+mod plugin;
 mod resume;
+mod setting_up;
 mod start;
 mod status;
+mod uninstall;
 
 use std::path::PathBuf;
 
@@ -24,8 +28,8 @@ use crate::exit;
 #[command(name = "ralph", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
     /// The project's folder; otherwise found from the current folder upwards
-    #[arg(long, global = true, value_name = "DIR")]
-    project: Option<PathBuf>,
+    #[arg(short = 'C', long = "dir", global = true, value_name = "DIR")]
+    dir: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -49,6 +53,9 @@ enum Command {
     List(list::Args),
     Log(log::Args),
     Explain(explain::Args),
+    Init(init::Args),
+    Uninstall(uninstall::Args),
+    Plugin(plugin::Args),
 }
 
 /// Reads one event on standard input and answers on standard output, as one line of JSON or not at all.
@@ -71,10 +78,10 @@ pub(crate) fn run() -> u8 {
             return if e.use_stderr() { usage } else { 0 };
         }
     };
-    if let Some(dir) = cli.project.as_deref().filter(|dir| !dir.is_dir()) {
+    if let Some(dir) = cli.dir.as_deref().filter(|dir| !dir.is_dir()) {
         return exit::code(Err(exit::Failure::usage(format!("there is no folder {}", dir.display()))));
     }
-    let project = match &cli.project {
+    let project = match &cli.dir {
         Some(dir) => Project::at(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),
         None => Project::upwards_from(std::path::Path::new(".")),
     };
@@ -89,6 +96,9 @@ pub(crate) fn run() -> u8 {
         Command::List(args) => list::run(project, &args),
         Command::Log(args) => log::run(project, &args),
         Command::Explain(args) => explain::run(project, &args),
+        Command::Init(args) => init::run(project, &args),
+        Command::Uninstall(args) => uninstall::run(project, &args),
+        Command::Plugin(args) => plugin::run(&args),
     })
 }
 

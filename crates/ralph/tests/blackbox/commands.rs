@@ -115,7 +115,7 @@ fn exit_2_for_a_command_line_that_makes_no_sense() {
         vec!["status", "--frob"],
         vec!["start", "x", "--name", "../x"],
         vec!["start", "x", "--completion-promise", " "],
-        vec!["status", "--project", "not there"],
+        vec!["status", "--dir", "not there"],
     ] {
         let out = bed.ralph(&args);
         assert_eq!((out.code, out.stdout.as_str()), (Some(2), ""), "{args:?}");
@@ -720,7 +720,7 @@ fn commands_take_a_loops_name() {
     assert_eq!((out.code, out.stdout.as_str()), (Some(3), "there is no loop \"doc\" here; there are: main, docs\n"));
 }
 
-/// `--project` works from anywhere, and commands find the project upwards.
+/// `-C` works from anywhere, and commands find the project upwards.
 #[test]
 fn commands_find_their_project() {
     let bed = Bed::with_loop(1, 0, "DONE");
@@ -728,7 +728,7 @@ fn commands_find_their_project() {
     fs::create_dir_all(&deep).unwrap();
     let out = bed.run(RALPH).arg("status").cwd(&deep).output();
     assert_eq!(out.code, Some(0), "{out:?}");
-    let out = bed.run(RALPH).args(["--project", bed.dir().to_str().unwrap(), "cancel"]).cwd("/").output();
+    let out = bed.run(RALPH).args(["-C", bed.dir().to_str().unwrap(), "cancel"]).cwd("/").output();
     assert_eq!(out.code, Some(0), "{out:?}");
     assert!(!bed.exists(LOOP));
 }

@@ -4,4 +4,8 @@
 
 pub mod answer;
 pub mod caller;
+pub mod commands;
 pub mod event;
+pub mod plugin;
+pub mod registration;
+pub mod settings;

@@ -1,0 +1,137 @@
+//! How Claude Code is told to call ralph: the one source of the hooks that the plugin, `ralph init` and `ralph doctor` speak of.
+
+use serde_json::{Value, json};
+
+/// One event that ralph wants to hear of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hook {
+    pub event: &'static str,
+    /// In seconds. Always written down: a hook that runs into the client's own limit is an allowed stop without a word.
+    pub timeout: u64,
+    /// What the client shows while the hook runs.
+    pub status: Option<&'static str>,
+    /// What does not work without it.
+    pub without: &'static str,
+}
+
+/// Only events that every supported client knows: 2.1.197 drops all hooks of a plugin for one event that it does not know.
+pub const HOOKS: [Hook; 5] = [
+    Hook { event: "Stop", timeout: 60, status: Some("ralph judges the stop"), without: "no loop is held" },
+    Hook { event: "StopFailure", timeout: 60, status: None, without: "API errors are missing in the journal" },
+    Hook { event: "UserPromptSubmit", timeout: 60, status: None, without: "/ralph-loop and the other commands do nothing" },
+    Hook {
+        event: "SessionStart",
+        timeout: 60,
+        status: None,
+        without: "a loop is lost with /clear, and nobody is told of a loop that waits",
+    },
+    Hook { event: "SessionEnd", timeout: 60, status: None, without: "a loop that was left behind is seen late" },
+];
+
+/// The arguments of the registered command.
+pub const ARGS: [&str; 2] = ["hook", "claude"];
+
+/// The variable that holds the client's cap on stops in a row that were sent back without any tool call.
+pub const BLOCK_CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
+
+/// The entry of one hook, field by field, in exec form: no shell, so no quoting. A client before 2.1.139 runs the bare command, which acts as
+/// the hook too.
+pub fn entry(hook: &Hook, command: &str) -> Vec<(&'static str, Value)> {
+    let mut fields = vec![("type", "command".into()), ("command", command.into()), ("args", json!(ARGS)), ("timeout", hook.timeout.into())];
+    fields.extend(hook.status.map(|status| ("statusMessage", status.into())));
+    fields
+}
+
+/// What a registered entry runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandLine {
+    /// A program and its arguments, as they are.
+    Exec { program: String, args: Vec<String> },
+    /// A line for the shell.
+    Shell(String),
+}
+
+impl CommandLine {
+    pub fn of(entry: &Value) -> Option<Self> {
+        let command = entry.get("command")?.as_str()?.to_owned();
+        let is_command = entry.get("type").and_then(Value::as_str).is_none_or(|t| t == "command");
+        match entry.get("args").and_then(Value::as_array) {
+            _ if !is_command => None,
+            Some(args) => {
+                Some(CommandLine::Exec { program: command, args: args.iter().filter_map(Value::as_str).map(str::to_owned).collect() })
+            }
+            None => Some(CommandLine::Shell(command)),
+        }
+    }
+
+    /// Whether it calls ralph's hook: a program named `ralph`, with `hook` as its first argument or with none.
+    pub fn is_ralphs(&self) -> bool {
+        match self {
+            CommandLine::Exec { program, args } => is_ralph(program) && args.first().is_none_or(|a| a == "hook"),
+            CommandLine::Shell(line) => {
+                let (program, rest) = first_word(line);
+                is_ralph(program) && (rest.trim().is_empty() || rest.split_whitespace().next() == Some("hook"))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CommandLine::Exec { program, args } => {
+                f.write_str(program)?;
+                args.iter().try_for_each(|arg| write!(f, " {arg}"))
+            }
+            CommandLine::Shell(line) => f.write_str(line),
+        }
+    }
+}
+
+fn is_ralph(program: &str) -> bool {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    name.strip_suffix(".exe").unwrap_or(name) == "ralph"
+}
+
+/// The program of a shell line, which may be quoted, and the rest of the line.
+fn first_word(line: &str) -> (&str, &str) {
+    let line = line.trim_start();
+    match line.chars().next().filter(|c| matches!(c, '"' | '\'')) {
+        Some(quote) => line[1..].split_once(quote).unwrap_or((line, "")),
+        None => line.split_once(char::is_whitespace).unwrap_or((line, "")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s1_1_entries_are_in_exec_form_with_a_timeout() {
+        for hook in &HOOKS {
+            let entry: Value = entry(hook, "ralph").into_iter().collect();
+            assert!(entry["timeout"].as_u64().is_some_and(|t| t >= 10), "{entry}");
+            assert_eq!(entry["args"], json!(["hook", "claude"]));
+            assert!(CommandLine::of(&entry).is_some_and(|line| line.is_ralphs()));
+        }
+    }
+
+    #[test]
+    fn ralphs_own_entries_are_recognised_in_every_form() {
+        let shell = |line: &str| CommandLine::of(&json!({ "type": "command", "command": line })).is_some_and(|l| l.is_ralphs());
+        for ours in ["ralph", "ralph hook", "ralph hook claude", "/opt/my tools/ralph".rsplit(' ').next().unwrap_or_default()] {
+            assert!(shell(ours), "{ours}");
+        }
+        assert!(shell("\"/opt/my tools/ralph\" hook claude"));
+        assert!(shell("'C:\\Program Files\\ralph\\ralph.exe' hook claude"));
+        for others in ["ralph status", "ralphy hook", "bash ralph hook", "echo ralph hook", "", "\"ralph"] {
+            assert!(!shell(others), "{others}");
+        }
+        let exec =
+            |program: &str, args: Value| CommandLine::of(&json!({ "command": program, "args": args })).is_some_and(|l| l.is_ralphs());
+        assert!(exec("/opt/my tools/ralph", json!(["hook", "claude"])));
+        assert!(exec("${CLAUDE_PLUGIN_ROOT}/bin/ralph", json!(["hook"])));
+        assert!(!exec("ralph", json!(["run"])));
+        assert_eq!(CommandLine::of(&json!({ "type": "prompt", "prompt": "is it done?" })), None);
+    }
+}

@@ -1,0 +1,316 @@
+//! Claude Code's settings files: what they say, and how ralph's hooks are put in and taken out with every other byte as it was.
+//!
+//! Comments and trailing commas are legal in them, and people have both; so the text is changed as a syntax tree, never printed anew.
+
+use std::fmt;
+
+use jsonc_parser::{
+    ParseOptions,
+    cst::{CstArray, CstContainerNode, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode},
+};
+use serde_json::Value;
+
+use crate::hosts::claude::registration::{CommandLine, HOOKS, Hook, entry};
+
+const BOM: &str = "\u{feff}";
+
+/// The text of a settings file, ready to be changed.
+pub struct Settings {
+    root: CstRootNode,
+    has_bom: bool,
+}
+
+/// Why a settings file can be neither read nor changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem(String);
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A hook that a settings file, or a plugin's `hooks.json`, registers.
+#[derive(Debug, Clone)]
+pub struct Registered {
+    pub event: String,
+    pub line: CommandLine,
+    pub timeout: Option<f64>,
+}
+
+impl Settings {
+    pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
+        let text = std::str::from_utf8(bytes).map_err(|e| Problem(format!("not UTF-8 text (byte {})", e.valid_up_to())))?;
+        let (has_bom, text) = text.strip_prefix(BOM).map_or((false, text), |rest| (true, rest));
+        let root = CstRootNode::parse(text, &dialect())
+            .map_err(|e| Problem(format!("not valid JSON: line {}, column {}: {}", e.line_display(), e.column_display(), e.kind())))?;
+        match root.value() {
+            Some(value) if value.as_object().is_none() => Err(Problem("not a JSON object".to_owned())),
+            _ => Ok(Settings { root, has_bom }),
+        }
+    }
+
+    pub fn value(&self) -> Value {
+        self.root.to_serde_value().unwrap_or_default()
+    }
+
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let bom = if self.has_bom { BOM } else { "" };
+        format!("{bom}{}", self.root).into_bytes()
+    }
+
+    /// Registers all of ralph's hooks under `command`. What is registered already keeps its place and its timeout.
+    pub fn register(&self, command: &str) -> Result<(), Problem> {
+        let hooks = object(&self.root.object_value_or_set(), "hooks", "hooks")?;
+        for hook in &HOOKS {
+            let groups = array(&hooks, hook.event, &format!("hooks.{}", hook.event))?;
+            let ours: Vec<CstObject> = entries_of(&groups).into_iter().map(|(_, entry)| entry).filter(is_ralphs).collect();
+            match ours.first() {
+                Some(entry) => update(entry, hook, command),
+                None => {
+                    let fields = entry(hook, command).iter().map(|(name, value)| ((*name).to_owned(), input(value))).collect();
+                    groups.append(one("hooks", CstInputValue::Array(vec![CstInputValue::Object(fields)])));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes all of ralph's hooks out again, and what held nothing else.
+    pub fn unregister(&self) {
+        let Some(hooks) = self.root.object_value().and_then(|root| root.object_value("hooks")) else { return };
+        let mut changed = false;
+        for event in hooks.properties() {
+            let Some(groups) = event.array_value() else { continue };
+            let ours: Vec<_> = entries_of(&groups).into_iter().filter(|(_, entry)| is_ralphs(entry)).collect();
+            for (group, entry) in ours {
+                changed = true;
+                let beside = group.array_value("hooks").map_or(0, |list| list.elements().len());
+                if beside > 1 { entry.remove() } else { group.remove() }
+            }
+            if changed && groups.elements().is_empty() {
+                event.remove();
+            }
+        }
+        if changed {
+            remove_if_empty(&self.root, "hooks");
+        }
+    }
+
+    /// Sets, changes or removes a variable of the client's environment.
+    pub fn set_env(&self, name: &str, value: Option<&str>) -> Result<(), Problem> {
+        let root = self.root.object_value_or_set();
+        match value {
+            Some(value) => {
+                let env = object(&root, "env", "env")?;
+                match only(&env, name, name)? {
+                    Some(property) => property.set_value(value.into()),
+                    None => {
+                        env.append(name, value.into());
+                    }
+                }
+            }
+            None => {
+                if let Some(property) = root.object_value("env").and_then(|env| env.get(name)) {
+                    property.remove();
+                    remove_if_empty(&self.root, "env");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Every command hook of a settings file, or of a plugin's `hooks.json`.
+pub fn registered(settings: &Value) -> Vec<Registered> {
+    let events = settings.get("hooks").and_then(Value::as_object);
+    let groups = events.into_iter().flatten().flat_map(|(event, groups)| {
+        groups.as_array().into_iter().flatten().map(move |group| (event, group.get("hooks").and_then(Value::as_array)))
+    });
+    groups
+        .flat_map(|(event, hooks)| hooks.into_iter().flatten().map(move |hook| (event, hook)))
+        .filter_map(|(event, hook)| {
+            let timeout = hook.get("timeout").and_then(Value::as_f64);
+            CommandLine::of(hook).map(|line| Registered { event: event.clone(), line, timeout })
+        })
+        .collect()
+}
+
+/// JSON with comments and trailing commas, and nothing else of what the parser would put up with.
+fn dialect() -> ParseOptions {
+    ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
+}
+
+/// The entries of an event, each with the group that it stands in.
+fn entries_of(groups: &CstArray) -> Vec<(CstObject, CstObject)> {
+    let groups = groups.elements().into_iter().filter_map(|group| group.as_object());
+    let of_group = |group: CstObject| {
+        let entries = group.array_value("hooks").map(|list| list.elements()).unwrap_or_default();
+        entries.into_iter().filter_map(|entry| entry.as_object()).map(move |entry| (group.clone(), entry)).collect::<Vec<_>>()
+    };
+    groups.flat_map(of_group).collect()
+}
+
+fn is_ralphs(entry: &CstObject) -> bool {
+    entry.to_serde_value().as_ref().and_then(CommandLine::of).is_some_and(|line| line.is_ralphs())
+}
+
+/// Brings an entry of ralph's own up to date, and leaves one alone that runs what it should.
+fn update(entry: &CstObject, hook: &Hook, command: &str) {
+    let wanted: Value = self::entry(hook, command).into_iter().collect();
+    if entry.to_serde_value().as_ref().and_then(CommandLine::of) == CommandLine::of(&wanted) {
+        return;
+    }
+    for name in ["command", "args"] {
+        match entry.get(name) {
+            Some(property) => property.set_value(input(&wanted[name])),
+            None => {
+                entry.append(name, input(&wanted[name]));
+            }
+        }
+    }
+}
+
+fn object(parent: &CstObject, name: &str, path: &str) -> Result<CstObject, Problem> {
+    only(parent, name, path)?;
+    parent.object_value_or_create(name).ok_or_else(|| Problem(format!("\"{path}\" is not an object")))
+}
+
+fn array(parent: &CstObject, name: &str, path: &str) -> Result<CstArray, Problem> {
+    only(parent, name, path)?;
+    parent.array_value_or_create(name).ok_or_else(|| Problem(format!("\"{path}\" is not a list")))
+}
+
+/// The property of that name. Of two the client takes the last, so a change to the first would change nothing.
+fn only(parent: &CstObject, name: &str, path: &str) -> Result<Option<CstObjectProp>, Problem> {
+    let mut all = parent.properties().into_iter().filter(|p| p.decoded_name().as_deref() == Some(name));
+    match (all.next(), all.next()) {
+        (_, Some(_)) => Err(Problem(format!("\"{path}\" stands in it twice"))),
+        (first, None) => Ok(first),
+    }
+}
+
+fn remove_if_empty(root: &CstRootNode, name: &str) {
+    let property = root.object_value().and_then(|root| root.get(name));
+    if let Some(property) = property.filter(|p| p.object_value().is_some_and(|o| is_bare(&o))) {
+        property.remove();
+    }
+}
+
+/// Whether an object holds nothing at all, not even a comment.
+fn is_bare(object: &CstObject) -> bool {
+    let is_comment = |node: &CstNode| node.is_comment();
+    object.properties().is_empty() && !CstContainerNode::from(object.clone()).children().iter().any(is_comment)
+}
+
+fn one(name: &str, value: CstInputValue) -> CstInputValue {
+    CstInputValue::Object(vec![(name.to_owned(), value)])
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(b) => CstInputValue::Bool(*b),
+        Value::Number(n) => CstInputValue::Number(n.to_string()),
+        Value::String(s) => CstInputValue::String(s.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(fields) => CstInputValue::Object(fields.iter().map(|(name, value)| (name.clone(), input(value))).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(text: &str, change: impl FnOnce(&Settings)) -> String {
+        let settings = Settings::parse(text.as_bytes()).unwrap();
+        change(&settings);
+        String::from_utf8(settings.to_bytes()).unwrap()
+    }
+
+    fn registered_in(text: &str) -> String {
+        changed(text, |s| s.register("ralph").unwrap())
+    }
+
+    #[test]
+    fn what_was_put_in_comes_out_byte_for_byte() {
+        for text in [
+            "{\n  \"model\": \"opus\"\n}\n",
+            "{\r\n\t\"model\":   \"opus\", // mine\r\n\t/* more */\r\n}\r\n",
+            "{\n    \"hooks\": {\n        \"Stop\": [\n            {\"hooks\": [{\"type\": \"command\", \"command\": \"mine\"}]}\n        ]\n    },\n    \"z\": 1,\n}",
+            "{\n  \"hooks\": {\n    \"PreToolUse\": []\n  },\n  \"a\": [1,2]\n}\n",
+            "// header\n{\n  // only a comment\n  \"a\": 1 // tail\n}\n// footer\n",
+            "\u{feff}{\n  \"a\": 1\n}\n",
+        ] {
+            let with = registered_in(text);
+            assert_eq!(
+                registered(&Settings::parse(with.as_bytes()).unwrap().value()).iter().filter(|r| r.line.is_ralphs()).count(),
+                HOOKS.len()
+            );
+            assert_eq!(changed(&with, Settings::unregister), text, "{with}");
+            assert_eq!(registered_in(&with), with, "a second time changes nothing");
+        }
+    }
+
+    #[test]
+    fn an_empty_file_gets_an_object_and_a_file_on_one_line_stays_valid() {
+        for text in ["", "{}", " \n", "{ }\n", "{\"hooks\":{\"Stop\":[]}}", "{\"model\":\"opus\"}"] {
+            let with = registered_in(text);
+            assert_eq!(registered(&serde_json::from_str(&with).unwrap()).len(), HOOKS.len(), "{with}");
+            let without: Value = serde_json::from_str(&changed(&with, Settings::unregister)).unwrap();
+            assert_eq!(registered(&without).len(), 0);
+        }
+    }
+
+    #[test]
+    fn entries_beside_ralphs_stay_and_an_old_one_is_brought_up_to_date() {
+        let text = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"},{"type":"command","command":"/old/ralph hook","timeout":9}]}]}}"#;
+        let with = registered_in(text);
+        let stops: Vec<_> = registered(&serde_json::from_str(&with).unwrap()).into_iter().filter(|r| r.event == "Stop").collect();
+        assert_eq!(stops.iter().map(|r| r.line.to_string()).collect::<Vec<_>>(), ["mine", "ralph hook claude"]);
+        assert_eq!(stops[1].timeout, Some(9.0), "a person's own timeout stays");
+        assert_eq!(changed(text, Settings::unregister), r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"}]}]}}"#);
+    }
+
+    #[test]
+    fn what_cannot_be_changed_is_named() {
+        let problem = |text: &str| {
+            let parsed = Settings::parse(text.as_bytes());
+            parsed.and_then(|s| s.register("ralph")).map_err(|p| p.to_string()).unwrap_err()
+        };
+        assert_eq!(problem("{\n  \"a\": 1\n  \"b\": 2\n}"), "not valid JSON: line 2, column 9: Expected comma");
+        assert_eq!(problem("[]"), "not a JSON object");
+        assert_eq!(problem("{\"hooks\": []}"), "\"hooks\" is not an object");
+        assert_eq!(problem("{\"hooks\": {\"Stop\": {}}}"), "\"hooks.Stop\" is not a list");
+        assert_eq!(problem("{\"hooks\": {}, \"hooks\": {}}"), "\"hooks\" stands in it twice");
+        assert_eq!(Settings::parse(b"{\"a\": \"\xff\"}").err().map(|p| p.to_string()).as_deref(), Some("not UTF-8 text (byte 7)"));
+        for lax in ["{a: 1}", "{'a': 1}", "{\"a\": 0x1}", "{\"a\": 1} x"] {
+            assert!(problem(lax).starts_with("not valid JSON"), "{lax}");
+        }
+    }
+
+    #[test]
+    fn a_variable_is_set_changed_and_removed() {
+        let text = "{\n  \"a\": 1\n}\n";
+        let with = changed(text, |s| s.set_env("CAP", Some("0")).unwrap());
+        assert_eq!(with, "{\n  \"a\": 1,\n  \"env\": {\n    \"CAP\": \"0\"\n  }\n}\n");
+        assert_eq!(changed(&with, |s| s.set_env("CAP", None).unwrap()), text);
+        assert_eq!(changed(&with, |s| s.set_env("CAP", Some("20")).unwrap()), with.replace("\"0\"", "\"20\""));
+        let kept = "{\"env\": {\"B\": \"1\"}}";
+        assert_eq!(
+            changed(&changed(kept, |s| s.set_env("CAP", Some("0")).unwrap()), |s| s.set_env("CAP", None).unwrap()).replace(['\n', ' '], ""),
+            kept.replace(' ', "")
+        );
+    }
+}

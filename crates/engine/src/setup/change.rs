@@ -1,0 +1,158 @@
+//! One change to a file that is not ralph's own: shown first, then made as a whole or not at all.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    setup::{
+        Problem,
+        record::{Record, Records},
+    },
+    sys::files::{self, Swapped},
+};
+
+/// Settings are small; whatever is larger is something else.
+const MAX_BYTES: usize = 16 << 20;
+
+/// A file before and after; `None` means that there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub path: PathBuf,
+    pub before: Option<String>,
+    pub after: Option<String>,
+    /// What to remember for the way back: the file as it would be without ralph.
+    original: Original,
+    /// The folder that a link must not lead out of.
+    bounds: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Original {
+    /// It goes back to this, so nothing has to be remembered any more.
+    Restored,
+    Was(Option<String>),
+}
+
+impl Change {
+    /// A change that can be undone later to `original`; `None` if it would change nothing.
+    pub fn to(path: &Path, before: Option<String>, after: String, original: Option<String>) -> Option<Self> {
+        let change = Change { path: path.to_owned(), before, after: Some(after), original: Original::Was(original), bounds: None };
+        (change.before != change.after).then_some(change)
+    }
+
+    /// A change that undoes an earlier one.
+    pub fn back(path: &Path, before: String, after: Option<String>) -> Option<Self> {
+        let change = Change { path: path.to_owned(), before: Some(before), after, original: Original::Restored, bounds: None };
+        (change.before != change.after).then_some(change)
+    }
+
+    #[must_use]
+    pub fn within(self, bounds: Option<&Path>) -> Self {
+        Change { bounds: bounds.map(Path::to_owned), ..self }
+    }
+
+    /// Whether the change could be made.
+    pub fn check(&self) -> Result<(), Problem> {
+        target(&self.path, self.bounds.as_deref()).map(|_| ())
+    }
+
+    /// Makes the change, unless somebody else changed the file since it was looked at.
+    pub fn make(&self, records: &Records) -> Result<(), Problem> {
+        let target = target(&self.path, self.bounds.as_deref())?;
+        if let (Original::Was(original), Some(after)) = (&self.original, &self.after) {
+            records.put(&Record { path: self.path.clone(), before: original.clone(), after: after.clone() })?;
+        }
+        match (&self.before, &self.after) {
+            (None, Some(after)) => create(&target, after)?,
+            (Some(before), Some(after)) => replace(&target, before, after)?,
+            (Some(before), None) => remove(&target, before)?,
+            (None, None) => {}
+        }
+        if self.original == Original::Restored {
+            records.forget(&self.path)?;
+        }
+        Ok(())
+    }
+}
+
+/// The text of a file that may not exist.
+pub fn read(path: &Path) -> Result<Option<String>, Problem> {
+    match files::read(path, MAX_BYTES) {
+        Ok(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => Err(Problem::new(path, "is not UTF-8 text. It is left as it is")),
+        },
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Problem::io("read", path)(e)),
+    }
+}
+
+/// The file itself: people keep their settings elsewhere and put a link in their place, and the link stays.
+fn target(path: &Path, bounds: Option<&Path>) -> Result<PathBuf, Problem> {
+    let mut target = path.to_owned();
+    // As many links as a system follows, too.
+    for _ in 0..40 {
+        let Ok(to) = fs::read_link(&target) else { break };
+        target = target.parent().unwrap_or(Path::new("")).join(to);
+    }
+    if let Some(bounds) = bounds {
+        let inside = |path: &Path| match (nearest(path).canonicalize(), bounds.canonicalize()) {
+            (Ok(real), Ok(bounds)) => real.starts_with(bounds),
+            _ => false,
+        };
+        if !inside(&target) {
+            return Err(Problem::new(path, format!("leads out of the project, to {}. It is left as it is", target.display())));
+        }
+    }
+    if fs::metadata(&target).is_ok_and(|meta| meta.permissions().readonly()) {
+        return Err(Problem::new(
+            &target,
+            "is read-only. It is left as it is; make it writable, or choose another of --user, --project and --local",
+        ));
+    }
+    Ok(target)
+}
+
+/// The nearest part of a path that exists.
+fn nearest(path: &Path) -> &Path {
+    path.ancestors().find(|part| part.exists()).unwrap_or(path)
+}
+
+fn create(path: &Path, text: &str) -> Result<(), Problem> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(Problem::io("created", folder))?;
+    }
+    files::create_new(path, &beside(path), text.as_bytes()).map_err(Problem::io("written", path))
+}
+
+fn replace(path: &Path, before: &str, after: &str) -> Result<(), Problem> {
+    let beside = beside(path);
+    let swapped = files::swap(path, &beside, before.as_bytes(), after.as_bytes());
+    let _ = fs::remove_file(&beside);
+    match swapped.map_err(Problem::io("written", path))? {
+        Swapped::Done => Ok(()),
+        Swapped::Gone | Swapped::Changed => {
+            Err(Problem::new(path, "was changed by somebody else just now. Their version stays; try again"))
+        }
+    }
+}
+
+/// Removes the file, and the folder that was made for it.
+fn remove(path: &Path, before: &str) -> Result<(), Problem> {
+    if read(path)?.as_deref() != Some(before) {
+        return Err(Problem::new(path, "was changed by somebody else just now. Their version stays; try again"));
+    }
+    fs::remove_file(path).map_err(Problem::io("removed", path))?;
+    // Only an empty folder can be removed like this; any other stays.
+    if let Some(folder) = path.parent() {
+        let _ = fs::remove_dir(folder);
+    }
+    Ok(())
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.ralph-{}", std::process::id()))
+}

@@ -1,0 +1,161 @@
+//! `ralph init`: the hooks into a settings file, the short-named commands beside it.
+
+use std::path::Path;
+
+use crate::{
+    hosts::claude::{
+        commands,
+        registration::{ARGS, BLOCK_CAP, CommandLine},
+        settings::Settings,
+    },
+    setup::{
+        Plan, Problem,
+        change::{self, Change},
+        places::{Places, Scope},
+        record::Records,
+        survey::{Origin, Survey},
+    },
+    sys::process,
+};
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    pub scope: Scope,
+    /// The program to register.
+    pub command: String,
+    /// The value for the client's cap, if it shall be set.
+    pub block_cap: Option<u64>,
+}
+
+/// How the client shall call this program: by its name where that leads here, else by its path. A file that is checked in names no path of one machine.
+pub fn own_command(scope: Scope) -> (String, Option<String>) {
+    let Ok(exe) = std::env::current_exe() else { return ("ralph".to_owned(), None) };
+    let found = process::which("ralph");
+    if found.as_deref().is_some_and(|path| same_file(path, &exe)) {
+        return ("ralph".to_owned(), None);
+    }
+    let on_path = match &found {
+        Some(other) => format!("the `ralph` on your PATH is another one ({})", other.display()),
+        None => "`ralph` is not on your PATH".to_owned(),
+    };
+    match scope {
+        Scope::Project => {
+            let note = format!(
+                "{on_path}. This file is for everybody, so it names `ralph` and no path: put the program on the PATH, as `cargo install` does."
+            );
+            ("ralph".to_owned(), Some(note))
+        }
+        Scope::User | Scope::Local => {
+            let note = format!("{on_path}, so the hook is registered by its path. Run `ralph init` again when the program has moved.");
+            (exe.display().to_string(), Some(note))
+        }
+    }
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}
+
+/// What `ralph init` would change.
+pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) -> Result<Plan, Problem> {
+    let mut plan = Plan::default();
+    let path = places.settings(wish.scope).ok_or_else(no_home)?;
+    let with_hooks = wants_hooks(survey, wish, &mut plan.notes)?;
+    plan.changes.extend(settings_change(&path, records, wish, with_hooks)?);
+    let folder = places.commands(wish.scope).ok_or_else(no_home)?;
+    for file in commands::COMMANDS {
+        let path = folder.join(format!("{}.md", file.short));
+        let (now, text) = (change::read(&path)?, file.text());
+        if is_ours(&path, records, now.as_deref(), &text) {
+            plan.changes.extend(Change::to(&path, now, text, None));
+        } else {
+            plan.notes.push(format!(
+                "{} was not written by ralph: it is left as it is, and says what /{} does.",
+                path.display(),
+                file.short
+            ));
+        }
+    }
+    plan.changes = plan.changes.into_iter().map(|change| change.within(places.bounds(wish.scope))).collect();
+    Ok(plan)
+}
+
+fn no_home() -> Problem {
+    Problem::new(Path::new("the home folder"), "is not known: set HOME, or use --project or --local")
+}
+
+/// Whether the settings file needs the hooks. Two registrations with different command lines would both run.
+fn wants_hooks(survey: &Survey, wish: &Wish, notes: &mut Vec<String>) -> Result<bool, Problem> {
+    if let Some(plugin) = survey.our_plugin() {
+        notes.push(format!("The plugin {} registers the hooks, so only the short commands are written.", plugin.id));
+        return Ok(false);
+    }
+    let own = CommandLine::Exec { program: wish.command.clone(), args: ARGS.iter().map(|a| (*a).to_owned()).collect() };
+    let elsewhere = survey.ours().into_iter().find(|r| r.origin != Origin::Settings(wish.scope) && r.hook.line != own);
+    match elsewhere {
+        None => Ok(true),
+        Some(other) => Err(Problem::new(
+            &other.path,
+            format!(
+                "registers the hook already, as `{}`; a second one as `{own}` would run beside it. Take that one out first: `ralph uninstall{}`",
+                other.hook.line,
+                if let Origin::Settings(scope) = other.origin { format!(" --{}", scope.word()) } else { String::new() }
+            ),
+        )),
+    }
+}
+
+fn settings_change(path: &Path, records: &Records, wish: &Wish, with_hooks: bool) -> Result<Option<Change>, Problem> {
+    let left_alone = |e| Problem::new(path, format!("is {e}. It is left as it is; mend it, then run this again"));
+    let before = change::read(path)?;
+    let settings = Settings::parse(before.as_deref().unwrap_or("{\n}\n").as_bytes()).map_err(left_alone)?;
+    if with_hooks {
+        settings.register(&wish.command).map_err(left_alone)?;
+    }
+    if let Some(cap) = wish.block_cap {
+        settings.set_env(BLOCK_CAP, Some(&cap.to_string())).map_err(left_alone)?;
+    }
+    if !with_hooks && wish.block_cap.is_none() {
+        return Ok(None);
+    }
+    let after = String::from_utf8(settings.to_bytes()).map_err(|e| Problem::new(path, e))?;
+    let original = original(path, records, before.as_deref())?;
+    Ok(Change::to(path, before, after, original))
+}
+
+/// The file as it would be without ralph: as it was recorded, if nobody changed it since; else without ralph's hooks.
+pub(super) fn original(path: &Path, records: &Records, now: Option<&str>) -> Result<Option<String>, Problem> {
+    let Some(now) = now else { return Ok(None) };
+    let record = records.get(path);
+    if let Some(record) = record.as_ref().filter(|r| r.after == now) {
+        return Ok(record.before.clone());
+    }
+    let settings = Settings::parse(now.as_bytes()).map_err(|e| Problem::new(path, format!("is {e}. It is left as it is")))?;
+    settings.unregister();
+    if let Some(record) = &record {
+        restore_cap(&settings, record.before.as_deref(), &record.after).map_err(|e| Problem::new(path, format!("is {e}")))?;
+    }
+    let text = String::from_utf8(settings.to_bytes()).map_err(|e| Problem::new(path, e))?;
+    let was_made_by_ralph = record.is_some_and(|r| r.before.is_none());
+    Ok((!was_made_by_ralph || settings.value().as_object().is_some_and(|fields| !fields.is_empty())).then_some(text))
+}
+
+/// The cap goes back to what it was, if it still is what ralph made it.
+fn restore_cap(settings: &Settings, before: Option<&str>, after: &str) -> Result<(), crate::hosts::claude::settings::Problem> {
+    let cap = |text: &str| -> Option<String> {
+        let value = Settings::parse(text.as_bytes()).ok()?.value();
+        value.get("env")?.get(BLOCK_CAP)?.as_str().map(str::to_owned)
+    };
+    let now = settings.value().get("env").and_then(|env| env.get(BLOCK_CAP)).and_then(|v| v.as_str()).map(str::to_owned);
+    let (was, became) = (before.and_then(cap), cap(after));
+    if now.is_some() && now == became && was != became { settings.set_env(BLOCK_CAP, was.as_deref()) } else { Ok(()) }
+}
+
+/// Whether a place for a command file is free, or holds what ralph wrote there. Any other file is its owner's.
+fn is_ours(path: &Path, records: &Records, now: Option<&str>, text: &str) -> bool {
+    now.is_none_or(|now| now == text || records.get(path).is_some_and(|r| r.after == now))
+}

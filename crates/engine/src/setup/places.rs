@@ -1,0 +1,74 @@
+//! Where Claude Code looks for settings, commands and plugins.
+
+use std::path::{Path, PathBuf};
+
+use crate::{store::project::Project, sys::env};
+
+/// For whom a set-up counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The user, in all projects.
+    User,
+    /// Everybody who works in the project: the file is checked in.
+    Project,
+    /// The user, in this project.
+    Local,
+}
+
+impl Scope {
+    pub const ALL: [Scope; 3] = [Scope::User, Scope::Project, Scope::Local];
+
+    /// The option that names it, and the word in messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Scope::User => "user",
+            Scope::Project => "project",
+            Scope::Local => "local",
+        }
+    }
+}
+
+/// The folders that a set-up is about.
+#[derive(Debug, Clone)]
+pub struct Places {
+    pub project: Project,
+    /// The user's configuration folder; unknown without a home.
+    pub config: Option<PathBuf>,
+}
+
+impl Places {
+    pub fn of(project: &Project) -> Self {
+        Places { project: project.clone(), config: env::claude_config() }
+    }
+
+    /// The settings file of a scope.
+    pub fn settings(&self, scope: Scope) -> Option<PathBuf> {
+        match scope {
+            Scope::User => Some(self.config.as_deref()?.join("settings.json")),
+            Scope::Project => Some(self.project.claude().join("settings.json")),
+            Scope::Local => Some(self.project.claude().join("settings.local.json")),
+        }
+    }
+
+    /// The folder for command files. There is none that is local: a project has one.
+    pub fn commands(&self, scope: Scope) -> Option<PathBuf> {
+        match scope {
+            Scope::User => Some(self.config.as_deref()?.join("commands")),
+            Scope::Project | Scope::Local => Some(self.project.claude().join("commands")),
+        }
+    }
+
+    /// The folder that nothing may be written outside of: a checkout can carry links that point anywhere.
+    pub fn bounds(&self, scope: Scope) -> Option<&Path> {
+        (scope != Scope::User).then(|| self.project.root())
+    }
+
+    /// What an administrator decides for everybody on this machine.
+    pub fn managed() -> PathBuf {
+        PathBuf::from(match std::env::consts::OS {
+            "macos" => "/Library/Application Support/ClaudeCode/managed-settings.json",
+            "windows" => "C:\\Program Files\\ClaudeCode\\managed-settings.json",
+            _ => "/etc/claude-code/managed-settings.json",
+        })
+    }
+}

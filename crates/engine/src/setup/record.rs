@@ -1,0 +1,66 @@
+//! What ralph changed in files that are not its own, so that it can be undone to the byte: one record for each file, in the user's state folder.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use ralph_core::loop_file::fnv1a;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    setup::Problem,
+    sys::{env, files},
+};
+
+/// A file before and after ralph's change; `None` where there was no file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub path: PathBuf,
+    pub before: Option<String>,
+    pub after: String,
+}
+
+/// The folder of records. Without a home there is none, and changes are undone by what the files say.
+#[derive(Debug, Clone)]
+pub struct Records {
+    folder: Option<PathBuf>,
+}
+
+impl Records {
+    pub fn of_user() -> Self {
+        Records { folder: env::state_dir().map(|dir| dir.join("setup")) }
+    }
+
+    pub fn get(&self, path: &Path) -> Option<Record> {
+        let bytes = fs::read(self.file(path)?).ok()?;
+        serde_json::from_slice(&bytes).ok().filter(|record: &Record| record.path == path)
+    }
+
+    /// Written before the change itself, and readable by the user alone: settings can hold secrets.
+    pub fn put(&self, record: &Record) -> Result<(), Problem> {
+        let Some(file) = self.file(&record.path) else { return Ok(()) };
+        let folder = file.parent().unwrap_or(&file);
+        fs::create_dir_all(folder).map_err(Problem::io("created", folder))?;
+        let text = serde_json::to_vec_pretty(record).map_err(|e| Problem::new(&file, e))?;
+        files::replace_private(&file, &text).map_err(Problem::io("written", &file))
+    }
+
+    pub fn forget(&self, path: &Path) -> Result<(), Problem> {
+        let Some(file) = self.file(path) else { return Ok(()) };
+        match fs::remove_file(&file) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(Problem::io("removed", &file)(e)),
+            _ => {}
+        }
+        // With the last record their folder goes too, and ralph's; a folder that holds anything else cannot be removed like this.
+        for folder in file.ancestors().skip(1).take(2) {
+            let _ = fs::remove_dir(folder);
+        }
+        Ok(())
+    }
+
+    fn file(&self, path: &Path) -> Option<PathBuf> {
+        let name = format!("{:016x}.json", fnv1a(path.as_os_str().as_encoded_bytes()));
+        Some(self.folder.as_deref()?.join(name))
+    }
+}

@@ -1,0 +1,180 @@
+//! What is set up now: every settings file and plugin that Claude Code would read in this project.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use crate::{
+    hosts::claude::settings::{Registered, Settings, registered},
+    setup::{
+        change,
+        places::{Places, Scope},
+    },
+};
+
+/// Where a hook comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    Managed,
+    Settings(Scope),
+    Plugin(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Managed => f.write_str("managed settings"),
+            Origin::Settings(scope) => write!(f, "{} settings", scope.word()),
+            Origin::Plugin(id) => write!(f, "plugin {id}"),
+        }
+    }
+}
+
+/// A settings file as it is.
+#[derive(Debug, Clone)]
+pub struct SettingsFile {
+    pub origin: Origin,
+    pub path: PathBuf,
+    /// Its text; `None` if there is no such file.
+    pub text: Option<String>,
+    /// What it says, or why that cannot be known.
+    pub parsed: Result<Value, String>,
+}
+
+impl SettingsFile {
+    fn read(origin: Origin, path: PathBuf) -> Self {
+        let (text, parsed) = match change::read(&path) {
+            Ok(None) => (None, Ok(Value::Null)),
+            Ok(Some(text)) => {
+                let parsed = Settings::parse(text.as_bytes()).map(|s| s.value()).map_err(|p| p.to_string());
+                (Some(text), parsed)
+            }
+            Err(problem) => (None, Err(problem.to_string())),
+        };
+        SettingsFile { origin, path, text, parsed }
+    }
+}
+
+/// A plugin that is installed and switched on.
+#[derive(Debug, Clone)]
+pub struct Plugin {
+    /// `name@marketplace`
+    pub id: String,
+    pub root: Option<PathBuf>,
+    pub hooks: Vec<Registered>,
+}
+
+impl Plugin {
+    pub fn name(&self) -> &str {
+        self.id.split('@').next().unwrap_or(&self.id)
+    }
+}
+
+/// A hook, and who registers it.
+#[derive(Debug, Clone)]
+pub struct Registration {
+    pub origin: Origin,
+    /// The file that says so.
+    pub path: PathBuf,
+    /// What `${CLAUDE_PLUGIN_ROOT}` stands for in it.
+    pub root: Option<PathBuf>,
+    pub hook: Registered,
+}
+
+#[derive(Debug, Clone)]
+pub struct Survey {
+    /// From the weakest to the strongest.
+    pub files: Vec<SettingsFile>,
+    pub plugins: Vec<Plugin>,
+}
+
+impl Survey {
+    pub fn take(places: &Places) -> Self {
+        let scopes = Scope::ALL.into_iter().filter_map(|scope| Some((Origin::Settings(scope), places.settings(scope)?)));
+        let all = scopes.chain([(Origin::Managed, Places::managed())]);
+        let files: Vec<SettingsFile> = all.map(|(origin, path)| SettingsFile::read(origin, path)).collect();
+        let plugins = places.config.as_deref().map(|config| plugins(config, places.project.root(), &files)).unwrap_or_default();
+        Survey { files, plugins }
+    }
+
+    pub fn file(&self, scope: Scope) -> Option<&SettingsFile> {
+        self.files.iter().find(|file| file.origin == Origin::Settings(scope))
+    }
+
+    /// Every hook that the client would run, ralph's own and others.
+    pub fn hooks(&self) -> Vec<Registration> {
+        let of_files = self.files.iter().flat_map(|file| {
+            let hooks = file.parsed.as_ref().map(registered).unwrap_or_default();
+            hooks.into_iter().map(|hook| Registration { origin: file.origin.clone(), path: file.path.clone(), root: None, hook })
+        });
+        let of_plugins = self.plugins.iter().flat_map(|plugin| {
+            let path = plugin.root.as_deref().unwrap_or(Path::new("")).join("hooks/hooks.json");
+            let one = move |hook: &Registered| Registration {
+                origin: Origin::Plugin(plugin.id.clone()),
+                path: path.clone(),
+                root: plugin.root.clone(),
+                hook: hook.clone(),
+            };
+            plugin.hooks.iter().map(one)
+        });
+        of_files.chain(of_plugins).collect()
+    }
+
+    /// Ralph's own registrations.
+    pub fn ours(&self) -> Vec<Registration> {
+        self.hooks().into_iter().filter(|r| r.hook.line.is_ralphs()).collect()
+    }
+
+    /// The plugin that registers ralph's hook, if there is one.
+    pub fn our_plugin(&self) -> Option<&Plugin> {
+        self.plugins.iter().find(|plugin| plugin.hooks.iter().any(|hook| hook.line.is_ralphs()))
+    }
+
+    /// The last word of the settings on something, and the file that has it: `["permissions", "defaultMode"]`.
+    pub fn says(&self, keys: &[&str]) -> Option<(&Value, &SettingsFile)> {
+        self.files.iter().rev().find_map(|file| {
+            let value = keys.iter().try_fold(file.parsed.as_ref().ok()?, |value, key| value.get(key))?;
+            Some((value, file))
+        })
+    }
+
+    /// What all settings together list: `["permissions", "allow"]`.
+    pub fn lists(&self, keys: &[&str]) -> Vec<String> {
+        let values = self.files.iter().filter_map(|file| keys.iter().try_fold(file.parsed.as_ref().ok()?, |value, key| value.get(key)));
+        values.filter_map(Value::as_array).flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+}
+
+/// The plugins that are switched on for this project, with the hooks that they bring.
+fn plugins(config: &Path, project: &Path, files: &[SettingsFile]) -> Vec<Plugin> {
+    let mut switched: BTreeMap<&str, bool> = BTreeMap::new();
+    for file in files {
+        let enabled = file.parsed.as_ref().ok().and_then(|v| v.get("enabledPlugins")).and_then(Value::as_object);
+        switched.extend(enabled.into_iter().flatten().map(|(id, on)| (id.as_str(), on != &Value::Bool(false))));
+    }
+    let installed = json(&config.join("plugins/installed_plugins.json"));
+    let on = switched.into_iter().filter(|(_, on)| *on).map(|(id, _)| id);
+    on.filter_map(|id| {
+        let roots = installed.get("plugins").and_then(|plugins| plugins.get(id))?;
+        let root = install_path(roots, project);
+        let hooks = root.as_deref().map(|root| registered(&json(&root.join("hooks/hooks.json")))).unwrap_or_default();
+        Some(Plugin { id: id.to_owned(), root, hooks })
+    })
+    .collect()
+}
+
+/// Where a plugin lies. Its record is an object in older clients, and a list of installations, some for one project only, in newer ones.
+fn install_path(record: &Value, project: &Path) -> Option<PathBuf> {
+    let path = |record: &Value| record.get("installPath").and_then(Value::as_str).map(PathBuf::from);
+    let Some(records) = record.as_array() else { return path(record) };
+    let of_project = |r: &&Value| r.get("projectPath").and_then(Value::as_str).is_none_or(|p| Path::new(p) == project);
+    records.iter().find(of_project).or_else(|| records.first()).and_then(path)
+}
+
+fn json(path: &Path) -> Value {
+    fs::read(path).ok().and_then(|bytes| Settings::parse(&bytes).ok()).map(|s| s.value()).unwrap_or_default()
+}

@@ -1,0 +1,98 @@
+//! `ralph init`: have Claude Code call ralph.
+
+use ralph_core::limits;
+use ralph_engine::{
+    hosts::claude::registration::BLOCK_CAP,
+    setup::{
+        init::{self, Wish},
+        places::{Places, Scope},
+        record::Records,
+        survey::Survey,
+    },
+    store::project::Project,
+    sys::env,
+};
+
+use crate::{
+    commands::{
+        count,
+        setting_up::{self, Scopes},
+    },
+    exit::Done,
+    ui,
+};
+
+/// Register the hook with Claude Code, and write its short-named commands
+///
+/// Changes one settings file, keeping its formatting, order and comments, and adds /ralph-loop, /ralph, /cancel-ralph, /ralph-status,
+/// /ralph-pause and /ralph-resume to the commands beside it. Shows what it changes; a second time changes nothing; `ralph uninstall` undoes it.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph init                   for you, in all projects (~/.claude)
+  ralph init --local           for you, in this project (.claude/settings.local.json)
+  ralph init --project         for everybody who works in this project (.claude/settings.json)
+  ralph init --dry-run         only show what would change
+  ralph init --block-cap 0     also lift the client's cap on stops that are sent back
+
+The cap: Claude Code ends a turn, as if it had succeeded, when 8 stops in a row were sent back without any tool call between them.
+Ralph pauses the loop one round before that. With the cap lifted (0), a loop pauses after 25 such rounds (--idle-rounds of `ralph start`).")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    scopes: Scopes,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Set the client's cap on stops in a row that are sent back without a tool call; 0 lifts it
+    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
+    block_cap: Option<u64>,
+}
+
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    let scope = args.scopes.one().unwrap_or(Scope::User);
+    let places = Places::of(project);
+    let records = Records::of_user();
+    let survey = Survey::take(&places);
+    let (command, note) = init::own_command(scope);
+    let wish = Wish { scope, command, block_cap: args.block_cap };
+    let mut plan = init::plan(&places, &survey, &records, &wish)?;
+    plan.notes.extend(note);
+    let changed = setting_up::carry_out(&plan, &records, args.dry_run)?;
+    if args.dry_run {
+        ui::line(if changed { "Nothing was changed: this was a dry run." } else { "Nothing would change." });
+        return Ok(());
+    }
+    ui::line(if changed {
+        format!("{} {}", ui::good("Registered"), of_scope(scope, project))
+    } else {
+        format!("{} {}", ui::good("Already registered"), of_scope(scope, project))
+    });
+    offer_the_cap(&survey, args);
+    ui::line(format!(
+        "Next: {}, then {} in Claude Code.",
+        ui::bold("ralph doctor"),
+        ui::bold("/ralph-loop TASK --completion-promise DONE")
+    ));
+    Ok(())
+}
+
+fn of_scope(scope: Scope, project: &Project) -> String {
+    match scope {
+        Scope::User => "for you, in all projects. Sessions that run take it up within seconds.".to_owned(),
+        Scope::Project => {
+            format!("for everybody who works in {}: commit .claude/settings.json and .claude/commands.", project.root().display())
+        }
+        Scope::Local => format!("for you, in {}.", project.root().display()),
+    }
+}
+
+/// The cap is the user's: it is explained, and changed only when asked for.
+fn offer_the_cap(survey: &Survey, args: &Args) {
+    let set = survey.says(&["env", BLOCK_CAP]).and_then(|(value, _)| value.as_str().map(str::to_owned)).or_else(env::block_cap);
+    if args.block_cap.is_some() || limits::block_cap(set.as_deref()).is_none() {
+        return;
+    }
+    ui::line(ui::dim(
+        "Claude Code ends a turn after 8 stops in a row that were sent back without any tool call; ralph pauses the loop one round before.",
+    ));
+    ui::line(ui::dim(format!("`ralph init --block-cap 0` lifts that cap ({BLOCK_CAP}=0 in the same settings file).")));
+}

@@ -1,0 +1,80 @@
+//! What `init` and `uninstall` share: for whom, what would change, and doing it.
+
+use ralph_engine::setup::{Plan, Problem, change::Change, places::Scope, record::Records};
+use similar::TextDiff;
+
+use crate::{exit::Failure, ui};
+
+/// For whom the set-up is.
+#[derive(clap::Args)]
+#[group(multiple = false)]
+pub(crate) struct Scopes {
+    /// For you, in all projects: ~/.claude/settings.json
+    #[arg(long)]
+    user: bool,
+    /// For everybody who works in this project: .claude/settings.json
+    #[arg(long)]
+    project: bool,
+    /// For you, in this project: .claude/settings.local.json
+    #[arg(long)]
+    local: bool,
+}
+
+impl Scopes {
+    pub(crate) fn one(&self) -> Option<Scope> {
+        let given = [(self.user, Scope::User), (self.project, Scope::Project), (self.local, Scope::Local)];
+        given.into_iter().find(|(on, _)| *on).map(|(_, scope)| scope)
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Failure::new(problem.to_string())
+    }
+}
+
+/// Shows every change and makes it, unless it is only asked for; tells whether there was any. If one cannot be made, none is.
+pub(crate) fn carry_out(plan: &Plan, records: &Records, only_show: bool) -> Result<bool, Failure> {
+    plan.changes.iter().try_for_each(Change::check)?;
+    for change in &plan.changes {
+        show(change);
+        if !only_show {
+            change.make(records)?;
+        }
+    }
+    for note in &plan.notes {
+        ui::line(format!("{} {note}", ui::warn("note:")));
+    }
+    Ok(!plan.changes.is_empty())
+}
+
+/// A settings file as a difference; a whole new or old file as one line.
+fn show(change: &Change) {
+    let path = change.path.display();
+    let is_settings = change.path.extension().is_some_and(|e| e == "json");
+    match (&change.before, &change.after) {
+        (None, Some(_)) if !is_settings => ui::line(format!("{} {path}", ui::good("new    "))),
+        (Some(_), None) if !is_settings => ui::line(format!("{} {path}", ui::warn("removed"))),
+        (before, after) => {
+            ui::line(format!("{} {path}", ui::bold(word(before.is_some(), after.is_some()))));
+            let (before, after) = (before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
+            for line in
+                TextDiff::from_lines(before, after).unified_diff().context_radius(2).to_string().lines().filter(|l| !l.starts_with("@@"))
+            {
+                ui::line(match line.chars().next() {
+                    Some('+') => format!("    {}", ui::good(line)),
+                    Some('-') => format!("    {}", ui::warn(line)),
+                    _ => format!("    {}", ui::dim(line)),
+                });
+            }
+        }
+    }
+}
+
+fn word(was: bool, is: bool) -> &'static str {
+    match (was, is) {
+        (false, _) => "new    ",
+        (true, true) => "changed",
+        (true, false) => "removed",
+    }
+}
