@@ -1,6 +1,8 @@
 //! The world outside: clock, environment, files, processes. Nothing else in the engine asks the system directly.
 
+pub mod bounded;
 pub mod clock;
 pub mod env;
 pub mod files;
 pub mod process;
+pub mod scratch;
