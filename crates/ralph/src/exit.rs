@@ -25,6 +25,11 @@ impl Failure {
         Failure { code: USAGE, message: message.into() }
     }
 
+    /// What is wrong was said already; only the exit code is missing.
+    pub(crate) fn reported() -> Self {
+        Failure { code: FAILED, message: String::new() }
+    }
+
     pub(crate) fn no_loop() -> Self {
         Failure { code: NO_LOOP, message: Refusal::NoLoop.to_string() }
     }
@@ -59,6 +64,7 @@ pub(crate) fn code(done: Done) -> u8 {
             crate::ui::line(failure.message);
             NO_LOOP
         }
+        Err(failure) if failure.message.is_empty() => failure.code,
         Err(failure) => {
             crate::ui::error(&failure.message);
             failure.code

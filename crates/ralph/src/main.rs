@@ -3,6 +3,7 @@
 #![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
 
 mod commands;
+mod doctor;
 mod entry;
 mod exit;
 mod hook;

@@ -43,6 +43,10 @@ pub(crate) fn good(text: impl Display) -> String {
     format!("{GREEN}{text}{GREEN:#}")
 }
 
+pub(crate) fn bad(text: impl Display) -> String {
+    format!("{RED}{text}{RED:#}")
+}
+
 pub(crate) fn warn(text: impl Display) -> String {
     format!("{YELLOW}{text}{YELLOW:#}")
 }

@@ -5,6 +5,7 @@
 pub mod change;
 pub mod init;
 pub mod places;
+pub mod probe;
 pub mod record;
 pub mod survey;
 pub mod uninstall;

@@ -83,6 +83,15 @@ pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     options().append(true).create(true).open(path)?.write_all(bytes)
 }
 
+/// Adds whole lines to the end of a text file, making it and its folder if need be.
+pub fn add_lines(path: &Path, lines: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let ends_open = fs::read(path).is_ok_and(|text| text.last().is_some_and(|b| *b != b'\n'));
+    append(path, format!("{}{lines}", if ends_open { "\n" } else { "" }).as_bytes())
+}
+
 /// Writes a file that must not be there yet: complete from the moment that it has its name.
 pub fn create_new(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     write_synced(temporary, bytes)?;

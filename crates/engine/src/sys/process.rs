@@ -66,7 +66,6 @@ pub fn run_self(args: &[&str], folder: &Path, vars: &[(&str, &OsStr)], input: &[
 /// Whether git tracks `file`, which lies in `root`. `None`: there is a repository, and git could not be asked.
 ///
 /// Links are resolved first: a folder that is reached through one, or that is one, lies where it really lies.
-#[expect(clippy::disallowed_methods, reason = "the one place that runs git")]
 pub fn git_tracks(root: &Path, file: &Path) -> Option<bool> {
     let Ok(root) = root.canonicalize() else { return Some(false) };
     let Ok(file) = file.canonicalize() else { return Some(false) };
@@ -79,34 +78,29 @@ pub fn git_tracks(root: &Path, file: &Path) -> Option<bool> {
     if !root.ancestors().any(is_repository) {
         return Some(false);
     }
-    // What lies in the repository must not make git run anything: neither its configuration, nor a bare repository planted in a folder, nor a fetch.
-    let mut git = Command::new("git");
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
-        git.env_remove(name);
-    }
-    let status = git
-        .args([
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "safe.bareRepository=explicit",
-            "-c",
-            "safe.directory=*",
-            "ls-files",
-            "--error-unmatch",
-            "--",
-        ])
-        .arg(&file)
-        .current_dir(&root)
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .ok()?;
-    match status.code() {
+    let output = git(&root, &["ls-files".as_ref(), "--error-unmatch".as_ref(), "--".as_ref(), file.as_os_str()]).ok()?;
+    match output.status.code() {
         Some(0) => Some(true),
         Some(1) => Some(false),
         _ => None,
     }
+}
+
+/// Asks git something about the repository around `root`.
+///
+/// What lies in the repository must not make git run anything: neither its configuration, nor a bare repository planted in a folder, nor a fetch.
+#[expect(clippy::disallowed_methods, reason = "the one place that runs git")]
+pub fn git(root: &Path, args: &[&OsStr]) -> io::Result<Output> {
+    let mut git = Command::new("git");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
+        git.env_remove(name);
+    }
+    git.args(["-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "-c", "safe.directory=*"])
+        .args(args)
+        .current_dir(root)
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
 }

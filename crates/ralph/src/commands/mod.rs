@@ -1,6 +1,7 @@
 //! The command line: one file for each command.
 
 mod cancel;
+mod doctor;
 mod explain;
 mod init;
 mod list;
@@ -55,6 +56,7 @@ enum Command {
     Explain(explain::Args),
     Init(init::Args),
     Uninstall(uninstall::Args),
+    Doctor(doctor::Args),
     Plugin(plugin::Args),
 }
 
@@ -98,6 +100,7 @@ pub(crate) fn run() -> u8 {
         Command::Explain(args) => explain::run(project, &args),
         Command::Init(args) => init::run(project, &args),
         Command::Uninstall(args) => uninstall::run(project, &args),
+        Command::Doctor(args) => doctor::run(project, &args),
         Command::Plugin(args) => plugin::run(&args),
     })
 }

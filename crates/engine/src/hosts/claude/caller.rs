@@ -7,6 +7,12 @@ use crate::{hosts::claude::event::Event, sys::env};
 /// A version of the client: `(2, 1, 325)`.
 pub type Version = (u32, u32, u32);
 
+/// From this version on a hook can be a program with arguments, without a shell.
+pub const EXEC_SINCE: Version = (2, 1, 139);
+
+/// The newest version that ralph's tests run with.
+pub const TESTED: Version = (2, 1, 325);
+
 /// From this version on a stop hook may add context instead of blocking.
 pub const CONTEXT_SINCE: Version = (2, 1, 163);
 

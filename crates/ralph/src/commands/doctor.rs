@@ -1,0 +1,111 @@
+//! `ralph doctor`: is everything in place, and if not, what mends it.
+
+use ralph_core::words::clean;
+use ralph_engine::store::project::Project;
+use serde::Serialize;
+
+use crate::{
+    doctor::{Case, Finding, Severity},
+    exit::{Done, Failure},
+    ui,
+};
+
+/// Check that loops will work here, and say what mends what is wrong
+///
+/// Looks at the client, the registration of the hook, the settings, the loops, the machine and the repository, and sends a made-up stop through
+/// the registered command line. Changes nothing without --fix. Exit code 1 if there is an error; warnings and notes are none.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph doctor
+  ralph doctor --fix
+  ralph doctor --json | jq '.findings[] | select(.severity == \"error\")'")]
+pub(crate) struct Args {
+    /// For programs: JSON
+    #[arg(long)]
+    json: bool,
+    /// Mend what can be mended without any risk, then look again
+    #[arg(long)]
+    fix: bool,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    ok: bool,
+    version: &'static str,
+    project: &'a std::path::Path,
+    fixed: &'a [String],
+    findings: &'a [Finding],
+}
+
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    let mut findings = Case::of(project).examine();
+    let mut fixed = Vec::new();
+    if args.fix {
+        fixed = mend(project, &findings)?;
+        if !fixed.is_empty() {
+            findings = Case::of(project).examine();
+        }
+    }
+    let errors = count(&findings, Severity::Error);
+    if args.json {
+        let report =
+            Report { ok: errors == 0, version: env!("CARGO_PKG_VERSION"), project: project.root(), fixed: &fixed, findings: &findings };
+        ui::json(&report);
+    } else {
+        for done in &fixed {
+            ui::line(format!("{} {done}", ui::good("fixed")));
+        }
+        findings.iter().for_each(show);
+        ui::line(summary(&findings));
+    }
+    if errors == 0 { Ok(()) } else { Err(Failure::reported()) }
+}
+
+/// Makes every safe repair once. The files are looked at anew for each: one repair may have done another's work.
+fn mend(project: &Project, findings: &[Finding]) -> Result<Vec<String>, Failure> {
+    let mut made = Vec::new();
+    let mut fixed = Vec::new();
+    for repair in findings.iter().filter(|f| f.severity > Severity::Good).filter_map(|f| f.repair.as_ref()) {
+        if !made.contains(repair) {
+            fixed.push(repair.make(&Case::of(project))?);
+            made.push(repair.clone());
+        }
+    }
+    Ok(fixed)
+}
+
+fn show(finding: &Finding) {
+    let mark = match finding.severity {
+        Severity::Good => ui::good("✓"),
+        Severity::Note => ui::dim("·"),
+        Severity::Warning => ui::warn("!"),
+        Severity::Error => ui::bad("✗"),
+    };
+    ui::line(format!("{mark} {} {}", ui::dim(format!("{:<16}", finding.id)), clean(&finding.what)));
+    if finding.severity == Severity::Good {
+        return;
+    }
+    let label = |label: &str| ui::dim(format!("{:>18} {label}", ""));
+    if let Some(command) = &finding.fix {
+        ui::line(format!("{} {}", label("fix:"), ui::bold(clean(command))));
+    }
+    if let Some(advice) = &finding.advice {
+        ui::line(format!("{} {}", label("   →"), clean(advice)));
+    }
+}
+
+fn count(findings: &[Finding], severity: Severity) -> usize {
+    findings.iter().filter(|f| f.severity == severity).count()
+}
+
+fn summary(findings: &[Finding]) -> String {
+    let number = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+    let (errors, warnings) = (count(findings, Severity::Error), count(findings, Severity::Warning));
+    let mendable = findings.iter().any(|f| f.fixable && f.severity > Severity::Good);
+    let hint = if mendable { " `ralph doctor --fix` mends what is safe to mend." } else { "" };
+    match (errors, warnings) {
+        (0, 0) => format!("{}{hint}", ui::good("All is well.")),
+        (0, n) => format!("{}, no error.{hint}", ui::warn(number(n, "warning"))),
+        (n, w) => format!("{}, {}.{hint}", ui::bad(number(n, "error")), number(w, "warning")),
+    }
+}

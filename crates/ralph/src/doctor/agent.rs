@@ -1,0 +1,86 @@
+//! This program and the client that calls it.
+
+use std::{path::PathBuf, time::Duration};
+
+use ralph_engine::{
+    hosts::claude::caller::{CONTEXT_SINCE, EXEC_SINCE, MESSAGE_SINCE, TESTED, Version},
+    sys::{bounded::Task, env, process},
+};
+
+use super::{Case, Finding};
+
+/// The client is a large program, and the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(super) fn check(_case: &Case) -> Vec<Finding> {
+    let exe = std::env::current_exe().map_or_else(|_| "an unknown place".to_owned(), |path| path.display().to_string());
+    vec![Finding::good("ralph", format!("ralph {} ({exe})", env!("CARGO_PKG_VERSION"))), client()]
+}
+
+fn client() -> Finding {
+    let Some(path) = find() else {
+        return Finding::warning("client", "Claude Code was not found: there is no `claude` on your PATH")
+            .fix("npm install -g @anthropic-ai/claude-code");
+    };
+    let said = said_version(&path);
+    let Some(version) = said.as_deref().and_then(version_in) else {
+        let said = said.map_or_else(|| "did not answer".to_owned(), |said| format!("said {said:?}"));
+        return Finding::warning("client", format!("{} --version {said}", path.display())).advice("Reinstall Claude Code.");
+    };
+    of_version(version, &path.display().to_string())
+}
+
+fn of_version(version: Version, path: &str) -> Finding {
+    let named = format!("Claude Code {} ({path})", dotted(version));
+    match version {
+        v if v < MESSAGE_SINCE => {
+            let why = format!("{named} is too old: before {} it does not tell hooks what the agent said last", dotted(MESSAGE_SINCE));
+            Finding::error("client", why).fix("claude update")
+        }
+        v if v < EXEC_SINCE => {
+            let why = format!("{named} ignores the arguments of a hook; ralph works without them, but newer is better");
+            Finding::warning("client", why).fix("claude update")
+        }
+        v if v < CONTEXT_SINCE => {
+            let why = format!("{named} shows each round of a loop as a \"Stop hook error\", which it is not");
+            Finding::note("client", why).fix("claude update")
+        }
+        v if v > TESTED => {
+            Finding::good("client", format!("{named}, newer than the newest that ralph was tested with, {}", dotted(TESTED)))
+        }
+        _ => Finding::good("client", named),
+    }
+}
+
+/// Where the client is: on the PATH, or where its own installer puts it.
+fn find() -> Option<PathBuf> {
+    let file = format!("claude{}", std::env::consts::EXE_SUFFIX);
+    let places = [".local/bin", ".claude/local"];
+    process::which("claude").or_else(|| {
+        let home = env::home()?;
+        places.iter().map(|place| home.join(place).join(&file)).find(|path| path.is_file())
+    })
+}
+
+fn said_version(path: &std::path::Path) -> Option<String> {
+    let folder = std::env::temp_dir();
+    let task = Task {
+        program: path.into(),
+        args: vec!["--version".into()],
+        folder: &folder,
+        vars: Vec::new(),
+        input: Vec::new(),
+        limit: PATIENCE,
+    };
+    task.run().ok().map(|ran| ran.stdout.trim().to_owned())
+}
+
+/// Reads `2.1.325 (Claude Code)`.
+fn version_in(said: &str) -> Option<Version> {
+    let mut numbers = said.split_whitespace().next()?.split('.').map(|n| n.parse().ok());
+    Some((numbers.next()??, numbers.next()??, numbers.next()??))
+}
+
+fn dotted((major, minor, patch): Version) -> String {
+    format!("{major}.{minor}.{patch}")
+}
