@@ -26,6 +26,10 @@ pub(crate) fn error(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{RED}error:{RED:#} {text}");
 }
 
+pub(crate) fn warning(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{YELLOW}warning:{YELLOW:#} {}", clean(text));
+}
+
 /// A word to the person beside the output.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{DIM}{text}{DIM:#}");

@@ -18,7 +18,7 @@ use crate::{
     hosts::claude::answer::Answer,
     ops::{Asker, Refusal, cancel, pause, resume, start, view},
     store::{Error, ending, journal, loops},
-    sys::clock,
+    sys::{clock, env},
 };
 
 /// A command's second report comes within this time.
@@ -114,7 +114,7 @@ fn begin(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
         continue_with: None,
     };
     let started = start::start(&call.project, &request, asker)?;
-    let mut lines = vec![format!("Ralph: loop started: {}.", started.limits().join("; "))];
+    let mut lines = vec![format!("Ralph: loop started: {}.", started.limits(env::block_cap().as_deref()).join("; "))];
     lines.extend(options.warnings.iter().map(|w| format!("Ralph: {w}.")));
     let line = lines.join("\n");
     let claim = started.file.completion_promise.as_deref().map(words::how_to_claim).unwrap_or_default();

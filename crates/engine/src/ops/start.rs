@@ -16,7 +16,7 @@ use crate::{
         loops::{self, Found},
         project::Project,
     },
-    sys::{clock, env},
+    sys::clock,
 };
 
 /// Leaves room for the front matter.
@@ -43,9 +43,9 @@ pub struct Started {
 }
 
 impl Started {
-    /// The effective limits in words.
-    pub fn limits(&self) -> Vec<String> {
-        let cap = limits::block_cap(env::block_cap().as_deref());
+    /// The effective limits in words, for a client with this setting of its cap.
+    pub fn limits(&self, block_cap: Option<&str>) -> Vec<String> {
+        let cap = limits::block_cap(block_cap);
         let (idle, _) = limits::idle_limit(self.file.idle_rounds, cap);
         words::limits(self.file.max_iterations, self.file.completion_promise.as_deref(), self.file.max_hours, idle)
     }

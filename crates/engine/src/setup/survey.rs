@@ -9,11 +9,15 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    hosts::claude::settings::{Registered, Settings, registered},
+    hosts::claude::{
+        registration::BLOCK_CAP,
+        settings::{Registered, Settings, registered},
+    },
     setup::{
         change,
         places::{Places, Scope},
     },
+    sys::env,
 };
 
 /// Where a hook comes from.
@@ -140,6 +144,11 @@ impl Survey {
             let value = keys.iter().try_fold(file.parsed.as_ref().ok()?, |value, key| value.get(key))?;
             Some((value, file))
         })
+    }
+
+    /// The client's cap on stops in a row that are sent back, as a session here would have it.
+    pub fn block_cap(&self) -> Option<String> {
+        self.says(&["env", BLOCK_CAP]).and_then(|(value, _)| value.as_str().map(str::to_owned)).or_else(env::block_cap)
     }
 
     /// What all settings together list: `["permissions", "allow"]`.

@@ -10,7 +10,6 @@ use ralph_engine::{
         survey::Survey,
     },
     store::project::Project,
-    sys::env,
 };
 
 use crate::{
@@ -87,8 +86,7 @@ fn of_scope(scope: Scope, project: &Project) -> String {
 
 /// The cap is the user's: it is explained, and changed only when asked for.
 fn offer_the_cap(survey: &Survey, args: &Args) {
-    let set = survey.says(&["env", BLOCK_CAP]).and_then(|(value, _)| value.as_str().map(str::to_owned)).or_else(env::block_cap);
-    if args.block_cap.is_some() || limits::block_cap(set.as_deref()).is_none() {
+    if args.block_cap.is_some() || limits::block_cap(survey.block_cap().as_deref()).is_none() {
         return;
     }
     ui::line(ui::dim(

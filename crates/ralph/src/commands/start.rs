@@ -13,6 +13,7 @@ use ralph_engine::{
 
 use crate::{
     commands::{asker, count, hours, name},
+    doctor::Case,
     exit::{Done, Failure},
     ui,
 };
@@ -78,7 +79,8 @@ pub(crate) fn run(project: &Project, args: Args) -> Done {
     };
     let started = start::start(project, &request, &asker)?;
     ui::line(format!("{} {}", ui::good("Ralph loop started:"), ui::bold(&started.id)));
-    for limit in started.limits() {
+    let case = Case::of(project);
+    for limit in started.limits(case.survey.block_cap().as_deref()) {
         ui::line(format!("  {limit}"));
     }
     ui::field("file", started.path.display());
@@ -88,6 +90,10 @@ pub(crate) fn run(project: &Project, args: Args) -> Done {
             "The first session that stops takes it: start the agent in {} and tell it to begin.",
             project.root().display()
         )),
+    }
+    for finding in case.before_a_loop() {
+        let way = finding.fix.map(|fix| format!("`{fix}`")).or(finding.advice).unwrap_or_default();
+        ui::warning(&format!("{}. {way}", finding.what));
     }
     Ok(())
 }

@@ -11,7 +11,6 @@ use ralph_engine::{
         places::Scope,
         survey::{Origin, Registration},
     },
-    sys::env,
 };
 
 use super::{Case, Finding, Repair};
@@ -193,8 +192,7 @@ fn commands(case: &Case) -> Vec<Finding> {
 }
 
 fn block_cap(case: &Case) -> Finding {
-    let in_settings = case.survey.says(&["env", BLOCK_CAP]).and_then(|(value, _)| value.as_str().map(str::to_owned));
-    let set = in_settings.or_else(env::block_cap);
+    let set = case.survey.block_cap();
     match (&set, limits::block_cap(set.as_deref())) {
         (Some(text), Some(cap)) if text.trim().parse::<f64>().is_err() => {
             let what = format!("{BLOCK_CAP} is {text:?}, which is no number: the client takes {cap}");

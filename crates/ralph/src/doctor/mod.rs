@@ -93,6 +93,14 @@ impl Case {
         Case { project: project.clone(), survey: Survey::take(&places), records: Records::of_user(), places }
     }
 
+    /// What would keep a loop from working at all, as far as a look at files can tell: told when one is started.
+    pub(crate) fn before_a_loop(&self) -> Vec<Finding> {
+        let checks: [fn(&Case) -> Vec<Finding>; 2] = [hooks::check, permissions::check];
+        let findings = checks.iter().flat_map(|check| check(self));
+        let matters = |f: &Finding| f.severity == Severity::Error || (f.id == "permissions" && f.severity == Severity::Warning);
+        findings.filter(matters).collect()
+    }
+
     /// All findings, in the order in which a person would look.
     pub(crate) fn examine(&self) -> Vec<Finding> {
         let checks: [fn(&Case) -> Vec<Finding>; 7] =
