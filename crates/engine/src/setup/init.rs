@@ -6,7 +6,7 @@ use crate::{
     hosts::claude::{
         commands,
         registration::{ARGS, BLOCK_CAP, CommandLine},
-        settings::Settings,
+        settings::{Settings, as_the_client_reads},
     },
     setup::{
         Plan, Problem,
@@ -65,7 +65,12 @@ pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) ->
     let mut plan = Plan::default();
     let path = places.settings(wish.scope).ok_or_else(no_home)?;
     let with_hooks = wants_hooks(survey, wish, &mut plan.notes)?;
-    plan.changes.extend(settings_change(&path, records, wish, with_hooks)?);
+    let change = settings_change(&path, records, wish, with_hooks)?;
+    let text = change.as_ref().and_then(|change| change.after.clone()).or(change::read(&path)?);
+    if let Some(Err(problem)) = text.as_deref().map(as_the_client_reads) {
+        plan.notes.push(format!("{} is {problem}. Nothing in it counts until that is mended, ralph's hooks included.", path.display()));
+    }
+    plan.changes.extend(change);
     let folder = places.commands(wish.scope).ok_or_else(no_home)?;
     for file in commands::COMMANDS {
         let path = folder.join(format!("{}.md", file.short));
@@ -122,7 +127,7 @@ fn settings_change(path: &Path, records: &Records, wish: &Wish, with_hooks: bool
     if !with_hooks && wish.block_cap.is_none() {
         return Ok(None);
     }
-    let after = String::from_utf8(settings.to_bytes()).map_err(|e| Problem::new(path, e))?;
+    let after = settings.to_text();
     let original = original(path, records, before.as_deref())?;
     Ok(Change::to(path, before, after, original))
 }
@@ -139,18 +144,14 @@ pub(super) fn original(path: &Path, records: &Records, now: Option<&str>) -> Res
     if let Some(record) = &record {
         restore_cap(&settings, record.before.as_deref(), &record.after).map_err(|e| Problem::new(path, format!("is {e}")))?;
     }
-    let text = String::from_utf8(settings.to_bytes()).map_err(|e| Problem::new(path, e))?;
     let was_made_by_ralph = record.is_some_and(|r| r.before.is_none());
-    Ok((!was_made_by_ralph || settings.value().as_object().is_some_and(|fields| !fields.is_empty())).then_some(text))
+    Ok((!was_made_by_ralph || !settings.is_empty()).then(|| settings.to_text()))
 }
 
 /// The cap goes back to what it was, if it still is what ralph made it.
 fn restore_cap(settings: &Settings, before: Option<&str>, after: &str) -> Result<(), crate::hosts::claude::settings::Problem> {
-    let cap = |text: &str| -> Option<String> {
-        let value = Settings::parse(text.as_bytes()).ok()?.value();
-        value.get("env")?.get(BLOCK_CAP)?.as_str().map(str::to_owned)
-    };
-    let now = settings.value().get("env").and_then(|env| env.get(BLOCK_CAP)).and_then(|v| v.as_str()).map(str::to_owned);
+    let cap = |text: &str| Settings::parse(text.as_bytes()).ok()?.env(BLOCK_CAP);
+    let now = settings.env(BLOCK_CAP);
     let (was, became) = (before.and_then(cap), cap(after));
     if now.is_some() && now == became && was != became { settings.set_env(BLOCK_CAP, was.as_deref()) } else { Ok(()) }
 }

@@ -6,12 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     hosts::claude::{
         registration::BLOCK_CAP,
-        settings::{Registered, Settings, registered},
+        settings::{Registered, as_the_client_reads, registered},
     },
     setup::{
         change,
@@ -45,7 +45,7 @@ pub struct SettingsFile {
     pub path: PathBuf,
     /// Its text; `None` if there is no such file.
     pub text: Option<String>,
-    /// What it says, or why that cannot be known.
+    /// What the client reads in it, or why it reads nothing.
     pub parsed: Result<Value, String>,
 }
 
@@ -54,7 +54,7 @@ impl SettingsFile {
         let (text, parsed) = match change::read(&path) {
             Ok(None) => (None, Ok(Value::Null)),
             Ok(Some(text)) => {
-                let parsed = Settings::parse(text.as_bytes()).map(|s| s.value()).map_err(|p| p.to_string());
+                let parsed = as_the_client_reads(&text).map_err(|p| p.to_string());
                 (Some(text), parsed)
             }
             Err(problem) => (None, Err(problem.to_string())),
@@ -68,7 +68,8 @@ impl SettingsFile {
 pub struct Plugin {
     /// `name@marketplace`
     pub id: String,
-    pub root: Option<PathBuf>,
+    /// What `${CLAUDE_PLUGIN_ROOT}` stands for in its hooks.
+    pub root: PathBuf,
     pub hooks: Vec<Registered>,
 }
 
@@ -116,11 +117,11 @@ impl Survey {
             hooks.into_iter().map(|hook| Registration { origin: file.origin.clone(), path: file.path.clone(), root: None, hook })
         });
         let of_plugins = self.plugins.iter().flat_map(|plugin| {
-            let path = plugin.root.as_deref().unwrap_or(Path::new("")).join("hooks/hooks.json");
+            let path = plugin.root.join("hooks/hooks.json");
             let one = move |hook: &Registered| Registration {
                 origin: Origin::Plugin(plugin.id.clone()),
                 path: path.clone(),
-                root: plugin.root.clone(),
+                root: Some(plugin.root.clone()),
                 hook: hook.clone(),
             };
             plugin.hooks.iter().map(one)
@@ -161,22 +162,35 @@ impl Survey {
 /// The plugins that are switched on for this project, with the hooks that they bring.
 fn plugins(config: &Path, project: &Path, files: &[SettingsFile]) -> Vec<Plugin> {
     let mut switched: BTreeMap<&str, bool> = BTreeMap::new();
-    for file in files {
-        let enabled = file.parsed.as_ref().ok().and_then(|v| v.get("enabledPlugins")).and_then(Value::as_object);
+    let mut markets = json(&config.join("plugins/known_marketplaces.json"));
+    for value in files.iter().filter_map(|file| file.parsed.as_ref().ok()) {
+        let enabled = value.get("enabledPlugins").and_then(Value::as_object);
         switched.extend(enabled.into_iter().flatten().map(|(id, on)| (id.as_str(), on != &Value::Bool(false))));
+        for (name, market) in value.get("extraKnownMarketplaces").and_then(Value::as_object).into_iter().flatten() {
+            markets.entry(name).or_insert_with(|| market.clone());
+        }
     }
     let installed = json(&config.join("plugins/installed_plugins.json"));
     let on = switched.into_iter().filter(|(_, on)| *on).map(|(id, _)| id);
     on.filter_map(|id| {
-        let roots = installed.get("plugins").and_then(|plugins| plugins.get(id))?;
-        let root = install_path(roots, project);
-        let hooks = root.as_deref().map(|root| registered(&json(&root.join("hooks/hooks.json")))).unwrap_or_default();
+        let installed = installed.get("plugins").and_then(|plugins| plugins.get(id));
+        let root = in_its_marketplace(id, &markets).or_else(|| install_path(installed?, project))?;
+        let hooks = registered(&Value::Object(json(&root.join("hooks/hooks.json"))));
         Some(Plugin { id: id.to_owned(), root, hooks })
     })
     .collect()
 }
 
-/// Where a plugin lies. Its record is an object in older clients, and a list of installations, some for one project only, in newer ones.
+/// A plugin of a marketplace that is a folder runs where it lies, whatever was copied when it was installed.
+fn in_its_marketplace(id: &str, markets: &Map<String, Value>) -> Option<PathBuf> {
+    let (name, market) = id.split_once('@')?;
+    let folder = PathBuf::from(markets.get(market)?.get("source").filter(|s| s["source"] == "directory")?.get("path")?.as_str()?);
+    let offers = json(&folder.join(".claude-plugin/marketplace.json"));
+    let plugin = offers.get("plugins")?.as_array()?.iter().find(|plugin| plugin["name"] == name)?;
+    Some(folder.join(plugin.get("source")?.as_str()?))
+}
+
+/// Where a plugin was copied to. A record can be for one project only.
 fn install_path(record: &Value, project: &Path) -> Option<PathBuf> {
     let path = |record: &Value| record.get("installPath").and_then(Value::as_str).map(PathBuf::from);
     let Some(records) = record.as_array() else { return path(record) };
@@ -184,6 +198,11 @@ fn install_path(record: &Value, project: &Path) -> Option<PathBuf> {
     records.iter().find(of_project).or_else(|| records.first()).and_then(path)
 }
 
-fn json(path: &Path) -> Value {
-    fs::read(path).ok().and_then(|bytes| Settings::parse(&bytes).ok()).map(|s| s.value()).unwrap_or_default()
+/// A file of the client's own; nothing, if it cannot be read.
+fn json(path: &Path) -> Map<String, Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    match as_the_client_reads(&text) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
 }

@@ -1,7 +1,7 @@
 //! `ralph uninstall`: what `ralph init` wrote goes away again, and every file is as it was.
 
 use crate::{
-    hosts::claude::{commands, settings::registered},
+    hosts::claude::{commands, settings::Settings},
     setup::{
         Plan, Problem,
         change::{self, Change},
@@ -31,9 +31,9 @@ fn of_scope(places: &Places, survey: &Survey, records: &Records, scope: Scope) -
     commands_back(places, records, scope, &mut plan)?;
     let Some(file) = survey.file(scope) else { return Ok(plan) };
     let Some(now) = &file.text else { return Ok(plan) };
-    let value =
-        file.parsed.as_ref().map_err(|e| Problem::new(&file.path, format!("is {e}. It is left as it is; mend it, then run this again")))?;
-    if records.get(&file.path).is_some() || registered(value).iter().any(|hook| hook.line.is_ralphs()) {
+    let left_alone = |e| Problem::new(&file.path, format!("is {e}. It is left as it is; mend it, then run this again"));
+    let settings = Settings::parse(now.as_bytes()).map_err(left_alone)?;
+    if records.get(&file.path).is_some() || settings.registers_ralph() {
         plan.changes.extend(Change::back(&file.path, now.clone(), original(&file.path, records, Some(now))?));
     }
     Ok(plan)

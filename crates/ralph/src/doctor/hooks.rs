@@ -160,7 +160,7 @@ fn commands(case: &Case) -> Vec<Finding> {
     let mut missing = Vec::new();
     let mut findings = Vec::new();
     for command in &COMMANDS {
-        let found = [Scope::Project, Scope::User].into_iter().find_map(|scope| text_in(scope, command.short).map(|text| (scope, text)));
+        let found = [Scope::User, Scope::Project].into_iter().find_map(|scope| text_in(scope, command.short).map(|text| (scope, text)));
         match found {
             None => missing.push(format!("/{}", command.short)),
             Some((_, text)) if text == command.text() => {}

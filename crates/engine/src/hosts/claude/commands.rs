@@ -73,12 +73,21 @@ impl Command {
         format!("---\ndescription: \"{}\"\n{hint}disable-model-invocation: true\n---\n\n{}\n", self.description, self.body())
     }
 
-    fn body(&self) -> String {
-        let unheard = "The ralph hook did not answer this command, so nothing was done. Say that, and that `ralph doctor` in a terminal finds out why.";
+    /// The client adds what was typed below a body that has no place for it.
+    fn body(&self) -> &'static str {
         match self.body {
-            Body::Task => "$ARGUMENTS".to_owned(),
-            Body::Resume => "Go on with the task that ralph names in this message. If it names none, its hook is not at work: say that, and that `ralph doctor` in a terminal finds out why.".to_owned(),
-            Body::Answered => unheard.to_owned(),
+            Body::Task => {
+                "Work on the task in the arguments below. Ralph's hook has started a loop with it, and says so in this message. If it does not, \
+                 the hook is not at work: tell the person that no loop was started, and that `ralph doctor` in a terminal finds out why."
+            }
+            Body::Resume => {
+                "Go on with the task that ralph's hook names in this message. If it names none, the hook is not at work: tell the person so, and \
+                 that `ralph doctor` in a terminal finds out why."
+            }
+            Body::Answered => {
+                "This command is answered by ralph's hook, without you. If it is you who answers, the hook is not at work and nothing was done: \
+                 tell the person so, and that `ralph doctor` in a terminal finds out why."
+            }
         }
     }
 }

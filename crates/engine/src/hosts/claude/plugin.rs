@@ -66,7 +66,7 @@ fn manifest() -> String {
 fn hooks(program: &str) -> Result<String, Problem> {
     let settings = Settings::parse(b"{\n}\n")?;
     settings.register(program)?;
-    Ok(String::from_utf8_lossy(&settings.to_bytes()).into_owned())
+    Ok(settings.to_text())
 }
 
 fn readme(program: &str) -> String {

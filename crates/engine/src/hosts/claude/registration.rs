@@ -15,18 +15,18 @@ pub struct Hook {
 }
 
 /// Only events that every supported client knows: 2.1.197 drops all hooks of a plugin for one event that it does not know.
-pub const HOOKS: [Hook; 5] = [
-    Hook { event: "Stop", timeout: 60, status: Some("ralph judges the stop"), without: "no loop is held" },
-    Hook { event: "StopFailure", timeout: 60, status: None, without: "API errors are missing in the journal" },
-    Hook { event: "UserPromptSubmit", timeout: 60, status: None, without: "/ralph-loop and the other commands do nothing" },
-    Hook {
-        event: "SessionStart",
-        timeout: 60,
-        status: None,
-        without: "a loop is lost with /clear, and nobody is told of a loop that waits",
-    },
-    Hook { event: "SessionEnd", timeout: 60, status: None, without: "a loop that was left behind is seen late" },
+pub const HOOKS: [Hook; 6] = [
+    hook("Stop", Some("ralph judges the stop"), "no loop is held"),
+    hook("StopFailure", None, "API errors are missing in the journal"),
+    hook("UserPromptSubmit", None, "/ralph-loop and the other commands do nothing"),
+    hook("UserPromptExpansion", None, "2.1.197 hands the text of /cancel-ralph to the model after all"),
+    hook("SessionStart", None, "a loop is lost with /clear, and nobody is told of a loop that waits"),
+    hook("SessionEnd", None, "a loop that was left behind is seen late"),
 ];
+
+const fn hook(event: &'static str, status: Option<&'static str>, without: &'static str) -> Hook {
+    Hook { event, timeout: 60, status, without }
+}
 
 /// The arguments of the registered command.
 pub const ARGS: [&str; 2] = ["hook", "claude"];

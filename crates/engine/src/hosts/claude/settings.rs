@@ -1,6 +1,7 @@
 //! Claude Code's settings files: what they say, and how ralph's hooks are put in and taken out with every other byte as it was.
 //!
-//! Comments and trailing commas are legal in them, and people have both; so the text is changed as a syntax tree, never printed anew.
+//! People have comments and trailing commas in them, which the client does not read (the whole file is lost on it): so the text is changed as a
+//! syntax tree, never printed anew, and read as the client would.
 
 use std::fmt;
 
@@ -50,13 +51,25 @@ impl Settings {
         }
     }
 
-    pub fn value(&self) -> Value {
+    fn value(&self) -> Value {
         self.root.to_serde_value().unwrap_or_default()
     }
 
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub fn is_empty(&self) -> bool {
+        self.value().as_object().is_none_or(serde_json::Map::is_empty)
+    }
+
+    pub fn registers_ralph(&self) -> bool {
+        registered(&self.value()).iter().any(|hook| hook.line.is_ralphs())
+    }
+
+    pub fn env(&self, name: &str) -> Option<String> {
+        self.value().get("env")?.get(name)?.as_str().map(str::to_owned)
+    }
+
+    pub fn to_text(&self) -> String {
         let bom = if self.has_bom { BOM } else { "" };
-        format!("{bom}{}", self.root).into_bytes()
+        format!("{bom}{}", self.root)
     }
 
     /// Registers all of ralph's hooks under `command`. What is registered already keeps its place and its timeout.
@@ -118,6 +131,23 @@ impl Settings {
             }
         }
         Ok(())
+    }
+}
+
+/// What the client makes of a settings file. It reads plain JSON, and of two equal keys the last.
+pub fn as_the_client_reads(text: &str) -> Result<Value, Problem> {
+    let text = text.strip_prefix(BOM).unwrap_or(text);
+    if text.trim().is_empty() {
+        return Ok(Value::Null);
+    }
+    match (serde_json::from_str::<Value>(text), Settings::parse(text.as_bytes())) {
+        (Ok(value), _) if value.is_object() => Ok(value),
+        (Ok(_), _) => Err(Problem("not a JSON object".to_owned())),
+        (Err(_), Err(problem)) => Err(problem),
+        (Err(e), Ok(_)) => Err(Problem(format!(
+            "not plain JSON (a comment or a trailing comma, line {}), so Claude Code ignores the whole file",
+            e.line()
+        ))),
     }
 }
 
@@ -236,7 +266,7 @@ mod tests {
     fn changed(text: &str, change: impl FnOnce(&Settings)) -> String {
         let settings = Settings::parse(text.as_bytes()).unwrap();
         change(&settings);
-        String::from_utf8(settings.to_bytes()).unwrap()
+        settings.to_text()
     }
 
     fn registered_in(text: &str) -> String {
