@@ -45,6 +45,11 @@ pub fn home() -> Option<PathBuf> {
     os(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(PathBuf::from)
 }
 
+/// What a program needs to run at all, whatever else is kept from it: where programs lie, and on Windows where the system lies.
+pub fn for_any_program() -> Vec<(&'static str, OsString)> {
+    ["PATH", "SystemRoot"].into_iter().filter_map(|name| Some((name, os(name)?))).collect()
+}
+
 /// Agents that run Claude Code's hooks, by a variable that only they set.
 pub fn foreign_agent() -> Option<&'static str> {
     // Qwen Code sets Gemini's variables too, so it comes first.

@@ -4,3 +4,4 @@ pub mod clock;
 pub mod env;
 pub mod files;
 pub mod process;
+pub mod scratch;

@@ -1,9 +1,13 @@
-//! Other processes: is one alive, who started this one, and what git says.
+//! Other processes: is one alive, who started this one, what git says, and this program once more.
 
 use std::{
+    ffi::OsStr,
+    io::{self, Write},
     path::Path,
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
 };
+
+use crate::sys::env;
 
 /// The process that started this one.
 #[cfg(unix)]
@@ -26,6 +30,20 @@ pub fn is_alive(pid: u32) -> bool {
 #[cfg(not(unix))]
 pub fn is_alive(_pid: u32) -> bool {
     true
+}
+
+/// Runs this very program in `folder`, as an agent or a person there would: with `vars` and nothing of this process's own environment, and with
+/// `input` on its standard input.
+#[expect(clippy::disallowed_methods, reason = "the one place that runs this program again")]
+pub fn run_self(args: &[&str], folder: &Path, vars: &[(&str, &OsStr)], input: &[u8]) -> io::Result<Output> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(args).current_dir(folder).env_clear().envs(env::for_any_program()).envs(vars.iter().copied());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that does not read its input closes it; what it says and its exit code tell why.
+        let _ = stdin.write_all(input);
+    }
+    child.wait_with_output()
 }
 
 /// Whether git tracks `file`, which lies in `root`. `None`: there is a repository, and git could not be asked.
