@@ -1,6 +1,7 @@
 //! The command line: one file for each command.
 
 mod cancel;
+mod demo;
 mod explain;
 mod list;
 mod log;
@@ -31,6 +32,7 @@ struct Cli {
 }
 
 const EXAMPLES: &str = "Examples:
+  ralph demo
   ralph start \"Fix the failing tests\" --completion-promise DONE --max-iterations 20
   ralph status
   ralph explain
@@ -49,6 +51,7 @@ enum Command {
     List(list::Args),
     Log(log::Args),
     Explain(explain::Args),
+    Demo(demo::Args),
 }
 
 /// Reads one event on standard input and answers on standard output, as one line of JSON or not at all.
@@ -89,6 +92,7 @@ pub(crate) fn run() -> u8 {
         Command::List(args) => list::run(project, &args),
         Command::Log(args) => log::run(project, &args),
         Command::Explain(args) => explain::run(project, &args),
+        Command::Demo(args) => demo::run(&args),
     })
 }
 
