@@ -25,9 +25,8 @@ pub(super) struct Client {
     turns: u32,
     /// Whether the hook sent the agent back in this turn.
     sent_back: bool,
-    /// The stops that were ruled, and how long the hook took for all of them.
-    stops: u32,
-    spent: Duration,
+    /// How long the hook took for each stop.
+    took: Vec<Duration>,
 }
 
 /// What the hook answered.
@@ -40,12 +39,15 @@ pub(super) struct Answer {
 
 impl Client {
     pub(super) fn in_folder(folder: &std::path::Path) -> Self {
-        Client { folder: folder.to_owned(), turns: 0, sent_back: false, stops: 0, spent: Duration::ZERO }
+        Client { folder: folder.to_owned(), turns: 0, sent_back: false, took: Vec::new() }
     }
 
-    /// How many stops were ruled, and the time that one took on average: a new process, the ruling, the journal.
-    pub(super) fn pace(&self) -> (u32, Duration) {
-        (self.stops, self.spent / self.stops.max(1))
+    /// How many stops were ruled, and how long one took: a new process, the ruling, the file, the journal. The median, because a busy machine
+    /// makes one of them wait.
+    pub(super) fn pace(&self) -> (usize, Duration) {
+        let mut took = self.took.clone();
+        took.sort_unstable();
+        (took.len(), took.get(took.len() / 2).copied().unwrap_or_default())
     }
 
     /// The person sends a message, which must set the agent to work.
@@ -65,8 +67,7 @@ impl Client {
         let fields = json!({ "last_assistant_message": said, "stop_hook_active": self.sent_back });
         let begun = Instant::now();
         let answer = self.report("Stop", fields)?;
-        self.spent += begun.elapsed();
-        self.stops += 1;
+        self.took.push(begun.elapsed());
         let reason = text_at(&answer, "/reason").or_else(|| text_at(&answer, "/hookSpecificOutput/additionalContext"));
         self.sent_back = reason.is_some();
         let ruling = self.last_ruling()?;

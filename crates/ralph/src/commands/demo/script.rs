@@ -15,7 +15,7 @@ use super::{
 pub(super) fn play(stage: &mut Stage, client: &mut Client, notes: &Notes) -> Done {
     stage.title(
         "An agent tries to stop before its work is done. Ralph is its stop hook.",
-        "(The agent is scripted; the project, the hook and its answers ⎿ are real.)",
+        "(The agent is scripted; the project, the hook and its answers └ are real.)",
     );
 
     types(stage, client, "/ralph-loop \"Fix the dead links\" --completion-promise DONE --max-iterations 3")?;
@@ -43,7 +43,7 @@ pub(super) fn play(stage: &mut Stage, client: &mut Client, notes: &Notes) -> Don
 pub(super) fn farewell(stage: &mut Stage, client: &Client, kept: Option<&Path>) {
     let (stops, each) = client.pace();
     let took = each.as_secs_f64() * 1_000.0;
-    stage.moral(&format!("{stops} stops ruled in {took:.1} ms each, and no model was asked: same words, same ruling."));
+    stage.moral(&format!("{stops} stops, about {took:.1} ms each, and no model was asked: same words, same ruling."));
     stage.hint("ralph explain 1", "tells why stop 1 was refused, and what would have changed it.");
     match kept {
         None => stage.hint("ralph demo --keep", "leaves the project, for you to try that on."),

@@ -103,7 +103,7 @@ impl Stage {
     pub(super) fn hook(&mut self, verdict: Option<(&str, Tone)>, text: &str) {
         self.wait(BEAT);
         let (label, tone) = verdict.unwrap_or(("", Tone::Plain));
-        self.show(&Block { mark: "  ⎿ ", mark_style: DIM, label, label_style: tone.style(), text, ..BLOCK });
+        self.show(&Block { mark: "  └ ", mark_style: DIM, label, label_style: tone.style(), text, ..BLOCK });
     }
 
     /// What else the hook answered.
@@ -151,13 +151,13 @@ impl Stage {
     fn type_out(&mut self, mark: &str, mark_style: Style, text: &str) {
         let rest = " ".repeat(mark.len());
         for (n, line) in wrap(text, self.width - mark.len()).iter().enumerate() {
-            let margin = if n == 0 { paint(mark, mark_style) } else { rest.clone() };
-            self.put(&format!("{margin}{BOLD}"));
+            self.put(&if n == 0 { paint(mark, mark_style) } else { rest.clone() });
             for letter in line.chars() {
                 self.wait(LETTER);
-                self.put(letter.encode_utf8(&mut [0; 4]));
+                // Each has its own end of the colour: whoever interrupts the demo gets their terminal back as it was.
+                self.put(&paint(&letter.to_string(), BOLD));
             }
-            self.put(&format!("{BOLD:#}\n"));
+            self.put("\n");
         }
     }
 
