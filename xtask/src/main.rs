@@ -1,4 +1,4 @@
-//! Developer tools, run as `cargo xtask <command>`: how fast is the hook, has it grown, are the generated files fresh; and a first loop for newcomers.
+//! Developer tools, run as `cargo xtask <command>`: how fast is the hook, has it grown, are the generated files fresh; and the picture of the demo.
 
 #![expect(
     clippy::print_stdout,
@@ -9,9 +9,9 @@
 
 mod bench;
 mod cargo;
-mod first_loop;
 mod generate;
 mod instructions;
+mod picture;
 mod scene;
 
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ enum Command {
     Bench(bench::Args),
     Instructions(instructions::Args),
     Generate(generate::Args),
-    FirstLoop(first_loop::Args),
+    Picture(picture::Args),
 }
 
 fn main() -> ExitCode {
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Instructions(args) => instructions::run(&args),
         Command::Generate(args) => generate::run(&args),
-        Command::FirstLoop(args) => first_loop::run(&args),
+        Command::Picture(args) => picture::run(&args),
     };
     match done {
         Ok(Verdict::Good) => ExitCode::SUCCESS,

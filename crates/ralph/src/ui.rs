@@ -1,6 +1,9 @@
 //! What people see: colour where the terminal has it, plain text in a pipe, and a broken pipe is no error.
 
-use std::{fmt::Display, io::Write};
+use std::{
+    fmt::Display,
+    io::{Write, stdout},
+};
 
 use anstyle::{AnsiColor, Style};
 use ralph_core::words::clean;
@@ -53,6 +56,11 @@ pub(crate) fn bad(text: impl Display) -> String {
 
 pub(crate) fn warn(text: impl Display) -> String {
     format!("{YELLOW}{text}{YELLOW:#}")
+}
+
+/// How many columns there are for text: the terminal's, but no more than the eye follows well, or a usual one's in a pipe.
+pub(crate) fn width() -> usize {
+    terminal_size::terminal_size_of(stdout()).map_or(80, |(width, _)| usize::from(width.0)).clamp(40, 100)
 }
 
 /// A label and its value, aligned.

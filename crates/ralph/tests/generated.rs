@@ -1,14 +1,14 @@
 //! S1-AC3: the files that ralph writes are what its schemas say, and the schemas reject what ralph would reject.
 //!
 //! The judges are strangers: a YAML parser that shares no code with ours (libyaml's), and a JSON schema validator. That the schemas and the
-//! template are fresh is checked where they are made, in xtask.
+//! template are fresh is checked where they are made, in xtask. The picture of the demo needs the program, so it is checked here.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use ralph_testkit::{Output, Project};
+use ralph_testkit::{Output, Project, Pty};
 use serde_json::{Value, json};
 
 const SESSION: &str = "11111111-2222-4333-8444-555555555555";
@@ -164,4 +164,49 @@ fn journal_lines_fit_their_schema() {
     let mut broken = lines[1].clone();
     broken["state"]["stops"] = json!(-1);
     assert!(schema.check(&broken).is_err());
+}
+
+/// The value of an attribute in an element's opening tag.
+fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
+    tag.split_once(&format!(" {name}=\""))?.1.split('"').next()
+}
+
+/// The visible lines of the picture without their blanks, from top to bottom.
+fn drawn(svg: &str) -> Vec<String> {
+    let mut rows: BTreeMap<u32, BTreeMap<u32, &str>> = BTreeMap::new();
+    for element in svg.split("<text").skip(1).filter_map(|rest| rest.split("</text>").next()) {
+        let (tag, text) = element.split_once('>').unwrap();
+        // The window's title is not the terminal's.
+        if attribute(tag, "class") != Some("bar") {
+            let place = |name| (attribute(tag, name).unwrap().parse::<f64>().unwrap() * 10.0).round().to_string().parse().unwrap();
+            rows.entry(place("y")).or_default().insert(place("x"), text);
+        }
+    }
+    let plain = |text: String| text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").replace(' ', "");
+    rows.into_values().map(|row| timeless(&plain(row.into_values().collect()))).collect()
+}
+
+/// A line without what tells a time: when something was written, and how long something took.
+fn timeless(line: &str) -> String {
+    let mask = |text: &str| text.split(|c: char| c.is_ascii_digit()).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("0");
+    match line.split_at_checked("2026-11-1509:30:00Z".len()) {
+        Some((at, rest)) if at.ends_with('Z') && mask(at) == "-0-0:0:0Z" => rest.to_owned(),
+        _ if line.contains("iterations(") || line.contains("mseach") => mask(line),
+        _ => line.to_owned(),
+    }
+}
+
+/// The picture in the README cannot lie: what it shows is what the demo says today.
+#[test]
+fn demo_picture_is_fresh() {
+    let svg = checked_in("docs/demo.svg");
+    assert!(svg.len() < 60_000);
+    let columns = attribute(&svg, "data-columns").unwrap().parse().unwrap();
+    let project = Project::without_git();
+    let mut demo = project.command(env!("CARGO_BIN_EXE_ralph"));
+    demo.args(["demo", "--fast"]).env("NO_COLOR", "1");
+    let terminal = Pty::spawn(demo, 80, columns);
+    assert!(terminal.wait_closed(Duration::from_secs(30)));
+    let now: Vec<String> = terminal.screen().lines().map(|line| timeless(&line.replace(' ', ""))).filter(|line| !line.is_empty()).collect();
+    assert_eq!(drawn(&svg), now, "docs/demo.svg is stale: run `cargo xtask picture`");
 }

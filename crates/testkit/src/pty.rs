@@ -26,7 +26,9 @@ struct Screen {
 
 struct State {
     parser: vt100::Parser,
-    raw: Vec<u8>,
+    begun: Instant,
+    /// What came, and how long after the beginning.
+    parts: Vec<(Duration, Vec<u8>)>,
     closed: bool,
 }
 
@@ -48,7 +50,12 @@ impl Pty {
         drop(command);
         drop(slave);
         let screen = Arc::new(Screen {
-            state: Mutex::new(State { parser: vt100::Parser::new(size(rows), size(cols), 10_000), raw: Vec::new(), closed: false }),
+            state: Mutex::new(State {
+                parser: vt100::Parser::new(size(rows), size(cols), 10_000),
+                begun: Instant::now(),
+                parts: Vec::new(),
+                closed: false,
+            }),
             changed: Condvar::new(),
         });
         let reader = master.try_clone().unwrap();
@@ -70,7 +77,18 @@ impl Pty {
 
     /// Every byte the program ever wrote, for what a screen does not show (titles, bells).
     pub fn raw(&self) -> Vec<u8> {
-        self.screen.state.lock().unwrap().raw.clone()
+        self.recording().into_iter().flat_map(|(_, bytes)| bytes).collect()
+    }
+
+    /// The same, in the parts in which it came, each with its time since the beginning.
+    pub fn recording(&self) -> Vec<(Duration, Vec<u8>)> {
+        self.screen.state.lock().unwrap().parts.clone()
+    }
+
+    /// Waits until the program and all that shares its terminal have closed it: nothing more will come.
+    pub fn wait_closed(&self, timeout: Duration) -> bool {
+        let state = self.screen.state.lock().unwrap();
+        self.screen.changed.wait_timeout_while(state, timeout, |state| !state.closed).unwrap().0.closed
     }
 
     /// Waits until the screen satisfies `wanted`; the screen as it is, as `Err`, if that does not happen in time.
@@ -135,7 +153,8 @@ fn read_all(mut terminal: &File, screen: &Screen) {
             state.closed = true;
         } else {
             state.parser.process(&bytes[..n]);
-            state.raw.extend_from_slice(&bytes[..n]);
+            let at = state.begun.elapsed();
+            state.parts.push((at, bytes[..n].to_vec()));
             answer_queries(&bytes[..n], terminal);
         }
         screen.changed.notify_all();

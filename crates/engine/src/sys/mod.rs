@@ -1,4 +1,4 @@
-//! The world outside: clock, environment, files, processes. Nothing else in the engine asks the system directly.
+//! The world outside: clock, environment, files, processes, temporary folders. Nothing else in the engine asks the system directly.
 
 pub mod bounded;
 pub mod clock;

@@ -1,6 +1,7 @@
 //! The command line: one file for each command.
 
 mod cancel;
+mod demo;
 mod doctor;
 mod explain;
 mod init;
@@ -36,6 +37,7 @@ struct Cli {
 }
 
 const EXAMPLES: &str = "Examples:
+  ralph demo
   ralph start \"Fix the failing tests\" --completion-promise DONE --max-iterations 20
   ralph status
   ralph explain
@@ -58,6 +60,7 @@ enum Command {
     Uninstall(uninstall::Args),
     Doctor(doctor::Args),
     Plugin(plugin::Args),
+    Demo(demo::Args),
 }
 
 /// Reads one event on standard input and answers on standard output, as one line of JSON or not at all.
@@ -102,6 +105,7 @@ pub(crate) fn run() -> u8 {
         Command::Uninstall(args) => uninstall::run(project, &args),
         Command::Doctor(args) => doctor::run(project, &args),
         Command::Plugin(args) => plugin::run(&args),
+        Command::Demo(args) => demo::run(&args),
     })
 }
 

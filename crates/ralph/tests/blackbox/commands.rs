@@ -180,7 +180,7 @@ fn s1_ac7_commands_without_a_loop_make_none() {
 #[test]
 fn every_command_has_help_with_an_example() {
     let bed = Bed::new();
-    for command in ["hook", "start", "cancel", "pause", "resume", "status", "list", "log", "explain"] {
+    for command in ["hook", "start", "cancel", "pause", "resume", "status", "list", "log", "explain", "demo"] {
         let help = bed.ralph_ok(&[command, "--help"]);
         assert!(help.contains("Example"), "{command}: {help}");
     }

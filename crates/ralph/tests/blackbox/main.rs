@@ -17,6 +17,7 @@ mod claims;
 mod commands;
 mod common;
 mod crash;
+mod demo;
 mod hook_events;
 mod hook_stop;
 mod limits;

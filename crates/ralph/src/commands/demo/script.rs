@@ -1,0 +1,94 @@
+//! The story of the demo: what is typed, what the agent does and says, and which rulings it must get.
+
+use std::path::Path;
+
+use ralph_core::judge::{Code, Decision};
+
+use crate::exit::{Done, Failure};
+
+use super::{
+    client::Client,
+    notes::Notes,
+    stage::{Stage, Tone},
+};
+
+pub(super) fn play(stage: &mut Stage, client: &mut Client, notes: &Notes) -> Done {
+    stage.title(
+        "An agent tries to stop before its work is done. Ralph is its stop hook.",
+        "(The agent is scripted; the project, the hook and its answers └ are real.)",
+    );
+
+    types(stage, client, "/ralph-loop \"Fix the dead links\" --completion-promise DONE --max-iterations 3")?;
+
+    works(stage, notes, "Update(index.md)", || notes.relink("index.md", "usage.md", "guide.md"))?;
+    stops(stage, client, "One fixed, two to go. Then I will say <promise>DONE</promise>", Code::PromiseRefused)?;
+
+    works(stage, notes, "Update(setup.md)", || notes.relink("setup.md", "home.md", "index.md"))?;
+    stops(stage, client, "Nearly there: you asked for `<promise>DONE</promise>`, and one link is left.", Code::PromiseRefused)?;
+
+    works(stage, notes, "Read(guide.md)", || Ok(()))?;
+    stops(stage, client, "The last link leads to a page that nobody wrote. Shall I write it?", Code::LimitIterations)?;
+
+    types(stage, client, "/ralph-resume --max-iterations 6")?;
+
+    works(stage, notes, "Write(faq.md)", || notes.save("faq.md", "# FAQ\n\nNo questions yet. Back to [the start](index.md).\n"))?;
+    stops(stage, client, "Every link leads to a page now.\n\n<promise>DONE</promise>", Code::PromiseAccepted)?;
+
+    stage.command("ralph log");
+    stage.output(&client.run(&["log"])?);
+    Ok(())
+}
+
+/// What to take home, and where to go from here.
+pub(super) fn farewell(stage: &mut Stage, client: &Client, kept: Option<&Path>) {
+    let (stops, each) = client.pace();
+    let took = each.as_secs_f64() * 1_000.0;
+    stage.moral(&format!("{stops} stops, about {took:.1} ms each, and no model was asked: same words, same ruling."));
+    stage.hint("ralph explain 1", "tells why stop 1 was refused, and what would have changed it.");
+    match kept {
+        None => stage.hint("ralph demo --keep", "leaves the project, for you to try that on."),
+        Some(folder) => stage.hint("The project is in", &folder.display().to_string()),
+    }
+}
+
+/// The person types a command.
+fn types(stage: &mut Stage, client: &mut Client, command: &str) -> Done {
+    stage.person(command);
+    let answer = client.submit(command)?;
+    stage.hook(None, &answer.line);
+    Ok(())
+}
+
+/// The agent uses a tool; the links are counted before and after.
+fn works(stage: &mut Stage, notes: &Notes, tool: &str, work: impl FnOnce() -> Done) -> Done {
+    let before = notes.broken()?;
+    work()?;
+    let after = notes.broken()?;
+    let count = if before == after { after.to_string() } else { format!("{before} → {after}") };
+    let links = if after == 1 { "dead link" } else { "dead links" };
+    stage.tool(tool, &format!("· {count} {links}"), if after == 0 { Tone::Good } else { Tone::Plain });
+    Ok(())
+}
+
+/// The agent tries to stop, and the ruling must be the one that the story needs.
+fn stops(stage: &mut Stage, client: &mut Client, said: &str, expected: Code) -> Done {
+    stage.agent(said);
+    let (answer, ruling) = client.stop(said)?;
+    if ruling.code != expected {
+        return Err(Failure::new(format!("the stop was ruled {}, and {} was expected", ruling.code.as_str(), expected.as_str())));
+    }
+    let verdict = match (ruling.decision, ruling.code) {
+        (Decision::Block, _) => ("sent back", Tone::Bad),
+        (Decision::Allow, Code::PromiseAccepted) => ("may stop", Tone::Good),
+        (Decision::Allow, _) => ("may stop", Tone::Warn),
+    };
+    stage.hook(Some(verdict), &format!("· {}", answer.line));
+    stage.aside(&why(&answer.text));
+    Ok(())
+}
+
+/// The first sentence of what ralph adds to the task, which comes back to the agent with it.
+fn why(text: &str) -> String {
+    let added = text.lines().last().unwrap_or_default();
+    added.split_once(". ").map_or_else(|| added.to_owned(), |(first, _)| format!("{first}. …"))
+}
