@@ -45,6 +45,16 @@ pub fn home() -> Option<PathBuf> {
     os(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(PathBuf::from)
 }
 
+/// The person's shell, as the system knows it.
+pub fn shell() -> Option<PathBuf> {
+    os("SHELL").map(PathBuf::from)
+}
+
+/// The width of a terminal that does not tell it itself.
+pub fn columns() -> Option<usize> {
+    text("COLUMNS")?.parse().ok()
+}
+
 /// Agents that run Claude Code's hooks, by a variable that only they set.
 pub fn foreign_agent() -> Option<&'static str> {
     // Qwen Code sets Gemini's variables too, so it comes first.
