@@ -2,9 +2,11 @@
 
 #![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
 
+mod columns;
 mod commands;
 mod entry;
 mod exit;
+mod help;
 mod hook;
 mod text;
 mod ui;

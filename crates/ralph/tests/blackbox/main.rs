@@ -19,6 +19,7 @@ mod common;
 mod crash;
 mod hook_events;
 mod hook_stop;
+mod json;
 mod limits;
 mod loop_file;
 mod ownership;
