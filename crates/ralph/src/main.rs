@@ -8,6 +8,7 @@ mod entry;
 mod exit;
 mod help;
 mod hook;
+mod page;
 mod text;
 mod ui;
 

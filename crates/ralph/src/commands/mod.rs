@@ -1,9 +1,11 @@
 //! The command line: one file for each command.
 
 mod cancel;
+mod completions;
 mod explain;
 mod list;
 mod log;
+mod man;
 mod pause;
 mod pick;
 mod resume;
@@ -12,7 +14,10 @@ mod status;
 
 use std::{ffi::OsString, path::PathBuf};
 
-use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{
+    ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint,
+    builder::{PossibleValue, PossibleValuesParser},
+};
 use ralph_engine::{
     ops::{Asker, view},
     store::project::Project,
@@ -56,6 +61,8 @@ enum Command {
     List(list::Args),
     Log(log::Args),
     Explain(explain::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// Answer an agent's hook event (called by agents, not by people)
@@ -109,12 +116,18 @@ pub(crate) fn run() -> u8 {
         Command::List(args) => list::run(project, &args),
         Command::Log(args) => log::run(project, &args),
         Command::Explain(args) => explain::run(project, &args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     })
 }
 
 /// All commands and their options.
 fn tree() -> clap::Command {
-    help::in_order(Cli::command())
+    let tree = help::in_order(Cli::command());
+    let name = |sub: &clap::Command| PossibleValue::new(sub.get_name().to_owned()).hide(sub.is_hide_set());
+    let names: Vec<PossibleValue> = tree.get_subcommands().map(name).collect();
+    // Only the whole tree knows which pages there are.
+    tree.mut_subcommand("man", |man| man.mut_arg("command", |arg| arg.value_parser(PossibleValuesParser::new(names))))
 }
 
 /// The colour that was asked for on a command line that ends in help or an error, which clap prints before it tells the options.

@@ -176,18 +176,6 @@ fn s1_ac7_commands_without_a_loop_make_none() {
     assert!(!bed.exists(".claude"));
 }
 
-/// Every command has help with an example.
-#[test]
-fn every_command_has_help_with_an_example() {
-    let bed = Bed::new();
-    for command in ["hook", "start", "cancel", "pause", "resume", "status", "list", "log", "explain"] {
-        let help = bed.ralph_ok(&[command, "--help"]);
-        assert!(help.contains("Example"), "{command}: {help}");
-    }
-    assert!(bed.ralph_ok(&["--help"]).contains("Exit codes: 0 done, 1 failed, 2 usage, 3 no loop"));
-    assert!(bed.ralph_ok(&["--version"]).starts_with("ralph "));
-}
-
 /// A live, paused or broken loop is never overwritten.
 #[test]
 fn s1_3_start_never_overwrites() {
