@@ -2,6 +2,8 @@
 
 use ralph_engine::{ops::Refusal, store};
 
+use crate::ui;
+
 /// Something went wrong, or was refused.
 pub(crate) const FAILED: u8 = 1;
 /// The command line makes no sense.
@@ -14,24 +16,26 @@ pub(crate) const NO_LOOP: u8 = 3;
 pub(crate) struct Failure {
     pub(crate) code: u8,
     pub(crate) message: String,
+    /// Standard output has its JSON already.
+    pub(crate) in_json: bool,
 }
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Failure { code: FAILED, message: message.into() }
+        Failure { code: FAILED, message: message.into(), in_json: false }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Failure { code: USAGE, message: message.into() }
+        Failure { code: USAGE, message: message.into(), in_json: false }
     }
 
     /// What is wrong was said already; only the exit code is missing.
     pub(crate) fn reported() -> Self {
-        Failure { code: FAILED, message: String::new() }
+        Failure { code: FAILED, message: String::new(), in_json: false }
     }
 
     pub(crate) fn no_loop() -> Self {
-        Failure { code: NO_LOOP, message: Refusal::NoLoop.to_string() }
+        Failure { code: NO_LOOP, message: Refusal::NoLoop.to_string(), in_json: false }
     }
 }
 
@@ -42,7 +46,7 @@ impl From<Refusal> for Failure {
             Refusal::Which { .. } => USAGE,
             Refusal::Because(_) | Refusal::Store(_) => FAILED,
         };
-        Failure { code, message: refusal.to_string() }
+        Failure { code, message: refusal.to_string(), in_json: false }
     }
 }
 
@@ -55,18 +59,35 @@ impl From<store::Error> for Failure {
 /// What a command returns.
 pub(crate) type Done = Result<(), Failure>;
 
+/// For a command with `--json`: a program that reads standard output finds JSON there in any case.
+pub(crate) fn told(json: bool, done: Done) -> Done {
+    let Err(failure) = done else { return Ok(()) };
+    if !json || failure.in_json {
+        return Err(failure);
+    }
+    let kind = match failure.code {
+        NO_LOOP => "no-loop",
+        USAGE => "usage",
+        _ => "failed",
+    };
+    ui::try_json(&serde_json::json!({ "error": { "kind": kind, "message": failure.message } }).to_string());
+    Err(Failure { in_json: true, ..failure })
+}
+
 /// Turns a command's end into the process's.
 pub(crate) fn code(done: Done) -> u8 {
     match done {
         Ok(()) => 0,
         // Not an error: it is what was asked, answered.
         Err(failure) if failure.code == NO_LOOP => {
-            crate::ui::line(failure.message);
+            if !failure.in_json {
+                ui::paragraph(failure.message, 0);
+            }
             NO_LOOP
         }
         Err(failure) if failure.message.is_empty() => failure.code,
         Err(failure) => {
-            crate::ui::error(&failure.message);
+            ui::error(&failure.message);
             failure.code
         }
     }

@@ -2,11 +2,14 @@
 
 #![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
 
+mod columns;
 mod commands;
 mod doctor;
 mod entry;
 mod exit;
+mod help;
 mod hook;
+mod page;
 mod text;
 mod ui;
 

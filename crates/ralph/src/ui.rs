@@ -1,18 +1,46 @@
-//! What people see: colour where the terminal has it, plain text in a pipe, and a broken pipe is no error.
+//! What people see: colour and line breaks where the terminal has them, plain text in a pipe, and a broken pipe is no error.
 
 use std::{
-    fmt::Display,
-    io::{Write, stdout},
+    fmt::{Display, Write as _},
+    io::{IsTerminal, Write, stdout},
 };
 
 use anstyle::{AnsiColor, Style};
 use ralph_core::words::clean;
+use ralph_engine::sys::env;
+use terminal_size::{Width, terminal_size_of};
+
+use crate::columns::{cut, wrap};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
 const GREEN: Style = AnsiColor::Green.on_default();
 const YELLOW: Style = AnsiColor::Yellow.on_default();
+
+/// Where a field's value begins.
+const VALUE: usize = 14;
+/// A terminal that is said to be narrower than this does not know its width.
+const NARROWEST: usize = 20;
+
+/// How wide the terminal is; `None` in a pipe, where nothing is cut or broken.
+pub(crate) fn width() -> Option<usize> {
+    if !stdout().is_terminal() {
+        return None;
+    }
+    let told = terminal_size_of(stdout()).map(|(Width(columns), _)| usize::from(columns));
+    told.filter(|w| *w >= NARROWEST).or_else(env::columns).filter(|w| *w >= NARROWEST)
+}
+
+/// Decides about colour for everything that is printed from now on, help and errors included.
+pub(crate) fn colour(choice: clap::ColorChoice) {
+    match choice {
+        clap::ColorChoice::Auto => anstream::ColorChoice::Auto,
+        clap::ColorChoice::Always => anstream::ColorChoice::Always,
+        clap::ColorChoice::Never => anstream::ColorChoice::Never,
+    }
+    .write_global();
+}
 
 /// One line on standard output.
 pub(crate) fn line(text: impl Display) {
@@ -23,6 +51,16 @@ pub(crate) fn line(text: impl Display) {
 pub(crate) fn try_line(text: impl Display) -> bool {
     let mut out = anstream::stdout().lock();
     writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
+}
+
+/// Sentences on standard output, broken between words on a terminal; the lines after the first are indented by `hang`.
+pub(crate) fn paragraph(text: impl Display, hang: usize) {
+    line(fitted(&text.to_string(), hang));
+}
+
+/// The same as one text.
+pub(crate) fn fitted(text: &str, hang: usize) -> String {
+    width().map_or_else(|| text.to_owned(), |width| wrap(text, width, hang))
 }
 
 pub(crate) fn error(text: &str) {
@@ -58,17 +96,46 @@ pub(crate) fn warn(text: impl Display) -> String {
     format!("{YELLOW}{text}{YELLOW:#}")
 }
 
-/// How many columns there are for text: the terminal's, but no more than the eye follows well, or a usual one's in a pipe.
-pub(crate) fn width() -> usize {
-    terminal_size::terminal_size_of(stdout()).map_or(80, |(width, _)| usize::from(width.0)).clamp(40, 100)
-}
-
 /// A label and its value, aligned.
 pub(crate) fn field(label: &str, value: impl Display) {
-    line(format!("  {} {}", dim(format!("{label:<11}")), clean(&value.to_string())));
+    paragraph(labelled(label, &clean(&value.to_string())), VALUE);
+}
+
+/// A label and a text that somebody else wrote: on a terminal its beginning is enough.
+pub(crate) fn excerpt(label: &str, value: impl Display) {
+    let value = clean(&value.to_string());
+    line(labelled(label, &width().map_or(value.clone(), |width| cut(&value, width.saturating_sub(VALUE)))));
+}
+
+fn labelled(label: &str, value: &str) -> String {
+    format!("  {} {value}", dim(format!("{label:<11}")))
 }
 
 /// A value as pretty JSON on standard output.
 pub(crate) fn json(value: &impl serde::Serialize) {
-    line(serde_json::to_string_pretty(value).unwrap_or_default());
+    try_json(&serde_json::to_string_pretty(value).unwrap_or_else(|e| failed_json(&e)));
+}
+
+/// JSON as it is, and whether the reader is still there. No style ever gets into it, whatever was asked for.
+pub(crate) fn try_json(text: &str) -> bool {
+    let mut out = stdout().lock();
+    writeln!(out, "{}", escaped(text)).and_then(|()| out.flush()).is_ok()
+}
+
+/// Some control characters may stand in JSON as they are, and would steer a terminal. They stand in strings only, so they can be spelled there.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn failed_json(e: &serde_json::Error) -> String {
+    serde_json::json!({ "error": { "kind": "failed", "message": e.to_string() } }).to_string()
 }

@@ -1,6 +1,11 @@
 //! A test that cannot run here says so where it can be seen, instead of passing silently.
 
-use std::fmt;
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use crate::project::PATH;
 
 /// Why a test was left out, in one line.
 #[derive(Debug, Clone)]
@@ -20,8 +25,20 @@ impl Skip {
             std::env::var_os("RALPH_REQUIRE_CLIENT").is_none_or(|value| value != "1"),
             "RALPH_REQUIRE_CLIENT is set, but {test} cannot run: {self}"
         );
+        self.tell();
+    }
+
+    /// The same for what no environment requires: a shell or a tool that a machine may do without.
+    pub fn tell(&self) {
+        let test = std::thread::current().name().unwrap_or("?").to_owned();
         // The harness may have begun a line already.
         say(&format!("\nSKIPPED {test}: {self}\n"));
+    }
+
+    /// Where a program of the system is; a skip that says so where it is missing.
+    pub fn unless_installed(program: &str) -> Result<PathBuf, Self> {
+        let found = PATH.split(':').map(|folder| Path::new(folder).join(program)).find(|path| path.exists());
+        found.ok_or_else(|| Skip(format!("{program} is not installed")))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::{
 /// The loop that is paused.
 #[derive(Debug)]
 pub struct Paused {
+    pub id: String,
     pub iteration: u64,
     pub max_iterations: u64,
     /// It was paused before.
@@ -35,7 +36,7 @@ pub fn pause(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Pau
     if !already && !set_paused(&locked, &mut l, asker.session.as_deref(), asker.actor(), "")? {
         return Err(Refusal::NoLoop);
     }
-    Ok(Paused { iteration: l.file.iteration, max_iterations: l.file.max_iterations, already })
+    Ok(Paused { iteration: l.file.iteration, max_iterations: l.file.max_iterations, already, id: l.id })
 }
 
 /// Marks an open loop as paused. `false`: its file was deleted meanwhile.

@@ -1,6 +1,9 @@
 //! Loops as people and programs look at them: read-only, without the lock.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use ralph_core::{
     journal::{Record, State},
@@ -8,7 +11,7 @@ use ralph_core::{
     loop_file::LoopFile,
     time, words,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::{
     ops::{came_with_the_repository, owner_may_live},
@@ -94,13 +97,21 @@ pub struct View {
     /// The reason code of the last ruling.
     pub last_code: Option<String>,
     pub last_event_at: Option<String>,
+    #[serde(serialize_with = "readable")]
     pub file: Option<PathBuf>,
+    #[serde(serialize_with = "readable")]
     pub journal: PathBuf,
     pub problem: Option<String>,
     /// Keys that look misspelt.
     pub warnings: Vec<String>,
     /// The start of the prompt.
     pub prompt: String,
+}
+
+/// A folder may have a name that is no Unicode text; that must not cost the rest of the JSON.
+fn readable<S: Serializer>(path: &(impl Clone + Into<Option<PathBuf>>), serializer: S) -> Result<S::Ok, S::Error> {
+    let path: Option<PathBuf> = path.clone().into();
+    path.as_deref().map(Path::to_string_lossy).serialize(serializer)
 }
 
 impl View {

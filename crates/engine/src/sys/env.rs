@@ -74,6 +74,16 @@ pub fn for_any_program() -> Vec<(&'static str, OsString)> {
     ["PATH", "SystemRoot"].into_iter().filter_map(|name| Some((name, os(name)?))).collect()
 }
 
+/// The person's shell, as the system knows it.
+pub fn shell() -> Option<PathBuf> {
+    os("SHELL").map(PathBuf::from)
+}
+
+/// The width of a terminal that does not tell it itself.
+pub fn columns() -> Option<usize> {
+    text("COLUMNS")?.parse().ok()
+}
+
 /// Agents that run Claude Code's hooks, by a variable that only they set.
 pub fn foreign_agent() -> Option<&'static str> {
     // Qwen Code sets Gemini's variables too, so it comes first.

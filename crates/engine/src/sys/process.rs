@@ -1,4 +1,4 @@
-//! Other processes: is one alive, who started this one, what git says, and this program once more.
+//! Other processes: is one alive, who started this one, what git says, this program once more, and one that shows a text.
 
 use std::{
     ffi::OsStr,
@@ -104,3 +104,34 @@ pub fn git(root: &Path, args: &[&OsStr]) -> io::Result<Output> {
         .stderr(Stdio::null())
         .output()
 }
+
+/// Hands a text to a program that shows it to the person, and waits until they have seen enough. `false`: it could not be shown.
+#[expect(clippy::disallowed_methods, reason = "the one place that runs a reader")]
+pub fn show_with(program: &str, args: &[&str], text: &[u8]) -> bool {
+    let Ok(mut child) = Command::new(program).args(args).stdin(Stdio::piped()).spawn() else { return false };
+    leave_interrupts_to_the_reader();
+    if let Some(mut pipe) = child.stdin.take() {
+        // Somebody who has read enough closes it.
+        let _ = pipe.write_all(text);
+    }
+    child.wait().is_ok_and(|status| status.success())
+}
+
+/// In a pager Ctrl-C stops a search. The terminal sends it to us as well, and whoever dies of it leaves the pager and the shell fighting for the keys.
+#[cfg(unix)]
+fn leave_interrupts_to_the_reader() {
+    use std::ffi::c_int;
+    const SIGINT: c_int = 2;
+    const SIGQUIT: c_int = 3;
+    const SIG_IGN: usize = 1;
+    unsafe extern "C" {
+        fn signal(signal: c_int, handler: usize) -> usize;
+    }
+    for number in [SIGINT, SIGQUIT] {
+        // SAFETY: a valid signal, and a disposition that needs no handler function.
+        unsafe { signal(number, SIG_IGN) };
+    }
+}
+
+#[cfg(not(unix))]
+fn leave_interrupts_to_the_reader() {}

@@ -3,12 +3,14 @@
 use ralph_engine::{ops::cancel, store::project::Project};
 
 use crate::{
-    commands::{Which, asker},
-    exit::Done,
+    commands::{Which, asker, show_json},
+    exit::{Done, told},
     ui,
 };
 
 /// End a loop now; its file moves to the archive
+///
+/// The agent may stop from now on. `ralph resume` brings the loop back.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph cancel
@@ -16,10 +18,21 @@ use crate::{
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
+    /// For programs: the loop as JSON, as `ralph status --json` shows it
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    told(args.json, cancel(project, args))
+}
+
+fn cancel(project: &Project, args: &Args) -> Done {
     let cancelled = cancel::cancel(project, args.which.get(), &asker())?;
-    ui::line(cancelled.line());
+    if args.json {
+        show_json(project, &cancelled.id);
+    } else {
+        ui::paragraph(cancelled.line(), 0);
+    }
     Ok(())
 }

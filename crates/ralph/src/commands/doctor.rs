@@ -28,6 +28,9 @@ pub(crate) struct Args {
     fix: bool,
 }
 
+/// Where the text of a finding begins.
+const TEXT: usize = 19;
+
 #[derive(Serialize)]
 struct Report<'a> {
     ok: bool,
@@ -81,16 +84,16 @@ fn show(finding: &Finding) {
         Severity::Warning => ui::warn("!"),
         Severity::Error => ui::bad("✗"),
     };
-    ui::line(format!("{mark} {} {}", ui::dim(format!("{:<16}", finding.id)), clean(&finding.what)));
+    ui::paragraph(format!("{mark} {} {}", ui::dim(format!("{:<16}", finding.id)), clean(&finding.what)), TEXT);
     if finding.severity == Severity::Good {
         return;
     }
-    let label = |label: &str| ui::dim(format!("{:>18} {label}", ""));
+    let margin = " ".repeat(TEXT);
     if let Some(command) = &finding.fix {
-        ui::line(format!("{} {}", label("fix:"), ui::bold(clean(command))));
+        ui::line(format!("{margin}{} {}", ui::dim("fix:"), ui::bold(clean(command))));
     }
     if let Some(advice) = &finding.advice {
-        ui::line(format!("{} {}", label("   →"), clean(advice)));
+        ui::paragraph(format!("{margin}{}", ui::dim(clean(advice))), TEXT);
     }
 }
 

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::{
     commands::pick,
-    exit::{Done, Failure},
+    exit::{Done, Failure, told},
     text::{of_ruling, when},
     ui,
 };
@@ -42,6 +42,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    told(args.json, explain(project, args))
+}
+
+fn explain(project: &Project, args: &Args) -> Done {
     if let Some(path) = &args.replay {
         return replay(path, args.json);
     }
@@ -69,21 +73,22 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 
 fn show(record: &Record) {
     let Event::Stop { evidence: e, ruling, said, client } = &record.event else { return };
-    ui::line(format!("{} of loop {}, {}", ui::bold(format!("Stop {}", record.state.stops)), record.loop_id, when(&record.at)));
-    ui::line(format!("  {}", of_ruling(e, ruling)));
+    let stop = ui::bold(format!("Stop {}", record.state.stops));
+    ui::paragraph(format!("{stop} of loop {}, {}", record.loop_id, when(&record.at)), 2);
+    ui::paragraph(format!("  {}", of_ruling(e, ruling)), 4);
     ui::line(ui::bold("Evidence"));
     for (label, value) in evidence(e) {
         ui::field(label, value);
     }
     if !said.is_empty() {
-        ui::field("said", format!("\"{said}\""));
+        ui::excerpt("said", format!("\"{said}\""));
     }
     if let Some(client) = client {
         ui::field("client", format!("Claude Code {client}"));
     }
     ui::line(ui::bold("What would have changed the ruling"));
     for (change, other) in alternatives(e, ruling) {
-        ui::line(format!("  {change} {} {}", ui::dim("→"), of_ruling(e, &other)));
+        ui::paragraph(format!("  {change} {} {}", ui::dim("→"), of_ruling(e, &other)), 4);
     }
 }
 
@@ -189,8 +194,9 @@ fn replay(path: &PathBuf, json: bool) -> Done {
         ui::line(format!("{} stops judged again: {same} the same, {} different{lines}", same + different.len(), different.len()));
     }
     match (different.is_empty(), same) {
-        (false, _) => Err(Failure::new("the journal and the judge disagree")),
-        (true, 0) => Err(Failure::new(format!("there is no stop to judge in {}", path.display()))),
+        // The report is on standard output already, in either form.
+        (false, _) => Err(Failure { in_json: true, ..Failure::new("the journal and the judge disagree") }),
+        (true, 0) => Err(Failure { in_json: true, ..Failure::new(format!("there is no stop to judge in {}", path.display())) }),
         (true, _) => Ok(()),
     }
 }

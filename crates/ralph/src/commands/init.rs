@@ -89,8 +89,7 @@ fn offer_the_cap(survey: &Survey, args: &Args) {
     if args.block_cap.is_some() || limits::block_cap(survey.block_cap().as_deref()).is_none() {
         return;
     }
-    ui::line(ui::dim(
-        "Claude Code ends a turn after 8 stops in a row that were sent back without any tool call; ralph pauses the loop one round before.",
-    ));
-    ui::line(ui::dim(format!("`ralph init --block-cap 0` lifts that cap ({BLOCK_CAP}=0 in the same settings file).")));
+    let why =
+        "Claude Code ends a turn after 8 stops in a row that were sent back without any tool call; ralph pauses the loop one round before.";
+    ui::paragraph(ui::dim(format!("{why} `ralph init --block-cap 0` lifts that cap ({BLOCK_CAP}=0 in the same settings file).")), 0);
 }

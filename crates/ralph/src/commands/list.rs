@@ -1,18 +1,34 @@
 //! `ralph list`: every loop of this project, live and ended.
 
-use ralph_core::{time::in_words, words::of_limit};
+use ralph_core::{
+    time::in_words,
+    words::{clean, of_limit},
+};
 use ralph_engine::{
     ops::view::{self, View},
     store::project::Project,
 };
 
-use crate::{exit::Done, text::when, ui};
+use crate::{
+    columns::{columns, cut},
+    exit::Done,
+    text::when,
+    ui,
+};
+
+const HEADS: [&str; 6] = ["LOOP", "STATUS", "ITERATION", "TIME", "LAST EVENT", "PROMPT"];
+/// Columns between two cells.
+const GAP: usize = 2;
+/// Less of a prompt than this says nothing.
+const SHORTEST_PROMPT: usize = 12;
 
 /// List the loops of this project, live and ended
+///
+/// Those that are live come first, then those that ended, the last one first. On a narrow terminal columns are left out; a pipe gets all of them.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph list
-  ralph list --json")]
+  ralph list --json | jq -r '.[] | [.id, .status] | @tsv'")]
 pub(crate) struct Args {
     /// For programs: JSON
     #[arg(long)]
@@ -24,20 +40,58 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let all: Vec<View> = view::live(project).into_iter().chain(view::ended(project)).collect();
     if args.json {
         ui::json(&all);
-        return Ok(());
-    }
-    if all.is_empty() {
+    } else if all.is_empty() {
         ui::line("No loop has run in this project yet.");
-        return Ok(());
-    }
-    let width = all.iter().map(|v| v.id.len()).max().unwrap_or(0);
-    ui::line(ui::dim(format!("{:<width$}  {:<24}  {:<9}  {:<12}  LAST EVENT", "LOOP", "STATUS", "ITERATION", "TIME")));
-    for v in &all {
-        let round = of_limit(v.iteration, v.max_iterations);
-        let at = v.last_event_at.as_deref().map(when).unwrap_or_default();
-        let status = format!("{:<24}", v.status.words());
-        let status = if v.is_live() { status } else { ui::dim(status) };
-        ui::line(format!("{:<width$}  {status}  {round:<9}  {:<12}  {at}", v.id, in_words(v.spent_ms)));
+    } else {
+        show(&all);
     }
     Ok(())
+}
+
+fn show(all: &[View]) {
+    let cells: Vec<[String; 6]> = std::iter::once(HEADS.map(str::to_owned)).chain(all.iter().map(row)).collect();
+    let mut widths: Vec<usize> = (0..HEADS.len()).map(|n| cells.iter().map(|row| columns(&row[n])).max().unwrap_or(0)).collect();
+    if let Some(width) = ui::width() {
+        fit(&mut widths, width);
+    }
+    for (n, cells) in cells.iter().enumerate() {
+        let line = line(cells, &widths);
+        let plain = n.checked_sub(1).is_some_and(|n| all[n].is_live());
+        ui::line(if plain { line } else { ui::dim(line) });
+    }
+}
+
+fn row(v: &View) -> [String; 6] {
+    [
+        v.id.clone(),
+        v.status.words().to_owned(),
+        of_limit(v.iteration, v.max_iterations),
+        in_words(v.spent_ms),
+        v.last_event_at.as_deref().map(when).unwrap_or_default(),
+        clean(&v.prompt),
+    ]
+}
+
+/// Makes a table fit: the prompt takes what is left, and where that is not worth it, columns are left out from the right.
+fn fit(widths: &mut Vec<usize>, width: usize) {
+    let but_last = |widths: &[usize]| widths.iter().rev().skip(1).map(|w| w + GAP).sum::<usize>();
+    let left = width.saturating_sub(but_last(widths));
+    if let Some(prompt) = widths.last_mut().filter(|_| left >= SHORTEST_PROMPT) {
+        *prompt = left.min(*prompt);
+        return;
+    }
+    widths.pop();
+    while widths.len() > 1 && but_last(widths) + widths.last().unwrap_or(&0) > width {
+        widths.pop();
+    }
+}
+
+fn line(cells: &[String], widths: &[usize]) -> String {
+    let mut out = String::new();
+    for (cell, width) in cells.iter().zip(widths) {
+        let cell = cut(cell, *width);
+        out.push_str(&cell);
+        out.extend(std::iter::repeat_n(' ', width - columns(&cell) + GAP));
+    }
+    out.trim_end().to_owned()
 }

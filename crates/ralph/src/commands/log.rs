@@ -6,18 +6,21 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::journal::Record;
+use ralph_core::journal::{Event, Record};
 use ralph_engine::store::project::Project;
 
 use crate::{
+    columns::cut,
     commands::{Which, pick},
-    exit::{Done, Failure},
+    exit::{Done, Failure, told},
     text::{of_event, when},
     ui,
 };
 
 /// How often a followed journal is looked at.
 const PAUSE: Duration = Duration::from_millis(200);
+/// Where the text begins, after the time.
+const TEXT: usize = 21;
 
 /// Show what happened to a loop, line by line
 #[derive(clap::Args)]
@@ -37,6 +40,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    told(args.json, log(project, args))
+}
+
+fn log(project: &Project, args: &Args) -> Done {
     let view = pick::view(project, args.which.get())?;
     let cannot = |e: std::io::Error| match e.kind() {
         ErrorKind::NotFound => Failure::new("nothing has happened to this loop yet"),
@@ -70,9 +77,25 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 fn show(line: &[u8], record: Option<&Record>, json: bool) -> bool {
     let raw = String::from_utf8_lossy(line);
     match record {
-        _ if json => ui::try_line(raw.trim_end()),
-        Some(record) => ui::try_line(format!("{} {}", ui::dim(when(&record.at)), of_event(record))),
-        None if raw.trim().is_empty() => true,
-        None => ui::try_line(ui::warn("(a line that cannot be read)")),
+        _ if raw.trim().is_empty() => true,
+        Some(_) if json => ui::try_json(raw.trim_end()),
+        Some(record) => ui::try_line(in_words(record)),
+        // Half a line of a killed writer would stop a program that reads the rest.
+        None if json => {
+            ui::note(UNREADABLE);
+            true
+        }
+        None => ui::try_line(ui::warn(UNREADABLE)),
+    }
+}
+
+const UNREADABLE: &str = "(a line that cannot be read)";
+
+fn in_words(record: &Record) -> String {
+    let (at, text) = (ui::dim(when(&record.at)), of_event(record));
+    match (&record.event, ui::width()) {
+        // A prompt may be long, and everybody knows it.
+        (Event::Started { .. }, Some(width)) => format!("{at} {}", cut(&text, width.saturating_sub(TEXT))),
+        _ => ui::fitted(&format!("{at} {text}"), TEXT),
     }
 }

@@ -1,12 +1,14 @@
 //! The command line: one file for each command.
 
 mod cancel;
+mod completions;
 mod demo;
 mod doctor;
 mod explain;
 mod init;
 mod list;
 mod log;
+mod man;
 mod pause;
 mod pick;
 mod plugin;
@@ -16,12 +18,19 @@ mod start;
 mod status;
 mod uninstall;
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
-use clap::{Parser, Subcommand};
-use ralph_engine::{ops::Asker, store::project::Project, sys::env};
+use clap::{
+    ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint,
+    builder::{PossibleValue, PossibleValuesParser},
+};
+use ralph_engine::{
+    ops::{Asker, view},
+    store::project::Project,
+    sys::env,
+};
 
-use crate::exit;
+use crate::{exit, help, ui};
 
 /// Keeps a coding agent working until the work is proven done.
 ///
@@ -30,23 +39,26 @@ use crate::exit;
 #[command(name = "ralph", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
     /// The project's folder; otherwise found from the current folder upwards
-    #[arg(short = 'C', long = "dir", global = true, value_name = "DIR")]
+    #[arg(short = 'C', long = "directory", global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = GLOBAL)]
     dir: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = GLOBAL)]
+    color: ColorChoice,
     #[command(subcommand)]
     command: Command,
 }
+
+/// The heading of the options that every command has.
+const GLOBAL: &str = "Global options";
 
 const EXAMPLES: &str = "Examples:
   ralph demo
   ralph start \"Fix the failing tests\" --completion-promise DONE --max-iterations 20
   ralph status
-  ralph explain
-
-Exit codes: 0 done, 1 failed, 2 usage, 3 no loop";
+  ralph explain";
 
 #[derive(Subcommand)]
 enum Command {
-    /// Answer an agent's hook event (called by agents, not by people)
     Hook(HookArgs),
     Start(start::Args),
     Cancel(cancel::Args),
@@ -61,12 +73,24 @@ enum Command {
     Doctor(doctor::Args),
     Plugin(plugin::Args),
     Demo(demo::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
+/// Answer an agent's hook event (called by agents, not by people)
+///
 /// Reads one event on standard input and answers on standard output, as one line of JSON or not at all.
 #[derive(clap::Args)]
-#[command(after_help = "Example, as a stop hook in .claude/settings.json:
-  {\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"ralph\",\"args\":[\"hook\",\"claude\"],\"timeout\":60}]}]}}")]
+#[command(after_help = "Example:
+  In .claude/settings.json, for each event that ralph shall see:
+  {
+    \"hooks\": {
+      \"Stop\": [{ \"hooks\": [{
+        \"type\": \"command\", \"command\": \"ralph\",
+        \"args\": [\"hook\", \"claude\"], \"timeout\": 60
+      }] }]
+    }
+  }")]
 struct HookArgs {
     /// The agent that calls
     #[arg(value_parser = ["claude"])]
@@ -74,15 +98,18 @@ struct HookArgs {
 }
 
 pub(crate) fn run() -> u8 {
-    let cli = match Cli::try_parse() {
+    let parsed = help::arranged(tree()).try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(e) => {
+            ui::colour(asked_colour(std::env::args_os()));
             let _ = e.print();
             // An agent's hook that is registered with a typo must not block the agent, which is what 2 means to it.
             let usage = if env::project_dir().is_some() { exit::FAILED } else { exit::USAGE };
             return if e.use_stderr() { usage } else { 0 };
         }
     };
+    ui::colour(cli.color);
     if let Some(dir) = cli.dir.as_deref().filter(|dir| !dir.is_dir()) {
         return exit::code(Err(exit::Failure::usage(format!("there is no folder {}", dir.display()))));
     }
@@ -106,7 +133,34 @@ pub(crate) fn run() -> u8 {
         Command::Doctor(args) => doctor::run(project, &args),
         Command::Plugin(args) => plugin::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     })
+}
+
+/// All commands and their options.
+fn tree() -> clap::Command {
+    let tree = help::in_order(Cli::command());
+    let name = |sub: &clap::Command| PossibleValue::new(sub.get_name().to_owned()).hide(sub.is_hide_set());
+    let names: Vec<PossibleValue> = tree.get_subcommands().map(name).collect();
+    // Only the whole tree knows which pages there are.
+    tree.mut_subcommand("man", |man| man.mut_arg("command", |arg| arg.value_parser(PossibleValuesParser::new(names))))
+}
+
+/// The colour that was asked for on a command line that ends in help or an error, which clap prints before it tells the options.
+fn asked_colour(args: impl Iterator<Item = OsString>) -> ColorChoice {
+    let words: Vec<String> = args.take_while(|word| word != "--").map(|word| word.to_string_lossy().into_owned()).collect();
+    let apart = words.iter().position(|word| word == "--color").and_then(|at| words.get(at + 1)).map(String::as_str);
+    let asked = apart.or_else(|| words.iter().find_map(|word| word.strip_prefix("--color=")));
+    asked.and_then(|when| ColorChoice::from_str(when, false).ok()).unwrap_or_default()
+}
+
+/// A loop after what was done to it, for programs: as `ralph status --json` shows it.
+fn show_json(project: &Project, id: &str) {
+    match view::live(project).into_iter().chain(view::ended(project)).find(|view| view.id == id) {
+        Some(view) => ui::json(&view),
+        None => ui::json(&serde_json::json!({ "id": id })),
+    }
 }
 
 /// A whole number from 0 on.

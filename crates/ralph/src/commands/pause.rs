@@ -4,24 +4,36 @@ use ralph_core::words::of_limit;
 use ralph_engine::{ops::pause, store::project::Project};
 
 use crate::{
-    commands::{Which, asker},
-    exit::Done,
+    commands::{Which, asker, show_json},
+    exit::{Done, told},
     ui,
 };
 
 /// Pause a loop: stops are allowed and nothing is counted until `ralph resume`
 #[derive(clap::Args)]
-#[command(after_help = "Example:
-  ralph pause && ralph resume")]
+#[command(after_help = "Examples:
+  ralph pause
+  ralph pause docs")]
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
+    /// For programs: the loop as JSON, as `ralph status --json` shows it
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    told(args.json, pause(project, args))
+}
+
+fn pause(project: &Project, args: &Args) -> Done {
     let paused = pause::pause(project, args.which.get(), &asker())?;
+    if args.json {
+        show_json(project, &paused.id);
+        return Ok(());
+    }
     let round = of_limit(paused.iteration, paused.max_iterations);
     let state = if paused.already { "was paused already" } else { "is paused" };
-    ui::line(format!("Ralph loop {state} at iteration {round}. `ralph resume` goes on."));
+    ui::paragraph(format!("Ralph loop {state} at iteration {round}. `ralph resume` goes on."), 0);
     Ok(())
 }

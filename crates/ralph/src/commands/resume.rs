@@ -4,8 +4,8 @@ use ralph_core::words::of_limit;
 use ralph_engine::{ops::resume, store::project::Project};
 
 use crate::{
-    commands::{Which, asker, count, hours},
-    exit::Done,
+    commands::{Which, asker, count, hours, show_json},
+    exit::{Done, told},
     ui,
 };
 
@@ -32,9 +32,16 @@ pub(crate) struct Args {
     /// The session that shall carry the loop
     #[arg(long, value_name = "ID")]
     session: Option<String>,
+    /// For programs: the loop as JSON, as `ralph status --json` shows it
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    told(args.json, resume(project, args))
+}
+
+fn resume(project: &Project, args: &Args) -> Done {
     let request = resume::Request {
         which: args.which.get().map(str::to_owned),
         max_iterations: args.max_iterations,
@@ -43,17 +50,18 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         session: args.session.clone(),
     };
     let resumed = resume::resume(project, &request, &asker())?;
+    if args.json {
+        show_json(project, &resumed.id);
+        return Ok(());
+    }
     let round = of_limit(resumed.file.iteration, resumed.file.max_iterations);
     let state = if resumed.was_active { "was active all along" } else { "is armed again" };
-    ui::line(format!("Ralph loop {} {state} at iteration {round}.", ui::bold(&resumed.id)));
-    match resumed.owner {
-        Some(session) => ui::line(format!("Session {session} carries it: tell the agent there to go on.")),
-        None => {
-            ui::line(format!(
-                "The next session that stops takes it: start the agent in {} and tell it to go on.",
-                project.root().display()
-            ));
-        }
-    }
+    ui::paragraph(format!("Ralph loop {} {state} at iteration {round}.", ui::bold(&resumed.id)), 0);
+    let root = project.root().display();
+    let next = match resumed.owner {
+        Some(session) => format!("Session {session} carries it: tell the agent there to go on."),
+        None => format!("The next session that stops takes it: start the agent in {root} and tell it to go on."),
+    };
+    ui::paragraph(next, 0);
     Ok(())
 }

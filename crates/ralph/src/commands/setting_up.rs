@@ -43,7 +43,7 @@ pub(crate) fn carry_out(plan: &Plan, records: &Records, only_show: bool) -> Resu
         }
     }
     for note in &plan.notes {
-        ui::line(format!("{} {note}", ui::warn("note:")));
+        ui::paragraph(format!("{} {note}", ui::warn("note:")), 0);
     }
     Ok(!plan.changes.is_empty())
 }

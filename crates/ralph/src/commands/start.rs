@@ -12,9 +12,9 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::{asker, count, hours, name},
+    commands::{asker, count, hours, name, show_json},
     doctor::Case,
-    exit::{Done, Failure},
+    exit::{Done, Failure, told},
     ui,
 };
 
@@ -58,6 +58,9 @@ pub(crate) struct Args {
     /// How the prompt goes back to the agent
     #[arg(long, value_name = "FORM", value_parser = ["auto", "block", "context"])]
     continue_with: Option<String>,
+    /// For programs: the loop as JSON, as `ralph status --json` shows it
+    #[arg(long)]
+    json: bool,
 }
 
 fn promise(text: &str) -> Result<String, String> {
@@ -65,6 +68,10 @@ fn promise(text: &str) -> Result<String, String> {
 }
 
 pub(crate) fn run(project: &Project, args: Args) -> Done {
+    told(args.json, start(project, args))
+}
+
+fn start(project: &Project, args: Args) -> Done {
     let prompt = prompt(&args)?;
     let caller = asker();
     let asker = Asker { session: args.session.or(caller.session.clone()), ..caller };
@@ -78,18 +85,22 @@ pub(crate) fn run(project: &Project, args: Args) -> Done {
         continue_with: args.continue_with,
     };
     let started = start::start(project, &request, &asker)?;
+    if args.json {
+        show_json(project, &started.id);
+        return Ok(());
+    }
     ui::line(format!("{} {}", ui::good("Ralph loop started:"), ui::bold(&started.id)));
     let case = Case::of(project);
     for limit in started.limits(case.survey.block_cap().as_deref()) {
-        ui::line(format!("  {limit}"));
+        ui::paragraph(format!("  {limit}"), 4);
     }
     ui::field("file", started.path.display());
     match started.file.session_id {
         Some(session) => ui::field("session", session),
-        None => ui::line(format!(
-            "The first session that stops takes it: start the agent in {} and tell it to begin.",
-            project.root().display()
-        )),
+        None => {
+            let root = project.root().display();
+            ui::paragraph(format!("The first session that stops takes it: start the agent in {root} and tell it to begin."), 0);
+        }
     }
     for finding in case.before_a_loop() {
         let way = finding.fix.map(|fix| format!("`{fix}`")).or(finding.advice).unwrap_or_default();

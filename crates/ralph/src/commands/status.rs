@@ -1,9 +1,6 @@
 //! `ralph status`: where the loops of this project stand.
 
-use ralph_core::{
-    time::in_words,
-    words::{opening, tag},
-};
+use ralph_core::{time::in_words, words::tag};
 use ralph_engine::{
     ops::view::{self, Status, View},
     store::project::Project,
@@ -17,10 +14,12 @@ use crate::{
 };
 
 /// Show where the loops of this project stand
+///
+/// The exit code is 3 if there is none; how the last one ended is shown then.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph status
-  ralph status --json")]
+  ralph status --json | jq '.loops[0].iteration'")]
 pub(crate) struct Args {
     /// For programs: JSON, always with exit code 0
     #[arg(long)]
@@ -47,12 +46,8 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     }
     if let Some(last) = &report.last_ended {
         let at = last.last_event_at.as_deref().map(when).unwrap_or_default();
-        ui::line(format!(
-            "Last loop: {} {} at iteration {}, {at}. `ralph log` shows what happened.",
-            last.id,
-            last.status.words(),
-            last.iteration
-        ));
+        let (id, ending, iteration) = (&last.id, last.status.words(), last.iteration);
+        ui::paragraph(format!("Last loop: {id} {ending} at iteration {iteration}, {at}. `ralph log` shows what happened."), 0);
     }
     Err(Failure::no_loop())
 }
@@ -62,7 +57,7 @@ fn show(v: &View) {
         Status::Active | Status::Waiting => ui::good(v.status.words()),
         _ => ui::warn(v.status.words()),
     };
-    ui::line(format!("{}  {status}", ui::bold(&v.id)));
+    ui::paragraph(format!("{}  {status}", ui::bold(&v.id)), 2);
     if let Some(problem) = &v.problem {
         ui::field("problem", problem);
     }
@@ -86,5 +81,5 @@ fn show(v: &View) {
     if let Some(code) = &v.last_code {
         ui::field("last stop", format!("{code} (`ralph explain` says more)"));
     }
-    ui::field("prompt", opening(&v.prompt, 100));
+    ui::excerpt("prompt", &v.prompt);
 }

@@ -132,8 +132,21 @@ impl Bed {
         Transcript { path }
     }
 
-    /// Runs `ralph` with arguments, as a person in a terminal's shell.
+    /// Registers the hook in the user's settings, unless there are some: `start` warns where it is not.
+    pub(crate) fn register(&self) {
+        let settings = self.home().join(".claude/settings.json");
+        if !settings.exists() {
+            fs::create_dir_all(settings.parent().unwrap()).unwrap();
+            let hook = json!([{"hooks": [{"type": "command", "command": RALPH, "args": ["hook", "claude"], "timeout": 60}]}]);
+            fs::write(&settings, json!({"hooks": {"Stop": hook}}).to_string()).unwrap();
+        }
+    }
+
+    /// Runs `ralph` with arguments, as a person in a terminal's shell who has set ralph up.
     pub(crate) fn ralph(&self, args: &[&str]) -> Output {
+        if args.contains(&"start") {
+            self.register();
+        }
         let mut command = self.command(RALPH);
         command.args(args);
         run(&mut command, b"")

@@ -8,7 +8,7 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 
-use crate::ui;
+use crate::{columns::wrap, ui};
 
 /// Between two letters that are typed.
 const LETTER: Duration = Duration::from_millis(12);
@@ -65,7 +65,8 @@ const BLOCK: Block<'static> = Block { mark: "", mark_style: PLAIN, label: "", la
 
 impl Stage {
     pub(super) fn new(fast: bool) -> Self {
-        Stage { width: ui::width(), live: stdout().is_terminal() && !fast }
+        // No more than the eye follows well; a usual terminal's in a pipe.
+        Stage { width: ui::width().unwrap_or(80).clamp(40, 100), live: stdout().is_terminal() && !fast }
     }
 
     pub(super) fn title(&mut self, text: &str, under: &str) {
@@ -140,7 +141,7 @@ impl Stage {
     fn show(&mut self, block: &Block<'_>) {
         let (head, rest) = (paint(block.mark, block.mark_style), " ".repeat(block.mark.chars().count()));
         let full = if block.label.is_empty() { block.text.to_owned() } else { format!("{} {}", block.label, block.text) };
-        for (n, line) in wrap(&full, self.width - rest.len()).iter().enumerate() {
+        for (n, line) in lines(&full, self.width - rest.len()).iter().enumerate() {
             let label = if n == 0 && line.starts_with(block.label) { block.label } else { "" };
             let margin = if n == 0 { &head } else { &rest };
             let text = highlight(&line[label.len()..], block.style);
@@ -150,7 +151,7 @@ impl Stage {
 
     fn type_out(&mut self, mark: &str, mark_style: Style, text: &str) {
         let rest = " ".repeat(mark.len());
-        for (n, line) in wrap(text, self.width - mark.len()).iter().enumerate() {
+        for (n, line) in lines(text, self.width - mark.len()).iter().enumerate() {
             self.put(&if n == 0 { paint(mark, mark_style) } else { rest.clone() });
             for letter in line.chars() {
                 self.wait(LETTER);
@@ -186,25 +187,8 @@ fn highlight(text: &str, style: Style) -> String {
     format!("{}{}{}", paint(before, style), paint(&rest[..end], TAG), highlight(&rest[end..], style))
 }
 
-/// Breaks a text between words. A word that is longer than a line stands alone.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for line in text.lines().filter(|line| !line.is_empty()) {
-        if line.chars().count() <= width {
-            lines.push(line.to_owned());
-            continue;
-        }
-        let mut current = String::new();
-        for word in line.split_whitespace() {
-            if !current.is_empty() && current.chars().count() + 1 + word.chars().count() > width {
-                lines.push(std::mem::take(&mut current));
-            }
-            if !current.is_empty() {
-                current.push(' ');
-            }
-            current.push_str(word);
-        }
-        lines.push(current);
-    }
-    lines
+/// The lines of a text, broken between words where they are too long.
+fn lines(text: &str, width: usize) -> Vec<String> {
+    let lines = text.lines().filter(|line| !line.is_empty());
+    lines.flat_map(|line| wrap(line, width, 0).lines().map(str::to_owned).collect::<Vec<_>>()).collect()
 }

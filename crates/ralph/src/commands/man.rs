@@ -1,0 +1,91 @@
+//! `ralph man`: the manual pages.
+
+use std::{
+    fs,
+    io::{IsTerminal, Write, stdout},
+    path::{Path, PathBuf},
+};
+
+use clap::{Command, ValueHint};
+use ralph_engine::sys::{files, process};
+
+use crate::{
+    commands,
+    exit::{Done, Failure},
+    help, page, ui,
+};
+
+/// What reads a page from standard input and shows it, one screen at a time.
+const READER: (&str, &[&str]) = if cfg!(target_os = "macos") { ("mandoc", &["-a"]) } else { ("man", &["-l", "-"]) };
+
+/// Show the manual page of ralph, or of one of its commands
+///
+/// On a terminal the page is shown with `man`, or as plain help where there is no `man`. Into a pipe or a file goes its source, for `man -l` and for packages.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph man
+  ralph man start
+  ralph man explain > ralph-explain.1
+  ralph man --dir ~/.local/share/man/man1")]
+pub(crate) struct Args {
+    /// The command; otherwise ralph itself
+    #[arg(value_name = "COMMAND")]
+    command: Option<String>,
+    /// Write all pages into this folder
+    ///
+    /// The folder is made if it is not there. Pages of an earlier version are replaced.
+    #[arg(long, value_name = "DIR", conflicts_with = "command", value_hint = ValueHint::DirPath)]
+    dir: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Done {
+    let mut root = commands::tree().disable_help_subcommand(true);
+    root.build();
+    if let Some(dir) = &args.dir {
+        return write_all(&root, dir);
+    }
+    let command = args.command.as_deref().and_then(|name| root.find_subcommand(name)).unwrap_or(&root);
+    let source = page::of(command, &root).map_err(|e| Failure::new(format!("cannot make the page: {e}")))?;
+    if !stdout().is_terminal() {
+        let mut out = stdout().lock();
+        // A reader that goes away has read enough.
+        let _ = out.write_all(&source).and_then(|()| out.flush());
+    } else if !process::show_with(READER.0, READER.1, &source) {
+        show_help(args.command.as_deref());
+    }
+    Ok(())
+}
+
+/// The same in plain words, where no page can be shown.
+fn show_help(name: Option<&str>) {
+    let mut root = help::arranged(commands::tree());
+    root.build();
+    let command = match name {
+        Some(name) => root.find_subcommand_mut(name),
+        None => Some(&mut root),
+    };
+    if let Some(command) = command {
+        ui::line(command.render_long_help().ansi().to_string().trim_end());
+    }
+}
+
+fn write_all(root: &Command, dir: &Path) -> Done {
+    let cannot = |path: &Path, e: &std::io::Error| Failure::new(format!("cannot write {}: {e}", path.display()));
+    fs::create_dir_all(dir).map_err(|e| cannot(dir, &e))?;
+    let shown = root.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let mut count = 0;
+    for command in std::iter::once(root).chain(shown) {
+        let name = page::file_name(command);
+        let path = dir.join(&name);
+        // Whoever installs pages while somebody reads them shall not show half a page.
+        let beside = dir.join(format!(".{name}.{}", std::process::id()));
+        let written = page::of(command, root).and_then(|source| files::replace(&path, &beside, &source));
+        if let Err(e) = written {
+            let _ = fs::remove_file(&beside);
+            return Err(cannot(&path, &e));
+        }
+        count += 1;
+    }
+    ui::line(format!("{count} pages are in {}", dir.display()));
+    Ok(())
+}

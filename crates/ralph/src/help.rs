@@ -1,0 +1,166 @@
+//! What `--help` and the manual say about ralph as a whole: the commands in an order that people read, exit codes, variables, files.
+//!
+//! What they say about one command stands with that command.
+
+use std::fmt::Write as _;
+
+use clap::Command;
+
+use crate::{
+    columns::{columns, wrap},
+    ui,
+};
+
+/// The commands by what people want to do. One that stands nowhere here is shown at the end.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Start and control", &["start", "pause", "resume", "cancel"]),
+    ("See", &["status", "list", "log", "explain"]),
+    ("Set up", &["init", "doctor", "demo", "plugin", "uninstall", "completions", "man"]),
+    ("For agents", &["hook"]),
+];
+
+/// The exit codes: in a word, and in a sentence.
+pub(crate) const EXIT_CODES: [(u8, &str, &str); 4] = [
+    (0, "done", "What was asked is done. A hook call ends with 0 whatever was decided."),
+    (crate::exit::FAILED, "failed", "Something went wrong, or was refused; standard error says what."),
+    (
+        crate::exit::USAGE,
+        "usage",
+        "The command line makes no sense. Under an agent (CLAUDE_PROJECT_DIR is set) an unknown command or option ends with 1, because a 2 would block the agent.",
+    ),
+    (crate::exit::NO_LOOP, "no loop", "There is no loop to do it to."),
+];
+
+/// The environment variables, and what ralph takes from them.
+pub(crate) const VARIABLES: [(&str, &str); 14] = [
+    ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
+    ("CLAUDE_PROJECT_DIR", "The project of a hook call: the folder that the client was started in. The client sets it."),
+    ("CLAUDE_CODE_SESSION_ID", "The session that calls the hook or runs a command. The client sets it."),
+    (
+        "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP",
+        "The client's own cap on stops that are blocked in a row without any tool call (8 if unset, 0 for none). Ralph pauses a loop before the cap ends the turn.",
+    ),
+    ("AI_AGENT, CLAUDE_PID", "The client's version and process. The client sets them."),
+    (
+        "CLAUDE_CONFIG_DIR",
+        "Where the client keeps a user's settings, commands and plugins (~/.claude if unset); `init` and `doctor` look there.",
+    ),
+    (
+        "XDG_STATE_HOME, LOCALAPPDATA",
+        "Where `init` remembers what it changed, so that `uninstall` can undo it to the byte (~/.local/state, on macOS ~/Library/Application Support, if unset).",
+    ),
+    ("PATH", "Where `init` and `doctor` look for ralph and the client."),
+    ("NO_COLOR", "No colour, if it is set and not empty."),
+    (
+        "CLICOLOR, CLICOLOR_FORCE",
+        "CLICOLOR=0 means no colour; CLICOLOR_FORCE=1 means colour in a pipe too. --color goes before all of these.",
+    ),
+    ("COLUMNS", "The width of a terminal that does not tell it itself."),
+    ("SHELL", "The shell that `ralph completions` writes for, if none is named."),
+    ("HOME, USERPROFILE", "The home folder, which is never taken for a project."),
+    ("MANPAGER, PAGER", "What man shows the pages of `ralph man` with."),
+];
+
+/// The files in a project.
+pub(crate) const FILES: [(&str, &str); 8] = [
+    (".claude/ralph-loop.local.md", "The loop: its limits, and the prompt. Edit it while it runs; edits count from the next stop on."),
+    (".claude/ralph-loop.<name>.local.md", "Further loops, one for each session."),
+    (".ralph/journal/<id>.jsonl", "What happened to a loop, one line of JSON for each event."),
+    (".ralph/archive/<id>.md", "The file of a loop that ended; `ralph resume` brings it back."),
+    (".ralph/backup/<name>.md", "The version of a loop file before its last change."),
+    (".ralph/hook.log", "One line for every hook call in this project."),
+    (".ralph/last-ending.json", "What the last ended loop was answered, for a second hook on the same stop."),
+    (".ralph/lock", "Held for some milliseconds at a time."),
+];
+
+/// What programs can rely on.
+pub(crate) const FOR_PROGRAMS: &str = "With --json standard output is JSON and nothing else: one document, for `ralph log` one for each line. \
+    start, pause, resume and cancel print the loop as `ralph status --json` does. \
+    If nothing could be done it is {\"error\":{\"kind\":…,\"message\":…}}, with the kind failed, usage or no-loop; the exit codes are the same as without. \
+    Unknown options and commands are answered on standard error only. \
+    Fields may be added, but none is renamed or left out.";
+
+/// Lines wider than this are hard to read on any terminal.
+const WIDEST: usize = 100;
+
+/// The commands in the order of their groups, for every list that is made of them.
+pub(crate) fn in_order(command: Command) -> Command {
+    let names: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+    command.mut_subcommands(|sub| {
+        let at = names.iter().position(|name| *name == sub.get_name()).unwrap_or(names.len());
+        sub.display_order(at)
+    })
+}
+
+/// Makes the commands' help fit the terminal, and the first page easy to find one's way on.
+pub(crate) fn arranged(command: Command) -> Command {
+    let width = ui::width().unwrap_or(WIDEST).min(WIDEST);
+    let heading = *command.get_styles().get_header();
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{}\n{heading}Options:{heading:#}\n{{options}}{{after-help}}",
+        commands(&command, width)
+    );
+    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let short = format!("{examples}\n\n{}\n`ralph help COMMAND` says more about a command.", exit_codes());
+    let long = format!(
+        "{short} `ralph man` shows all of it as a page, with the variables and files that ralph uses.\n\nFor programs:\n  {FOR_PROGRAMS}"
+    );
+    command
+        .help_template(template)
+        .after_help(with_headings(&short, heading))
+        .after_long_help(with_headings(&long, heading))
+        .mut_subcommands(|sub| styled(sub, heading))
+        .term_width(width)
+}
+
+/// A command whose examples have headings like those of its options.
+fn styled(command: Command, heading: anstyle::Style) -> Command {
+    let short = command.get_after_help().map(|text| with_headings(&text.to_string(), heading));
+    let long = command.get_after_long_help().map(|text| with_headings(&text.to_string(), heading));
+    let command = if let Some(text) = short { command.after_help(text) } else { command };
+    if let Some(text) = long { command.after_long_help(text) } else { command }
+}
+
+/// Lines like `Examples:` as headings.
+fn with_headings(text: &str, heading: anstyle::Style) -> String {
+    let line = |l: &str| if is_heading(l) { format!("{heading}{l}{heading:#}\n") } else { format!("{l}\n") };
+    text.lines().map(line).collect::<String>().trim_end().to_owned()
+}
+
+/// Whether a line of a command's closing text is a heading.
+pub(crate) fn is_heading(line: &str) -> bool {
+    line.ends_with(':') && !line.starts_with(' ')
+}
+
+pub(crate) fn exit_codes() -> String {
+    let codes: Vec<String> = EXIT_CODES.iter().map(|(code, word, _)| format!("{code} {word}")).collect();
+    format!("Exit codes: {}", codes.join(", "))
+}
+
+/// The commands in their groups. Clap knows groups for options only, so this part of its template is made here, from the commands themselves.
+fn commands(command: &Command, width: usize) -> String {
+    let heading = command.get_styles().get_header();
+    let literal = command.get_styles().get_literal();
+    let shown: Vec<&Command> = command.get_subcommands().filter(|sub| !sub.is_hide_set()).collect();
+    let pad = shown.iter().map(|sub| columns(sub.get_name())).max().unwrap_or(0);
+    let mut out = String::new();
+    let mut group = |title: &str, subs: &[&Command]| {
+        if subs.is_empty() {
+            return;
+        }
+        let _ = writeln!(out, "\n{heading}{title}:{heading:#}");
+        for sub in subs {
+            let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+            let line = format!("  {literal}{:<pad$}{literal:#}  {about}", sub.get_name());
+            let _ = writeln!(out, "{}", wrap(&line, width, pad + 4));
+        }
+    };
+    for (title, names) in GROUPS {
+        let subs: Vec<&Command> = names.iter().filter_map(|name| shown.iter().find(|sub| sub.get_name() == *name).copied()).collect();
+        group(title, &subs);
+    }
+    let known = |sub: &&&Command| GROUPS.iter().any(|(_, names)| names.contains(&sub.get_name()));
+    let others: Vec<&Command> = shown.iter().filter(|sub| !known(sub)).copied().collect();
+    group("Other commands", &others);
+    out
+}
