@@ -95,6 +95,8 @@ pub struct Survey {
     /// From the weakest to the strongest.
     pub files: Vec<SettingsFile>,
     pub plugins: Vec<Plugin>,
+    /// The client's own memory of projects and answers.
+    memory: Map<String, Value>,
 }
 
 impl Survey {
@@ -103,7 +105,7 @@ impl Survey {
         let all = scopes.chain([(Origin::Managed, Places::managed())]);
         let files: Vec<SettingsFile> = all.map(|(origin, path)| SettingsFile::read(origin, path)).collect();
         let plugins = places.config.as_deref().map(|config| plugins(config, places.project.root(), &files)).unwrap_or_default();
-        Survey { files, plugins }
+        Survey { files, plugins, memory: env::claude_memory().map(|path| json(&path)).unwrap_or_default() }
     }
 
     pub fn file(&self, scope: Scope) -> Option<&SettingsFile> {
@@ -150,6 +152,12 @@ impl Survey {
     /// The client's cap on stops in a row that are sent back, as a session here would have it.
     pub fn block_cap(&self) -> Option<String> {
         self.says(&["env", BLOCK_CAP]).and_then(|(value, _)| value.as_str().map(str::to_owned)).or_else(env::block_cap)
+    }
+
+    /// The folders that the person has told the client to trust; what lies below one is trusted too.
+    pub fn trusted_folders(&self) -> Vec<PathBuf> {
+        let projects = self.memory.get("projects").and_then(Value::as_object).into_iter().flatten();
+        projects.filter(|(_, answers)| answers["hasTrustDialogAccepted"] == true).map(|(path, _)| PathBuf::from(path)).collect()
     }
 
     /// What all settings together list: `["permissions", "allow"]`.

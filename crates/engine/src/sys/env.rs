@@ -50,6 +50,11 @@ pub fn claude_config() -> Option<PathBuf> {
     os("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(home()?.join(".claude")))
 }
 
+/// The file in which Claude Code remembers projects and answers.
+pub fn claude_memory() -> Option<PathBuf> {
+    Some(os("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(home)?.join(".claude.json"))
+}
+
 /// Where ralph keeps what belongs to the user and to no project.
 pub fn state_dir() -> Option<PathBuf> {
     let of_platform = || {

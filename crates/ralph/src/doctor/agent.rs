@@ -12,9 +12,21 @@ use super::{Case, Finding};
 /// The client is a large program, and the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(super) fn check(_case: &Case) -> Vec<Finding> {
+pub(super) fn check(case: &Case) -> Vec<Finding> {
     let exe = std::env::current_exe().map_or_else(|_| "an unknown place".to_owned(), |path| path.display().to_string());
-    vec![Finding::good("ralph", format!("ralph {} ({exe})", env!("CARGO_PKG_VERSION"))), client()]
+    let mut findings = vec![Finding::good("ralph", format!("ralph {} ({exe})", env!("CARGO_PKG_VERSION"))), client()];
+    findings.extend(untrusted(case));
+    findings
+}
+
+/// In a folder that was never trusted, an interactive session runs no hook, not even the user's own, until the person has said yes.
+fn untrusted(case: &Case) -> Option<Finding> {
+    let root = case.project.root().canonicalize().ok()?;
+    let trusted = case.survey.trusted_folders();
+    let is_trusted = !trusted.is_empty() && root.ancestors().any(|dir| trusted.iter().any(|known| known == dir));
+    let what = "Claude Code has not been told yet to trust this folder: it asks at its first start here, and runs no hook before";
+    (!is_trusted && !trusted.is_empty())
+        .then(|| Finding::note("client.trust", what).advice("Start `claude` here once, and answer its question."))
 }
 
 fn client() -> Finding {

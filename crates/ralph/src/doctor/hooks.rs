@@ -9,7 +9,7 @@ use ralph_engine::{
     setup::{
         change,
         places::Scope,
-        survey::{Origin, Registration},
+        survey::{Origin, Registration, SettingsFile},
     },
 };
 
@@ -25,13 +25,24 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
     findings
 }
 
+/// What the client knows; any other word costs the whole file.
+const MODES: [&str; 7] = ["acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "manual", "plan"];
+
 /// A settings file that the client cannot read either.
 fn unreadable(case: &Case) -> Vec<Finding> {
     let of_file = |path: &std::path::Path, problem: &str| {
         Finding::error("settings.invalid", format!("{} is {problem}", path.display()))
             .advice("Mend it: Claude Code ignores the whole file.")
     };
-    case.survey.files.iter().filter_map(|file| file.parsed.as_ref().err().map(|problem| of_file(&file.path, problem))).collect()
+    let problem = |file: &SettingsFile| match &file.parsed {
+        Err(problem) => Some(problem.clone()),
+        Ok(value) => {
+            value.get("permissions")?.get("defaultMode").filter(|mode| !MODES.iter().any(|known| *mode == known)).map(|mode| {
+                format!("not read by Claude Code: \"permissions.defaultMode\" is {mode}, and must be one of {}", MODES.join(", "))
+            })
+        }
+    };
+    case.survey.files.iter().filter_map(|file| Some(of_file(&file.path, &problem(file)?))).collect()
 }
 
 fn switched_off(case: &Case) -> Vec<Finding> {
