@@ -70,7 +70,7 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
         ),
         (Code::HostBlockCap, _) => format!(
             "paused at iteration {round}: {} rounds in a row without any tool call, and Claude Code would soon end the turn by itself as if it were done. \
-             {again}; set CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0 in the client's environment to lift its cap.",
+             {again}; `ralph init --block-cap 0` lifts the client's cap.",
             e.idle_rounds
         ),
         (Code::ProgressNone, _) => {

@@ -53,7 +53,7 @@ fn design_6_idle_rounds_pause_before_the_clients_cap(version: Version) {
     assert_eq!(journal.codes(), missing_then(6, "host.block-cap"));
     assert_eq!((bed.value("active"), bed.value("iteration")), ("false".to_owned(), "7".to_owned()));
     let told = answers(&output, "Stop").last().copied().unwrap();
-    assert!(told.contains("paused at iteration 7") && told.contains("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0"), "{told}");
+    assert!(told.contains("paused at iteration 7") && told.contains("ralph init --block-cap 0"), "{told}");
     assert_eq!(informed(&output).iter().filter(|line| line.contains("paused at iteration 7")).count(), usize::from(bed.is_newest()));
 
     bed.ralph_ok(&["resume"]);

@@ -87,8 +87,8 @@ fn show(record: &Record) {
         ui::field("client", format!("Claude Code {client}"));
     }
     ui::line(ui::bold("What would have changed the ruling"));
-    for (change, other) in alternatives(e, ruling) {
-        ui::paragraph(format!("  {change} {} {}", ui::dim("→"), of_ruling(e, &other)), 4);
+    for (change, evidence, other) in alternatives(e, ruling) {
+        ui::paragraph(format!("  {change} {} {}", ui::dim("→"), of_ruling(&evidence, &other)), 4);
     }
 }
 
@@ -135,8 +135,8 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
     out
 }
 
-/// One change at a time, judged again: the changes that make a difference, and the ruling they lead to.
-fn alternatives(e: &Evidence, ruling: &Ruling) -> Vec<(String, Ruling)> {
+/// One change at a time, judged again: the changes that make a difference, the evidence with them, and the ruling they lead to.
+fn alternatives(e: &Evidence, ruling: &Ruling) -> Vec<(String, Evidence, Ruling)> {
     let mut changes: Vec<(String, Evidence)> = Vec::new();
     let mut change = |what: String, edit: &dyn Fn(&mut Evidence)| {
         let mut other = e.clone();
@@ -157,7 +157,11 @@ fn alternatives(e: &Evidence, ruling: &Ruling) -> Vec<(String, Ruling)> {
     change(format!("a limit of {}", iterations(e.iteration)), &|o| o.max_iterations = o.iteration.max(1));
     change("no limit on iterations".to_owned(), &|o| o.max_iterations = 0);
     change("no limit on time".to_owned(), &|o| o.max_ms = 0);
-    changes.into_iter().map(|(what, other)| (what, judge(&other))).filter(|(_, other)| other.code != ruling.code).collect()
+    let judged = changes.into_iter().map(|(what, other)| {
+        let ruling = judge(&other);
+        (what, other, ruling)
+    });
+    judged.filter(|(_, _, other)| other.code != ruling.code).collect()
 }
 
 #[derive(Serialize)]
@@ -169,7 +173,7 @@ struct Alternative {
 fn show_json(record: &Record) {
     let Event::Stop { evidence, ruling, .. } = &record.event else { return };
     let alternatives: Vec<Alternative> =
-        alternatives(evidence, ruling).into_iter().map(|(change, ruling)| Alternative { change, ruling }).collect();
+        alternatives(evidence, ruling).into_iter().map(|(change, _, ruling)| Alternative { change, ruling }).collect();
     ui::json(&serde_json::json!({ "record": record, "alternatives": alternatives }));
 }
 

@@ -619,6 +619,8 @@ fn s2_8_explain_says_why() {
             "  a limit of 1 iteration → limit.iterations   allowed, the loop is capped",
         ]
     );
+    let capped = bed.ralph_ok(&["explain", "3"]);
+    assert!(capped.contains("no limit on iterations → promise.missing    sent back to iteration 4\n"), "{capped}");
     let last = bed.ralph_json(&["explain", "--json"]);
     assert_eq!(last["record"], *bed.journal().last().unwrap());
     assert_eq!(last["record"]["event"]["ruling"]["code"], "limit.iterations");

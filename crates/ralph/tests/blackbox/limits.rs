@@ -40,7 +40,7 @@ fn rounds_until_pause(extra: &str, cap: Option<&str>) -> (u64, String) {
 #[test]
 fn pains_11_seven_idle_rounds_pause_under_the_default_cap() {
     let told = "Ralph: paused at iteration 7: 7 rounds in a row without any tool call, and Claude Code would soon end the turn by itself as \
-                if it were done. `ralph resume` arms it again; set CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0 in the client's environment to lift its cap.";
+                if it were done. `ralph resume` arms it again; `ralph init --block-cap 0` lifts the client's cap.";
     assert_eq!(rounds_until_pause("", None), (6, told.to_owned()));
     assert_eq!(rounds_until_pause("", Some("abc")).0, 6);
 }
