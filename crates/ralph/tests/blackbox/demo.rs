@@ -112,7 +112,7 @@ fn demo_keeps_a_project_whose_journal_replays() {
     let journal = folder.join(".ralph/journal").join(&names_in(&folder.join(".ralph/journal"))[0]);
     let codes: Vec<String> = records(&journal).iter().filter_map(|r| r["event"]["ruling"]["code"].as_str().map(str::to_owned)).collect();
     assert_eq!(codes, ["promise.refused", "promise.refused", "limit.iterations", "promise.accepted"]);
-    let there = ["--project", folder.to_str().unwrap()];
+    let there = ["-C", folder.to_str().unwrap()];
     let log = bed.ralph_ok(&[&["log"][..], &there].concat());
     let shown = out.stdout.split_once("$ ralph log\n").unwrap().1;
     assert!(words(shown).starts_with(&words(&log)), "{log}\n{shown}");

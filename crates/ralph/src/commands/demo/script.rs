@@ -44,11 +44,14 @@ pub(super) fn farewell(stage: &mut Stage, client: &Client, kept: Option<&Path>) 
     let (stops, each) = client.pace();
     let took = each.as_secs_f64() * 1_000.0;
     stage.moral(&format!("{stops} stops, about {took:.1} ms each, and no model was asked: same words, same ruling."));
-    stage.hint("ralph explain 1", "tells why stop 1 was refused, and what would have changed it.");
     match kept {
-        None => stage.hint("ralph demo --keep", "leaves the project, for you to try that on."),
-        Some(folder) => stage.hint("The project is in", &folder.display().to_string()),
+        None => stage.hint("ralph demo --keep", "leaves the project; `ralph explain 1` there tells more."),
+        Some(folder) => {
+            stage.hint("The project is in", &folder.display().to_string());
+            stage.hint("ralph explain 1", "in it tells why stop 1 was refused, and what would have changed it.");
+        }
     }
+    stage.hint("ralph init", "sets ralph up for Claude Code, `ralph doctor` checks it.");
 }
 
 /// The person types a command.
