@@ -25,5 +25,6 @@ mod ownership;
 mod races;
 mod readme;
 mod robustness;
+mod setup;
 mod slash;
 mod wire;
