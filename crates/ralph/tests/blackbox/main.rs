@@ -31,5 +31,6 @@ mod races;
 mod readme;
 mod robustness;
 mod screen;
+mod setup;
 mod slash;
 mod wire;
