@@ -3,6 +3,8 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use crate::{
@@ -26,6 +28,8 @@ pub struct Change {
     original: Original,
     /// The folder that a link must not lead out of.
     bounds: Option<PathBuf>,
+    /// The folders that have to be made for it, the innermost first.
+    folders: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,13 +42,15 @@ enum Original {
 impl Change {
     /// A change that can be undone later to `original`; `None` if it would change nothing.
     pub fn to(path: &Path, before: Option<String>, after: String, original: Option<String>) -> Option<Self> {
-        let change = Change { path: path.to_owned(), before, after: Some(after), original: Original::Was(original), bounds: None };
+        let folders = path.ancestors().skip(1).take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
+        let change = Change { path: path.to_owned(), before, after: Some(after), original: Original::Was(original), bounds: None, folders };
         (change.before != change.after).then_some(change)
     }
 
     /// A change that undoes an earlier one.
     pub fn back(path: &Path, before: String, after: Option<String>) -> Option<Self> {
-        let change = Change { path: path.to_owned(), before: Some(before), after, original: Original::Restored, bounds: None };
+        let change =
+            Change { path: path.to_owned(), before: Some(before), after, original: Original::Restored, bounds: None, folders: Vec::new() };
         (change.before != change.after).then_some(change)
     }
 
@@ -58,28 +64,45 @@ impl Change {
         target(&self.path, self.bounds.as_deref()).map(|_| ())
     }
 
-    /// Makes the change, unless somebody else changed the file since it was looked at.
-    pub fn make(&self, records: &Records) -> Result<(), Problem> {
+    /// Makes the change, unless somebody else changed the file since it was looked at. What comes back are the folders that were made for the file and that
+    /// nobody needs any more, if they are empty.
+    pub fn make(&self, records: &Records) -> Result<Vec<PathBuf>, Problem> {
         let target = target(&self.path, self.bounds.as_deref())?;
+        let known = records.get(&self.path);
         if let (Original::Was(original), Some(after)) = (&self.original, &self.after) {
-            records.put(&Record { path: self.path.clone(), before: original.clone(), after: after.clone() })?;
+            let folders = known.as_ref().map_or_else(|| self.folders.clone(), |record| record.folders.clone());
+            records.put(&Record { path: self.path.clone(), before: original.clone(), after: after.clone(), folders })?;
         }
+        if let Err(problem) = self.write(&target) {
+            // Nothing was changed, so there is nothing new to remember.
+            match known {
+                Some(record) => records.put(&record)?,
+                None => records.forget(&self.path)?,
+            }
+            return Err(problem);
+        }
+        if self.original != Original::Restored {
+            return Ok(Vec::new());
+        }
+        records.forget(&self.path)?;
+        // Without a record nobody knows who made the folder of a file that goes; an empty one is no loss.
+        let folder = || target.parent().filter(|_| self.after.is_none()).map(Path::to_owned).into_iter().collect();
+        Ok(known.map_or_else(folder, |record| record.folders))
+    }
+
+    fn write(&self, target: &Path) -> Result<(), Problem> {
         match (&self.before, &self.after) {
-            (None, Some(after)) => create(&target, after)?,
-            (Some(before), Some(after)) => replace(&target, before, after)?,
-            (Some(before), None) => remove(&target, before)?,
-            (None, None) => {}
+            (None, Some(after)) => create(target, after),
+            (Some(before), Some(after)) => replace(target, before, after),
+            (Some(before), None) => remove(target, before),
+            (None, None) => Ok(()),
         }
-        if self.original == Original::Restored {
-            records.forget(&self.path)?;
-        }
-        Ok(())
     }
 }
 
 /// The text of a file that may not exist.
 pub fn read(path: &Path) -> Result<Option<String>, Problem> {
-    match files::read(path, MAX_BYTES) {
+    match settled(path) {
         Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => Ok(Some(text)),
             Err(_) => Err(Problem::new(path, "is not UTF-8 text. It is left as it is")),
@@ -87,6 +110,19 @@ pub fn read(path: &Path) -> Result<Option<String>, Problem> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(Problem::io("read", path)(e)),
     }
+}
+
+/// A file's bytes. Some programs empty a file before they fill it: one that is empty is given the time for that.
+fn settled(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = files::read(path, MAX_BYTES)?;
+    for _ in 0..10 {
+        if !bytes.is_empty() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+        bytes = files::read(path, MAX_BYTES)?;
+    }
+    Ok(bytes)
 }
 
 /// The file itself: people keep their settings elsewhere and put a link in their place, and the link stays.
@@ -105,6 +141,10 @@ fn target(path: &Path, bounds: Option<&Path>) -> Result<PathBuf, Problem> {
         if !inside(&target) {
             return Err(Problem::new(path, format!("leads out of the project, to {}. It is left as it is", target.display())));
         }
+    }
+    // A folder that is a link to nowhere cannot be made, and one that is a file cannot hold another.
+    if let Some(odd) = target.ancestors().skip(1).find(|part| fs::symlink_metadata(part).is_ok()).filter(|part| !part.is_dir()) {
+        return Err(Problem::new(odd, "is no folder, so nothing can be written into it"));
     }
     if fs::metadata(&target).is_ok_and(|meta| meta.permissions().readonly()) {
         return Err(Problem::new(
@@ -139,17 +179,11 @@ fn replace(path: &Path, before: &str, after: &str) -> Result<(), Problem> {
     }
 }
 
-/// Removes the file, and the folder that was made for it.
 fn remove(path: &Path, before: &str) -> Result<(), Problem> {
     if read(path)?.as_deref() != Some(before) {
         return Err(Problem::new(path, "was changed by somebody else just now. Their version stays; try again"));
     }
-    fs::remove_file(path).map_err(Problem::io("removed", path))?;
-    // Only an empty folder can be removed like this; any other stays.
-    if let Some(folder) = path.parent() {
-        let _ = fs::remove_dir(folder);
-    }
-    Ok(())
+    fs::remove_file(path).map_err(Problem::io("removed", path))
 }
 
 fn beside(path: &Path) -> PathBuf {

@@ -22,8 +22,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Wish {
     pub scope: Scope,
-    /// The program to register.
-    pub command: String,
+    /// The program to register, and what to say about it: see [`own_command`].
+    pub command: (String, Option<String>),
     /// The value for the client's cap, if it shall be set.
     pub block_cap: Option<u64>,
 }
@@ -64,11 +64,11 @@ fn same_file(a: &Path, b: &Path) -> bool {
 pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) -> Result<Plan, Problem> {
     let mut plan = Plan::default();
     let path = places.settings(wish.scope).ok_or_else(no_home)?;
-    let with_hooks = wants_hooks(survey, wish, &mut plan.notes)?;
-    let change = settings_change(&path, records, wish, with_hooks)?;
+    let hooks = hooks_for(survey, wish, &mut plan.notes)?;
+    let change = settings_change(&path, records, wish, hooks)?;
     let text = change.as_ref().and_then(|change| change.after.clone()).or(change::read(&path)?);
     if let Some(Err(problem)) = text.as_deref().map(as_the_client_reads) {
-        plan.notes.push(format!("{} is {problem}. Nothing in it counts until that is mended, ralph's hooks included.", path.display()));
+        plan.notes.push(format!("{} {problem}. Nothing in it counts until that is mended, ralph's hooks included.", path.display()));
     }
     plan.changes.extend(change);
     let folder = places.commands(wish.scope).ok_or_else(no_home)?;
@@ -78,11 +78,8 @@ pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) ->
         if is_ours(&path, records, now.as_deref(), &text) {
             plan.changes.extend(Change::to(&path, now, text, None));
         } else {
-            plan.notes.push(format!(
-                "{} was not written by ralph: it is left as it is, and says what /{} does.",
-                path.display(),
-                file.short
-            ));
+            let shown = path.display();
+            plan.notes.push(format!("{shown} was not written by ralph: it is left as it is, and says what /{} does.", file.short));
         }
     }
     plan.changes = plan.changes.into_iter().map(|change| change.within(places.bounds(wish.scope))).collect();
@@ -93,43 +90,52 @@ fn no_home() -> Problem {
     Problem::new(Path::new("the home folder"), "is not known: set HOME, or use --project or --local")
 }
 
-/// Whether the settings file needs the hooks. Two registrations with different command lines would both run.
-fn wants_hooks(survey: &Survey, wish: &Wish, notes: &mut Vec<String>) -> Result<bool, Problem> {
+/// What becomes of the hooks in the settings file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hooks {
+    In,
+    /// Two registrations with different command lines would both run, and a plugin's always runs beside.
+    Out,
+}
+
+fn hooks_for(survey: &Survey, wish: &Wish, notes: &mut Vec<String>) -> Result<Hooks, Problem> {
     if let Some(plugin) = survey.our_plugin() {
         notes.push(format!("The plugin {} registers the hooks, so only the short commands are written.", plugin.id));
-        return Ok(false);
+        return Ok(Hooks::Out);
     }
-    let own = CommandLine::Exec { program: wish.command.clone(), args: ARGS.iter().map(|a| (*a).to_owned()).collect() };
+    let (command, note) = &wish.command;
+    notes.extend(note.clone());
+    let own = CommandLine::Exec { program: command.clone(), args: ARGS.iter().map(|a| (*a).to_owned()).collect() };
     let elsewhere = survey.ours().into_iter().find(|r| r.origin != Origin::Settings(wish.scope) && r.hook.line != own);
     match elsewhere {
-        None => Ok(true),
-        Some(other) => Err(Problem::new(
-            &other.path,
-            format!(
-                "registers the hook already, as `{}`; a second one as `{own}` would run beside it. Take that one out first: `ralph uninstall{}`",
-                other.hook.line,
-                if let Origin::Settings(scope) = other.origin { format!(" --{}", scope.word()) } else { String::new() }
-            ),
-        )),
+        None => Ok(Hooks::In),
+        Some(other) => {
+            let scope = if let Origin::Settings(scope) = other.origin { format!(" --{}", scope.word()) } else { String::new() };
+            let what = format!(
+                "registers the hook already, as `{}`; a second one as `{own}` would run beside it. Take that one out first: `ralph uninstall{scope}`",
+                other.hook.line
+            );
+            Err(Problem::new(&other.path, what))
+        }
     }
 }
 
-fn settings_change(path: &Path, records: &Records, wish: &Wish, with_hooks: bool) -> Result<Option<Change>, Problem> {
-    let left_alone = |e| Problem::new(path, format!("is {e}. It is left as it is; mend it, then run this again"));
+fn settings_change(path: &Path, records: &Records, wish: &Wish, hooks: Hooks) -> Result<Option<Change>, Problem> {
+    let left_alone = |e| Problem::new(path, format!("{e}. It is left as it is; mend it, then run this again"));
     let before = change::read(path)?;
     let settings = Settings::parse(before.as_deref().unwrap_or("{\n}\n").as_bytes()).map_err(left_alone)?;
-    if with_hooks {
-        settings.register(&wish.command).map_err(left_alone)?;
+    match hooks {
+        Hooks::In => settings.register(&wish.command.0).map_err(left_alone)?,
+        Hooks::Out => settings.unregister(),
     }
     if let Some(cap) = wish.block_cap {
-        settings.set_env(BLOCK_CAP, Some(&cap.to_string())).map_err(left_alone)?;
+        settings.set_env(BLOCK_CAP, Some(&cap.to_string().into())).map_err(left_alone)?;
     }
-    if !with_hooks && wish.block_cap.is_none() {
+    if before.is_none() && settings.is_empty() {
         return Ok(None);
     }
-    let after = settings.to_text();
     let original = original(path, records, before.as_deref())?;
-    Ok(Change::to(path, before, after, original))
+    Ok(Change::to(path, before, settings.to_text(), original))
 }
 
 /// The file as it would be without ralph: as it was recorded, if nobody changed it since; else without ralph's hooks.
@@ -139,10 +145,10 @@ pub(super) fn original(path: &Path, records: &Records, now: Option<&str>) -> Res
     if let Some(record) = record.as_ref().filter(|r| r.after == now) {
         return Ok(record.before.clone());
     }
-    let settings = Settings::parse(now.as_bytes()).map_err(|e| Problem::new(path, format!("is {e}. It is left as it is")))?;
+    let settings = Settings::parse(now.as_bytes()).map_err(|e| Problem::new(path, format!("{e}. It is left as it is")))?;
     settings.unregister();
     if let Some(record) = &record {
-        restore_cap(&settings, record.before.as_deref(), &record.after).map_err(|e| Problem::new(path, format!("is {e}")))?;
+        restore_cap(&settings, record.before.as_deref(), &record.after).map_err(|e| Problem::new(path, e))?;
     }
     let was_made_by_ralph = record.is_some_and(|r| r.before.is_none());
     Ok((!was_made_by_ralph || !settings.is_empty()).then(|| settings.to_text()))
@@ -153,7 +159,7 @@ fn restore_cap(settings: &Settings, before: Option<&str>, after: &str) -> Result
     let cap = |text: &str| Settings::parse(text.as_bytes()).ok()?.env(BLOCK_CAP);
     let now = settings.env(BLOCK_CAP);
     let (was, became) = (before.and_then(cap), cap(after));
-    if now.is_some() && now == became && was != became { settings.set_env(BLOCK_CAP, was.as_deref()) } else { Ok(()) }
+    if now.is_some() && now == became && was != became { settings.set_env(BLOCK_CAP, was.as_ref()) } else { Ok(()) }
 }
 
 /// Whether a place for a command file is free, or holds what ralph wrote there. Any other file is its owner's.

@@ -10,15 +10,38 @@ pub mod record;
 pub mod survey;
 pub mod uninstall;
 
-use std::{fmt, io, path::Path};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
 
-use crate::setup::change::Change;
+use crate::setup::{change::Change, record::Records};
 
 /// What a command is about to do, and what a person should know of it.
 #[derive(Debug, Default)]
 pub struct Plan {
     pub changes: Vec<Change>,
     pub notes: Vec<String>,
+    /// Files that are as they were already: what was remembered of them can go.
+    pub settled: Vec<PathBuf>,
+}
+
+impl Plan {
+    /// Makes all changes, or none if one of them cannot be made; `shown` hears of each before.
+    pub fn carry_out(&self, records: &Records, mut shown: impl FnMut(&Change)) -> Result<(), Problem> {
+        self.changes.iter().try_for_each(Change::check)?;
+        let mut folders = Vec::new();
+        for change in &self.changes {
+            shown(change);
+            folders.extend(change.make(records)?);
+        }
+        // The innermost first. Only an empty folder can be removed like this; any other stays.
+        folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
+        for folder in folders {
+            let _ = std::fs::remove_dir(folder);
+        }
+        self.settled.iter().try_for_each(|path| records.forget(path))
+    }
 }
 
 /// Why a set-up cannot be done: which file, what is the matter, what to do.

@@ -19,6 +19,9 @@ pub struct Record {
     pub path: PathBuf,
     pub before: Option<String>,
     pub after: String,
+    /// The folders that had to be made for it, the innermost first.
+    #[serde(default)]
+    pub folders: Vec<PathBuf>,
 }
 
 /// The folder of records. Without a home there is none, and changes are undone by what the files say.
@@ -34,15 +37,16 @@ impl Records {
 
     pub fn get(&self, path: &Path) -> Option<Record> {
         let bytes = fs::read(self.file(path)?).ok()?;
-        serde_json::from_slice(&bytes).ok().filter(|record: &Record| record.path == path)
+        serde_json::from_slice(&bytes).ok().filter(|record: &Record| record.path == real(path))
     }
 
     /// Written before the change itself, and readable by the user alone: settings can hold secrets.
     pub fn put(&self, record: &Record) -> Result<(), Problem> {
         let Some(file) = self.file(&record.path) else { return Ok(()) };
+        let record = Record { path: real(&record.path), ..record.clone() };
         let folder = file.parent().unwrap_or(&file);
         fs::create_dir_all(folder).map_err(Problem::io("created", folder))?;
-        let text = serde_json::to_vec_pretty(record).map_err(|e| Problem::new(&file, e))?;
+        let text = serde_json::to_vec_pretty(&record).map_err(|e| Problem::new(&file, e))?;
         files::replace_private(&file, &text).map_err(Problem::io("written", &file))
     }
 
@@ -60,7 +64,18 @@ impl Records {
     }
 
     fn file(&self, path: &Path) -> Option<PathBuf> {
-        let name = format!("{:016x}.json", fnv1a(path.as_os_str().as_encoded_bytes()));
+        let name = format!("{:016x}.json", fnv1a(real(path).as_os_str().as_encoded_bytes()));
         Some(self.folder.as_deref()?.join(name))
+    }
+}
+
+/// One file can be reached by several paths, and is remembered once: by its name in the folder that really holds it.
+fn real(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    // The folder may be yet to be made.
+    let known = path.ancestors().skip(1).find_map(|folder| Some((folder, folder.canonicalize().ok()?)));
+    match known.and_then(|(folder, real)| Some(real.join(path.strip_prefix(folder).ok()?))) {
+        Some(real) => real,
+        None => path,
     }
 }

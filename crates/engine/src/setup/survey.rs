@@ -103,7 +103,10 @@ impl Survey {
     pub fn take(places: &Places) -> Self {
         let scopes = Scope::ALL.into_iter().filter_map(|scope| Some((Origin::Settings(scope), places.settings(scope)?)));
         let all = scopes.chain([(Origin::Managed, Places::managed())]);
-        let files: Vec<SettingsFile> = all.map(|(origin, path)| SettingsFile::read(origin, path)).collect();
+        let mut files: Vec<SettingsFile> = all.map(|(origin, path)| SettingsFile::read(origin, path)).collect();
+        // In the home folder the user's settings are the project's too; they count once.
+        let of_user = places.settings(Scope::User);
+        files.retain(|file| file.origin == Origin::Settings(Scope::User) || Some(&file.path) != of_user.as_ref());
         let plugins = places.config.as_deref().map(|config| plugins(config, places.project.root(), &files)).unwrap_or_default();
         Survey { files, plugins, memory: env::claude_memory().map(|path| json(&path)).unwrap_or_default() }
     }

@@ -94,7 +94,7 @@ pub fn add_lines(path: &Path, lines: &str) -> io::Result<()> {
 
 /// Writes a file that must not be there yet: complete from the moment that it has its name.
 pub fn create_new(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
-    write_synced(temporary, bytes)?;
+    write_synced(temporary, bytes, Mode::Usual)?;
     let result = move_new(temporary, path);
     if result.is_err() {
         let _ = fs::remove_file(temporary);
@@ -141,25 +141,38 @@ pub enum Swapped {
 /// exchange with, so a file that somebody deleted can never come back, not even in a race; and what comes out of the exchange shows
 /// whether it was really the version that the change was made from.
 pub fn swap(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
-    write_synced(backup, new)?;
+    write_synced(backup, new, Mode::LikeItsTarget)?;
     copy_mode(path, backup);
     match exchange(path, backup) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Swapped::Gone),
         Err(e) if is_unsupported(&e) => return swap_by_rename(path, backup, old, new),
         other => other?,
     }
-    if fs::read(backup)? == old {
+    let mut theirs = fs::read(backup)?;
+    if theirs == old {
         return Ok(Swapped::Done);
     }
-    exchange(path, backup)?;
+    // Back with what somebody else wrote. Meanwhile there may be something newer still: what comes out must be what was put in, or it goes back too.
+    let mut ours = new.to_vec();
+    for _ in 0..ATTEMPTS_TO_GIVE_BACK {
+        exchange(path, backup)?;
+        let out = fs::read(backup)?;
+        if out == ours {
+            break;
+        }
+        ours = std::mem::replace(&mut theirs, out);
+    }
     Ok(Swapped::Changed)
 }
+
+/// Somebody who writes faster than this for so long writes for ever.
+const ATTEMPTS_TO_GIVE_BACK: usize = 1_000;
 
 /// Where the file system cannot exchange (some network ones), or the two lie on different ones: look, then rename. Between the two lies the only
 /// gap in which a deletion could be lost.
 fn swap_by_rename(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
     let beside = path.with_extension("ralph-new");
-    write_synced(&beside, new)?;
+    write_synced(&beside, new, Mode::LikeItsTarget)?;
     copy_mode(path, &beside);
     let swapped = match fs::read(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Swapped::Gone),
@@ -168,7 +181,7 @@ fn swap_by_rename(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Res
         Ok(_) => fs::rename(&beside, path).map(|()| Swapped::Done),
     };
     match swapped {
-        Ok(Swapped::Done) => write_synced(backup, old)?,
+        Ok(Swapped::Done) => write_synced(backup, old, Mode::LikeItsTarget)?,
         _ => fs::remove_file(&beside)?,
     }
     swapped
@@ -188,13 +201,25 @@ pub fn move_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
+/// Who may read a new file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Usual,
+    /// Nobody else, until it has the permissions of the file that it will be: that one may hold secrets.
+    LikeItsTarget,
+}
+
 /// Writes `bytes` to `path` and makes sure that they are on the disk: a rename that survives a power cut must not name an empty file.
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_synced(path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
     // A loop file that was a link lies here after its first change, as the link that it was.
     if fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) {
         fs::remove_file(path)?;
     }
-    let mut file = options().write(true).create(true).truncate(false).open(path)?;
+    let mut options = options();
+    if mode == Mode::LikeItsTarget {
+        flags::private(&mut options);
+    }
+    let mut file = options.write(true).create(true).truncate(false).open(path)?;
     file.write_all(bytes)?;
     file.set_len(bytes.len() as u64)?;
     file.sync_data()

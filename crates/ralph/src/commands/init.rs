@@ -51,10 +51,8 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let places = Places::of(project);
     let records = Records::of_user();
     let survey = Survey::take(&places);
-    let (command, note) = init::own_command(scope);
-    let wish = Wish { scope, command, block_cap: args.block_cap };
-    let mut plan = init::plan(&places, &survey, &records, &wish)?;
-    plan.notes.extend(note);
+    let wish = Wish { scope, command: init::own_command(scope), block_cap: args.block_cap };
+    let plan = init::plan(&places, &survey, &records, &wish)?;
     let changed = setting_up::carry_out(&plan, &records, args.dry_run)?;
     if args.dry_run {
         ui::line(if changed { "Nothing was changed: this was a dry run." } else { "Nothing would change." });

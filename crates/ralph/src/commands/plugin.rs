@@ -41,7 +41,13 @@ pub(crate) fn run(args: &Args) -> Done {
     let beside = program.with_extension("new");
     fs::copy(&exe, &beside).and_then(|_| fs::rename(&beside, &program)).map_err(|e| failed("write", &program, e))?;
     ui::line(format!("{} {}", ui::good("Written:"), folder.display()));
-    ui::line(format!("  claude plugin marketplace add {}", folder.display()));
+    ui::line(format!("  claude plugin marketplace add {}", quoted(&folder.display().to_string())));
     ui::line(format!("  claude plugin install {NAME}@{MARKETPLACE}"));
     Ok(())
+}
+
+/// A path as a shell takes it for one word.
+fn quoted(path: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if path.chars().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }

@@ -1,5 +1,6 @@
 //! What `init` and `uninstall` share: for whom, what would change, and doing it.
 
+use ralph_core::words::clean;
 use ralph_engine::setup::{Plan, Problem, change::Change, places::Scope, record::Records};
 use similar::TextDiff;
 
@@ -33,41 +34,46 @@ impl From<Problem> for Failure {
     }
 }
 
-/// Shows every change and makes it, unless it is only asked for; tells whether there was any. If one cannot be made, none is.
+/// Shows every change and makes it, unless it is only asked for; tells whether there was any.
 pub(crate) fn carry_out(plan: &Plan, records: &Records, only_show: bool) -> Result<bool, Failure> {
-    plan.changes.iter().try_for_each(Change::check)?;
-    for change in &plan.changes {
-        show(change);
-        if !only_show {
-            change.make(records)?;
+    if only_show {
+        plan.changes.iter().try_for_each(Change::check)?;
+        for change in &plan.changes {
+            show(change);
         }
+    } else {
+        plan.carry_out(records, show)?;
     }
     for note in &plan.notes {
-        ui::paragraph(format!("{} {note}", ui::warn("note:")), 0);
+        ui::paragraph(format!("{} {}", ui::warn("note:"), clean(note)), 0);
     }
     Ok(!plan.changes.is_empty())
 }
 
 /// A settings file as a difference; a whole new or old file as one line.
 fn show(change: &Change) {
-    let path = change.path.display();
+    let path = clean(&change.path.display().to_string());
     let is_settings = change.path.extension().is_some_and(|e| e == "json");
     match (&change.before, &change.after) {
         (None, Some(_)) if !is_settings => ui::line(format!("{} {path}", ui::good("new    "))),
         (Some(_), None) if !is_settings => ui::line(format!("{} {path}", ui::warn("removed"))),
         (before, after) => {
             ui::line(format!("{} {path}", ui::bold(word(before.is_some(), after.is_some()))));
-            let (before, after) = (before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
-            for line in
-                TextDiff::from_lines(before, after).unified_diff().context_radius(2).to_string().lines().filter(|l| !l.starts_with("@@"))
-            {
-                ui::line(match line.chars().next() {
-                    Some('+') => format!("    {}", ui::good(line)),
-                    Some('-') => format!("    {}", ui::warn(line)),
-                    _ => format!("    {}", ui::dim(line)),
-                });
-            }
+            show_difference(before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
         }
+    }
+}
+
+/// What the file says is the person's own, or a stranger's: no control character of it reaches the terminal.
+fn show_difference(before: &str, after: &str) {
+    let difference = TextDiff::from_lines(before, after).unified_diff().context_radius(2).to_string();
+    for line in difference.lines().filter(|line| !line.starts_with("@@")) {
+        let text = clean(&line.replace('\t', "    "));
+        ui::line(match text.chars().next() {
+            Some('+') => format!("    {}", ui::good(text)),
+            Some('-') => format!("    {}", ui::warn(text)),
+            _ => format!("    {}", ui::dim(text)),
+        });
     }
 }
 

@@ -31,16 +31,13 @@ const MODES: [&str; 7] = ["acceptEdits", "auto", "bypassPermissions", "default",
 /// A settings file that the client cannot read either.
 fn unreadable(case: &Case) -> Vec<Finding> {
     let of_file = |path: &std::path::Path, problem: &str| {
-        Finding::error("settings.invalid", format!("{} is {problem}", path.display()))
-            .advice("Mend it: Claude Code ignores the whole file.")
+        Finding::error("settings.invalid", format!("{} {problem}", path.display())).advice("Mend it: Claude Code ignores the whole file.")
     };
     let problem = |file: &SettingsFile| match &file.parsed {
         Err(problem) => Some(problem.clone()),
-        Ok(value) => {
-            value.get("permissions")?.get("defaultMode").filter(|mode| !MODES.iter().any(|known| *mode == known)).map(|mode| {
-                format!("not read by Claude Code: \"permissions.defaultMode\" is {mode}, and must be one of {}", MODES.join(", "))
-            })
-        }
+        Ok(value) => value.get("permissions")?.get("defaultMode").filter(|mode| !MODES.iter().any(|known| *mode == known)).map(|mode| {
+            format!("is not read by Claude Code: \"permissions.defaultMode\" is {mode}, and must be one of {}", MODES.join(", "))
+        }),
     };
     case.survey.files.iter().filter_map(|file| Some(of_file(&file.path, &problem(file)?))).collect()
 }
@@ -124,7 +121,7 @@ fn twice(what: String, one: &Origin, other: &Origin) -> Finding {
 }
 
 fn missing_events(case: &Case, ours: &[Registration]) -> Vec<Finding> {
-    let is_there = |event: &str| ours.iter().any(|r| r.hook.event == event);
+    let is_there = |event: &str| ours.iter().any(|r| r.hook.event == event && r.hook.matcher.is_none());
     let scope = ours.iter().find_map(|r| if let Origin::Settings(scope) = r.origin { Some(scope) } else { None });
     HOOKS
         .iter()

@@ -4,7 +4,6 @@ use std::{fs, path::PathBuf};
 
 use ralph_engine::{
     setup::{
-        Plan,
         init::{self, Wish},
         places::Scope,
         uninstall,
@@ -35,13 +34,12 @@ impl Repair {
     pub(crate) fn make(&self, case: &Case) -> Result<String, Failure> {
         match self {
             Repair::Register(scope) => {
-                let (command, _) = init::own_command(*scope);
-                let wish = Wish { scope: *scope, command, block_cap: None };
-                carry_out(case, &init::plan(&case.places, &case.survey, &case.records, &wish)?)?;
+                let wish = Wish { scope: *scope, command: init::own_command(*scope), block_cap: None };
+                init::plan(&case.places, &case.survey, &case.records, &wish)?.carry_out(&case.records, |_| {})?;
                 Ok(format!("registered, as `ralph init --{}` does", scope.word()))
             }
             Repair::Unregister(scope) => {
-                carry_out(case, &uninstall::plan(&case.places, &case.survey, &case.records, &[*scope])?)?;
+                uninstall::plan(&case.places, &case.survey, &case.records, &[*scope])?.carry_out(&case.records, |_| {})?;
                 Ok(format!("taken out, as `ralph uninstall --{}` does", scope.word()))
             }
             Repair::Exclude { file, lines } => {
@@ -61,8 +59,4 @@ impl Repair {
             }
         }
     }
-}
-
-fn carry_out(case: &Case, plan: &Plan) -> Result<(), Failure> {
-    plan.changes.iter().try_for_each(|change| change.check().and_then(|()| change.make(&case.records))).map_err(Failure::from)
 }

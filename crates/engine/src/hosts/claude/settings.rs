@@ -3,11 +3,13 @@
 //! People have comments and trailing commas in them, which the client does not read (the whole file is lost on it): so the text is changed as a
 //! syntax tree, never printed anew, and read as the client would.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use jsonc_parser::{
-    ParseOptions,
+    CollectOptions, ParseOptions,
+    common::Ranged,
     cst::{CstArray, CstContainerNode, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode},
+    parse_to_ast,
 };
 use serde_json::Value;
 
@@ -19,9 +21,11 @@ const BOM: &str = "\u{feff}";
 pub struct Settings {
     root: CstRootNode,
     has_bom: bool,
+    /// The white space inside the outermost braces, which the tree forgets when something is put in or taken out.
+    margins: Option<(String, String)>,
 }
 
-/// Why a settings file can be neither read nor changed.
+/// Why a settings file can be neither read nor changed: what is said after the file's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem(String);
 
@@ -37,17 +41,21 @@ pub struct Registered {
     pub event: String,
     pub line: CommandLine,
     pub timeout: Option<f64>,
+    /// The occasions that it is restricted to, if it is.
+    pub matcher: Option<String>,
 }
 
 impl Settings {
     pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
-        let text = std::str::from_utf8(bytes).map_err(|e| Problem(format!("not UTF-8 text (byte {})", e.valid_up_to())))?;
+        let text = std::str::from_utf8(bytes).map_err(|e| Problem(format!("is not UTF-8 text (byte {})", e.valid_up_to())))?;
         let (has_bom, text) = text.strip_prefix(BOM).map_or((false, text), |rest| (true, rest));
         let root = CstRootNode::parse(text, &dialect())
-            .map_err(|e| Problem(format!("not valid JSON: line {}, column {}: {}", e.line_display(), e.column_display(), e.kind())))?;
+            .map_err(|e| Problem(format!("is not valid JSON: line {}, column {}: {}", e.line_display(), e.column_display(), e.kind())))?;
         match root.value() {
-            Some(value) if value.as_object().is_none() => Err(Problem("not a JSON object".to_owned())),
-            _ => Ok(Settings { root, has_bom }),
+            Some(value) if value.as_object().is_none() => Err(Problem("is not a JSON object".to_owned())),
+            _ => {
+                Ok(Settings { root, has_bom, margins: margins(text).map(|(open, close)| (text[open].to_owned(), text[close].to_owned())) })
+            }
         }
     }
 
@@ -63,13 +71,17 @@ impl Settings {
         registered(&self.value()).iter().any(|hook| hook.line.is_ralphs())
     }
 
-    pub fn env(&self, name: &str) -> Option<String> {
-        self.value().get("env")?.get(name)?.as_str().map(str::to_owned)
+    pub fn env(&self, name: &str) -> Option<Value> {
+        self.value().get("env")?.get(name).cloned()
     }
 
     pub fn to_text(&self) -> String {
-        let bom = if self.has_bom { BOM } else { "" };
-        format!("{bom}{}", self.root)
+        let mut text = self.root.to_string();
+        if let (Some((after_open, before_close)), Some((open, close))) = (&self.margins, margins(&text)) {
+            text.replace_range(close, before_close);
+            text.replace_range(open, after_open);
+        }
+        if self.has_bom { format!("{BOM}{text}") } else { text }
     }
 
     /// Registers all of ralph's hooks under `command`. What is registered already keeps its place and its timeout.
@@ -77,9 +89,14 @@ impl Settings {
         let hooks = object(&self.root.object_value_or_set(), "hooks", "hooks")?;
         for hook in &HOOKS {
             let groups = array(&hooks, hook.event, &format!("hooks.{}", hook.event))?;
-            let ours: Vec<CstObject> = entries_of(&groups).into_iter().map(|(_, entry)| entry).filter(is_ralphs).collect();
-            match ours.first() {
-                Some(entry) => update(entry, hook, command),
+            let mut ours: Vec<_> = entries_of(&groups).into_iter().filter(|(_, entry)| is_ralphs(entry)).collect();
+            let first = ours.iter().position(|(group, _)| !is_restricted(group)).map(|at| ours.remove(at));
+            // A second one would run beside the first, and one for some occasions only is none.
+            for (group, entry) in ours {
+                take_out(&group, entry);
+            }
+            match first {
+                Some((_, entry)) => update(&entry, hook, command),
                 None => {
                     let fields = entry(hook, command).iter().map(|(name, value)| ((*name).to_owned(), input(value))).collect();
                     groups.append(one("hooks", CstInputValue::Array(vec![CstInputValue::Object(fields)])));
@@ -96,12 +113,14 @@ impl Settings {
         for event in hooks.properties() {
             let Some(groups) = event.array_value() else { continue };
             let ours: Vec<_> = entries_of(&groups).into_iter().filter(|(_, entry)| is_ralphs(entry)).collect();
-            for (group, entry) in ours {
-                changed = true;
-                let beside = group.array_value("hooks").map_or(0, |list| list.elements().len());
-                if beside > 1 { entry.remove() } else { group.remove() }
+            if ours.is_empty() {
+                continue;
             }
-            if changed && groups.elements().is_empty() {
+            changed = true;
+            for (group, entry) in ours {
+                take_out(&group, entry);
+            }
+            if groups.elements().is_empty() && !has_comment(&groups.into()) {
                 event.remove();
             }
         }
@@ -111,15 +130,15 @@ impl Settings {
     }
 
     /// Sets, changes or removes a variable of the client's environment.
-    pub fn set_env(&self, name: &str, value: Option<&str>) -> Result<(), Problem> {
+    pub fn set_env(&self, name: &str, value: Option<&Value>) -> Result<(), Problem> {
         let root = self.root.object_value_or_set();
         match value {
             Some(value) => {
                 let env = object(&root, "env", "env")?;
                 match only(&env, name, name)? {
-                    Some(property) => property.set_value(value.into()),
+                    Some(property) => property.set_value(input(value)),
                     None => {
-                        env.append(name, value.into());
+                        env.append(name, input(value));
                     }
                 }
             }
@@ -142,10 +161,10 @@ pub fn as_the_client_reads(text: &str) -> Result<Value, Problem> {
     }
     match (serde_json::from_str::<Value>(text), Settings::parse(text.as_bytes())) {
         (Ok(value), _) if value.is_object() => Ok(value),
-        (Ok(_), _) => Err(Problem("not a JSON object".to_owned())),
+        (Ok(_), _) => Err(Problem("is not a JSON object".to_owned())),
         (Err(_), Err(problem)) => Err(problem),
         (Err(e), Ok(_)) => Err(Problem(format!(
-            "not plain JSON (a comment or a trailing comma, line {}), so Claude Code ignores the whole file",
+            "is not plain JSON (a comment or a trailing comma, line {}), so Claude Code ignores the whole file",
             e.line()
         ))),
     }
@@ -154,16 +173,23 @@ pub fn as_the_client_reads(text: &str) -> Result<Value, Problem> {
 /// Every command hook of a settings file, or of a plugin's `hooks.json`.
 pub fn registered(settings: &Value) -> Vec<Registered> {
     let events = settings.get("hooks").and_then(Value::as_object);
-    let groups = events.into_iter().flatten().flat_map(|(event, groups)| {
-        groups.as_array().into_iter().flatten().map(move |group| (event, group.get("hooks").and_then(Value::as_array)))
-    });
+    let groups =
+        events.into_iter().flatten().flat_map(|(event, groups)| groups.as_array().into_iter().flatten().map(move |group| (event, group)));
     groups
-        .flat_map(|(event, hooks)| hooks.into_iter().flatten().map(move |hook| (event, hook)))
-        .filter_map(|(event, hook)| {
+        .flat_map(|(event, group)| {
+            let hooks = group.get("hooks").and_then(Value::as_array);
+            hooks.into_iter().flatten().map(move |hook| (event, matcher(group), hook))
+        })
+        .filter_map(|(event, matcher, hook)| {
             let timeout = hook.get("timeout").and_then(Value::as_f64);
-            CommandLine::of(hook).map(|line| Registered { event: event.clone(), line, timeout })
+            CommandLine::of(hook).map(|line| Registered { event: event.clone(), line, timeout, matcher })
         })
         .collect()
+}
+
+/// What a group of hooks is restricted to.
+fn matcher(group: &Value) -> Option<String> {
+    group.get("matcher").and_then(Value::as_str).filter(|m| !matches!(*m, "" | "*" | ".*")).map(str::to_owned)
 }
 
 /// JSON with comments and trailing commas, and nothing else of what the parser would put up with.
@@ -192,6 +218,16 @@ fn entries_of(groups: &CstArray) -> Vec<(CstObject, CstObject)> {
     groups.flat_map(of_group).collect()
 }
 
+/// Takes an entry out, and the group that held nothing else.
+fn take_out(group: &CstObject, entry: CstObject) {
+    let beside = group.array_value("hooks").map_or(0, |list| list.elements().len());
+    if beside > 1 { entry.remove() } else { group.clone().remove() }
+}
+
+fn is_restricted(group: &CstObject) -> bool {
+    group.to_serde_value().as_ref().and_then(matcher).is_some()
+}
+
 fn is_ralphs(entry: &CstObject) -> bool {
     entry.to_serde_value().as_ref().and_then(CommandLine::of).is_some_and(|line| line.is_ralphs())
 }
@@ -199,6 +235,9 @@ fn is_ralphs(entry: &CstObject) -> bool {
 /// Brings an entry of ralph's own up to date, and leaves one alone that runs what it should.
 fn update(entry: &CstObject, hook: &Hook, command: &str) {
     let wanted: Value = self::entry(hook, command).into_iter().collect();
+    if entry.get("timeout").is_none() {
+        entry.append("timeout", input(&wanted["timeout"]));
+    }
     if entry.to_serde_value().as_ref().and_then(CommandLine::of) == CommandLine::of(&wanted) {
         return;
     }
@@ -214,19 +253,19 @@ fn update(entry: &CstObject, hook: &Hook, command: &str) {
 
 fn object(parent: &CstObject, name: &str, path: &str) -> Result<CstObject, Problem> {
     only(parent, name, path)?;
-    parent.object_value_or_create(name).ok_or_else(|| Problem(format!("\"{path}\" is not an object")))
+    parent.object_value_or_create(name).ok_or_else(|| Problem(format!("has something else than an object as \"{path}\"")))
 }
 
 fn array(parent: &CstObject, name: &str, path: &str) -> Result<CstArray, Problem> {
     only(parent, name, path)?;
-    parent.array_value_or_create(name).ok_or_else(|| Problem(format!("\"{path}\" is not a list")))
+    parent.array_value_or_create(name).ok_or_else(|| Problem(format!("has something else than a list as \"{path}\"")))
 }
 
 /// The property of that name. Of two the client takes the last, so a change to the first would change nothing.
 fn only(parent: &CstObject, name: &str, path: &str) -> Result<Option<CstObjectProp>, Problem> {
     let mut all = parent.properties().into_iter().filter(|p| p.decoded_name().as_deref() == Some(name));
     match (all.next(), all.next()) {
-        (_, Some(_)) => Err(Problem(format!("\"{path}\" stands in it twice"))),
+        (_, Some(_)) => Err(Problem(format!("has the key \"{path}\" twice"))),
         (first, None) => Ok(first),
     }
 }
@@ -240,8 +279,20 @@ fn remove_if_empty(root: &CstRootNode, name: &str) {
 
 /// Whether an object holds nothing at all, not even a comment.
 fn is_bare(object: &CstObject) -> bool {
-    let is_comment = |node: &CstNode| node.is_comment();
-    object.properties().is_empty() && !CstContainerNode::from(object.clone()).children().iter().any(is_comment)
+    object.properties().is_empty() && !has_comment(&object.clone().into())
+}
+
+fn has_comment(node: &CstContainerNode) -> bool {
+    node.children().iter().any(CstNode::is_comment)
+}
+
+/// The white space after the first brace and before the last one, if there is anything between them.
+fn margins(text: &str) -> Option<(Range<usize>, Range<usize>)> {
+    let tree = parse_to_ast(text, &CollectOptions::default(), &dialect()).ok()?;
+    let braces = tree.value?.range();
+    let inside = text.get(braces.start + 1..braces.end - 1)?;
+    let (open, close) = (inside.len() - inside.trim_start().len(), inside.trim_end().len());
+    (open < close).then_some((braces.start + 1..braces.start + 1 + open, braces.start + 1 + close..braces.end - 1))
 }
 
 fn one(name: &str, value: CstInputValue) -> CstInputValue {
@@ -319,27 +370,28 @@ mod tests {
             let parsed = Settings::parse(text.as_bytes());
             parsed.and_then(|s| s.register("ralph")).map_err(|p| p.to_string()).unwrap_err()
         };
-        assert_eq!(problem("{\n  \"a\": 1\n  \"b\": 2\n}"), "not valid JSON: line 2, column 9: Expected comma");
-        assert_eq!(problem("[]"), "not a JSON object");
-        assert_eq!(problem("{\"hooks\": []}"), "\"hooks\" is not an object");
-        assert_eq!(problem("{\"hooks\": {\"Stop\": {}}}"), "\"hooks.Stop\" is not a list");
-        assert_eq!(problem("{\"hooks\": {}, \"hooks\": {}}"), "\"hooks\" stands in it twice");
-        assert_eq!(Settings::parse(b"{\"a\": \"\xff\"}").err().map(|p| p.to_string()).as_deref(), Some("not UTF-8 text (byte 7)"));
+        assert_eq!(problem("{\n  \"a\": 1\n  \"b\": 2\n}"), "is not valid JSON: line 2, column 9: Expected comma");
+        assert_eq!(problem("[]"), "is not a JSON object");
+        assert_eq!(problem("{\"hooks\": []}"), "has something else than an object as \"hooks\"");
+        assert_eq!(problem("{\"hooks\": {\"Stop\": {}}}"), "has something else than a list as \"hooks.Stop\"");
+        assert_eq!(problem("{\"hooks\": {}, \"hooks\": {}}"), "has the key \"hooks\" twice");
+        assert_eq!(Settings::parse(b"{\"a\": \"\xff\"}").err().map(|p| p.to_string()).as_deref(), Some("is not UTF-8 text (byte 7)"));
         for lax in ["{a: 1}", "{'a': 1}", "{\"a\": 0x1}", "{\"a\": 1} x"] {
-            assert!(problem(lax).starts_with("not valid JSON"), "{lax}");
+            assert!(problem(lax).starts_with("is not valid JSON"), "{lax}");
         }
     }
 
     #[test]
     fn a_variable_is_set_changed_and_removed() {
         let text = "{\n  \"a\": 1\n}\n";
-        let with = changed(text, |s| s.set_env("CAP", Some("0")).unwrap());
+        let with = changed(text, |s| s.set_env("CAP", Some(&"0".into())).unwrap());
         assert_eq!(with, "{\n  \"a\": 1,\n  \"env\": {\n    \"CAP\": \"0\"\n  }\n}\n");
         assert_eq!(changed(&with, |s| s.set_env("CAP", None).unwrap()), text);
-        assert_eq!(changed(&with, |s| s.set_env("CAP", Some("20")).unwrap()), with.replace("\"0\"", "\"20\""));
+        assert_eq!(changed(&with, |s| s.set_env("CAP", Some(&"20".into())).unwrap()), with.replace("\"0\"", "\"20\""));
         let kept = "{\"env\": {\"B\": \"1\"}}";
         assert_eq!(
-            changed(&changed(kept, |s| s.set_env("CAP", Some("0")).unwrap()), |s| s.set_env("CAP", None).unwrap()).replace(['\n', ' '], ""),
+            changed(&changed(kept, |s| s.set_env("CAP", Some(&"0".into())).unwrap()), |s| s.set_env("CAP", None).unwrap())
+                .replace(['\n', ' '], ""),
             kept.replace(' ', "")
         );
     }
