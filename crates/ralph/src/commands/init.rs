@@ -58,17 +58,12 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         ui::line(if changed { "Nothing was changed: this was a dry run." } else { "Nothing would change." });
         return Ok(());
     }
-    ui::line(if changed {
-        format!("{} {}", ui::good("Registered"), of_scope(scope, project))
-    } else {
-        format!("{} {}", ui::good("Already registered"), of_scope(scope, project))
-    });
+    let done = if changed { "Registered" } else { "Already registered" };
+    ui::paragraph(format!("{} {}", ui::good(done), of_scope(scope, project)), 0);
     offer_the_cap(&survey, args);
-    ui::line(format!(
-        "Next: {}, then {} in Claude Code.",
-        ui::bold("ralph doctor"),
-        ui::bold("/ralph-loop TASK --completion-promise DONE")
-    ));
+    let next =
+        format!("Next: {}, then {} in Claude Code.", ui::bold("ralph doctor"), ui::bold("/ralph-loop TASK --completion-promise DONE"));
+    ui::paragraph(next, 0);
     Ok(())
 }
 
