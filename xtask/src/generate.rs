@@ -5,6 +5,7 @@ use std::{fs, path::PathBuf};
 use ralph_core::{journal::Record, loop_keys};
 use ralph_engine::hosts::claude::plugin;
 use serde_json::Value;
+use similar::TextDiff;
 
 use crate::{Result, Verdict, cargo};
 
@@ -68,23 +69,11 @@ fn sorted(value: Value) -> Value {
     }
 }
 
-/// The lines between the common beginning and the common end.
+/// What would change, as far as one screen shows it.
 fn difference(current: &str, wanted: &str) -> String {
-    const SHOWN: usize = 20;
-    let (old, new): (Vec<&str>, Vec<&str>) = (current.lines().collect(), wanted.lines().collect());
-    let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(a, b)| a == b).count();
-    let block = |sign: &str, lines: &[&str]| {
-        let mut shown: Vec<String> = lines.iter().take(SHOWN).map(|l| format!("  {sign} {l}")).collect();
-        if lines.len() > SHOWN {
-            shown.push(format!("  {sign} … {} more lines", lines.len() - SHOWN));
-        }
-        shown
-    };
-    let mut out = vec![format!("  @ line {}", head + 1)];
-    out.extend(block("-", &old[head..old.len() - tail]));
-    out.extend(block("+", &new[head..new.len() - tail]));
-    out.join("\n")
+    const SHOWN: usize = 40;
+    let all = TextDiff::from_lines(current, wanted).unified_diff().context_radius(1).to_string();
+    all.lines().take(SHOWN).map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -97,12 +86,5 @@ mod tests {
             let current = fs::read_to_string(path(&name)).unwrap_or_default();
             assert!(current == content, "{name} is stale, run `cargo xtask generate`:\n{}", difference(&current, &content));
         }
-    }
-
-    #[test]
-    fn a_difference_shows_only_what_changed() {
-        assert_eq!(difference("a\nb\nc\n", "a\nB\nc\n"), "  @ line 2\n  - b\n  + B");
-        assert_eq!(difference("a\na\n", "a\na\na\n"), "  @ line 3\n  + a");
-        assert_eq!(difference("", "a\n"), "  @ line 1\n  + a");
     }
 }
