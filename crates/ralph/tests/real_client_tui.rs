@@ -6,42 +6,10 @@
 mod real;
 
 use std::thread;
-use std::time::{Duration, Instant};
 
-use ralph_testkit::{Gate, ModelServer, Reply, Tui, Version, or_skip};
+use ralph_testkit::{Gate, ModelServer, Reply, Version, or_skip};
+use real::terminal::*;
 use real::*;
-
-/// Time in which a loop that wrongly goes on would show itself.
-const QUIET: Duration = Duration::from_millis(1200);
-
-fn open(bed: &Bed, server: &ModelServer) -> Tui {
-    bed.client.interactive(&bed.project, server).skip_permissions().size(50, 150).start()
-}
-
-/// The screen as one line, so that wrapping hides nothing.
-fn flat(screen: &str) -> String {
-    screen.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Waits until the screen shows `text`, wrapped or not.
-fn sees(tui: &Tui, text: &str) -> String {
-    flat(&tui.expect(text, SOON, |screen| flat(screen).contains(text)))
-}
-
-/// Types a line while the agent is busy, and waits until the client has noted in its transcript that it waits.
-fn queue(bed: &Bed, tui: &Tui, text: &str) {
-    tui.submit(text);
-    let noted = |transcript: String| transcript.lines().any(|line| line.contains("\"enqueue\"") && line.contains(text));
-    wait_until("the queued line", || bed.project.transcripts().iter().any(|path| noted(std::fs::read_to_string(path).unwrap())));
-}
-
-fn wait_until(what: &str, happened: impl Fn() -> bool) {
-    let deadline = Instant::now() + SOON;
-    while !happened() {
-        assert!(Instant::now() < deadline, "{what}: not within {SOON:?}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
 
 /// S1-AC2, S1-AC4: the loop runs in the terminal; each round the person sees where it is, and at last that it is complete.
 fn s1_ac2_s1_ac4_the_person_sees_the_loop(version: Version) {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::model_server::ModelServer;
 use crate::process::{Output, bounded_methods, command_methods, run_bounded};
-use crate::project::Project;
+use crate::project::{Project, Run};
 use crate::pty::Pty;
 use crate::skip::Skip;
 
@@ -22,6 +22,17 @@ const PACKAGE: &str = "@anthropic-ai/claude-code";
 
 /// The key the client shows to the scripted model. Its last 20 characters are what the client asks approval for.
 const KEY: &str = "sk-ant-test-00000000000000000000000000000000";
+
+/// No traffic but to the scripted model, and no objection to root, which is who runs tests in a container.
+const SEALED: [(&str, &str); 7] = [
+    ("IS_SANDBOX", "1"),
+    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+    ("DISABLE_TELEMETRY", "1"),
+    ("DISABLE_ERROR_REPORTING", "1"),
+    ("DISABLE_AUTOUPDATER", "1"),
+    ("DISABLE_UPDATES", "1"),
+    ("TERM", "xterm-256color"),
+];
 
 /// The client versions under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,20 +88,16 @@ impl Client {
         TuiRun { command: self.command(project, server), rows: 40, cols: 120 }
     }
 
+    /// Prepares a sub-command of the client's own (`plugin …`), which asks no model.
+    pub fn run(&self, project: &Project) -> Run {
+        write_client_state(project);
+        SEALED.iter().fold(project.run(&self.binary), |run, (name, value)| run.env(name, value))
+    }
+
     fn command(&self, project: &Project, server: &ModelServer) -> Command {
         write_client_state(project);
         let mut command = project.command(&self.binary);
-        command
-            .env("ANTHROPIC_BASE_URL", server.base_url())
-            .env("ANTHROPIC_API_KEY", KEY)
-            // Without it the client refuses to skip permissions for root, which is who runs tests in a container.
-            .env("IS_SANDBOX", "1")
-            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-            .env("DISABLE_TELEMETRY", "1")
-            .env("DISABLE_ERROR_REPORTING", "1")
-            .env("DISABLE_AUTOUPDATER", "1")
-            .env("DISABLE_UPDATES", "1")
-            .env("TERM", "xterm-256color");
+        command.env("ANTHROPIC_BASE_URL", server.base_url()).env("ANTHROPIC_API_KEY", KEY).envs(SEALED);
         command
     }
 }
