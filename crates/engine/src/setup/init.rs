@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::{
     hosts::claude::{
         commands,
-        registration::{ARGS, BLOCK_CAP, CommandLine},
+        registration::{BLOCK_CAP, CommandLine},
         settings::{Settings, as_the_client_reads},
     },
     setup::{
@@ -99,7 +99,7 @@ fn wants_hooks(survey: &Survey, wish: &Wish, notes: &mut Vec<String>) -> Result<
         notes.push(format!("The plugin {} registers the hooks, so only the short commands are written.", plugin.id));
         return Ok(false);
     }
-    let own = CommandLine::Exec { program: wish.command.clone(), args: ARGS.iter().map(|a| (*a).to_owned()).collect() };
+    let own = CommandLine::own(&wish.command);
     let elsewhere = survey.ours().into_iter().find(|r| r.origin != Origin::Settings(wish.scope) && r.hook.line != own);
     match elsewhere {
         None => Ok(true),

@@ -52,7 +52,7 @@ pub struct SettingsFile {
     pub path: PathBuf,
     /// Its text; `None` if there is no such file.
     pub text: Option<String>,
-    /// What the client reads in it, or why it reads nothing.
+    /// What the client reads in it, or why it reads nothing: `is not …`, `cannot be …`.
     pub parsed: Result<Value, String>,
 }
 
@@ -61,10 +61,10 @@ impl SettingsFile {
         let (text, parsed) = match change::read(&path) {
             Ok(None) => (None, Ok(Value::Null)),
             Ok(Some(text)) => {
-                let parsed = as_the_client_reads(&text).map_err(|p| p.to_string());
+                let parsed = as_the_client_reads(&text).map_err(|p| format!("is {p}"));
                 (Some(text), parsed)
             }
-            Err(problem) => (None, Err(problem.to_string())),
+            Err(problem) => (None, Err(problem.what)),
         };
         SettingsFile { origin, path, text, parsed }
     }

@@ -8,6 +8,7 @@ mod permissions;
 mod probe;
 mod repair;
 mod repository;
+mod twice;
 
 use ralph_engine::{
     setup::{places::Places, record::Records, survey::Survey},
@@ -77,6 +78,12 @@ impl Finding {
     fn repair(self, repair: Repair) -> Self {
         Finding { fixable: true, repair: Some(repair), ..self }
     }
+}
+
+/// A word of a command that somebody may copy into a shell: a settings file can call a plugin anything.
+fn quoted(word: &str) -> String {
+    let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "@/._-".contains(c));
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// What is examined.

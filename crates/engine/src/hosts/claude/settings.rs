@@ -159,6 +159,8 @@ pub fn registered(settings: &Value) -> Vec<Registered> {
     });
     groups
         .flat_map(|(event, hooks)| hooks.into_iter().flatten().map(move |hook| (event, hook)))
+        // Without its type the client skips an entry, or the whole file.
+        .filter(|(_, hook)| hook.get("type").is_some())
         .filter_map(|(event, hook)| {
             let timeout = hook.get("timeout").and_then(Value::as_f64);
             CommandLine::of(hook).map(|line| Registered { event: event.clone(), line, timeout })
@@ -199,10 +201,11 @@ fn is_ralphs(entry: &CstObject) -> bool {
 /// Brings an entry of ralph's own up to date, and leaves one alone that runs what it should.
 fn update(entry: &CstObject, hook: &Hook, command: &str) {
     let wanted: Value = self::entry(hook, command).into_iter().collect();
-    if entry.to_serde_value().as_ref().and_then(CommandLine::of) == CommandLine::of(&wanted) {
+    let is_complete = entry.get("type").is_some();
+    if is_complete && entry.to_serde_value().as_ref().and_then(CommandLine::of) == CommandLine::of(&wanted) {
         return;
     }
-    for name in ["command", "args"] {
+    for name in ["type", "command", "args"] {
         match entry.get(name) {
             Some(property) => property.set_value(input(&wanted[name])),
             None => {
