@@ -1,4 +1,4 @@
-//! Journal records as lines that people read.
+//! Journal records as lines that people read, and words that they copy into a shell.
 
 use ralph_core::{
     journal::{Actor, Event, Record},
@@ -46,6 +46,12 @@ pub(crate) fn when(at: &str) -> String {
 pub(crate) fn short(id: Option<&str>) -> &str {
     let id = id.unwrap_or("nobody");
     id.get(..8).unwrap_or(id)
+}
+
+/// A word as a shell takes it for one.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "@/._-+".contains(c));
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 fn by_whom(actor: Actor) -> &'static str {

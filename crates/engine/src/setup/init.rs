@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::{
     hosts::claude::{
         commands,
-        registration::{ARGS, BLOCK_CAP, CommandLine},
+        registration::{BLOCK_CAP, CommandLine},
         settings::{Settings, as_the_client_reads},
     },
     setup::{
@@ -105,7 +105,7 @@ fn hooks_for(survey: &Survey, wish: &Wish, notes: &mut Vec<String>) -> Result<Ho
     }
     let (command, note) = &wish.command;
     notes.extend(note.clone());
-    let own = CommandLine::Exec { program: command.clone(), args: ARGS.iter().map(|a| (*a).to_owned()).collect() };
+    let own = CommandLine::own(command);
     let elsewhere = survey.ours().into_iter().find(|r| r.origin != Origin::Settings(wish.scope) && r.hook.line != own);
     match elsewhere {
         None => Ok(Hooks::In),

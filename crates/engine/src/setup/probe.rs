@@ -1,16 +1,22 @@
 //! A stop that nobody made, through the command line that is registered: in a project of its own, with a loop of its own.
 
-use std::{ffi::OsString, io, path::Path, time::Duration};
+use std::{
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
 use crate::{
-    hosts::claude::registration::CommandLine,
+    hosts::claude::registration::{ARGS, CommandLine},
     ops::{Asker, start},
     setup::survey::{Origin, Registration, Survey},
     store::project::Project,
     sys::{
         bounded::{Failure, Ran, Task},
+        process,
         scratch::Scratch,
     },
 };
@@ -37,7 +43,28 @@ pub struct Problem {
     pub advice: String,
 }
 
-pub fn fire(registration: &Registration, survey: &Survey) -> Result<Answered, Problem> {
+/// Whether a command line may be tried. What came with a project is run by nobody before the person trusts its folder, unless it leads to this
+/// very program.
+pub fn may_run(registration: &Registration, survey: &Survey, project: &Project) -> bool {
+    survey.is_own(registration) || survey.trusts(project.root()) || is_this_program(&registration.hook.line)
+}
+
+/// Whether a command line starts this program as the hook, and nothing else.
+fn is_this_program(line: &CommandLine) -> bool {
+    let words: Vec<&str> = match line {
+        CommandLine::Exec { program, args } => [program].into_iter().chain(args).map(String::as_str).collect(),
+        CommandLine::Shell(line) if line.chars().all(|c| c.is_ascii_alphanumeric() || "/._- ".contains(c)) => line.split(' ').collect(),
+        CommandLine::Shell(_) => return false,
+    };
+    let Some((program, args)) = words.split_first() else { return false };
+    let path = Some(PathBuf::from(program)).filter(|path| path.is_absolute());
+    let path = path.or_else(|| process::which(program).filter(|_| !program.contains('/')));
+    let leads_here = path.and_then(|path| Some(path.canonicalize().ok()? == std::env::current_exe().ok()?.canonicalize().ok()?));
+    leads_here == Some(true) && ARGS.starts_with(args)
+}
+
+/// Sends the stop through the registered command line; see [`may_run`] first.
+pub fn fire(registration: &Registration, survey: &Survey, at: &Project) -> Result<Answered, Problem> {
     let own = |e: String| Problem { what: format!("could not be tried: {e}"), advice: "Make room in the temporary folder.".to_owned() };
     let scratch = Scratch::create("ralph-doctor-", false).map_err(|e| own(e.to_string()))?;
     let project = Project::at(scratch.path());
@@ -47,28 +74,34 @@ pub fn fire(registration: &Registration, survey: &Survey) -> Result<Answered, Pr
     let event = json!({
         "hook_event_name": "Stop", "session_id": SESSION, "cwd": scratch.path(), "stop_hook_active": false, "last_assistant_message": "Hello, doctor.",
     });
-    let ran = task(registration, survey, scratch.path(), event.to_string().into_bytes()).run().map_err(|e| not_run(registration, &e))?;
+    let ran =
+        task(registration, survey, at, scratch.path(), event.to_string().into_bytes()).run().map_err(|e| not_run(registration, &e))?;
     judge(registration, &ran)
 }
 
-/// The command line as the client would start it.
-fn task<'a>(registration: &Registration, survey: &Survey, folder: &'a Path, input: Vec<u8>) -> Task<'a> {
+/// The command line as the client would start it: a program that lies in the project is taken from there, though the stop is one of `folder`.
+fn task<'a>(registration: &Registration, survey: &Survey, at: &Project, folder: &'a Path, input: Vec<u8>) -> Task<'a> {
     let root = registration.root.as_deref().unwrap_or(Path::new("")).display().to_string();
-    let filled = |text: &String| {
-        let project = folder.display().to_string();
-        OsString::from(text.replace("${CLAUDE_PLUGIN_ROOT}", &root).replace("${CLAUDE_PROJECT_DIR}", &project))
-    };
+    let here = at.root().display().to_string();
+    let filled = |text: &String| OsString::from(text.replace("${CLAUDE_PLUGIN_ROOT}", &root).replace("${CLAUDE_PROJECT_DIR}", &here));
     let (program, args) = match &registration.hook.line {
-        CommandLine::Exec { program, args } => (filled(program), args.iter().map(filled).collect()),
-        CommandLine::Shell(line) => (OsString::from("/bin/sh"), vec!["-c".into(), filled(line)]),
+        CommandLine::Exec { program, args } => {
+            let program = filled(program);
+            let is_relative = program.to_string_lossy().contains('/');
+            (if is_relative { at.root().join(program).into() } else { program }, args.iter().map(filled).collect())
+        }
+        CommandLine::Shell(line) => {
+            let line = line.replace("${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR").replace("$CLAUDE_PROJECT_DIR", "${RALPH_DOCTOR_AT}");
+            (OsString::from("/bin/sh"), vec!["-c".into(), filled(&line)])
+        }
     };
-    let of_settings = survey.says(&["env"]).and_then(|(env, _)| env.as_object());
-    let mut vars: Vec<(OsString, OsString)> =
-        of_settings.into_iter().flatten().filter_map(|(name, value)| Some((name.into(), value.as_str()?.into()))).collect();
+    let of_settings = survey.variables(survey.trusts(at.root()));
+    let mut vars: Vec<(OsString, OsString)> = of_settings.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     vars.extend([
         ("CLAUDE_PROJECT_DIR".into(), folder.into()),
         ("CLAUDE_CODE_SESSION_ID".into(), SESSION.into()),
         ("CLAUDE_PLUGIN_ROOT".into(), root.into()),
+        ("RALPH_DOCTOR_AT".into(), here.into()),
     ]);
     Task { program, args, folder, vars, input, limit: PATIENCE }
 }

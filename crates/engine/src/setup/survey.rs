@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fmt, fs,
+    fmt,
     path::{Path, PathBuf},
 };
 
@@ -28,6 +28,13 @@ pub enum Origin {
     Plugin(String),
 }
 
+impl Origin {
+    /// Settings that lie outside of the project: nobody can hand them over with a checkout.
+    fn is_own(&self) -> bool {
+        matches!(self, Origin::Managed | Origin::Settings(Scope::User))
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -45,7 +52,7 @@ pub struct SettingsFile {
     pub path: PathBuf,
     /// Its text; `None` if there is no such file.
     pub text: Option<String>,
-    /// What the client reads in it, or why it reads nothing.
+    /// What the client reads in it, or why it reads nothing: `is not …`, `cannot be …`.
     pub parsed: Result<Value, String>,
 }
 
@@ -54,10 +61,10 @@ impl SettingsFile {
         let (text, parsed) = match change::read(&path) {
             Ok(None) => (None, Ok(Value::Null)),
             Ok(Some(text)) => {
-                let parsed = as_the_client_reads(&text).map_err(|p| p.to_string());
+                let parsed = as_the_client_reads(&text).map_err(|p| format!("is {p}"));
                 (Some(text), parsed)
             }
-            Err(problem) => (None, Err(problem.to_string())),
+            Err(problem) => (None, Err(problem.what)),
         };
         SettingsFile { origin, path, text, parsed }
     }
@@ -70,6 +77,8 @@ pub struct Plugin {
     pub id: String,
     /// What `${CLAUDE_PLUGIN_ROOT}` stands for in its hooks.
     pub root: PathBuf,
+    /// Only the project's settings know its marketplace: the person never chose it.
+    pub of_project: bool,
     pub hooks: Vec<Registered>,
 }
 
@@ -163,6 +172,27 @@ impl Survey {
         projects.filter(|(_, answers)| answers["hasTrustDialogAccepted"] == true).map(|(path, _)| PathBuf::from(path)).collect()
     }
 
+    /// Whether the person has told the client to trust this folder, or one above it.
+    pub fn trusts(&self, folder: &Path) -> bool {
+        let trusted = self.trusted_folders();
+        folder.canonicalize().is_ok_and(|folder| folder.ancestors().any(|dir| trusted.iter().any(|known| known == dir)))
+    }
+
+    /// Whether a registration is the person's or the administrator's own, and did not come with the project.
+    pub fn is_own(&self, registration: &Registration) -> bool {
+        match &registration.origin {
+            Origin::Plugin(id) => self.plugins.iter().any(|plugin| plugin.id == *id && !plugin.of_project),
+            origin => origin.is_own(),
+        }
+    }
+
+    /// The variables that the client gives its hooks; those of the project's settings only on request.
+    pub fn variables(&self, with_projects: bool) -> BTreeMap<&str, &str> {
+        let files = self.files.iter().filter(|file| with_projects || file.origin.is_own());
+        let all = files.filter_map(|file| file.parsed.as_ref().ok()?.get("env")?.as_object()).flatten();
+        all.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))).collect()
+    }
+
     /// What all settings together list: `["permissions", "allow"]`.
     pub fn lists(&self, keys: &[&str]) -> Vec<String> {
         let values = self.files.iter().filter_map(|file| keys.iter().try_fold(file.parsed.as_ref().ok()?, |value, key| value.get(key)));
@@ -174,11 +204,15 @@ impl Survey {
 fn plugins(config: &Path, project: &Path, files: &[SettingsFile]) -> Vec<Plugin> {
     let mut switched: BTreeMap<&str, bool> = BTreeMap::new();
     let mut markets = json(&config.join("plugins/known_marketplaces.json"));
-    for value in files.iter().filter_map(|file| file.parsed.as_ref().ok()) {
+    let mut of_project: Vec<&str> = Vec::new();
+    for (value, is_own) in files.iter().filter_map(|file| Some((file.parsed.as_ref().ok()?, file.origin.is_own()))) {
         let enabled = value.get("enabledPlugins").and_then(Value::as_object);
         switched.extend(enabled.into_iter().flatten().map(|(id, on)| (id.as_str(), on != &Value::Bool(false))));
         for (name, market) in value.get("extraKnownMarketplaces").and_then(Value::as_object).into_iter().flatten() {
-            markets.entry(name).or_insert_with(|| market.clone());
+            if !markets.contains_key(name) {
+                markets.insert(name.clone(), market.clone());
+                of_project.extend((!is_own).then_some(name.as_str()));
+            }
         }
     }
     let installed = json(&config.join("plugins/installed_plugins.json"));
@@ -187,7 +221,8 @@ fn plugins(config: &Path, project: &Path, files: &[SettingsFile]) -> Vec<Plugin>
         let installed = installed.get("plugins").and_then(|plugins| plugins.get(id));
         let root = in_its_marketplace(id, &markets).or_else(|| install_path(installed?, project))?;
         let hooks = registered(&Value::Object(json(&root.join("hooks/hooks.json"))));
-        Some(Plugin { id: id.to_owned(), root, hooks })
+        let of_project = id.split_once('@').is_some_and(|(_, market)| of_project.contains(&market));
+        Some(Plugin { id: id.to_owned(), root, of_project, hooks })
     })
     .collect()
 }
@@ -211,7 +246,7 @@ fn install_path(record: &Value, project: &Path) -> Option<PathBuf> {
 
 /// A file of the client's own; nothing, if it cannot be read.
 fn json(path: &Path) -> Map<String, Value> {
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let text = change::read(path).ok().flatten().unwrap_or_default();
     match as_the_client_reads(&text) {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),

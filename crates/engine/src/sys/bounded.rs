@@ -5,13 +5,16 @@ use std::{
     io::{self, Read, Write},
     path::Path,
     process::{Child, Command, Stdio},
-    sync::mpsc::{Receiver, channel},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, channel},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 /// More than this of a program's output is of no use to anybody here.
-const MAX_OUTPUT: u64 = 1 << 20;
+const MAX_OUTPUT: usize = 1 << 20;
 
 /// A program to run.
 #[derive(Debug, Clone)]
@@ -58,11 +61,9 @@ impl Task<'_> {
         let (stdout, stderr) = (child.stdout.take().map(collect), child.stderr.take().map(collect));
         let code = wait(&mut child, begun, self.limit)?;
         let took = begun.elapsed();
-        let text = |output: Option<Receiver<Vec<u8>>>| {
-            // A grandchild can hold the other end for as long as it lives: what came until now has to do.
-            let bytes = output.and_then(|output| output.recv_timeout(Duration::from_millis(500)).ok()).unwrap_or_default();
-            String::from_utf8_lossy(&bytes).into_owned()
-        };
+        // What it left running would hold the other ends of the pipes.
+        kill_group(&mut child);
+        let text = |output: Option<Output>| output.map(Output::text).unwrap_or_default();
         Ok(Ran { code, stdout: text(stdout), stderr: text(stderr), took })
     }
 }
@@ -83,16 +84,35 @@ fn wait(child: &mut Child, begun: Instant, limit: Duration) -> Result<Option<i32
     }
 }
 
-fn collect(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = channel();
+/// What comes out of a pipe, while it comes.
+struct Output {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    end: Receiver<()>,
+}
+
+impl Output {
+    /// Something that left the group can hold the other end for as long as it lives: what came until now has to do.
+    fn text(self) -> String {
+        let _ = self.end.recv_timeout(Duration::from_millis(500));
+        String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+fn collect(mut pipe: impl Read + Send + 'static) -> Output {
+    let (sender, end) = channel();
+    let bytes = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&bytes);
     thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = pipe.by_ref().take(MAX_OUTPUT).read_to_end(&mut bytes);
-        let _ = sender.send(bytes);
-        // Whoever writes on must not find a closed pipe.
-        let _ = io::copy(&mut pipe, &mut io::sink());
+        let mut part = [0; 8192];
+        while let Ok(n @ 1..) = pipe.read(&mut part) {
+            // Whoever writes on must not find a closed pipe, though nobody listens any more.
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let room = MAX_OUTPUT.saturating_sub(kept.len()).min(n);
+            kept.extend_from_slice(&part[..room]);
+        }
+        let _ = sender.send(());
     });
-    receiver
+    Output { bytes, end }
 }
 
 #[cfg(unix)]

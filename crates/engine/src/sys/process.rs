@@ -88,10 +88,11 @@ pub fn git_tracks(root: &Path, file: &Path) -> Option<bool> {
 
 /// Asks git something about the repository around `root`.
 ///
-/// What lies in the repository must not make git run anything: neither its configuration, nor a bare repository planted in a folder, nor a fetch.
+/// What lies in the repository must not make git run anything: neither its configuration, nor a bare repository planted in a folder, nor a fetch;
+/// nor may a program that is called `git` and lies in it be taken for git, which a search path with a relative folder would do.
 #[expect(clippy::disallowed_methods, reason = "the one place that runs git")]
 pub fn git(root: &Path, args: &[&OsStr]) -> io::Result<Output> {
-    let mut git = Command::new("git");
+    let mut git = Command::new(which("git").ok_or(io::ErrorKind::NotFound)?);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
         git.env_remove(name);
     }

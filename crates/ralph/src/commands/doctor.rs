@@ -13,7 +13,8 @@ use crate::{
 /// Check that loops will work here, and say what mends what is wrong
 ///
 /// Looks at the client, the registration of the hook, the settings, the loops, the machine and the repository, and sends a made-up stop through
-/// the registered command line. Changes nothing without --fix. Exit code 1 if there is an error; warnings and notes are none.
+/// the registered command line. Changes nothing without --fix. Exit code 1 if there is an error, or if a repair failed; warnings
+/// and notes are none.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph doctor
@@ -37,44 +38,52 @@ struct Report<'a> {
     version: &'static str,
     project: &'a std::path::Path,
     fixed: &'a [String],
+    /// Repairs that could not be made, and why.
+    failed: &'a [String],
     findings: &'a [Finding],
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let mut findings = Case::of(project).examine();
-    let mut fixed = Vec::new();
+    let (mut fixed, mut failed) = (Vec::new(), Vec::new());
     if args.fix {
-        fixed = mend(project, &findings)?;
+        (fixed, failed) = mend(project, &findings);
         if !fixed.is_empty() {
             findings = Case::of(project).examine();
         }
     }
     let errors = count(&findings, Severity::Error);
     if args.json {
-        let report =
-            Report { ok: errors == 0, version: env!("CARGO_PKG_VERSION"), project: project.root(), fixed: &fixed, findings: &findings };
-        ui::json(&report);
+        let (version, project) = (env!("CARGO_PKG_VERSION"), project.root());
+        ui::json(&Report { ok: errors == 0, version, project, fixed: &fixed, failed: &failed, findings: &findings });
     } else {
         for done in &fixed {
-            ui::line(format!("{} {done}", ui::good("fixed")));
+            ui::paragraph(format!("{} {}", ui::good("fixed"), clean(done)), 6);
+        }
+        for problem in &failed {
+            ui::paragraph(format!("{} {}", ui::bad("not fixed:"), clean(problem)), 6);
         }
         findings.iter().for_each(show);
-        ui::line(summary(&findings));
+        ui::paragraph(summary(&findings), 0);
     }
-    if errors == 0 { Ok(()) } else { Err(Failure::reported()) }
+    if errors == 0 && failed.is_empty() { Ok(()) } else { Err(Failure::reported()) }
 }
 
-/// Makes every safe repair once. The files are looked at anew for each: one repair may have done another's work.
-fn mend(project: &Project, findings: &[Finding]) -> Result<Vec<String>, Failure> {
+/// Makes every safe repair once, and tells of those that it made and those that it could not make. The files are looked at anew for each: one repair
+/// may have done another's work.
+fn mend(project: &Project, findings: &[Finding]) -> (Vec<String>, Vec<String>) {
     let mut made = Vec::new();
-    let mut fixed = Vec::new();
+    let (mut fixed, mut failed) = (Vec::new(), Vec::new());
     for repair in findings.iter().filter(|f| f.severity > Severity::Good).filter_map(|f| f.repair.as_ref()) {
         if !made.contains(repair) {
-            fixed.push(repair.make(&Case::of(project))?);
+            match repair.make(&Case::of(project)) {
+                Ok(done) => fixed.push(done),
+                Err(failure) => failed.push(failure.message),
+            }
             made.push(repair.clone());
         }
     }
-    Ok(fixed)
+    (fixed, failed)
 }
 
 fn show(finding: &Finding) {

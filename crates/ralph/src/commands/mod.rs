@@ -39,8 +39,8 @@ use crate::{exit, help, ui};
 #[command(name = "ralph", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
     /// The project's folder; otherwise found from the current folder upwards
-    #[arg(short = 'C', long = "directory", global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = GLOBAL)]
-    dir: Option<PathBuf>,
+    #[arg(short = 'C', long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = GLOBAL)]
+    directory: Option<PathBuf>,
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = GLOBAL)]
     color: ColorChoice,
@@ -110,10 +110,10 @@ pub(crate) fn run() -> u8 {
         }
     };
     ui::colour(cli.color);
-    if let Some(dir) = cli.dir.as_deref().filter(|dir| !dir.is_dir()) {
+    if let Some(dir) = cli.directory.as_deref().filter(|dir| !dir.is_dir()) {
         return exit::code(Err(exit::Failure::usage(format!("there is no folder {}", dir.display()))));
     }
-    let project = match &cli.dir {
+    let project = match &cli.directory {
         Some(dir) => Project::at(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),
         None => Project::upwards_from(std::path::Path::new(".")),
     };

@@ -9,6 +9,7 @@ use ralph_engine::{
 
 use crate::{
     exit::{Done, Failure},
+    text::quoted,
     ui,
 };
 
@@ -44,10 +45,4 @@ pub(crate) fn run(args: &Args) -> Done {
     ui::line(format!("  claude plugin marketplace add {}", quoted(&folder.display().to_string())));
     ui::line(format!("  claude plugin install {NAME}@{MARKETPLACE}"));
     Ok(())
-}
-
-/// A path as a shell takes it for one word.
-fn quoted(path: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    if path.chars().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }

@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use ralph_core::words::opening;
 use ralph_engine::{
     hosts::claude::caller::{CONTEXT_SINCE, EXEC_SINCE, MESSAGE_SINCE, TESTED, Version},
     sys::{bounded::Task, env, process},
@@ -15,17 +16,22 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let exe = std::env::current_exe().map_or_else(|_| "an unknown place".to_owned(), |path| path.display().to_string());
     let mut findings = vec![Finding::good("ralph", format!("ralph {} ({exe})", env!("CARGO_PKG_VERSION"))), client()];
+    findings.extend(homeless(case));
     findings.extend(untrusted(case));
     findings
 }
 
+fn homeless(case: &Case) -> Option<Finding> {
+    let what = "HOME is not set: your own settings, commands and plugins cannot be found, neither by ralph nor by Claude Code";
+    case.places.config.is_none().then(|| Finding::warning("home", what).advice("Set HOME to your home folder."))
+}
+
 /// In a folder that was never trusted, an interactive session runs no hook, not even the user's own, until the person has said yes.
 fn untrusted(case: &Case) -> Option<Finding> {
-    let root = case.project.root().canonicalize().ok()?;
-    let trusted = case.survey.trusted_folders();
-    let is_trusted = !trusted.is_empty() && root.ancestors().any(|dir| trusted.iter().any(|known| known == dir));
+    // A client that was never used has no folder that it trusts.
+    let is_used = !case.survey.trusted_folders().is_empty();
     let what = "Claude Code has not been told yet to trust this folder: it asks at its first start here, and runs no hook before";
-    (!is_trusted && !trusted.is_empty())
+    (is_used && !case.survey.trusts(case.project.root()))
         .then(|| Finding::note("client.trust", what).advice("Start `claude` here once, and answer its question."))
 }
 
@@ -36,7 +42,7 @@ fn client() -> Finding {
     };
     let said = said_version(&path);
     let Some(version) = said.as_deref().and_then(version_in) else {
-        let said = said.map_or_else(|| "did not answer".to_owned(), |said| format!("said {said:?}"));
+        let said = said.map_or_else(|| "did not answer".to_owned(), |said| format!("said {:?}", opening(&said, 100)));
         return Finding::warning("client", format!("{} --version {said}", path.display())).advice("Reinstall Claude Code.");
     };
     of_version(version, &path.display().to_string())

@@ -1,19 +1,22 @@
 //! Is the hook registered, once, for all events, and does nothing stand in its way?
 
-use ralph_core::limits;
+use std::path::{Path, PathBuf};
+
+use ralph_core::{limits, words::opening};
 use ralph_engine::{
     hosts::claude::{
         commands::COMMANDS,
-        registration::{BLOCK_CAP, HOOKS},
+        registration::{BLOCK_CAP, CommandLine, HOOKS},
     },
     setup::{
-        change,
+        change, init,
         places::Scope,
         survey::{Origin, Registration, SettingsFile},
     },
 };
 
-use super::{Case, Finding, Repair};
+use super::{Case, Finding, Repair, twice};
+use crate::text::quoted;
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let mut findings = unreadable(case);
@@ -33,39 +36,60 @@ fn unreadable(case: &Case) -> Vec<Finding> {
     let of_file = |path: &std::path::Path, problem: &str| {
         Finding::error("settings.invalid", format!("{} {problem}", path.display())).advice("Mend it: Claude Code ignores the whole file.")
     };
-    let problem = |file: &SettingsFile| match &file.parsed {
-        Err(problem) => Some(problem.clone()),
-        Ok(value) => value.get("permissions")?.get("defaultMode").filter(|mode| !MODES.iter().any(|known| *mode == known)).map(|mode| {
-            format!("is not read by Claude Code: \"permissions.defaultMode\" is {mode}, and must be one of {}", MODES.join(", "))
-        }),
-    };
     case.survey.files.iter().filter_map(|file| Some(of_file(&file.path, &problem(file)?))).collect()
 }
 
+/// Why the client reads nothing in a settings file.
+fn problem(file: &SettingsFile) -> Option<String> {
+    let value = match &file.parsed {
+        Err(problem) => return Some(problem.clone()),
+        Ok(value) => value,
+    };
+    let mode = value.get("permissions")?.get("defaultMode").filter(|mode| !MODES.iter().any(|known| *mode == known))?;
+    let mode = opening(&mode.to_string(), 40);
+    Some(format!("is not read by Claude Code: \"permissions.defaultMode\" is {mode}, and must be one of {}", MODES.join(", ")))
+}
+
+/// A settings file that a person has to mend. It may register the hook, or switch it off: until then nothing is written.
+pub(super) fn broken(case: &Case) -> Option<&SettingsFile> {
+    case.survey.files.iter().find(|file| problem(file).is_some())
+}
+
+/// Writing the hooks and the commands of a scope mends the finding. It would also put this program in the place of another one that is registered
+/// there, which is for the person to decide.
+fn registering(case: &Case, finding: Finding, scope: Scope) -> Finding {
+    if let Some(file) = broken(case) {
+        return finding.advice(format!("Mend {} first, then look again.", file.path.display()));
+    }
+    let finding = finding.fix(format!("ralph init --{}", scope.word()));
+    let own = CommandLine::own(&init::own_command(scope).0);
+    let is_safe = case.survey.ours().iter().all(|r| r.origin != Origin::Settings(scope) || r.hook.line == own);
+    if is_safe { finding.repair(Repair::Register(scope)) } else { finding }
+}
+
+/// One file that says so is enough, however strong the others are. The second key counts in managed settings only.
 fn switched_off(case: &Case) -> Vec<Finding> {
-    let keys = ["disableAllHooks", "allowManagedHooksOnly"];
-    keys.iter()
-        .filter_map(|key| {
-            let (value, file) = case.survey.says(&[key])?;
-            let what = format!("\"{key}\" is set in {}: Claude Code runs no hook of yours", file.path.display());
-            (value.as_bool() == Some(true)).then(|| Finding::error("hooks.disabled", what).advice(format!("Set \"{key}\" to false there.")))
-        })
-        .collect()
+    let says = |file: &SettingsFile, key: &str| file.parsed.as_ref().is_ok_and(|value| value.get(key) == Some(&true.into()));
+    let finding = |file: &SettingsFile, key: &str| {
+        let what = format!("\"{key}\" is set in {}: Claude Code runs no hook of yours", file.path.display());
+        Finding::error("hooks.disabled", what).advice(format!("Set \"{key}\" to false there."))
+    };
+    let files = &case.survey.files;
+    let all = files.iter().map(|file| (file, "disableAllHooks"));
+    let managed = files.iter().filter(|file| file.origin == Origin::Managed).map(|file| (file, "allowManagedHooksOnly"));
+    all.chain(managed).filter(|(file, key)| says(file, key)).map(|(file, key)| finding(file, key)).collect()
 }
 
 fn registered(case: &Case) -> Vec<Finding> {
     let ours = case.survey.ours();
     let origins = origins(&ours);
     let Some(first) = origins.first() else {
-        let what = "the hook is not registered with Claude Code: no loop is held";
-        return vec![Finding::error("hook.registered", what).fix("ralph init").repair(Repair::Register(Scope::User))];
+        let finding = Finding::error("hook.registered", "the hook is not registered with Claude Code: no loop is held");
+        return vec![registering(case, finding, usual_scope(case))];
     };
     let mut findings = Vec::new();
-    match second(&ours) {
-        Some((one, other)) => {
-            let what = format!("the hook is registered twice, in {} and in {}: both run at every stop", one.origin, other.origin);
-            findings.push(twice(what, &one.origin, &other.origin));
-        }
+    match twice::check(case, &ours) {
+        Some(finding) => findings.push(finding),
         None if origins.len() > 1 => {
             let all: Vec<String> = origins.iter().map(ToString::to_string).collect();
             findings
@@ -88,6 +112,11 @@ fn registered(case: &Case) -> Vec<Finding> {
     findings
 }
 
+/// Where a set-up goes that is not there yet.
+fn usual_scope(case: &Case) -> Scope {
+    if case.places.config.is_some() { Scope::User } else { Scope::Local }
+}
+
 /// Where the hook comes from, each place once.
 fn origins(ours: &[Registration]) -> Vec<Origin> {
     let mut origins: Vec<Origin> = Vec::new();
@@ -99,30 +128,9 @@ fn origins(ours: &[Registration]) -> Vec<Origin> {
     origins
 }
 
-/// Two registrations that both run. One command line in several settings files runs once; a plugin's runs beside them.
-fn second(ours: &[Registration]) -> Option<(&Registration, &Registration)> {
-    let stops: Vec<&Registration> = ours.iter().filter(|r| r.hook.event == "Stop").collect();
-    let is_plugins = |r: &Registration| matches!(r.origin, Origin::Plugin(_));
-    let both_run = |a: &Registration, b: &Registration| a.hook.line != b.hook.line || is_plugins(a) || is_plugins(b);
-    let pairs = stops.iter().enumerate().flat_map(|(n, a)| stops[n + 1..].iter().map(move |b| (*a, *b)));
-    pairs.into_iter().find(|(a, b)| both_run(a, b))
-}
-
-/// The settings go where the plugin is, and the weaker settings go where there are two.
-fn twice(what: String, one: &Origin, other: &Origin) -> Finding {
-    let finding = Finding::warning("hook.twice", what);
-    match (one, other) {
-        (Origin::Settings(scope), _) | (_, Origin::Settings(scope)) => {
-            finding.fix(format!("ralph uninstall --{}", scope.word())).repair(Repair::Unregister(*scope))
-        }
-        (Origin::Plugin(id), _) | (_, Origin::Plugin(id)) => finding.fix(format!("claude plugin disable {id}")),
-        _ => finding.advice("Ask whoever manages this machine."),
-    }
-}
-
 fn missing_events(case: &Case, ours: &[Registration]) -> Vec<Finding> {
     let is_there = |event: &str| ours.iter().any(|r| r.hook.event == event && r.hook.matcher.is_none());
-    let scope = ours.iter().find_map(|r| if let Origin::Settings(scope) = r.origin { Some(scope) } else { None });
+    let scope = scope_of(ours);
     HOOKS
         .iter()
         .filter(|hook| !is_there(hook.event))
@@ -130,12 +138,17 @@ fn missing_events(case: &Case, ours: &[Registration]) -> Vec<Finding> {
             let what = format!("the hook is not registered for {}: {}", hook.event, hook.without);
             let finding = if hook.event == "Stop" { Finding::error("hook.events", what) } else { Finding::warning("hook.events", what) };
             match (scope, case.survey.our_plugin()) {
-                (Some(scope), None) => finding.fix(format!("ralph init --{}", scope.word())).repair(Repair::Register(scope)),
-                (_, Some(plugin)) => finding.fix(format!("claude plugin update {}", plugin.id)),
+                (Some(scope), None) => registering(case, finding, scope),
+                (_, Some(plugin)) => finding.fix(format!("claude plugin update {}", quoted(&plugin.id))),
                 _ => finding.fix("ralph init"),
             }
         })
         .collect()
+}
+
+/// The settings that register the hook.
+fn scope_of(ours: &[Registration]) -> Option<Scope> {
+    ours.iter().find_map(|r| if let Origin::Settings(scope) = r.origin { Some(scope) } else { None })
 }
 
 /// Others that block a stop too. The official plugin even works on the same file.
@@ -147,39 +160,33 @@ fn rivals(case: &Case) -> Vec<Finding> {
             "the plugin {} is switched on: it works on the same loop file, so both send the agent back, both count, and it deletes the file",
             plugin.id
         );
-        findings.push(Finding::error("plugin.official", what).fix(format!("claude plugin disable {}", plugin.id)));
+        findings.push(Finding::error("plugin.official", what).fix(format!("claude plugin disable {}", quoted(&plugin.id))));
     }
     let others = case.survey.hooks().into_iter().filter(|r| r.hook.event == "Stop" && !r.hook.line.is_ralphs());
     findings.extend(
         others
             .filter(|r| !matches!(&r.origin, Origin::Plugin(id) if is_official(id.split('@').next().unwrap_or_default())))
-            .map(|r| Finding::note("hook.others", format!("another Stop hook runs beside ralph's: `{}`, in {}", r.hook.line, r.origin))),
+            .map(|r| (opening(&r.hook.line.to_string(), 200), r.origin))
+            .map(|(line, origin)| Finding::note("hook.others", format!("another Stop hook runs beside ralph's: `{line}`, in {origin}"))),
     );
     findings
 }
 
 /// The short-named commands, which a plugin cannot bring.
 fn commands(case: &Case) -> Vec<Finding> {
-    let folders = [Scope::User, Scope::Project].map(|scope| (scope, case.places.commands(scope)));
-    let text_in = |scope: Scope, name: &str| {
-        let folder = folders.iter().find(|(s, _)| *s == scope)?.1.as_deref()?;
-        change::read(&folder.join(format!("{name}.md"))).ok().flatten()
-    };
+    // The user's own beats the project's.
+    let places = [Scope::User, Scope::Project].into_iter().filter_map(|scope| Some((scope, case.places.commands(scope)?)));
+    let places: Vec<(Scope, PathBuf)> = places.collect();
     let mut missing = Vec::new();
     let mut findings = Vec::new();
     for command in &COMMANDS {
-        let found = [Scope::User, Scope::Project].into_iter().find_map(|scope| text_in(scope, command.short).map(|text| (scope, text)));
+        let files = places.iter().map(|(scope, folder)| (*scope, folder.join(format!("{}.md", command.short))));
+        let found =
+            files.filter(|(_, path)| path.symlink_metadata().is_ok()).map(|(scope, path)| (scope, change::read(&path), path)).next();
         match found {
             None => missing.push(format!("/{}", command.short)),
-            Some((_, text)) if text == command.text() => {}
-            Some((scope, _)) => {
-                let what = format!(
-                    "the command file of /{} in the {} commands is not the one that this ralph writes",
-                    command.short,
-                    scope.word()
-                );
-                findings.push(Finding::note("commands.changed", what).fix(format!("ralph init --{}", scope.word())));
-            }
+            Some((_, Ok(Some(text)), _)) if text == command.text() => {}
+            Some((scope, text, path)) => findings.push(changed(case, scope, &path, text.ok().flatten().as_deref())),
         }
     }
     match (missing.is_empty(), case.survey.our_plugin()) {
@@ -193,18 +200,27 @@ fn commands(case: &Case) -> Vec<Finding> {
         }
         (false, None) => {
             let what = format!("Claude Code does not know {}", missing.join(", "));
-            findings.push(Finding::warning("commands.missing", what).fix("ralph init").repair(Repair::Register(Scope::User)));
+            let scope = scope_of(&case.survey.ours()).unwrap_or_else(|| usual_scope(case));
+            findings.push(registering(case, Finding::warning("commands.missing", what), scope));
         }
     }
     findings
+}
+
+/// A command file that says something else. One that an older ralph wrote is brought up to date; any other is its owner's.
+fn changed(case: &Case, scope: Scope, path: &Path, text: Option<&str>) -> Finding {
+    let finding = Finding::note("commands.changed", format!("{} is not the command file that this ralph writes", path.display()));
+    let is_ours = text.is_some_and(|text| case.records.get(path).is_some_and(|record| record.after == text));
+    let init = format!("ralph init --{}", scope.word());
+    if is_ours { finding.fix(init) } else { finding.advice(format!("If you do not need it, move it away, then `{init}`.")) }
 }
 
 fn block_cap(case: &Case) -> Finding {
     let set = case.survey.block_cap();
     match (&set, limits::block_cap(set.as_deref())) {
         (Some(text), Some(cap)) if text.trim().parse::<f64>().is_err() => {
-            let what = format!("{BLOCK_CAP} is {text:?}, which is no number: the client takes {cap}");
-            Finding::warning("block-cap", what).fix("ralph init --block-cap 0")
+            let what = format!("{BLOCK_CAP} is {:?}, which is no number: the client takes {cap}", opening(text, 40));
+            lift(case, Finding::warning("block-cap", what))
         }
         (_, None) => Finding::good("block-cap", "the client's cap on stops that are sent back is lifted"),
         (_, Some(cap)) => {
@@ -212,7 +228,15 @@ fn block_cap(case: &Case) -> Finding {
             let what = format!(
                 "the client ends a turn after {cap} stops in a row that were sent back without any tool call; ralph pauses the loop after {idle} such rounds"
             );
-            Finding::note("block-cap", what).fix("ralph init --block-cap 0")
+            lift(case, Finding::note("block-cap", what))
         }
+    }
+}
+
+/// The cap is lifted in the user's settings, unless stronger ones have their own.
+fn lift(case: &Case, finding: Finding) -> Finding {
+    match case.survey.says(&["env", BLOCK_CAP]).filter(|(_, file)| file.origin != Origin::Settings(Scope::User)) {
+        Some((_, file)) => finding.advice(format!("Set \"env\".\"{BLOCK_CAP}\" to \"0\" in {}.", file.path.display())),
+        None => finding.fix("ralph init --block-cap 0"),
     }
 }

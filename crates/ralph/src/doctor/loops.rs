@@ -1,6 +1,6 @@
 //! The loops of this project: what was left behind, what cannot be read, what stands in the way of the next one.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, time::Duration};
 
 use ralph_engine::{
     ops::view::{self, Status, View},
@@ -9,6 +9,10 @@ use ralph_engine::{
 };
 
 use super::{Case, Finding, Repair};
+use crate::text::quoted;
+
+/// Nobody writes on one small file for so long.
+const ABANDONED: Duration = Duration::from_mins(1);
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let loops = view::live(&case.project);
@@ -48,29 +52,36 @@ fn of_loop(view: &View) -> Vec<Finding> {
 
 /// Files that a ralph left which was killed in the middle of a change.
 fn leftovers(case: &Case) -> Option<Finding> {
-    let is_left = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let dead = |pid: &str| pid.parse().is_ok_and(|pid| !process::is_alive(pid));
-        name.ends_with(".ralph-new") || name.rsplit_once(".ralph-").is_some_and(|(_, pid)| dead(pid))
-    };
-    let folders = [Some(case.project.claude()), case.places.config.clone()];
-    let files = folders.into_iter().flatten().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
-    let mut left: Vec<PathBuf> = files.map(|entry| entry.path()).filter(is_left).collect();
+    let claude = [Some(case.project.claude()), case.places.config.clone()].into_iter().flatten();
+    let folders = claude.flat_map(|folder| [folder.join("commands"), folder]);
+    let files = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+    let mut left: Vec<PathBuf> = files.filter(is_left).map(|entry| entry.path()).collect();
     left.sort();
     left.dedup();
     let first = left.first()?.display().to_string();
-    let what = format!("an interrupted ralph left {} temporary files, {first} among them", left.len());
+    let what = match left.len() {
+        1 => format!("an interrupted ralph left a temporary file, {first}"),
+        n => format!("an interrupted ralph left {n} temporary files, {first} among them"),
+    };
     Some(Finding::warning("store.leftovers", what).fix("ralph doctor --fix").repair(Repair::Remove(left)))
+}
+
+/// Whether a file has a name that ralph gives to a version that is not finished (`.settings.json.ralph-123`, `settings.ralph-new`), and nobody works on it.
+fn is_left(entry: &fs::DirEntry) -> bool {
+    let name = entry.file_name().to_string_lossy().into_owned();
+    let is_dead = |pid: &str| pid.parse().is_ok_and(|pid| !process::is_alive(pid));
+    let of_process = name.strip_prefix('.').and_then(|name| name.rsplit_once(".ralph-")).is_some_and(|(_, pid)| is_dead(pid));
+    let is_new = name.ends_with(".ralph-new") && (name.starts_with("ralph-loop.") || name.starts_with("settings."));
+    let is_old = |meta: fs::Metadata| meta.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > ABANDONED));
+    (of_process || (is_new && entry.metadata().is_ok_and(is_old))) && entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
 /// Ralph's own folder: a real one, ignored by git, writable, and its lock free.
 fn own_folder(case: &Case) -> Vec<Finding> {
     let own = case.project.own();
-    if fs::symlink_metadata(&own).is_err() {
-        return Vec::new();
-    }
+    let Ok(meta) = fs::symlink_metadata(&own) else { return Vec::new() };
     let mut findings = Vec::new();
-    if own.is_dir() && !own.join(".gitignore").exists() {
+    if meta.is_dir() && !own.join(".gitignore").exists() {
         let what = format!("{} is not ignored by git any more: its .gitignore is gone", own.display());
         findings.push(Finding::warning("store.ignored", what).fix("ralph doctor --fix").repair(Repair::Prepare));
         // Taking the lock would write it again.
@@ -79,7 +90,7 @@ fn own_folder(case: &Case) -> Vec<Finding> {
     findings.push(match Locked::acquire(&case.project) {
         Ok(_) => Finding::good("store", format!("{} is writable and its lock is free", own.display())),
         Err(store::Error::Busy) => Finding::error("store.lock", format!("another process holds {}/lock", own.display()))
-            .advice(format!("`fuser {}/lock` says which; end it if it hangs.", own.display())),
+            .advice(format!("`fuser {}` says which; end it if it hangs.", quoted(&own.join("lock").display().to_string()))),
         Err(e) => Finding::error("store.folder", e.to_string())
             .advice(format!("Make {} a folder that you can write to, or move it away.", own.display())),
     });

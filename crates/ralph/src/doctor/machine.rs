@@ -46,9 +46,11 @@ fn clock(case: &Case) -> Finding {
 
 /// What the file system thinks of the time, where ralph has a folder of its own to ask it in.
 fn skew_of_disk(case: &Case) -> Option<i64> {
-    let file = case.project.own().join("doctor");
-    files::append(&file, b"").ok()?;
-    let written = fs::metadata(&file).and_then(|meta| meta.modified());
+    let own = case.project.own();
+    // A link could lead to somebody's folder, and to a file of theirs.
+    fs::symlink_metadata(&own).ok().filter(fs::Metadata::is_dir)?;
+    let file = own.join(format!("doctor-{}", std::process::id()));
+    let written = files::options().write(true).create_new(true).open(&file).ok()?.metadata().and_then(|meta| meta.modified());
     let _ = fs::remove_file(&file);
     let ms = written.ok()?.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis();
     Some(i64::try_from(ms).ok()? - clock::now())

@@ -8,6 +8,7 @@ mod permissions;
 mod probe;
 mod repair;
 mod repository;
+mod twice;
 
 use ralph_engine::{
     setup::{places::Places, record::Records, survey::Survey},

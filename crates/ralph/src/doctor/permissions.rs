@@ -83,8 +83,8 @@ fn mode(case: &Case) -> (Option<String>, Option<Finding>) {
 /// Whether a rule covers a whole tool. A rule for editing files covers writing them, if it names files.
 fn names(rules: &[String], tool: &str) -> bool {
     let covers = |rule: &str| match rule.split_once('(').map_or((rule, ""), |(name, rest)| (name, rest.trim_end_matches(')'))) {
-        (name, "" | "*" | "**" | "./**") if name == tool => true,
-        ("Edit", "**" | "./**") => tool == "Write",
+        (name, "" | "*" | "**" | "./**" | "/**") if name == tool => true,
+        ("Edit", "**" | "./**" | "/**") => tool == "Write",
         _ => false,
     };
     rules.iter().any(|rule| covers(rule))

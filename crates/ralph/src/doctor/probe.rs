@@ -1,8 +1,9 @@
 //! A made-up stop, sent through the registered command line as the client would send it: the one check that no look at a file can replace.
 
+use ralph_core::words::opening;
 use ralph_engine::setup::{
     probe::{self, Answered},
-    survey::Registration,
+    survey::{Origin, Registration},
 };
 
 use super::{Case, Finding};
@@ -10,7 +11,7 @@ use super::{Case, Finding};
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let mut lines: Vec<Registration> = Vec::new();
     for registration in case.survey.ours().into_iter().filter(|r| r.hook.event == "Stop") {
-        if lines.iter().all(|known| known.hook.line != registration.hook.line) {
+        if lines.iter().all(|known| known.hook.line != registration.hook.line || known.root != registration.root) {
             lines.push(registration);
         }
     }
@@ -18,15 +19,27 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
 }
 
 fn fire(case: &Case, registration: &Registration) -> Finding {
-    let line = &registration.hook.line;
-    match probe::fire(registration, &case.survey) {
+    let line = opening(&registration.hook.line.to_string(), 200);
+    if !probe::may_run(registration, &case.survey, &case.project) {
+        let what = format!(
+            "`{line}` was not tried: {} came with the project, it names another program than this ralph, and you have not told Claude Code to \
+             trust this folder",
+            registration.path.display()
+        );
+        let advice = "Read that line. If it is what you want, start `claude` here once and trust the folder.";
+        return Finding::warning("hook.untried", what).advice(advice);
+    }
+    match probe::fire(registration, &case.survey, &case.project) {
         Ok(Answered { answer, took, .. }) => {
             let ms = took.as_secs_f64() * 1_000.0;
             Finding::good("hook.answers", format!("a made-up stop through `{line}` was sent back in {ms:.1} ms: {answer}"))
         }
         Err(probe::Problem { what, advice }) => {
-            let finding = Finding::error("hook.answers", format!("a made-up stop through `{line}` ({}): {what}", registration.origin));
-            if advice.is_empty() { finding.fix("ralph init") } else { finding.advice(advice) }
+            let mut finding = Finding::error("hook.answers", format!("a made-up stop through `{line}` ({}): {what}", registration.origin));
+            if let Origin::Settings(scope) = registration.origin {
+                finding = finding.fix(format!("ralph init --{}", scope.word()));
+            }
+            if advice.is_empty() { finding } else { finding.advice(advice) }
         }
     }
 }

@@ -1,9 +1,13 @@
 //! What `ralph doctor --fix` may do by itself: nothing that a person made is changed or lost.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use ralph_engine::{
     setup::{
+        change,
         init::{self, Wish},
         places::Scope,
         uninstall,
@@ -19,7 +23,7 @@ use crate::exit::Failure;
 pub(crate) enum Repair {
     /// Write the hooks and commands, as `ralph init` does.
     Register(Scope),
-    /// Take them out, as `ralph uninstall` does.
+    /// Take the hooks out, as `ralph uninstall` does. The commands stay: they work with the hook that is left.
     Unregister(Scope),
     /// Have git ignore paths, in this clone only.
     Exclude { file: PathBuf, lines: Vec<String> },
@@ -39,14 +43,14 @@ impl Repair {
                 Ok(format!("registered, as `ralph init --{}` does", scope.word()))
             }
             Repair::Unregister(scope) => {
-                uninstall::plan(&case.places, &case.survey, &case.records, &[*scope])?.carry_out(&case.records, |_| {})?;
-                Ok(format!("taken out, as `ralph uninstall --{}` does", scope.word()))
+                let mut plan = uninstall::plan(&case.places, &case.survey, &case.records, &[*scope])?;
+                let settings = case.places.settings(*scope).unwrap_or_default();
+                plan.changes.retain(|change| change.path == settings);
+                plan.settled.retain(|path| *path == settings);
+                plan.carry_out(&case.records, |_| {})?;
+                Ok(format!("the hooks were taken out of {}; the commands stay", settings.display()))
             }
-            Repair::Exclude { file, lines } => {
-                let text = format!("{}\n", lines.join("\n"));
-                files::add_lines(file, &text).map_err(|e| Failure::new(format!("cannot write {}: {e}", file.display())))?;
-                Ok(format!("added to {}: {}", file.display(), lines.join(", ")))
-            }
+            Repair::Exclude { file, lines } => exclude(file, lines),
             Repair::Prepare => {
                 case.project.prepare()?;
                 Ok("ralph's own folder is in order again".to_owned())
@@ -55,8 +59,21 @@ impl Repair {
                 for path in paths {
                     fs::remove_file(path).map_err(|e| Failure::new(format!("cannot remove {}: {e}", path.display())))?;
                 }
-                Ok(format!("removed {} files", paths.len()))
+                let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+                Ok(format!("removed {}", names.join(", ")))
             }
         }
     }
+}
+
+/// Lines that are there already help no more if they are written again.
+fn exclude(file: &Path, lines: &[String]) -> Result<String, Failure> {
+    let text = change::read(file)?.unwrap_or_default();
+    let new: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !text.lines().any(|known| known == *line)).collect();
+    if new.is_empty() {
+        return Err(Failure::new(format!("{} has it already: a .gitignore of the repository says otherwise", file.display())));
+    }
+    let failed = |e| Failure::new(format!("cannot write {}: {e}", file.display()));
+    files::add_lines(file, &format!("{}\n", new.join("\n"))).map_err(failed)?;
+    Ok(format!("added to {}: {}", file.display(), new.join(", ")))
 }

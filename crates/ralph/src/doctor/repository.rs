@@ -1,6 +1,6 @@
 //! The repository: can what a loop does be seen and undone, and do its files stay out of commits?
 
-use std::{ffi::OsStr, path::PathBuf};
+use std::{ffi::OsStr, path::PathBuf, process::Output};
 
 use ralph_core::loop_file;
 use ralph_engine::sys::process;
@@ -24,17 +24,22 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
 
 /// Git's answer without its last newline; `None` if it has none.
 fn git(case: &Case, args: &[&str]) -> Option<String> {
-    let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-    let output = process::git(case.project.root(), &args).ok().filter(|output| output.status.success())?;
+    let output = ask(case, args).filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned())
 }
 
+fn ask(case: &Case, args: &[&str]) -> Option<Output> {
+    let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+    process::git(case.project.root(), &args).ok()
+}
+
 fn state(case: &Case, folder: &std::path::Path) -> Finding {
-    const UNDER_WAY: [(&str, &str, &str); 5] = [
+    const UNDER_WAY: [(&str, &str, &str); 6] = [
         ("MERGE_HEAD", "a merge", "git merge --abort"),
         ("rebase-merge", "a rebase", "git rebase --abort"),
         ("rebase-apply", "a rebase", "git rebase --abort"),
         ("CHERRY_PICK_HEAD", "a cherry-pick", "git cherry-pick --abort"),
+        ("REVERT_HEAD", "a revert", "git revert --abort"),
         ("BISECT_LOG", "a bisection", "git bisect reset"),
     ];
     if let Some((_, what, abort)) = UNDER_WAY.iter().find(|(file, ..)| folder.join(file).exists()) {
@@ -45,12 +50,28 @@ fn state(case: &Case, folder: &std::path::Path) -> Finding {
     let Some(branch) = git(case, &["symbolic-ref", "--short", "HEAD"]) else {
         return Finding::warning("git", "no branch is checked out: what an agent commits here is easily lost").fix("git switch -c work");
     };
-    let changed = git(case, &["status", "--porcelain"]).map_or(0, |text| text.lines().count());
-    match changed {
-        0 => Finding::good("git", format!("branch {branch}, nothing uncommitted")),
-        n => Finding::note("git", format!("branch {branch}, {n} uncommitted changes: commit them first, and the loop's work is one diff"))
-            .fix("git stash -u"),
+    if brings_filters(case) && !case.survey.trusts(case.project.root()) {
+        let what = format!(
+            "branch {branch}; whether anything is uncommitted was not asked: the repository's own configuration has filters, which are programs \
+             that git would run, and you have not told Claude Code to trust this folder"
+        );
+        return Finding::note("git", what);
     }
+    // What a submodule holds is asked by a git of its own, which its own configuration could make run anything.
+    let changed = git(case, &["status", "--porcelain", "--ignore-submodules=dirty"]).map_or(0, |text| text.lines().count());
+    let changes = match changed {
+        0 => return Finding::good("git", format!("branch {branch}, nothing uncommitted")),
+        1 => "1 uncommitted change".to_owned(),
+        n => format!("{n} uncommitted changes"),
+    };
+    Finding::note("git", format!("branch {branch}, {changes}: with everything committed, the loop's work is one diff"))
+        .fix("git add -A && git commit -m 'Before the loop'")
+}
+
+/// Whether the repository itself, and not the person, has git run programs on the contents of files.
+fn brings_filters(case: &Case) -> bool {
+    let filters = git(case, &["config", "--show-scope", "--name-only", "--get-regexp", r"^filter\."]).unwrap_or_default();
+    filters.lines().any(|line| !matches!(line.split('\t').next(), Some("system" | "global" | "command")))
 }
 
 /// A loop belongs to one person, and its file into no commit.
@@ -59,13 +80,15 @@ fn unignored(case: &Case) -> Option<Finding> {
     if case.project.claude().join("settings.local.json").exists() {
         paths.push(".claude/settings.local.json".to_owned());
     }
-    let is_ignored = |path: &str| git(case, &["check-ignore", "-q", "--no-index", path]).is_some();
-    let open: Vec<String> = paths.into_iter().filter(|path| !is_ignored(path)).collect();
+    // 1 means no; anything else means that git cannot say, as beyond a link, where nothing is committed from.
+    let is_open = |path: &str| ask(case, &["check-ignore", "-q", "--no-index", path]).is_some_and(|output| output.status.code() == Some(1));
+    let open: Vec<String> = paths.into_iter().filter(|path| is_open(path)).collect();
     if open.is_empty() {
         return None;
     }
     let file = case.project.root().join(git(case, &["rev-parse", "--git-path", "info/exclude"])?);
     let what = format!("git does not ignore {}: it could be committed by accident", open.join(" and "));
-    let lines = open.iter().map(|path| path.replace(&loop_file::file_of("main"), "ralph-loop*.local.md")).collect();
+    // The project may be a folder somewhere in the repository.
+    let lines = open.iter().map(|path| format!("**/{}", path.replace(&loop_file::file_of("main"), "ralph-loop*.local.md"))).collect();
     Some(Finding::warning("git.ignored", what).fix("ralph doctor --fix").repair(Repair::Exclude { file, lines }))
 }

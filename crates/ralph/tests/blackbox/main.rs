@@ -19,6 +19,7 @@ mod common;
 mod completions;
 mod crash;
 mod demo;
+mod doctor;
 mod help;
 mod hook_events;
 mod hook_stop;

@@ -52,6 +52,11 @@ pub enum CommandLine {
 }
 
 impl CommandLine {
+    /// What ralph registers for this program.
+    pub fn own(program: &str) -> Self {
+        CommandLine::Exec { program: program.to_owned(), args: ARGS.map(str::to_owned).to_vec() }
+    }
+
     pub fn of(entry: &Value) -> Option<Self> {
         let command = entry.get("command")?.as_str()?.to_owned();
         let is_command = entry.get("type").and_then(Value::as_str).is_none_or(|t| t == "command");

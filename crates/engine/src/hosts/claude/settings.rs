@@ -180,6 +180,8 @@ pub fn registered(settings: &Value) -> Vec<Registered> {
             let hooks = group.get("hooks").and_then(Value::as_array);
             hooks.into_iter().flatten().map(move |hook| (event, matcher(group), hook))
         })
+        // Without its type the client skips an entry, or the whole file.
+        .filter(|(_, _, hook)| hook.get("type").is_some())
         .filter_map(|(event, matcher, hook)| {
             let timeout = hook.get("timeout").and_then(Value::as_f64);
             CommandLine::of(hook).map(|line| Registered { event: event.clone(), line, timeout, matcher })
@@ -238,10 +240,11 @@ fn update(entry: &CstObject, hook: &Hook, command: &str) {
     if entry.get("timeout").is_none() {
         entry.append("timeout", input(&wanted["timeout"]));
     }
-    if entry.to_serde_value().as_ref().and_then(CommandLine::of) == CommandLine::of(&wanted) {
+    let is_complete = entry.get("type").is_some();
+    if is_complete && entry.to_serde_value().as_ref().and_then(CommandLine::of) == CommandLine::of(&wanted) {
         return;
     }
-    for name in ["command", "args"] {
+    for name in ["type", "command", "args"] {
         match entry.get(name) {
             Some(property) => property.set_value(input(&wanted[name])),
             None => {

@@ -1,0 +1,72 @@
+//! A hook that is registered twice: which of the two may go, and who decides.
+
+use ralph_engine::{
+    hosts::claude::registration::HOOKS,
+    setup::{
+        places::Scope,
+        survey::{Origin, Registration},
+    },
+};
+
+use super::{Case, Finding, Repair, hooks::broken};
+use crate::text::quoted;
+
+pub(super) fn check(case: &Case, ours: &[Registration]) -> Option<Finding> {
+    let (one, other) = second(ours)?;
+    let (one, other) = (&one.origin, &other.origin);
+    let finding = Finding::warning("hook.twice", format!("the hook is registered twice, in {one} and in {other}: both run at every stop"));
+    if broken(case).is_some() {
+        return Some(finding.advice("Mend the settings first, then look again."));
+    }
+    let goes = [(one, other), (other, one)].into_iter().find_map(|(goes, stays)| needless(case, ours, goes, stays));
+    Some(match goes {
+        Some(scope) => finding.fix("ralph doctor --fix").repair(Repair::Unregister(scope)),
+        None => to_decide(finding, one, other),
+    })
+}
+
+/// Two registrations that both run. One command line in several settings files runs once; a plugin's runs beside them.
+fn second(ours: &[Registration]) -> Option<(&Registration, &Registration)> {
+    let stops: Vec<&Registration> = ours.iter().filter(|r| r.hook.event == "Stop").collect();
+    let is_plugins = |r: &Registration| matches!(r.origin, Origin::Plugin(_));
+    let both_run = |a: &Registration, b: &Registration| a.hook.line != b.hook.line || is_plugins(a) || is_plugins(b);
+    let pairs = stops.iter().enumerate().flat_map(|(n, a)| stops[n + 1..].iter().map(move |b| (*a, *b)));
+    pairs.into_iter().find(|(a, b)| both_run(a, b))
+}
+
+/// Personal settings that can go without any loss: what stays hears of every event, and wherever they counted it counts too.
+fn needless(case: &Case, ours: &[Registration], goes: &Origin, stays: &Origin) -> Option<Scope> {
+    let Origin::Settings(scope @ (Scope::User | Scope::Local)) = *goes else { return None };
+    let is_whole = HOOKS.iter().all(|hook| ours.iter().any(|r| r.origin == *stays && r.hook.event == hook.event));
+    (is_whole && reach(case, stays) > reach(case, goes)).then_some(scope)
+}
+
+/// In how much of the user's work a registration counts: in this project, in all that have no other word on it, in all.
+fn reach(case: &Case, origin: &Origin) -> u8 {
+    let is_on = |id: &str| {
+        let user = case.survey.file(Scope::User).and_then(|file| file.parsed.as_ref().ok());
+        user.and_then(|settings| settings.get("enabledPlugins")?.get(id)).is_some_and(|on| on == true)
+    };
+    match origin {
+        Origin::Managed => 3,
+        Origin::Plugin(id) if is_on(id) => 3,
+        Origin::Settings(Scope::User) => 2,
+        Origin::Plugin(_) | Origin::Settings(Scope::Project | Scope::Local) => 1,
+    }
+}
+
+/// What one person may not want is not done for them. Of two settings the one for all projects stays.
+fn to_decide(finding: Finding, one: &Origin, other: &Origin) -> Finding {
+    match (one, other) {
+        (Origin::Settings(stays), Origin::Settings(goes)) => {
+            let finding = finding.fix(format!("ralph uninstall --{} && ralph init --{}", goes.word(), stays.word()));
+            if *goes == Scope::Project {
+                finding.advice("It is everybody's; `ralph uninstall --user` takes yours instead.")
+            } else {
+                finding
+            }
+        }
+        (Origin::Plugin(id), _) | (_, Origin::Plugin(id)) => finding.fix(format!("claude plugin disable {}", quoted(id))),
+        _ => finding.advice("Ask whoever manages this machine."),
+    }
+}

@@ -1,0 +1,336 @@
+//! Settings, hooks, commands and permissions that are not as they should be. Each test breaks one thing, and mends it as it was told to.
+
+use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::{Patient, all_entries, entry, executable, write};
+use crate::common::RALPH;
+
+#[test]
+fn s2_8_a_hook_that_is_not_registered() {
+    let patient = Patient::new();
+    patient.mends("hook.registered", "error", &["not registered with Claude Code"], "ralph init --user");
+}
+
+#[test]
+fn s2_8_a_plugin_and_settings_that_both_register_the_hook() {
+    let patient = Patient::sound();
+    plugin(&patient, "ralph", &all_entries(RALPH));
+    let found = patient.complains("hook.twice", "warning", &["user settings", "plugin ralph@market"]);
+    assert_eq!((&found["fix"], &found["fixable"]), (&json!("ralph doctor --fix"), &json!(true)));
+    let fixed = patient.fix();
+    assert!(fixed[0].starts_with("the hooks were taken out of ") && fixed[0].contains("settings.json"), "{fixed:?}");
+    patient.is_quiet_about("hook.twice");
+    // The short commands stay, and the hook of the plugin answers.
+    patient.is_quiet_about("commands.missing");
+    assert!(patient.bed.home().join(".claude/commands/ralph-loop.md").exists());
+    patient.is_quiet_about("hook.answers");
+}
+
+/// The user's own registration counts in all projects, and the project's for everybody: neither goes by itself.
+#[test]
+fn s2_8_two_command_lines_in_two_files_and_in_one() {
+    let patient = Patient::sound();
+    patient.write_project(&all_entries(RALPH));
+    let found = patient.complains("hook.twice", "warning", &["user settings", "project settings"]);
+    assert_eq!(found["fixable"], false);
+    assert_eq!(found["advice"], "It is everybody's; `ralph uninstall --user` takes yours instead.");
+    patient.mends("hook.twice", "warning", &[], "ralph uninstall --project && ralph init --user");
+    // A plugin that does not hear of everything is no reason to take out what does.
+    let patient = Patient::sound();
+    plugin(&patient, "ralph", &json!({"hooks": {"Stop": entry(RALPH)}}));
+    assert_eq!(patient.complains("hook.twice", "warning", &[])["fixable"], false);
+    patient.mends("hook.twice", "warning", &["plugin ralph@market"], "claude plugin disable ralph@market");
+    // One command line in two files runs once.
+    let patient = Patient::sound();
+    patient.write_project(&json!({"hooks": {"Stop": entry("ralph")}}));
+    patient.is_quiet_about("hook.twice");
+    // Two in one file: taking both out would leave none.
+    let patient = Patient::sound();
+    patient.edit_user(|s| s["hooks"]["Stop"].as_array_mut().unwrap().push(entry(RALPH)[0].clone()));
+    assert_eq!(patient.complains("hook.twice", "warning", &["user settings"])["fixable"], false);
+    patient.mends("hook.twice", "warning", &[], "ralph uninstall --user && ralph init --user");
+    patient.is_quiet_about("hook.registered");
+}
+
+#[test]
+fn s2_8_events_that_are_missing() {
+    for (event, severity) in [("Stop", "error"), ("UserPromptSubmit", "warning"), ("SessionStart", "warning"), ("SessionEnd", "warning")] {
+        let patient = Patient::sound();
+        patient.edit_user(|s| drop(s["hooks"].as_object_mut().unwrap().remove(event)));
+        patient.mends("hook.events", severity, &[event], "ralph init --user");
+    }
+    // An entry without its type is skipped by the client, or costs the whole file.
+    let patient = Patient::sound();
+    patient.edit_user(|s| drop(s["hooks"]["Stop"][0]["hooks"][0].as_object_mut().unwrap().remove("type")));
+    patient.mends("hook.events", "error", &["Stop"], "ralph init --user");
+}
+
+#[test]
+fn s2_8_a_timeout_that_is_too_short() {
+    let patient = Patient::sound();
+    patient.edit_user(|s| s["hooks"]["Stop"][0]["hooks"][0]["timeout"] = json!(2));
+    let found = patient.complains("hook.timeout", "warning", &["2 s", "user settings"]);
+    assert_eq!(found["advice"], format!("Set \"timeout\" to 60 in {}.", patient.user_file().display()));
+    patient.edit_user(|s| s["hooks"]["Stop"][0]["hooks"][0]["timeout"] = json!(60));
+    patient.is_quiet_about("hook.timeout");
+}
+
+/// One file that says so is enough for the client, even the weakest; the other key counts for administrators only.
+#[test]
+fn s2_8_hooks_that_are_switched_off() {
+    let patient = Patient::sound();
+    patient.edit_user(|s| s["disableAllHooks"] = json!(true));
+    patient.bed.write(".claude/settings.local.json", "{\"disableAllHooks\": false}");
+    let file = patient.user_file();
+    let found = patient.complains("hooks.disabled", "error", &["disableAllHooks", file.to_str().unwrap()]);
+    assert_eq!(found["advice"], "Set \"disableAllHooks\" to false there.");
+    patient.edit_user(|s| s["disableAllHooks"] = json!(false));
+    patient.is_quiet_about("hooks.disabled");
+    patient.write_project(&json!({"allowManagedHooksOnly": true}));
+    patient.is_quiet_about("hooks.disabled");
+}
+
+#[test]
+fn s2_8_settings_that_the_client_cannot_read() {
+    let cases: [(&[u8], &str); 7] = [
+        (b"{\"a\": 1", "not valid JSON"),
+        (b"{\n  // mine\n  \"a\": 1\n}", "not plain JSON (a comment or a trailing comma"),
+        (b"{\"a\": [1,],}", "not plain JSON"),
+        (b"[]", "not a JSON object"),
+        (b"{\"permissions\": {\"defaultMode\": \"yolo\"}}", "\"permissions.defaultMode\" is \"yolo\""),
+        (b"{\"permissions\": {\"defaultMode\": 5}}", "\"permissions.defaultMode\" is 5"),
+        (b"\xff\xfe", "is not UTF-8 text"),
+    ];
+    for (text, words) in cases {
+        let patient = Patient::sound();
+        let path = patient.bed.write(".claude/settings.json", text);
+        let found = patient.complains("settings.invalid", "error", &[path.to_str().unwrap(), words]);
+        assert_eq!(found["what"].as_str().unwrap().matches(path.to_str().unwrap()).count(), 1, "{found}");
+        patient.write_project(&json!({}));
+        patient.is_quiet_about("settings.invalid");
+    }
+    for fine in ["", " \n", "{}", "\u{feff}{}", "{\"permissions\": {\"defaultMode\": \"plan\"}}"] {
+        let patient = Patient::sound();
+        patient.bed.write(".claude/settings.json", fine);
+        patient.is_quiet_about("settings.invalid");
+    }
+}
+
+/// The hook is there for whoever reads the file, but not for the client: it is not registered a second time beside it.
+#[test]
+fn s2_8_a_registration_in_a_file_that_cannot_be_read_is_mended_there() {
+    let patient = Patient::sound();
+    let text = fs::read_to_string(patient.user_file()).unwrap();
+    write(&patient.user_file(), &format!("// mine\n{text}"));
+    let found = patient.complains("hook.registered", "error", &[]);
+    assert_eq!((&found["fix"], &found["fixable"]), (&Value::Null, &json!(false)));
+    assert_eq!(found["advice"], format!("Mend {} first, then look again.", patient.user_file().display()));
+    write(&patient.user_file(), &text);
+    patient.is_quiet_about("hook.registered");
+}
+
+#[test]
+fn s2_8_a_registered_program_that_does_not_answer_as_ralph_does() {
+    let cases = [
+        ("text", "#!/bin/sh\necho Hello, I am another ralph.\n", "not one of ralph's: Hello, I am another ralph."),
+        ("exit2", "#!/bin/sh\necho no such option >&2; exit 2\n", "exit code 2: no such option"),
+        ("log", &*format!("#!/bin/sh\necho starting up\nexec {RALPH} \"$@\"\n"), "not one of ralph's: "),
+        ("silent", "#!/bin/sh\n", "it said nothing, so the agent would have been let go"),
+        ("killed", "#!/bin/sh\nkill -9 $$\n", "was killed"),
+        ("other", "#!/bin/sh\necho '{\"decision\":\"block\",\"reason\":\"No.\"}'\n", "not one of ralph's"),
+        ("loud", "#!/bin/sh\nhead -c 3000000 /dev/zero | tr '\\0' x\n", "not one of ralph's: …xxx"),
+    ];
+    for (name, script, words) in cases {
+        let patient = Patient::sound();
+        let program = executable(&patient.bin.join(name).join("ralph"), script);
+        patient.register(program.to_str().unwrap());
+        patient.mends("hook.answers", "error", &[program.to_str().unwrap(), words], "ralph init --user");
+    }
+}
+
+#[test]
+fn s2_8_a_registered_program_that_is_gone_or_cannot_be_run() {
+    let patient = Patient::sound();
+    patient.register("/gone/ralph");
+    patient.mends("hook.answers", "error", &["/gone/ralph", "the program was not found"], "ralph init --user");
+    let program = patient.program("not/ralph", "#!/bin/sh\n");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o644)).unwrap();
+    patient.register(program.to_str().unwrap());
+    patient.mends("hook.answers", "error", &[program.to_str().unwrap(), "could not be started"], "ralph init --user");
+    // In a file of the project, that file is mended.
+    let patient = Patient::new();
+    patient.trust(true);
+    patient.sh_ok("ralph init --project");
+    let text = patient.bed.read(".claude/settings.json").replace("\"ralph\"", "\"/gone/ralph\"");
+    patient.bed.write(".claude/settings.json", text);
+    patient.mends("hook.answers", "error", &["project settings"], "ralph init --project");
+}
+
+#[test]
+fn s4_7_a_registered_program_that_hangs_is_waited_for_and_no_longer() {
+    let patient = Patient::sound();
+    let program = patient.program("slow/ralph", "#!/bin/sh\nsleep 300\n");
+    patient.register(program.to_str().unwrap());
+    let out = patient.doctor(&[]);
+    assert!(out.duration < Duration::from_secs(18), "{:?}", out.duration);
+    assert!(out.code == Some(1) && out.stdout.contains("did not answer within 10 s"), "{}", out.stdout);
+    assert_eq!(fs::read_dir(patient.bed.home().parent().unwrap().join("tmp")).unwrap().count(), 0);
+}
+
+/// What the client would do with the line is done with it: settings' variables, a program in the project, the shell.
+#[test]
+fn s4_7_the_made_up_stop_goes_the_way_that_the_client_takes() {
+    let patient = Patient::sound();
+    executable(&patient.bed.path("tools/ralph"), &format!("#!/bin/sh\n[ \"$WORD\" = yes ] && exec {RALPH} \"$@\"\n"));
+    patient.write_project(&json!({"env": {"WORD": "yes"}}));
+    patient.bed.write(".claude/settings.local.json", json!({"env": {"OTHER": "1"}}).to_string());
+    for exec in ["./tools/ralph", "tools/ralph", "${CLAUDE_PROJECT_DIR}/tools/ralph", patient.bed.path("tools/ralph").to_str().unwrap()] {
+        patient.register(exec);
+        patient.is_quiet_about("hook.answers");
+    }
+    for shell in ["\"$CLAUDE_PROJECT_DIR/tools/ralph\" hook claude", "\"${CLAUDE_PROJECT_DIR}/tools/ralph\" hook"] {
+        patient.edit_user(|s| s["hooks"]["Stop"][0]["hooks"][0] = json!({"type": "command", "command": shell, "timeout": 60}));
+        patient.is_quiet_about("hook.answers");
+    }
+    // A path of the settings' own is the one that counts.
+    patient.register("ralph");
+    patient.write_project(&json!({"env": {"PATH": "/nowhere"}}));
+    patient.complains("hook.answers", "error", &["the program was not found"]);
+}
+
+/// A plugin that is switched on.
+pub(super) fn plugin(patient: &Patient, name: &str, hooks: &Value) {
+    let home = patient.bed.home();
+    let root = home.join(format!(".claude/plugins/cache/market/{name}/1.0.0"));
+    write(&root.join("hooks/hooks.json"), &hooks.to_string());
+    let id = format!("{name}@market");
+    let installed = json!({"version": 2, "plugins": {&id: [{"scope": "user", "installPath": root, "version": "1.0.0"}]}});
+    write(&home.join(".claude/plugins/installed_plugins.json"), &installed.to_string());
+    patient.edit_user(|s| s["enabledPlugins"] = json!({ id: true }));
+}
+
+#[test]
+fn s2_8_the_official_plugin_beside_ralph() {
+    for name in ["ralph-loop", "ralph-wiggum"] {
+        let patient = Patient::sound();
+        plugin(&patient, name, &json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "bash stop-hook.sh"}]}]}}));
+        patient.is_quiet_about("hook.others");
+        let id = format!("{name}@market");
+        patient.mends("plugin.official", "error", &[&id, "same loop file"], &format!("claude plugin disable {id}"));
+    }
+}
+
+#[test]
+fn s2_8_other_stop_hooks_are_a_note() {
+    let patient = Patient::sound();
+    let other = json!({"hooks": [{"type": "command", "command": "notify-send done"}]});
+    patient.edit_user(|s| s["hooks"]["Stop"].as_array_mut().unwrap().push(other));
+    patient.complains("hook.others", "note", &["`notify-send done`", "user settings"]);
+    assert!(patient.doctor(&[]).stdout.ends_with("\nAll is well.\n"));
+}
+
+#[test]
+fn s2_8_command_files_that_are_missing_changed_or_hidden() {
+    let patient = Patient::sound();
+    let file = patient.bed.home().join(".claude/commands/cancel-ralph.md");
+    fs::remove_file(&file).unwrap();
+    patient.mends("commands.missing", "warning", &["/cancel-ralph"], "ralph init --user");
+    // Somebody's own is left alone, and named.
+    write(&file, "My own.\n");
+    let found = patient.complains("commands.changed", "note", &[file.to_str().unwrap()]);
+    assert_eq!(found["advice"], "If you do not need it, move it away, then `ralph init --user`.");
+    fs::remove_file(&file).unwrap();
+    patient.sh_ok("ralph init --user");
+    patient.is_quiet_about("commands.changed");
+    // The user's beats the project's, so it is the one that counts, either way.
+    patient.bed.write(".claude/commands/ralph-loop.md", "The project's.\n");
+    patient.is_quiet_about("commands.changed");
+    let users = patient.bed.home().join(".claude/commands/ralph-loop.md");
+    fs::rename(&users, patient.bed.path("saved.md")).unwrap();
+    patient.complains("commands.changed", "note", &[patient.bed.path(".claude/commands/ralph-loop.md").to_str().unwrap()]);
+    // The hook of a project brings its commands along.
+    let patient = Patient::new();
+    patient.sh_ok("ralph init --project");
+    fs::remove_dir_all(patient.bed.path(".claude/commands")).unwrap();
+    patient.mends("commands.missing", "warning", &["/ralph-loop"], "ralph init --project");
+    assert!(!patient.user_file().exists());
+}
+
+#[test]
+fn s2_8_the_clients_cap() {
+    let patient = Patient::new();
+    patient.sh_ok("ralph init");
+    patient.mends("block-cap", "note", &["after 8 stops", "after 7 such rounds"], "ralph init --block-cap 0");
+    patient.edit_user(|s| s["env"]["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"] = json!("many"));
+    patient.mends("block-cap", "warning", &["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "\"many\"", "takes 8"], "ralph init --block-cap 0");
+    // Stronger settings have the last word, and are named.
+    patient.write_project(&json!({"env": {"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "12"}}));
+    let found = patient.complains("block-cap", "note", &["after 12 stops"]);
+    let file = patient.bed.path(".claude/settings.json");
+    assert_eq!(found["advice"], format!("Set \"env\".\"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP\" to \"0\" in {}.", file.display()));
+    patient.write_project(&json!({"env": {"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"}}));
+    patient.is_quiet_about("block-cap");
+    // Without a word in the settings, the variable of the shell counts.
+    let mut patient = Patient::new();
+    patient.env.push(("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0".to_owned()));
+    patient.is_quiet_about("block-cap");
+}
+
+#[test]
+fn s2_8_permission_modes() {
+    for (mode, severity, words) in [
+        ("plan", "warning", "the agent may change nothing"),
+        ("dontAsk", "warning", "Edit, Write, Bash will be refused"),
+        ("acceptEdits", "note", "Bash can wait for your yes"),
+        ("default", "note", "Edit, Write, Bash can wait"),
+        ("bypassPermissions", "note", "nothing is held back"),
+        ("auto", "", ""),
+    ] {
+        let patient = Patient::new();
+        patient.write_user(&json!({"permissions": {"defaultMode": mode}}));
+        if severity.is_empty() {
+            patient.is_quiet_about("permissions");
+        } else {
+            patient.complains("permissions", severity, &[mode, words]);
+        }
+    }
+    // In a project's settings these two do not count.
+    for mode in ["auto", "bypassPermissions"] {
+        let patient = Patient::sound();
+        patient.write_project(&json!({"permissions": {"defaultMode": mode}}));
+        let file = patient.bed.path(".claude/settings.json");
+        patient.complains("permissions.ignored", "warning", &[mode, file.to_str().unwrap(), "does not count"]);
+        patient.write_project(&json!({}));
+        patient.edit_user(|s| s["permissions"]["defaultMode"] = json!(mode));
+        patient.is_quiet_about("permissions.ignored");
+    }
+}
+
+#[test]
+fn s2_8_permission_rules() {
+    let all = json!(["Edit(./**)", "Bash"]);
+    for (permissions, severity, words) in [
+        (json!({"allow": all}), "", ""),
+        (json!({"allow": ["Edit(/**)", "Bash(*)"]}), "", ""),
+        (json!({"allow": ["Edit", "Write", "Bash"], "defaultMode": "dontAsk"}), "", ""),
+        (json!({"allow": ["Edit", "Bash"]}), "note", "Write can wait"),
+        (json!({"allow": ["Bash(cargo test)"], "defaultMode": "acceptEdits"}), "note", "Bash can wait"),
+        (json!({"allow": all, "deny": ["Bash"]}), "warning", "Bash will be refused"),
+        (json!({"allow": all, "ask": ["Bash"]}), "note", "Bash can wait"),
+        (json!({"allow": all, "deny": ["Bash(rm:*)"]}), "", ""),
+        (json!({"deny": ["Bash"], "defaultMode": "bypassPermissions"}), "warning", "Bash will be refused"),
+    ] {
+        let patient = Patient::new();
+        patient.write_user(&json!({ "permissions": permissions }));
+        if severity.is_empty() {
+            assert_eq!(patient.complaints("permissions"), Vec::<Value>::new(), "{permissions}");
+            continue;
+        }
+        patient.complains("permissions", severity, &[words]);
+        // What the advice says, done.
+        patient.write_user(&json!({"permissions": {"allow": ["Edit(./**)", "Bash"]}}));
+        patient.is_quiet_about("permissions");
+    }
+}

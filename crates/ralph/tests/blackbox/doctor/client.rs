@@ -1,0 +1,127 @@
+//! The client: absent, old, strange, asleep; and a person without a home.
+
+use std::{fs, time::Duration};
+
+use serde_json::json;
+
+use super::Patient;
+
+#[test]
+fn s2_8_no_client_is_a_warning_with_the_command_that_installs_it() {
+    let patient = Patient::sound();
+    fs::remove_file(patient.bin.join("claude")).unwrap();
+    let found = patient.complains("client", "warning", &["`claude`", "PATH"]);
+    assert_eq!(found["fix"], "npm install -g @anthropic-ai/claude-code");
+    // Where its own installer puts it, it is found without a path.
+    super::executable(&patient.bed.home().join(".local/bin/claude"), "#!/bin/sh\necho '2.1.325 (Claude Code)'\n");
+    patient.is_quiet_about("client");
+}
+
+#[test]
+fn s2_8_old_clients_are_told_apart() {
+    for (version, severity, words) in [
+        ("2.1.46", "error", "too old"),
+        ("1.0.128", "error", "too old"),
+        ("2.1.138", "warning", "ignores the arguments"),
+        ("2.1.162", "note", "Stop hook error"),
+    ] {
+        let patient = Patient::sound();
+        patient.client(&format!("{version} (Claude Code)"));
+        patient.mends("client", severity, &[version, words, patient.bin.to_str().unwrap()], "claude update");
+    }
+    for fine in ["2.1.163 (Claude Code)", "2.1.325", "2.2.0 (Claude Code)", "10.0.0 (Claude Code)"] {
+        let patient = Patient::sound();
+        patient.client(fine);
+        patient.is_quiet_about("client");
+    }
+}
+
+#[test]
+fn s2_8_a_client_that_answers_rubbish_is_shown_with_a_short_and_harmless_excerpt() {
+    let answers = ["hello", "", "2.1", "v2.1.325", "2.1.x (Claude Code)", "\u{1b}]0;title\u{7}\u{1b}[31mred", &"x".repeat(100_000)];
+    for said in answers {
+        let patient = Patient::sound();
+        patient.client(said);
+        let found = patient.complains("client", "warning", &["claude --version"]);
+        let what = found["what"].as_str().unwrap();
+        assert!(what.len() < 400 && !what.chars().any(char::is_control), "{what:?}");
+        assert!(!patient.doctor(&[]).stdout.contains('\u{1b}'));
+    }
+    let patient = Patient::sound();
+    patient.program("claude", "#!/bin/sh\nexit 3\n");
+    patient.complains("client", "warning", &["said \"\""]);
+    patient.program("claude", "\0\u{1}\u{2} no program");
+    patient.complains("client", "warning", &["claude --version"]);
+}
+
+#[test]
+fn s4_7_a_client_that_hangs_is_waited_for_and_no_longer() {
+    let patient = Patient::sound();
+    patient.program("claude", "#!/bin/sh\nsleep 300\n");
+    let out = patient.doctor(&[]);
+    assert!(out.duration < Duration::from_secs(28), "{:?}", out.duration);
+    assert_eq!(out.code, Some(0), "{}", out.stdout);
+    assert!(out.stdout.contains("claude --version did not answer"), "{}", out.stdout);
+}
+
+/// What it leaves running costs nothing, neither time nor the answer.
+#[test]
+fn s4_7_a_client_that_leaves_something_running_is_heard_all_the_same() {
+    let patient = Patient::sound();
+    let mark = patient.bin.join("alive");
+    patient.program("claude", &format!("#!/bin/sh\n(sleep 3; touch {}) &\necho '2.1.325 (Claude Code)'\n", mark.display()));
+    patient.is_quiet_about("client");
+    std::thread::sleep(Duration::from_secs(4));
+    assert!(!mark.exists(), "what the probe started was not ended with it");
+    // One that leaves its group is beyond reach, and its answer counts.
+    patient.program("claude", "#!/bin/sh\necho '2.1.325 (Claude Code)'\nsetsid sleep 5 &\n");
+    patient.is_quiet_about("client");
+}
+
+/// A folder that nobody trusts may hold a `claude`, and a path may have a gap.
+#[test]
+fn s4_7_a_client_in_the_current_folder_is_never_run() {
+    let patient = Patient::sound();
+    fs::remove_file(patient.bin.join("claude")).unwrap();
+    for name in ["claude", "git"] {
+        patient.bed.script(name, &format!("#!/bin/sh\ntouch {}\necho '2.1.325 (Claude Code)'\n", patient.bed.home().join("ran").display()));
+    }
+    for path in [".", "", "./", "nowhere:.", ".:/usr/bin:/bin", ":/usr/bin:/bin", "/usr/bin:"] {
+        let out = patient.bed.run(patient.bin.join("ralph")).args(["doctor", "--json"]).env("PATH", path).output();
+        assert!(!out.timed_out && out.stdout.starts_with('{'), "{out:?}");
+        assert!(!patient.bed.home().join("ran").exists(), "PATH={path}");
+    }
+}
+
+#[test]
+fn s2_8_without_a_home_it_says_so_and_the_project_can_still_be_set_up() {
+    let patient = Patient::new();
+    let run = |line: &str| {
+        let mut command = patient.bed.command("/bin/sh");
+        command.env_remove("HOME").env("PATH", format!("{}:/usr/bin:/bin", patient.bin.display())).args(["-c", line]);
+        crate::common::run(&mut command, b"")
+    };
+    let out = run("ralph doctor");
+    assert_eq!(out.code, Some(1), "{out:?}");
+    assert!(out.stdout.contains("! home             HOME is not set"), "{}", out.stdout);
+    assert!(out.stdout.contains("fix: ralph init --local"), "{}", out.stdout);
+    assert_eq!(run("ralph init --local").code, Some(0));
+    let out = run("ralph doctor");
+    assert_eq!(out.code, Some(0), "{}", out.stdout);
+    assert!(out.stdout.contains("✓ hook.registered"), "{}", out.stdout);
+}
+
+#[test]
+fn s2_8_a_folder_that_is_not_trusted_yet_is_a_note() {
+    let patient = Patient::sound();
+    patient.trust(false);
+    patient.complains("client.trust", "note", &["trust this folder"]);
+    patient.trust(true);
+    patient.is_quiet_about("client.trust");
+    // A folder above counts; a client that was never used has nothing to say.
+    let above = json!({"projects": {patient.bed.home().parent().unwrap().to_str().unwrap(): {"hasTrustDialogAccepted": true}}});
+    fs::write(patient.bed.home().join(".claude.json"), above.to_string()).unwrap();
+    patient.is_quiet_about("client.trust");
+    fs::remove_file(patient.bed.home().join(".claude.json")).unwrap();
+    patient.is_quiet_about("client.trust");
+}

@@ -1,0 +1,89 @@
+//! What the repository says: no repository, something under way, no branch, changes, loop files that could be committed.
+
+use std::fs;
+
+use super::Patient;
+use crate::common::{Bed, LOOP};
+
+#[test]
+fn s2_8_a_project_without_a_repository() {
+    let patient = Patient::of(Bed::new());
+    assert_eq!(patient.complains("git", "note", &["in no git repository"])["fix"], "git init");
+    patient.sh_ok("git init -q");
+    let found = patient.complaints("git");
+    assert!(found.iter().all(|f| !f["what"].as_str().unwrap().contains("in no git repository")), "{found:?}");
+}
+
+#[test]
+fn s2_8_something_that_is_under_way() {
+    let patient = Patient::sound();
+    let git = |args: &[&str]| patient.bed.git(args);
+    git(&["switch", "-q", "-c", "other"]);
+    patient.bed.write("README.md", "Theirs.\n");
+    patient.bed.commit_all("theirs");
+    git(&["switch", "-q", "main"]);
+    patient.bed.write("README.md", "Ours.\n");
+    patient.bed.commit_all("ours");
+    for (begin, what, abort) in [
+        ("git merge other", "a merge", "git merge --abort"),
+        ("git rebase other", "a rebase", "git rebase --abort"),
+        ("git cherry-pick other", "a cherry-pick", "git cherry-pick --abort"),
+        ("git revert --no-edit HEAD~1", "a revert", "git revert --abort"),
+    ] {
+        assert_ne!(patient.sh(begin).code, Some(0), "{begin} must stop in a conflict");
+        patient.mends("git", "warning", &[what, "under way"], abort);
+    }
+    patient.sh_ok("git bisect start");
+    patient.mends("git", "warning", &["a bisection"], "git bisect reset");
+}
+
+#[test]
+fn s2_8_no_branch_is_checked_out() {
+    let patient = Patient::sound();
+    patient.bed.git(&["checkout", "-q", "--detach"]);
+    patient.mends("git", "warning", &["no branch"], "git switch -c work");
+}
+
+#[test]
+fn s2_8_changes_that_are_not_committed() {
+    let patient = Patient::sound();
+    patient.bed.write("README.md", "New.\n");
+    patient.complains("git", "note", &["branch main", "1 uncommitted change:"]);
+    patient.bed.write("more.md", "More.\n");
+    let fix = "git add -A && git commit -m 'Before the loop'";
+    patient.mends("git", "note", &["2 uncommitted changes"], fix);
+    // Before the first commit, too.
+    let patient = Patient::sound();
+    fs::remove_dir_all(patient.bed.path(".git")).unwrap();
+    patient.sh_ok("git init -q && git config user.name T && git config user.email t@example.invalid");
+    patient.mends("git", "note", &["uncommitted"], fix);
+}
+
+#[test]
+fn s2_8_loop_files_that_git_does_not_ignore() {
+    let patient = Patient::sound();
+    fs::write(patient.bed.path(".git/info/exclude"), "# no line end").unwrap();
+    patient.mends("git.ignored", "warning", &[LOOP], "ralph doctor --fix");
+    assert_eq!(patient.bed.read(".git/info/exclude"), "# no line end\n**/.claude/ralph-loop*.local.md\n");
+    // Personal settings, in a project somewhere in a repository.
+    let patient = Patient::sound();
+    fs::write(patient.bed.path(".git/info/exclude"), "").unwrap();
+    patient.bed.write("sub/.claude/settings.local.json", "{}");
+    let look = |args: &[&str]| patient.run(patient.bin.join("ralph"), &[&["doctor", "--directory", "sub"], args].concat()).stdout;
+    assert!(look(&[]).contains("! git.ignored      git does not ignore .claude/ralph-loop.local.md and .claude/settings.local.json"));
+    assert!(look(&["--fix"]).starts_with("fixed added to "), "{}", look(&[]));
+    assert!(!look(&[]).contains("git.ignored"));
+}
+
+/// A line that does not help is not written again and again.
+#[test]
+fn s4_7_a_gitignore_that_says_otherwise_is_a_repair_that_fails_once() {
+    let patient = Patient::sound();
+    fs::write(patient.bed.path(".git/info/exclude"), "").unwrap();
+    patient.bed.write(".gitignore", "!.claude/ralph-loop.local.md\n");
+    patient.fix();
+    let text = patient.bed.read(".git/info/exclude");
+    let report = patient.report(&["--fix"]);
+    assert!(report["failed"][0].as_str().unwrap().ends_with("a .gitignore of the repository says otherwise"), "{report:#}");
+    assert_eq!(patient.bed.read(".git/info/exclude"), text);
+}
