@@ -52,6 +52,8 @@ pub struct Round {
     pub tools: ToolUse,
     /// Something waits in the client's queue: the person typed it, or a background task reported. May be stale for some 100 ms.
     pub queued_input: bool,
+    /// What will be taken out of the queue first, if it is a command.
+    pub queued_command: Option<String>,
     /// The person interrupted the agent since the previous ruling.
     pub interrupted: bool,
     /// The file has caught up: the message that the event carries stands in it, and with it everything that came before.
@@ -134,6 +136,7 @@ struct RoundReader<'a> {
     tools_used: bool,
     taken_from_queue: usize,
     queued_input: bool,
+    queued_command: Option<String>,
     interrupted: bool,
     /// A line of this round was there at all.
     fresh: bool,
@@ -145,7 +148,7 @@ impl RoundReader<'_> {
     fn take(&mut self, line: Line) {
         self.fresh = true;
         match (line.kind.as_deref(), line.message) {
-            (Some("queue-operation"), _) => self.queue(line.operation.as_deref()),
+            (Some("queue-operation"), _) => self.queue(line.operation.as_deref(), line.content.as_ref()),
             (Some("assistant"), Some(message)) if !line.is_api_error && !self.begun => self.assistant(message),
             (Some("user"), Some(message)) => self.user(&message.content, line.is_meta),
             _ => {}
@@ -153,10 +156,14 @@ impl RoundReader<'_> {
     }
 
     /// Seen backwards: every line that is no `enqueue` takes one item out that was put in further up.
-    fn queue(&mut self, operation: Option<&str>) {
+    fn queue(&mut self, operation: Option<&str>, content: Option<&serde_json::Value>) {
         match operation {
             Some("enqueue") if self.taken_from_queue > 0 => self.taken_from_queue -= 1,
-            Some("enqueue") => self.queued_input = true,
+            Some("enqueue") => {
+                self.queued_input = true;
+                let text = content.and_then(serde_json::Value::as_str);
+                self.queued_command = text.filter(|text| text.trim_start().starts_with('/')).map(str::to_owned);
+            }
             Some(_) => self.taken_from_queue += 1,
             None => {}
         }
@@ -210,7 +217,8 @@ impl RoundReader<'_> {
             (false, false) => ToolUse::Unknown,
         };
         let text = (!text.trim().is_empty()).then_some(text);
-        Round { text, tools, queued_input: self.queued_input, interrupted: self.interrupted, caught_up, torn }
+        let queued_command = self.queued_command;
+        Round { text, tools, queued_input: self.queued_input, queued_command, interrupted: self.interrupted, caught_up, torn }
     }
 }
 
@@ -226,6 +234,8 @@ struct Line {
     is_api_error: bool,
     timestamp: Option<String>,
     operation: Option<String>,
+    /// What was put into the queue: a text, or more than that.
+    content: Option<serde_json::Value>,
     message: Option<Message>,
 }
 

@@ -111,6 +111,11 @@ pub fn limits(max_iterations: u64, promise: Option<&str>, max_hours: f64, idle_r
     ]
 }
 
+/// The person's line when a command that is not ralph's was let through before the loop goes on.
+pub fn goes_first(command: &str) -> String {
+    format!("Ralph: /{} goes first. If it leaves the agent with nothing to do, /ralph-resume goes on with the loop.", opening(command, 64))
+}
+
 /// A text without control characters: what comes from files and agents must not steer a terminal.
 pub fn clean(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()

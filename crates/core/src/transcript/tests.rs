@@ -58,7 +58,15 @@ fn pains_2_the_event_carries_what_the_transcript_lags_behind() {
     assert_eq!(round(&[], Some("only")).text.as_deref(), Some("only"));
     assert_eq!(
         round(&[], None),
-        Round { text: None, tools: ToolUse::Unknown, queued_input: false, interrupted: false, caught_up: false, torn: false }
+        Round {
+            text: None,
+            tools: ToolUse::Unknown,
+            queued_input: false,
+            queued_command: None,
+            interrupted: false,
+            caught_up: false,
+            torn: false
+        }
     );
 }
 
@@ -131,6 +139,16 @@ fn input_that_waits_in_the_queue_is_seen() {
     assert!(queued(&["enqueue", "enqueue", "remove"]));
     assert!(queued(&["enqueue", "enqueue", "popAll"]), "one line for each item");
     assert!(queued(&["enqueue", "dequeue", "enqueue"]));
+    let first = |contents: &[&str]| {
+        let line = |c: &&str| {
+            format!(r#"{{"type":"queue-operation","operation":"enqueue","timestamp":"2026-11-15T10:00:00.000Z","content":{c}}}"#)
+        };
+        round(&contents.iter().map(line).collect::<Vec<_>>(), None).queued_command
+    };
+    assert_eq!(first(&[r#""/context""#]).as_deref(), Some("/context"));
+    assert_eq!(first(&[r#""/context""#, r#""and then""#]).as_deref(), Some("/context"), "the oldest comes first");
+    assert_eq!(first(&[r#""and then""#, r#""/context""#]), None);
+    assert_eq!(first(&[r#"[{"type":"text"}]"#]), None);
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //! through two events, in either order; the second report changes nothing.
 
 use ralph_core::{
-    journal::Actor,
+    journal::{Actor, Event, State},
+    judge::Code,
     slash::{self, Verb},
     words,
 };
@@ -17,9 +18,16 @@ use crate::{
     },
     hosts::claude::answer::Answer,
     ops::{Asker, Refusal, cancel, pause, resume, start, view},
-    store::{Error, ending, journal, loops},
+    store::{
+        Error, ending, journal,
+        locked::{Locked, Loop},
+        loops,
+    },
     sys::{clock, env},
 };
+
+/// A longer text would reach the model as a preview.
+const MAX_TASK: usize = 9_000;
 
 /// A command's second report comes within this time.
 const SAME_COMMAND_MS: i64 = 60_000;
@@ -44,7 +52,7 @@ fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
         command: Some(fingerprint.clone()),
     };
     let result = match verb {
-        Verb::Status => Ok(status(call)),
+        Verb::Status => return answered(call, "command.status", status(call), &fingerprint),
         _ if is_repeated(call, verb, &fingerprint) => Ok(repeated(call, verb, &fingerprint)),
         Verb::Start => begin(call, args, &asker),
         Verb::Cancel => named(args)
@@ -62,8 +70,36 @@ fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
         // Another hook carried out the same command while this one waited for the lock.
         Err(_) if is_repeated(call, verb, &fingerprint) => Ok(repeated(call, verb, &fingerprint)),
         Err(Refusal::NoLoop) => Ok(Outcome::instead("loop.none", "No active Ralph loop")),
-        Err(refusal) => Ok(Outcome::instead("command.refused", format!("Ralph: {refusal}."))),
+        Err(refusal) => answered(call, "command.refused", format!("Ralph: {refusal}."), &fingerprint),
     }
+}
+
+/// Answers the person in the model's place. If the command waited in the queue while the loop ran, the stop before it was let through for its sake: then the
+/// answer also sends the agent on, or nobody would.
+fn answered(call: &Call, code: &'static str, text: String, fingerprint: &str) -> Result<Outcome, Error> {
+    let Some((locked, mut l)) = held_up(call)? else { return Ok(Outcome::instead(code, text)) };
+    if l.state.command.as_deref() == Some(fingerprint) {
+        return Ok(Outcome::silent("command.repeated").of_loop(&l.id));
+    }
+    l.state.command = Some(fingerprint.to_owned());
+    let event = Event::Heard { event: code.to_owned(), detail: Some("typed while the agent worked".to_owned()) };
+    locked.record(&mut l, clock::now(), call.event.session(), event)?;
+    let task = if l.file.prompt.len() <= MAX_TASK { l.file.prompt.as_str() } else { "the task of the loop, as you know it." };
+    let agent = format!("The person's command was for ralph, and is answered. Take no notice of it, and go on with your task:\n\n{task}");
+    let answer = Answer::Context { event: event_name(call), text: agent, line: Some(text) };
+    Ok(Outcome { answer, ..Outcome::silent(code) }.of_loop(&l.id))
+}
+
+/// The session's own loop, if its last stop was let through only because something waited in the queue. Not after an interrupt: then the person wants it to rest.
+fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Loop)>, Error> {
+    let Selected::Own(seen) = select(&call.project, call.event.session().unwrap_or_default()) else { return Ok(None) };
+    let let_through = |state: &State| state.last.as_ref().is_some_and(|last| last.ruling.code == Code::HostQueuedInput);
+    let typed = call.event.text("prompt").unwrap_or_default();
+    let rests = || was_interrupted(call.event.text("transcript_path").unwrap_or_default(), typed);
+    if !let_through(&journal::live_state(&call.project, &seen)) || rests() {
+        return Ok(None);
+    }
+    Ok(under_lock(&call.project, *seen)?.filter(|(_, l)| l.file.active && let_through(&l.state)))
 }
 
 /// The loop that a cancel or a pause is about: nothing, a name, or `--name NAME`.
@@ -146,10 +182,9 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
     Ok(Outcome { answer, ..Outcome::silent("command.resume") }.of_loop(&resumed.id))
 }
 
-fn status(call: &Call) -> Outcome {
+fn status(call: &Call) -> String {
     let lines: Vec<String> = view::live(&call.project).iter().map(view::View::line).collect();
-    let text = if lines.is_empty() { "No active Ralph loop".to_owned() } else { lines.join("\n") };
-    Outcome::instead("command.status", text)
+    if lines.is_empty() { "No active Ralph loop".to_owned() } else { lines.join("\n") }
 }
 
 fn event_name(call: &Call) -> &'static str {

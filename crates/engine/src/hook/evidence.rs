@@ -25,6 +25,8 @@ pub(super) struct Gathered {
     pub text: String,
     /// Fingerprint of that message.
     pub message: String,
+    /// The command that waits first in the client's queue.
+    pub queued_command: Option<String>,
 }
 
 /// The client holds a message's lines back until the message has ended, and writes them up to 150 ms after it called the hook. Only then can
@@ -63,6 +65,7 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         text: look.event_text.map(str::to_owned),
         tools: ToolUse::Unknown,
         queued_input: false,
+        queued_command: None,
         interrupted: false,
         caught_up: false,
         torn: false,
@@ -93,7 +96,7 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         idle_limit,
         idle_limit_from,
     };
-    Gathered { evidence, text, message: fingerprint }
+    Gathered { evidence, text, message: fingerprint, queued_command: round.queued_command }
 }
 
 /// Where to look in the transcript, and for what.

@@ -3,8 +3,8 @@
 use ralph_core::{
     front_matter::Value,
     journal::{Actor, Answered, Event},
-    judge::{Decision, Next, Ruling, judge},
-    loop_file,
+    judge::{Code, Decision, Next, Ruling, judge},
+    loop_file, slash,
     time::Millis,
     words,
 };
@@ -113,7 +113,7 @@ fn rule(call: &Call, locked: &Locked<'_>, mut l: Loop) -> Result<Outcome, Error>
     let ruling = judge(&gathered.evidence);
     let note = match ruling.decision {
         Decision::Block => words::hint(&gathered.evidence, l.file.remind),
-        Decision::Allow => words::allowed(&gathered.evidence, &ruling),
+        Decision::Allow => words::allowed(&gathered.evidence, &ruling).or_else(|| goes_first(&ruling, gathered.queued_command.as_deref())),
     };
     if !commit(call, locked, &mut l, now, gathered, &ruling, note.as_deref())? {
         // A cancel, or a hand that deleted the file, was faster.
@@ -121,6 +121,13 @@ fn rule(call: &Call, locked: &Locked<'_>, mut l: Loop) -> Result<Outcome, Error>
     }
     let outcome = Outcome { answer: answer(call, &l, &ruling, note), ..Outcome::silent(ruling.code.as_str()) };
     Ok(outcome.of_loop(&l.id))
+}
+
+/// A command that waited is let through. One of ralph's own sees to it that the loop goes on; any other may start no turn, and then nobody does.
+fn goes_first(ruling: &Ruling, queued: Option<&str>) -> Option<String> {
+    let (name, _) = slash::split(queued?)?;
+    let is_others = ruling.code == Code::HostQueuedInput && slash::verb(name).is_none();
+    is_others.then(|| words::goes_first(name))
 }
 
 /// Makes the ruling real: the loop's file first, because it is what counts, then the journal. `false`: the file is gone.

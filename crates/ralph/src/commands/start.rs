@@ -85,12 +85,13 @@ fn start(project: &Project, args: Args) -> Done {
         continue_with: args.continue_with,
     };
     let started = start::start(project, &request, &asker)?;
+    let case = Case::of(project);
     if args.json {
         show_json(project, &started.id);
+        warn(&case);
         return Ok(());
     }
     ui::line(format!("{} {}", ui::good("Ralph loop started:"), ui::bold(&started.id)));
-    let case = Case::of(project);
     for limit in started.limits(case.survey.block_cap().as_deref()) {
         ui::paragraph(format!("  {limit}"), 4);
     }
@@ -102,11 +103,16 @@ fn start(project: &Project, args: Args) -> Done {
             ui::paragraph(format!("The first session that stops takes it: start the agent in {root} and tell it to begin."), 0);
         }
     }
+    warn(&case);
+    Ok(())
+}
+
+/// What would keep the loop from working is told beside the output, which stays what programs expect.
+fn warn(case: &Case) {
     for finding in case.before_a_loop() {
         let way = finding.fix.map(|fix| format!("`{fix}`")).or(finding.advice).unwrap_or_default();
         ui::warning(&format!("{}. {way}", finding.what));
     }
-    Ok(())
 }
 
 fn prompt(args: &Args) -> Result<String, Failure> {

@@ -518,6 +518,11 @@ impl Transcript {
     pub(crate) fn queue(&self, operation: &str) -> &Self {
         self.line(json!({"type": "queue-operation", "operation": operation, "content": "typed while busy"}))
     }
+
+    /// What the person typed while the agent worked.
+    pub(crate) fn waits(&self, typed: &str) -> &Self {
+        self.line(json!({"type": "queue-operation", "operation": "enqueue", "content": typed}))
+    }
 }
 
 /// Milliseconds since the epoch.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Answer, Bed, Event, LOOP, ME, OTHER, PROMPT, loop_text, unique};
+use crate::common::{Answer, Bed, Event, LOOP, ME, OTHER, PROMPT, Transcript, loop_text, unique};
 
 /// The two events of one typed command.
 fn submit<'b>(bed: &'b Bed, name: &str, args: &str, turn: &str) -> Event<'b> {
@@ -385,4 +385,70 @@ fn s1_ac6_a_cancel_means_the_loop_that_it_names() {
     assert!(bed.exists(LOOP) && !bed.exists(docs));
     submit(&bed, "ralph", "cancel", "t2").send().instead();
     assert!(!bed.exists(LOOP));
+}
+
+/// A loop whose stop was let through because this waits in the queue; returns what the person was told.
+fn held_up_by(typed: &str) -> (Bed, Transcript, Answer) {
+    let bed = Bed::with_loop(1, 9, "DONE");
+    let transcript = bed.transcript();
+    transcript.user("go").waits(typed).says("m1", "Round one.");
+    let answer = bed.stop("Round one.").send();
+    assert_eq!(bed.codes(), ["host.queued-input"]);
+    transcript.queue("dequeue");
+    (bed, transcript, answer)
+}
+
+/// Status and refusals that waited in the queue are answered, and the loop goes on with them: the stop was let through for their sake. Clients report them
+/// twice, in either order.
+#[test]
+fn s1_3_a_command_that_waited_does_not_end_the_loop() {
+    for (name, args, said) in [
+        ("ralph-status", "", "Ralph loop: active, iteration 1 of 9"),
+        ("ralph-loop", "again", "Ralph: a loop is active"),
+        ("ralph-loop", "x --max-iteration 3", "did you mean"),
+    ] {
+        for submit_first in [true, false] {
+            let (bed, transcript, answer) = held_up_by(&format!("/{name} {args}"));
+            answer.is_silent();
+            let (mut one, mut two) = (submit(&bed, name, args, "t"), expansion(&bed, name, args, "t"));
+            if !submit_first {
+                std::mem::swap(&mut one, &mut two);
+            }
+            let (_, agent, person) = context(&one.send());
+            assert!(person.contains(said), "{person}");
+            assert!(agent.ends_with(PROMPT) && agent.contains("go on with your task"), "{agent}");
+            two.send().is_silent();
+            transcript.user("go on").says("m2", "Round two.");
+            bed.stop("Round two.").send().blocks_with(PROMPT);
+            assert_eq!(bed.iteration(), 2);
+        }
+    }
+}
+
+/// Without anything in the queue before, and after an interrupt, status is only an answer.
+#[test]
+fn s1_3_status_alone_sends_nobody_on() {
+    let bed = Bed::with_loop(1, 9, "DONE");
+    assert!(submit(&bed, "ralph-status", "", "t").send().instead().starts_with("Ralph loop: active"));
+    bed.work().send();
+    submit(&bed, "ralph-status", "", "t2").send().instead();
+    let (bed, transcript, _) = held_up_by("what is 2 + 2?");
+    transcript.user("what is 2 + 2?").says("m2", "Let me").user("[Request interrupted by user]");
+    submit(&bed, "ralph-status", "", "t").send().instead();
+    let (bed, _, _) = held_up_by("/ralph-status");
+    bed.ralph_ok(&["pause"]);
+    submit(&bed, "ralph-status", "", "t").send().instead();
+}
+
+/// A command that is not ralph's may start no turn: the person is told how the loop goes on then, and it does.
+#[test]
+fn pains_9_another_command_goes_first_and_the_person_is_told() {
+    let (bed, _, answer) = held_up_by("/context");
+    let told = "Ralph: /context goes first. If it leaves the agent with nothing to do, /ralph-resume goes on with the loop.";
+    assert_eq!(answer.json, Some(json!({ "systemMessage": told })));
+    let (_, agent, _) = context(&submit(&bed, "ralph-resume", "", "t").send());
+    assert!(agent.ends_with(PROMPT), "{agent}");
+    for typed in ["/cancel-ralph", "/ralph:status", "plain words", "/ralph pause"] {
+        held_up_by(typed).2.is_silent();
+    }
 }

@@ -85,8 +85,8 @@ impl Command {
                  that `ralph doctor` in a terminal finds out why."
             }
             Body::Answered => {
-                "This command is answered by ralph's hook, without you. If it is you who answers, the hook is not at work and nothing was done: \
-                 tell the person so, and that `ralph doctor` in a terminal finds out why."
+                "This command is for ralph's hook. If nothing in this message comes from ralph, the hook is not at work and nothing was done: tell the \
+                 person so, and that `ralph doctor` in a terminal finds out why."
             }
         }
     }

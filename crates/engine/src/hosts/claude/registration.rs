@@ -18,7 +18,7 @@ pub struct Hook {
 pub const HOOKS: [Hook; 6] = [
     hook("Stop", Some("ralph judges the stop"), "no loop is held"),
     hook("StopFailure", None, "API errors are missing in the journal"),
-    hook("UserPromptSubmit", None, "/ralph-loop and the other commands do nothing"),
+    hook("UserPromptSubmit", None, "a message after Esc does not pause the loop"),
     hook("UserPromptExpansion", None, "2.1.197 hands the text of /cancel-ralph to the model after all"),
     hook("SessionStart", None, "a loop is lost with /clear, and nobody is told of a loop that waits"),
     hook("SessionEnd", None, "a loop that was left behind is seen late"),
