@@ -144,6 +144,9 @@ pub struct State {
     pub message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Answered>,
+    /// What waited in the client's queue at the last ruling, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queue: Vec<String>,
     /// Fingerprint of the typed command that was carried out last: clients report one command through two events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,

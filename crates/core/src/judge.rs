@@ -183,9 +183,6 @@ pub fn judge(e: &Evidence) -> Ruling {
     if e.interrupted {
         return allow(Code::HostInterrupted, Next::Pauses);
     }
-    if e.queued_input {
-        return allow(Code::HostQueuedInput, Next::Stays);
-    }
     // The client wakes the agent when the work is done; sending it back now would burn rounds on waiting.
     if !e.background.is_empty() {
         return allow(Code::HostBackground, Next::Stays);
@@ -198,6 +195,10 @@ pub fn judge(e: &Evidence) -> Ruling {
     }
     if e.max_ms > 0 && e.spent_ms >= e.max_ms {
         return allow(Code::LimitTime, Next::Ends { ending: Ending::Capped });
+    }
+    // After the limits, which let the input through as well: sending the agent on afterwards must not lead past them.
+    if e.queued_input {
+        return allow(Code::HostQueuedInput, Next::Stays);
     }
     if e.idle_rounds >= e.idle_limit {
         let code = if e.idle_limit_from == IdleLimitFrom::HostCap { Code::HostBlockCap } else { Code::ProgressNone };
@@ -280,7 +281,8 @@ mod tests {
     fn what_must_not_be_disturbed_is_allowed_and_costs_nothing() {
         assert_eq!(judge(&Evidence { active: false, claim: Claim::Made, ..working() }), allowed(Code::LoopPaused, Next::Stays), "pains 10");
         assert_eq!(judge(&Evidence { interrupted: true, queued_input: true, ..working() }), allowed(Code::HostInterrupted, Next::Pauses));
-        assert_eq!(judge(&Evidence { queued_input: true, iteration: 10, ..working() }), allowed(Code::HostQueuedInput, Next::Stays));
+        assert_eq!(judge(&Evidence { queued_input: true, ..working() }), allowed(Code::HostQueuedInput, Next::Stays));
+        assert_eq!(judge(&Evidence { queued_input: true, iteration: 10, ..working() }).code, Code::LimitIterations);
         assert_eq!(
             judge(&Evidence { background: vec!["tests".to_owned()], iteration: 10, ..working() }),
             allowed(Code::HostBackground, Next::Stays),

@@ -5,14 +5,14 @@
 //! ever concluded from a line that is not there. Time stamps tell the rounds apart: a line that is newer than the previous ruling belongs to
 //! this round, wherever it stands.
 
-use std::fmt;
+use std::{collections::VecDeque, fmt};
 
 use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use crate::{json::parse_tolerant, limits::ToolUse, time, time::Millis};
+use crate::{json::parse_tolerant, limits::ToolUse, time, time::Millis, words::opening};
 
 /// Bytes read at a time; the first block is smaller, because it is mostly enough.
 const BLOCK: usize = 64 * 1024;
@@ -50,10 +50,8 @@ pub struct Round {
     /// All text blocks of the last message (S0-7), as far as they were written. Where the event carries no text: the last message of the round that has any.
     pub text: Option<String>,
     pub tools: ToolUse,
-    /// Something waits in the client's queue: the person typed it, or a background task reported. May be stale for some 100 ms.
-    pub queued_input: bool,
-    /// What will be taken out of the queue first, if it is a command.
-    pub queued_command: Option<String>,
+    /// What waits in the client's queue, the oldest first: the person typed it, or a background task reported. May be stale for some 100 ms.
+    pub queue: Vec<String>,
     /// The person interrupted the agent since the previous ruling.
     pub interrupted: bool,
     /// The file has caught up: the message that the event carries stands in it, and with it everything that came before.
@@ -63,8 +61,8 @@ pub struct Round {
 }
 
 /// Reads the last round. `since` is the time of the previous ruling, which ended the round before; `event_text` is the last message as the
-/// event carries it (only its last block, if it has several).
-pub fn last_round(source: &(impl Source + ?Sized), since: Option<Millis>, event_text: Option<&str>) -> Round {
+/// event carries it (only its last block, if it has several); `queue` is what waited at that ruling.
+pub fn last_round(source: &(impl Source + ?Sized), since: Option<Millis>, event_text: Option<&str>, queue: &[String]) -> Round {
     let mut lines = LinesBack::new(source);
     let mut round = RoundReader { event_text, ..RoundReader::default() };
     while let Some(place) = lines.next() {
@@ -78,7 +76,7 @@ pub fn last_round(source: &(impl Source + ?Sized), since: Option<Millis>, event_
             break;
         }
     }
-    round.finish(lines.torn)
+    round.finish(lines.torn, queue)
 }
 
 /// Whether any tool was used after `since`, in however many rounds.
@@ -106,8 +104,8 @@ pub fn was_interrupted(source: &(impl Source + ?Sized), typed: &str) -> bool {
             (Some("assistant"), _) => return false,
             (Some("user"), Some(m)) => match m.content.first_text() {
                 Some(text) if text.starts_with(INTERRUPTED) => return true,
-                // The message that is being submitted may already be written.
-                Some(text) if text.trim() == typed.trim() => {}
+                // The message that is being submitted may already be written; a command that a hook answered stands there too.
+                Some(text) if text.trim() == typed.trim() || text.starts_with("<command-") || text.starts_with(ANSWERED) => {}
                 _ => return false,
             },
             _ => {}
@@ -119,8 +117,14 @@ pub fn was_interrupted(source: &(impl Source + ?Sized), typed: &str) -> bool {
 /// Lines of any other kind are the client's own notes, some of them large.
 const KINDS: [&[u8]; 4] = [b"\"assistant\"", b"\"user\"", b"\"queue-operation\"", b"\"attachment\""];
 
+/// Enough of a queued text to know it again.
+pub const QUEUED: usize = 200;
+
 /// How the client records Esc and Ctrl-C.
 const INTERRUPTED: &str = "[Request interrupted by user";
+
+/// How it records a message that a hook answered.
+const ANSWERED: &str = "Operation stopped by hook";
 
 /// How the client frames what a stop hook sent back: a new round begins.
 const HOOK_FEEDBACK: &str = "Stop hook ";
@@ -134,9 +138,8 @@ struct RoundReader<'a> {
     message_id: Option<String>,
     text_done: bool,
     tools_used: bool,
-    taken_from_queue: usize,
-    queued_input: bool,
-    queued_command: Option<String>,
+    /// What was put into the queue (a text) and taken out of it (none), last one first.
+    queue: Vec<Option<String>>,
     interrupted: bool,
     /// A line of this round was there at all.
     fresh: bool,
@@ -155,16 +158,11 @@ impl RoundReader<'_> {
         }
     }
 
-    /// Seen backwards: every line that is no `enqueue` takes one item out that was put in further up.
+    /// Every line that is no `enqueue` takes one item out.
     fn queue(&mut self, operation: Option<&str>, content: Option<&serde_json::Value>) {
         match operation {
-            Some("enqueue") if self.taken_from_queue > 0 => self.taken_from_queue -= 1,
-            Some("enqueue") => {
-                self.queued_input = true;
-                let text = content.and_then(serde_json::Value::as_str);
-                self.queued_command = text.filter(|text| text.trim_start().starts_with('/')).map(str::to_owned);
-            }
-            Some(_) => self.taken_from_queue += 1,
+            Some("enqueue") => self.queue.push(Some(opening(content.and_then(serde_json::Value::as_str).unwrap_or_default(), QUEUED))),
+            Some(_) => self.queue.push(None),
             None => {}
         }
     }
@@ -200,7 +198,7 @@ impl RoundReader<'_> {
         self.begun = !is_meta || text.starts_with(HOOK_FEEDBACK);
     }
 
-    fn finish(mut self, torn: bool) -> Round {
+    fn finish(mut self, torn: bool, waited: &[String]) -> Round {
         self.blocks.reverse();
         let mut text = self.blocks.join("\n");
         let caught_up = self.event_text.is_some_and(|event| text.contains(event.trim()));
@@ -217,9 +215,24 @@ impl RoundReader<'_> {
             (false, false) => ToolUse::Unknown,
         };
         let text = (!text.trim().is_empty()).then_some(text);
-        let queued_command = self.queued_command;
-        Round { text, tools, queued_input: self.queued_input, queued_command, interrupted: self.interrupted, caught_up, torn }
+        let queue = replayed(waited, &self.queue);
+        Round { text, tools, queue, interrupted: self.interrupted, caught_up, torn }
     }
+}
+
+/// The queue after this round: first in, first out. What waited before counts on only if something was taken out since; it may have been taken out by a line
+/// that was written too late to be seen.
+fn replayed(waited: &[String], backwards: &[Option<String>]) -> Vec<String> {
+    let mut queue: VecDeque<String> = if backwards.contains(&None) { waited.iter().cloned().collect() } else { VecDeque::new() };
+    for operation in backwards.iter().rev() {
+        match operation {
+            Some(text) => queue.push_back(text.clone()),
+            None => {
+                queue.pop_front();
+            }
+        }
+    }
+    queue.into()
 }
 
 /// One transcript line, as far as it matters.

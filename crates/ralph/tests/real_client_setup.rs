@@ -196,7 +196,7 @@ fn s1_3_s1_ac7_the_short_names_in_the_terminal(version: Version) {
     sees(&tui, "Ralph: complete after 1 iteration");
     let requests = server.main_requests();
     assert_eq!(requests.len(), asked + 3, "cancel asked no model");
-    assert!(!requests[asked + 2].all_text().contains("This command is answered by ralph's hook"), "nor does it hear of it later");
+    assert!(!requests[asked + 2].all_text().contains("This command is for ralph's hook"), "nor does it hear of it later");
     assert_eq!((bed.loop_file(), bed.archive().len()), (None, 3));
 }
 both!(s1_3_s1_ac7_the_short_names_in_the_terminal);
@@ -321,10 +321,10 @@ fn s1_3_status_in_mid_loop(version: Version) {
     queue(&bed, &tui, "/ralph-status");
     gate.release();
     sees(&tui, "Ralph loop: active, iteration 1 of 9");
-    sees(&tui, "Ralph: complete after 1 iteration");
+    sees(&tui, "Ralph: complete after 2 iterations");
     assert_eq!(server.main_requests().len(), 2, "status asked no model of its own: the second request is the loop's next round");
     assert_eq!(bed.logged(&["code=command.status"]), 1);
-    bed.assert_archived(1);
+    bed.assert_archived(2);
 }
 both!(s1_3_status_in_mid_loop);
 

@@ -38,7 +38,7 @@ fn file(lines: &[String]) -> Vec<u8> {
 }
 
 fn round(lines: &[String], event_text: Option<&str>) -> Round {
-    last_round(file(lines).as_slice(), None, event_text)
+    last_round(file(lines).as_slice(), None, event_text, &[])
 }
 
 #[test]
@@ -58,15 +58,7 @@ fn pains_2_the_event_carries_what_the_transcript_lags_behind() {
     assert_eq!(round(&[], Some("only")).text.as_deref(), Some("only"));
     assert_eq!(
         round(&[], None),
-        Round {
-            text: None,
-            tools: ToolUse::Unknown,
-            queued_input: false,
-            queued_command: None,
-            interrupted: false,
-            caught_up: false,
-            torn: false
-        }
+        Round { text: None, tools: ToolUse::Unknown, queue: Vec::new(), interrupted: false, caught_up: false, torn: false }
     );
 }
 
@@ -91,9 +83,9 @@ fn pains_3_text_of_an_earlier_turn_or_of_a_subagent_never_counts() {
 fn the_time_of_the_last_ruling_begins_a_round() {
     let lines = [text("m1", "<promise>X</promise>"), tool("m1"), text("m2", "new").replace("10:00:05", "10:00:09")];
     let since = time::parse("2026-11-15T10:00:07Z");
-    let got = last_round(file(&lines).as_slice(), since, None);
+    let got = last_round(file(&lines).as_slice(), since, None, &[]);
     assert_eq!((got.text.as_deref(), got.tools), (Some("new"), ToolUse::None));
-    let behind = last_round(file(&lines[..2]).as_slice(), since, Some("event"));
+    let behind = last_round(file(&lines[..2]).as_slice(), since, Some("event"), &[]);
     assert_eq!(
         (behind.text.as_deref(), behind.tools),
         (Some("event"), ToolUse::Unknown),
@@ -107,7 +99,7 @@ fn the_time_of_the_last_ruling_begins_a_round() {
 fn an_interrupt_since_the_last_ruling_is_seen_beyond_the_turn() {
     let esc = typed("[Request interrupted by user]").replace("10:00:00", "10:00:08");
     let lines = [text("m1", "x"), esc, typed("then").replace("10:00:00", "10:00:09"), text("m2", "y").replace("10:00:05", "10:00:09")];
-    let interrupted = |since: &str| last_round(file(&lines).as_slice(), time::parse(since), Some("y")).interrupted;
+    let interrupted = |since: &str| last_round(file(&lines).as_slice(), time::parse(since), Some("y"), &[]).interrupted;
     assert!(interrupted("2026-11-15T10:00:07Z"));
     assert!(!interrupted("2026-11-15T10:00:08Z"), "an older one has been dealt with");
 }
@@ -132,30 +124,33 @@ fn input_that_waits_in_the_queue_is_seen() {
         let mut lines = vec![typed("go")];
         lines.extend(ops.iter().map(|o| queue(o)));
         lines.push(text("m1", "x"));
-        round(&lines, None).queued_input
+        !round(&lines, None).queue.is_empty()
     };
     assert!(queued(&["enqueue"]));
     assert!(!queued(&["enqueue", "dequeue"]));
     assert!(queued(&["enqueue", "enqueue", "remove"]));
     assert!(queued(&["enqueue", "enqueue", "popAll"]), "one line for each item");
     assert!(queued(&["enqueue", "dequeue", "enqueue"]));
-    let first = |contents: &[&str]| {
-        let line = |c: &&str| {
-            format!(r#"{{"type":"queue-operation","operation":"enqueue","timestamp":"2026-11-15T10:00:00.000Z","content":{c}}}"#)
-        };
-        round(&contents.iter().map(line).collect::<Vec<_>>(), None).queued_command
+    let waiting = |before: &[&str], lines: &[String]| {
+        let before: Vec<String> = before.iter().map(|text| (*text).to_owned()).collect();
+        last_round(file(lines).as_slice(), Some(0), None, &before).queue
     };
-    assert_eq!(first(&[r#""/context""#]).as_deref(), Some("/context"));
-    assert_eq!(first(&[r#""/context""#, r#""and then""#]).as_deref(), Some("/context"), "the oldest comes first");
-    assert_eq!(first(&[r#""and then""#, r#""/context""#]), None);
-    assert_eq!(first(&[r#"[{"type":"text"}]"#]), None);
+    let put =
+        |c: &str| format!(r#"{{"type":"queue-operation","operation":"enqueue","timestamp":"2026-11-15T10:00:00.000Z","content":{c}}}"#);
+    let (a, b, taken) = (put(r#""fix  that""#), put(r#""/context""#), queue("dequeue"));
+    assert_eq!(waiting(&[], &[a.clone(), b.clone()]), ["fix that", "/context"], "the oldest first");
+    assert_eq!(waiting(&[], &[a, b.clone(), taken.clone()]), ["/context"]);
+    assert_eq!(waiting(&["fix that"], &[b.clone(), taken.clone()]), ["/context"], "what waited before is taken first");
+    assert_eq!(waiting(&["fix that", "/context"], std::slice::from_ref(&taken)), ["/context"]);
+    assert_eq!(waiting(&["fix that"], &[b]), ["/context"], "what waited may have been taken without a line of this round");
+    assert_eq!(waiting(&[], &[put(r#"[{"type":"text"}]"#)]), [""]);
 }
 
 #[test]
 fn torn_and_garbled_lines_are_passed_over() {
     let mut bytes = file(&[typed("go"), text("m1", "said"), "not json".to_owned(), "{\"type\":\"user\",".to_owned()]);
     bytes.extend_from_slice(b"{\"type\":\"assistant\",\"message\":{\"id\":\"m2\",\"content\":[{\"type\":\"te");
-    let got = last_round(bytes.as_slice(), None, None);
+    let got = last_round(bytes.as_slice(), None, None, &[]);
     assert_eq!((got.text.as_deref(), got.torn), (Some("said"), true));
     let control = text("m1", "Q").replace('Q', "\u{1}\u{7}<promise>X</promise>");
     assert!(round(&[typed("go"), control], None).text.is_some_and(|t| t.contains("<promise>X</promise>")));
@@ -181,7 +176,7 @@ fn an_interrupt_is_the_last_thing_that_happened() {
 proptest! {
     #[test]
     fn any_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        let _ = last_round(bytes.as_slice(), Some(0), None);
+        let _ = last_round(bytes.as_slice(), Some(0), None, &[]);
         let _ = was_interrupted(bytes.as_slice(), "x");
     }
 

@@ -4,9 +4,11 @@
 //! through two events, in either order; the second report changes nothing.
 
 use ralph_core::{
-    journal::{Actor, Event, State},
+    front_matter::Value,
+    journal::{Actor, Event, Record},
     judge::Code,
     slash::{self, Verb},
+    transcript::QUEUED,
     words,
 };
 
@@ -51,9 +53,12 @@ fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
         client_pid: Call::client_pid(),
         command: Some(fingerprint.clone()),
     };
+    if was_sent_on(call, &fingerprint) {
+        return Ok(Outcome::silent("command.repeated"));
+    }
     let result = match verb {
-        Verb::Status => return answered(call, "command.status", status(call), &fingerprint),
-        _ if is_repeated(call, verb, &fingerprint) => Ok(repeated(call, verb, &fingerprint)),
+        Verb::Status => return answered(call, Outcome::instead("command.status", status(call)), &fingerprint),
+        _ if is_repeated(call, verb, &fingerprint) => return Ok(repeated(call, verb, &fingerprint)),
         Verb::Start => begin(call, args, &asker),
         Verb::Cancel => named(args)
             .and_then(|name| cancel::cancel(&call.project, name.as_deref(), &asker))
@@ -64,42 +69,69 @@ fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
         }),
         Verb::Resume => go_on(call, args, &asker),
     };
-    match result {
-        Ok(outcome) => Ok(outcome),
-        Err(Refusal::Store(e)) => Err(e),
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(Refusal::Store(e)) => return Err(e),
         // Another hook carried out the same command while this one waited for the lock.
-        Err(_) if is_repeated(call, verb, &fingerprint) => Ok(repeated(call, verb, &fingerprint)),
-        Err(Refusal::NoLoop) => Ok(Outcome::instead("loop.none", "No active Ralph loop")),
-        Err(refusal) => answered(call, "command.refused", format!("Ralph: {refusal}."), &fingerprint),
-    }
+        Err(_) if is_repeated(call, verb, &fingerprint) => return Ok(repeated(call, verb, &fingerprint)),
+        Err(Refusal::NoLoop) => Outcome::instead("loop.none", "No active Ralph loop"),
+        Err(refusal) => Outcome::instead("command.refused", format!("Ralph: {refusal}.")),
+    };
+    answered(call, outcome, &fingerprint)
 }
 
-/// Answers the person in the model's place. If the command waited in the queue while the loop ran, the stop before it was let through for its sake: then the
-/// answer also sends the agent on, or nobody would.
-fn answered(call: &Call, code: &'static str, text: String, fingerprint: &str) -> Result<Outcome, Error> {
-    let Some((locked, mut l)) = held_up(call)? else { return Ok(Outcome::instead(code, text)) };
-    if l.state.command.as_deref() == Some(fingerprint) {
-        return Ok(Outcome::silent("command.repeated").of_loop(&l.id));
+/// An answer in the model's place. If the command waited in the queue while the loop ran, the stop before it was let through for its sake: then the answer also
+/// sends the agent on, as a round that counts, or nobody would.
+fn answered(call: &Call, outcome: Outcome, fingerprint: &str) -> Result<Outcome, Error> {
+    let Answer::Instead { text } = &outcome.answer else { return Ok(outcome) };
+    let Some((locked, mut l)) = held_up(call)? else { return Ok(outcome) };
+    let next = l.file.iteration.saturating_add(1);
+    if !locked.set(&mut l, &[("iteration", Value::Plain(&next.to_string()))])? {
+        return Ok(outcome);
     }
     l.state.command = Some(fingerprint.to_owned());
-    let event = Event::Heard { event: code.to_owned(), detail: Some("typed while the agent worked".to_owned()) };
+    let event = Event::Heard { event: outcome.code.to_owned(), detail: Some("it had waited in the queue; the loop goes on".to_owned()) };
     locked.record(&mut l, clock::now(), call.event.session(), event)?;
     let task = if l.file.prompt.len() <= MAX_TASK { l.file.prompt.as_str() } else { "the task of the loop, as you know it." };
     let agent = format!("The person's command was for ralph, and is answered. Take no notice of it, and go on with your task:\n\n{task}");
-    let answer = Answer::Context { event: event_name(call), text: agent, line: Some(text) };
-    Ok(Outcome { answer, ..Outcome::silent(code) }.of_loop(&l.id))
+    let answer = Answer::Context { event: event_name(call), text: agent, line: Some(text.clone()) };
+    Ok(Outcome { answer, ..Outcome::silent(outcome.code) }.of_loop(&l.id))
 }
 
-/// The session's own loop, if its last stop was let through only because something waited in the queue. Not after an interrupt: then the person wants it to rest.
+/// The session's own loop, if the last thing that happened to it is a stop that was let through for the command that is typed now. After an interrupt the person
+/// wants it to rest, and then it rests for whatever comes next, too.
 fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Loop)>, Error> {
     let Selected::Own(seen) = select(&call.project, call.event.session().unwrap_or_default()) else { return Ok(None) };
-    let let_through = |state: &State| state.last.as_ref().is_some_and(|last| last.ruling.code == Code::HostQueuedInput);
     let typed = call.event.text("prompt").unwrap_or_default();
-    let rests = || was_interrupted(call.event.text("transcript_path").unwrap_or_default(), typed);
-    if !let_through(&journal::live_state(&call.project, &seen)) || rests() {
+    let is_let_through = |record: Option<&Record>| {
+        let queued = |r: &&Record| matches!(&r.event, Event::Stop { ruling, .. } if ruling.code == Code::HostQueuedInput);
+        record.filter(queued).is_some_and(|r| r.state.queue.first() == Some(&words::opening(typed, QUEUED)))
+    };
+    if !is_let_through(journal::live(&call.project, &seen).0.as_ref()) {
         return Ok(None);
     }
-    Ok(under_lock(&call.project, *seen)?.filter(|(_, l)| l.file.active && let_through(&l.state)))
+    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(None) };
+    if !l.file.active || !is_let_through(journal::live(&call.project, &l.found).0.as_ref()) {
+        return Ok(None);
+    }
+    if was_interrupted(call.event.text("transcript_path").unwrap_or_default(), typed) {
+        let event = Event::Heard { event: "command".to_owned(), detail: Some("after an interrupt".to_owned()) };
+        locked.record(&mut l, clock::now(), call.event.session(), event)?;
+        return Ok(None);
+    }
+    Ok(Some((locked, l)))
+}
+
+/// Whether this very command was answered a moment ago, and the agent sent on with it: clients report one command twice.
+fn was_sent_on(call: &Call, fingerprint: &str) -> bool {
+    let Selected::Own(seen) = select(&call.project, call.event.session().unwrap_or_default()) else { return false };
+    journal::live(&call.project, &seen)
+        .0
+        .is_some_and(|r| matches!(r.event, Event::Heard { .. }) && r.state.command.as_deref() == Some(fingerprint) && is_recent(&r.at))
+}
+
+fn is_recent(at: &str) -> bool {
+    ralph_core::time::parse(at).is_some_and(|at| clock::now() - at < SAME_COMMAND_MS)
 }
 
 /// The loop that a cancel or a pause is about: nothing, a name, or `--name NAME`.
@@ -110,13 +142,12 @@ fn named(args: &str) -> Result<Option<String>, Refusal> {
 
 /// Was this very command carried out a moment ago?
 fn is_repeated(call: &Call, verb: Verb, fingerprint: &str) -> bool {
-    let recent = |at: &str| ralph_core::time::parse(at).is_some_and(|at| clock::now() - at < SAME_COMMAND_MS);
     // Only a loop that is in the state that was asked for can be there because of this command.
     let as_asked = |found: &loops::Found| found.parsed.as_ref().is_ok_and(|f| f.active == (verb != Verb::Pause));
     let by_loop = loops::all(&call.project).iter().filter(|found| as_asked(found)).any(|found| {
         journal::tail(&call.project.journal(&found.id()))
             .last
-            .is_some_and(|r| r.state.command.as_deref() == Some(fingerprint) && r.state.last.is_none() && recent(&r.at))
+            .is_some_and(|r| r.state.command.as_deref() == Some(fingerprint) && r.state.last.is_none() && is_recent(&r.at))
     });
     // Without the id of the turn, the same words may well be a second wish: a loop that lives was not ended by them.
     let tells_turns_apart = call.event.has("prompt_id") || loops::names(&call.project).is_empty();

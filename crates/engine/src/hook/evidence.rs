@@ -25,8 +25,8 @@ pub(super) struct Gathered {
     pub text: String,
     /// Fingerprint of that message.
     pub message: String,
-    /// The command that waits first in the client's queue.
-    pub queued_command: Option<String>,
+    /// What waits in the client's queue.
+    pub queue: Vec<String>,
 }
 
 /// The client holds a message's lines back until the message has ended, and writes them up to 150 ms after it called the hook. Only then can
@@ -38,6 +38,7 @@ pub(super) fn gather(call: &Call, l: &Loop, now: Millis) -> Gathered {
     let look = Look {
         path: call.event.text("transcript_path").unwrap_or_default(),
         since: l.state.last.as_ref().map(|last| last.at),
+        queue: &l.state.queue,
         event_text: call.event.last_message(),
         sends_message: call.event.last_message().is_some() || call.client.is_some_and(|v| v >= MESSAGE_SINCE),
     };
@@ -64,8 +65,7 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
     let round = round.unwrap_or_else(|| Round {
         text: look.event_text.map(str::to_owned),
         tools: ToolUse::Unknown,
-        queued_input: false,
-        queued_command: None,
+        queue: Vec::new(),
         interrupted: false,
         caught_up: false,
         torn: false,
@@ -87,7 +87,7 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         claim,
         message,
         interrupted: round.interrupted,
-        queued_input: round.queued_input,
+        queued_input: !round.queue.is_empty(),
         background: call.event.background(),
         spent_ms: l.state.spent(now),
         max_ms: l.file.max_millis(),
@@ -96,13 +96,15 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         idle_limit,
         idle_limit_from,
     };
-    Gathered { evidence, text, message: fingerprint, queued_command: round.queued_command }
+    Gathered { evidence, text, message: fingerprint, queue: round.queue }
 }
 
 /// Where to look in the transcript, and for what.
 struct Look<'a> {
     path: &'a str,
     since: Option<Millis>,
+    /// What waited in the queue then.
+    queue: &'a [String],
     event_text: Option<&'a str>,
     /// The client sends the message with the event, so that an event without one means a message without text.
     sends_message: bool,
@@ -111,7 +113,7 @@ struct Look<'a> {
 impl Look<'_> {
     /// The last round; `None` if there is no transcript.
     fn round(&self) -> Option<Round> {
-        OpenFile::open(self.path).map(|file| transcript::last_round(&file, self.since, self.event_text))
+        OpenFile::open(self.path).map(|file| transcript::last_round(&file, self.since, self.event_text, self.queue))
     }
 
     /// The last round once the transcript has caught up with the event, or as far as it is when patience ends.
@@ -131,7 +133,7 @@ impl Look<'_> {
         match (round, self.event_text) {
             (Some(round), Some(_)) => !round.caught_up,
             // Nothing says when the file is complete: wait for a message that has to be there, or until the queue is surely not stale.
-            (Some(round), None) => round.queued_input || round.torn || (!self.sends_message && round.text.is_none()),
+            (Some(round), None) => !round.queue.is_empty() || round.torn || (!self.sends_message && round.text.is_none()),
             // A session's first stop may come before its transcript; later ones without any have none.
             (None, _) => !self.path.is_empty() && self.since.is_none(),
         }

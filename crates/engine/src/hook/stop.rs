@@ -113,7 +113,7 @@ fn rule(call: &Call, locked: &Locked<'_>, mut l: Loop) -> Result<Outcome, Error>
     let ruling = judge(&gathered.evidence);
     let note = match ruling.decision {
         Decision::Block => words::hint(&gathered.evidence, l.file.remind),
-        Decision::Allow => words::allowed(&gathered.evidence, &ruling).or_else(|| goes_first(&ruling, gathered.queued_command.as_deref())),
+        Decision::Allow => words::allowed(&gathered.evidence, &ruling).or_else(|| goes_first(&ruling, &gathered.queue)),
     };
     if !commit(call, locked, &mut l, now, gathered, &ruling, note.as_deref())? {
         // A cancel, or a hand that deleted the file, was faster.
@@ -124,9 +124,10 @@ fn rule(call: &Call, locked: &Locked<'_>, mut l: Loop) -> Result<Outcome, Error>
 }
 
 /// A command that waited is let through. One of ralph's own sees to it that the loop goes on; any other may start no turn, and then nobody does.
-fn goes_first(ruling: &Ruling, queued: Option<&str>) -> Option<String> {
-    let (name, _) = slash::split(queued?)?;
-    let is_others = ruling.code == Code::HostQueuedInput && slash::verb(name).is_none();
+fn goes_first(ruling: &Ruling, queue: &[String]) -> Option<String> {
+    let (name, _) = slash::split(queue.first()?)?;
+    let is_command = name.chars().all(|c| c.is_alphanumeric() || matches!(c, ':' | '-' | '_'));
+    let is_others = ruling.code == Code::HostQueuedInput && is_command && slash::verb(name).is_none();
     is_others.then(|| words::goes_first(name))
 }
 
@@ -165,13 +166,17 @@ fn commit(
             l.state.message = Some(gathered.message);
         }
         Next::Stays => {}
-        Next::Pauses => l.state.disarm(now),
+        Next::Pauses => {
+            l.state.disarm(now);
+            l.state.idle_rounds = gathered.evidence.idle_rounds;
+        }
         Next::Ends { ending } => {
             l.state.disarm(now);
             l.state.ended = Some(ending);
         }
     }
     l.state.turn = call.event.text("prompt_id").map(str::to_owned);
+    l.state.queue = gathered.queue;
     let answered = Answered {
         stop: call.event.stop_fingerprint(),
         at: now,

@@ -419,8 +419,9 @@ fn s1_3_a_command_that_waited_does_not_end_the_loop() {
             assert!(agent.ends_with(PROMPT) && agent.contains("go on with your task"), "{agent}");
             two.send().is_silent();
             transcript.user("go on").says("m2", "Round two.");
+            assert_eq!(bed.iteration(), 2, "the round that the answer began counts");
             bed.stop("Round two.").send().blocks_with(PROMPT);
-            assert_eq!(bed.iteration(), 2);
+            assert_eq!(bed.iteration(), 3);
         }
     }
 }
@@ -440,6 +441,59 @@ fn s1_3_status_alone_sends_nobody_on() {
     submit(&bed, "ralph-status", "", "t").send().instead();
 }
 
+/// Only the command that the stop was let through for sends the agent on, and only then.
+#[test]
+fn s1_3_a_later_command_sends_nobody_on() {
+    for between in ["StopFailure", "SessionEnd"] {
+        let (bed, _, _) = held_up_by("/ralph-status");
+        bed.event(between).field("error", "server_error").field("reason", "other").send();
+        submit(&bed, "ralph-status", "", "t").send().instead();
+    }
+    let (bed, _, _) = held_up_by("/context");
+    submit(&bed, "ralph-status", "", "t").send().instead();
+    let (bed, transcript, _) = held_up_by("/ralph-status");
+    transcript.user("[Request interrupted by user]");
+    submit(&bed, "ralph-status", "", "t").send().instead();
+    transcript.user("<command-name>/ralph-status</command-name>").user("Operation stopped by hook: Ralph loop: active");
+    submit(&bed, "ralph-status", "", "t2").send().instead();
+}
+
+/// Ending or pausing another loop leaves the own one running; ending or pausing the own one does not.
+#[test]
+fn pains_9_a_cancel_that_waited_is_about_the_loop_that_it_names() {
+    for (name, goes_on) in [("cancel-ralph docs", true), ("ralph-pause docs", true), ("cancel-ralph", false), ("ralph-pause", false)] {
+        let (bed, _, answer) = held_up_by(&format!("/{name}"));
+        answer.is_silent();
+        bed.write(".claude/ralph-loop.docs.local.md", loop_text(OTHER, 1, 0, "DONE"));
+        let (command, args) = name.split_once(' ').unwrap_or((name, ""));
+        let one = submit(&bed, command, args, "t").send();
+        let two = expansion(&bed, command, args, "t").send();
+        if goes_on {
+            assert!(context(&one).1.ends_with(PROMPT));
+            two.is_silent();
+        } else {
+            one.instead();
+        }
+    }
+}
+
+/// A limit that is reached ends the loop, whatever waits: the input is let through with it.
+#[test]
+fn s1_ac5_what_waits_in_the_queue_does_not_lead_past_a_limit() {
+    let bed = Bed::with_loop(3, 3, "DONE");
+    bed.transcript().user("go").waits("/ralph-status").says("m1", "Round three.");
+    bed.stop("Round three.").send();
+    assert_eq!(bed.last_ended()["status"], "capped");
+    let (bed, transcript, _) = held_up_by("/ralph-status");
+    for n in 2..=9 {
+        submit(&bed, "ralph-status", "", &format!("t{n}")).send();
+        transcript.user("go on").waits("/ralph-status").says(&format!("m{n}"), &format!("Round {n}."));
+        bed.stop(&format!("Round {n}.")).send();
+        transcript.queue("dequeue");
+    }
+    assert_eq!((bed.last_ended()["status"].clone(), bed.last_ended()["iteration"].clone()), (json!("capped"), json!(9)));
+}
+
 /// A command that is not ralph's may start no turn: the person is told how the loop goes on then, and it does.
 #[test]
 fn pains_9_another_command_goes_first_and_the_person_is_told() {
@@ -448,7 +502,7 @@ fn pains_9_another_command_goes_first_and_the_person_is_told() {
     assert_eq!(answer.json, Some(json!({ "systemMessage": told })));
     let (_, agent, _) = context(&submit(&bed, "ralph-resume", "", "t").send());
     assert!(agent.ends_with(PROMPT), "{agent}");
-    for typed in ["/cancel-ralph", "/ralph:status", "plain words", "/ralph pause"] {
+    for typed in ["/cancel-ralph", "/ralph:status", "plain words", "/ralph pause", "/etc/hosts is wrong"] {
         held_up_by(typed).2.is_silent();
     }
 }
