@@ -2,7 +2,7 @@
 
 use std::{
     fs, io,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     thread,
     time::Duration,
 };
@@ -90,6 +90,23 @@ impl Change {
         Ok(known.map_or_else(folder, |record| record.folders))
     }
 
+    /// Takes the change back, as far as nobody else has changed the file since, and remembers what was known before.
+    pub fn undo(&self, records: &Records, known: Option<&Record>) {
+        let Ok(target) = target(&self.path, self.bounds.as_deref()) else { return };
+        let undone = match (&self.before, &self.after) {
+            (None, Some(after)) => remove(&target, after),
+            (Some(before), Some(after)) => replace(&target, after, before),
+            (Some(before), None) => create(&target, before),
+            (None, None) => Ok(()),
+        };
+        if undone.is_ok() {
+            let _ = known.map_or_else(|| records.forget(&self.path), |record| records.put(record));
+            for folder in &self.folders {
+                let _ = fs::remove_dir(folder);
+            }
+        }
+    }
+
     fn write(&self, target: &Path) -> Result<(), Problem> {
         match (&self.before, &self.after) {
             (None, Some(after)) => create(target, after),
@@ -134,17 +151,25 @@ fn target(path: &Path, bounds: Option<&Path>) -> Result<PathBuf, Problem> {
         target = target.parent().unwrap_or(Path::new("")).join(to);
     }
     if let Some(bounds) = bounds {
+        // Where a folder is yet to be made, `..` means something else before and after.
+        let yet_to_be = target.strip_prefix(nearest(&target)).unwrap_or(&target);
+        let climbs = yet_to_be.components().any(|part| part == Component::ParentDir);
         let inside = |path: &Path| match (nearest(path).canonicalize(), bounds.canonicalize()) {
             (Ok(real), Ok(bounds)) => real.starts_with(bounds),
             _ => false,
         };
-        if !inside(&target) {
+        if climbs || !inside(&target) {
             return Err(Problem::new(path, format!("leads out of the project, to {}. It is left as it is", target.display())));
         }
     }
     // A folder that is a link to nowhere cannot be made, and one that is a file cannot hold another.
     if let Some(odd) = target.ancestors().skip(1).find(|part| fs::symlink_metadata(part).is_ok()).filter(|part| !part.is_dir()) {
         return Err(Problem::new(odd, "is no folder, so nothing can be written into it"));
+    }
+    // The file is replaced, so it is the folder that has to be writable.
+    let folder = target.parent().map_or(target.as_path(), nearest);
+    if !files::is_writable(folder) {
+        return Err(Problem::new(folder, "is a folder that you may not write to"));
     }
     if fs::metadata(&target).is_ok_and(|meta| meta.permissions().readonly()) {
         return Err(Problem::new(
@@ -160,11 +185,19 @@ fn nearest(path: &Path) -> &Path {
     path.ancestors().find(|part| part.exists()).unwrap_or(path)
 }
 
+/// Somebody was faster.
+fn changed_meanwhile(path: &Path) -> Problem {
+    Problem::new(path, "was changed by somebody else just now. Their version stays; try again")
+}
+
 fn create(path: &Path, text: &str) -> Result<(), Problem> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(Problem::io("created", folder))?;
     }
-    files::create_new(path, &beside(path), text.as_bytes()).map_err(Problem::io("written", path))
+    match files::create_new(path, &beside(path), text.as_bytes()) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(changed_meanwhile(path)),
+        other => other.map_err(Problem::io("written", path)),
+    }
 }
 
 fn replace(path: &Path, before: &str, after: &str) -> Result<(), Problem> {
@@ -179,11 +212,15 @@ fn replace(path: &Path, before: &str, after: &str) -> Result<(), Problem> {
     }
 }
 
+/// Moved away first and looked at then: what somebody writes in between is not what goes.
 fn remove(path: &Path, before: &str) -> Result<(), Problem> {
-    if read(path)?.as_deref() != Some(before) {
-        return Err(Problem::new(path, "was changed by somebody else just now. Their version stays; try again"));
+    let beside = beside(path);
+    fs::rename(path, &beside).map_err(Problem::io("removed", path))?;
+    if fs::read(&beside).is_ok_and(|bytes| bytes == before.as_bytes()) {
+        return fs::remove_file(&beside).map_err(Problem::io("removed", path));
     }
-    fs::remove_file(path).map_err(Problem::io("removed", path))
+    files::move_new(&beside, path).map_err(Problem::io("given back", path))?;
+    Err(changed_meanwhile(path))
 }
 
 fn beside(path: &Path) -> PathBuf {

@@ -1,6 +1,6 @@
 //! `ralph init`: the hooks into a settings file, the short-named commands beside it.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use crate::{
     hosts::claude::{
@@ -13,7 +13,7 @@ use crate::{
         change::{self, Change},
         places::{Places, Scope},
         record::Records,
-        survey::{Origin, Survey},
+        survey::{Origin, Plugin, Survey},
     },
     sys::process,
 };
@@ -32,7 +32,7 @@ pub struct Wish {
 pub fn own_command(scope: Scope) -> (String, Option<String>) {
     let Ok(exe) = std::env::current_exe() else { return ("ralph".to_owned(), None) };
     let found = process::which("ralph");
-    if found.as_deref().is_some_and(|path| same_file(path, &exe)) {
+    if found.as_deref().is_some_and(process::is_this_program) {
         return ("ralph".to_owned(), None);
     }
     let on_path = match &found {
@@ -53,18 +53,12 @@ pub fn own_command(scope: Scope) -> (String, Option<String>) {
     }
 }
 
-fn same_file(a: &Path, b: &Path) -> bool {
-    match (a.canonicalize(), b.canonicalize()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => false,
-    }
-}
-
 /// What `ralph init` would change.
 pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) -> Result<Plan, Problem> {
     let mut plan = Plan::default();
     let path = places.settings(wish.scope).ok_or_else(no_home)?;
-    let hooks = hooks_for(survey, wish, &mut plan.notes)?;
+    let hooks = hooks_for(places, survey, wish, &mut plan.notes)?;
+    plan.registers = hooks == Hooks::In;
     let change = settings_change(&path, records, wish, hooks)?;
     let text = change.as_ref().and_then(|change| change.after.clone()).or(change::read(&path)?);
     if let Some(Err(problem)) = text.as_deref().map(as_the_client_reads) {
@@ -74,12 +68,15 @@ pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) ->
     let folder = places.commands(wish.scope).ok_or_else(no_home)?;
     for file in commands::COMMANDS {
         let path = folder.join(format!("{}.md", file.short));
-        let (now, text) = (change::read(&path)?, file.text());
-        if is_ours(&path, records, now.as_deref(), &text) {
-            plan.changes.extend(Change::to(&path, now, text, None));
-        } else {
-            let shown = path.display();
-            plan.notes.push(format!("{shown} was not written by ralph: it is left as it is, and says what /{} does.", file.short));
+        let text = file.text();
+        match change::read(&path) {
+            Ok(now) if is_ours(&path, records, now.as_deref(), &text) => plan.changes.extend(Change::to(&path, now, text, None)),
+            Err(problem) if fs::symlink_metadata(&path).is_err() => return Err(problem),
+            // What is there and cannot be read was not written by ralph either.
+            _ => {
+                let shown = path.display();
+                plan.notes.push(format!("{shown} was not written by ralph: it is left as it is, and says what /{} does.", file.short));
+            }
         }
     }
     plan.changes = plan.changes.into_iter().map(|change| change.within(places.bounds(wish.scope))).collect();
@@ -98,15 +95,27 @@ enum Hooks {
     Out,
 }
 
-fn hooks_for(survey: &Survey, wish: &Wish, notes: &mut Vec<String>) -> Result<Hooks, Problem> {
-    if let Some(plugin) = survey.our_plugin() {
+fn hooks_for(places: &Places, survey: &Survey, wish: &Wish, notes: &mut Vec<String>) -> Result<Hooks, Problem> {
+    // A plugin that is switched on here only registers nothing anywhere else, and one that a stranger's checkout brings may never be switched on.
+    let reaches = |plugin: &&Plugin| {
+        let is_chosen = !plugin.of_project || survey.trusts(places.project.root());
+        is_chosen && survey.reach(&Origin::Plugin(plugin.id.clone())) >= survey.reach(&Origin::Settings(wish.scope))
+    };
+    if let Some(plugin) = survey.our_plugin().filter(reaches) {
         notes.push(format!("The plugin {} registers the hooks, so only the short commands are written.", plugin.id));
         return Ok(Hooks::Out);
     }
     let (command, note) = &wish.command;
     notes.extend(note.clone());
     let own = CommandLine::own(command);
-    let elsewhere = survey.ours().into_iter().find(|r| r.origin != Origin::Settings(wish.scope) && r.hook.line != own);
+    if let Some(plugin) = survey.our_plugin() {
+        notes.push(format!(
+            "The plugin {} registers the hooks too, but in this project only. Here both run; a stop still counts once.",
+            plugin.id
+        ));
+    }
+    let is_settings = |origin: &Origin| !matches!(origin, Origin::Plugin(_)) && *origin != Origin::Settings(wish.scope);
+    let elsewhere = survey.ours().into_iter().find(|r| is_settings(&r.origin) && r.hook.line != own);
     match elsewhere {
         None => Ok(Hooks::In),
         Some(other) => {
@@ -126,10 +135,10 @@ fn settings_change(path: &Path, records: &Records, wish: &Wish, hooks: Hooks) ->
     let settings = Settings::parse(before.as_deref().unwrap_or("{\n}\n").as_bytes()).map_err(left_alone)?;
     match hooks {
         Hooks::In => settings.register(&wish.command.0).map_err(left_alone)?,
-        Hooks::Out => settings.unregister(),
+        Hooks::Out => settings.unregister(None),
     }
     if let Some(cap) = wish.block_cap {
-        settings.set_env(BLOCK_CAP, Some(&cap.to_string().into())).map_err(left_alone)?;
+        settings.set_env(BLOCK_CAP, &cap.to_string().into()).map_err(left_alone)?;
     }
     if before.is_none() && settings.is_empty() {
         return Ok(None);
@@ -146,20 +155,29 @@ pub(super) fn original(path: &Path, records: &Records, now: Option<&str>) -> Res
         return Ok(record.before.clone());
     }
     let settings = Settings::parse(now.as_bytes()).map_err(|e| Problem::new(path, format!("{e}. It is left as it is")))?;
-    settings.unregister();
+    let was = record.as_ref().and_then(|record| Settings::parse(record.before.as_deref()?.as_bytes()).ok());
+    settings.unregister(was.as_ref());
     if let Some(record) = &record {
-        restore_cap(&settings, record.before.as_deref(), &record.after).map_err(|e| Problem::new(path, e))?;
+        restore_cap(&settings, was.as_ref(), &record.after).map_err(|e| Problem::new(path, e))?;
     }
     let was_made_by_ralph = record.is_some_and(|r| r.before.is_none());
     Ok((!was_made_by_ralph || !settings.is_empty()).then(|| settings.to_text()))
 }
 
 /// The cap goes back to what it was, if it still is what ralph made it.
-fn restore_cap(settings: &Settings, before: Option<&str>, after: &str) -> Result<(), crate::hosts::claude::settings::Problem> {
-    let cap = |text: &str| Settings::parse(text.as_bytes()).ok()?.env(BLOCK_CAP);
-    let now = settings.env(BLOCK_CAP);
-    let (was, became) = (before.and_then(cap), cap(after));
-    if now.is_some() && now == became && was != became { settings.set_env(BLOCK_CAP, was.as_ref()) } else { Ok(()) }
+fn restore_cap(settings: &Settings, was: Option<&Settings>, after: &str) -> Result<(), crate::hosts::claude::settings::Problem> {
+    let became = Settings::parse(after.as_bytes()).ok().and_then(|settings| settings.env(BLOCK_CAP));
+    let before = was.and_then(|was| was.env(BLOCK_CAP));
+    if became.is_none() || became == before || settings.env(BLOCK_CAP) != became {
+        return Ok(());
+    }
+    match before {
+        Some(value) => settings.set_env(BLOCK_CAP, &value),
+        None => {
+            settings.remove_env(BLOCK_CAP, was);
+            Ok(())
+        }
+    }
 }
 
 /// Whether a place for a command file is free, or holds what ralph wrote there. Any other file is its owner's.

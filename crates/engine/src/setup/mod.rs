@@ -15,7 +15,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::setup::{change::Change, record::Records};
+use crate::setup::{
+    change::Change,
+    record::{Record, Records},
+};
 
 /// What a command is about to do, and what a person should know of it.
 #[derive(Debug, Default)]
@@ -24,16 +27,27 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// Files that are as they were already: what was remembered of them can go.
     pub settled: Vec<PathBuf>,
+    /// Whether the hooks are in the settings afterwards, and not in a plugin.
+    pub registers: bool,
 }
 
 impl Plan {
-    /// Makes all changes, or none if one of them cannot be made; `shown` hears of each before.
+    /// Makes all changes, or none: if one of them cannot be made, those before it are undone. `shown` hears of each before.
     pub fn carry_out(&self, records: &Records, mut shown: impl FnMut(&Change)) -> Result<(), Problem> {
         self.changes.iter().try_for_each(Change::check)?;
+        let mut made: Vec<(&Change, Option<Record>)> = Vec::new();
         let mut folders = Vec::new();
         for change in &self.changes {
             shown(change);
-            folders.extend(change.make(records)?);
+            let known = records.get(&change.path);
+            match change.make(records) {
+                Ok(needless) => folders.extend(needless),
+                Err(problem) => {
+                    made.iter().rev().for_each(|(change, known)| change.undo(records, known.as_ref()));
+                    return Err(problem);
+                }
+            }
+            made.push((change, known));
         }
         // The innermost first. Only an empty folder can be removed like this; any other stays.
         folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));

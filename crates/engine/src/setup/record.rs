@@ -1,8 +1,11 @@
 //! What ralph changed in files that are not its own, so that it can be undone to the byte: one record for each file, in the user's state folder.
 
 use std::{
-    fs, io,
+    fs::{self, File, TryLockError},
+    io,
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use ralph_core::loop_file::fnv1a;
@@ -33,6 +36,24 @@ pub struct Records {
 impl Records {
     pub fn of_user() -> Self {
         Records { folder: env::state_dir().map(|dir| dir.join("setup")) }
+    }
+
+    pub fn are_kept(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// Keeps other set-ups of this user away for as long as the result lives, and waits for one that is under way, for a while. The home folder itself is what is
+    /// locked, because it is there in any case; where that cannot be done, nobody is kept away.
+    pub fn alone() -> Option<File> {
+        let home = File::open(env::home()?).ok()?;
+        for _ in 0..300 {
+            match home.try_lock() {
+                Ok(()) => return Some(home),
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
+                Err(TryLockError::Error(_)) => return None,
+            }
+        }
+        None
     }
 
     pub fn get(&self, path: &Path) -> Option<Record> {
@@ -70,7 +91,7 @@ impl Records {
 }
 
 /// One file can be reached by several paths, and is remembered once: by its name in the folder that really holds it.
-fn real(path: &Path) -> PathBuf {
+pub(super) fn real(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     // The folder may be yet to be made.
     let known = path.ancestors().skip(1).find_map(|folder| Some((folder, folder.canonicalize().ok()?)));

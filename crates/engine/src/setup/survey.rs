@@ -16,6 +16,7 @@ use crate::{
     setup::{
         change,
         places::{Places, Scope},
+        record::real,
     },
     sys::env,
 };
@@ -61,7 +62,7 @@ impl SettingsFile {
         let (text, parsed) = match change::read(&path) {
             Ok(None) => (None, Ok(Value::Null)),
             Ok(Some(text)) => {
-                let parsed = as_the_client_reads(&text).map_err(|p| format!("is {p}"));
+                let parsed = as_the_client_reads(&text).map_err(|p| p.to_string());
                 (Some(text), parsed)
             }
             Err(problem) => (None, Err(problem.what)),
@@ -114,8 +115,8 @@ impl Survey {
         let all = scopes.chain([(Origin::Managed, Places::managed())]);
         let mut files: Vec<SettingsFile> = all.map(|(origin, path)| SettingsFile::read(origin, path)).collect();
         // In the home folder the user's settings are the project's too; they count once.
-        let of_user = places.settings(Scope::User);
-        files.retain(|file| file.origin == Origin::Settings(Scope::User) || Some(&file.path) != of_user.as_ref());
+        let of_user = places.settings(Scope::User).map(|path| real(&path));
+        files.retain(|file| file.origin == Origin::Settings(Scope::User) || Some(real(&file.path)) != of_user);
         let plugins = places.config.as_deref().map(|config| plugins(config, places.project.root(), &files)).unwrap_or_default();
         Survey { files, plugins, memory: env::claude_memory().map(|path| json(&path)).unwrap_or_default() }
     }
@@ -151,6 +152,20 @@ impl Survey {
     /// The plugin that registers ralph's hook, if there is one.
     pub fn our_plugin(&self) -> Option<&Plugin> {
         self.plugins.iter().find(|plugin| plugin.hooks.iter().any(|hook| hook.line.is_ralphs()))
+    }
+
+    /// In how much of the user's work a registration counts: in this project, in all that have no other word on it, in all.
+    pub fn reach(&self, origin: &Origin) -> u8 {
+        let is_on = |id: &str| {
+            let user = self.file(Scope::User).and_then(|file| file.parsed.as_ref().ok());
+            user.and_then(|settings| settings.get("enabledPlugins")?.get(id)).is_some_and(|on| on == true)
+        };
+        match origin {
+            Origin::Managed => 3,
+            Origin::Plugin(id) if is_on(id) => 3,
+            Origin::Settings(Scope::User) => 2,
+            Origin::Plugin(_) | Origin::Settings(Scope::Project | Scope::Local) => 1,
+        }
     }
 
     /// The last word of the settings on something, and the file that has it: `["permissions", "defaultMode"]`.

@@ -7,28 +7,49 @@ use crate::{
         change::{self, Change},
         init::original,
         places::{Places, Scope},
-        record::Records,
+        record::{Records, real},
         survey::Survey,
     },
 };
 
-/// What `ralph uninstall` would change. The commands of a project and those of one user in it lie in one folder.
-pub fn plan(places: &Places, survey: &Survey, records: &Records, scopes: &[Scope]) -> Result<Plan, Problem> {
+/// What `ralph uninstall` would change, and what is in the way of the rest: a file of one scope that cannot be read does not keep the others from going. The commands of
+/// a project and those of one user in it lie in one folder.
+pub fn plan(places: &Places, survey: &Survey, records: &Records, scopes: &[Scope]) -> (Plan, Vec<Problem>) {
     let mut all = Plan::default();
+    let mut problems = Vec::new();
     for scope in scopes {
-        let mut plan = Plan::default();
-        if !others_need_commands(survey, *scope, scopes) {
-            commands_back(places, records, *scope, &mut plan)?;
-        }
-        settings_back(places, survey, records, *scope, &mut plan)?;
+        let plan = match of_scope(places, survey, records, *scope, scopes) {
+            Ok(plan) => plan,
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
         let changes = plan.changes.into_iter().map(|change| change.within(places.bounds(*scope)));
-        let new: Vec<Change> = changes.filter(|change| all.changes.iter().all(|known| known.path != change.path)).collect();
+        let new: Vec<Change> = changes.filter(|change| all.changes.iter().all(|known| real(&known.path) != real(&change.path))).collect();
         all.changes.extend(new);
         all.notes.extend(plan.notes);
         all.settled.extend(plan.settled);
     }
     all.notes.dedup();
-    Ok(all)
+    (all, problems)
+}
+
+/// The scopes that a person means who names none: their own, and the project's if they set it up. A project's settings are everybody's.
+pub fn own_scopes(places: &Places, records: &Records) -> Vec<Scope> {
+    let is_own = |scope: &Scope| {
+        *scope != Scope::Project || !records.are_kept() || places.settings(*scope).is_some_and(|path| records.get(&path).is_some())
+    };
+    Scope::ALL.into_iter().filter(is_own).collect()
+}
+
+fn of_scope(places: &Places, survey: &Survey, records: &Records, scope: Scope, scopes: &[Scope]) -> Result<Plan, Problem> {
+    let mut plan = Plan::default();
+    if !others_need_commands(survey, scope, scopes) {
+        commands_back(places, records, scope, &mut plan);
+    }
+    settings_back(places, records, scope, &mut plan)?;
+    Ok(plan)
 }
 
 /// Whether the commands of a scope serve a registration that stays.
@@ -42,7 +63,7 @@ fn others_need_commands(survey: &Survey, scope: Scope, going: &[Scope]) -> bool 
     sharing.iter().filter(stays).any(registers)
 }
 
-fn settings_back(places: &Places, survey: &Survey, records: &Records, scope: Scope, plan: &mut Plan) -> Result<(), Problem> {
+fn settings_back(places: &Places, records: &Records, scope: Scope, plan: &mut Plan) -> Result<(), Problem> {
     let Some(path) = places.settings(scope) else { return Ok(()) };
     let Some(now) = change::read(&path)? else {
         plan.settled.push(path);
@@ -50,7 +71,7 @@ fn settings_back(places: &Places, survey: &Survey, records: &Records, scope: Sco
     };
     let left_alone = |e| Problem::new(&path, format!("{e}. It is left as it is; mend it, then run this again"));
     let settings = Settings::parse(now.as_bytes()).map_err(left_alone)?;
-    if survey.file(scope).is_none() || (records.get(&path).is_none() && !settings.registers_ralph()) {
+    if records.get(&path).is_none() && !settings.registers_ralph() {
         return Ok(());
     }
     match Change::back(&path, now.clone(), original(&path, records, Some(&now))?) {
@@ -60,19 +81,18 @@ fn settings_back(places: &Places, survey: &Survey, records: &Records, scope: Sco
     Ok(())
 }
 
-fn commands_back(places: &Places, records: &Records, scope: Scope, plan: &mut Plan) -> Result<(), Problem> {
-    let Some(folder) = places.commands(scope) else { return Ok(()) };
+fn commands_back(places: &Places, records: &Records, scope: Scope, plan: &mut Plan) {
+    let Some(folder) = places.commands(scope) else { return };
     for file in commands::COMMANDS {
         let path = folder.join(format!("{}.md", file.short));
         let record = records.get(&path);
-        match change::read(&path)? {
-            None => plan.settled.push(path),
-            Some(now) if now == file.text() || record.as_ref().is_some_and(|r| r.after == now) => {
+        match change::read(&path) {
+            Ok(None) => plan.settled.push(path),
+            Ok(Some(now)) if now == file.text() || record.as_ref().is_some_and(|r| r.after == now) => {
                 plan.changes.extend(Change::back(&path, now, None));
             }
-            Some(_) if record.is_some() => plan.notes.push(format!("{} was changed since ralph wrote it: it stays.", path.display())),
-            Some(_) => {}
+            _ if record.is_some() => plan.notes.push(format!("{} was changed since ralph wrote it: it stays.", path.display())),
+            _ => {}
         }
     }
-    Ok(())
 }

@@ -83,6 +83,18 @@ pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     options().append(true).create(true).open(path)?.write_all(bytes)
 }
 
+/// Whether this process may make files in a folder.
+#[cfg(unix)]
+pub fn is_writable(folder: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+pub fn is_writable(folder: &Path) -> bool {
+    !fs::metadata(folder).is_ok_and(|meta| meta.permissions().readonly())
+}
+
 /// Adds whole lines to the end of a text file, making it and its folder if need be.
 pub fn add_lines(path: &Path, lines: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {

@@ -32,6 +32,12 @@ pub fn is_alive(_pid: u32) -> bool {
     true
 }
 
+/// Whether a path leads to this very program.
+pub fn is_this_program(path: &Path) -> bool {
+    let this = || std::env::current_exe().ok()?.canonicalize().ok();
+    path.is_absolute() && path.canonicalize().is_ok_and(|path| Some(path) == this())
+}
+
 /// Where a program of that name is found, as a shell or a client would find it.
 pub fn which(name: &str) -> Option<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);

@@ -47,6 +47,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    let _alone = Records::alone();
     let scope = args.scopes.one().unwrap_or(Scope::User);
     let places = Places::of(project);
     let records = Records::of_user();

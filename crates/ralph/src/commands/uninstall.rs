@@ -5,7 +5,7 @@ use ralph_engine::{
     setup::{
         places::{Places, Scope},
         record::Records,
-        survey::Survey,
+        survey::{Origin, Survey},
         uninstall,
     },
     store::project::Project,
@@ -19,7 +19,7 @@ use crate::{
 
 /// Take the hook and the commands out again, leaving every file as it was
 ///
-/// Without a scope: wherever the hook is registered for you and for this project. Loops, journals and the program itself stay.
+/// Without a scope: what is yours, here and in all projects, and the project's settings if it was you who set them up. Loops, journals and the program stay.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph uninstall
@@ -34,11 +34,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    let _alone = Records::alone();
     let places = Places::of(project);
     let records = Records::of_user();
     let survey = Survey::take(&places);
-    let scopes = args.scopes.one().map_or(Scope::ALL.to_vec(), |scope| vec![scope]);
-    let plan = uninstall::plan(&places, &survey, &records, &scopes)?;
+    let scopes = args.scopes.one().map_or_else(|| uninstall::own_scopes(&places, &records), |scope| vec![scope]);
+    let (plan, problems) = uninstall::plan(&places, &survey, &records, &scopes);
     let changed = setting_up::carry_out(&plan, &records, args.dry_run)?;
     ui::line(match (changed, args.dry_run) {
         (false, _) => "There is nothing to undo: the hook is registered in none of these files.",
@@ -51,5 +52,12 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     if changed && !args.dry_run && !view::live(project).is_empty() {
         ui::line("A loop is live in this project; without the hook nothing holds the agent to it. `ralph cancel` archives it.");
     }
-    Ok(())
+    let of_project = survey.ours().iter().any(|r| r.origin == Origin::Settings(Scope::Project));
+    if of_project && !scopes.contains(&Scope::Project) {
+        ui::line("The project's settings register it for everybody; `ralph uninstall --project` takes it out there.");
+    }
+    match problems.into_iter().next() {
+        None => Ok(()),
+        Some(problem) => Err(problem.into()),
+    }
 }

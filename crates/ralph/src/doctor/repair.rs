@@ -10,6 +10,7 @@ use ralph_engine::{
         change,
         init::{self, Wish},
         places::Scope,
+        record::Records,
         uninstall,
     },
     sys::files,
@@ -36,6 +37,7 @@ pub(crate) enum Repair {
 impl Repair {
     /// Makes the repair, and says what was done.
     pub(crate) fn make(&self, case: &Case) -> Result<String, Failure> {
+        let _alone = Records::alone();
         match self {
             Repair::Register(scope) => {
                 let wish = Wish { scope: *scope, command: init::own_command(*scope), block_cap: None };
@@ -43,7 +45,10 @@ impl Repair {
                 Ok(format!("registered, as `ralph init --{}` does", scope.word()))
             }
             Repair::Unregister(scope) => {
-                let mut plan = uninstall::plan(&case.places, &case.survey, &case.records, &[*scope])?;
+                let (mut plan, problems) = uninstall::plan(&case.places, &case.survey, &case.records, &[*scope]);
+                if let Some(problem) = problems.into_iter().next() {
+                    return Err(problem.into());
+                }
                 let settings = case.places.settings(*scope).unwrap_or_default();
                 plan.changes.retain(|change| change.path == settings);
                 plan.settled.retain(|path| *path == settings);

@@ -38,21 +38,7 @@ fn second(ours: &[Registration]) -> Option<(&Registration, &Registration)> {
 fn needless(case: &Case, ours: &[Registration], goes: &Origin, stays: &Origin) -> Option<Scope> {
     let Origin::Settings(scope @ (Scope::User | Scope::Local)) = *goes else { return None };
     let is_whole = HOOKS.iter().all(|hook| ours.iter().any(|r| r.origin == *stays && r.hook.event == hook.event));
-    (is_whole && reach(case, stays) > reach(case, goes)).then_some(scope)
-}
-
-/// In how much of the user's work a registration counts: in this project, in all that have no other word on it, in all.
-fn reach(case: &Case, origin: &Origin) -> u8 {
-    let is_on = |id: &str| {
-        let user = case.survey.file(Scope::User).and_then(|file| file.parsed.as_ref().ok());
-        user.and_then(|settings| settings.get("enabledPlugins")?.get(id)).is_some_and(|on| on == true)
-    };
-    match origin {
-        Origin::Managed => 3,
-        Origin::Plugin(id) if is_on(id) => 3,
-        Origin::Settings(Scope::User) => 2,
-        Origin::Plugin(_) | Origin::Settings(Scope::Project | Scope::Local) => 1,
-    }
+    (is_whole && case.survey.reach(stays) > case.survey.reach(goes)).then_some(scope)
 }
 
 /// What one person may not want is not done for them. Of two settings the one for all projects stays.

@@ -1,6 +1,10 @@
 //! How Claude Code is told to call ralph: the one source of the hooks that the plugin, `ralph init` and `ralph doctor` speak of.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
+
+use crate::sys::process;
 
 /// One event that ralph wants to hear of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,13 +73,19 @@ impl CommandLine {
         }
     }
 
-    /// Whether it calls ralph's hook: a program named `ralph`, with `hook` as its first argument or with none.
+    /// Whether it calls ralph's hook: a program named `ralph`, or this very one, with `hook` as its first argument. Without any, only the bare name or this very
+    /// program: somebody's own script can be called that, too.
     pub fn is_ralphs(&self) -> bool {
+        let is_ours = |program: &str, first: Option<&str>| match first {
+            Some("hook") => is_ralph(program),
+            Some(_) => false,
+            None => program == "ralph" || process::is_this_program(Path::new(program)),
+        };
         match self {
-            CommandLine::Exec { program, args } => is_ralph(program) && args.first().is_none_or(|a| a == "hook"),
+            CommandLine::Exec { program, args } => is_ours(program, args.first().map(String::as_str)),
             CommandLine::Shell(line) => {
-                let (program, rest) = first_word(line);
-                is_ralph(program) && (rest.trim().is_empty() || rest.split_whitespace().next() == Some("hook"))
+                let (program, rest) = program_of(line);
+                is_ours(program, rest.split_whitespace().next())
             }
         }
     }
@@ -95,7 +105,16 @@ impl std::fmt::Display for CommandLine {
 
 fn is_ralph(program: &str) -> bool {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
-    name.strip_suffix(".exe").unwrap_or(name) == "ralph"
+    name.strip_suffix(".exe").unwrap_or(name) == "ralph" || process::is_this_program(Path::new(program))
+}
+
+/// The program of a shell line and the rest of it. Variables, `exec` and `env` before the program are passed over.
+fn program_of(line: &str) -> (&str, &str) {
+    let (word, rest) = first_word(line);
+    let is_variable =
+        word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+    let is_wrapper = matches!(word.rsplit('/').next(), Some("exec" | "env" | "command" | "nohup"));
+    if (is_variable || is_wrapper) && !rest.trim().is_empty() { program_of(rest) } else { (word, rest) }
 }
 
 /// The program of a shell line, which may be quoted, and the rest of the line.
@@ -124,12 +143,17 @@ mod tests {
     #[test]
     fn ralphs_own_entries_are_recognised_in_every_form() {
         let shell = |line: &str| CommandLine::of(&json!({ "type": "command", "command": line })).is_some_and(|l| l.is_ralphs());
-        for ours in ["ralph", "ralph hook", "ralph hook claude", "/opt/my tools/ralph".rsplit(' ').next().unwrap_or_default()] {
+        for ours in ["ralph", "ralph hook", "ralph hook claude", "/opt/tools/ralph hook"] {
             assert!(shell(ours), "{ours}");
         }
         assert!(shell("\"/opt/my tools/ralph\" hook claude"));
         assert!(shell("'C:\\Program Files\\ralph\\ralph.exe' hook claude"));
-        for others in ["ralph status", "ralphy hook", "bash ralph hook", "echo ralph hook", "", "\"ralph"] {
+        for ours in ["RALPH_LOG=$HOME/l ralph hook claude", "exec ralph hook", "/usr/bin/env A=1 B=2 ralph hook claude"] {
+            assert!(shell(ours), "{ours}");
+        }
+        for others in
+            ["ralph status", "ralphy hook", "bash ralph hook", "echo ralph hook", "", "\"ralph", "/home/me/bin/ralph", "A=1", "env"]
+        {
             assert!(!shell(others), "{others}");
         }
         let exec =

@@ -63,8 +63,9 @@ impl Settings {
         self.root.to_serde_value().unwrap_or_default()
     }
 
+    /// Whether nothing stands in it, not even a comment.
     pub fn is_empty(&self) -> bool {
-        self.value().as_object().is_none_or(serde_json::Map::is_empty)
+        self.root.object_value().is_none_or(|root| is_bare(&root)) && !has_comment(&self.root.clone().into())
     }
 
     pub fn registers_ralph(&self) -> bool {
@@ -106,8 +107,9 @@ impl Settings {
         Ok(())
     }
 
-    /// Takes all of ralph's hooks out again, and what held nothing else.
-    pub fn unregister(&self) {
+    /// Takes all of ralph's hooks out again, and what held nothing else, unless it was there before: `was` is the file as it was, if that is known.
+    pub fn unregister(&self, was: Option<&Settings>) {
+        let was = was.map(Settings::value).unwrap_or_default();
         let Some(hooks) = self.root.object_value().and_then(|root| root.object_value("hooks")) else { return };
         let mut changed = false;
         for event in hooks.properties() {
@@ -120,36 +122,36 @@ impl Settings {
             for (group, entry) in ours {
                 take_out(&group, entry);
             }
-            if groups.elements().is_empty() && !has_comment(&groups.into()) {
+            let was_there = event.decoded_name().is_some_and(|name| was.get("hooks").is_some_and(|hooks| hooks.get(name).is_some()));
+            if groups.elements().is_empty() && !has_comment(&groups.into()) && !was_there {
                 event.remove();
             }
         }
-        if changed {
+        if changed && was.get("hooks").is_none() {
             remove_if_empty(&self.root, "hooks");
         }
     }
 
-    /// Sets, changes or removes a variable of the client's environment.
-    pub fn set_env(&self, name: &str, value: Option<&Value>) -> Result<(), Problem> {
-        let root = self.root.object_value_or_set();
-        match value {
-            Some(value) => {
-                let env = object(&root, "env", "env")?;
-                match only(&env, name, name)? {
-                    Some(property) => property.set_value(input(value)),
-                    None => {
-                        env.append(name, input(value));
-                    }
-                }
-            }
+    /// Sets a variable of the client's environment.
+    pub fn set_env(&self, name: &str, value: &Value) -> Result<(), Problem> {
+        let env = object(&self.root.object_value_or_set(), "env", "env")?;
+        match only(&env, name, name)? {
+            Some(property) => property.set_value(input(value)),
             None => {
-                if let Some(property) = root.object_value("env").and_then(|env| env.get(name)) {
-                    property.remove();
-                    remove_if_empty(&self.root, "env");
-                }
+                env.append(name, input(value));
             }
         }
         Ok(())
+    }
+
+    /// Takes a variable out, and what held nothing else, unless it was there before.
+    pub fn remove_env(&self, name: &str, was: Option<&Settings>) {
+        if let Some(property) = self.root.object_value().and_then(|root| root.object_value("env")?.get(name)) {
+            property.remove();
+            if was.is_none_or(|was| was.value().get("env").is_none()) {
+                remove_if_empty(&self.root, "env");
+            }
+        }
     }
 }
 
@@ -342,7 +344,7 @@ mod tests {
                 registered(&Settings::parse(with.as_bytes()).unwrap().value()).iter().filter(|r| r.line.is_ralphs()).count(),
                 HOOKS.len()
             );
-            assert_eq!(changed(&with, Settings::unregister), text, "{with}");
+            assert_eq!(changed(&with, |s| s.unregister(None)), text, "{with}");
             assert_eq!(registered_in(&with), with, "a second time changes nothing");
         }
     }
@@ -352,7 +354,7 @@ mod tests {
         for text in ["", "{}", " \n", "{ }\n", "{\"hooks\":{\"Stop\":[]}}", "{\"model\":\"opus\"}"] {
             let with = registered_in(text);
             assert_eq!(registered(&serde_json::from_str(&with).unwrap()).len(), HOOKS.len(), "{with}");
-            let without: Value = serde_json::from_str(&changed(&with, Settings::unregister)).unwrap();
+            let without: Value = serde_json::from_str(&changed(&with, |s| s.unregister(None))).unwrap();
             assert_eq!(registered(&without).len(), 0);
         }
     }
@@ -364,7 +366,7 @@ mod tests {
         let stops: Vec<_> = registered(&serde_json::from_str(&with).unwrap()).into_iter().filter(|r| r.event == "Stop").collect();
         assert_eq!(stops.iter().map(|r| r.line.to_string()).collect::<Vec<_>>(), ["mine", "ralph hook claude"]);
         assert_eq!(stops[1].timeout, Some(9.0), "a person's own timeout stays");
-        assert_eq!(changed(text, Settings::unregister), r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"}]}]}}"#);
+        assert_eq!(changed(text, |s| s.unregister(None)), r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"}]}]}}"#);
     }
 
     #[test]
@@ -387,14 +389,13 @@ mod tests {
     #[test]
     fn a_variable_is_set_changed_and_removed() {
         let text = "{\n  \"a\": 1\n}\n";
-        let with = changed(text, |s| s.set_env("CAP", Some(&"0".into())).unwrap());
+        let with = changed(text, |s| s.set_env("CAP", &"0".into()).unwrap());
         assert_eq!(with, "{\n  \"a\": 1,\n  \"env\": {\n    \"CAP\": \"0\"\n  }\n}\n");
-        assert_eq!(changed(&with, |s| s.set_env("CAP", None).unwrap()), text);
-        assert_eq!(changed(&with, |s| s.set_env("CAP", Some(&"20".into())).unwrap()), with.replace("\"0\"", "\"20\""));
+        assert_eq!(changed(&with, |s| s.remove_env("CAP", None)), text);
+        assert_eq!(changed(&with, |s| s.set_env("CAP", &"20".into()).unwrap()), with.replace("\"0\"", "\"20\""));
         let kept = "{\"env\": {\"B\": \"1\"}}";
         assert_eq!(
-            changed(&changed(kept, |s| s.set_env("CAP", Some(&"0".into())).unwrap()), |s| s.set_env("CAP", None).unwrap())
-                .replace(['\n', ' '], ""),
+            changed(&changed(kept, |s| s.set_env("CAP", &"0".into()).unwrap()), |s| s.remove_env("CAP", None)).replace(['\n', ' '], ""),
             kept.replace(' ', "")
         );
     }

@@ -34,7 +34,7 @@ fn s4_7_a_program_of_an_untrusted_checkout_is_not_run() {
     let lines = [
         json!({"type": "command", "command": tool, "args": ["hook", "claude"]}),
         json!({"type": "command", "command": "./tools/ralph", "args": ["hook"]}),
-        json!({"type": "command", "command": "${CLAUDE_PROJECT_DIR}/tools/ralph", "args": []}),
+        json!({"type": "command", "command": "${CLAUDE_PROJECT_DIR}/tools/ralph", "args": ["hook"]}),
         json!({"type": "command", "command": format!("{tool} hook claude")}),
         json!({"type": "command", "command": format!("ralph hook claude; {ran}")}),
         json!({"type": "command", "command": format!("ralph hook claude\n{ran}")}),

@@ -105,6 +105,10 @@ fn s1_1_a_plugin_that_registers_the_hooks_is_enough() {
             put(&settings(&bed, scope).with_file_name("other"), "");
             let before = everything(&bed);
             let said = bed.ralph_ok(&["init", scope]);
+            if scope == "--user" && enabled_in != "--user" {
+                is_registered(&text_of(&settings(&bed, scope)), RALPH);
+                continue;
+            }
             assert!(said.contains("The plugin ralph@ralph-loop registers the hooks, so only the short commands are written."), "{said}");
             let mut with: Vec<_> = everything(&bed).into_keys().filter(|path| !before.contains_key(path)).collect();
             with.retain(|path| !path.to_str().unwrap().contains("/.local/"));
@@ -330,4 +334,45 @@ fn s1_1_the_lines_to_copy_work_with_spaces_in_the_path() {
     let line = said.lines().find(|l| l.contains("marketplace add")).unwrap().replace("claude plugin", "printf '%s\\n'");
     let out = run(bed.command("/bin/sh").args(["-c", &line]), b"");
     assert_eq!(out.stdout.lines().last(), bed.path("a folder").to_str(), "{line}");
+}
+
+/// A plugin that one project switches on takes nothing out of the settings for all.
+#[test]
+fn s1_1_a_plugin_of_one_project_does_not_unregister_the_user() {
+    let bed = Bed::new();
+    bed.ralph_ok(&["init"]);
+    install_plugin(&bed, 2, "--local", true);
+    bed.ralph_ok(&["init"]);
+    is_registered(&text_of(&settings(&bed, "--user")), RALPH);
+}
+
+/// What a project shares is everybody's: it goes when somebody says so, or when it was them who wrote it.
+#[test]
+fn s1_1_uninstall_leaves_what_others_set_up_for_the_project() {
+    let bed = Bed::new();
+    bed.ralph_ok(&["init", "--project"]);
+    fs::remove_dir_all(bed.home().join(".local")).unwrap();
+    let said = bed.ralph_ok(&["uninstall"]);
+    assert!(said.contains("`ralph uninstall --project` takes it out there"), "{said}");
+    is_registered(&text_of(&settings(&bed, "--project")), "ralph");
+    bed.ralph_ok(&["uninstall", "--project"]);
+    is_not_registered(&text_of(&settings(&bed, "--project")));
+    bed.ralph_ok(&["init", "--project"]);
+    bed.ralph_ok(&["uninstall"]);
+    is_not_registered(&text_of(&settings(&bed, "--project")));
+}
+
+/// A program of another name knows its own registration again.
+#[test]
+fn s1_1_a_renamed_program_registers_once() {
+    let bed = Bed::new();
+    let renamed = bed.home().join("ralph-1.0");
+    fs::copy(RALPH, &renamed).unwrap();
+    for _ in 0..2 {
+        assert_eq!(run(bed.command(&renamed).arg("init"), b"").code, Some(0));
+    }
+    let registered = says(&text_of(&settings(&bed, "--user")));
+    assert_eq!(registered["hooks"]["Stop"].as_array().unwrap().len(), 1, "{registered}");
+    assert_eq!(run(bed.command(&renamed).arg("uninstall"), b"").code, Some(0));
+    assert!(!settings(&bed, "--user").exists());
 }

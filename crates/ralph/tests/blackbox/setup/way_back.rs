@@ -11,7 +11,7 @@ use super::{
     shapes::{on_lines, others_shapes},
     text_of,
 };
-use crate::common::Bed;
+use crate::common::{Bed, RALPH, run};
 
 /// Edits between the two stay, whatever they are.
 #[test]
@@ -268,4 +268,45 @@ fn s1_1_the_way_back_is_known_by_whatever_path() {
     assert_eq!(ralph_with(&bed, &[("CLAUDE_CONFIG_DIR", Path::new("config"))], &["init"]).code, Some(0));
     assert_eq!(ralph_with(&bed, &[("CLAUDE_CONFIG_DIR", &bed.path("config"))], &["uninstall"]).code, Some(0));
     assert_eq!(bed.read("config/settings.json"), text);
+}
+
+/// What was empty and the user's stays, though ralph's entries stood in it; and a file that holds nothing but the user's words is theirs.
+#[test]
+fn s1_1_what_was_empty_before_stays_after_an_edit() {
+    for text in [
+        "{\n  \"a\": 1,\n  \"hooks\": {}\n}\n",
+        "{\n  \"a\": 1,\n  \"hooks\": {\n    \"Stop\": []\n  }\n}\n",
+        "{\n  \"a\": 1,\n  \"env\": {}\n}\n",
+    ] {
+        let bed = bed_with("--user", text);
+        let path = settings(&bed, "--user");
+        bed.ralph_ok(&["init", "--block-cap", "0"]);
+        put(&path, text_of(&path).replacen("\"a\": 1", "\"a\": 2", 1));
+        bed.ralph_ok(&["uninstall"]);
+        assert_eq!(says(&text_of(&path)), says(&text.replacen("\"a\": 1", "\"a\": 2", 1)));
+    }
+    let bed = Bed::new();
+    bed.ralph_ok(&["init"]);
+    put(&settings(&bed, "--user"), "{\n  // my notes\n}\n");
+    bed.ralph_ok(&["uninstall"]);
+    assert_eq!(text_of(&settings(&bed, "--user")), "{\n  // my notes\n}\n");
+}
+
+/// The home folder by another name is the home folder.
+#[test]
+fn s1_1_a_home_that_is_a_link_is_undone_at_once() {
+    let bed = Bed::new();
+    let link = bed.dir().join("home-link");
+    std::os::unix::fs::symlink(bed.home(), &link).unwrap();
+    for command in ["init", "uninstall"] {
+        let mut ralph = bed.command(RALPH);
+        let out = run(ralph.arg(command).env("HOME", &link).current_dir(bed.home()), b"");
+        assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{command}: {}", out.stdout);
+    }
+    assert!(!settings(&bed, "--user").exists());
+    for command in ["init", "uninstall"] {
+        let out = run(bed.command(RALPH).args([command, "--project"]).current_dir(bed.home()), b"");
+        assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{command}: {}", out.stdout);
+    }
+    assert!(!settings(&bed, "--user").exists());
 }
