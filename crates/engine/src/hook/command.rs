@@ -14,7 +14,7 @@ use ralph_core::{
 
 use crate::{
     hook::{
-        Call, Outcome,
+        Call, MAX_TASK, Outcome,
         evidence::was_interrupted,
         select::{Selected, select, under_lock},
     },
@@ -27,9 +27,6 @@ use crate::{
     },
     sys::{clock, env},
 };
-
-/// A longer text would reach the model as a preview.
-const MAX_TASK: usize = 9_000;
 
 /// A command's second report comes within this time.
 const SAME_COMMAND_MS: i64 = 60_000;

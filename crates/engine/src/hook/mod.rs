@@ -31,6 +31,9 @@ use crate::{
 /// words within this time is taken for the stop before, and then it is not counted.
 const SAME_STOP_MS: u64 = 300;
 
+/// A longer task would reach the model as a preview only.
+const MAX_TASK: usize = 9_000;
+
 /// One call of the hook.
 pub(crate) struct Call {
     event: Event,

@@ -4,7 +4,7 @@ use ralph_core::{front_matter::Value, journal::Event, time, words};
 
 use crate::{
     hook::{
-        Call, Outcome,
+        Call, MAX_TASK, Outcome,
         select::{Selected, select, under_lock},
     },
     hosts::claude::answer::Answer,
@@ -92,7 +92,28 @@ fn after_compact(call: &Call) -> Result<Outcome, Error> {
 
 fn tell_of_loops(call: &Call, session: &str) -> Outcome {
     let lines: Vec<String> = view::live(&call.project).iter().filter_map(|v| told(v, session)).collect();
-    if lines.is_empty() { Outcome::silent("session.other") } else { Outcome::tell("session.started", lines.join("\n")) }
+    if lines.is_empty() {
+        return Outcome::silent("session.other");
+    }
+    let line = lines.join("\n");
+    match task_that_waits(call, session) {
+        Some(text) => {
+            Outcome { answer: Answer::Context { event: "SessionStart", text, line: Some(line) }, ..Outcome::silent("session.started") }
+        }
+        None => Outcome::tell("session.started", line),
+    }
+}
+
+/// The task of a loop that will take this session: "begin" is not much to go by.
+fn task_that_waits(call: &Call, session: &str) -> Option<String> {
+    let Selected::Adoptable(found) = select(&call.project, session) else { return None };
+    let file = found.parsed.as_ref().ok().filter(|file| file.prompt.len() <= MAX_TASK)?;
+    let claim = file.completion_promise.as_deref().map(words::how_to_claim).unwrap_or_default();
+    let text = format!(
+        "A Ralph loop waits in this project. When the person tells you to begin, this is the task; it comes back to you whenever you try to stop, until it is done. {claim}\n\n{}",
+        file.prompt
+    );
+    Some(text)
 }
 
 /// What the person should know about one loop when a session begins.

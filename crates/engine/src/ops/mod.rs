@@ -65,7 +65,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::NoLoop => f.write_str("No active Ralph loop"),
-            Refusal::Which { names } => write!(f, "there are several loops here: {}. Say which one", names.join(", ")),
+            Refusal::Which { names } => write!(f, "there are several loops here: {}. Say which one, by its name", names.join(", ")),
             Refusal::NoSuch { name, names } if names.is_empty() => write!(f, "there is no loop \"{name}\" here, nor any other"),
             Refusal::NoSuch { name, names } => write!(f, "there is no loop \"{name}\" here; there are: {}", names.join(", ")),
             Refusal::Because(why) => f.write_str(why),

@@ -126,7 +126,10 @@ impl View {
         let spent = ralph_core::time::in_words(self.spent_ms);
         match &self.problem {
             Some(problem) => format!("Ralph loop{named}: {} ({problem})", self.status.words()),
-            None => format!("Ralph loop{named}: {}, iteration {round}, {spent}", self.status.words()),
+            None => {
+                let end = self.completion_promise.as_deref().map_or_else(|| "a limit or a cancel".to_owned(), words::tag);
+                format!("Ralph loop{named}: {}, iteration {round}, {spent}, ends on {end}", self.status.words())
+            }
         }
     }
 }

@@ -78,6 +78,12 @@ fn show(v: &View) {
             |s| short(Some(s)),
         );
     ui::field("session", session);
+    match v.status {
+        Status::Paused => ui::field("next", "`ralph resume` goes on, `ralph explain` says why it paused"),
+        Status::LeftBehind => ui::field("next", "its session has ended: `ralph resume` hands it to the next one that stops here"),
+        Status::Tracked => ui::field("next", "`ralph resume` releases it; a loop that came with a repository arms itself for nobody"),
+        _ => {}
+    }
     if let Some(code) = &v.last_code {
         ui::field("last stop", format!("{code} (`ralph explain` says more)"));
     }

@@ -111,6 +111,11 @@ fn s2_8_a_new_session_is_told_of_the_loop() {
     let bed = Bed::new();
     bed.write(LOOP, loop_text("null", 1, 5, "DONE"));
     let waits = "Ralph: a loop waits for a session (iteration 1 of 5). It takes this one at its first stop; `ralph cancel` drops it.";
+    let answer = start(&bed, "startup").json.unwrap();
+    assert_eq!(answer["systemMessage"], waits);
+    let task = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(task.contains("tells you to begin") && task.contains("<promise>DONE</promise>") && task.ends_with(PROMPT), "{task}");
+    bed.write(LOOP, loop_text("null", 1, 5, "DONE") + &"x".repeat(20_000));
     start(&bed, "startup").tells(waits);
     // Somebody else's, and alive: nothing to say.
     let bed = Bed::with_loop(3, 5, "DONE");

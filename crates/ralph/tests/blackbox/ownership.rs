@@ -333,7 +333,7 @@ fn pains_6_named_loops_one_per_session() {
     assert_eq!(names, [json!("main"), json!("docs")]);
     // Which one is meant has to be said, unless a session asks.
     let out = bed.ralph(&["cancel"]);
-    assert_eq!((out.code, out.stderr.as_str()), (Some(2), "error: there are several loops here: main, docs. Say which one\n"));
+    assert_eq!((out.code, out.stderr.as_str()), (Some(2), "error: there are several loops here: main, docs. Say which one, by its name\n"));
     bed.stop(DONE).session(OTHER).send().line();
     assert!(bed.exists(LOOP) && !bed.exists(docs));
     bed.work().send().blocks_with(PROMPT);

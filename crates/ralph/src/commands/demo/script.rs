@@ -15,7 +15,7 @@ use super::{
 pub(super) fn play(stage: &mut Stage, client: &mut Client, notes: &Notes) -> Done {
     stage.title(
         "An agent tries to stop before its work is done. Ralph is its stop hook.",
-        "(The agent is scripted; the project, the hook and its answers └ are real.)",
+        "(Lines with └ are the hook's real answers. Only the agent is scripted.)",
     );
 
     types(stage, client, "/ralph-loop \"Fix the dead links\" --completion-promise DONE --max-iterations 3")?;
