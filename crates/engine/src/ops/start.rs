@@ -121,9 +121,7 @@ fn live(found: &Found) -> Refusal {
             let round = words::of_limit(file.iteration, file.max_iterations);
             let (state, way) = if file.active { ("active", "shows it") } else { ("paused", "shows it, `ralph resume` goes on with it") };
             let name = if named.is_empty() { String::new() } else { format!(" \"{}\"", found.name) };
-            format!(
-                "a loop{name} is {state} in this project (iteration {round}). `ralph status` {way}, `ralph cancel{named}` ends it, and --name NAME starts another beside it, for another session"
-            )
+            format!("a loop{name} is {state} in this project (iteration {round}). `ralph status` {way}, `ralph cancel{named}` ends it")
         }
         Err(problem) => format!("{} cannot be read: {problem}. Mend it, or `ralph cancel{named}` puts it aside", found.path.display()),
     })
