@@ -66,7 +66,7 @@ fn s1_1_s1_3_the_plugin_installs_offline(version: Version) {
         let said = bed.claude_ok(&["plugin", "validate", &folder]);
         assert!(said.contains("✔ Validation passed") && !said.contains("passed with warnings"), "{said}");
     }
-    bed.install(&bed.checkout());
+    bed.install_as_the_readme_says(&bed.checkout());
     s1_loops_to_its_promise(&bed, "/ralph:loop");
     bed.ralph_ok(&["start", "Go on.", "--max-iterations", "9"]);
     let status = answered(&bed, "/ralph:status");

@@ -64,6 +64,17 @@ impl Bed {
         self.claude_ok(&["plugin", "install", "ralph@ralph-loop"]);
     }
 
+    /// The same by the README's own lines, in the checkout.
+    pub(crate) fn install_as_the_readme_says(&self, checkout: &Path) {
+        let readme = fs::read_to_string(format!("{SOURCE}/README.md")).unwrap();
+        let lines: Vec<&str> = readme.lines().filter_map(|line| line.strip_prefix("claude ")).collect();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        for line in lines {
+            let out = self.client.run(&self.project).args(line.split(' ')).cwd(checkout).output();
+            assert_eq!(out.code, Some(0), "claude {line}: {out:?}");
+        }
+    }
+
     /// Every file named `name` in the project, the home or anywhere beside them.
     pub(crate) fn find(&self, name: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
