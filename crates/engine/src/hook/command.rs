@@ -4,27 +4,21 @@
 //! through two events, in either order; the second report changes nothing.
 
 use ralph_core::{
-    front_matter::Value,
-    journal::{Actor, Event, Record},
-    judge::Code,
+    journal::Actor,
     slash::{self, Verb},
-    transcript::QUEUED,
     words,
 };
 
 use crate::{
     hook::{
-        Call, MAX_TASK, Outcome,
+        Call, Outcome,
         evidence::was_interrupted,
+        queued::{answered, was_sent_on},
         select::{Selected, select, under_lock},
     },
     hosts::claude::answer::Answer,
     ops::{Asker, Refusal, cancel, pause, resume, start, view},
-    store::{
-        Error, ending, journal,
-        locked::{Locked, Loop},
-        loops,
-    },
+    store::{Error, ending, journal, loops},
     sys::{clock, env},
 };
 
@@ -77,57 +71,8 @@ fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
     answered(call, outcome, &fingerprint)
 }
 
-/// An answer in the model's place. If the command waited in the queue while the loop ran, the stop before it was let through for its sake: then the answer also
-/// sends the agent on, as a round that counts, or nobody would.
-fn answered(call: &Call, outcome: Outcome, fingerprint: &str) -> Result<Outcome, Error> {
-    let Answer::Instead { text } = &outcome.answer else { return Ok(outcome) };
-    let Some((locked, mut l)) = held_up(call)? else { return Ok(outcome) };
-    let next = l.file.iteration.saturating_add(1);
-    if !locked.set(&mut l, &[("iteration", Value::Plain(&next.to_string()))])? {
-        return Ok(outcome);
-    }
-    l.state.command = Some(fingerprint.to_owned());
-    let event = Event::Heard { event: outcome.code.to_owned(), detail: Some("it had waited in the queue; the loop goes on".to_owned()) };
-    locked.record(&mut l, clock::now(), call.event.session(), event)?;
-    let task = if l.file.prompt.len() <= MAX_TASK { l.file.prompt.as_str() } else { "the task of the loop, as you know it." };
-    let agent = format!("The person's command was for ralph, and is answered. Take no notice of it, and go on with your task:\n\n{task}");
-    let answer = Answer::Context { event: event_name(call), text: agent, line: Some(text.clone()) };
-    Ok(Outcome { answer, ..Outcome::silent(outcome.code) }.of_loop(&l.id))
-}
-
-/// The session's own loop, if the last thing that happened to it is a stop that was let through for the command that is typed now. After an interrupt the person
-/// wants it to rest, and then it rests for whatever comes next, too.
-fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Loop)>, Error> {
-    let Selected::Own(seen) = select(&call.project, call.event.session().unwrap_or_default()) else { return Ok(None) };
-    let typed = call.event.text("prompt").unwrap_or_default();
-    let is_let_through = |record: Option<&Record>| {
-        let queued = |r: &&Record| matches!(&r.event, Event::Stop { ruling, .. } if ruling.code == Code::HostQueuedInput);
-        record.filter(queued).is_some_and(|r| r.state.queue.first() == Some(&words::opening(typed, QUEUED)))
-    };
-    if !is_let_through(journal::live(&call.project, &seen).0.as_ref()) {
-        return Ok(None);
-    }
-    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(None) };
-    if !l.file.active || !is_let_through(journal::live(&call.project, &l.found).0.as_ref()) {
-        return Ok(None);
-    }
-    if was_interrupted(call.event.text("transcript_path").unwrap_or_default(), typed) {
-        let event = Event::Heard { event: "command".to_owned(), detail: Some("after an interrupt".to_owned()) };
-        locked.record(&mut l, clock::now(), call.event.session(), event)?;
-        return Ok(None);
-    }
-    Ok(Some((locked, l)))
-}
-
-/// Whether this very command was answered a moment ago, and the agent sent on with it: clients report one command twice.
-fn was_sent_on(call: &Call, fingerprint: &str) -> bool {
-    let Selected::Own(seen) = select(&call.project, call.event.session().unwrap_or_default()) else { return false };
-    journal::live(&call.project, &seen)
-        .0
-        .is_some_and(|r| matches!(r.event, Event::Heard { .. }) && r.state.command.as_deref() == Some(fingerprint) && is_recent(&r.at))
-}
-
-fn is_recent(at: &str) -> bool {
+/// Within the time in which a command is reported twice.
+pub(super) fn is_recent(at: &str) -> bool {
     ralph_core::time::parse(at).is_some_and(|at| clock::now() - at < SAME_COMMAND_MS)
 }
 
@@ -215,7 +160,7 @@ fn status(call: &Call) -> String {
     if lines.is_empty() { "No active Ralph loop".to_owned() } else { lines.join("\n") }
 }
 
-fn event_name(call: &Call) -> &'static str {
+pub(super) fn event_name(call: &Call) -> &'static str {
     if call.event.name() == "UserPromptExpansion" { "UserPromptExpansion" } else { "UserPromptSubmit" }
 }
 
