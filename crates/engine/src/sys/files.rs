@@ -6,6 +6,8 @@ use std::{
     path::Path,
 };
 
+use crate::sys::scratch::unguessable;
+
 /// Reads a whole file; a larger one than `max` is an error.
 pub fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
     let (file, size) = open_regular(path)?;
@@ -43,7 +45,11 @@ pub fn options() -> OpenOptions {
 
 #[cfg(unix)]
 mod flags {
-    use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt};
+    use std::{
+        fs::{File, OpenOptions, Permissions},
+        io,
+        os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    };
 
     use rustix::fs::OFlags;
 
@@ -60,6 +66,11 @@ mod flags {
         options.mode(0o600);
     }
 
+    /// Everybody may run it, whatever the mask says: that is what it was asked for.
+    pub(super) fn make_runnable(file: &File) -> io::Result<()> {
+        file.set_permissions(Permissions::from_mode(0o755))
+    }
+
     fn set(options: &mut OpenOptions, flags: OFlags) {
         options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }
@@ -68,7 +79,10 @@ mod flags {
 /// Windows makes links only for those who may do more than that, and has no pipes among its files.
 #[cfg(not(unix))]
 mod flags {
-    use std::fs::OpenOptions;
+    use std::{
+        fs::{File, OpenOptions},
+        io,
+    };
 
     pub(super) fn do_not_follow(_options: &mut OpenOptions) {}
 
@@ -76,6 +90,11 @@ mod flags {
 
     /// The user's own folders are private there.
     pub(super) fn private(_options: &mut OpenOptions) {}
+
+    #[expect(clippy::unnecessary_wraps, reason = "the same shape as elsewhere")]
+    pub(super) fn make_runnable(_file: &File) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Adds `bytes` to the end of a file in one write.
@@ -114,6 +133,23 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     replace(path, &path.with_extension(format!("new-{}", std::process::id())), bytes)
+}
+
+/// Copies a program to its place, making its folder. Beside first, then in its place: a program that runs cannot be written to. The file beside is a new
+/// one, under a name that nobody can have put a link at.
+pub fn place_program(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let beside = to.with_file_name(format!(".ralph-{}-{:016x}", std::process::id(), unguessable()));
+    let mut file = options().write(true).create_new(true).open(&beside)?;
+    let copied = File::open(from).and_then(|mut from| io::copy(&mut from, &mut file)).and_then(|_| flags::make_runnable(&file));
+    drop(file);
+    let placed = copied.and_then(|()| fs::rename(&beside, to));
+    if placed.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    placed
 }
 
 /// Writes a small file of ralph's own that nobody else may read.
