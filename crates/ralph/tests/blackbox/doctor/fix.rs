@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
 use serde_json::json;
 
-use super::{Patient, all_entries, changed, entry, write};
+use super::{Patient, age, all_entries, changed, entry, write};
 use crate::common::{LOOP, RALPH};
 
 #[test]
@@ -94,6 +94,7 @@ fn s4_7_one_repair_that_fails_does_not_stop_the_others() {
     let patient = Patient::new();
     let left = patient.bed.path(".claude/.settings.json.ralph-4194303");
     write(&left, "{}");
+    age(&left);
     // The place for the commands is taken.
     write(&patient.bed.home().join(".claude/commands"), "a file");
     let report = patient.report(&["--fix"]);
