@@ -5,7 +5,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ralph_core::words::clean;
 use ralph_engine::{
     hosts::claude::plugin::{INSIDE, MARKETPLACE, NAME, files},
     sys,
@@ -51,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Done {
     let exe = std::env::current_exe().map_err(|e| Failure::new(format!("cannot find this program: {e}")))?;
     let program = folder.join(program);
     sys::files::place_program(&exe, &program).map_err(|e| cannot_write(&program, e))?;
-    let shown = clean(&folder.display().to_string());
+    let shown = ui::path(&folder);
     ui::line(format!("{} {shown}", ui::good("Written:")));
     ui::line(format!("  claude plugin marketplace add {}", quoted(&shown)));
     ui::line(format!("  claude plugin install {NAME}@{MARKETPLACE}"));

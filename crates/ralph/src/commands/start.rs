@@ -6,6 +6,7 @@ use std::{
     path::PathBuf,
 };
 
+use ralph_core::words::clean;
 use ralph_engine::{
     ops::{Asker, start},
     store::project::Project,
@@ -91,15 +92,15 @@ fn start(project: &Project, args: Args) -> Done {
         warn(&case);
         return Ok(());
     }
-    ui::line(format!("{} {}", ui::good("Ralph loop started:"), ui::bold(&started.id)));
+    ui::line(format!("{} {}", ui::good("Ralph loop started:"), ui::bold(clean(&started.id))));
     for limit in started.limits(case.survey.block_cap().as_deref()) {
-        ui::paragraph(format!("  {limit}"), 4);
+        ui::paragraph(format!("  {}", clean(&limit)), 4);
     }
     ui::field("file", started.path.display());
     match started.file.session_id {
         Some(session) => ui::field("session", session),
         None => {
-            let root = project.root().display();
+            let root = ui::path(project.root());
             ui::paragraph(format!("The first session that stops takes it: start the agent in {root} and tell it to begin."), 0);
         }
     }
