@@ -36,6 +36,18 @@ pub fn open_regular(path: &Path) -> io::Result<(File, u64)> {
     if meta.is_file() { Ok((file, meta.len())) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file")) }
 }
 
+/// Whether files can be made in a folder, without trying.
+#[cfg(unix)]
+pub fn may_write_into(folder: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+pub fn may_write_into(_folder: &Path) -> bool {
+    true
+}
+
 /// Options that do not follow a link in the last component.
 pub fn options() -> OpenOptions {
     let mut options = File::options();
@@ -261,13 +273,46 @@ fn write_synced(path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
     file.sync_data()
 }
 
+/// Gives a new version what the file itself has: who may read it, and whose it is, as far as that is allowed. Root works on other people's files.
 fn copy_mode(from: &Path, to: &Path) {
-    if let Ok(meta) = fs::symlink_metadata(from)
-        && meta.is_file()
-        && fs::symlink_metadata(to).is_ok_and(|m| m.permissions() != meta.permissions())
-    {
-        let _ = fs::set_permissions(to, meta.permissions());
+    let (Ok(theirs), Ok(ours)) = (fs::symlink_metadata(from), fs::symlink_metadata(to)) else { return };
+    if !theirs.is_file() {
+        return;
     }
+    // First, while nobody else may read it; it also takes away bits that must not come with another owner.
+    owner::copy(&theirs, &ours, to);
+    if ours.permissions() != theirs.permissions() {
+        let _ = fs::set_permissions(to, theirs.permissions());
+    }
+}
+
+#[cfg(unix)]
+mod owner {
+    use std::{
+        fs::Metadata,
+        os::unix::fs::{MetadataExt, lchown},
+        path::Path,
+    };
+
+    /// Nothing is asked of the system where owner and group are the same already.
+    pub(super) fn copy(theirs: &Metadata, ours: &Metadata, to: &Path) {
+        let uid = Some(theirs.uid()).filter(|uid| *uid != ours.uid());
+        let gid = Some(theirs.gid()).filter(|gid| *gid != ours.gid());
+        if uid.is_some() && lchown(to, uid, gid).is_ok() {
+            return;
+        }
+        // A group that one is in oneself may be given without being root.
+        if gid.is_some() {
+            let _ = lchown(to, None, gid);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod owner {
+    use std::{fs::Metadata, path::Path};
+
+    pub(super) fn copy(_theirs: &Metadata, _ours: &Metadata, _to: &Path) {}
 }
 
 /// Moves a file to a name that must be free.
