@@ -61,7 +61,7 @@ impl SettingsFile {
         let (text, parsed) = match change::read(&path) {
             Ok(None) => (None, Ok(Value::Null)),
             Ok(Some(text)) => {
-                let parsed = as_the_client_reads(&text).map_err(|p| format!("is {p}"));
+                let parsed = as_the_client_reads(&text).map_err(|p| p.to_string());
                 (Some(text), parsed)
             }
             Err(problem) => (None, Err(problem.what)),

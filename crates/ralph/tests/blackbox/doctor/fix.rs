@@ -82,6 +82,7 @@ fn s4_7_fix_never_edits_settings_that_the_client_cannot_read() {
             write(&path, text);
             let before = patient.snapshot();
             let report = patient.report(&["--fix"]);
+            assert!(!report.to_string().contains("is is ") && report.to_string().contains("settings.json is not "), "{report:#}");
             assert_eq!((&report["fixed"], &report["failed"]), (&json!([]), &json!([])), "{text}");
             assert_eq!(changed(&before, &patient.snapshot()), Vec::<PathBuf>::new(), "{text}");
         }
