@@ -121,11 +121,9 @@ fn own_folder(case: &Case) -> Vec<Finding> {
     if meta.is_dir() && !own.join(".gitignore").exists() {
         let what = format!("{} is not ignored by git any more: its .gitignore is gone", own.display());
         findings.push(Finding::warning("store.ignored", what).fix("ralph doctor --fix").repair(Repair::Prepare));
-        // Taking the lock would write it again.
-        return findings;
     }
-    findings.push(match Locked::acquire(&case.project) {
-        Ok(_) => Finding::good("store", format!("{} is writable and its lock is free", own.display())),
+    findings.push(match Locked::look(&case.project) {
+        Ok(()) => Finding::good("store", format!("{} is writable and its lock is free", own.display())),
         Err(store::Error::Busy) => Finding::error("store.lock", format!("another process holds {}/lock", own.display()))
             .advice(format!("`fuser {}` says which; end it if it hangs.", quoted(&own.join("lock").display().to_string()))),
         Err(e) => Finding::error("store.folder", e.to_string())

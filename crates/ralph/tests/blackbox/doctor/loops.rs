@@ -83,7 +83,9 @@ fn s2_8_temporary_files_of_an_interrupted_ralph() {
     }
     // Somebody may still be working on them.
     patient.is_quiet_about("store.leftovers");
-    left.iter().for_each(|path| age(path));
+    for path in &left {
+        age(path);
+    }
     patient.mends("store.leftovers", "warning", &["3 temporary files", left[1].to_str().unwrap()], "ralph doctor --fix");
     assert!(left.iter().all(|path| !path.exists()));
     for name in ["settings.ralph-new", "settings.local.ralph-new", "ralph-loop.local.ralph-new", "ralph-loop.docs.local.ralph-new"] {
