@@ -112,7 +112,7 @@ fn start(project: &Project, args: Args) -> Done {
 fn warn(case: &Case) {
     for finding in case.before_a_loop() {
         let way = finding.fix.map(|fix| format!("`{fix}`")).or(finding.advice).unwrap_or_default();
-        ui::warning(&format!("{}. {way}", finding.what));
+        ui::warning(&clean(&format!("{}. {way}", finding.what)));
     }
 }
 
