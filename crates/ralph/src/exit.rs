@@ -81,7 +81,7 @@ pub(crate) fn code(done: Done) -> u8 {
         // Not an error: it is what was asked, answered.
         Err(failure) if failure.code == NO_LOOP => {
             if !failure.in_json {
-                ui::paragraph(failure.message, 0);
+                ui::paragraph(ui::harmless(&failure.message), 0);
             }
             NO_LOOP
         }

@@ -39,7 +39,7 @@ pub(crate) fn of_ruling(e: &Evidence, ruling: &Ruling) -> String {
 
 /// When a record was written: `2026-11-15 09:30:00Z`, in UTC like everything in a journal.
 pub(crate) fn when(at: &str) -> String {
-    at.get(..19).map_or_else(|| at.to_owned(), |at| format!("{}Z", at.replace('T', " ")))
+    clean(&at.get(..19).map_or_else(|| at.to_owned(), |at| format!("{}Z", at.replace('T', " "))))
 }
 
 /// Enough of an id to recognise it.

@@ -3,6 +3,7 @@
 use std::{
     fmt::{Display, Write as _},
     io::{IsTerminal, Write, stdout},
+    path::Path,
 };
 
 use anstyle::{AnsiColor, Style};
@@ -64,16 +65,26 @@ pub(crate) fn fitted(text: &str, hang: usize) -> String {
 }
 
 pub(crate) fn error(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{RED}error:{RED:#} {text}");
+    let _ = writeln!(anstream::stderr().lock(), "{RED}error:{RED:#} {}", harmless(text));
 }
 
 pub(crate) fn warning(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{YELLOW}warning:{YELLOW:#} {}", clean(text));
+    let _ = writeln!(anstream::stderr().lock(), "{YELLOW}warning:{YELLOW:#} {}", harmless(text));
 }
 
 /// A word to the person beside the output.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{DIM}{text}{DIM:#}");
+    let _ = writeln!(anstream::stderr().lock(), "{DIM}{}{DIM:#}", harmless(text));
+}
+
+/// A message of any origin, with its line breaks and without anything else that could steer a terminal: messages name paths and files of strangers.
+pub(crate) fn harmless(text: &str) -> String {
+    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
+}
+
+/// A path as it may be shown.
+pub(crate) fn path(path: &Path) -> String {
+    clean(&path.display().to_string())
 }
 
 pub(crate) fn bold(text: impl Display) -> String {

@@ -17,7 +17,7 @@ use crate::{
     sys::{
         bounded::{Failure, Ran, Task},
         process,
-        scratch::Scratch,
+        scratch::{self, Scratch},
     },
 };
 
@@ -35,13 +35,25 @@ pub struct Answered {
     pub took: Duration,
 }
 
-/// The stop was not sent back.
+/// Why there is no answer to judge by.
+#[derive(Debug)]
+pub enum Failed {
+    /// The stop could not even be made up: there is no room for its project among the temporary files. The registration may be in order.
+    NotTried(String),
+    /// The stop was not sent back.
+    Hook(Problem),
+}
+
+/// What is wrong with a registration.
 #[derive(Debug)]
 pub struct Problem {
     pub what: String,
     /// What to do; empty if registering again mends it.
     pub advice: String,
 }
+
+/// What the names of its temporary folders begin with.
+const PREFIX: &str = "ralph-doctor-";
 
 /// Whether a command line may be tried. What came with a project is run by nobody before the person trusts its folder, unless it leads to this
 /// very program.
@@ -64,19 +76,18 @@ fn is_this_program(line: &CommandLine) -> bool {
 }
 
 /// Sends the stop through the registered command line; see [`may_run`] first.
-pub fn fire(registration: &Registration, survey: &Survey, at: &Project) -> Result<Answered, Problem> {
-    let own = |e: String| Problem { what: format!("could not be tried: {e}"), advice: "Make room in the temporary folder.".to_owned() };
-    let scratch = Scratch::create("ralph-doctor-", false).map_err(|e| own(e.to_string()))?;
+pub fn fire(registration: &Registration, survey: &Survey, at: &Project) -> Result<Answered, Failed> {
+    scratch::remove_leftovers(PREFIX);
+    let scratch = Scratch::create(PREFIX, false).map_err(|e| Failed::NotTried(e.to_string()))?;
     let project = Project::at(scratch.path());
     let request = start::Request { prompt: PROMPT.to_owned(), completion_promise: Some("HEALTHY".to_owned()), ..Default::default() };
     let asker = Asker { session: Some(SESSION.to_owned()), ..Asker::default() };
-    start::start(&project, &request, &asker).map_err(|e| own(e.to_string()))?;
+    start::start(&project, &request, &asker).map_err(|e| Failed::NotTried(e.to_string()))?;
     let event = json!({
         "hook_event_name": "Stop", "session_id": SESSION, "cwd": scratch.path(), "stop_hook_active": false, "last_assistant_message": "Hello, doctor.",
     });
-    let ran =
-        task(registration, survey, at, scratch.path(), event.to_string().into_bytes()).run().map_err(|e| not_run(registration, &e))?;
-    judge(registration, &ran)
+    let ran = task(registration, survey, at, scratch.path(), event.to_string().into_bytes()).run();
+    ran.map_err(|e| not_run(registration, &e)).and_then(|ran| judge(registration, &ran)).map_err(Failed::Hook)
 }
 
 /// The command line as the client would start it: a program that lies in the project is taken from there, though the stop is one of `folder`.
@@ -103,7 +114,7 @@ fn task<'a>(registration: &Registration, survey: &Survey, at: &Project, folder: 
         ("CLAUDE_PLUGIN_ROOT".into(), root.into()),
         ("RALPH_DOCTOR_AT".into(), here.into()),
     ]);
-    Task { program, args, folder, vars, input, limit: PATIENCE }
+    Task { program, args, folder, vars, hidden: Vec::new(), input, limit: PATIENCE }
 }
 
 fn not_run(registration: &Registration, failure: &Failure) -> Problem {

@@ -64,19 +64,18 @@ impl<'p> Locked<'p> {
         project.prepare()?;
         let path = project.own().join("lock");
         let file = files::options().write(true).create(true).truncate(false).open(&path).map_err(Error::io("open", &path))?;
-        let mut waited = Duration::ZERO;
-        let mut pause = Duration::from_micros(200);
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Locked { project, _lock: file }),
-                Err(TryLockError::WouldBlock) if waited < PATIENCE => {
-                    std::thread::sleep(pause);
-                    waited += pause;
-                    pause = (pause * 2).min(Duration::from_millis(20));
-                }
-                Err(TryLockError::WouldBlock) => return Err(Error::Busy),
-                Err(TryLockError::Error(e)) => return Err(Error::io("lock", &path)(e)),
-            }
+        wait_for(&file, &path)?;
+        Ok(Locked { project, _lock: file })
+    }
+
+    /// Whether the lock could be taken, with the same patience. Nothing is made for it.
+    pub fn look(project: &Project) -> Result<(), Error> {
+        project.look()?;
+        let path = project.own().join("lock");
+        match files::options().write(true).open(&path) {
+            Ok(file) => wait_for(&file, &path),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(Error::io("open", &path)(e)),
         }
     }
 
@@ -210,6 +209,24 @@ impl<'p> Locked<'p> {
             Ok(()) => loops::read(self.project, name),
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(None),
             Err(e) => Err(Error::io("bring back", archived)(e)),
+        }
+    }
+}
+
+/// Takes the lock of an open file, which has it until it is closed.
+fn wait_for(file: &File, path: &Path) -> Result<(), Error> {
+    let mut waited = Duration::ZERO;
+    let mut pause = Duration::from_micros(200);
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if waited < PATIENCE => {
+                std::thread::sleep(pause);
+                waited += pause;
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+            Err(TryLockError::WouldBlock) => return Err(Error::Busy),
+            Err(TryLockError::Error(e)) => return Err(Error::io("lock", path)(e)),
         }
     }
 }

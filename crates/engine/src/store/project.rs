@@ -92,6 +92,24 @@ impl Project {
         }
         Ok(())
     }
+
+    /// Whether [`Project::prepare`] would succeed, as far as a look can tell. Nothing is made.
+    pub fn look(&self) -> Result<(), Error> {
+        let own = self.own();
+        for folder in FOLDERS.iter().map(|name| own.join(name)).chain([own.clone()]) {
+            match fs::symlink_metadata(&folder) {
+                Ok(meta) if !meta.is_dir() => return Err(Error::NotOurs { path: folder.display().to_string() }),
+                Ok(_) if !files::may_write_into(&folder) => {
+                    return Err(Error::io("write into", &folder)(io::ErrorKind::PermissionDenied.into()));
+                }
+                Err(e) if !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                    return Err(Error::io("look at", &folder)(e));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A repository can carry a `.ralph` that points anywhere; ralph writes only into real folders.

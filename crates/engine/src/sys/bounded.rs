@@ -24,6 +24,8 @@ pub struct Task<'a> {
     pub folder: &'a Path,
     /// Variables beside the ones of this process.
     pub vars: Vec<(OsString, OsString)>,
+    /// Variables of this process that it does not get.
+    pub hidden: Vec<OsString>,
     pub input: Vec<u8>,
     pub limit: Duration,
 }
@@ -48,8 +50,14 @@ impl Task<'_> {
     #[expect(clippy::disallowed_methods, reason = "the one place that runs programs under a limit")]
     pub fn run(self) -> Result<Ran, Failure> {
         let mut command = Command::new(&self.program);
-        command.args(&self.args).current_dir(self.folder).envs(self.vars);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args(&self.args).current_dir(self.folder);
+        for name in &self.hidden {
+            command.env_remove(name);
+        }
+        command.envs(self.vars);
+        // Who gets nothing needs no pipe, and no thread that feeds it.
+        command.stdin(if self.input.is_empty() { Stdio::null() } else { Stdio::piped() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         in_a_group_of_its_own(&mut command);
         let begun = Instant::now();
         let mut child = command.spawn().map_err(Failure::CannotStart)?;

@@ -6,6 +6,8 @@ use std::{
     path::Path,
 };
 
+use crate::sys::scratch::unguessable;
+
 /// Reads a whole file; a larger one than `max` is an error.
 pub fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
     let (file, size) = open_regular(path)?;
@@ -34,6 +36,18 @@ pub fn open_regular(path: &Path) -> io::Result<(File, u64)> {
     if meta.is_file() { Ok((file, meta.len())) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file")) }
 }
 
+/// Whether files can be made in a folder, without trying.
+#[cfg(unix)]
+pub fn may_write_into(folder: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+pub fn may_write_into(_folder: &Path) -> bool {
+    true
+}
+
 /// Options that do not follow a link in the last component.
 pub fn options() -> OpenOptions {
     let mut options = File::options();
@@ -43,7 +57,11 @@ pub fn options() -> OpenOptions {
 
 #[cfg(unix)]
 mod flags {
-    use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt};
+    use std::{
+        fs::{File, OpenOptions, Permissions},
+        io,
+        os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    };
 
     use rustix::fs::OFlags;
 
@@ -60,6 +78,11 @@ mod flags {
         options.mode(0o600);
     }
 
+    /// Everybody may run it, whatever the mask says: that is what it was asked for.
+    pub(super) fn make_runnable(file: &File) -> io::Result<()> {
+        file.set_permissions(Permissions::from_mode(0o755))
+    }
+
     fn set(options: &mut OpenOptions, flags: OFlags) {
         options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }
@@ -68,7 +91,10 @@ mod flags {
 /// Windows makes links only for those who may do more than that, and has no pipes among its files.
 #[cfg(not(unix))]
 mod flags {
-    use std::fs::OpenOptions;
+    use std::{
+        fs::{File, OpenOptions},
+        io,
+    };
 
     pub(super) fn do_not_follow(_options: &mut OpenOptions) {}
 
@@ -76,6 +102,11 @@ mod flags {
 
     /// The user's own folders are private there.
     pub(super) fn private(_options: &mut OpenOptions) {}
+
+    #[expect(clippy::unnecessary_wraps, reason = "the same shape as elsewhere")]
+    pub(super) fn make_runnable(_file: &File) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Adds `bytes` to the end of a file in one write.
@@ -126,6 +157,23 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     replace(path, &path.with_extension(format!("new-{}", std::process::id())), bytes)
+}
+
+/// Copies a program to its place, making its folder. Beside first, then in its place: a program that runs cannot be written to. The file beside is a new
+/// one, under a name that nobody can have put a link at.
+pub fn place_program(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let beside = to.with_file_name(format!(".ralph-{}-{:016x}", std::process::id(), unguessable()));
+    let mut file = options().write(true).create_new(true).open(&beside)?;
+    let copied = File::open(from).and_then(|mut from| io::copy(&mut from, &mut file)).and_then(|_| flags::make_runnable(&file));
+    drop(file);
+    let placed = copied.and_then(|()| fs::rename(&beside, to));
+    if placed.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    placed
 }
 
 /// Writes a small file of ralph's own that nobody else may read.
@@ -237,13 +285,46 @@ fn write_synced(path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
     file.sync_data()
 }
 
+/// Gives a new version what the file itself has: who may read it, and whose it is, as far as that is allowed. Root works on other people's files.
 fn copy_mode(from: &Path, to: &Path) {
-    if let Ok(meta) = fs::symlink_metadata(from)
-        && meta.is_file()
-        && fs::symlink_metadata(to).is_ok_and(|m| m.permissions() != meta.permissions())
-    {
-        let _ = fs::set_permissions(to, meta.permissions());
+    let (Ok(theirs), Ok(ours)) = (fs::symlink_metadata(from), fs::symlink_metadata(to)) else { return };
+    if !theirs.is_file() {
+        return;
     }
+    // First, while nobody else may read it; it also takes away bits that must not come with another owner.
+    owner::copy(&theirs, &ours, to);
+    if ours.permissions() != theirs.permissions() {
+        let _ = fs::set_permissions(to, theirs.permissions());
+    }
+}
+
+#[cfg(unix)]
+mod owner {
+    use std::{
+        fs::Metadata,
+        os::unix::fs::{MetadataExt, lchown},
+        path::Path,
+    };
+
+    /// Nothing is asked of the system where owner and group are the same already.
+    pub(super) fn copy(theirs: &Metadata, ours: &Metadata, to: &Path) {
+        let uid = Some(theirs.uid()).filter(|uid| *uid != ours.uid());
+        let gid = Some(theirs.gid()).filter(|gid| *gid != ours.gid());
+        if uid.is_some() && lchown(to, uid, gid).is_ok() {
+            return;
+        }
+        // A group that one is in oneself may be given without being root.
+        if gid.is_some() {
+            let _ = lchown(to, None, gid);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod owner {
+    use std::{fs::Metadata, path::Path};
+
+    pub(super) fn copy(_theirs: &Metadata, _ours: &Metadata, _to: &Path) {}
 }
 
 /// Moves a file to a name that must be free.

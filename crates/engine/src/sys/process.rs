@@ -5,9 +5,13 @@ use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    time::Duration,
 };
 
-use crate::sys::env;
+use crate::sys::{
+    bounded::{Failure, Ran, Task},
+    env,
+};
 
 /// The process that started this one.
 #[cfg(unix)]
@@ -69,6 +73,9 @@ pub fn run_self(args: &[&str], folder: &Path, vars: &[(&str, &OsStr)], input: &[
     child.wait_with_output()
 }
 
+/// How long a hook waits for git, which answers in a few milliseconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Whether git tracks `file`, which lies in `root`. `None`: there is a repository, and git could not be asked.
 ///
 /// Links are resolved first: a folder that is reached through one, or that is one, lies where it really lies.
@@ -84,8 +91,8 @@ pub fn git_tracks(root: &Path, file: &Path) -> Option<bool> {
     if !root.ancestors().any(is_repository) {
         return Some(false);
     }
-    let output = git(&root, &["ls-files".as_ref(), "--error-unmatch".as_ref(), "--".as_ref(), file.as_os_str()]).ok()?;
-    match output.status.code() {
+    let args = ["ls-files".as_ref(), "--error-unmatch".as_ref(), "--".as_ref(), file.as_os_str()];
+    match git(&root, &args, PATIENCE).ok()?.code {
         Some(0) => Some(true),
         Some(1) => Some(false),
         _ => None,
@@ -96,25 +103,29 @@ pub fn git_tracks(root: &Path, file: &Path) -> Option<bool> {
 ///
 /// What lies in the repository must not make git run anything: neither its configuration, nor a bare repository planted in a folder, nor a fetch;
 /// nor may a program that is called `git` and lies in it be taken for git, which a search path with a relative folder would do.
-#[expect(clippy::disallowed_methods, reason = "the one place that runs git")]
-pub fn git(root: &Path, args: &[&OsStr]) -> io::Result<Output> {
-    let mut git = Command::new(which("git").ok_or(io::ErrorKind::NotFound)?);
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
-        git.env_remove(name);
-    }
-    git.args(["-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "-c", "safe.directory=*"])
-        .args(args)
-        .current_dir(root)
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
+///
+/// Nor may it keep anybody waiting: a pipe in the place of one of its files would, for ever.
+pub fn git(root: &Path, args: &[&OsStr], limit: Duration) -> Result<Ran, Failure> {
+    const SAFE: [&str; 6] = ["-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "-c", "safe.directory=*"];
+    let git = which("git").ok_or_else(|| Failure::CannotStart(io::ErrorKind::NotFound.into()))?;
+    let task = Task {
+        program: git.into(),
+        args: SAFE.iter().map(OsStr::new).chain(args.iter().copied()).map(OsStr::to_owned).collect(),
+        folder: root,
+        vars: vec![("GIT_NO_LAZY_FETCH".into(), "1".into()), ("GIT_OPTIONAL_LOCKS".into(), "0".into())],
+        hidden: std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("GIT_")).collect(),
+        input: Vec::new(),
+        limit,
+    };
+    task.run()
 }
 
 /// Hands a text to a program that shows it to the person, and waits until they have seen enough. `false`: it could not be shown.
+///
+/// A program of that name in the current folder is somebody else's, even where the search path has a gap.
 #[expect(clippy::disallowed_methods, reason = "the one place that runs a reader")]
 pub fn show_with(program: &str, args: &[&str], text: &[u8]) -> bool {
+    let Some(program) = which(program) else { return false };
     let Ok(mut child) = Command::new(program).args(args).stdin(Stdio::piped()).spawn() else { return false };
     leave_interrupts_to_the_reader();
     if let Some(mut pipe) = child.stdin.take() {

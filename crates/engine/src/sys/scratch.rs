@@ -45,9 +45,13 @@ impl Drop for Scratch {
 
 /// The name tells whose folder it is, so that a later run can see whether its maker is gone. A kept one names nobody.
 fn name(prefix: &str, keep: bool) -> String {
-    // The standard library's only source of random numbers: the keys that guard its hash maps.
-    let unguessable = RandomState::new().hash_one(std::process::id());
+    let unguessable = unguessable();
     if keep { format!("{prefix}kept-{unguessable:016x}") } else { format!("{prefix}{}-{unguessable:016x}", std::process::id()) }
+}
+
+/// A number for a name. The standard library's only source of random ones: the keys that guard its hash maps.
+pub(super) fn unguessable() -> u64 {
+    RandomState::new().hash_one(std::process::id())
 }
 
 /// Removes folders that interrupted runs left: with our prefix, owned by us, and made by a process that is gone.

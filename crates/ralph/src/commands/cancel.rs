@@ -1,5 +1,6 @@
 //! `ralph cancel`: end a loop now.
 
+use ralph_core::words::clean;
 use ralph_engine::{ops::cancel, store::project::Project};
 
 use crate::{
@@ -32,7 +33,7 @@ fn cancel(project: &Project, args: &Args) -> Done {
     if args.json {
         show_json(project, &cancelled.id);
     } else {
-        ui::paragraph(cancelled.line(), 0);
+        ui::paragraph(clean(&cancelled.line()), 0);
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ use crate::{
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:
+  mkdir -p ~/.local/share/bash-completion/completions
   ralph completions bash > ~/.local/share/bash-completion/completions/ralph",
     after_long_help = "Examples:
   bash:
@@ -26,10 +27,13 @@ use crate::{
     mkdir -p ~/.zfunc
     ralph completions zsh > ~/.zfunc/_ralph
   fish:
+    mkdir -p ~/.config/fish/completions
     ralph completions fish > ~/.config/fish/completions/ralph.fish
   PowerShell:
+    New-Item -ItemType Directory -Force (Split-Path $PROFILE)
     ralph completions powershell >> $PROFILE
   Elvish:
+    mkdir -p ~/.config/elvish
     ralph completions elvish >> ~/.config/elvish/rc.elv
 
 Only for the shell that is open:

@@ -8,7 +8,7 @@ use ralph_core::{
     limits::ToolUse,
     promise::Claim,
     time::in_words,
-    words::{iterations, tag},
+    words::{clean, iterations, tag},
 };
 use ralph_engine::store::project::Project;
 use serde::Serialize;
@@ -74,7 +74,7 @@ fn explain(project: &Project, args: &Args) -> Done {
 fn show(record: &Record) {
     let Event::Stop { evidence: e, ruling, said, client } = &record.event else { return };
     let stop = ui::bold(format!("Stop {}", record.state.stops));
-    ui::paragraph(format!("{stop} of loop {}, {}", record.loop_id, when(&record.at)), 2);
+    ui::paragraph(format!("{stop} of loop {}, {}", clean(&record.loop_id), when(&record.at)), 2);
     ui::paragraph(format!("  {}", of_ruling(e, ruling)), 4);
     ui::line(ui::bold("Evidence"));
     for (label, value) in evidence(e) {

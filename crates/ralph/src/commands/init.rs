@@ -72,9 +72,9 @@ fn of_scope(scope: Scope, project: &Project) -> String {
     match scope {
         Scope::User => "for you, in all projects. Sessions that run take it up within seconds.".to_owned(),
         Scope::Project => {
-            format!("for everybody who works in {}: commit .claude/settings.json and .claude/commands.", project.root().display())
+            format!("for everybody who works in {}: commit .claude/settings.json and .claude/commands.", ui::path(project.root()))
         }
-        Scope::Local => format!("for you, in {}.", project.root().display()),
+        Scope::Local => format!("for you, in {}.", ui::path(project.root())),
     }
 }
 

@@ -63,7 +63,7 @@ fn show(all: &[View]) {
 
 fn row(v: &View) -> [String; 6] {
     [
-        v.id.clone(),
+        clean(&v.id),
         v.status.words().to_owned(),
         of_limit(v.iteration, v.max_iterations),
         in_words(v.spent_ms),

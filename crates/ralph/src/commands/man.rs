@@ -86,6 +86,6 @@ fn write_all(root: &Command, dir: &Path) -> Done {
         }
         count += 1;
     }
-    ui::line(format!("{count} pages are in {}", dir.display()));
+    ui::line(format!("{count} pages are in {}", ui::path(dir)));
     Ok(())
 }

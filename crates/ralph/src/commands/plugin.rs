@@ -1,11 +1,15 @@
 //! `ralph plugin`: the plugin as a folder that Claude Code can install from, with this program inside.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use ralph_engine::{
     hosts::claude::plugin::{INSIDE, MARKETPLACE, NAME, files},
     sys,
 };
+use serde_json::Value;
 
 use crate::{
     exit::{Done, Failure},
@@ -15,7 +19,7 @@ use crate::{
 
 /// Write the Claude Code plugin, with this program inside, into a folder
 ///
-/// For machines where `ralph` is not on the PATH of Claude Code. Run it again after an update of ralph.
+/// For machines where `ralph` is not on the PATH of Claude Code. Run it again after an update of ralph. Files that somebody else made are never replaced.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   ralph plugin ~/.local/share/ralph-plugin
@@ -27,22 +31,50 @@ pub(crate) struct Args {
     folder: PathBuf,
 }
 
+/// The file that tells what a folder offers.
+const OFFER: &str = ".claude-plugin/marketplace.json";
+/// Ralph's own is far smaller.
+const MAX_OFFER: usize = 1 << 20;
+
 pub(crate) fn run(args: &Args) -> Done {
     let folder = std::path::absolute(&args.folder).unwrap_or_else(|_| args.folder.clone());
-    let failed = |what: &str, path: &std::path::Path, e: std::io::Error| Failure::new(format!("cannot {what} {}: {e}", path.display()));
-    for (name, text) in files(INSIDE).map_err(|e| Failure::new(e.to_string()))? {
+    let program = format!("plugin/bin/ralph{}", std::env::consts::EXE_SUFFIX);
+    let files = files(INSIDE).map_err(|e| Failure::new(e.to_string()))?;
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).chain([program.as_str()]).collect();
+    may_write(&folder, &names, &program)?;
+    let cannot_write = |path: &Path, e: io::Error| Failure::new(format!("cannot write {}: {e}", path.display()));
+    for (name, text) in &files {
         let path = folder.join(name);
-        sys::files::write_whole(&path, text.as_bytes()).map_err(|e| failed("write", &path, e))?;
+        sys::files::write_whole(&path, text.as_bytes()).map_err(|e| cannot_write(&path, e))?;
     }
     let exe = std::env::current_exe().map_err(|e| Failure::new(format!("cannot find this program: {e}")))?;
-    let program = folder.join("plugin/bin").join(format!("ralph{}", std::env::consts::EXE_SUFFIX));
-    let bin = program.parent().unwrap_or(&folder);
-    fs::create_dir_all(bin).map_err(|e| failed("create", bin, e))?;
-    // Beside first, then in its place: a program that runs cannot be written to.
-    let beside = program.with_extension("new");
-    fs::copy(&exe, &beside).and_then(|_| fs::rename(&beside, &program)).map_err(|e| failed("write", &program, e))?;
-    ui::line(format!("{} {}", ui::good("Written:"), folder.display()));
-    ui::line(format!("  claude plugin marketplace add {}", quoted(&folder.display().to_string())));
+    let program = folder.join(program);
+    sys::files::place_program(&exe, &program).map_err(|e| cannot_write(&program, e))?;
+    let shown = ui::path(&folder);
+    ui::line(format!("{} {shown}", ui::good("Written:")));
+    ui::line(format!("  claude plugin marketplace add {}", quoted(&shown)));
     ui::line(format!("  claude plugin install {NAME}@{MARKETPLACE}"));
     Ok(())
+}
+
+/// Only a folder that has none of the files, or that an earlier run wrote, and no link on the way to any: what is there may be somebody's work.
+fn may_write(folder: &Path, names: &[&str], program: &str) -> Done {
+    let refused = |path: &Path, why: &str| Failure::new(format!("{} {why}. Nothing was written: choose an empty folder", path.display()));
+    let between = |name: &str| Path::new(name).ancestors().skip(1).map(|part| folder.join(part)).filter(|part| part != folder).collect();
+    let folders: Vec<PathBuf> = names.iter().flat_map(|name| -> Vec<PathBuf> { between(name) }).collect();
+    if let Some(odd) = folders.iter().find(|path| fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_dir())) {
+        return Err(refused(odd, "is not a folder"));
+    }
+    let taken = names.iter().map(|name| folder.join(name)).find(|path| fs::symlink_metadata(path).is_ok());
+    match taken {
+        Some(path) if !is_earlier(folder, program) => Err(refused(&path, "is there already, and no earlier `ralph plugin` wrote it")),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an earlier `ralph plugin` wrote this folder. Ralph's own sources offer the same plugin, but without the program.
+fn is_earlier(folder: &Path, program: &str) -> bool {
+    let is_plain = |name: &str| fs::symlink_metadata(folder.join(name)).is_ok_and(|meta| meta.is_file());
+    let offer = || serde_json::from_slice::<Value>(&sys::files::read(&folder.join(OFFER), MAX_OFFER).ok()?).ok();
+    is_plain(OFFER) && is_plain(program) && offer().is_some_and(|offer| offer["name"] == MARKETPLACE)
 }

@@ -1,6 +1,6 @@
 //! `ralph resume`: arm a paused, left-behind or ended loop again.
 
-use ralph_core::words::of_limit;
+use ralph_core::words::{clean, of_limit};
 use ralph_engine::{ops::resume, store::project::Project};
 
 use crate::{
@@ -56,10 +56,10 @@ fn resume(project: &Project, args: &Args) -> Done {
     }
     let round = of_limit(resumed.file.iteration, resumed.file.max_iterations);
     let state = if resumed.was_active { "was active all along" } else { "is armed again" };
-    ui::paragraph(format!("Ralph loop {} {state} at iteration {round}.", ui::bold(&resumed.id)), 0);
-    let root = project.root().display();
+    ui::paragraph(format!("Ralph loop {} {state} at iteration {round}.", ui::bold(clean(&resumed.id))), 0);
+    let root = ui::path(project.root());
     let next = match resumed.owner {
-        Some(session) => format!("Session {session} carries it: tell the agent there to go on."),
+        Some(session) => format!("Session {} carries it: tell the agent there to go on.", clean(&session)),
         None => format!("The next session that stops takes it: start the agent in {root} and tell it to go on."),
     };
     ui::paragraph(next, 0);

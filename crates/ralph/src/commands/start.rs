@@ -6,6 +6,7 @@ use std::{
     path::PathBuf,
 };
 
+use ralph_core::words::clean;
 use ralph_engine::{
     ops::{Asker, start},
     store::project::Project,
@@ -91,15 +92,15 @@ fn start(project: &Project, args: Args) -> Done {
         warn(&case);
         return Ok(());
     }
-    ui::line(format!("{} {}", ui::good("Ralph loop started:"), ui::bold(&started.id)));
+    ui::line(format!("{} {}", ui::good("Ralph loop started:"), ui::bold(clean(&started.id))));
     for limit in started.limits(case.survey.block_cap().as_deref()) {
-        ui::paragraph(format!("  {limit}"), 4);
+        ui::paragraph(format!("  {}", clean(&limit)), 4);
     }
     ui::field("file", started.path.display());
     match started.file.session_id {
         Some(session) => ui::field("session", session),
         None => {
-            let root = project.root().display();
+            let root = ui::path(project.root());
             ui::paragraph(format!("The first session that stops takes it: start the agent in {root} and tell it to begin."), 0);
         }
     }
@@ -111,7 +112,7 @@ fn start(project: &Project, args: Args) -> Done {
 fn warn(case: &Case) {
     for finding in case.before_a_loop() {
         let way = finding.fix.map(|fix| format!("`{fix}`")).or(finding.advice).unwrap_or_default();
-        ui::warning(&format!("{}. {way}", finding.what));
+        ui::warning(&clean(&format!("{}. {way}", finding.what)));
     }
 }
 

@@ -1,6 +1,9 @@
 //! `ralph status`: where the loops of this project stand.
 
-use ralph_core::{time::in_words, words::tag};
+use ralph_core::{
+    time::in_words,
+    words::{clean, tag},
+};
 use ralph_engine::{
     ops::view::{self, Status, View},
     store::project::Project,
@@ -46,7 +49,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     }
     if let Some(last) = &report.last_ended {
         let at = last.last_event_at.as_deref().map(when).unwrap_or_default();
-        let (id, ending, iteration) = (&last.id, last.status.words(), last.iteration);
+        let (id, ending, iteration) = (clean(&last.id), last.status.words(), last.iteration);
         ui::paragraph(format!("Last loop: {id} {ending} at iteration {iteration}, {at}. `ralph log` shows what happened."), 0);
     }
     Err(Failure::no_loop())
@@ -57,7 +60,7 @@ fn show(v: &View) {
         Status::Active | Status::Waiting => ui::good(v.status.words()),
         _ => ui::warn(v.status.words()),
     };
-    ui::paragraph(format!("{}  {status}", ui::bold(&v.id)), 2);
+    ui::paragraph(format!("{}  {status}", ui::bold(clean(&v.id))), 2);
     if let Some(problem) = &v.problem {
         ui::field("problem", problem);
     }

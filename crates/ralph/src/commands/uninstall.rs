@@ -1,5 +1,6 @@
 //! `ralph uninstall`: undo what `ralph init` did.
 
+use ralph_core::words::clean;
 use ralph_engine::{
     ops::view,
     setup::{
@@ -14,6 +15,7 @@ use ralph_engine::{
 use crate::{
     commands::setting_up::{self, Scopes},
     exit::Done,
+    text::quoted,
     ui,
 };
 
@@ -47,7 +49,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         (true, false) => "Undone.",
     });
     if let Some(plugin) = survey.our_plugin() {
-        ui::line(format!("The plugin is still there: `claude plugin uninstall {}` takes it out.", plugin.id));
+        ui::line(format!("The plugin is still there: `claude plugin uninstall {}` takes it out.", clean(&quoted(&plugin.id))));
     }
     if changed && !args.dry_run && !view::live(project).is_empty() {
         ui::line("A loop is live in this project; without the hook nothing holds the agent to it. `ralph cancel` archives it.");

@@ -1,6 +1,9 @@
 //! This program and the client that calls it.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use ralph_core::words::opening;
 use ralph_engine::{
@@ -80,13 +83,14 @@ fn find() -> Option<PathBuf> {
     })
 }
 
-fn said_version(path: &std::path::Path) -> Option<String> {
-    let folder = std::env::temp_dir();
+fn said_version(path: &Path) -> Option<String> {
     let task = Task {
         program: path.into(),
         args: vec!["--version".into()],
-        folder: &folder,
+        // Neither the project nor the folder for temporary files: anybody could have put something there that the client reads.
+        folder: Path::new("/"),
         vars: Vec::new(),
+        hidden: Vec::new(),
         input: Vec::new(),
         limit: PATIENCE,
     };

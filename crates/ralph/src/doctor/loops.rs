@@ -1,8 +1,14 @@
 //! The loops of this project: what was left behind, what cannot be read, what stands in the way of the next one.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
+use ralph_core::loop_file;
 use ralph_engine::{
+    hosts::claude::commands::COMMANDS,
     ops::view::{self, Status, View},
     store::{self, locked::Locked},
     sys::{files, process},
@@ -13,6 +19,8 @@ use crate::text::quoted;
 
 /// Nobody writes on one small file for so long.
 const ABANDONED: Duration = Duration::from_mins(1);
+/// No system that ralph runs on gives a process a larger number.
+const MAX_PID: u32 = 4_194_304;
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let loops = view::live(&case.project);
@@ -52,10 +60,14 @@ fn of_loop(view: &View) -> Vec<Finding> {
 
 /// Files that a ralph left which was killed in the middle of a change.
 fn leftovers(case: &Case) -> Option<Finding> {
-    let claude = [Some(case.project.claude()), case.places.config.clone()].into_iter().flatten();
-    let folders = claude.flat_map(|folder| [folder.join("commands"), folder]);
-    let files = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
-    let mut left: Vec<PathBuf> = files.filter(is_left).map(|entry| entry.path()).collect();
+    let claude: Vec<PathBuf> = [Some(case.project.claude()), case.places.config.clone()].into_iter().flatten().collect();
+    let commands: Vec<String> = COMMANDS.iter().map(|command| format!("{}.md", command.short)).collect();
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    let mut left: Vec<PathBuf> = Vec::new();
+    for folder in claude {
+        left.extend(left_in(&folder.join("commands"), &commands));
+        left.extend(left_in(&folder, &["settings.json", "settings.local.json"]));
+    }
     left.sort();
     left.dedup();
     let first = left.first()?.display().to_string();
@@ -66,14 +78,39 @@ fn leftovers(case: &Case) -> Option<Finding> {
     Some(Finding::warning("store.leftovers", what).fix("ralph doctor --fix").repair(Repair::Remove(left)))
 }
 
-/// Whether a file has a name that ralph gives to a version that is not finished (`.settings.json.ralph-123`, `settings.ralph-new`), and nobody works on it.
-fn is_left(entry: &fs::DirEntry) -> bool {
-    let name = entry.file_name().to_string_lossy().into_owned();
-    let is_dead = |pid: &str| pid.parse().is_ok_and(|pid| !process::is_alive(pid));
-    let of_process = name.strip_prefix('.').and_then(|name| name.rsplit_once(".ralph-")).is_some_and(|(_, pid)| is_dead(pid));
-    let is_new = name.ends_with(".ralph-new") && (name.starts_with("ralph-loop.") || name.starts_with("settings."));
-    let is_old = |meta: fs::Metadata| meta.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > ABANDONED));
-    (of_process || (is_new && entry.metadata().is_ok_and(is_old))) && entry.file_type().is_ok_and(|kind| kind.is_file())
+/// The unfinished versions in a folder of the files that ralph changes there.
+fn left_in(folder: &Path, written: &[&str]) -> Vec<PathBuf> {
+    let is_left = |entry: &fs::DirEntry| {
+        let is_ours = entry.file_name().to_str().is_some_and(|name| is_unfinished(name, written));
+        is_ours && entry.metadata().is_ok_and(|meta| meta.is_file() && is_abandoned(&meta))
+    };
+    fs::read_dir(folder).into_iter().flatten().flatten().filter(is_left).map(|entry| entry.path()).collect()
+}
+
+/// Whether ralph gives this name to a version of one of these files, or of a loop file, and nobody works on it: `.settings.json.ralph-123`,
+/// `settings.ralph-new`. Any other name, however much alike, is a person's.
+fn is_unfinished(name: &str, written: &[&str]) -> bool {
+    let of_process = || {
+        let (file, pid) = name.strip_prefix('.')?.rsplit_once(".ralph-")?;
+        Some(written.contains(&file) && is_gone(pid))
+    };
+    let beside = || {
+        let file = name.strip_suffix(".ralph-new")?;
+        let name_of_loop = file.strip_prefix("ralph-loop.").and_then(|rest| rest.strip_suffix(".local"));
+        let is_loop = file == "ralph-loop.local" || name_of_loop.is_some_and(loop_file::is_name);
+        Some(is_loop || written.iter().any(|known| known.rsplit_once('.').is_some_and(|(stem, _)| stem == file)))
+    };
+    of_process() == Some(true) || beside() == Some(true)
+}
+
+/// Whether a word is the number of a process, as ralph writes it, and there is no such process.
+fn is_gone(pid: &str) -> bool {
+    let is_number = pid.bytes().all(|b| b.is_ascii_digit()) && !pid.starts_with('0');
+    is_number && pid.parse().is_ok_and(|pid| pid <= MAX_PID && !process::is_alive(pid))
+}
+
+fn is_abandoned(meta: &fs::Metadata) -> bool {
+    meta.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > ABANDONED))
 }
 
 /// Ralph's own folder: a real one, ignored by git, writable, and its lock free.
@@ -84,11 +121,9 @@ fn own_folder(case: &Case) -> Vec<Finding> {
     if meta.is_dir() && !own.join(".gitignore").exists() {
         let what = format!("{} is not ignored by git any more: its .gitignore is gone", own.display());
         findings.push(Finding::warning("store.ignored", what).fix("ralph doctor --fix").repair(Repair::Prepare));
-        // Taking the lock would write it again.
-        return findings;
     }
-    findings.push(match Locked::acquire(&case.project) {
-        Ok(_) => Finding::good("store", format!("{} is writable and its lock is free", own.display())),
+    findings.push(match Locked::look(&case.project) {
+        Ok(()) => Finding::good("store", format!("{} is writable and its lock is free", own.display())),
         Err(store::Error::Busy) => Finding::error("store.lock", format!("another process holds {}/lock", own.display()))
             .advice(format!("`fuser {}` says which; end it if it hangs.", quoted(&own.join("lock").display().to_string()))),
         Err(e) => Finding::error("store.folder", e.to_string())

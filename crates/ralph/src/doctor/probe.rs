@@ -2,7 +2,7 @@
 
 use ralph_core::words::opening;
 use ralph_engine::setup::{
-    probe::{self, Answered},
+    probe::{self, Answered, Failed, Problem},
     survey::{Origin, Registration},
 };
 
@@ -15,7 +15,10 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
             lines.push(registration);
         }
     }
-    lines.iter().map(|registration| fire(case, registration)).collect()
+    let mut findings: Vec<Finding> = lines.iter().map(|registration| fire(case, registration)).collect();
+    // One folder is no good: that is one finding, however many lines could not be tried.
+    findings.dedup_by(|a, b| a.id == "machine.temp" && b.id == "machine.temp");
+    findings
 }
 
 fn fire(case: &Case, registration: &Registration) -> Finding {
@@ -34,7 +37,13 @@ fn fire(case: &Case, registration: &Registration) -> Finding {
             let ms = took.as_secs_f64() * 1_000.0;
             Finding::good("hook.answers", format!("a made-up stop through `{line}` was sent back in {ms:.1} ms: {answer}"))
         }
-        Err(probe::Problem { what, advice }) => {
+        Err(Failed::NotTried(why)) => {
+            let folder = std::env::temp_dir();
+            let what =
+                format!("the hook was not tried, because nothing can be written among the temporary files in {}: {why}", folder.display());
+            Finding::warning("machine.temp", what).advice("Set TMPDIR to a folder that you can write to, or make room in it.")
+        }
+        Err(Failed::Hook(Problem { what, advice })) => {
             let mut finding = Finding::error("hook.answers", format!("a made-up stop through `{line}` ({}): {what}", registration.origin));
             if let Origin::Settings(scope) = registration.origin {
                 finding = finding.fix(format!("ralph init --{}", scope.word()));

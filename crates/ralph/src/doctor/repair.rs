@@ -1,7 +1,7 @@
 //! What `ralph doctor --fix` may do by itself: nothing that a person made is changed or lost.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -26,8 +26,8 @@ pub(crate) enum Repair {
     Register(Scope),
     /// Take the hooks out, as `ralph uninstall` does. The commands stay: they work with the hook that is left.
     Unregister(Scope),
-    /// Have git ignore paths, in this clone only.
-    Exclude { file: PathBuf, lines: Vec<String> },
+    /// Have git ignore paths, in this clone only: in a file of the repository's own folder, `within`.
+    Exclude { file: PathBuf, within: PathBuf, lines: Vec<String> },
     /// Write ralph's own `.gitignore` again.
     Prepare,
     /// Remove what an interrupted ralph left.
@@ -55,7 +55,7 @@ impl Repair {
                 plan.carry_out(&case.records, |_| {})?;
                 Ok(format!("the hooks were taken out of {}; the commands stay", settings.display()))
             }
-            Repair::Exclude { file, lines } => exclude(file, lines),
+            Repair::Exclude { file, within, lines } => exclude(file, within, lines),
             Repair::Prepare => {
                 case.project.prepare()?;
                 Ok("ralph's own folder is in order again".to_owned())
@@ -72,7 +72,14 @@ impl Repair {
 }
 
 /// Lines that are there already help no more if they are written again.
-fn exclude(file: &Path, lines: &[String]) -> Result<String, Failure> {
+fn exclude(file: &Path, within: &Path, lines: &[String]) -> Result<String, Failure> {
+    if !is_inside(file, within) {
+        return Err(Failure::new(format!(
+            "{} is no plain file of the repository {}: it is left as it is",
+            file.display(),
+            within.display()
+        )));
+    }
     let text = change::read(file)?.unwrap_or_default();
     let new: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !text.lines().any(|known| known == *line)).collect();
     if new.is_empty() {
@@ -81,4 +88,15 @@ fn exclude(file: &Path, lines: &[String]) -> Result<String, Failure> {
     let failed = |e| Failure::new(format!("cannot write {}: {e}", file.display()));
     files::add_lines(file, &format!("{}\n", new.join("\n"))).map_err(failed)?;
     Ok(format!("added to {}: {}", file.display(), new.join(", ")))
+}
+
+/// Whether a plain file, or the place for one, really lies in this folder: an unpacked archive brings a `.git` with links that lead anywhere.
+fn is_inside(file: &Path, within: &Path) -> bool {
+    let is_plain = match fs::symlink_metadata(file) {
+        Ok(meta) => meta.is_file(),
+        Err(e) => e.kind() == io::ErrorKind::NotFound,
+    };
+    let nearest = file.ancestors().skip(1).find(|folder| fs::symlink_metadata(folder).is_ok());
+    let real = nearest.and_then(|folder| folder.canonicalize().ok());
+    is_plain && real.is_some_and(|real| within.canonicalize().is_ok_and(|within| real.starts_with(within)))
 }

@@ -1,11 +1,42 @@
 //! The repository: can what a loop does be seen and undone, and do its files stay out of commits?
 
-use std::{ffi::OsStr, path::PathBuf, process::Output};
+use std::{cell::Cell, ffi::OsStr, path::Path, time::Duration};
 
 use ralph_core::loop_file;
-use ralph_engine::sys::process;
+use ralph_engine::{
+    hosts::claude::commands::COMMANDS,
+    setup::{places::Scope, survey::Origin},
+    sys::{
+        bounded::{Failure, Ran},
+        process,
+    },
+};
 
 use super::{Case, Finding, Repair};
+
+/// Git answers in milliseconds; in a very large repository on a busy machine it may take seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The project's git, which is asked no more once it did not answer.
+struct Git<'a> {
+    case: &'a Case,
+    hangs: Cell<bool>,
+}
+
+impl Git<'_> {
+    /// Its answer without the last newline; `None` if it has none.
+    fn says(&self, args: &[&str]) -> Option<String> {
+        let ran = self.ask(args).filter(|ran| ran.code == Some(0))?;
+        Some(ran.stdout.trim_end_matches('\n').to_owned())
+    }
+
+    fn ask(&self, args: &[&str]) -> Option<Ran> {
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        let answer = (!self.hangs.get()).then(|| process::git(self.case.project.root(), &args, PATIENCE))?;
+        self.hangs.set(matches!(answer, Err(Failure::TookTooLong)));
+        answer.ok()
+    }
+}
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     if !case.project.root().ancestors().any(|dir| dir.join(".git").exists()) {
@@ -14,26 +45,20 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
                 .fix("git init"),
         ];
     }
-    let Some(folder) = git(case, &["rev-parse", "--absolute-git-dir"]) else {
-        return vec![Finding::warning("git", "there is a repository, but git could not be asked about it").advice("Is git installed?")];
+    let git = Git { case, hangs: Cell::new(false) };
+    let mut findings: Vec<Finding> = match git.says(&["rev-parse", "--absolute-git-dir"]) {
+        Some(folder) => [state(case, &git, Path::new(&folder))].into_iter().chain(unignored(case, &git)).collect(),
+        None => vec![Finding::warning("git", "there is a repository, but git could not be asked about it").advice("Is git installed?")],
     };
-    let mut findings = vec![state(case, &PathBuf::from(folder))];
-    findings.extend(unignored(case));
+    if git.hangs.get() {
+        let what = format!("git did not answer within {} s, so the repository was not looked at", PATIENCE.as_secs());
+        let hangs = Finding::warning("git", what).advice("Try `git status`. A pipe in the place of a .gitignore would be enough for that.");
+        findings = vec![hangs];
+    }
     findings
 }
 
-/// Git's answer without its last newline; `None` if it has none.
-fn git(case: &Case, args: &[&str]) -> Option<String> {
-    let output = ask(case, args).filter(|output| output.status.success())?;
-    Some(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned())
-}
-
-fn ask(case: &Case, args: &[&str]) -> Option<Output> {
-    let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-    process::git(case.project.root(), &args).ok()
-}
-
-fn state(case: &Case, folder: &std::path::Path) -> Finding {
+fn state(case: &Case, git: &Git<'_>, folder: &Path) -> Finding {
     const UNDER_WAY: [(&str, &str, &str); 6] = [
         ("MERGE_HEAD", "a merge", "git merge --abort"),
         ("rebase-merge", "a rebase", "git rebase --abort"),
@@ -47,10 +72,10 @@ fn state(case: &Case, folder: &std::path::Path) -> Finding {
             .fix(*abort)
             .advice("Or finish it.");
     }
-    let Some(branch) = git(case, &["symbolic-ref", "--short", "HEAD"]) else {
+    let Some(branch) = git.says(&["symbolic-ref", "--short", "HEAD"]) else {
         return Finding::warning("git", "no branch is checked out: what an agent commits here is easily lost").fix("git switch -c work");
     };
-    if brings_filters(case) && !case.survey.trusts(case.project.root()) {
+    if brings_filters(git) && !case.survey.trusts(case.project.root()) {
         let what = format!(
             "branch {branch}; whether anything is uncommitted was not asked: the repository's own configuration has filters, which are programs \
              that git would run, and you have not told Claude Code to trust this folder"
@@ -58,7 +83,7 @@ fn state(case: &Case, folder: &std::path::Path) -> Finding {
         return Finding::note("git", what);
     }
     // What a submodule holds is asked by a git of its own, which its own configuration could make run anything.
-    let changed = git(case, &["status", "--porcelain", "--ignore-submodules=dirty"]).map_or(0, |text| text.lines().count());
+    let changed = git.says(&["status", "--porcelain", "--ignore-submodules=dirty"]).map_or(0, |text| text.lines().count());
     let changes = match changed {
         0 => return Finding::good("git", format!("branch {branch}, nothing uncommitted")),
         1 => "1 uncommitted change".to_owned(),
@@ -69,26 +94,48 @@ fn state(case: &Case, folder: &std::path::Path) -> Finding {
 }
 
 /// Whether the repository itself, and not the person, has git run programs on the contents of files.
-fn brings_filters(case: &Case) -> bool {
-    let filters = git(case, &["config", "--show-scope", "--name-only", "--get-regexp", r"^filter\."]).unwrap_or_default();
+fn brings_filters(git: &Git<'_>) -> bool {
+    let filters = git.says(&["config", "--show-scope", "--name-only", "--get-regexp", r"^filter\."]).unwrap_or_default();
     filters.lines().any(|line| !matches!(line.split('\t').next(), Some("system" | "global" | "command")))
 }
 
-/// A loop belongs to one person, and its file into no commit.
-fn unignored(case: &Case) -> Option<Finding> {
+/// A loop belongs to one person, and its file into no commit; nor does what that person has for themselves in this project.
+fn unignored(case: &Case, git: &Git<'_>) -> Option<Finding> {
     let mut paths = vec![format!(".claude/{}", loop_file::file_of("main"))];
     if case.project.claude().join("settings.local.json").exists() {
         paths.push(".claude/settings.local.json".to_owned());
     }
     // 1 means no; anything else means that git cannot say, as beyond a link, where nothing is committed from.
-    let is_open = |path: &str| ask(case, &["check-ignore", "-q", "--no-index", path]).is_some_and(|output| output.status.code() == Some(1));
-    let open: Vec<String> = paths.into_iter().filter(|path| is_open(path)).collect();
+    let is_open = |path: &str| git.ask(&["check-ignore", "-q", "--no-index", path]).is_some_and(|ran| ran.code == Some(1));
+    let mut open: Vec<String> = paths.into_iter().filter(|path| is_open(path)).collect();
+    // The project may be a folder somewhere in the repository.
+    let pattern = |path: &String| format!("**/{}", path.replace(&loop_file::file_of("main"), "ralph-loop*.local.md"));
+    let mut lines: Vec<String> = open.iter().map(pattern).collect();
+    let commands = local_commands(case, git);
+    lines.extend(commands.iter().map(pattern));
+    match commands.as_slice() {
+        [] => {}
+        [one] => open.push(one.clone()),
+        [first, ..] => open.push(format!("{first} with the other commands of `ralph init --local`")),
+    }
     if open.is_empty() {
         return None;
     }
-    let file = case.project.root().join(git(case, &["rev-parse", "--git-path", "info/exclude"])?);
+    let file = case.project.root().join(git.says(&["rev-parse", "--git-path", "info/exclude"])?);
+    let within = case.project.root().join(git.says(&["rev-parse", "--git-common-dir"])?);
     let what = format!("git does not ignore {}: it could be committed by accident", open.join(" and "));
-    // The project may be a folder somewhere in the repository.
-    let lines = open.iter().map(|path| format!("**/{}", path.replace(&loop_file::file_of("main"), "ralph-loop*.local.md"))).collect();
-    Some(Finding::warning("git.ignored", what).fix("ralph doctor --fix").repair(Repair::Exclude { file, lines }))
+    Some(Finding::warning("git.ignored", what).fix("ralph doctor --fix").repair(Repair::Exclude { file, within, lines }))
+}
+
+/// The command files that git neither tracks nor ignores, where they are there for one person only.
+fn local_commands(case: &Case, git: &Git<'_>) -> Vec<String> {
+    let ours = case.survey.ours();
+    let registers = |scope| ours.iter().any(|r| r.origin == Origin::Settings(scope));
+    if !registers(Scope::Local) || registers(Scope::Project) {
+        return Vec::new();
+    }
+    let paths: Vec<String> = COMMANDS.iter().map(|command| format!(".claude/commands/{}.md", command.short)).collect();
+    let question = ["ls-files", "--others", "--exclude-standard", "--"];
+    let args: Vec<&str> = question.into_iter().chain(paths.iter().map(String::as_str)).collect();
+    git.says(&args).unwrap_or_default().lines().map(str::to_owned).collect()
 }

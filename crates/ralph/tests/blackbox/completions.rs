@@ -147,3 +147,29 @@ fn a_reader_that_goes_away_is_no_error() {
         assert_eq!((out.code, out.stdout.as_str(), out.stderr.as_str()), (Some(0), "", "rc 0\n"), "{shell}");
     }
 }
+
+/// The lines that the help and the page say to copy, each block in a home that has nothing yet.
+#[test]
+fn s2_8_the_printed_lines_work_in_a_clean_home() {
+    let page = include_str!("../../../../docs/install.md").to_owned();
+    let bed = bed_with_script("bash");
+    let texts = [bed.ralph_ok(&["completions", "--help"]), bed.ralph_ok(&["completions", "-h"]), page];
+    let mut written = Vec::new();
+    for text in texts {
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        for (n, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("ralph completions ") && line.contains("> ~/")) {
+            // The line before it, if that is a command, belongs to it.
+            let before = if lines[n - 1].starts_with("mkdir") { lines[n - 1] } else { "" };
+            let home = bed.home().join(format!("clean-{}", written.len()));
+            std::fs::create_dir(&home).unwrap();
+            let out = bed.run("/bin/sh").args(["-c", &format!("{before}\n{line}")]).env("HOME", &home).env("PATH", path(&bed)).output();
+            assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{before}\n{line}");
+            let file = line.split_once("> ~/").unwrap().1;
+            assert!(std::fs::metadata(home.join(file)).unwrap().len() > 1_000, "{line}");
+            written.push(file.to_owned());
+        }
+    }
+    written.sort();
+    written.dedup();
+    assert_eq!(written.len(), 4, "bash, zsh, fish and Elvish: {written:?}");
+}

@@ -14,7 +14,7 @@ use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use ralph_testkit::Output;
@@ -208,6 +208,12 @@ impl Patient {
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
+}
+
+/// A file that nobody has touched for a while.
+fn age(path: &Path) {
+    let then = SystemTime::now() - Duration::from_hours(1);
+    fs::File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
 }
 
 fn executable(path: &Path, script: &str) -> PathBuf {

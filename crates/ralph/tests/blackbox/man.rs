@@ -141,6 +141,21 @@ fn on_a_terminal_without_man_there_is_help() {
     }
 }
 
+/// The current folder may be anybody's, and a search path may have a gap.
+#[test]
+fn s4_7_a_man_in_the_current_folder_is_never_run() {
+    let bed = Bed::new();
+    let mark = bed.home().join("ran");
+    for name in ["man", "mandoc", "bin/man", "bin/mandoc"] {
+        bed.script(name, &format!("#!/bin/sh\n/bin/touch {}\n/bin/cat > /dev/null\n", mark.display()));
+    }
+    for path in [".", "", "./", "bin", ":/nowhere", "/nowhere:"] {
+        let (shown, code) = on_terminal(&bed, path, &["pause"]);
+        assert_eq!(code, Some(0), "{shown}");
+        assert!(!mark.exists() && shown.contains("ralph pause docs"), "PATH={path}: {shown}");
+    }
+}
+
 /// Ctrl-C belongs to the pager: ralph stays until the pager ends, so that the shell does not take its keys away.
 #[test]
 fn an_interrupt_belongs_to_the_pager() {

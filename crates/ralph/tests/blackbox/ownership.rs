@@ -166,6 +166,19 @@ fn pains_20_where_git_cannot_be_asked_nothing_is_adopted() {
     bed.work().env("PATH", "/nowhere").send().blocks_with(PROMPT);
 }
 
+/// A git that never answers, for a pipe in the place of its index, keeps no hook waiting for ever.
+#[test]
+fn s4_7_a_git_that_hangs_keeps_no_hook_waiting() {
+    let bed = Bed::in_git();
+    bed.write(LOOP, free(1));
+    fs::remove_file(bed.path(".git/index")).unwrap();
+    assert!(Command::new("mkfifo").arg(bed.path(".git/index")).status().unwrap().success());
+    let begun = std::time::Instant::now();
+    bed.work().send().is_silent();
+    assert!(begun.elapsed() < std::time::Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert!(!bed.exists(".ralph"), "what git cannot tell about is not adopted");
+}
+
 /// pains 6: linked worktrees are projects of their own.
 #[test]
 fn pains_6_linked_worktrees_are_separate() {

@@ -161,3 +161,55 @@ fn colour_is_where_it_is_wanted() {
     }
     assert!(coloured(&piped(&["--color", "always", "help", "start"], &[])));
 }
+
+/// A path, a session, a journal's name or a plugin's can hold anything; on a terminal only ralph's own colour gets through.
+#[test]
+fn s4_7_no_path_and_no_foreign_name_steers_the_terminal() {
+    const EVIL: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\r\u{8}";
+    let bed = Bed::new();
+    let root = bed.path(format!("a{EVIL}b"));
+    std::fs::create_dir_all(root.join(".claude")).unwrap();
+    let id = format!("ralph{EVIL}@m; touch ran");
+    let market = bed.home().join("market");
+    std::fs::create_dir_all(market.join("p/hooks")).unwrap();
+    let hooks = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "ralph hook claude"}]}]}}"#;
+    std::fs::write(market.join("p/hooks/hooks.json"), hooks).unwrap();
+    std::fs::create_dir_all(bed.home().join(".claude/plugins")).unwrap();
+    let installed = serde_json::json!({"version": 1, "plugins": {&id: {"installPath": market.join("p")}}});
+    std::fs::write(bed.home().join(".claude/plugins/installed_plugins.json"), installed.to_string()).unwrap();
+    let says = |args: &[&str], codes: &[i32]| {
+        let mut command = bed.command(RALPH);
+        let out = crate::common::run(command.args(["--color", "always"]).args(args).current_dir(&root), b"");
+        assert!(out.code.is_some_and(|code| codes.contains(&code)), "{args:?}: {out:?}");
+        let text = format!("{}{}", out.stdout, out.stderr);
+        let steers = ["\u{1b}]", "\u{7}", "\u{1b}[2J", "\u{9b}", "\r", "\u{8}"].iter().any(|trick| text.contains(trick));
+        assert!(!steers, "{args:?}: {text:?}");
+        text
+    };
+    says(&["init", "--project"], &[0]);
+    says(&["uninstall"], &[0]);
+    says(&["init", "--local"], &[0]);
+    says(&["plugin", "there"], &[0]);
+    says(&["man", "--dir", "pages"], &[0]);
+    says(&["start", "Go"], &[0]);
+    says(&["status"], &[0]);
+    says(&["resume", "--session", EVIL], &[0]);
+    says(&["list"], &[0]);
+    says(&["log"], &[0]);
+    says(&["cancel"], &[0]);
+    let journal = std::fs::read_dir(root.join(".ralph/journal")).unwrap().next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let at = text.find("\"at\":\"").unwrap() + 6;
+    let text = format!("{}\\u001b[2J{}", &text[..at], &text[at + 4..]);
+    std::fs::write(root.join(format!(".ralph/journal/{EVIL}x.jsonl")), text).unwrap();
+    std::fs::remove_file(journal).unwrap();
+    says(&["status"], &[3]);
+    says(&["list"], &[0]);
+    says(&["log"], &[0]);
+    says(&["start", "--prompt-file", EVIL], &[1]);
+    says(&["explain", "--loop", EVIL], &[1]);
+    says(&["plugin", ".claude/settings.local.json"], &[1]);
+    std::fs::write(bed.home().join(".claude/settings.json"), serde_json::json!({"enabledPlugins": {&id: true}}).to_string()).unwrap();
+    let text = says(&["uninstall"], &[0]);
+    assert!(text.contains("`claude plugin uninstall 'ralph"), "one word for a shell: {text:?}");
+}

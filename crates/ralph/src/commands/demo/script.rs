@@ -4,7 +4,10 @@ use std::path::Path;
 
 use ralph_core::judge::{Code, Decision};
 
-use crate::exit::{Done, Failure};
+use crate::{
+    exit::{Done, Failure},
+    ui,
+};
 
 use super::{
     client::Client,
@@ -47,7 +50,7 @@ pub(super) fn farewell(stage: &mut Stage, client: &Client, kept: Option<&Path>) 
     match kept {
         None => stage.hint("ralph demo --keep", "leaves the project; `ralph explain 1` there tells more."),
         Some(folder) => {
-            stage.hint("The project is in", &folder.display().to_string());
+            stage.hint("The project is in", &ui::path(folder));
             stage.hint("ralph explain 1", "in it tells why stop 1 was refused, and what would have changed it.");
         }
     }

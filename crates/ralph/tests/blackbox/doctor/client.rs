@@ -4,7 +4,7 @@ use std::{fs, time::Duration};
 
 use serde_json::json;
 
-use super::Patient;
+use super::{Patient, all_entries};
 
 #[test]
 fn s2_8_no_client_is_a_warning_with_the_command_that_installs_it() {
@@ -124,4 +124,53 @@ fn s2_8_a_folder_that_is_not_trusted_yet_is_a_note() {
     patient.is_quiet_about("client.trust");
     fs::remove_file(patient.bed.home().join(".claude.json")).unwrap();
     patient.is_quiet_about("client.trust");
+}
+
+/// The client and the registration are not to blame for it, and no reinstalling mends it.
+#[test]
+fn s4_7_a_folder_for_temporary_files_that_is_no_good_is_a_finding_of_its_own() {
+    let mut patient = Patient::sound();
+    // A second line, so that there are two that cannot be tried.
+    patient.bed.write(".claude/settings.local.json", all_entries(crate::common::RALPH).to_string());
+    let file = patient.bed.home().join("file");
+    fs::write(&file, "").unwrap();
+    for folder in ["/nowhere/at/all", file.to_str().unwrap(), "/proc"] {
+        patient.env = vec![("TMPDIR", folder.to_owned())];
+        let found = patient.complains("machine.temp", "warning", &["was not tried", folder]);
+        assert!(found["fix"].is_null() && found["advice"].as_str().unwrap().starts_with("Set TMPDIR"), "{found}");
+        patient.is_quiet_about("client");
+        patient.is_quiet_about("hook.answers");
+    }
+}
+
+/// Whoever can write into the folder for temporary files must not be able to prepare it for the client.
+#[test]
+fn s4_7_the_client_is_asked_outside_of_everybodys_folders() {
+    let patient = Patient::sound();
+    let mark = patient.bed.home().join("asked-in");
+    patient.program("claude", &format!("#!/bin/sh\npwd > {}\necho '2.1.325 (Claude Code)'\n", mark.display()));
+    patient.is_quiet_about("client");
+    assert_eq!(fs::read_to_string(mark).unwrap(), "/\n");
+}
+
+#[test]
+fn s4_7_what_an_interrupted_doctor_left_goes() {
+    let patient = Patient::sound();
+    let tmp = patient.bed.home().parent().unwrap().join("tmp");
+    let folder = |name: &str, is_old: bool| {
+        let path = tmp.join(name);
+        super::write(&path.join(".claude/x"), "x");
+        if is_old {
+            fs::File::open(&path).unwrap().set_modified(std::time::SystemTime::now() - Duration::from_hours(1)).unwrap();
+        }
+        path
+    };
+    let left = folder("ralph-doctor-4194303-0123456789abcdef", true);
+    let others = [
+        folder("ralph-doctor-4194302-0123456789abcdef", false),
+        folder("ralph-doctor-notes", true),
+        folder(&format!("ralph-doctor-{}-0123456789abcdef", std::process::id()), true),
+    ];
+    patient.report(&[]);
+    assert!(!left.exists() && others.iter().all(|path| path.join(".claude/x").exists()));
 }

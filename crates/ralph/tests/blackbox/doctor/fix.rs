@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
 use serde_json::json;
 
-use super::{Patient, all_entries, changed, entry, write};
+use super::{Patient, age, all_entries, changed, entry, write};
 use crate::common::{LOOP, RALPH};
 
 #[test]
@@ -82,6 +82,7 @@ fn s4_7_fix_never_edits_settings_that_the_client_cannot_read() {
             write(&path, text);
             let before = patient.snapshot();
             let report = patient.report(&["--fix"]);
+            assert!(!report.to_string().contains("is is ") && report.to_string().contains("settings.json is not "), "{report:#}");
             assert_eq!((&report["fixed"], &report["failed"]), (&json!([]), &json!([])), "{text}");
             assert_eq!(changed(&before, &patient.snapshot()), Vec::<PathBuf>::new(), "{text}");
         }
@@ -94,6 +95,7 @@ fn s4_7_one_repair_that_fails_does_not_stop_the_others() {
     let patient = Patient::new();
     let left = patient.bed.path(".claude/.settings.json.ralph-4194303");
     write(&left, "{}");
+    age(&left);
     // The place for the commands is taken.
     write(&patient.bed.home().join(".claude/commands"), "a file");
     let report = patient.report(&["--fix"]);

@@ -11,7 +11,7 @@ use std::{
 use ralph_testkit::Skip;
 use serde_json::{Value, json};
 
-use super::{Patient, changed, write};
+use super::{Patient, age, changed, write};
 use crate::common::{LOOP, ME, RALPH, loop_text, now_ms};
 
 /// A process that is not there.
@@ -81,23 +81,54 @@ fn s2_8_temporary_files_of_an_interrupted_ralph() {
     for path in &left {
         write(path, "{}");
     }
-    let others = [
-        claude.join("notes.ralph-2024"),
-        claude.join(".mine.ralph-then"),
-        claude.join("my.ralph-new"),
-        claude.join(format!(".settings.json.ralph-{}", std::process::id())),
-        claude.join("settings.ralph-new"),
-    ];
-    for path in &others {
-        write(path, "mine");
+    // Somebody may still be working on them.
+    patient.is_quiet_about("store.leftovers");
+    for path in &left {
+        age(path);
     }
-    fs::create_dir(claude.join(format!(".folder.ralph-{NOBODY}"))).unwrap();
     patient.mends("store.leftovers", "warning", &["3 temporary files", left[1].to_str().unwrap()], "ralph doctor --fix");
-    assert!(left.iter().all(|path| !path.exists()) && others.iter().all(|path| path.exists()));
-    // The one without a process in its name goes when nobody can be working on it.
-    let old = std::time::SystemTime::now() - Duration::from_mins(2);
-    File::options().write(true).open(&others[4]).unwrap().set_modified(old).unwrap();
-    patient.mends("store.leftovers", "warning", &["a temporary file", "settings.ralph-new"], "ralph doctor --fix");
+    assert!(left.iter().all(|path| !path.exists()));
+    for name in ["settings.ralph-new", "settings.local.ralph-new", "ralph-loop.local.ralph-new", "ralph-loop.docs.local.ralph-new"] {
+        write(&claude.join(name), "{}");
+        age(&claude.join(name));
+        patient.mends("store.leftovers", "warning", &["a temporary file", name], "ralph doctor --fix");
+    }
+}
+
+/// A name that ralph never gives is a person's, whatever it looks like.
+#[test]
+fn s4_7_files_that_only_look_like_leftovers_stay() {
+    let patient = Patient::sound();
+    let claude = patient.bed.home().join(".claude");
+    let names = [
+        "notes.ralph-2024".to_owned(),
+        ".mine.ralph-then".to_owned(),
+        format!(".mine.ralph-{NOBODY}"),
+        format!(".settings.json.bak.ralph-{NOBODY}"),
+        format!("settings.json.ralph-{NOBODY}"),
+        ".settings.json.ralph-20261115".to_owned(),
+        format!(".settings.json.ralph-+{NOBODY}"),
+        format!(".settings.json.ralph-0{NOBODY}"),
+        ".settings.json.ralph-".to_owned(),
+        format!(".settings.json.ralph-{}", std::process::id()),
+        format!(".ralph-loop.md.ralph-{NOBODY}"),
+        format!("commands/.mine.md.ralph-{NOBODY}"),
+        format!("commands/.settings.json.ralph-{NOBODY}"),
+        "my.ralph-new".to_owned(),
+        "settings.mine.ralph-new".to_owned(),
+        "ralph-loop.notes.ralph-new".to_owned(),
+        "ralph-loop.a b.local.ralph-new".to_owned(),
+    ];
+    for name in &names {
+        write(&claude.join(name), "mine");
+        age(&claude.join(name));
+    }
+    fs::create_dir(claude.join(format!(".settings.local.json.ralph-{NOBODY}"))).unwrap();
+    symlink(claude.join(&names[0]), claude.join(".settings.json.ralph-4194302")).unwrap();
+    patient.is_quiet_about("store.leftovers");
+    let before = patient.snapshot();
+    patient.fix();
+    assert_eq!(before, patient.snapshot());
 }
 
 /// A checkout can carry a `.ralph` that points anywhere: nothing there is touched, least of all deleted.

@@ -1,8 +1,10 @@
 //! What the repository says: no repository, something under way, no branch, changes, loop files that could be committed.
 
-use std::fs;
+use std::{fs, os::unix::fs::symlink, path::Path, time::Duration};
 
-use super::Patient;
+use serde_json::json;
+
+use super::{Patient, sound::fifo};
 use crate::common::{Bed, LOOP};
 
 #[test]
@@ -86,4 +88,70 @@ fn s4_7_a_gitignore_that_says_otherwise_is_a_repair_that_fails_once() {
     let report = patient.report(&["--fix"]);
     assert!(report["failed"][0].as_str().unwrap().ends_with("a .gitignore of the repository says otherwise"), "{report:#}");
     assert_eq!(patient.bed.read(".git/info/exclude"), text);
+}
+
+/// Whoever opens a pipe to read waits for ever, and git does.
+#[test]
+fn s4_7_a_git_that_hangs_is_waited_for_and_no_longer() {
+    let patient = Patient::sound();
+    fifo(&patient.bed.path(".gitignore"));
+    let out = patient.doctor(&[]);
+    assert!(out.duration < Duration::from_secs(18), "{:?}", out.duration);
+    assert!(out.stdout.contains("! git              git did not answer within 10 s"), "{}", out.stdout);
+    assert!(!out.stdout.contains("uncommitted"), "what was not seen is not told: {}", out.stdout);
+}
+
+/// An unpacked archive brings a `.git` whose parts lead anywhere.
+#[test]
+fn s4_7_nothing_is_written_outside_of_the_repository() {
+    let elsewhere = |patient: &Patient| {
+        let folder = patient.bed.home().join("elsewhere");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("exclude"), "mine\n").unwrap();
+        folder
+    };
+    let ways: [fn(&Patient, &Path); 2] = [
+        |patient, folder| symlink(folder, patient.bed.path(".git/info")).unwrap(),
+        |patient, folder| {
+            fs::create_dir(patient.bed.path(".git/info")).unwrap();
+            symlink(folder.join("exclude"), patient.bed.path(".git/info/exclude")).unwrap();
+        },
+    ];
+    for (n, way) in ways.iter().enumerate() {
+        let patient = Patient::sound();
+        let folder = elsewhere(&patient);
+        fs::remove_dir_all(patient.bed.path(".git/info")).unwrap();
+        way(&patient, &folder);
+        let report = patient.report(&["--fix"]);
+        assert_ne!(report["failed"], json!([]), "{n}: {report:#}");
+        assert!(report["failed"][0].as_str().unwrap().contains("is no plain file of the repository"), "{n}: {report:#}");
+        assert_eq!(fs::read_to_string(folder.join("exclude")).unwrap(), "mine\n", "{n}");
+    }
+    // Where it is missing it is made, also for a linked worktree, whose repository is another folder.
+    let patient = Patient::sound();
+    fs::remove_dir_all(patient.bed.path(".git/info")).unwrap();
+    patient.sh_ok("git worktree add -q ../tree");
+    patient.sh_ok("cd ../tree && ralph doctor --fix");
+    assert_eq!(patient.bed.read(".git/info/exclude"), "**/.claude/ralph-loop*.local.md\n");
+}
+
+/// `ralph init --local` is for one person, and so are the commands that it writes.
+#[test]
+fn s2_8_the_commands_of_a_local_set_up_are_not_for_the_repository() {
+    let patient = Patient::new();
+    fs::write(patient.bed.path(".git/info/exclude"), "*.local.*\n").unwrap();
+    patient.sh_ok("ralph init --local");
+    let words = [".claude/commands/", "with the other commands of `ralph init --local`"];
+    patient.mends("git.ignored", "warning", &words, "ralph doctor --fix");
+    let status = patient.sh_ok("git status --porcelain");
+    assert_eq!(status, "", "nothing is left to commit by accident");
+    // With everybody's settings they are everybody's, and a file that is in the repository already is, too.
+    let patient = Patient::new();
+    fs::write(patient.bed.path(".git/info/exclude"), "*.local.*\n").unwrap();
+    patient.sh_ok("ralph init --project");
+    patient.is_quiet_about("git.ignored");
+    let patient = Patient::new();
+    fs::write(patient.bed.path(".git/info/exclude"), "*.local.*\n").unwrap();
+    patient.sh_ok("ralph init --local && git add -A");
+    patient.is_quiet_about("git.ignored");
 }

@@ -75,6 +75,22 @@ fn s4_7_looking_changes_nothing_and_leaves_nothing() {
     assert_eq!(changed(&before, &patient.snapshot()), Vec::<std::path::PathBuf>::new());
 }
 
+/// A folder that has only some of what ralph would make in it gets nothing more by being looked at.
+#[test]
+fn s4_7_looking_at_ralphs_own_folder_makes_nothing_in_it() {
+    let patient = Patient::sound();
+    for has in [vec![], vec![".gitignore"], vec![".gitignore", "journal/x.jsonl"]] {
+        std::fs::create_dir_all(patient.bed.path(".ralph")).unwrap();
+        for file in has {
+            patient.bed.write(format!(".ralph/{file}"), "*\n");
+        }
+        let before = patient.bed.tree();
+        patient.doctor(&[]);
+        patient.is_quiet_about("store.folder");
+        assert_eq!(before, patient.bed.tree());
+    }
+}
+
 #[test]
 fn s4_7_the_report_fits_the_terminal() {
     for patient in [Patient::sound(), Patient::new()] {

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{MetadataExt, symlink},
     path::{Path, PathBuf},
 };
 
@@ -304,6 +304,70 @@ fn s1_1_the_plugin_brings_its_own_program() {
     let out = bed.ralph(&["plugin", "file"]);
     assert_eq!(out.code, Some(1));
     assert!(out.stderr.starts_with("error: cannot write "), "{}", out.stderr);
+}
+
+/// What somebody else made is not replaced, and a refusal writes nothing at all.
+#[test]
+fn s1_1_the_plugin_replaces_only_what_an_earlier_one_wrote() {
+    let is_refused = |bed: &Bed, name: &str, why: &str| {
+        let before = everything(bed);
+        let out = bed.ralph(&["plugin", "there"]);
+        assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{name}");
+        assert!(
+            out.stderr.contains(why) && out.stderr.ends_with("Nothing was written: choose an empty folder\n"),
+            "{name}: {}",
+            out.stderr
+        );
+        assert_eq!(everything(bed), before, "{name}");
+    };
+    let names =
+        [".claude-plugin/marketplace.json", "plugin/README.md", "plugin/hooks/hooks.json", "plugin/commands/loop.md", "plugin/bin/ralph"];
+    for name in names {
+        let bed = Bed::new();
+        put(&bed.path("there").join(name), "mine");
+        is_refused(&bed, name, "is there already, and no earlier `ralph plugin` wrote it");
+    }
+    // Somebody else's marketplace with a program of that name, and ralph's own sources, which have none.
+    let bed = Bed::new();
+    put(&bed.path("there/.claude-plugin/marketplace.json"), r#"{"name": "other"}"#);
+    put(&bed.path("there/plugin/bin/ralph"), "theirs");
+    is_refused(&bed, "another marketplace", "is there already");
+    put(&bed.path("there/.claude-plugin/marketplace.json"), r#"{"name": "ralph-loop"}"#);
+    fs::remove_file(bed.path("there/plugin/bin/ralph")).unwrap();
+    is_refused(&bed, "the sources", "is there already");
+    // What is not in the way stays.
+    let bed = Bed::new();
+    put(&bed.path("there/notes"), "mine");
+    bed.ralph_ok(&["plugin", "there"]);
+    assert_eq!(text_of(&bed.path("there/notes")), "mine");
+}
+
+/// Neither a folder nor a file that is a link leads the plugin elsewhere.
+#[test]
+fn s1_1_the_plugin_is_written_through_no_link() {
+    let bed = Bed::new();
+    let victim = bed.home().join("victim");
+    put(&victim, "mine");
+    for link in ["plugin", "plugin/bin", ".claude-plugin", "plugin/commands"] {
+        let elsewhere = bed.home().join("elsewhere");
+        fs::create_dir_all(&elsewhere).unwrap();
+        let path = bed.path(format!("{}-there", link.replace('/', "-")));
+        fs::create_dir_all(path.join(link).parent().unwrap()).unwrap();
+        symlink(&elsewhere, path.join(link)).unwrap();
+        let out = bed.ralph(&["plugin", path.to_str().unwrap()]);
+        assert_eq!(out.code, Some(1), "{link}: {out:?}");
+        assert!(out.stderr.contains("is not a folder"), "{}", out.stderr);
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "{link}");
+    }
+    let folder = bed.path("there");
+    bed.ralph_ok(&["plugin", "there"]);
+    for name in ["plugin/bin/ralph.new", "plugin/bin/ralph.tmp", "plugin/bin/.ralph.new"] {
+        symlink(&victim, folder.join(name)).unwrap();
+    }
+    bed.ralph_ok(&["plugin", "there"]);
+    assert_eq!(text_of(&victim), "mine");
+    let program = folder.join("plugin/bin/ralph").symlink_metadata().unwrap();
+    assert!(program.is_file() && program.mode() & 0o777 == 0o755);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::{
     COMMANDS, SCOPES, USUAL, bed_with, command_file, everything, is_registered, others, put, ralph_with, says, settings, text_of,
     there_and_back,
 };
-use crate::common::{Bed, RALPH, run};
+use crate::common::{Bed, LOOP, ME, RALPH, loop_text, run};
 
 /// Settings that live elsewhere stay there, and the link stays a link.
 #[test]
@@ -439,4 +439,31 @@ fn s1_1_refusals_are_sentences() {
         let stderr = bed.ralph(&["init"]).stderr;
         assert!(!stderr.contains(said), "{stderr}");
     }
+}
+
+/// Root, with somebody's home: the files stay theirs, or the client could not read its own settings any more.
+#[test]
+fn s1_1_a_file_of_somebody_else_stays_theirs() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let bed = bed_with("--user", USUAL);
+    let path = settings(&bed, "--user");
+    bed.write(LOOP, loop_text(ME, 1, 0, "DONE"));
+    if chown(&path, Some(65_533), Some(65_532)).is_err() {
+        return ralph_testkit::Skip("this needs root".to_owned()).tell();
+    }
+    chown(bed.path(LOOP), Some(65_533), Some(65_532)).unwrap();
+    let is_theirs = |path: &Path| {
+        let meta = fs::metadata(path).unwrap();
+        assert_eq!((meta.uid(), meta.gid()), (65_533, 65_532), "{}", path.display());
+    };
+    bed.ralph_ok(&["init", "--user"]);
+    is_theirs(&path);
+    bed.ralph_ok(&["uninstall", "--user"]);
+    is_theirs(&path);
+    assert!(bed.work().send().blocks());
+    is_theirs(&bed.path(LOOP));
+    // A group alone, too.
+    chown(&path, Some(0), Some(65_532)).unwrap();
+    bed.ralph_ok(&["init", "--user"]);
+    assert_eq!(fs::metadata(&path).unwrap().gid(), 65_532);
 }
