@@ -62,6 +62,7 @@ pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) ->
     let change = settings_change(&path, records, wish, hooks)?;
     let text = change.as_ref().and_then(|change| change.after.clone()).or(change::read(&path)?);
     if let Some(Err(problem)) = text.as_deref().map(as_the_client_reads) {
+        plan.unread = true;
         plan.notes.push(format!("{} {problem}. Nothing in it counts until that is mended, ralph's hooks included.", path.display()));
     }
     plan.changes.extend(change);

@@ -29,6 +29,8 @@ pub struct Plan {
     pub settled: Vec<PathBuf>,
     /// Whether the hooks are in the settings afterwards, and not in a plugin.
     pub registers: bool,
+    /// Whether the client cannot read the settings as they will be.
+    pub unread: bool,
 }
 
 impl Plan {

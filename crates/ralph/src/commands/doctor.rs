@@ -99,7 +99,9 @@ fn show(finding: &Finding) {
     }
     let margin = " ".repeat(TEXT);
     if let Some(command) = &finding.fix {
-        ui::line(format!("{margin}{} {}", ui::dim("fix:"), ui::bold(clean(command))));
+        // What is only noted needs no mending.
+        let label = if finding.severity == Severity::Note { "option:" } else { "fix:" };
+        ui::line(format!("{margin}{} {}", ui::dim(label), ui::bold(clean(command))));
     }
     if let Some(advice) = &finding.advice {
         ui::paragraph(format!("{margin}{}", ui::dim(clean(advice))), TEXT);

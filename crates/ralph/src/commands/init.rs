@@ -59,8 +59,13 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         ui::line(if changed { "Nothing was changed: this was a dry run." } else { "Nothing would change." });
         return Ok(());
     }
-    let done = if changed { "Registered" } else { "Already registered" };
-    ui::paragraph(format!("{} {}", ui::good(done), of_scope(scope, project)), 0);
+    let done = match (plan.registers, plan.unread, changed) {
+        (false, _, _) => "The commands are there",
+        (true, true, _) => "Written, but not yet read by the client,",
+        (true, false, true) => "Registered",
+        (true, false, false) => "Already registered",
+    };
+    ui::paragraph(format!("{} {}", if plan.unread { ui::warn(done) } else { ui::good(done) }, of_scope(scope, project)), 0);
     offer_the_cap(&survey, args);
     let next =
         format!("Next: {}, then {} in Claude Code.", ui::bold("ralph doctor"), ui::bold("/ralph-loop TASK --completion-promise DONE"));

@@ -13,6 +13,7 @@ use ralph_engine::{
         places::Scope,
         survey::{Origin, Registration, SettingsFile},
     },
+    sys::process,
 };
 
 use super::{Case, Finding, Repair, twice};
@@ -110,6 +111,25 @@ fn registered(case: &Case) -> Vec<Finding> {
         Finding::warning("hook.timeout", what).advice(format!("Set \"timeout\" to 60 in {}.", r.path.display()))
     }));
     findings
+}
+
+/// Programs that are registered by their name and lie nowhere on the PATH. To try them would tell more, and take longer.
+pub(super) fn not_found(case: &Case) -> Vec<Finding> {
+    let ours = case.survey.ours();
+    let is_missing = |r: &&Registration| match &r.hook.line {
+        CommandLine::Exec { program, .. } => r.hook.event == "Stop" && !program.contains(['/', '\\']) && process::which(program).is_none(),
+        CommandLine::Shell(_) => false,
+    };
+    let finding = |r: &Registration| {
+        let what = format!("the hook is registered as `{}` in {}, and no such program is on your PATH", r.hook.line, r.origin);
+        let finding = Finding::error("hook.answers", what);
+        if let Origin::Settings(scope) = r.origin {
+            finding.fix(format!("ralph init --{}", scope.word()))
+        } else {
+            finding.fix("ralph doctor")
+        }
+    };
+    ours.iter().filter(is_missing).map(finding).collect()
 }
 
 /// Where a set-up goes that is not there yet.

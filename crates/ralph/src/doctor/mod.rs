@@ -96,7 +96,7 @@ impl Case {
 
     /// What would keep a loop from working at all, as far as a look at files can tell: told when one is started.
     pub(crate) fn before_a_loop(&self) -> Vec<Finding> {
-        let checks: [fn(&Case) -> Vec<Finding>; 2] = [hooks::check, permissions::check];
+        let checks: [fn(&Case) -> Vec<Finding>; 3] = [hooks::check, hooks::not_found, permissions::check];
         let findings = checks.iter().flat_map(|check| check(self));
         let matters = |f: &Finding| f.severity == Severity::Error || (f.id == "permissions" && f.severity == Severity::Warning);
         findings.filter(matters).collect()

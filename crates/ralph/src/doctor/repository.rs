@@ -47,7 +47,14 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
     }
     let git = Git { case, hangs: Cell::new(false) };
     let mut findings: Vec<Finding> = match git.says(&["rev-parse", "--absolute-git-dir"]) {
-        Some(folder) => [state(case, &git, Path::new(&folder))].into_iter().chain(unignored(case, &git)).collect(),
+        Some(folder) => {
+            // What must not be committed comes first: the way to commit everything is named after it.
+            let mut findings: Vec<Finding> = tracked(case, &git).into_iter().chain(unignored(case, &git)).collect();
+            let state = state(case, &git, Path::new(&folder));
+            let is_clear = findings.is_empty();
+            findings.push(if is_clear { state } else { Finding { fix: None, ..state } });
+            findings
+        }
         None => vec![Finding::warning("git", "there is a repository, but git could not be asked about it").advice("Is git installed?")],
     };
     if git.hangs.get() {
@@ -99,6 +106,23 @@ fn brings_filters(git: &Git<'_>) -> bool {
     filters.lines().any(|line| !matches!(line.split('\t').next(), Some("system" | "global" | "command")))
 }
 
+/// Files of one person's own that were committed after all. To ignore them helps no more then.
+fn tracked(case: &Case, git: &Git<'_>) -> Option<Finding> {
+    let paths = [format!(".claude/{}", loop_file::file_of("main")), ".claude/settings.local.json".to_owned()];
+    let is_own =
+        |path: &&String| case.project.root().join(path).exists() && git.says(&["ls-files", "--error-unmatch", "--", path]).is_some();
+    let all: Vec<&str> = paths.iter().filter(is_own).map(String::as_str).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let what = format!("git tracks {}, which is yours alone", all.join(" and "));
+    Some(
+        Finding::warning("git.tracked", what)
+            .fix(format!("git rm -q --cached {}", all.join(" ")))
+            .advice("Then commit that. The file itself stays."),
+    )
+}
+
 /// A loop belongs to one person, and its file into no commit; nor does what that person has for themselves in this project.
 fn unignored(case: &Case, git: &Git<'_>) -> Option<Finding> {
     let mut paths = vec![format!(".claude/{}", loop_file::file_of("main"))];
@@ -123,7 +147,8 @@ fn unignored(case: &Case, git: &Git<'_>) -> Option<Finding> {
     }
     let file = case.project.root().join(git.says(&["rev-parse", "--git-path", "info/exclude"])?);
     let within = case.project.root().join(git.says(&["rev-parse", "--git-common-dir"])?);
-    let what = format!("git does not ignore {}: it could be committed by accident", open.join(" and "));
+    let they = if open.len() > 1 { "they" } else { "it" };
+    let what = format!("git does not ignore {}: {they} could be committed by accident", open.join(" and "));
     Some(Finding::warning("git.ignored", what).fix("ralph doctor --fix").repair(Repair::Exclude { file, within, lines }))
 }
 

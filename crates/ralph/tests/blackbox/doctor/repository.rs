@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::symlink, path::Path, time::Duration};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Patient, sound::fifo};
 use crate::common::{Bed, LOOP};
@@ -58,7 +58,22 @@ fn s2_8_changes_that_are_not_committed() {
     let patient = Patient::sound();
     fs::remove_dir_all(patient.bed.path(".git")).unwrap();
     patient.sh_ok("git init -q && git config user.name T && git config user.email t@example.invalid");
+    // What must not be committed comes first, and until then nothing says how to commit everything.
+    let report = patient.report(&[]);
+    let ids: Vec<&str> = report["findings"].as_array().unwrap().iter().map(|f| f["id"].as_str().unwrap()).collect();
+    assert!(ids.ends_with(&["git.ignored", "git"]), "{ids:?}");
+    assert_eq!(report["findings"].as_array().unwrap().last().unwrap()["fix"], Value::Null);
+    patient.report(&["--fix"]);
     patient.mends("git", "note", &["uncommitted"], fix);
+}
+
+#[test]
+fn s2_8_a_loop_file_that_was_committed() {
+    let patient = Patient::sound();
+    patient.bed.write(LOOP, crate::common::loop_text(crate::common::ME, 1, 0, "DONE"));
+    patient.bed.git(&["add", "-f", LOOP]);
+    patient.mends("git.tracked", "warning", &[LOOP, "yours alone"], &format!("git rm -q --cached {LOOP}"));
+    assert!(patient.bed.exists(LOOP));
 }
 
 #[test]

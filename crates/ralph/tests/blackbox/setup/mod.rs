@@ -204,12 +204,15 @@ fn there_and_back(bed: &Bed, scope: &str, text: &str, more: &[&str]) -> String {
     assert_eq!(everything(bed), before, "a dry run changes nothing");
     assert!(shown.lines().any(|l| l.starts_with("    +") && l.contains("\"hook\", \"claude\"")), "{shown}");
     let done = ralph(args("init", &[]));
-    assert!(done.contains("\nRegistered for "), "{done}");
+    // The client reads plain JSON only, and the person is told.
+    let is_plain = serde_json::from_str::<Value>(text_of(&path).trim_start_matches('\u{feff}')).is_ok();
+    let unread = "\nWritten, but not yet read by the client, for ";
+    assert!(done.contains(if is_plain { "\nRegistered for " } else { unread }), "{done}");
     let new = text_of(&path);
     is_registered(&new, if scope == "--project" { "ralph" } else { RALPH });
     let registered = (everything(bed), fs::metadata(&path).unwrap().modified().unwrap());
     let again = ralph(args("init", &[]));
-    assert!(again.contains("Already registered for "), "{again}");
+    assert!(again.contains(if is_plain { "Already registered for " } else { unread.trim_start() }), "{again}");
     assert_eq!((everything(bed), fs::metadata(&path).unwrap().modified().unwrap()), registered, "a second time changes nothing");
     ralph(args("uninstall", &["--dry-run"]));
     assert_eq!(everything(bed), registered.0, "a dry run changes nothing");
