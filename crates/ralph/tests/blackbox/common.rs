@@ -132,6 +132,11 @@ impl Bed {
         Transcript { path }
     }
 
+    /// A copy of the program. A process of its own makes it: what another test's child still holds open for writing cannot be started.
+    pub(crate) fn copy_of_ralph(&self, to: &Path) {
+        assert_eq!(run(self.command("/bin/cp").arg(RALPH).arg(to), b"").code, Some(0));
+    }
+
     /// Registers the hook in the user's settings, unless there are some: `start` warns where it is not.
     pub(crate) fn register(&self) {
         let settings = self.home().join(".claude/settings.json");

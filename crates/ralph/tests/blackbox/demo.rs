@@ -202,7 +202,7 @@ fn demo_survives_a_reader_that_goes_away() {
 /// Starts a demo from a program file that vanishes before the first hook call. Linux then says that it lies at `… (deleted)`.
 fn with_hook(bed: &Bed, hook: Option<&str>) -> (Option<i32>, String) {
     let program = bed.home().join("ralph");
-    fs::copy(RALPH, &program).unwrap();
+    bed.copy_of_ralph(&program);
     let mut command = bed.command(&program);
     command.arg("demo").env("TMPDIR", place(bed)).env("NO_COLOR", "1");
     let pty = Pty::spawn(command, 60, 100);
