@@ -59,13 +59,13 @@ fn show(change: &Change) {
         (Some(_), None) if !is_settings => ui::line(format!("{} {path}", ui::warn("removed"))),
         (before, after) => {
             ui::line(format!("{} {path}", ui::bold(word(before.is_some(), after.is_some()))));
-            show_difference(before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
+            show_difference(&path, before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
         }
     }
 }
 
 /// What the file says is the person's own, or a stranger's: no control character of it reaches the terminal.
-fn show_difference(before: &str, after: &str) {
+fn show_difference(path: &str, before: &str, after: &str) {
     let difference = TextDiff::from_lines(before, after).unified_diff().context_radius(2).to_string();
     for line in difference.lines().filter(|line| !line.starts_with("@@")) {
         let text = clean(&line.replace('\t', "    "));
@@ -75,6 +75,9 @@ fn show_difference(before: &str, after: &str) {
             _ => format!("    {}", ui::dim(text)),
         });
     }
+    // The name of the file may have scrolled away.
+    let count = |sign: char| difference.lines().filter(|line| line.starts_with(sign)).count();
+    ui::line(ui::dim(format!("    ({} lines added, {} removed in {path})", count('+'), count('-'))));
 }
 
 fn word(was: bool, is: bool) -> &'static str {
