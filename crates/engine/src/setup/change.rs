@@ -73,7 +73,7 @@ impl Change {
             let folders = known.as_ref().map_or_else(|| self.folders.clone(), |record| record.folders.clone());
             records.put(&Record { path: self.path.clone(), before: original.clone(), after: after.clone(), folders })?;
         }
-        if let Err(problem) = self.write(&target) {
+        if let Err(problem) = turn(&target, self.before.as_deref(), self.after.as_deref()) {
             // Nothing was changed, so there is nothing new to remember.
             match known {
                 Some(record) => records.put(&record)?,
@@ -93,33 +93,28 @@ impl Change {
     /// Takes the change back, as far as nobody else has changed the file since, and remembers what was known before.
     pub fn undo(&self, records: &Records, known: Option<&Record>) {
         let Ok(target) = target(&self.path, self.bounds.as_deref()) else { return };
-        let undone = match (&self.before, &self.after) {
-            (None, Some(after)) => remove(&target, after),
-            (Some(before), Some(after)) => replace(&target, after, before),
-            (Some(before), None) => create(&target, before),
-            (None, None) => Ok(()),
-        };
-        if undone.is_ok() {
+        if turn(&target, self.after.as_deref(), self.before.as_deref()).is_ok() {
             let _ = known.map_or_else(|| records.forget(&self.path), |record| records.put(record));
             for folder in &self.folders {
                 let _ = fs::remove_dir(folder);
             }
         }
     }
+}
 
-    fn write(&self, target: &Path) -> Result<(), Problem> {
-        match (&self.before, &self.after) {
-            (None, Some(after)) => create(target, after),
-            (Some(before), Some(after)) => replace(target, before, after),
-            (Some(before), None) => remove(target, before),
-            (None, None) => Ok(()),
-        }
+/// Makes one version of a file another one; `None` means that there is none.
+fn turn(target: &Path, from: Option<&str>, to: Option<&str>) -> Result<(), Problem> {
+    match (from, to) {
+        (None, Some(to)) => create(target, to),
+        (Some(from), Some(to)) => replace(target, from, to),
+        (Some(from), None) => remove(target, from),
+        (None, None) => Ok(()),
     }
 }
 
 /// The text of a file that may not exist.
 pub fn read(path: &Path) -> Result<Option<String>, Problem> {
-    match settled(path) {
+    match files::read(path, MAX_BYTES) {
         Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => Ok(Some(text)),
             Err(_) => Err(Problem::new(path, "is not UTF-8 text. It is left as it is")),
@@ -129,17 +124,17 @@ pub fn read(path: &Path) -> Result<Option<String>, Problem> {
     }
 }
 
-/// A file's bytes. Some programs empty a file before they fill it: one that is empty is given the time for that.
-fn settled(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = files::read(path, MAX_BYTES)?;
+/// The same for a file that is about to be changed. Some programs empty a file before they fill it: one that is empty is given the time for that.
+pub fn read_settled(path: &Path) -> Result<Option<String>, Problem> {
+    let mut text = read(path)?;
     for _ in 0..10 {
-        if !bytes.is_empty() {
+        if text.as_deref() != Some("") {
             break;
         }
         thread::sleep(Duration::from_millis(10));
-        bytes = files::read(path, MAX_BYTES)?;
+        text = read(path)?;
     }
-    Ok(bytes)
+    Ok(text)
 }
 
 /// The file itself: people keep their settings elsewhere and put a link in their place, and the link stays.
@@ -168,7 +163,7 @@ fn target(path: &Path, bounds: Option<&Path>) -> Result<PathBuf, Problem> {
     }
     // The file is replaced, so it is the folder that has to be writable.
     let folder = target.parent().map_or(target.as_path(), nearest);
-    if !files::is_writable(folder) {
+    if !files::may_write_into(folder) {
         return Err(Problem::new(folder, "is a folder that you may not write to"));
     }
     if fs::metadata(&target).is_ok_and(|meta| meta.permissions().readonly()) {
@@ -206,9 +201,7 @@ fn replace(path: &Path, before: &str, after: &str) -> Result<(), Problem> {
     let _ = fs::remove_file(&beside);
     match swapped.map_err(Problem::io("written", path))? {
         Swapped::Done => Ok(()),
-        Swapped::Gone | Swapped::Changed => {
-            Err(Problem::new(path, "was changed by somebody else just now. Their version stays; try again"))
-        }
+        Swapped::Gone | Swapped::Changed => Err(changed_meanwhile(path)),
     }
 }
 

@@ -59,9 +59,8 @@ pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) ->
     let path = places.settings(wish.scope).ok_or_else(no_home)?;
     let hooks = hooks_for(places, survey, wish, &mut plan.notes)?;
     plan.registers = hooks == Hooks::In;
-    let change = settings_change(&path, records, wish, hooks)?;
-    let text = change.as_ref().and_then(|change| change.after.clone()).or(change::read(&path)?);
-    if let Some(Err(problem)) = text.as_deref().map(as_the_client_reads) {
+    let (text, change) = settings_change(&path, records, wish, hooks)?;
+    if let Err(problem) = as_the_client_reads(&text) {
         plan.unread = true;
         plan.notes.push(format!("{} {problem}. Nothing in it counts until that is mended, ralph's hooks included.", path.display()));
     }
@@ -130,9 +129,10 @@ fn hooks_for(places: &Places, survey: &Survey, wish: &Wish, notes: &mut Vec<Stri
     }
 }
 
-fn settings_change(path: &Path, records: &Records, wish: &Wish, hooks: Hooks) -> Result<Option<Change>, Problem> {
-    let left_alone = |e| Problem::new(path, format!("{e}. It is left as it is; mend it, then run this again"));
-    let before = change::read(path)?;
+/// The text of the settings file as it shall be, and the change to it, if there is any.
+fn settings_change(path: &Path, records: &Records, wish: &Wish, hooks: Hooks) -> Result<(String, Option<Change>), Problem> {
+    let left_alone = |e| Problem::left_alone(path, &e);
+    let before = change::read_settled(path)?;
     let settings = Settings::parse(before.as_deref().unwrap_or("{\n}\n").as_bytes()).map_err(left_alone)?;
     match hooks {
         Hooks::In => settings.register(&wish.command.0).map_err(left_alone)?,
@@ -141,11 +141,13 @@ fn settings_change(path: &Path, records: &Records, wish: &Wish, hooks: Hooks) ->
     if let Some(cap) = wish.block_cap {
         settings.set_env(BLOCK_CAP, &cap.to_string().into()).map_err(left_alone)?;
     }
+    let after = settings.to_text();
     if before.is_none() && settings.is_empty() {
-        return Ok(None);
+        return Ok((after, None));
     }
     let original = original(path, records, before.as_deref())?;
-    Ok(Change::to(path, before, settings.to_text(), original))
+    let change = Change::to(path, before, after.clone(), original);
+    Ok((after, change))
 }
 
 /// The file as it would be without ralph: as it was recorded, if nobody changed it since; else without ralph's hooks.

@@ -15,9 +15,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::setup::{
-    change::Change,
-    record::{Record, Records},
+use crate::{
+    hosts::claude::settings,
+    setup::{
+        change::Change,
+        record::{Record, Records},
+    },
 };
 
 /// What a command is about to do, and what a person should know of it.
@@ -70,6 +73,11 @@ pub struct Problem {
 impl Problem {
     pub fn new(path: &Path, what: impl fmt::Display) -> Self {
         Problem { path: path.display().to_string(), what: what.to_string() }
+    }
+
+    /// A settings file that cannot be read as one.
+    fn left_alone(path: &Path, problem: &settings::Problem) -> Self {
+        Problem::new(path, format!("{problem}. It is left as it is; mend it, then run this again"))
     }
 
     fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Problem + use<> {

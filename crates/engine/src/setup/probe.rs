@@ -71,8 +71,7 @@ fn is_this_program(line: &CommandLine) -> bool {
     let Some((program, args)) = words.split_first() else { return false };
     let path = Some(PathBuf::from(program)).filter(|path| path.is_absolute());
     let path = path.or_else(|| process::which(program).filter(|_| !program.contains('/')));
-    let leads_here = path.and_then(|path| Some(path.canonicalize().ok()? == std::env::current_exe().ok()?.canonicalize().ok()?));
-    leads_here == Some(true) && ARGS.starts_with(args)
+    path.is_some_and(|path| process::is_this_program(&path)) && ARGS.starts_with(args)
 }
 
 /// Sends the stop through the registered command line; see [`may_run`] first.

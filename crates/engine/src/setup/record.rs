@@ -1,10 +1,9 @@
 //! What ralph changed in files that are not its own, so that it can be undone to the byte: one record for each file, in the user's state folder.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, File},
     io,
     path::{Path, PathBuf},
-    thread,
     time::Duration,
 };
 
@@ -46,14 +45,7 @@ impl Records {
     /// locked, because it is there in any case; where that cannot be done, nobody is kept away.
     pub fn alone() -> Option<File> {
         let home = File::open(env::home()?).ok()?;
-        for _ in 0..300 {
-            match home.try_lock() {
-                Ok(()) => return Some(home),
-                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
-                Err(TryLockError::Error(_)) => return None,
-            }
-        }
-        None
+        files::wait_for_lock(&home, Duration::from_secs(3)).ok()?.then_some(home)
     }
 
     pub fn get(&self, path: &Path) -> Option<Record> {

@@ -65,12 +65,11 @@ fn others_need_commands(survey: &Survey, scope: Scope, going: &[Scope]) -> bool 
 
 fn settings_back(places: &Places, records: &Records, scope: Scope, plan: &mut Plan) -> Result<(), Problem> {
     let Some(path) = places.settings(scope) else { return Ok(()) };
-    let Some(now) = change::read(&path)? else {
+    let Some(now) = change::read_settled(&path)? else {
         plan.settled.push(path);
         return Ok(());
     };
-    let left_alone = |e| Problem::new(&path, format!("{e}. It is left as it is; mend it, then run this again"));
-    let settings = Settings::parse(now.as_bytes()).map_err(left_alone)?;
+    let settings = Settings::parse(now.as_bytes()).map_err(|e| Problem::left_alone(&path, &e))?;
     if records.get(&path).is_none() && !settings.registers_ralph() {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! A project whose lock is held: the only way to change anything.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, File},
     path::Path,
     time::Duration,
 };
@@ -213,22 +213,8 @@ impl<'p> Locked<'p> {
     }
 }
 
-/// Takes the lock of an open file, which has it until it is closed.
 fn wait_for(file: &File, path: &Path) -> Result<(), Error> {
-    let mut waited = Duration::ZERO;
-    let mut pause = Duration::from_micros(200);
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if waited < PATIENCE => {
-                std::thread::sleep(pause);
-                waited += pause;
-                pause = (pause * 2).min(Duration::from_millis(20));
-            }
-            Err(TryLockError::WouldBlock) => return Err(Error::Busy),
-            Err(TryLockError::Error(e)) => return Err(Error::io("lock", path)(e)),
-        }
-    }
+    if files::wait_for_lock(file, PATIENCE).map_err(Error::io("lock", path))? { Ok(()) } else { Err(Error::Busy) }
 }
 
 /// Moves a loop's file to the archive: nothing is ever destroyed. `false`: somebody deleted the file before.

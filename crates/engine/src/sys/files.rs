@@ -1,9 +1,11 @@
 //! Files that are written whole or not at all, and never through a link that somebody planted.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, Metadata, OpenOptions, TryLockError},
     io::{self, Read, Write},
     path::Path,
+    thread,
+    time::Duration,
 };
 
 use crate::sys::scratch::unguessable;
@@ -114,16 +116,27 @@ pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     options().append(true).create(true).open(path)?.write_all(bytes)
 }
 
-/// Whether this process may make files in a folder.
-#[cfg(unix)]
-pub fn is_writable(folder: &Path) -> bool {
-    use rustix::fs::{Access, access};
-    access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+/// Takes the lock of an open file, which has it until it is closed. `false`: somebody else held it for as long as `patience`.
+pub fn wait_for_lock(file: &File, patience: Duration) -> io::Result<bool> {
+    let mut waited = Duration::ZERO;
+    let mut pause = Duration::from_micros(200);
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) if waited < patience => {
+                thread::sleep(pause);
+                waited += pause;
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+            Err(TryLockError::WouldBlock) => return Ok(false),
+            Err(TryLockError::Error(e)) => return Err(e),
+        }
+    }
 }
 
-#[cfg(not(unix))]
-pub fn is_writable(folder: &Path) -> bool {
-    !fs::metadata(folder).is_ok_and(|meta| meta.permissions().readonly())
+/// Whether a file was last changed longer ago than that.
+pub fn is_older(meta: &Metadata, age: Duration) -> bool {
+    meta.modified().is_ok_and(|at| at.elapsed().is_ok_and(|passed| passed > age))
 }
 
 /// Adds whole lines to the end of a text file, making it and its folder if need be.

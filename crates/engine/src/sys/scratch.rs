@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::sys::process;
+use crate::sys::{files, process};
 
 /// A process that looks dead may live in another container that shares the temporary folder. What is this old is nobody's work any more.
 const ABANDONED: Duration = Duration::from_mins(10);
@@ -74,8 +74,7 @@ fn maker(name: &str, prefix: &str) -> Option<u32> {
 }
 
 fn is_abandoned(meta: &Metadata) -> bool {
-    let is_old = meta.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > ABANDONED));
-    meta.is_dir() && is_mine(meta) && is_old
+    meta.is_dir() && is_mine(meta) && files::is_older(meta, ABANDONED)
 }
 
 #[cfg(unix)]

@@ -82,7 +82,7 @@ fn leftovers(case: &Case) -> Option<Finding> {
 fn left_in(folder: &Path, written: &[&str]) -> Vec<PathBuf> {
     let is_left = |entry: &fs::DirEntry| {
         let is_ours = entry.file_name().to_str().is_some_and(|name| is_unfinished(name, written));
-        is_ours && entry.metadata().is_ok_and(|meta| meta.is_file() && is_abandoned(&meta))
+        is_ours && entry.metadata().is_ok_and(|meta| meta.is_file() && files::is_older(&meta, ABANDONED))
     };
     fs::read_dir(folder).into_iter().flatten().flatten().filter(is_left).map(|entry| entry.path()).collect()
 }
@@ -107,10 +107,6 @@ fn is_unfinished(name: &str, written: &[&str]) -> bool {
 fn is_gone(pid: &str) -> bool {
     let is_number = pid.bytes().all(|b| b.is_ascii_digit()) && !pid.starts_with('0');
     is_number && pid.parse().is_ok_and(|pid| pid <= MAX_PID && !process::is_alive(pid))
-}
-
-fn is_abandoned(meta: &fs::Metadata) -> bool {
-    meta.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > ABANDONED))
 }
 
 /// Ralph's own folder: a real one, ignored by git, writable, and its lock free.
