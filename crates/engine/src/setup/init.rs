@@ -66,16 +66,16 @@ pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) ->
     }
     plan.changes.extend(change);
     let folder = places.commands(wish.scope).ok_or_else(no_home)?;
-    for file in commands::COMMANDS {
-        let path = folder.join(format!("{}.md", file.short));
-        let text = file.text();
+    for command in commands::COMMANDS {
+        let path = folder.join(command.file_name());
+        let text = command.text();
         match change::read(&path) {
             Ok(now) if is_ours(&path, records, now.as_deref(), &text) => plan.changes.extend(Change::to(&path, now, text, None)),
             Err(problem) if fs::symlink_metadata(&path).is_err() => return Err(problem),
             // What is there and cannot be read was not written by ralph either.
             _ => {
                 let shown = path.display();
-                plan.notes.push(format!("{shown} was not written by ralph: it is left as it is, and says what /{} does.", file.short));
+                plan.notes.push(format!("{shown} was not written by ralph: it is left as it is, and says what /{} does.", command.short));
             }
         }
     }

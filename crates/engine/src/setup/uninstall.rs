@@ -82,12 +82,12 @@ fn settings_back(places: &Places, records: &Records, scope: Scope, plan: &mut Pl
 
 fn commands_back(places: &Places, records: &Records, scope: Scope, plan: &mut Plan) {
     let Some(folder) = places.commands(scope) else { return };
-    for file in commands::COMMANDS {
-        let path = folder.join(format!("{}.md", file.short));
+    for command in commands::COMMANDS {
+        let path = folder.join(command.file_name());
         let record = records.get(&path);
         match change::read(&path) {
             Ok(None) => plan.settled.push(path),
-            Ok(Some(now)) if now == file.text() || record.as_ref().is_some_and(|r| r.after == now) => {
+            Ok(Some(now)) if now == command.text() || record.as_ref().is_some_and(|r| r.after == now) => {
                 plan.changes.extend(Change::back(&path, now, None));
             }
             _ if record.is_some() => plan.notes.push(format!("{} was changed since ralph wrote it: it stays.", path.display())),

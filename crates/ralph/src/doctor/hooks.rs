@@ -200,7 +200,7 @@ fn commands(case: &Case) -> Vec<Finding> {
     let mut missing = Vec::new();
     let mut findings = Vec::new();
     for command in &COMMANDS {
-        let files = places.iter().map(|(scope, folder)| (*scope, folder.join(format!("{}.md", command.short))));
+        let files = places.iter().map(|(scope, folder)| (*scope, folder.join(command.file_name())));
         let found =
             files.filter(|(_, path)| path.symlink_metadata().is_ok()).map(|(scope, path)| (scope, change::read(&path), path)).next();
         match found {

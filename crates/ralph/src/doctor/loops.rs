@@ -8,7 +8,7 @@ use std::{
 
 use ralph_core::loop_file;
 use ralph_engine::{
-    hosts::claude::commands::COMMANDS,
+    hosts::claude::commands::{COMMANDS, Command},
     ops::view::{self, Status, View},
     store::{self, locked::Locked},
     sys::{files, process},
@@ -61,7 +61,7 @@ fn of_loop(view: &View) -> Vec<Finding> {
 /// Files that a ralph left which was killed in the middle of a change.
 fn leftovers(case: &Case) -> Option<Finding> {
     let claude: Vec<PathBuf> = [Some(case.project.claude()), case.places.config.clone()].into_iter().flatten().collect();
-    let commands: Vec<String> = COMMANDS.iter().map(|command| format!("{}.md", command.short)).collect();
+    let commands: Vec<String> = COMMANDS.iter().map(Command::file_name).collect();
     let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
     let mut left: Vec<PathBuf> = Vec::new();
     for folder in claude {

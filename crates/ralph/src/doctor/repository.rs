@@ -159,7 +159,7 @@ fn local_commands(case: &Case, git: &Git<'_>) -> Vec<String> {
     if !registers(Scope::Local) || registers(Scope::Project) {
         return Vec::new();
     }
-    let paths: Vec<String> = COMMANDS.iter().map(|command| format!(".claude/commands/{}.md", command.short)).collect();
+    let paths: Vec<String> = COMMANDS.iter().map(|command| format!(".claude/commands/{}", command.file_name())).collect();
     let question = ["ls-files", "--others", "--exclude-standard", "--"];
     let args: Vec<&str> = question.into_iter().chain(paths.iter().map(String::as_str)).collect();
     git.says(&args).unwrap_or_default().lines().map(str::to_owned).collect()

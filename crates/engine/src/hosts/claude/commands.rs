@@ -63,6 +63,11 @@ pub const COMMANDS: [Command; 6] = [
 ];
 
 impl Command {
+    /// The file that makes the client know the short name.
+    pub fn file_name(&self) -> String {
+        format!("{}.md", self.short)
+    }
+
     pub fn description(&self) -> &'static str {
         self.description
     }
