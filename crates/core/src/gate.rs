@@ -1,0 +1,298 @@
+//! Gates: what must hold before a loop may end, and what measuring one of them found.
+//!
+//! A promise is a claim; a gate is a proof. Here are the plain values; measuring has effects and lives in the engine.
+
+use serde::{Deserialize, Serialize};
+
+/// How long a command may run when nobody says otherwise (S3-3).
+pub const DEFAULT_DEADLINE_MS: u64 = 120_000;
+
+/// How much of a command's output the agent is shown when nobody says otherwise, in characters (S3-3).
+pub const DEFAULT_EXCERPT: usize = 500;
+
+/// One thing that must hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gate {
+    pub name: String,
+    pub check: Check,
+    /// Where it was declared: commands from there run only once a person trusts it.
+    pub origin: Origin,
+    /// Measured at every stop, not only when the agent claims to be done. What costs nothing is always measured.
+    pub every_stop: bool,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Check {
+    Command(Command),
+    File(File),
+    Features(Features),
+    Markers(Markers),
+}
+
+/// A command that must pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    pub run: Run,
+    /// Relative to the project's root.
+    pub folder: Option<String>,
+    pub env: Vec<(String, String)>,
+    pub deadline_ms: u64,
+    /// May run at the same time as its neighbours that may, too.
+    pub parallel: bool,
+    /// A failure is tried once more; if it passes then, it was a flake.
+    pub retry: bool,
+    /// Whether the verdict on an unchanged tree is believed.
+    pub cache: bool,
+    /// What it started may outlive it: a build server, for instance.
+    pub leave_running: bool,
+    /// Failures that were there when the loop started.
+    pub old_failures: OldFailures,
+    /// Where its test results are, besides what it prints: a JUnit file, relative to the project's root.
+    pub junit: Option<String>,
+    /// How many characters of its output the agent gets.
+    pub excerpt: usize,
+}
+
+/// How a command is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Run {
+    /// A line for the shell.
+    Shell(String),
+    /// A program and its arguments, as they are.
+    Argv(Vec<String>),
+}
+
+impl Run {
+    /// As one line that a person can read.
+    pub fn shown(&self) -> String {
+        match self {
+            Run::Shell(line) => line.clone(),
+            Run::Argv(words) => words.join(" "),
+        }
+    }
+}
+
+/// What becomes of failures that were there when the loop started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OldFailures {
+    /// They count like any other: the task may be to mend them.
+    #[default]
+    Block,
+    /// Only new ones count, where they can be told apart.
+    Allow,
+}
+
+/// A file that must say so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Relative to the project's root.
+    pub path: String,
+    /// A regular expression that must match somewhere in it.
+    pub contains: Option<String>,
+    /// Patterns of the sources that must not have changed since the file was last written; `None`: its age does not matter.
+    pub fresh: Option<Vec<String>>,
+}
+
+/// A list whose items must all pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Features {
+    /// Relative to the project's root, or absolute.
+    pub path: String,
+    /// After so many items done in one session the loop pauses; 0 means no limit.
+    pub per_session: u64,
+}
+
+/// Words that must all stand in the agent's last message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Markers {
+    pub words: Vec<String>,
+}
+
+/// Where a gate was declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A file, relative to the project's root: `ralph.toml`, `.ideal/worktree.yaml`, a list.
+    File(String),
+    /// The loop's own file, which only a person and ralph write.
+    Loop,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    Command,
+    File,
+    Features,
+    Markers,
+    /// The comparison with the start of the loop, where it may block.
+    Guard,
+    /// What declares gates and cannot be read.
+    Config,
+}
+
+impl Gate {
+    pub fn kind(&self) -> Kind {
+        match self.check {
+            Check::Command(_) => Kind::Command,
+            Check::File(_) => Kind::File,
+            Check::Features(_) => Kind::Features,
+            Check::Markers(_) => Kind::Markers,
+        }
+    }
+
+    /// A finding about this gate, still without what the agent needs to know.
+    pub fn finding(&self, verdict: Verdict, what: impl Into<String>) -> Finding {
+        Finding::new(&self.name, self.kind(), verdict, what)
+    }
+}
+
+/// Whether it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    Pass,
+    Fail,
+    /// Something outside decides, and has not yet.
+    Wait,
+    /// It could not be measured: it timed out, broke, was not run, is not trusted. Never a pass.
+    Unknown,
+}
+
+impl Verdict {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "fail",
+            Verdict::Wait => "wait",
+            Verdict::Unknown => "unknown",
+        }
+    }
+}
+
+/// What measuring a gate found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Finding {
+    pub gate: String,
+    pub kind: Kind,
+    pub verdict: Verdict,
+    /// One line, for people and agents.
+    pub what: String,
+    /// What the agent needs to know in order to mend it, bounded.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// The whole output, relative to the project's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub took_ms: u64,
+    /// The verdict on the same tree as before: nothing was run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
+    /// It failed, and passed when it was tried again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flaky: bool,
+    /// Only a person can change it: what to type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<String>,
+}
+
+impl Finding {
+    pub fn new(gate: &str, kind: Kind, verdict: Verdict, what: impl Into<String>) -> Self {
+        Finding {
+            gate: gate.to_owned(),
+            kind,
+            verdict,
+            what: what.into(),
+            detail: String::new(),
+            log: None,
+            took_ms: 0,
+            cached: false,
+            flaky: false,
+            needs: None,
+        }
+    }
+
+    #[must_use]
+    pub fn with_detail(self, detail: impl Into<String>) -> Self {
+        Finding { detail: detail.into(), ..self }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// What all findings together say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// There is no gate: the claim alone counts.
+    NotAsked,
+    Holds,
+    Fails,
+    /// Only a person can go on from here.
+    NeedsPerson,
+    Unknown,
+    Waits,
+}
+
+impl Proof {
+    /// A failure is something to work on, so it goes before everything that is not known yet.
+    pub fn of(findings: &[Finding]) -> Self {
+        let any = |verdict| findings.iter().any(|f| f.verdict == verdict);
+        if findings.is_empty() {
+            Proof::NotAsked
+        } else if any(Verdict::Fail) {
+            Proof::Fails
+        } else if findings.iter().any(|f| f.verdict == Verdict::Unknown && f.needs.is_some()) {
+            Proof::NeedsPerson
+        } else if any(Verdict::Unknown) {
+            Proof::Unknown
+        } else if any(Verdict::Wait) {
+            Proof::Waits
+        } else {
+            Proof::Holds
+        }
+    }
+}
+
+/// What happens when the work looks as if the proof had been weakened instead of the work been done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GuardPolicy {
+    /// It is listed.
+    #[default]
+    Warn,
+    /// It is listed, and the loop does not end before it is mended or a person accepts it.
+    Block,
+    Off,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(verdict: Verdict) -> Finding {
+        Finding::new("g", Kind::Command, verdict, "")
+    }
+
+    #[test]
+    fn what_is_not_known_is_never_a_pass() {
+        use Verdict::{Fail, Pass, Unknown, Wait};
+        let proof = |verdicts: &[Verdict]| Proof::of(&verdicts.iter().map(|v| found(*v)).collect::<Vec<_>>());
+        assert_eq!(proof(&[]), Proof::NotAsked);
+        assert_eq!(proof(&[Pass, Pass]), Proof::Holds);
+        assert_eq!(proof(&[Pass, Unknown]), Proof::Unknown);
+        assert_eq!(proof(&[Unknown, Fail, Pass]), Proof::Fails);
+        assert_eq!(proof(&[Pass, Wait]), Proof::Waits);
+        assert_eq!(proof(&[Wait, Unknown]), Proof::Unknown);
+        let untrusted = Finding { needs: Some("ralph trust".to_owned()), ..found(Unknown) };
+        assert_eq!(Proof::of(&[found(Pass), untrusted.clone()]), Proof::NeedsPerson);
+        assert_eq!(Proof::of(&[untrusted, found(Fail)]), Proof::Fails, "there is work to do");
+    }
+}
