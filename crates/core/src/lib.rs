@@ -16,4 +16,5 @@ pub mod slash;
 pub mod spelling;
 pub mod time;
 pub mod transcript;
+pub mod verify_yaml;
 pub mod words;
