@@ -17,4 +17,5 @@ pub mod spelling;
 pub mod time;
 pub mod transcript;
 pub mod unproven;
+pub mod verify_yaml;
 pub mod words;
