@@ -7,7 +7,7 @@ mod place;
 #[cfg(test)]
 mod tests;
 
-use std::{io, path::PathBuf};
+use std::{fmt::Write as _, io, path::PathBuf};
 
 use ralph_core::{gate::Run, time::Millis};
 use serde::Serialize;
@@ -172,5 +172,8 @@ fn sha256(kind: &[u8], parts: &[&[u8]]) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
