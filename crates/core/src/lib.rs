@@ -11,6 +11,8 @@ pub mod judge;
 pub mod limits;
 pub mod loop_file;
 pub mod loop_keys;
+pub mod output;
+pub mod plain_lines;
 pub mod promise;
 pub mod slash;
 pub mod spelling;
