@@ -3,6 +3,7 @@
 //!
 //! All of it is synchronous and small: a hook call is a process that lives for about a millisecond.
 
+pub mod gates;
 pub mod hook;
 pub mod hosts;
 pub mod ops;

@@ -13,8 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// More than this of a program's output is of no use to anybody here.
-const MAX_OUTPUT: usize = 1 << 20;
+/// More than this of a program's output is of no use to most who ask.
+pub const USUAL_OUTPUT: usize = 1 << 20;
 
 /// A program to run.
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ pub struct Task<'a> {
     pub hidden: Vec<OsString>,
     pub input: Vec<u8>,
     pub limit: Duration,
+    /// How much of each of its outputs is kept.
+    pub most_output: usize,
 }
 
 /// How it came out.
@@ -37,6 +39,8 @@ pub struct Ran {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
+    /// Whether `stdout` is all that it wrote there.
+    pub whole: bool,
     pub took: Duration,
 }
 
@@ -66,13 +70,17 @@ impl Task<'_> {
             // One that does not read its input closes it.
             thread::spawn(move || stdin.write_all(&input));
         }
-        let (stdout, stderr) = (child.stdout.take().map(collect), child.stderr.take().map(collect));
+        let (stdout, stderr) = (
+            child.stdout.take().map(|pipe| collect(pipe, self.most_output)),
+            child.stderr.take().map(|pipe| collect(pipe, self.most_output)),
+        );
         let code = wait(&mut child, begun, self.limit)?;
         let took = begun.elapsed();
         // What it left running would hold the other ends of the pipes.
         kill_group(&mut child);
         let text = |output: Option<Output>| output.map(Output::text).unwrap_or_default();
-        Ok(Ran { code, stdout: text(stdout), stderr: text(stderr), took })
+        let ((stdout, whole), (stderr, _)) = (text(stdout), text(stderr));
+        Ok(Ran { code, stdout, stderr, whole, took })
     }
 }
 
@@ -95,30 +103,33 @@ fn wait(child: &mut Child, begun: Instant, limit: Duration) -> Result<Option<i32
 /// What comes out of a pipe, while it comes.
 struct Output {
     bytes: Arc<Mutex<Vec<u8>>>,
-    end: Receiver<()>,
+    /// Says at the end whether all of it was kept.
+    end: Receiver<bool>,
 }
 
 impl Output {
     /// Something that left the group can hold the other end for as long as it lives: what came until now has to do.
-    fn text(self) -> String {
-        let _ = self.end.recv_timeout(Duration::from_millis(500));
-        String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    fn text(self) -> (String, bool) {
+        let whole = self.end.recv_timeout(Duration::from_millis(500)).unwrap_or(false);
+        (String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned(), whole)
     }
 }
 
-fn collect(mut pipe: impl Read + Send + 'static) -> Output {
+fn collect(mut pipe: impl Read + Send + 'static, most: usize) -> Output {
     let (sender, end) = channel();
     let bytes = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&bytes);
     thread::spawn(move || {
         let mut part = [0; 8192];
+        let mut whole = true;
         while let Ok(n @ 1..) = pipe.read(&mut part) {
             // Whoever writes on must not find a closed pipe, though nobody listens any more.
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let room = MAX_OUTPUT.saturating_sub(kept.len()).min(n);
+            let room = most.saturating_sub(kept.len()).min(n);
+            whole &= room == n;
             kept.extend_from_slice(&part[..room]);
         }
-        let _ = sender.send(());
+        let _ = sender.send(whole);
     });
     Output { bytes, end }
 }

@@ -1,0 +1,4 @@
+//! Measuring gates: what must hold before a loop may end.
+
+pub mod digest;
+pub mod tree;
