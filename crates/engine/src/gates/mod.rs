@@ -3,7 +3,9 @@
 pub mod cache;
 pub mod command;
 pub mod declared;
+pub mod digest;
 mod logs;
+pub mod tree;
 
 use std::{
     path::Path,

@@ -7,16 +7,18 @@ use std::{
     process::{Child, Command, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread,
     time::{Duration, Instant},
 };
 
+use ralph_core::output::Stream;
+
 use crate::sys::kin;
 
-/// More than this of a program's output is of no use to anybody here.
-const MAX_OUTPUT: usize = 1 << 20;
+/// More than this of a program's output is of no use to most who ask.
+pub const USUAL_OUTPUT: usize = 1 << 20;
 
 /// How long something that left the group may hold the other end of a pipe: what came until then has to do.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -33,6 +35,8 @@ pub struct Task<'a> {
     pub hidden: Vec<OsString>,
     pub input: Vec<u8>,
     pub limit: Duration,
+    /// How much of each of its outputs [`Task::run`] keeps.
+    pub most_output: usize,
 }
 
 /// How it came out.
@@ -42,6 +46,8 @@ pub struct Ran {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
+    /// Whether `stdout` is all that it wrote there.
+    pub whole: bool,
     pub took: Duration,
 }
 
@@ -51,6 +57,8 @@ pub struct Ended {
     /// `None` if a signal ended it.
     pub code: Option<i32>,
     pub signal: Option<i32>,
+    /// Whether all that it said was heard: something that left the group can hold a pipe for as long as it lives.
+    pub whole: bool,
     pub took: Duration,
 }
 
@@ -60,12 +68,6 @@ pub enum Failure {
     TookTooLong,
     /// The caller did not want it any more.
     Cancelled,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
-    Out,
-    Err,
 }
 
 /// What hears a program's output while it comes, from two threads.
@@ -86,21 +88,24 @@ impl Task<'_> {
     /// Runs it and collects what it says.
     pub fn run(self) -> Result<Ran, Failure> {
         let kept = Arc::new([Mutex::new(Vec::new()), Mutex::new(Vec::new())]);
+        let most = self.most_output;
         let listener = {
             let kept = Arc::clone(&kept);
             Arc::new(move |stream: Stream, bytes: &[u8]| {
                 // Whoever writes on must not find a closed pipe, though nobody listens any more.
                 let mut kept = kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner);
-                let room = MAX_OUTPUT.saturating_sub(kept.len()).min(bytes.len());
+                let room = (most + 1).saturating_sub(kept.len()).min(bytes.len());
                 kept.extend_from_slice(&bytes[..room]);
             })
         };
         let leave = Leave { cancelled: &|| false, grace: Duration::ZERO, leave_running: false };
         let ended = self.run_heard(&(listener as Listener), leave)?;
         let text = |stream: Stream| {
-            String::from_utf8_lossy(&kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+            let bytes = kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner);
+            (String::from_utf8_lossy(&bytes[..bytes.len().min(most)]).into_owned(), bytes.len() <= most)
         };
-        Ok(Ran { code: ended.code, stdout: text(Stream::Out), stderr: text(Stream::Err), took: ended.took })
+        let ((stdout, fits), (stderr, _)) = (text(Stream::Out), text(Stream::Err));
+        Ok(Ran { code: ended.code, stdout, stderr, whole: fits && ended.whole, took: ended.took })
     }
 
     /// Runs it while `listener` hears what it says.
@@ -134,8 +139,13 @@ impl Task<'_> {
             kin::kill_strays();
         }
         let last_word = Instant::now() + LAST_WORDS;
-        while silence.recv_timeout(last_word.saturating_duration_since(Instant::now())).is_ok() {}
-        ended
+        let whole = loop {
+            match silence.recv_timeout(last_word.saturating_duration_since(Instant::now())) {
+                Ok(()) => {}
+                Err(e) => break e == RecvTimeoutError::Disconnected,
+            }
+        };
+        ended.map(|ended| Ended { whole, ..ended })
     }
 }
 
@@ -145,7 +155,7 @@ fn wait(child: &mut Child, begun: Instant, limit: Duration, leave: Leave<'_>, si
     let mut asked = begun;
     loop {
         if let Some(status) = child.try_wait().map_err(Failure::CannotStart)? {
-            return Ok(Ended { code: status.code(), signal: signal_of(status), took: begun.elapsed() });
+            return Ok(Ended { code: status.code(), signal: signal_of(status), whole: true, took: begun.elapsed() });
         }
         let too_long = begun.elapsed() > limit;
         let now = Instant::now();
