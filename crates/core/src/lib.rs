@@ -2,8 +2,8 @@
 //!
 //! Everything here is pure: bytes and values in, values out. No clock, no disk, no process and no environment; the engine brings those.
 
-pub mod config;
 mod checkboxes;
+pub mod config;
 pub mod feature_list;
 pub mod front_matter;
 pub mod gate;
@@ -20,6 +20,7 @@ pub mod progress;
 pub mod promise;
 pub mod slash;
 pub mod spelling;
+pub mod test_results;
 pub mod time;
 pub mod transcript;
 pub mod unproven;
