@@ -15,6 +15,7 @@ pub mod plain_lines;
 pub mod promise;
 pub mod slash;
 pub mod spelling;
+pub mod test_results;
 pub mod time;
 pub mod transcript;
 pub mod words;
