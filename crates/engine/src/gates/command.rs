@@ -163,7 +163,9 @@ fn listener(gate: &Gate, ctx: &Context<'_>, heard: &Arc<Mutex<Heard>>) -> Listen
                 log.write(bytes);
             }
             heard.useful.feed(stream, bytes);
-            heard.tests.feed(bytes);
+            if stream == Stream::Out {
+                heard.tests.feed(bytes);
+            }
         }
         watch.says(&name, stream, bytes);
     })
