@@ -6,6 +6,7 @@ pub mod journal;
 pub mod locked;
 pub mod loops;
 pub mod project;
+pub mod verify_state;
 
 use std::{fmt, io, path::Path};
 
