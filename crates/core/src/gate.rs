@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::test_results::TestResults;
+
 /// How long a command may run when nobody says otherwise (S3-3).
 pub const DEFAULT_DEADLINE_MS: u64 = 120_000;
 
@@ -204,12 +206,18 @@ pub struct Finding {
     pub log: Option<String>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub took_ms: u64,
+    /// It was not its turn: nothing was measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skipped: bool,
     /// The verdict on the same tree as before: nothing was run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
     /// It failed, and passed when it was tried again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flaky: bool,
+    /// Which tests failed, where the command told. Too much for a journal; `what` has it in short.
+    #[serde(skip)]
+    pub tests: Option<TestResults>,
     /// Only a person can change it: what to type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
@@ -225,8 +233,10 @@ impl Finding {
             detail: String::new(),
             log: None,
             took_ms: 0,
+            skipped: false,
             cached: false,
             flaky: false,
+            tests: None,
             needs: None,
         }
     }
@@ -238,7 +248,7 @@ impl Finding {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_zero(n: &u64) -> bool {
+pub(crate) fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
