@@ -20,6 +20,7 @@ pub mod progress;
 pub mod promise;
 pub mod slash;
 pub mod spelling;
+pub mod test_results;
 pub mod time;
 pub mod transcript;
 pub mod unproven;

@@ -65,6 +65,7 @@ const HABITS: &[Habit] = &[
     which(End("FAILED")),                                                        // libtest
     which(Start("FAILED")),                                                      // pytest
     which(Start("FAIL ")),                                                       // go test, jest
+    which(Start("not ok ")),                                                     // TAP
     which(Start("✗")),
     which(Start("✕")),
     which(Start("×")),
@@ -82,6 +83,7 @@ const NO_ERRORS: &[&str] = &[
     "error: could not compile",
     "error: aborting due to",
     "● Console",
+    "# TODO",
 ];
 
 /// Starts of lines that warn, or that tell of something that passed.
@@ -166,6 +168,7 @@ mod tests {
             "src/a.ts:3:5 - error TS2322: Type 'string' is not assignable to type 'number'.",
             "  12:3  error  'x' is not defined  no-undef",
             "--- FAIL: TestAdd (0.00s)",
+            "not ok 2 - subtracts",
             "make: *** [Makefile:3: all] Error 1",
             "main.c:3:5: error: expected ';'",
             "./calc.go:5:9: undefined: foo",
@@ -189,6 +192,7 @@ mod tests {
             "test result: FAILED. 1 passed; 1 failed",
             "error: test failed, to rerun pass `--lib`",
             "it failed to fail",
+            "not ok 4 - divides # TODO by zero",
             "********************",
             "at 12:30 an error was mended",
             "",
