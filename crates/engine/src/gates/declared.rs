@@ -141,7 +141,10 @@ fn add_verify(project: &Project, declared: &mut Declared) {
             }
             _ => declared.problems.push(missing(
                 "verify",
-                format!("the preset \"verify\" finds no commands: neither {} nor [verify] in ralph.toml has any", WORKTREE_FILES.join(" nor ")),
+                format!(
+                    "the preset \"verify\" finds no commands: neither {} nor [verify] in ralph.toml has any",
+                    WORKTREE_FILES.join(" nor ")
+                ),
             )),
         },
     }
@@ -160,13 +163,15 @@ fn add_features(project: &Project, declared: &mut Declared) {
             trusted: true,
             every_stop: true,
         }),
-        None => declared.problems.push(missing(
-            "features",
-            "the preset \"features\" finds no list: neither feature_list.json nor prd.json is there".to_owned(),
-        )),
+        None => declared
+            .problems
+            .push(missing("features", "the preset \"features\" finds no list: neither feature_list.json nor prd.json is there".to_owned())),
     }
 }
 
 fn missing(preset: &str, what: String) -> Finding {
-    Finding { needs: Some("write it, or take `preset` out of the loop file".to_owned()), ..Finding::new(preset, Kind::Config, Verdict::Unknown, what) }
+    Finding {
+        needs: Some("write it, or take `preset` out of the loop file".to_owned()),
+        ..Finding::new(preset, Kind::Config, Verdict::Unknown, what)
+    }
 }
