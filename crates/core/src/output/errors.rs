@@ -48,7 +48,8 @@ const HABITS: &[Habit] = &[
     why(Start("error["), 1),                                                     // rustc
     why(Start("error:"), 1),                                                     // cargo and many more
     why(Within("error TS"), 0),                                                  // tsc
-    why(Within(": error"), 0),                                                   // C, mypy, MSBuild
+    why(Within(": error:"), 0),                                                  // C, mypy
+    why(Within("): error "), 0),                                                 // MSBuild
     why(Within("fatal error"), 0),                                               // C
     why(Start("fatal:"), 0),                                                     // git
     why(Start("[ERROR]"), 0),                                                    // Maven
@@ -75,8 +76,8 @@ const HABITS: &[Habit] = &[
 
 /// Words of lines that only warn, or that repeat what another line says better.
 const NO_ERRORS: &[&str] = &[
-    ": warning",
-    ": note",
+    ": warning:",
+    ": note:",
     "no error",
     "No error",
     "error: test failed, to rerun",
@@ -171,6 +172,7 @@ mod tests {
             "not ok 2 - subtracts",
             "make: *** [Makefile:3: all] Error 1",
             "main.c:3:5: error: expected ';'",
+            "Program.cs(3,5): error CS1002: ; expected",
             "./calc.go:5:9: undefined: foo",
         ] {
             assert!(habit(line).is_some(), "{line}");
@@ -191,6 +193,7 @@ mod tests {
             "x.c:3:5: warning: unused variable",
             "test result: FAILED. 1 passed; 1 failed",
             "error: test failed, to rerun pass `--lib`",
+            "Changed: error handling",
             "it failed to fail",
             "not ok 4 - divides # TODO by zero",
             "********************",

@@ -62,7 +62,7 @@ impl Tap {
             }
         } else if text == "---" && self.is_after_result {
             self.details = Some(indent);
-        } else if indent % 4 == 0 {
+        } else if indent.is_multiple_of(4) {
             self.is_after_result = false;
             let understood = self.statement(text, indent / 4);
             self.is_confused |= understood.is_none();
@@ -96,7 +96,7 @@ impl Tap {
     }
 
     fn plan(&mut self, plan: u64, depth: usize) -> Option<()> {
-        if depth == 0 && self.levels.first().is_some_and(|level| level.is_complete()) {
+        if depth == 0 && self.levels.first().is_some_and(Level::is_complete) {
             self.end_document()?;
         }
         // Numbers that look like a plan are not yet TAP; results make them so.
@@ -104,7 +104,7 @@ impl Tap {
     }
 
     fn outcome(&mut self, outcome: &Outcome, depth: usize) -> Option<()> {
-        if depth == 0 && outcome.number == 1 && self.levels.first().is_some_and(|level| level.is_complete()) {
+        if depth == 0 && outcome.number == 1 && self.levels.first().is_some_and(Level::is_complete) {
             self.end_document()?;
         }
         self.level(depth)?;
@@ -117,7 +117,7 @@ impl Tap {
         let is_excused = outcome.directive.is_some();
         match within.into_iter().next() {
             Some(inner) if !inner.is_complete() => return None,
-            Some(inner) if inner.count > 0 => level.add_inner(outcome, inner.results)?,
+            Some(inner) if inner.count > 0 => level.add_inner(outcome, &inner.results)?,
             _ if outcome.directive == Some(Directive::Skip) || (is_excused && !outcome.is_ok) => level.results.ignored += 1,
             _ if outcome.is_ok => level.results.passed += 1,
             _ => level.results.fail(&outcome.name)?,
@@ -150,7 +150,7 @@ impl Tap {
 
 impl Level {
     /// Sub-tests count instead of the result that sums them up, if the two agree.
-    fn add_inner(&mut self, outer: &Outcome, inner: TestResults) -> Option<()> {
+    fn add_inner(&mut self, outer: &Outcome, inner: &TestResults) -> Option<()> {
         self.results.passed = self.results.passed.checked_add(inner.passed)?;
         self.results.ignored = self.results.ignored.checked_add(inner.ignored)?;
         let failed_within = inner.failed.len();

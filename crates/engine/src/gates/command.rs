@@ -8,9 +8,10 @@ use std::{
 };
 
 use ralph_core::{
+    config::short_name,
     gate::{Command, Finding, Gate, OldFailures, Run, Verdict},
     output::{Stream, Useful},
-    test_results::{self, TestResults},
+    test_results::{self, Split, TestResults},
     time::in_words,
     words::opening,
 };
@@ -49,7 +50,7 @@ pub fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let fingerprint = if command.cache { ctx.fingerprint() } else { None };
     let key = fingerprint.as_deref().map(|tree| cache::Key::of(&gate.name, command, tree));
     if let Some(finding) = key.as_ref().filter(|_| !ctx.again).and_then(|key| cache::find(ctx.project, key)) {
-        return weighed(gate, command, ctx, finding);
+        return weighed(gate, command, ctx, unchanged(finding));
     }
     ctx.watch.begins(gate, limit(command, ctx));
     let finding = measured(gate, command, ctx);
@@ -62,6 +63,18 @@ pub fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let finding = weighed(gate, command, ctx, finding);
     ctx.watch.ended(&finding);
     finding
+}
+
+/// The verdict on this very tree, if it is known without running anything.
+pub(super) fn known(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Option<Finding> {
+    let fingerprint = ctx.fingerprint().filter(|_| command.cache && gate.trusted)?;
+    cache::find(ctx.project, &cache::Key::of(&gate.name, command, &fingerprint))
+}
+
+/// A verdict that was known. The cause of a failure may lie outside of the tree, and then somebody has to say so.
+fn unchanged(finding: Finding) -> Finding {
+    let again = if finding.verdict == Verdict::Fail { "; if the cause lies elsewhere, `ralph gate` runs it again" } else { "" };
+    Finding { what: format!("{} (not run again: no file has changed since{again})", finding.what), ..finding }
 }
 
 fn limit(command: &Command, ctx: &Context<'_>) -> Duration {
@@ -122,6 +135,7 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
         hidden: Vec::new(),
         input: Vec::new(),
         limit,
+        most_output: 0,
     };
     let cancelled = || signals::asked_to_end() || (ctx.cancelled)();
     let begun = std::time::Instant::now();
@@ -133,7 +147,8 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let (log, problem) = heard.log.take().map(|log| log.finish(ctx.project, &state)).unwrap_or_default();
     let tests = tests_of(&mut heard, report.as_deref(), stale);
     let excerpt = std::mem::replace(&mut heard.useful, Useful::new(0)).finish();
-    let what = [Some(format!("`{shown}`: {state}")), told(tests.as_ref()), problem].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let what = if gate.name == short_name(&command.run.shown()) { state } else { format!("`{shown}`: {state}") };
+    let what = [Some(what), told(tests.as_ref()), problem].into_iter().flatten().collect::<Vec<_>>().join("; ");
     let detail = if verdict == Verdict::Pass { String::new() } else { excerpt };
     Finding { log, took_ms, tests, ..gate.finding(verdict, what).with_detail(detail) }
 }
@@ -148,7 +163,9 @@ fn listener(gate: &Gate, ctx: &Context<'_>, heard: &Arc<Mutex<Heard>>) -> Listen
                 log.write(bytes);
             }
             heard.useful.feed(stream, bytes);
-            heard.tests.feed(bytes);
+            if stream == Stream::Out {
+                heard.tests.feed(bytes);
+            }
         }
         watch.says(&name, stream, bytes);
     })
@@ -188,7 +205,7 @@ fn program(run: &Run) -> (OsString, Vec<OsString>) {
 
 /// The verdict of an end, and the end in words.
 fn state(ended: &Result<Ended, Failure>, took_ms: u64, limit: Duration) -> (Verdict, String) {
-    let after = in_words(took_ms);
+    let after = if took_ms < 1_000 { format!("{took_ms} ms") } else { in_words(took_ms) };
     match ended {
         Ok(Ended { code: Some(0), .. }) => (Verdict::Pass, format!("passed in {after}")),
         Ok(Ended { code: Some(code), .. }) => (Verdict::Fail, format!("exit code {code} after {after}")),
@@ -229,11 +246,17 @@ fn weighed(gate: &Gate, command: &Command, ctx: &Context<'_>, finding: Finding) 
     }
     let Some(before) = baseline::of(ctx.project, ctx.about, &gate.name).filter(|before| before.failed) else { return finding };
     let allows = command.old_failures == OldFailures::Allow;
-    let told_apart = finding.tests.as_ref().zip(before.tests.as_ref()).map(|(now, then)| now.split(&then.failed));
-    let (only_old, note) = match &told_apart {
-        Some((new, old)) if new.is_empty() && !old.is_empty() => (true, format!("{}, all from before the loop began", count(old.len()))),
-        Some((new, old)) => (false, format!("{} new, {} from before the loop began", count(new.len()), old.len())),
-        None => (true, "it failed before the loop began, too".to_owned()),
+    let (only_old, note) = match (&finding.tests, &before.tests) {
+        (Some(now), Some(then)) => {
+            let Split { new, old } = now.split(&then.failed);
+            match (new.len(), old.len()) {
+                (0, old) if old > 0 => (true, format!("{}, all from before the loop began", count(old))),
+                (new, old) => (false, format!("{} new, {old} from before the loop began", count(new))),
+            }
+        }
+        (None, None) => (true, "it failed before the loop began, too".to_owned()),
+        // Without the names nobody can tell: a suite that no longer compiles is not an old failure.
+        _ => return finding,
     };
     let verdict = if only_old && allows { Verdict::Pass } else { Verdict::Fail };
     Finding { what: format!("{} ({note})", finding.what), verdict, ..finding }

@@ -55,13 +55,19 @@ mod tests {
     #[test]
     fn s3_6_all_markers_must_stand_in_the_last_message() {
         let both = ["LINT_FINISH", "TYPE_CHECK_FINISH"];
-        for message in ["LINT_FINISH\nTYPE_CHECK_FINISH", "Done: **TYPE_CHECK_FINISH**, `LINT_FINISH`.", "(LINT_FINISH;TYPE_CHECK_FINISH)"] {
+        for message in ["LINT_FINISH\nTYPE_CHECK_FINISH", "Done: **TYPE_CHECK_FINISH**, `LINT_FINISH`.", "(LINT_FINISH;TYPE_CHECK_FINISH)"]
+        {
             assert_eq!(found(message, &both).verdict, Verdict::Pass, "{message}");
         }
         let lacks = |message: &str| found(message, &both).what;
         assert_eq!(lacks("LINT_FINISH only"), "the last message lacks TYPE_CHECK_FINISH");
         assert_eq!(lacks(""), "the last message lacks LINT_FINISH, TYPE_CHECK_FINISH");
-        for message in ["LINT_FINISHED TYPE_CHECK_FINISH", "NO_LINT_FINISH TYPE_CHECK_FINISH", "lint_finish TYPE_CHECK_FINISH", "éLINT_FINISH TYPE_CHECK_FINISH"] {
+        for message in [
+            "LINT_FINISHED TYPE_CHECK_FINISH",
+            "NO_LINT_FINISH TYPE_CHECK_FINISH",
+            "lint_finish TYPE_CHECK_FINISH",
+            "éLINT_FINISH TYPE_CHECK_FINISH",
+        ] {
             assert_eq!(lacks(message), "the last message lacks LINT_FINISH", "{message}");
         }
         assert_eq!(found("xDONE and DONE", &["DONE"]).verdict, Verdict::Pass, "the second one stands on its own");

@@ -1,10 +1,16 @@
 //! Gates: measuring what must hold. Effects, bounded by a time budget; what is found is judged elsewhere.
 
-pub mod cache;
+mod baseline;
+pub mod begin;
+mod cache;
 pub mod command;
 pub mod declared;
 pub mod digest;
+pub mod features;
+pub mod file;
+pub mod guard;
 mod logs;
+pub mod markers;
 pub mod tree;
 
 use std::{
@@ -39,8 +45,12 @@ pub struct Context<'a> {
     pub again: bool,
     /// Further commands are run after one has failed.
     pub keep_going: bool,
-    fingerprint: Mutex<Option<Option<String>>>,
+    pub fingerprint: Memo,
 }
+
+/// The tree's fingerprint, once somebody asked for it.
+#[derive(Default)]
+pub struct Memo(Mutex<Option<Option<String>>>);
 
 impl<'a> Context<'a> {
     /// A measurement in the project itself that nobody watches or cancels.
@@ -55,19 +65,19 @@ impl<'a> Context<'a> {
             watch: Arc::new(Unwatched),
             again: false,
             keep_going: false,
-            fingerprint: Mutex::new(None),
+            fingerprint: Memo::default(),
         }
     }
 
     /// The tree's fingerprint, asked for once.
     fn fingerprint(&self) -> Option<String> {
-        let mut known = self.fingerprint.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get_or_insert_with(|| tree::fingerprint(self.tree, &[])).clone()
     }
 
     /// The fingerprint after something ran that may have changed the tree.
     fn fingerprint_now(&self) -> Option<String> {
-        *self.fingerprint.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.fingerprint()
     }
 
@@ -83,7 +93,8 @@ pub trait Watch: Send + Sync {
     fn ended(&self, _finding: &Finding) {}
 }
 
-struct Unwatched;
+/// Nobody does.
+pub struct Unwatched;
 
 impl Watch for Unwatched {}
 

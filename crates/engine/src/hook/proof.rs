@@ -54,7 +54,7 @@ pub(super) fn turn(call: &Call, seen: &Found) -> Result<Option<File>, Error> {
     }
     let path = call.project.folder("cache")?.join(format!("{}.lock", seen.id()));
     let file = files::options().write(true).create(true).truncate(false).open(&path).map_err(Error::io("open", &path))?;
-    let patience = call.gates_until().saturating_duration_since(Instant::now());
+    let patience = call.budget().saturating_duration_since(Instant::now());
     if files::wait_for_lock(&file, patience).map_err(Error::io("lock", &path))? { Ok(Some(file)) } else { Err(Error::Busy) }
 }
 
@@ -71,10 +71,12 @@ pub(super) fn measure<'p>(
     }
     let wants_proof = gathered.evidence.wants_proof(true);
     drop(locked);
+    // A loop that nobody started with ralph begins, for all that ralph knows, with its first stop.
+    guard::note_start(&call.project, &l.id, declared);
     let found = l.found.clone();
     let wanted = || loops::is_wanted(&found);
     let progress = Progress { project: call.project.clone(), name: found.name.clone(), session: call.event.session().map(str::to_owned) };
-    let budget = call.gates_until().saturating_duration_since(Instant::now());
+    let budget = call.budget().saturating_duration_since(Instant::now());
     let ctx = Context {
         message: &gathered.text,
         cancelled: &|| !wanted(),

@@ -141,7 +141,7 @@ fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, measured: Measured) -> 
         Decision::Block => words::hint(&gathered.evidence, l.file.remind),
         Decision::Allow => words::allowed(&gathered.evidence, &ruling).or_else(|| goes_first(&ruling, &gathered.queue)),
     };
-    let told = unproven::for_person(&gathered.evidence);
+    let told = (!gathered.evidence.gates.is_empty()).then(|| unproven::for_person(&gathered.evidence).unwrap_or_default());
     let ruled = Ruled { at, gathered, ruling, note };
     let answer_of = |l: &Loop| answer(call, l, &ruled.ruling, ruled.note.clone(), told.as_deref());
     let code = ruled.ruling.code.as_str();
@@ -217,7 +217,8 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
     Ok(true)
 }
 
-/// The answer to a ruling. `note` is what the agent gets besides the prompt, or what the person is told; `told` is what the person is told of a loop that goes on.
+/// The answer to a ruling. `note` is what the agent gets besides the prompt, or what the person is told; `told` is what the person is told about
+/// the gates of a loop that goes on; `None`: it has none.
 fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>, told: Option<&str>) -> Answer {
     match (ruling.next, note) {
         (Next::GoesOn { iteration }, note) => {
@@ -225,8 +226,8 @@ fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>, told: Op
                 Some(note) => format!("{}\n\n{note}", l.file.prompt),
                 None => l.file.prompt.clone(),
             };
-            let mut line = words::going_on(iteration, l.file.max_iterations, l.file.completion_promise.as_deref());
-            if let Some(told) = told {
+            let mut line = words::going_on(iteration, l.file.max_iterations, l.file.completion_promise.as_deref(), told.is_some());
+            if let Some(told) = told.filter(|told| !told.is_empty()) {
                 line.push(' ');
                 line.push_str(told);
             }

@@ -41,7 +41,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     }
     let asked = Asked::of(&call.project, settings);
     let outcome = verify(call, agent, &asked);
-    noted(call, agent, asked.told(outcome))
+    Ok(noted(call, agent, asked.told(outcome)))
 }
 
 /// `check` is also `plugin:check`.
@@ -50,11 +50,12 @@ fn is_of_type(agent: &str, name: &str) -> bool {
 }
 
 /// A line in the journal of the session's loop, where it has one. What was decided does not hang on it.
-fn noted(call: &Call, agent: &str, outcome: Outcome) -> Result<Outcome, Error> {
+fn noted(call: &Call, agent: &str, outcome: Outcome) -> Outcome {
     let detail = format!("{}: {}", words::excerpt(agent, 60), outcome.code);
-    let heard = session::heard_that(call, Some(detail)).unwrap_or_else(|e| Outcome { error: Some(e.to_string()), ..Outcome::silent("") });
+    let heard =
+        session::heard_that(call, Some(detail), |_| {}).unwrap_or_else(|e| Outcome { error: Some(e.to_string()), ..Outcome::silent("") });
     let error = outcome.error.clone().or(heard.error);
-    Ok(Outcome { loop_id: heard.loop_id, error, ..outcome })
+    Outcome { loop_id: heard.loop_id, error, ..outcome }
 }
 
 /// What `ralph.toml` says about subagents.
@@ -224,14 +225,7 @@ fn measure(call: &Call, asked: &Asked, key: &str) -> Vec<Finding> {
     findings
 }
 
-fn answer(
-    call: &Call,
-    agent: &str,
-    asked: &Asked,
-    findings: &[Finding],
-    round: Option<unverified::Round>,
-    error: Option<&str>,
-) -> Outcome {
+fn answer(call: &Call, agent: &str, asked: &Asked, findings: &[Finding], round: Option<unverified::Round>, error: Option<&str>) -> Outcome {
     if Proof::of(findings) == Proof::Holds {
         return Outcome::silent("verify.passed");
     }

@@ -128,7 +128,7 @@ fn not_run(registration: &Registration, failure: &Failure) -> Problem {
             },
         },
         Failure::CannotStart(e) => Problem { what: format!("could not be started: {e}"), advice: String::new() },
-        Failure::TookTooLong => Problem {
+        Failure::TookTooLong | Failure::Cancelled => Problem {
             what: format!("did not answer within {} s", PATIENCE.as_secs()),
             advice: "Is it really ralph that is registered there? Nothing of ralph's takes that long.".to_owned(),
         },
