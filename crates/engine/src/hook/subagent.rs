@@ -165,9 +165,12 @@ impl Asked {
 fn unique(gates: Vec<Gate>) -> Vec<Gate> {
     let mut out: Vec<Gate> = Vec::with_capacity(gates.len());
     for gate in gates {
-        let is_taken = |name: &str| out.iter().any(|other| other.name == name);
-        let name = (1_u32..).map(|n| if n == 1 { gate.name.clone() } else { format!("{} {n}", gate.name) }).find(|name| !is_taken(name));
-        out.push(Gate { name: name.unwrap_or_default(), ..gate });
+        let (mut name, mut n) = (gate.name.clone(), 1);
+        while out.iter().any(|other| other.name == name) {
+            n += 1;
+            name = format!("{} {n}", gate.name);
+        }
+        out.push(Gate { name, ..gate });
     }
     out
 }

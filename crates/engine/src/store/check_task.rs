@@ -36,7 +36,7 @@ pub fn markers(project: &Project, folder: &str) -> Option<(String, Vec<String>)>
     let beside = Path::new(task).parent().map(|parent| parent.join(CHECKS).display().to_string());
     let places = [format!("{folder}/tasks/{task}/{CHECKS}"), format!("{folder}/{task}/{CHECKS}"), format!("{task}/{CHECKS}")];
     // Of a task that is a file: the list beside it, unless it is the list itself.
-    let is_list = task.ends_with(".jsonl");
+    let is_list = Path::new(task).extension().is_some_and(|extension| extension == "jsonl");
     let of_file = beside.filter(|_| !is_list && project.root().join(task).is_file());
     let all = places.into_iter().chain(of_file).chain(is_list.then(|| task.to_owned()));
     all.into_iter().find_map(|path| {
@@ -47,8 +47,6 @@ pub fn markers(project: &Project, folder: &str) -> Option<(String, Vec<String>)>
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
     use crate::sys::scratch::Scratch;
 
@@ -65,12 +63,10 @@ mod tests {
             let scratch = Scratch::create("ralph-task-test-", false).unwrap();
             let project = Project::at(scratch.path());
             let put = |path: &str, text: &str| {
-                let path = scratch.path().join(path);
-                fs::create_dir_all(path.parent().unwrap()).unwrap();
-                fs::write(path, text).unwrap();
+                files::write_whole(&scratch.path().join(path), text.as_bytes()).unwrap();
             };
             put(&format!("{folder}/.current-task"), task);
-            if task.ends_with(".md") {
+            if task.contains("stories/003") {
                 put(task, "# story");
             }
             assert_eq!(markers(&project, folder), None, "{task}");
@@ -83,8 +79,7 @@ mod tests {
     fn s3_4_a_task_is_one_clean_bounded_line() {
         let scratch = Scratch::create("ralph-task-test-", false).unwrap();
         let project = Project::at(scratch.path().join("p"));
-        fs::create_dir_all(scratch.path().join("p/.ideal")).unwrap();
-        let put = |text: &[u8]| fs::write(scratch.path().join("p/.ideal/.current-task"), text).unwrap();
+        let put = |text: &[u8]| files::write_whole(&scratch.path().join("p/.ideal/.current-task"), text).unwrap();
         assert_eq!(current(&project, ".ideal"), None);
         for (text, task) in [
             (&b"\n \n"[..], None),
@@ -96,7 +91,7 @@ mod tests {
             assert_eq!(current(&project, ".ideal"), task);
         }
         // A list outside of the project is nobody's.
-        fs::write(scratch.path().join("check.jsonl"), "{\"reason\": \"lint\"}").unwrap();
+        files::write_whole(&scratch.path().join("check.jsonl"), b"{\"reason\": \"lint\"}").unwrap();
         for task in ["..", "../check.jsonl", &scratch.path().display().to_string()] {
             put(task.as_bytes());
             assert_eq!(markers(&project, ".ideal"), None, "{task}");

@@ -262,9 +262,9 @@ mod tests {
             (b"{\"iteration\": -1}", true),
             (b"[]", true),
             (b"\xff\x00", true),
-            (&[b' '; MAX_BYTES + 1], true),
+            (&vec![b' '; MAX_BYTES + 1], true),
         ] {
-            fs::write(&file, text).unwrap();
+            files::write_whole(&file, text).unwrap();
             let Round::Counted { iteration: 1, started_at: 7_000, anew } = count(&state, "a", 7_000) else { panic!("{text:?}") };
             assert_eq!(anew.is_some(), is_told, "{anew:?}");
             assert!(anew.is_none_or(|what| what.starts_with(".ideal/.verify-state.json counts anew: ")));
