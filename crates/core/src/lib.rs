@@ -2,6 +2,7 @@
 //!
 //! Everything here is pure: bytes and values in, values out. No clock, no disk, no process and no environment; the engine brings those.
 
+pub mod config;
 pub mod front_matter;
 pub mod gate;
 pub mod journal;
