@@ -16,6 +16,7 @@ mod resume;
 mod setting_up;
 mod start;
 mod status;
+mod trust;
 mod uninstall;
 
 use std::{ffi::OsString, path::PathBuf};
@@ -71,6 +72,7 @@ enum Command {
     Init(init::Args),
     Uninstall(uninstall::Args),
     Doctor(doctor::Args),
+    Trust(trust::Args),
     Plugin(plugin::Args),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -131,6 +133,7 @@ pub(crate) fn run() -> u8 {
         Command::Init(args) => init::run(project, &args),
         Command::Uninstall(args) => uninstall::run(project, &args),
         Command::Doctor(args) => doctor::run(project, &args),
+        Command::Trust(args) => trust::run(project, &args),
         Command::Plugin(args) => plugin::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),

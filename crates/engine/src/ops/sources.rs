@@ -1,0 +1,96 @@
+//! The files of a project that can make ralph run commands, as a person has to see them before they may.
+
+use std::io;
+
+use ralph_core::{
+    config,
+    gate::{Check, Command},
+};
+
+use crate::store::{
+    Error,
+    project::Project,
+    trust::{self, Trust},
+};
+
+/// A file with commands in it.
+#[derive(Debug)]
+pub struct Source {
+    /// Relative to the project's root.
+    pub origin: String,
+    pub commands: Vec<Named>,
+    pub trust: Trust,
+    basis: Basis,
+}
+
+/// A command, and what it is called there.
+#[derive(Debug, Clone)]
+pub struct Named {
+    pub name: String,
+    pub command: Command,
+}
+
+/// A file that should declare something and cannot be read.
+#[derive(Debug)]
+pub struct Broken {
+    pub origin: String,
+    pub what: String,
+}
+
+/// What is trusted of it.
+#[derive(Debug)]
+enum Basis {
+    /// All of it, as it was read.
+    Content(Vec<u8>),
+}
+
+impl Source {
+    fn of_content(project: &Project, origin: &str, content: Vec<u8>, commands: Vec<Named>) -> Self {
+        let trust = trust::of_bytes(project, origin, &content);
+        Source { origin: origin.to_owned(), commands, trust, basis: Basis::Content(content) }
+    }
+
+    /// A person lets it run, exactly as it was read.
+    pub fn allow(&self, project: &Project) -> Result<(), Error> {
+        match &self.basis {
+            Basis::Content(content) => trust::trust_bytes(project, &self.origin, content),
+        }
+    }
+}
+
+/// All of them, and what could not be read. A file without commands needs nobody's trust.
+pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
+    let mut sources = Vec::new();
+    let mut broken = Vec::new();
+    for found in [settings(project)].into_iter().flatten() {
+        match found {
+            Ok(source) if source.commands.is_empty() => {}
+            Ok(source) => sources.push(source),
+            Err(problem) => broken.push(problem),
+        }
+    }
+    (sources, broken)
+}
+
+/// `ralph.toml`: the commands of its gates, and those that subagents have to pass.
+fn settings(project: &Project) -> Option<Result<Source, Broken>> {
+    Some(content(project, config::FILE)?.and_then(|bytes| {
+        let config = config::parse(&bytes).map_err(|problem| Broken { origin: config::FILE.to_owned(), what: problem.to_string() })?;
+        let of_gates = config.gates.into_iter().filter_map(|gate| match gate.check {
+            Check::Command(command) => Some(Named { name: gate.name, command }),
+            _ => None,
+        });
+        let of_subagents = config.verify.into_iter().flat_map(|verify| verify.commands);
+        let commands = of_gates.chain(of_subagents.map(|command| Named { name: "verify".to_owned(), command })).collect();
+        Ok(Source::of_content(project, config::FILE, bytes, commands))
+    }))
+}
+
+/// The bytes of a file; `None` if there is none.
+fn content(project: &Project, relative: &str) -> Option<Result<Vec<u8>, Broken>> {
+    match trust::read(project, relative) {
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => None,
+        Err(e) => Some(Err(Broken { origin: relative.to_owned(), what: e.to_string() })),
+        Ok(bytes) => Some(Ok(bytes)),
+    }
+}
