@@ -204,6 +204,9 @@ pub struct Finding {
     pub log: Option<String>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub took_ms: u64,
+    /// It was not its turn: nothing was measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skipped: bool,
     /// The verdict on the same tree as before: nothing was run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
@@ -225,6 +228,7 @@ impl Finding {
             detail: String::new(),
             log: None,
             took_ms: 0,
+            skipped: false,
             cached: false,
             flaky: false,
             needs: None,
@@ -238,7 +242,7 @@ impl Finding {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_zero(n: &u64) -> bool {
+pub(crate) fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 

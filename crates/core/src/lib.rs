@@ -16,4 +16,6 @@ pub mod slash;
 pub mod spelling;
 pub mod time;
 pub mod transcript;
+pub mod unproven;
+pub mod verify_yaml;
 pub mod words;
