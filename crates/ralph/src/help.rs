@@ -33,7 +33,7 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 4] = [
 ];
 
 /// The environment variables, and what ralph takes from them.
-pub(crate) const VARIABLES: [(&str, &str); 14] = [
+pub(crate) const VARIABLES: [(&str, &str); 15] = [
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
     ("CLAUDE_PROJECT_DIR", "The project of a hook call: the folder that the client was started in. The client sets it."),
     ("CLAUDE_CODE_SESSION_ID", "The session that calls the hook or runs a command. The client sets it."),
@@ -42,13 +42,14 @@ pub(crate) const VARIABLES: [(&str, &str); 14] = [
         "The client's own cap on stops that are blocked in a row without any tool call (8 if unset, 0 for none). Ralph pauses a loop before the cap ends the turn.",
     ),
     ("AI_AGENT, CLAUDE_PID", "The client's version and process. The client sets them."),
+    ("CLAUDECODE", "Set in the shell of an agent, where nobody can trust commands (`ralph trust`). The client sets it."),
     (
         "CLAUDE_CONFIG_DIR",
         "Where the client keeps a user's settings, commands and plugins (~/.claude if unset); `init` and `doctor` look there.",
     ),
     (
         "XDG_STATE_HOME, LOCALAPPDATA",
-        "Where `init` remembers what it changed, so that `uninstall` can undo it to the byte (~/.local/state, on macOS ~/Library/Application Support, if unset).",
+        "Where `init` remembers what it changed, so that `uninstall` can undo it to the byte, and `trust` what you trust (~/.local/state, on macOS ~/Library/Application Support, if unset).",
     ),
     ("PATH", "Where `init` and `doctor` look for ralph and the client."),
     ("NO_COLOR", "No colour, if it is set and not empty."),
@@ -62,8 +63,8 @@ pub(crate) const VARIABLES: [(&str, &str); 14] = [
     ("MANPAGER, PAGER", "What man shows the pages of `ralph man` with."),
 ];
 
-/// The files in a project.
-pub(crate) const FILES: [(&str, &str); 8] = [
+/// The files in a project, and one of the user's.
+pub(crate) const FILES: [(&str, &str); 9] = [
     (".claude/ralph-loop.local.md", "The loop: its limits, and the prompt. Edit it while it runs; edits count from the next stop on."),
     (".claude/ralph-loop.<name>.local.md", "Further loops, one for each session."),
     (".ralph/journal/<id>.jsonl", "What happened to a loop, one line of JSON for each event."),
@@ -72,6 +73,7 @@ pub(crate) const FILES: [(&str, &str); 8] = [
     (".ralph/hook.log", "One line for every hook call in this project."),
     (".ralph/last-ending.json", "What the last ended loop was answered, for a second hook on the same stop."),
     (".ralph/lock", "Held for some milliseconds at a time."),
+    ("~/.local/state/ralph/trust/<hash>.json", "The commands of one repository's files that you let run; `ralph trust --list` shows them."),
 ];
 
 /// What programs can rely on.

@@ -5,6 +5,7 @@ use std::io;
 use ralph_core::{
     config,
     gate::{Check, Command},
+    verify_yaml,
 };
 
 use crate::store::{
@@ -12,6 +13,9 @@ use crate::store::{
     project::Project,
     trust::{self, Trust},
 };
+
+/// The files that ask for a verification of what a subagent did.
+const WORKTREE_FILES: [&str; 2] = [".ideal/worktree.yaml", ".trellis/worktree.yaml"];
 
 /// A file with commands in it.
 #[derive(Debug)]
@@ -62,7 +66,7 @@ impl Source {
 pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
     let mut sources = Vec::new();
     let mut broken = Vec::new();
-    for found in [settings(project)].into_iter().flatten() {
+    for found in std::iter::once(settings(project)).chain(WORKTREE_FILES.map(|file| worktree(project, file))).flatten() {
         match found {
             Ok(source) if source.commands.is_empty() => {}
             Ok(source) => sources.push(source),
@@ -83,6 +87,15 @@ fn settings(project: &Project) -> Option<Result<Source, Broken>> {
         let of_subagents = config.verify.into_iter().flat_map(|verify| verify.commands);
         let commands = of_gates.chain(of_subagents.map(|command| Named { name: "verify".to_owned(), command })).collect();
         Ok(Source::of_content(project, config::FILE, bytes, commands))
+    }))
+}
+
+/// What a subagent that checks the work has to pass (S3-2).
+fn worktree(project: &Project, file: &str) -> Option<Result<Source, Broken>> {
+    Some(content(project, file)?.and_then(|bytes| {
+        let commands = verify_yaml::commands(&bytes).map_err(|problem| Broken { origin: file.to_owned(), what: problem.to_string() })?;
+        let named = commands.into_iter().map(|command| Named { name: "verify".to_owned(), command }).collect();
+        Ok(Source::of_content(project, file, bytes, named))
     }))
 }
 

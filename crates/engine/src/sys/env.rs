@@ -90,7 +90,7 @@ pub fn columns() -> Option<usize> {
 }
 
 /// Agents that run Claude Code's hooks, by a variable that only they set. Qwen Code sets Gemini's variables too, so it comes first.
-const FOREIGN_SIGNS: [(&str, &str); 7] = [
+const SIGNS: [(&str, &str); 7] = [
     ("QWEN_CODE_SESSION_ID", "qwen"),
     ("COPILOT_CLI", "copilot"),
     ("GROK_SESSION_ID", "grok"),
@@ -101,13 +101,13 @@ const FOREIGN_SIGNS: [(&str, &str); 7] = [
 ];
 
 pub fn foreign_agent() -> Option<&'static str> {
-    FOREIGN_SIGNS.iter().find(|(name, _)| os(name).is_some()).map(|(_, agent)| *agent)
+    SIGNS.iter().find(|(name, _)| os(name).is_some()).map(|(_, agent)| *agent)
 }
 
 /// The variable that tells that this program was started by an agent and not by a person.
 pub fn of_an_agent() -> Option<&'static str> {
     let claude = ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "AI_AGENT"].into_iter();
-    claude.chain(FOREIGN_SIGNS.iter().map(|(name, _)| *name)).find(|name| os(name).is_some())
+    claude.chain(SIGNS.iter().map(|(name, _)| *name)).find(|name| os(name).is_some())
 }
 
 /// A fault to provoke, in builds with debug assertions only: `panic`.

@@ -34,7 +34,7 @@ fn every_command_has_a_summary_and_an_example() {
 fn the_first_page_has_every_command_in_a_group() {
     let bed = Bed::new();
     let page = bed.ralph_ok(&["--help"]);
-    for title in ["Start and control:", "See:", "Set up:", "For agents:", "Options:", "Examples:"] {
+    for title in ["Start and control:", "See:", "Prove:", "Set up:", "For agents:", "Options:", "Examples:"] {
         assert!(page.lines().any(|l| l == title), "{title}: {page}");
     }
     assert!(!page.contains("Other commands"), "a command that stands in no group of help.rs: {page}");

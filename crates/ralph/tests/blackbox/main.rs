@@ -34,4 +34,5 @@ mod robustness;
 mod screen;
 mod setup;
 mod slash;
+mod trust;
 mod wire;
