@@ -39,6 +39,14 @@ pub struct Named {
 pub struct Broken {
     pub origin: String,
     pub what: String,
+    /// It only says what a subagent has to pass; the gates of loops are declared elsewhere.
+    pub is_verify: bool,
+}
+
+impl Broken {
+    fn new(origin: &str, what: &impl ToString) -> Self {
+        Broken { origin: origin.to_owned(), what: what.to_string(), is_verify: WORKTREE_FILES.contains(&origin) }
+    }
 }
 
 /// What is trusted of it.
@@ -79,7 +87,7 @@ pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
 /// `ralph.toml`: the commands of its gates, and those that subagents have to pass.
 fn settings(project: &Project) -> Option<Result<Source, Broken>> {
     Some(content(project, config::FILE)?.and_then(|bytes| {
-        let config = config::parse(&bytes).map_err(|problem| Broken { origin: config::FILE.to_owned(), what: problem.to_string() })?;
+        let config = config::parse(&bytes).map_err(|problem| Broken::new(config::FILE, &problem))?;
         let of_gates = config.gates.into_iter().filter_map(|gate| match gate.check {
             Check::Command(command) => Some(Named { name: gate.name, command }),
             _ => None,
@@ -93,7 +101,7 @@ fn settings(project: &Project) -> Option<Result<Source, Broken>> {
 /// What a subagent that checks the work has to pass (S3-2).
 fn worktree(project: &Project, file: &str) -> Option<Result<Source, Broken>> {
     Some(content(project, file)?.and_then(|bytes| {
-        let commands = verify_yaml::commands(&bytes).map_err(|problem| Broken { origin: file.to_owned(), what: problem.to_string() })?;
+        let commands = verify_yaml::commands(&bytes).map_err(|problem| Broken::new(file, &problem))?;
         let named = commands.into_iter().map(|command| Named { name: "verify".to_owned(), command }).collect();
         Ok(Source::of_content(project, file, bytes, named))
     }))
@@ -103,7 +111,7 @@ fn worktree(project: &Project, file: &str) -> Option<Result<Source, Broken>> {
 fn content(project: &Project, relative: &str) -> Option<Result<Vec<u8>, Broken>> {
     match trust::read(project, relative) {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => None,
-        Err(e) => Some(Err(Broken { origin: relative.to_owned(), what: e.to_string() })),
+        Err(e) => Some(Err(Broken::new(relative, &e))),
         Ok(bytes) => Some(Ok(bytes)),
     }
 }
