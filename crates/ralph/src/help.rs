@@ -21,7 +21,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// The exit codes: in a word, and in a sentence.
-pub(crate) const EXIT_CODES: [(u8, &str, &str); 4] = [
+pub(crate) const EXIT_CODES: [(u8, &str, &str); 5] = [
     (0, "done", "What was asked is done. A hook call ends with 0 whatever was decided."),
     (crate::exit::FAILED, "failed", "Something went wrong, or was refused; standard error says what."),
     (
@@ -30,6 +30,7 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 4] = [
         "The command line makes no sense. Under an agent (CLAUDE_PROJECT_DIR is set) an unknown command or option ends with 1, because a 2 would block the agent.",
     ),
     (crate::exit::NO_LOOP, "no loop", "There is no loop to do it to."),
+    (crate::exit::INTERRUPTED, "interrupted", "Ctrl-C, or a request to end, before `ralph gate` was done; its commands were ended first."),
 ];
 
 /// The environment variables, and what ralph takes from them.
@@ -79,7 +80,7 @@ pub(crate) const FILES: [(&str, &str); 9] = [
 /// What programs can rely on.
 pub(crate) const FOR_PROGRAMS: &str = "With --json standard output is JSON and nothing else: one document, for `ralph log` one for each line. \
     start, pause, resume and cancel print the loop as `ralph status --json` does. \
-    If nothing could be done it is {\"error\":{\"kind\":…,\"message\":…}}, with the kind failed, usage or no-loop; the exit codes are the same as without. \
+    If nothing could be done it is {\"error\":{\"kind\":…,\"message\":…}}, with the kind failed, usage, no-loop or interrupted; the exit codes are the same as without. \
     Unknown options and commands are answered on standard error only. \
     Fields may be added, but none is renamed or left out.";
 

@@ -32,6 +32,14 @@ pub struct Source {
 pub struct Named {
     pub name: String,
     pub command: Command,
+    /// It is asked of subagents, when they stop.
+    pub of_subagents: bool,
+}
+
+impl Named {
+    fn of_subagents(commands: Vec<Command>) -> impl Iterator<Item = Self> {
+        commands.into_iter().map(|command| Named { name: "verify".to_owned(), command, of_subagents: true })
+    }
 }
 
 /// A file that should declare something and cannot be read.
@@ -89,11 +97,10 @@ fn settings(project: &Project) -> Option<Result<Source, Broken>> {
     Some(content(project, config::FILE)?.and_then(|bytes| {
         let config = config::parse(&bytes).map_err(|problem| Broken::new(config::FILE, &problem))?;
         let of_gates = config.gates.into_iter().filter_map(|gate| match gate.check {
-            Check::Command(command) => Some(Named { name: gate.name, command }),
+            Check::Command(command) => Some(Named { name: gate.name, command, of_subagents: false }),
             _ => None,
         });
-        let of_subagents = config.verify.into_iter().flat_map(|verify| verify.commands);
-        let commands = of_gates.chain(of_subagents.map(|command| Named { name: "verify".to_owned(), command })).collect();
+        let commands = of_gates.chain(config.verify.into_iter().flat_map(|verify| Named::of_subagents(verify.commands))).collect();
         Ok(Source::of_content(project, config::FILE, bytes, commands))
     }))
 }
@@ -102,8 +109,7 @@ fn settings(project: &Project) -> Option<Result<Source, Broken>> {
 fn worktree(project: &Project, file: &str) -> Option<Result<Source, Broken>> {
     Some(content(project, file)?.and_then(|bytes| {
         let commands = verify_yaml::commands(&bytes).map_err(|problem| Broken::new(file, &problem))?;
-        let named = commands.into_iter().map(|command| Named { name: "verify".to_owned(), command }).collect();
-        Ok(Source::of_content(project, file, bytes, named))
+        Ok(Source::of_content(project, file, bytes, Named::of_subagents(commands).collect()))
     }))
 }
 

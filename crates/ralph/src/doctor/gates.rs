@@ -1,23 +1,33 @@
 //! What shall prove the work: can it be read, may it run, is it there, and does it get the time that it needs? Nothing of it is run.
 
+use std::time::Duration;
+
 use ralph_core::{
     gate::{Command, Run},
     time::in_words,
     words::opening,
 };
 use ralph_engine::{
+    hook,
+    hosts::claude::registration::SHORT,
     ops::sources::{self, Broken, Named, Source},
     store::trust::Trust,
     sys::process,
 };
 
-use super::{Case, Finding};
+use super::{Case, Finding, hooks};
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let (sources, broken) = sources::all(&case.project);
     let mut findings: Vec<Finding> = broken.iter().map(unreadable).collect();
     findings.extend(sources.iter().filter_map(distrusted));
     findings.extend(missing_programs(case, &sources));
+    findings.extend(unheard(case, &sources));
+    findings.extend([("Stop", false), ("SubagentStop", true)].iter().filter_map(|(event, of_subagents)| {
+        let of_event = |named: &&Named| named.of_subagents == *of_subagents;
+        let commands: Vec<&Command> = sources.iter().flat_map(|s| &s.commands).filter(of_event).map(|named| &named.command).collect();
+        too_long(case, event, &commands)
+    }));
     findings.extend(sound(&sources, &findings));
     findings
 }
@@ -76,6 +86,43 @@ const OF_THE_SHELL: [&str; 34] = [
     "if", "local", "printf", "pwd", "read", "return", "set", "shift", "source", "test", "time", "trap", "true", "type", "ulimit", "umask",
     "until", "while",
 ];
+
+/// Subagents whose stops nobody hears are never verified. Without any hook at all there is more to mend than that.
+fn unheard(case: &Case, sources: &[Source]) -> Option<Finding> {
+    let ours = case.survey.ours();
+    let source = sources.iter().find(|source| source.commands.iter().any(|named| named.of_subagents))?;
+    if ours.is_empty() || ours.iter().any(|r| r.hook.event == "SubagentStop") {
+        return None;
+    }
+    let what = format!("{} asks subagents for a proof, and the hook is not registered for SubagentStop: nobody asks them", source.origin);
+    Some(hooks::registering_again(case, &ours, Finding::error("gates.subagents", what)))
+}
+
+/// Commands that may take longer, together, than the hook that runs them: those that are left then prove nothing.
+fn too_long(case: &Case, event: &str, commands: &[&Command]) -> Option<Finding> {
+    let limits = case.survey.ours().into_iter().filter(|r| r.hook.event == event).map(|r| r.hook.line.limit().unwrap_or(SHORT));
+    let limit = limits.min()?;
+    let time = millis(hook::time_to_work(Duration::from_secs(limit)));
+    let needed = together(commands);
+    let what = format!(
+        "the commands that run at {event} may take {} together, and the hook has {}: what is not done by then proves nothing",
+        in_words(needed),
+        in_words(time)
+    );
+    (needed > time).then(|| {
+        Finding::warning("gates.time", what).advice("Give them shorter deadlines, or let them run side by side (parallel = true).")
+    })
+}
+
+/// One after the other, those that may run side by side at the same time.
+fn together(commands: &[&Command]) -> u64 {
+    let rows = commands.chunk_by(|a, b| a.parallel && b.parallel);
+    rows.map(|row| row.iter().map(|command| command.deadline_ms).max().unwrap_or(0)).fold(0, u64::saturating_add)
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
 
 fn sound(sources: &[Source], findings: &[Finding]) -> Option<Finding> {
     if sources.is_empty() || !findings.is_empty() {

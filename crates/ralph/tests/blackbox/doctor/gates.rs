@@ -75,6 +75,37 @@ fn a_program_that_is_not_there_is_a_warning_where_it_is_plain_to_see() {
     }
 }
 
+#[test]
+fn s3_1_a_proof_of_subagents_that_nobody_hears_of() {
+    let patient = Patient::sound();
+    patient.bed.write(".ideal/worktree.yaml", "verify:\n  - sh -c true\n");
+    patient.sh_ok("ralph trust --yes");
+    patient.is_quiet_about("gates.subagents");
+    patient.edit_user(|s| drop(s["hooks"].as_object_mut().unwrap().remove("SubagentStop")));
+    patient.mends("gates.subagents", "error", &[".ideal/worktree.yaml", "SubagentStop"], "ralph init --user");
+}
+
+/// What the hook has no time for proves nothing; those that run side by side take the time of the longest.
+#[test]
+fn point_8_deadlines_and_the_hooks_own_time_agree() {
+    let patient = Patient::sound();
+    let gates = |deadline: &str, parallel: bool| -> String {
+        let one = |n: usize| format!("[[gate]]\nname = \"{n}\"\ncommand = \"true\"\ndeadline = \"{deadline}\"\nparallel = {parallel}\n");
+        (1..=3).map(one).collect()
+    };
+    patient.bed.write("ralph.toml", gates("19m", false));
+    patient.is_quiet_about("gates.time");
+    patient.bed.write("ralph.toml", gates("20m", false));
+    patient.complains("gates.time", "warning", &["at Stop may take 1 h together", "the hook has 58 min 48 s"]);
+    patient.bed.write("ralph.toml", gates("20m", true));
+    patient.is_quiet_about("gates.time");
+    patient.bed.write("ralph.toml", "[verify]\ncommands = [{ run = \"true\", deadline = \"2h\" }]\n");
+    patient.complains("gates.time", "warning", &["at SubagentStop may take 2 h"]);
+    patient.bed.write("ralph.toml", gates("20s", false));
+    patient.edit_user(|s| s["hooks"]["Stop"][0]["hooks"][0]["args"] = serde_json::json!(["hook", "claude"]));
+    patient.complains("gates.time", "warning", &["at Stop may take 1 min together", "the hook has 55 s"]);
+}
+
 /// Looking runs nothing, and a stranger's words steer no terminal.
 #[test]
 fn a_hostile_file_runs_nothing_and_draws_nothing() {
