@@ -5,6 +5,7 @@
 mod command;
 mod evidence;
 mod guard;
+mod proof;
 mod queued;
 mod select;
 mod session;

@@ -15,7 +15,7 @@ use crate::{
     setup::survey::{Origin, Registration, Survey},
     store::project::Project,
     sys::{
-        bounded::{Failure, Ran, Task},
+        bounded::{Failure, Ran, Task, USUAL_OUTPUT},
         process,
         scratch::{self, Scratch},
     },
@@ -113,7 +113,7 @@ fn task<'a>(registration: &Registration, survey: &Survey, at: &Project, folder: 
         ("CLAUDE_PLUGIN_ROOT".into(), root.into()),
         ("RALPH_DOCTOR_AT".into(), here.into()),
     ]);
-    Task { program, args, folder, vars, hidden: Vec::new(), input, limit: PATIENCE }
+    Task { program, args, folder, vars, hidden: Vec::new(), input, limit: PATIENCE, most_output: USUAL_OUTPUT }
 }
 
 fn not_run(registration: &Registration, failure: &Failure) -> Problem {
@@ -128,7 +128,7 @@ fn not_run(registration: &Registration, failure: &Failure) -> Problem {
             },
         },
         Failure::CannotStart(e) => Problem { what: format!("could not be started: {e}"), advice: String::new() },
-        Failure::TookTooLong => Problem {
+        Failure::TookTooLong | Failure::Cancelled => Problem {
             what: format!("did not answer within {} s", PATIENCE.as_secs()),
             advice: "Is it really ralph that is registered there? Nothing of ralph's takes that long.".to_owned(),
         },
