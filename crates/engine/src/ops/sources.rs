@@ -4,18 +4,18 @@ use std::io;
 
 use ralph_core::{
     config,
-    gate::{Check, Command},
+    gate::{Check, Command, Run},
     verify_yaml,
 };
 
-use crate::store::{
-    Error,
-    project::Project,
-    trust::{self, Trust},
+use crate::{
+    gates::declared::{LOOP_ORIGIN, WORKTREE_FILES},
+    store::{
+        Error, loops,
+        project::Project,
+        trust::{self, Trust},
+    },
 };
-
-/// The files that ask for a verification of what a subagent did.
-const WORKTREE_FILES: [&str; 2] = [".ideal/worktree.yaml", ".trellis/worktree.yaml"];
 
 /// A file with commands in it.
 #[derive(Debug)]
@@ -62,6 +62,8 @@ impl Broken {
 enum Basis {
     /// All of it, as it was read.
     Content(Vec<u8>),
+    /// Its commands alone, under this name: the rest of it changes all the time.
+    Commands(&'static str),
 }
 
 impl Source {
@@ -70,12 +72,22 @@ impl Source {
         Source { origin: origin.to_owned(), commands, trust, basis: Basis::Content(content) }
     }
 
+    fn of_commands(project: &Project, origin: String, key: &'static str, commands: Vec<Named>) -> Self {
+        let trust = trust::of_commands(project, key, &runs(&commands));
+        Source { origin, commands, trust, basis: Basis::Commands(key) }
+    }
+
     /// A person lets it run, exactly as it was read.
     pub fn allow(&self, project: &Project) -> Result<(), Error> {
         match &self.basis {
             Basis::Content(content) => trust::trust_bytes(project, &self.origin, content),
+            Basis::Commands(key) => trust::trust_commands(project, key, &runs(&self.commands)),
         }
     }
+}
+
+fn runs(commands: &[Named]) -> Vec<Run> {
+    commands.iter().map(|named| named.command.run.clone()).collect()
 }
 
 /// All of them, and what could not be read. A file without commands needs nobody's trust.
@@ -89,7 +101,19 @@ pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
             Err(problem) => broken.push(problem),
         }
     }
+    sources.extend(of_loops(project));
     (sources, broken)
+}
+
+/// What loop files ask for themselves. One that cannot be read is told elsewhere.
+fn of_loops(project: &Project) -> Vec<Source> {
+    let of_loop = |found: loops::Found| {
+        let named = |command: Command| Named { name: config::short_name(&command.run.shown()), command, of_subagents: false };
+        let commands: Vec<Named> = found.parsed.ok()?.verify.into_iter().map(named).collect();
+        let origin = found.path.strip_prefix(project.root()).unwrap_or(&found.path).display().to_string();
+        (!commands.is_empty()).then(|| Source::of_commands(project, origin, LOOP_ORIGIN, commands))
+    };
+    loops::all(project).into_iter().filter_map(of_loop).collect()
 }
 
 /// `ralph.toml`: the commands of its gates, and those that subagents have to pass.

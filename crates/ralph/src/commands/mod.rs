@@ -5,6 +5,7 @@ mod completions;
 mod demo;
 mod doctor;
 mod explain;
+mod gate;
 mod init;
 mod list;
 mod log;
@@ -73,6 +74,7 @@ enum Command {
     Init(init::Args),
     Uninstall(uninstall::Args),
     Doctor(doctor::Args),
+    Gate(gate::Args),
     Trust(trust::Args),
     Plugin(plugin::Args),
     Demo(demo::Args),
@@ -139,6 +141,7 @@ pub(crate) fn run() -> u8 {
         Command::Init(args) => init::run(project, &args),
         Command::Uninstall(args) => uninstall::run(project, &args),
         Command::Doctor(args) => doctor::run(project, &args),
+        Command::Gate(args) => gate::run(project, &args),
         Command::Trust(args) => trust::run(project, &args),
         Command::Plugin(args) => plugin::run(&args),
         Command::Demo(args) => demo::run(&args),

@@ -20,6 +20,7 @@ mod completions;
 mod crash;
 mod demo;
 mod doctor;
+mod gate;
 mod help;
 mod hook_events;
 mod hook_stop;
