@@ -3,6 +3,7 @@
 pub mod cancel;
 pub mod pause;
 pub mod resume;
+pub mod sources;
 pub mod start;
 pub mod view;
 
