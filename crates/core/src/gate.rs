@@ -15,8 +15,9 @@ pub const DEFAULT_EXCERPT: usize = 500;
 pub struct Gate {
     pub name: String,
     pub check: Check,
-    /// Where it was declared: commands from there run only once a person trusts it.
     pub origin: Origin,
+    /// A person allowed what is declared there to run.
+    pub trusted: bool,
     /// Measured at every stop, not only when the agent claims to be done. What costs nothing is always measured.
     pub every_stop: bool,
 }
@@ -75,6 +76,7 @@ impl Run {
 
 /// What becomes of failures that were there when the loop started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OldFailures {
     /// They count like any other: the task may be to mend them.
@@ -113,10 +115,22 @@ pub struct Markers {
 /// Where a gate was declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// A file, relative to the project's root: `ralph.toml`, `.ideal/worktree.yaml`, a list.
+    /// A file of settings, relative to the project's root: `ralph.toml`, `.ideal/worktree.yaml`. Trusted as a whole.
     File(String),
-    /// The loop's own file, which only a person and ralph write.
+    /// A list whose items have commands of their own. Its flags change all the time, so only the commands are trusted.
+    List(String),
+    /// The loop's own file. Ralph changes it all the time, so only the commands are trusted.
     Loop,
+}
+
+impl Origin {
+    /// The file, for people; relative to the project's root.
+    pub fn shown(&self) -> &str {
+        match self {
+            Origin::File(path) | Origin::List(path) => path,
+            Origin::Loop => "the loop file",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,6 +204,9 @@ pub struct Finding {
     pub log: Option<String>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub took_ms: u64,
+    /// It was not its turn: nothing was measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skipped: bool,
     /// The verdict on the same tree as before: nothing was run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
@@ -211,6 +228,7 @@ impl Finding {
             detail: String::new(),
             log: None,
             took_ms: 0,
+            skipped: false,
             cached: false,
             flaky: false,
             needs: None,
@@ -224,7 +242,7 @@ impl Finding {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_zero(n: &u64) -> bool {
+pub(crate) fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
@@ -263,6 +281,7 @@ impl Proof {
 
 /// What happens when the work looks as if the proof had been weakened instead of the work been done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GuardPolicy {
     /// It is listed.

@@ -5,9 +5,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    gate::{Finding, Proof},
     limits::{IdleLimitFrom, ToolUse},
     promise::Claim,
 };
+
+/// Rounds in a row whose proof could not be had, after which a person is asked.
+const UNKNOWN_ROUNDS: u64 = 3;
 
 /// All that is known about one stop of a loop's own session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +40,32 @@ pub struct Evidence {
     pub idle_rounds: u64,
     pub idle_limit: u64,
     pub idle_limit_from: IdleLimitFrom,
+    /// What the gates found, one finding for each. Empty: there is no gate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Finding>,
+    /// Rounds in a row whose proof could not be had, this one included.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub unknown_rounds: u64,
+    /// What looks as if the proof had been weakened since the loop began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suspicions: Vec<String>,
+}
+
+impl Evidence {
+    /// Whether this stop says that the work is done: by the claim, or, where no promise is configured and gates are, by itself.
+    pub fn claims(&self) -> bool {
+        self.claim == Claim::Made || (self.promise.is_none() && !self.gates.is_empty() && self.is_undisturbed())
+    }
+
+    /// Nothing but the limits speaks for letting the agent stop: nobody interrupted it, and nothing is under way.
+    fn is_undisturbed(&self) -> bool {
+        !self.interrupted && self.background.is_empty() && !matches!(self.message, Message::Unreadable { .. })
+    }
+
+    /// Whether the gates should be measured in full before this stop is judged; `gated`: there are any.
+    pub fn wants_proof(&self, gated: bool) -> bool {
+        self.active && gated && (self.claim == Claim::Made || (self.promise.is_none() && self.is_undisturbed()))
+    }
 }
 
 /// Where the agent's last message was read.
@@ -121,6 +151,24 @@ impl Ending {
 pub enum Code {
     #[serde(rename = "promise.accepted")]
     PromiseAccepted,
+    /// No promise is configured, and all gates hold.
+    #[serde(rename = "gates.passed")]
+    GatesPassed,
+    /// The agent claims to be done, and a gate says otherwise.
+    #[serde(rename = "promise.unproven")]
+    PromiseUnproven,
+    /// No promise is configured, and a gate fails.
+    #[serde(rename = "gate.failed")]
+    GateFailed,
+    /// A gate could not be measured.
+    #[serde(rename = "gate.unknown")]
+    GateUnknown,
+    /// A gate needs a person: its commands are not trusted, or what declares it cannot be read.
+    #[serde(rename = "gate.untrusted")]
+    GateUntrusted,
+    /// Something outside decides, and has not yet.
+    #[serde(rename = "gate.waiting")]
+    GateWaiting,
     /// A promise is configured and was not claimed.
     #[serde(rename = "promise.missing")]
     PromiseMissing,
@@ -154,6 +202,12 @@ impl Code {
     pub fn as_str(self) -> &'static str {
         match self {
             Code::PromiseAccepted => "promise.accepted",
+            Code::GatesPassed => "gates.passed",
+            Code::PromiseUnproven => "promise.unproven",
+            Code::GateFailed => "gate.failed",
+            Code::GateUnknown => "gate.unknown",
+            Code::GateUntrusted => "gate.untrusted",
+            Code::GateWaiting => "gate.waiting",
             Code::PromiseMissing => "promise.missing",
             Code::PromiseRefused => "promise.refused",
             Code::PromiseNone => "promise.none",
@@ -170,15 +224,17 @@ impl Code {
     }
 }
 
-/// Rules on one stop. The order is the meaning: a person's wish first, then the claim, then what must not be disturbed, then the limits.
+/// Rules on one stop. The order is the meaning: a person's wish first, then the proven claim, then what must not be disturbed, then the limits.
 pub fn judge(e: &Evidence) -> Ruling {
     let allow = |code, next| Ruling { decision: Decision::Allow, code, next };
+    let proof = Proof::of(&e.gates);
     if !e.active {
         return allow(Code::LoopPaused, Next::Stays);
     }
     // Before the limits: a promise kept in the last allowed round is complete, not capped.
-    if e.claim == Claim::Made {
-        return allow(Code::PromiseAccepted, Next::Ends { ending: Ending::Complete });
+    if e.claims() && matches!(proof, Proof::NotAsked | Proof::Holds) {
+        let code = if e.promise.is_some() { Code::PromiseAccepted } else { Code::GatesPassed };
+        return allow(code, Next::Ends { ending: Ending::Complete });
     }
     if e.interrupted {
         return allow(Code::HostInterrupted, Next::Pauses);
@@ -200,22 +256,40 @@ pub fn judge(e: &Evidence) -> Ruling {
     if e.queued_input {
         return allow(Code::HostQueuedInput, Next::Stays);
     }
+    if e.claims() {
+        // Nothing that the agent could do about these.
+        match proof {
+            Proof::NeedsPerson => return allow(Code::GateUntrusted, Next::Pauses),
+            Proof::Unknown if e.unknown_rounds >= UNKNOWN_ROUNDS => return allow(Code::GateUnknown, Next::Pauses),
+            Proof::Waits => return allow(Code::GateWaiting, Next::Stays),
+            _ => {}
+        }
+    }
     if e.idle_rounds >= e.idle_limit {
         let code = if e.idle_limit_from == IdleLimitFrom::HostCap { Code::HostBlockCap } else { Code::ProgressNone };
         return allow(code, Next::Pauses);
     }
-    let code = match (&e.promise, &e.claim) {
-        (None, _) => Code::PromiseNone,
+    Ruling { decision: Decision::Block, code: why_blocked(e, proof), next: Next::GoesOn { iteration: e.iteration.saturating_add(1) } }
+}
+
+fn why_blocked(e: &Evidence, proof: Proof) -> Code {
+    match (&e.promise, &e.claim) {
+        (Some(_), Claim::None) => Code::PromiseMissing,
         (Some(_), Claim::Refused { .. }) => Code::PromiseRefused,
-        (Some(_), _) => Code::PromiseMissing,
-    };
-    Ruling { decision: Decision::Block, code, next: Next::GoesOn { iteration: e.iteration.saturating_add(1) } }
+        (None, _) if proof == Proof::NotAsked => Code::PromiseNone,
+        (None, _) if proof == Proof::Fails => Code::GateFailed,
+        (Some(_), Claim::Made) if proof == Proof::Fails => Code::PromiseUnproven,
+        _ => Code::GateUnknown,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::promise::Refusal;
+    use crate::{
+        gate::{Kind, Verdict},
+        promise::Refusal,
+    };
     use proptest::prelude::*;
 
     fn working() -> Evidence {
@@ -235,7 +309,51 @@ mod tests {
             idle_rounds: 0,
             idle_limit: 7,
             idle_limit_from: IdleLimitFrom::HostCap,
+            gates: Vec::new(),
+            unknown_rounds: 0,
+            suspicions: Vec::new(),
         }
+    }
+
+    fn found(verdicts: &[Verdict]) -> Vec<Finding> {
+        verdicts.iter().map(|verdict| Finding::new("g", Kind::Command, *verdict, "")).collect()
+    }
+
+    #[test]
+    fn a_claim_counts_only_with_its_proof() {
+        use Verdict::{Fail, Pass, Unknown, Wait};
+        let claimed = |verdicts: &[Verdict]| Evidence { claim: Claim::Made, gates: found(verdicts), ..working() };
+        let ruled = |e: &Evidence| (judge(e).decision, judge(e).code);
+        assert_eq!(judge(&claimed(&[Pass, Pass])), allowed(Code::PromiseAccepted, Next::Ends { ending: Ending::Complete }));
+        assert_eq!(ruled(&claimed(&[Pass, Fail])), (Decision::Block, Code::PromiseUnproven));
+        assert_eq!(ruled(&claimed(&[Pass, Unknown])), (Decision::Block, Code::GateUnknown), "unknown never counts as pass");
+        assert_eq!(judge(&claimed(&[Wait])), allowed(Code::GateWaiting, Next::Stays));
+        assert_eq!(judge(&Evidence { unknown_rounds: 3, ..claimed(&[Unknown]) }), allowed(Code::GateUnknown, Next::Pauses));
+        assert_eq!(ruled(&Evidence { unknown_rounds: 3, ..claimed(&[Unknown, Fail]) }), (Decision::Block, Code::PromiseUnproven));
+        assert_eq!(judge(&Evidence { iteration: 10, ..claimed(&[Fail]) }).code, Code::LimitIterations);
+        assert_eq!(judge(&Evidence { iteration: 10, ..claimed(&[Pass]) }).code, Code::PromiseAccepted, "pains 5");
+        let mut untrusted = claimed(&[Unknown]);
+        untrusted.gates[0].needs = Some("ralph trust".to_owned());
+        assert_eq!(judge(&untrusted), allowed(Code::GateUntrusted, Next::Pauses));
+        assert_eq!(ruled(&Evidence { gates: found(&[Fail]), ..working() }), (Decision::Block, Code::PromiseMissing), "no claim, no matter");
+        assert_eq!(
+            ruled(&Evidence { gates: found(&[Pass]), ..working() }),
+            (Decision::Block, Code::PromiseMissing),
+            "the promise is still asked for"
+        );
+    }
+
+    #[test]
+    fn without_a_promise_gates_alone_decide() {
+        use Verdict::{Fail, Pass, Unknown};
+        let gated = |verdicts: &[Verdict]| Evidence { promise: None, gates: found(verdicts), ..working() };
+        assert_eq!(judge(&gated(&[Pass])), allowed(Code::GatesPassed, Next::Ends { ending: Ending::Complete }));
+        assert_eq!((judge(&gated(&[Fail])).decision, judge(&gated(&[Fail])).code), (Decision::Block, Code::GateFailed));
+        assert_eq!(judge(&gated(&[Unknown])).code, Code::GateUnknown);
+        let busy = Evidence { background: vec!["tests".to_owned()], ..gated(&[Pass]) };
+        assert_eq!(judge(&busy), allowed(Code::HostBackground, Next::Stays), "nobody said that it is done");
+        assert_eq!(judge(&Evidence { interrupted: true, ..gated(&[Pass]) }).code, Code::HostInterrupted);
+        assert!(!Evidence { active: false, ..gated(&[]) }.wants_proof(true));
     }
 
     fn allowed(code: Code, next: Next) -> Ruling {
@@ -296,8 +414,10 @@ mod tests {
         let message = prop_oneof![Just(Message::Event), Just(Message::NoText), Just(Message::Unreadable { transcript: String::new() })];
         let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
         let numbers = (0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12);
-        (claim, from, message, flags, numbers).prop_map(|(claim, idle_limit_from, message, (active, queued_input, promised, busy), n)| {
-            Evidence {
+        let verdict = prop_oneof![Just(Verdict::Pass), Just(Verdict::Fail), Just(Verdict::Wait), Just(Verdict::Unknown)];
+        let verdicts = proptest::collection::vec(verdict, 0..3);
+        (claim, from, message, flags, numbers, verdicts).prop_map(
+            |(claim, idle_limit_from, message, (active, queued_input, promised, busy), n, verdicts)| Evidence {
                 active,
                 iteration: if n.0 == 11 { u64::MAX } else { n.0 },
                 max_iterations: n.1,
@@ -313,15 +433,19 @@ mod tests {
                 idle_rounds: n.4,
                 idle_limit: n.5,
                 idle_limit_from,
-            }
-        })
+                gates: found(&verdicts),
+                unknown_rounds: n.4,
+                suspicions: Vec::new(),
+            },
+        )
     }
 
     proptest! {
         #[test]
         fn never_blocks_beyond_a_limit(e in any_evidence()) {
             if judge(&e).decision == Decision::Block {
-                prop_assert!(e.active && e.claim != Claim::Made && !e.queued_input && !e.interrupted && e.background.is_empty());
+                prop_assert!(e.active && !e.queued_input && !e.interrupted && e.background.is_empty());
+                prop_assert!(e.claim != Claim::Made || e.gates.iter().any(|f| f.verdict != Verdict::Pass));
                 prop_assert!(e.max_iterations == 0 || e.iteration < e.max_iterations);
                 prop_assert!(e.max_ms == 0 || e.spent_ms < e.max_ms);
                 prop_assert!(e.idle_rounds < e.idle_limit);
@@ -337,6 +461,15 @@ mod tests {
                     let counted = matches!(ruling.next, Next::GoesOn { .. });
                     prop_assert!(!counted);
                 }
+            }
+        }
+
+        /// No loop is ever complete unless every gate passed.
+        #[test]
+        fn complete_means_proven(e in any_evidence()) {
+            if judge(&e).next == (Next::Ends { ending: Ending::Complete }) {
+                prop_assert!(e.gates.iter().all(|f| f.verdict == Verdict::Pass));
+                prop_assert!(e.claim == Claim::Made || (e.promise.is_none() && !e.gates.is_empty()));
             }
         }
 

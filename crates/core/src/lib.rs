@@ -3,6 +3,7 @@
 //! Everything here is pure: bytes and values in, values out. No clock, no disk, no process and no environment; the engine brings those.
 
 mod checkboxes;
+pub mod config;
 pub mod feature_list;
 pub mod front_matter;
 pub mod gate;
@@ -19,4 +20,6 @@ pub mod slash;
 pub mod spelling;
 pub mod time;
 pub mod transcript;
+pub mod unproven;
+pub mod verify_yaml;
 pub mod words;

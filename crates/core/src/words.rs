@@ -4,6 +4,7 @@ use crate::{
     judge::{Code, Evidence, Next, Ruling},
     promise::{Claim, normalised},
     time::{in_words, of_hours},
+    unproven,
 };
 
 /// `4 of 20`, or `4` where there is no limit.
@@ -36,8 +37,13 @@ pub fn how_to_claim(promise: &str) -> String {
     format!("Only when all of it is completely true, end your message with {} on a line of its own.", tag(promise))
 }
 
-/// What the agent is told besides the prompt: why a tag did not count, or, if the loop wants it, how to claim.
+/// What the agent is told besides the prompt: what is not proven, why a tag did not count, and, if the loop wants it, how to claim.
 pub fn hint(e: &Evidence, remind: bool) -> Option<String> {
+    let parts: Vec<String> = [unproven::for_agent(e), about_the_claim(e, remind)].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+fn about_the_claim(e: &Evidence, remind: bool) -> Option<String> {
     let promise = e.promise.as_deref()?;
     match &e.claim {
         Claim::Refused { why } => {
@@ -53,20 +59,33 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
     let round = of_limit(e.iteration, e.max_iterations);
     let again = "`ralph resume` arms it again";
     let line = match (ruling.code, ruling.next) {
+        (Code::GateWaiting, _) => format!("waits at iteration {round}: {}.", unproven::in_short(e)),
         (_, Next::Stays | Next::GoesOn { .. }) => return None,
         (Code::PromiseAccepted, _) => {
             let promise = e.promise.as_deref().unwrap_or_default();
-            format!("complete after {} ({}): the agent claimed {}.", iterations(e.iteration), in_words(e.spent_ms), tag(promise))
+            let how = unproven::proven(e).map(|gates| format!(", and {gates}")).unwrap_or_default();
+            format!("complete after {} ({}): the agent claimed {}{how}.", iterations(e.iteration), in_words(e.spent_ms), tag(promise))
         }
+        (Code::GatesPassed, _) => {
+            let gates = unproven::proven(e).unwrap_or_default();
+            format!("complete after {} ({}): {gates}.", iterations(e.iteration), in_words(e.spent_ms))
+        }
+        (Code::GateUntrusted, _) => format!("paused at iteration {round}: {}. Then {again}.", unproven::needs(e)),
+        (Code::GateUnknown, _) => format!(
+            "paused at iteration {round}: the proof could not be had {} times in a row ({}). `ralph gate` tries it by hand; {again}.",
+            e.unknown_rounds,
+            unproven::in_short(e)
+        ),
         (Code::LimitIterations, _) => format!(
             "stopped at its limit of {}{}. The loop is kept: `ralph resume --max-iterations {}` goes on.",
             iterations(e.max_iterations),
-            if e.promise.is_some() { ", without the promise" } else { "" },
+            without(e),
             e.iteration.saturating_add(e.max_iterations.max(1))
         ),
         (Code::LimitTime, _) => format!(
-            "stopped at its time limit of {} (iteration {round}). The loop is kept: `ralph resume --hours 8` goes on.",
-            in_words(e.max_ms)
+            "stopped at its time limit of {} (iteration {round}){}. The loop is kept: `ralph resume --hours 8` goes on.",
+            in_words(e.max_ms),
+            unproven::at_the_end(e)
         ),
         (Code::HostBlockCap, _) => format!(
             "paused at iteration {round}: {} rounds in a row without any tool call, and Claude Code would soon end the turn by itself as if it were done. \
@@ -85,6 +104,15 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
         (code, _) => format!("the loop stopped at iteration {round} ({}).", code.as_str()),
     };
     Some(format!("Ralph: {line}"))
+}
+
+/// What is missing at a limit.
+fn without(e: &Evidence) -> String {
+    match e.claim {
+        _ if e.promise.is_none() => unproven::at_the_end(e),
+        Claim::Made => format!(", with a claim that is not proven ({})", unproven::in_short(e)),
+        _ => ", without the promise".to_owned(),
+    }
 }
 
 fn named(e: &Evidence) -> String {

@@ -1,4 +1,4 @@
-//! What ralph keeps on disk, and how it changes it: loop files, journals, the archive, the lock, the hook's log.
+//! What ralph keeps on disk, and how it changes it: loop files, journals, the archive, the lock, the hook's log, what people trust.
 
 pub mod ending;
 pub mod hook_log;
@@ -6,6 +6,7 @@ pub mod journal;
 pub mod locked;
 pub mod loops;
 pub mod project;
+pub mod trust;
 
 use std::{fmt, io, path::Path};
 
@@ -25,6 +26,8 @@ pub enum Error {
     NotOurs {
         path: String,
     },
+    /// There is no folder for what belongs to the user and to no project.
+    NoHome,
     /// A value could not be set in the loop file.
     File {
         path: String,
@@ -49,6 +52,7 @@ impl fmt::Display for Error {
             Error::Io { doing, path, source } => write!(f, "cannot {doing} {path}: {source}"),
             Error::Busy => f.write_str("another ralph process has held .ralph/lock for several seconds"),
             Error::NotOurs { path } => write!(f, "{path} is not a plain folder of ralph's own: move it away"),
+            Error::NoHome => f.write_str("there is no home folder to remember it in: set HOME"),
             Error::File { path, problem } => write!(f, "{path}: {problem}"),
             Error::Restless { path } => write!(f, "{path} keeps changing while ralph reads it"),
         }

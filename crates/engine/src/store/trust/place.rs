@@ -1,0 +1,91 @@
+//! What a decision is about: a repository with all its linked working trees, or a folder that is in none.
+
+use std::{
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+use crate::{
+    store::{project::Project, trust::sha256},
+    sys::files,
+};
+
+/// More than this is no file of git's that names a path.
+const LONGEST_POINTER: usize = 16 << 10;
+
+/// Where a project lies.
+pub(super) struct Place {
+    root: PathBuf,
+    /// The top of the working tree, or the project's root where there is none.
+    top: PathBuf,
+    /// The repository's own folder, which its linked working trees share; or the top.
+    key: PathBuf,
+}
+
+impl Place {
+    pub(super) fn of(project: &Project) -> Self {
+        let root = project.root().canonicalize().unwrap_or_else(|_| project.root().to_owned());
+        let top = root.ancestors().find(|dir| fs::symlink_metadata(dir.join(".git")).is_ok()).unwrap_or(&root).to_owned();
+        let key = repository(&top).unwrap_or_else(|| top.clone());
+        Place { root, top, key }
+    }
+
+    pub(super) fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// For people who look into the file.
+    pub(super) fn key(&self) -> String {
+        self.key.display().to_string()
+    }
+
+    /// The name of the file that holds what was decided about it.
+    pub(super) fn file_name(&self) -> String {
+        format!("{}.json", sha256(b"repository", &[self.key.as_os_str().as_encoded_bytes()]))
+    }
+
+    /// A file of the project as all working trees call it.
+    pub(super) fn origin(&self, relative: &str) -> String {
+        let path = plain(&self.root.join(relative));
+        path.strip_prefix(&self.top).unwrap_or(&path).to_string_lossy().into_owned()
+    }
+}
+
+/// Without the detours that a path can make.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The folder that the working trees of a repository share. A stranger's files can point into somebody's repository, too, by a link or by a file
+/// that names it; only what git itself made in there leads back to the working tree.
+fn repository(top: &Path) -> Option<PathBuf> {
+    let dot_git = top.join(".git");
+    let meta = fs::symlink_metadata(&dot_git).ok()?;
+    if meta.is_dir() {
+        return Some(dot_git);
+    }
+    if !meta.is_file() {
+        return None;
+    }
+    let of_tree = named_in(&dot_git, "gitdir: ", top)?.canonicalize().ok()?;
+    let back = named_in(&of_tree.join("gitdir"), "", &of_tree)?.canonicalize().ok()?;
+    let worktrees = of_tree.parent().filter(|folder| folder.ends_with("worktrees"))?;
+    (back == dot_git).then(|| worktrees.parent().map(Path::to_owned))?
+}
+
+/// The path in a one-line file of git's, seen from `from`.
+fn named_in(file: &Path, prefix: &str, from: &Path) -> Option<PathBuf> {
+    let text = String::from_utf8(files::read(file, LONGEST_POINTER).ok()?).ok()?;
+    let path = text.strip_prefix(prefix)?.trim_end_matches(['\n', '\r']);
+    (!path.is_empty()).then(|| from.join(path))
+}
