@@ -17,8 +17,8 @@ use crate::{
     },
     hosts::claude::answer::Answer,
     store::{
-        Error, ending,
-        locked::{Locked, Loop, archive},
+        Error, ending, folder,
+        locked::{Locked, Loop, end},
         loops::{self, Found},
     },
     sys::clock,
@@ -67,6 +67,9 @@ fn no_loop(call: &Call) -> Outcome {
 /// S0-4: a file that cannot be read ends the loop. It moves to the archive as it is.
 fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, Error> {
     let problem = found.parsed.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    if found.is_folder() {
+        return unreadable_list(call, locked, found, &problem);
+    }
     let id = found.id();
     let session = call.event.session();
     let line = format!(
@@ -78,12 +81,29 @@ fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, E
     Ok(Outcome::tell("loop.corrupt", line).of_loop(&id))
 }
 
+/// A list that cannot be read lets the agent stop and changes nothing. It is told once, as long as nothing else is wrong with it.
+fn unreadable_list(call: &Call, locked: &Locked<'_>, found: &Found, problem: &str) -> Result<Outcome, Error> {
+    let id = found.id();
+    if !locked.note_unreadable(found, call.event.session(), problem)? {
+        return Ok(Outcome::silent("loop.corrupt").of_loop(&id));
+    }
+    let line = format!(
+        "Ralph: {} cannot be read: {problem}. The stop is allowed and nothing is changed; the loop goes on once the list is mended.",
+        found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display()
+    );
+    Ok(Outcome::tell("loop.corrupt", line).of_loop(&id))
+}
+
+/// What the journal calls the file of a loop that nobody started.
+fn file_name(found: &Found) -> String {
+    if found.is_folder() { folder::LIST.to_owned() } else { loop_file::file_of(&found.name) }
+}
+
 /// A loop without an owner belongs to the first session that stops in the project; the file is not touched for it.
 fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> {
     let now = clock::now();
     if l.is_new {
-        let event =
-            Event::Started { file: loop_file::file_of(&l.found.name), by: Actor::File, prompt: words::opening(&l.file.prompt, 200) };
+        let event = Event::Started { file: file_name(&l.found), by: Actor::File, prompt: words::opening(&l.file.prompt, 200) };
         locked.record(l, now, None, event)?;
     }
     l.state.owner = Some(session.to_owned());
@@ -145,9 +165,9 @@ fn commit(
         Next::GoesOn { iteration } => locked.set(l, &[("iteration", Value::Plain(&iteration.to_string()))])?,
         Next::Stays => true,
         Next::Pauses => locked.set(l, &[("active", Value::Plain("false"))])?,
-        Next::Ends { .. } => {
+        Next::Ends { ending } => {
             ending::note(&call.project, &l.id, &call.event.stop_fingerprint(), note.unwrap_or_default());
-            archive(&call.project, &l.found, &l.id)?
+            end(&call.project, &l.found, &l.id, ending)?
         }
     };
     if !there {

@@ -14,9 +14,9 @@ use ralph_core::{
 use serde::{Serialize, Serializer};
 
 use crate::{
-    ops::{came_with_the_repository, owner_may_live},
+    ops::came_with_the_repository,
     store::{
-        journal,
+        journal::{self, owner_may_live},
         loops::{self, Found},
         project::Project,
     },
