@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::test_results::TestResults;
+
 /// How long a command may run when nobody says otherwise (S3-3).
 pub const DEFAULT_DEADLINE_MS: u64 = 120_000;
 
@@ -213,9 +215,26 @@ pub struct Finding {
     /// It failed, and passed when it was tried again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flaky: bool,
+    /// Which tests failed, where the command told. Too much for a journal; `what` has it in short.
+    #[serde(skip)]
+    pub tests: Option<TestResults>,
     /// Only a person can change it: what to type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
+    /// How far a list is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tally: Option<Tally>,
+}
+
+/// How far a list is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tally {
+    pub done: u64,
+    pub total: u64,
+    /// So many may be done in one session; 0 means no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub per_session: u64,
 }
 
 impl Finding {
@@ -231,7 +250,9 @@ impl Finding {
             skipped: false,
             cached: false,
             flaky: false,
+            tests: None,
             needs: None,
+            tally: None,
         }
     }
 

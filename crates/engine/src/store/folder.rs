@@ -72,6 +72,12 @@ pub(super) fn place(project: &Project) -> PathBuf {
     env::loop_dir().map_or_else(|| project.root().join(USUAL), |dir| project.root().join(dir))
 }
 
+/// The path of the list in a project's feature folder, relative to the project's root if it lies there.
+pub fn list(project: &Project) -> String {
+    let path = place(project).join(LIST);
+    path.strip_prefix(project.root()).unwrap_or(&path).display().to_string()
+}
+
 /// Whether a folder looks like a project because of a feature folder in it. One that lies elsewhere says nothing about it.
 pub(super) fn marks(root: &Path) -> bool {
     let dir = env::loop_dir().filter(|dir| dir.is_relative()).unwrap_or_else(|| USUAL.into());
@@ -111,6 +117,12 @@ pub(super) fn read(project: &Project, want: Want) -> Option<Found> {
     Some(Found { name: NAME.to_owned(), path, bytes: read.unwrap_or_default(), parsed, carrier: Carrier::Folder(Folder { dir, progress }) })
 }
 
+/// Whether nobody has cancelled or paused the loop, nor taken the list away.
+pub(super) fn is_wanted(folder: &Folder) -> bool {
+    let progress = files::read(&folder.dir.join("progress.txt"), MAX_BYTES).unwrap_or_default();
+    folder.dir.join(LIST).exists() && !matches!(Progress::parse(&progress).status, Some(Status::Cancelled | Status::Paused))
+}
+
 /// The round that is being worked on.
 fn iteration(values: &Progress, state: &State, open: usize) -> u64 {
     let told = values.iteration.unwrap_or(1);
@@ -127,14 +139,17 @@ fn iteration(values: &Progress, state: &State, open: usize) -> u64 {
 fn as_loop(project: &Project, path: &Path, values: &Progress, active: bool, iteration: u64, max: u64) -> Result<LoopFile, Problem> {
     let hours = values.max_hours.unwrap_or(DEFAULT_HOURS);
     let idle = values.idle_rounds.map(|n| format!("idle_rounds: {n}\n")).unwrap_or_default();
-    let shown = words::clean(&path.strip_prefix(project.root()).unwrap_or(path).display().to_string());
+    let list = path.strip_prefix(project.root()).unwrap_or(path).display().to_string();
+    let shown = words::clean(&list);
     let text = format!(
         "---\nactive: {active}\niteration: {iteration}\nmax_iterations: {max}\nmax_hours: {hours}\n{idle}---\n\n\
          Work through the features in {shown}, one at a time, in the order in which ralph names them. Do what its steps say, make sure that it works, \
          commit, and mark it with `ralph item done ID`, which runs the feature's own checks first and changes the list for you. \
          You can keep notes in progress.txt beside the list; its Iteration and Status are ralph's.\n"
     );
-    LoopFile::parse(text.as_bytes())
+    let mut file = LoopFile::parse(text.as_bytes())?;
+    file.list = Some(list);
+    Ok(file)
 }
 
 /// Values of a loop in the words of `progress.txt`.

@@ -139,3 +139,14 @@ pub fn all(project: &Project) -> Vec<Found> {
     let files = listing.names.iter().filter_map(|name| read(project, name).unwrap_or_else(|e| Some(unreadable(name, &e))));
     files.chain(listing.folder.then(|| folder::live(project)).flatten()).collect()
 }
+
+/// Whether a loop is still wanted, as far as its file tells: it is there, and nobody paused it.
+pub fn is_wanted(found: &Found) -> bool {
+    if let Carrier::Folder(folder) = &found.carrier {
+        return folder::is_wanted(folder);
+    }
+    match files::read(&found.path, MAX_FILE_BYTES) {
+        Ok(bytes) => bytes == found.bytes || LoopFile::parse(&bytes).is_ok_and(|file| file.active),
+        Err(e) => e.kind() != io::ErrorKind::NotFound,
+    }
+}

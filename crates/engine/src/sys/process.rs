@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::sys::{
-    bounded::{Failure, Ran, Task},
+    bounded::{Failure, Ran, Task, USUAL_OUTPUT},
     env,
 };
 
@@ -106,6 +106,11 @@ pub fn git_tracks(root: &Path, file: &Path) -> Option<bool> {
 ///
 /// Nor may it keep anybody waiting: a pipe in the place of one of its files would, for ever.
 pub fn git(root: &Path, args: &[&OsStr], limit: Duration) -> Result<Ran, Failure> {
+    git_fed(root, args, Vec::new(), limit, USUAL_OUTPUT)
+}
+
+/// The same with `input` on its standard input, and with as much of its output as is asked for.
+pub fn git_fed(root: &Path, args: &[&OsStr], input: Vec<u8>, limit: Duration, most_output: usize) -> Result<Ran, Failure> {
     const SAFE: [&str; 6] = ["-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "-c", "safe.directory=*"];
     let git = which("git").ok_or_else(|| Failure::CannotStart(io::ErrorKind::NotFound.into()))?;
     let task = Task {
@@ -114,8 +119,9 @@ pub fn git(root: &Path, args: &[&OsStr], limit: Duration) -> Result<Ran, Failure
         folder: root,
         vars: vec![("GIT_NO_LAZY_FETCH".into(), "1".into()), ("GIT_OPTIONAL_LOCKS".into(), "0".into())],
         hidden: std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("GIT_")).collect(),
-        input: Vec::new(),
+        input,
         limit,
+        most_output,
     };
     task.run()
 }

@@ -8,7 +8,10 @@ use std::{
 use ralph_core::words::opening;
 use ralph_engine::{
     hosts::claude::caller::{CONTEXT_SINCE, EXEC_SINCE, MESSAGE_SINCE, TESTED, Version},
-    sys::{bounded::Task, env, process},
+    sys::{
+        bounded::{Task, USUAL_OUTPUT},
+        env, process,
+    },
 };
 
 use super::{Case, Finding};
@@ -93,6 +96,7 @@ fn said_version(path: &Path) -> Option<String> {
         hidden: Vec::new(),
         input: Vec::new(),
         limit: PATIENCE,
+        most_output: USUAL_OUTPUT,
     };
     task.run().ok().map(|ran| ran.stdout.trim().to_owned())
 }

@@ -1,0 +1,39 @@
+//! SHA-256 as text: what tells one content from another.
+
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
+
+/// The digest of these bytes, in hexadecimal.
+pub fn of(bytes: &[u8]) -> String {
+    let mut digest = Running::default();
+    digest.add(bytes);
+    digest.finish()
+}
+
+/// A digest of what comes piece by piece.
+#[derive(Default)]
+pub struct Running(Sha256);
+
+impl Running {
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub fn finish(self) -> String {
+        self.0.finalize().iter().fold(String::with_capacity(64), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_the_well_known_one() {
+        assert_eq!(of(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

@@ -1,0 +1,337 @@
+//! Trees in real repositories.
+
+use std::{ffi::OsStr, fs, path::PathBuf, time::SystemTime};
+
+use super::*;
+use crate::sys::{files::write_whole, process, scratch::Scratch};
+
+struct Bed {
+    scratch: Scratch,
+}
+
+impl Bed {
+    /// A folder with some files, without git.
+    fn bare() -> Self {
+        let bed = Bed { scratch: Scratch::create("ralph-tree-", false).unwrap() };
+        for (path, text) in
+            [("src/a.rs", "fn a() {}\n"), ("src/deep/b.rs", "fn b() {}\n"), ("docs/x.md", "words\n"), ("README.md", "read\n")]
+        {
+            bed.write(path, text);
+        }
+        bed
+    }
+
+    /// The same with everything committed.
+    fn committed() -> Self {
+        let bed = Bed::bare();
+        bed.git(&["init", "-q"]);
+        bed.commit();
+        bed
+    }
+
+    fn root(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        write_whole(&self.at(path), text.as_bytes()).unwrap();
+    }
+
+    fn git(&self, args: &[&str]) {
+        self.git_in("", args);
+    }
+
+    fn git_in(&self, folder: &str, args: &[&str]) {
+        let me = ["-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "protocol.file.allow=always"];
+        let args: Vec<&OsStr> = me.iter().chain(args).map(OsStr::new).collect();
+        let ran = process::git(&self.at(folder), &args, PATIENCE).unwrap();
+        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
+    }
+
+    fn commit(&self) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "--allow-empty", "-m", "x"]);
+    }
+
+    fn print(&self) -> String {
+        self.print_of(&[]).expect("a fingerprint")
+    }
+
+    fn print_of(&self, patterns: &[&str]) -> Option<String> {
+        let patterns: Vec<String> = patterns.iter().map(|p| (*p).to_owned()).collect();
+        fingerprint(self.root(), &patterns)
+    }
+
+    /// The fingerprint differs after `change`, and stays what it became when that is added and committed.
+    fn differs(&self, what: &str, change: impl FnOnce(&Bed)) {
+        let before = self.print();
+        change(self);
+        let after = self.print();
+        assert_ne!(before, after, "{what}");
+        self.git(&["add", "-A"]);
+        assert_eq!(self.print(), after, "{what}, added");
+        self.git(&["commit", "-q", "-m", "x"]);
+        assert_eq!(self.print(), after, "{what}, committed");
+    }
+}
+
+fn set_modified(path: &Path, at: SystemTime) {
+    fs::File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
+}
+
+#[test]
+fn every_change_counts_and_git_add_and_commit_do_not() {
+    let bed = Bed::committed();
+    bed.differs("a changed file", |bed| bed.write("src/a.rs", "fn a() { }\n"));
+    bed.differs("a new file", |bed| bed.write("src/new.rs", ""));
+    bed.differs("a removed file", |bed| fs::remove_file(bed.at("src/deep/b.rs")).unwrap());
+    bed.differs("a renamed file", |bed| fs::rename(bed.at("README.md"), bed.at("READ.md")).unwrap());
+    bed.differs("a name with a line break, quotes and a backslash", |bed| bed.write("src/\"a\nb\\.rs", "x"));
+    bed.differs("and its change", |bed| bed.write("src/\"a\nb\\.rs", "y"));
+    bed.differs("a name with letters", |bed| bed.write("src/größe 大.rs", "y"));
+}
+
+#[cfg(unix)]
+#[test]
+fn modes_and_links_count() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let bed = Bed::committed();
+    bed.differs("a mode", |bed| fs::set_permissions(bed.at("src/a.rs"), fs::Permissions::from_mode(0o755)).unwrap());
+    bed.differs("a link", |bed| symlink("src/a.rs", bed.at("link")).unwrap());
+    bed.differs("where it leads", |bed| {
+        fs::remove_file(bed.at("link")).unwrap();
+        symlink("/nowhere", bed.at("link")).unwrap();
+    });
+    bed.differs("a link that became a file", |bed| {
+        fs::remove_file(bed.at("link")).unwrap();
+        bed.write("link", "/nowhere");
+    });
+    bed.git(&["config", "core.fileMode", "false"]);
+    let before = bed.print();
+    fs::set_permissions(bed.at("README.md"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(bed.print(), before, "modes mean nothing here");
+}
+
+#[test]
+fn modification_times_do_not_count() {
+    let bed = Bed::committed();
+    bed.write("new.rs", "untracked");
+    let before = bed.print();
+    for path in ["src/a.rs", "new.rs", "README.md"] {
+        set_modified(&bed.at(path), SystemTime::UNIX_EPOCH);
+    }
+    assert_eq!(bed.print(), before);
+    bed.write("src/a.rs", "other");
+    bed.git(&["checkout", "-q", "src/a.rs"]);
+    assert_eq!(bed.print(), before, "back again");
+}
+
+#[test]
+fn what_is_ignored_or_ralphs_own_does_not_count() {
+    let bed = Bed::committed();
+    bed.write(".gitignore", "/target\n");
+    bed.write("lists/feature_list.json", "{}");
+    let before = bed.print();
+    let own = [
+        ".ralph/journal/x.jsonl",
+        ".claude/ralph-loop.local.md",
+        ".ideal/.verify-state.json",
+        ".trellis/.verify-state.json",
+        "lists/progress.txt",
+        "lists/hook.log",
+        "target/debug/x",
+    ];
+    for path in own {
+        bed.write(path, "x");
+    }
+    assert_eq!(bed.print(), before);
+    bed.write("progress.txt", "of somebody else");
+    assert_ne!(bed.print(), before);
+}
+
+#[test]
+fn files_are_tracked_and_new_ones_sorted() {
+    let bed = Bed::committed();
+    bed.write("b.txt", "");
+    bed.write(".claude/settings.json", "{}");
+    fs::remove_file(bed.at("docs/x.md")).unwrap();
+    assert_eq!(files(bed.root()).unwrap(), ["README.md", "b.txt", "src/a.rs", "src/deep/b.rs"]);
+    assert_eq!(files(&bed.at("src")).unwrap(), ["a.rs", "deep/b.rs"]);
+}
+
+#[test]
+fn patterns_and_subfolders_narrow_it() {
+    let bed = Bed::committed();
+    let (rust, all_but_docs) = (bed.print_of(&["*.rs"]), bed.print_of(&["!docs"]));
+    let below = fingerprint(&bed.at("src"), &[]);
+    bed.write("docs/x.md", "other words");
+    assert_eq!((bed.print_of(&["*.rs"]), bed.print_of(&["!docs"])), (rust.clone(), all_but_docs));
+    assert_eq!(fingerprint(&bed.at("src"), &[]), below);
+    bed.write("src/deep/b.rs", "changed");
+    assert_ne!(bed.print_of(&["*.rs"]), rust);
+    let changed = fingerprint(&bed.at("src"), &[]);
+    assert_ne!(changed, below);
+    bed.commit();
+    assert_eq!(fingerprint(&bed.at("src"), &[]), changed);
+    assert_eq!(bed.print_of(&["src/{"]), None, "a broken pattern selects nothing that could be told");
+}
+
+#[test]
+fn what_git_is_told_not_to_watch_is_watched() {
+    let bed = Bed::committed();
+    let before = bed.print();
+    bed.git(&["update-index", "--assume-unchanged", "src/a.rs"]);
+    bed.git(&["update-index", "--skip-worktree", "README.md"]);
+    assert_eq!(bed.print(), before);
+    bed.write("src/a.rs", "changed unseen");
+    let one = bed.print();
+    assert_ne!(one, before);
+    bed.write("README.md", "changed unseen");
+    let two = bed.print();
+    assert_ne!(two, one);
+    fs::remove_file(bed.at("src/a.rs")).unwrap();
+    assert_ne!(bed.print(), two);
+}
+
+#[test]
+fn line_endings_count_as_git_would_write_them() {
+    let bed = Bed::committed();
+    bed.write(".gitattributes", "*.txt text eol=lf\n");
+    bed.differs("a file with other line endings", |bed| bed.write("dos.txt", "a\r\nb\r\n"));
+}
+
+/// The repository's own configuration runs nothing; the user's own filters would.
+#[cfg(unix)]
+#[test]
+fn a_filter_of_the_repository_is_not_run() {
+    let bed = Bed::committed();
+    bed.write(".gitattributes", "*.md filter=evil\n");
+    bed.git(&["config", "filter.evil.clean", "touch ran; cat"]);
+    bed.git(&["config", "filter.evil.required", "true"]);
+    bed.write("README.md", "changed");
+    bed.write("docs/new.md", "new");
+    bed.print();
+    assert!(!bed.at("ran").exists());
+    bed.git(&["config", "filter.e=v.clean", "touch ran"]);
+    assert_eq!(bed.print_of(&[]), None, "a name that cannot be switched off");
+}
+
+#[test]
+fn a_merge_in_progress_cannot_be_told() {
+    let bed = Bed::committed();
+    bed.git(&["checkout", "-q", "-b", "other"]);
+    bed.write("README.md", "theirs");
+    bed.commit();
+    bed.git(&["checkout", "-q", "-"]);
+    bed.write("README.md", "ours");
+    bed.commit();
+    let args = ["-c", "user.name=T", "-c", "user.email=t@example.org", "merge", "-q", "other"].map(OsStr::new);
+    assert_eq!(process::git(bed.root(), &args, PATIENCE).unwrap().code, Some(1), "a conflict");
+    assert_eq!(bed.print_of(&[]), None);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_cannot_be_told_and_is_not_waited_for() {
+    let bed = Bed::committed();
+    fs::remove_file(bed.at("README.md")).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, bed.at("README.md"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    let begun = Instant::now();
+    assert_eq!(bed.print_of(&[]), None);
+    assert!(begun.elapsed() < PATIENCE / 2);
+}
+
+#[test]
+fn a_broken_repository_cannot_be_told() {
+    let bed = Bed::bare();
+    bed.write(".git", "gitdir: /nowhere\n");
+    assert_eq!(bed.print_of(&[]), None);
+    assert_eq!(files(bed.root()), None);
+}
+
+#[test]
+fn a_linked_worktree_has_the_same_fingerprint() {
+    let bed = Bed::committed();
+    let other = Scratch::create("ralph-tree-", false).unwrap();
+    let path = other.path().join("wt");
+    bed.git(&["worktree", "add", "-q", "--detach", path.to_str().unwrap()]);
+    assert_eq!(fingerprint(&path, &[]), bed.print_of(&[]));
+    write_whole(&path.join("src/a.rs"), b"changed").unwrap();
+    assert_ne!(fingerprint(&path, &[]), bed.print_of(&[]));
+}
+
+#[test]
+fn repositories_within_count_by_their_contents() {
+    let (bed, library) = (Bed::committed(), Bed::committed());
+    bed.git(&["submodule", "--quiet", "add", library.root().to_str().unwrap(), "lib"]);
+    bed.commit();
+    let before = bed.print();
+    assert!(files(bed.root()).unwrap().contains(&"lib/src/a.rs".to_owned()));
+    bed.write("lib/src/a.rs", "dirty");
+    let dirty = bed.print();
+    assert_ne!(dirty, before);
+    bed.git_in("lib", &["commit", "-q", "-am", "x"]);
+    assert_eq!(bed.print(), dirty, "committed in the submodule");
+    bed.commit();
+    assert_eq!(bed.print(), dirty, "and in the repository around it");
+    bed.git(&["submodule", "--quiet", "deinit", "-f", "lib"]);
+    assert_ne!(bed.print(), dirty, "not checked out");
+
+    bed.git(&["init", "-q", "other"]);
+    bed.write("other/file", "1");
+    let one = bed.print();
+    bed.write("other/file", "2");
+    assert_ne!(bed.print(), one, "a repository that is no submodule");
+}
+
+#[test]
+fn without_git_contents_count() {
+    let bed = Bed::bare();
+    let before = bed.print();
+    set_modified(&bed.at("src/a.rs"), SystemTime::UNIX_EPOCH);
+    bed.write(".ralph/journal/x.jsonl", "x");
+    bed.write("cache/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55");
+    bed.write("cache/x", "x");
+    bed.write("node_modules/x/index.js", "x");
+    assert_eq!(bed.print(), before);
+    bed.write("src/a.rs", "other");
+    let after = bed.print();
+    assert_ne!(after, before);
+    fs::rename(bed.at("src/a.rs"), bed.at("src/b.rs")).unwrap();
+    assert_ne!(bed.print(), after);
+    assert_eq!(files(bed.root()).unwrap(), ["README.md", "docs/x.md", "src/b.rs", "src/deep/b.rs"]);
+}
+
+#[test]
+fn a_folder_that_its_repository_ignores_is_looked_at_all_the_same() {
+    let bed = Bed::committed();
+    bed.write(".gitignore", "*\n");
+    bed.write("ignored/a", "1");
+    let print = || fingerprint(&bed.at("ignored"), &[]).unwrap();
+    let before = print();
+    bed.write("ignored/a", "2");
+    assert_ne!(print(), before);
+}
+
+#[test]
+fn too_many_files_or_bytes_cannot_be_told() {
+    let bed = Bed::bare();
+    fs::File::create(bed.at("large")).unwrap().set_len((256 << 20) + 1).unwrap();
+    assert_eq!(bed.print_of(&[]), None);
+    assert!(bed.print_of(&["src"]).is_some(), "what is not asked for is not read");
+    fs::create_dir(bed.at("many")).unwrap();
+    for n in 0..20_001 {
+        fs::File::create(bed.at(&format!("many/{n}"))).unwrap();
+    }
+    assert_eq!(files(bed.root()), None);
+}
+
+#[test]
+fn no_time_is_no_answer() {
+    assert!(Tree::of(Bed::committed().root(), Duration::ZERO).is_none());
+    assert!(Tree::of(Bed::bare().root(), Duration::ZERO).is_none());
+}
