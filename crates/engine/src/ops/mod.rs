@@ -1,6 +1,7 @@
 //! What can be done to a loop, by whoever asks for it: a command, or a person's words in the agent's session.
 
 pub mod cancel;
+pub mod item;
 pub mod pause;
 pub mod resume;
 pub mod start;

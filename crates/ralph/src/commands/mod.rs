@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod explain;
 mod init;
+mod item;
 mod list;
 mod log;
 mod man;
@@ -69,6 +70,7 @@ enum Command {
     List(list::Args),
     Log(log::Args),
     Explain(explain::Args),
+    Item(item::Args),
     Init(init::Args),
     Uninstall(uninstall::Args),
     Doctor(doctor::Args),
@@ -134,6 +136,7 @@ pub(crate) fn run() -> u8 {
         Command::List(args) => list::run(project, &args),
         Command::Log(args) => log::run(project, &args),
         Command::Explain(args) => explain::run(project, &args),
+        Command::Item(args) => item::run(project, &args),
         Command::Init(args) => init::run(project, &args),
         Command::Uninstall(args) => uninstall::run(project, &args),
         Command::Doctor(args) => doctor::run(project, &args),
