@@ -10,6 +10,8 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 /// There is no loop to do it to.
 pub(crate) const NO_LOOP: u8 = 3;
+/// A person or the system ended it before it was done.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Why a command did not do what was asked.
 #[derive(Debug)]
@@ -68,6 +70,7 @@ pub(crate) fn told(json: bool, done: Done) -> Done {
     let kind = match failure.code {
         NO_LOOP => "no-loop",
         USAGE => "usage",
+        INTERRUPTED => "interrupted",
         _ => "failed",
     };
     ui::try_json(&serde_json::json!({ "error": { "kind": kind, "message": failure.message } }).to_string());

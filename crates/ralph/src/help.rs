@@ -12,15 +12,16 @@ use crate::{
 };
 
 /// The commands by what people want to do. One that stands nowhere here is shown at the end.
-const GROUPS: [(&str, &[&str]); 4] = [
-    ("Start and control", &["start", "pause", "resume", "cancel", "item"]),
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Start and control", &["start", "pause", "resume", "cancel"]),
     ("See", &["status", "list", "log", "explain"]),
+    ("Prove", &["gate", "item", "trust"]),
     ("Set up", &["init", "doctor", "demo", "plugin", "uninstall", "completions", "man"]),
     ("For agents", &["hook"]),
 ];
 
 /// The exit codes: in a word, and in a sentence.
-pub(crate) const EXIT_CODES: [(u8, &str, &str); 4] = [
+pub(crate) const EXIT_CODES: [(u8, &str, &str); 5] = [
     (0, "done", "What was asked is done. A hook call ends with 0 whatever was decided."),
     (crate::exit::FAILED, "failed", "Something went wrong, or was refused; standard error says what."),
     (
@@ -29,10 +30,11 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 4] = [
         "The command line makes no sense. Under an agent (CLAUDE_PROJECT_DIR is set) an unknown command or option ends with 1, because a 2 would block the agent.",
     ),
     (crate::exit::NO_LOOP, "no loop", "There is no loop to do it to."),
+    (crate::exit::INTERRUPTED, "interrupted", "Ctrl-C, or a request to end, before `ralph gate` was done; its commands were ended first."),
 ];
 
 /// The environment variables, and what ralph takes from them.
-pub(crate) const VARIABLES: [(&str, &str); 15] = [
+pub(crate) const VARIABLES: [(&str, &str); 16] = [
     ("RALPH_LOOP_DIR", "The feature folder, if it is not .claude/data/ralph-loops/current; a relative one lies in the project."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
     ("CLAUDE_PROJECT_DIR", "The project of a hook call: the folder that the client was started in. The client sets it."),
@@ -42,13 +44,14 @@ pub(crate) const VARIABLES: [(&str, &str); 15] = [
         "The client's own cap on stops that are blocked in a row without any tool call (8 if unset, 0 for none). Ralph pauses a loop before the cap ends the turn.",
     ),
     ("AI_AGENT, CLAUDE_PID", "The client's version and process. The client sets them."),
+    ("CLAUDECODE", "Set in the shell of an agent, where nobody can trust commands (`ralph trust`). The client sets it."),
     (
         "CLAUDE_CONFIG_DIR",
         "Where the client keeps a user's settings, commands and plugins (~/.claude if unset); `init` and `doctor` look there.",
     ),
     (
         "XDG_STATE_HOME, LOCALAPPDATA",
-        "Where `init` remembers what it changed, so that `uninstall` can undo it to the byte (~/.local/state, on macOS ~/Library/Application Support, if unset).",
+        "Where `init` remembers what it changed, so that `uninstall` can undo it to the byte, and `trust` what you trust (~/.local/state, on macOS ~/Library/Application Support, if unset).",
     ),
     ("PATH", "Where `init` and `doctor` look for ralph and the client."),
     ("NO_COLOR", "No colour, if it is set and not empty."),
@@ -62,8 +65,8 @@ pub(crate) const VARIABLES: [(&str, &str); 15] = [
     ("MANPAGER, PAGER", "What man shows the pages of `ralph man` with."),
 ];
 
-/// The files in a project.
-pub(crate) const FILES: [(&str, &str); 12] = [
+/// The files in a project, and one of the user's.
+pub(crate) const FILES: [(&str, &str); 13] = [
     (".claude/ralph-loop.local.md", "The loop: its limits, and the prompt. Edit it while it runs; edits count from the next stop on."),
     (".claude/ralph-loop.<name>.local.md", "Further loops, one for each session."),
     (
@@ -79,12 +82,13 @@ pub(crate) const FILES: [(&str, &str); 12] = [
     (".ralph/hook.log", "One line for every hook call in this project."),
     (".ralph/last-ending.json", "What the last ended loop was answered, for a second hook on the same stop."),
     (".ralph/lock", "Held for some milliseconds at a time."),
+    ("~/.local/state/ralph/trust/<hash>.json", "The commands of one repository's files that you let run; `ralph trust --list` shows them."),
 ];
 
 /// What programs can rely on.
 pub(crate) const FOR_PROGRAMS: &str = "With --json standard output is JSON and nothing else: one document, for `ralph log` one for each line. \
     start, pause, resume and cancel print the loop as `ralph status --json` does. \
-    If nothing could be done it is {\"error\":{\"kind\":…,\"message\":…}}, with the kind failed, usage or no-loop; the exit codes are the same as without. \
+    If nothing could be done it is {\"error\":{\"kind\":…,\"message\":…}}, with the kind failed, usage, no-loop or interrupted; the exit codes are the same as without. \
     Unknown options and commands are answered on standard error only. \
     Fields may be added, but none is renamed or left out.";
 

@@ -50,6 +50,19 @@ pub(crate) fn short(id: Option<&str>) -> &str {
     id.get(..8).unwrap_or(id)
 }
 
+/// A stranger's text with everything spelled out that a terminal would not show, or would show in another place: control characters, changes of the
+/// reading direction, characters without a width.
+pub(crate) fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' | '\'' | '"' => out.push(c),
+            _ => out.extend(c.escape_debug()),
+        }
+    }
+    out
+}
+
 /// A word as a shell takes it for one.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "@/._-+".contains(c));

@@ -38,6 +38,11 @@ const SAME_STOP_MS: u64 = 300;
 /// A longer task would reach the model as a preview only.
 const MAX_TASK: usize = 9_000;
 
+/// How long commands may run in a hook that the client ends after `limit`: the answer has to be out before.
+pub fn time_to_work(limit: Duration) -> Duration {
+    limit.saturating_sub((limit / 50).max(Duration::from_secs(5)))
+}
+
 /// One call of the hook.
 pub(crate) struct Call {
     event: Event,
@@ -50,10 +55,9 @@ pub(crate) struct Call {
 impl Call {
     /// Until when commands may run: the answer has to be out before the client's patience ends, which began with this process.
     fn budget(&self) -> Instant {
-        let margin = (self.limit / 50).max(Duration::from_secs(5));
         let age = Duration::from_millis(clock::uptime_ms().saturating_sub(clock::born_ms()));
         let now = Instant::now();
-        now.checked_add(self.limit.saturating_sub(margin).saturating_sub(age)).unwrap_or(now)
+        now.checked_add(time_to_work(self.limit).saturating_sub(age)).unwrap_or(now)
     }
 
     fn client_pid() -> Option<u32> {

@@ -4,6 +4,7 @@ pub mod cancel;
 pub mod item;
 pub mod pause;
 pub mod resume;
+pub mod sources;
 pub mod start;
 pub mod view;
 

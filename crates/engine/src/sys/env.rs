@@ -94,19 +94,25 @@ pub fn columns() -> Option<usize> {
     text("COLUMNS")?.parse().ok()
 }
 
-/// Agents that run Claude Code's hooks, by a variable that only they set.
+/// Agents that run Claude Code's hooks, by a variable that only they set. Qwen Code sets Gemini's variables too, so it comes first.
+const SIGNS: [(&str, &str); 7] = [
+    ("QWEN_CODE_SESSION_ID", "qwen"),
+    ("COPILOT_CLI", "copilot"),
+    ("GROK_SESSION_ID", "grok"),
+    ("GROK_HOOK_EVENT", "grok"),
+    ("DROID_PROJECT_DIR", "droid"),
+    ("FACTORY_PROJECT_DIR", "droid"),
+    ("GEMINI_SESSION_ID", "gemini"),
+];
+
 pub fn foreign_agent() -> Option<&'static str> {
-    // Qwen Code sets Gemini's variables too, so it comes first.
-    const SIGNS: [(&str, &str); 7] = [
-        ("QWEN_CODE_SESSION_ID", "qwen"),
-        ("COPILOT_CLI", "copilot"),
-        ("GROK_SESSION_ID", "grok"),
-        ("GROK_HOOK_EVENT", "grok"),
-        ("DROID_PROJECT_DIR", "droid"),
-        ("FACTORY_PROJECT_DIR", "droid"),
-        ("GEMINI_SESSION_ID", "gemini"),
-    ];
     SIGNS.iter().find(|(name, _)| os(name).is_some()).map(|(_, agent)| *agent)
+}
+
+/// The variable that tells that this program was started by an agent and not by a person.
+pub fn of_an_agent() -> Option<&'static str> {
+    let claude = ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "AI_AGENT"].into_iter();
+    claude.chain(SIGNS.iter().map(|(name, _)| *name)).find(|name| os(name).is_some())
 }
 
 /// A fault to provoke, in builds with debug assertions only: `panic`.

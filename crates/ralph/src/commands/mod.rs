@@ -5,6 +5,7 @@ mod completions;
 mod demo;
 mod doctor;
 mod explain;
+mod gate;
 mod init;
 mod item;
 mod list;
@@ -17,6 +18,7 @@ mod resume;
 mod setting_up;
 mod start;
 mod status;
+mod trust;
 mod uninstall;
 
 use std::{ffi::OsString, path::PathBuf};
@@ -74,6 +76,8 @@ enum Command {
     Init(init::Args),
     Uninstall(uninstall::Args),
     Doctor(doctor::Args),
+    Gate(gate::Args),
+    Trust(trust::Args),
     Plugin(plugin::Args),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -140,6 +144,8 @@ pub(crate) fn run() -> u8 {
         Command::Init(args) => init::run(project, &args),
         Command::Uninstall(args) => uninstall::run(project, &args),
         Command::Doctor(args) => doctor::run(project, &args),
+        Command::Gate(args) => gate::run(project, &args),
+        Command::Trust(args) => trust::run(project, &args),
         Command::Plugin(args) => plugin::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),

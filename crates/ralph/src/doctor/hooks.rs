@@ -179,20 +179,23 @@ fn origins(ours: &[Registration]) -> Vec<Origin> {
 
 fn missing_events(case: &Case, ours: &[Registration]) -> Vec<Finding> {
     let is_there = |event: &str| ours.iter().any(|r| r.hook.event == event && r.hook.matcher.is_none());
-    let scope = scope_of(ours);
-    HOOKS
-        .iter()
-        .filter(|hook| !is_there(hook.event))
+    let missing = HOOKS.iter().filter(|hook| !is_there(hook.event));
+    missing
         .map(|hook| {
             let what = format!("the hook is not registered for {}: {}", hook.event, hook.without);
             let finding = if hook.event == "Stop" { Finding::error("hook.events", what) } else { Finding::warning("hook.events", what) };
-            match (scope, case.survey.our_plugin()) {
-                (Some(scope), None) => registering(case, finding, scope),
-                (_, Some(plugin)) => finding.fix(format!("claude plugin update {}", quoted(&plugin.id))),
-                _ => finding.fix("ralph init"),
-            }
+            registering_again(case, ours, finding)
         })
         .collect()
+}
+
+/// Registering the hook anew, where it is registered already, mends the finding.
+pub(super) fn registering_again(case: &Case, ours: &[Registration], finding: Finding) -> Finding {
+    match (scope_of(ours), case.survey.our_plugin()) {
+        (Some(scope), None) => registering(case, finding, scope),
+        (_, Some(plugin)) => finding.fix(format!("claude plugin update {}", quoted(&plugin.id))),
+        _ => finding.fix("ralph init"),
+    }
 }
 
 /// The settings that register the hook.

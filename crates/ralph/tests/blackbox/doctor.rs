@@ -3,6 +3,7 @@
 mod broken;
 mod client;
 mod fix;
+mod gates;
 mod hostile;
 mod loops;
 mod page;

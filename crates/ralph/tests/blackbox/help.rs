@@ -34,7 +34,7 @@ fn every_command_has_a_summary_and_an_example() {
 fn the_first_page_has_every_command_in_a_group() {
     let bed = Bed::new();
     let page = bed.ralph_ok(&["--help"]);
-    for title in ["Start and control:", "See:", "Set up:", "For agents:", "Options:", "Examples:"] {
+    for title in ["Start and control:", "See:", "Prove:", "Set up:", "For agents:", "Options:", "Examples:"] {
         assert!(page.lines().any(|l| l == title), "{title}: {page}");
     }
     assert!(!page.contains("Other commands"), "a command that stands in no group of help.rs: {page}");
@@ -42,7 +42,7 @@ fn the_first_page_has_every_command_in_a_group() {
         let line = format!("  {command} ");
         assert_eq!(page.lines().filter(|l| l.starts_with(&line)).count(), 1, "{command}: {page}");
     }
-    assert!(page.contains("Exit codes: 0 done, 1 failed, 2 usage, 3 no loop\n"), "{page}");
+    assert!(page.contains("Exit codes: 0 done, 1 failed, 2 usage, 3 no loop, 130 interrupted\n"), "{page}");
     assert!(bed.ralph_ok(&["--version"]).starts_with("ralph "));
     let order: Vec<usize> = ["  start ", "  status ", "  completions ", "  hook "].iter().map(|c| page.find(c).unwrap()).collect();
     assert!(order.is_sorted(), "{page}");

@@ -1,0 +1,188 @@
+//! The files of a project that can make ralph run commands, as a person has to see them before they may.
+
+use std::io;
+
+use ralph_core::{
+    config,
+    feature_list::{self, Item, List},
+    gate::{Check, Command, Gate, Run},
+    verify_yaml,
+};
+
+use crate::{
+    gates::{
+        declared::{self, LOOP_ORIGIN, WORKTREE_FILES},
+        features,
+    },
+    store::{
+        Error, loops,
+        project::Project,
+        trust::{self, Trust},
+    },
+    sys::files,
+};
+
+/// A file with commands in it.
+#[derive(Debug)]
+pub struct Source {
+    /// Relative to the project's root.
+    pub origin: String,
+    pub commands: Vec<Named>,
+    pub trust: Trust,
+    basis: Basis,
+}
+
+/// A command, and what it is called there.
+#[derive(Debug, Clone)]
+pub struct Named {
+    pub name: String,
+    pub command: Command,
+    /// It is asked of subagents, when they stop.
+    pub of_subagents: bool,
+}
+
+impl Named {
+    fn of_subagents(commands: Vec<Command>) -> impl Iterator<Item = Self> {
+        commands.into_iter().map(|command| Named { name: "verify".to_owned(), command, of_subagents: true })
+    }
+}
+
+/// A file that should declare something and cannot be read.
+#[derive(Debug)]
+pub struct Broken {
+    pub origin: String,
+    pub what: String,
+    pub role: Role,
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It declares gates.
+    Settings,
+    /// It only says what a subagent has to pass.
+    Verify,
+    /// It is a list of work.
+    List,
+}
+
+impl Broken {
+    fn new(origin: &str, what: &impl ToString, role: Role) -> Self {
+        Broken { origin: origin.to_owned(), what: what.to_string(), role }
+    }
+}
+
+/// What is trusted of it.
+#[derive(Debug)]
+enum Basis {
+    /// All of it, as it was read.
+    Content(Vec<u8>),
+    /// Its commands alone, under this name: the rest of it changes all the time.
+    Commands(String),
+}
+
+impl Source {
+    fn of_content(project: &Project, origin: &str, content: Vec<u8>, commands: Vec<Named>) -> Self {
+        let trust = trust::of_bytes(project, origin, &content);
+        Source { origin: origin.to_owned(), commands, trust, basis: Basis::Content(content) }
+    }
+
+    fn of_commands(project: &Project, origin: String, key: &str, commands: Vec<Named>) -> Self {
+        let trust = trust::of_commands(project, key, &runs(&commands));
+        Source { origin, commands, trust, basis: Basis::Commands(key.to_owned()) }
+    }
+
+    /// A person lets it run, exactly as it was read.
+    pub fn allow(&self, project: &Project) -> Result<(), Error> {
+        match &self.basis {
+            Basis::Content(content) => trust::trust_bytes(project, &self.origin, content),
+            Basis::Commands(key) => trust::trust_commands(project, key, &runs(&self.commands)),
+        }
+    }
+}
+
+fn runs(commands: &[Named]) -> Vec<Run> {
+    commands.iter().map(|named| named.command.run.clone()).collect()
+}
+
+/// All of them, and what could not be read. A file without commands needs nobody's trust.
+pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
+    let mut sources = Vec::new();
+    let mut broken = Vec::new();
+    for found in
+        std::iter::once(settings(project)).chain(WORKTREE_FILES.map(|file| worktree(project, file))).flatten().chain(lists(project))
+    {
+        match found {
+            Ok(source) if source.commands.is_empty() => {}
+            Ok(source) => sources.push(source),
+            Err(problem) => broken.push(problem),
+        }
+    }
+    sources.extend(of_loops(project));
+    (sources, broken)
+}
+
+/// The lists that a loop can have to work off: an item's own commands have to pass before it counts as done.
+fn lists(project: &Project) -> Vec<Result<Source, Broken>> {
+    let declared = match declared::config(project) {
+        Some(Ok((config, _))) => config.gates,
+        _ => Vec::new(),
+    };
+    let path = |gate: Gate| if let Check::Features(list) = gate.check { Some(list.path) } else { None };
+    let mut paths: Vec<String> = declared.into_iter().filter_map(path).chain(features::find(project)).collect();
+    paths.sort();
+    paths.dedup();
+    paths.iter().map(|path| list(project, path)).collect()
+}
+
+fn list(project: &Project, path: &str) -> Result<Source, Broken> {
+    let broken = |what: &dyn ToString| Broken::new(path, &what.to_string(), Role::List);
+    let bytes = files::read(&project.root().join(path), feature_list::MAX_BYTES).map_err(|e| broken(&e))?;
+    let list = List::parse(&bytes).map_err(|problem| broken(&problem))?;
+    let of_item = |item: Item| {
+        let named = move |line| Named { name: item.id.clone(), command: Command::shell(line), of_subagents: false };
+        item.verify.into_iter().map(named)
+    };
+    Ok(Source::of_commands(project, path.to_owned(), path, list.items.into_iter().flat_map(of_item).collect()))
+}
+
+/// What loop files ask for themselves. One that cannot be read is told elsewhere.
+fn of_loops(project: &Project) -> Vec<Source> {
+    let of_loop = |found: loops::Found| {
+        let named = |command: Command| Named { name: config::short_name(&command.run.shown()), command, of_subagents: false };
+        let commands: Vec<Named> = found.parsed.ok()?.verify.into_iter().map(named).collect();
+        let origin = found.path.strip_prefix(project.root()).unwrap_or(&found.path).display().to_string();
+        (!commands.is_empty()).then(|| Source::of_commands(project, origin, LOOP_ORIGIN, commands))
+    };
+    loops::all(project).into_iter().filter_map(of_loop).collect()
+}
+
+/// `ralph.toml`: the commands of its gates, and those that subagents have to pass.
+fn settings(project: &Project) -> Option<Result<Source, Broken>> {
+    Some(content(project, config::FILE, Role::Settings)?.and_then(|bytes| {
+        let config = config::parse(&bytes).map_err(|problem| Broken::new(config::FILE, &problem, Role::Settings))?;
+        let of_gates = config.gates.into_iter().filter_map(|gate| match gate.check {
+            Check::Command(command) => Some(Named { name: gate.name, command, of_subagents: false }),
+            _ => None,
+        });
+        let commands = of_gates.chain(config.verify.into_iter().flat_map(|verify| Named::of_subagents(verify.commands))).collect();
+        Ok(Source::of_content(project, config::FILE, bytes, commands))
+    }))
+}
+
+/// What a subagent that checks the work has to pass (S3-2).
+fn worktree(project: &Project, file: &str) -> Option<Result<Source, Broken>> {
+    Some(content(project, file, Role::Verify)?.and_then(|bytes| {
+        let commands = verify_yaml::commands(&bytes).map_err(|problem| Broken::new(file, &problem, Role::Verify))?;
+        Ok(Source::of_content(project, file, bytes, Named::of_subagents(commands).collect()))
+    }))
+}
+
+/// The bytes of a file; `None` if there is none.
+fn content(project: &Project, relative: &str, role: Role) -> Option<Result<Vec<u8>, Broken>> {
+    match trust::read(project, relative) {
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => None,
+        Err(e) => Some(Err(Broken::new(relative, &e, role))),
+        Ok(bytes) => Some(Ok(bytes)),
+    }
+}

@@ -1,0 +1,165 @@
+//! `ralph gate`: run the gates now, as the hook would.
+
+mod progress;
+mod summary;
+
+use std::{sync::Arc, time::Duration};
+
+use ralph_core::{
+    gate::{Check, Finding, Gate, Kind, Verdict},
+    words::clean,
+};
+use ralph_engine::{
+    gates::{
+        self, Context, Want,
+        declared::{self, Declared},
+        guard,
+    },
+    hook,
+    hosts::claude::registration::LONG,
+    ops::{self, Refusal},
+    store::project::Project,
+    sys::signals,
+};
+use serde::Serialize;
+
+use crate::{
+    commands::asker,
+    exit::{Done, Failure, INTERRUPTED, told},
+    ui,
+};
+
+use progress::Progress;
+
+/// Run the gates now, as the hook would
+///
+/// Measures what the project's loop has to prove; without a loop, what ralph.toml asks for. What the commands print is shown while they run, and
+/// kept in .ralph/logs. The verdicts are kept, too, so that the hook need not measure an unchanged tree again. Gates that look for words in an
+/// agent's message cannot be measured here, and do not count. Exit code 0 if all others hold; 1 if one does not, or if there is none.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph gate                    all gates
+  ralph gate tests lint         these two
+  ralph gate --keep-going       go on after a failure
+  ralph gate --cached           believe verdicts on an unchanged tree")]
+pub(crate) struct Args {
+    /// Only these gates, by their names
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// The loop whose gates are run, by name or id, where there are several
+    #[arg(long = "loop", value_name = "LOOP")]
+    which: Option<String>,
+    /// Believe what was measured before on the same tree
+    #[arg(long)]
+    cached: bool,
+    /// Run further commands after one has failed
+    #[arg(long)]
+    keep_going: bool,
+    /// For programs: the findings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is measured: a loop's gates, or the project's.
+struct Subject {
+    /// The loop's id.
+    of_loop: Option<String>,
+    declared: Declared,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    /// Whether everything holds that can be measured here.
+    passed: bool,
+    #[serde(rename = "loop")]
+    of_loop: Option<&'a str>,
+    findings: &'a [Finding],
+    /// What looks as if the proof had been weakened since the loop began.
+    suspicions: &'a [String],
+}
+
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    told(args.json, gate(project, args))
+}
+
+fn gate(project: &Project, args: &Args) -> Done {
+    let subject = subject(project, args.which.as_deref())?;
+    let chosen = chosen(&subject.declared, &args.names)?;
+    if chosen.is_empty() && subject.declared.problems.is_empty() {
+        return Err(Failure::new(NO_GATE));
+    }
+    let progress = Progress::begin(args.json);
+    let mut findings = subject.declared.problems.clone();
+    findings.extend(measure(project, &subject, chosen, args, &progress));
+    progress.end();
+    if signals::asked_to_end() {
+        return Err(Failure { code: INTERRUPTED, message: "interrupted".to_owned(), in_json: false });
+    }
+    let of_loop = subject.of_loop.as_deref();
+    let suspicions = of_loop.map(|id| guard::suspicions(project, id, &subject.declared)).unwrap_or_default();
+    let passed = findings.iter().filter(|finding| !is_for_agents(finding)).all(|finding| finding.verdict == Verdict::Pass);
+    if args.json {
+        ui::json(&Report { passed, of_loop, findings: &findings, suspicions: &suspicions });
+    } else {
+        summary::show(&findings, &suspicions, progress.has_shown_output());
+    }
+    if passed { Ok(()) } else { Err(Failure { in_json: args.json, ..Failure::reported() }) }
+}
+
+const NO_GATE: &str =
+    "no gate is declared, so nothing is proven. For one loop: ralph start \"…\" --verify \"cargo test\". For the project, in ralph.toml:
+  [[gate]]
+  name = \"tests\"
+  command = \"cargo test\"";
+
+/// The loop that is meant, and what it has to prove. A project needs no loop for its own gates.
+fn subject(project: &Project, which: Option<&str>) -> Result<Subject, Failure> {
+    match ops::choose(project, which, asker().session.as_deref()) {
+        Ok(found) => {
+            let file = found.parsed.as_ref().map_err(|problem| Failure::new(format!("{}: {problem}", found.path.display())))?;
+            Ok(Subject { of_loop: Some(found.id()), declared: declared::of_loop(project, file) })
+        }
+        Err(Refusal::NoLoop) if which.is_none() => Ok(Subject { of_loop: None, declared: declared::of_project(project) }),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+/// The gates of these names; all of them without any.
+fn chosen(declared: &Declared, names: &[String]) -> Result<Vec<Gate>, Failure> {
+    if let Some(name) = names.iter().find(|name| !declared.gates.iter().any(|gate| gate.name == **name)) {
+        let known: Vec<String> = declared.gates.iter().map(|gate| clean(&gate.name)).collect();
+        let there = if known.is_empty() { "there is none".to_owned() } else { format!("there are: {}", known.join(", ")) };
+        let lines =
+            std::iter::once(format!("there is no gate \"{name}\"; {there}")).chain(declared.problems.iter().map(|p| p.what.clone()));
+        return Err(Failure::usage(lines.collect::<Vec<_>>().join("\n")));
+    }
+    let is_wanted = |gate: &&Gate| names.is_empty() || names.contains(&gate.name);
+    Ok(declared.gates.iter().filter(is_wanted).cloned().collect())
+}
+
+fn measure(project: &Project, subject: &Subject, gates: Vec<Gate>, args: &Args, progress: &Progress) -> Vec<Finding> {
+    signals::notice();
+    let mut context = Context::new(project, subject.of_loop.as_deref().unwrap_or("gate"), budget());
+    context.cancelled = &signals::asked_to_end;
+    context.watch = Arc::clone(&progress.screen) as Arc<dyn gates::Watch>;
+    context.again = !args.cached;
+    context.keep_going = args.keep_going || subject.declared.keep_going;
+    let (for_agents, measurable): (Vec<Gate>, Vec<Gate>) = gates.into_iter().partition(|gate| matches!(gate.check, Check::Markers(_)));
+    let mut findings = gates::measure(&measurable, Want::Everything, &context);
+    findings.extend(for_agents.iter().map(no_message));
+    findings
+}
+
+/// There is no agent here whose message could be read.
+fn no_message(gate: &Gate) -> Finding {
+    Finding { skipped: true, ..gate.finding(Verdict::Unknown, "only an agent's message can tell") }
+}
+
+fn is_for_agents(finding: &Finding) -> bool {
+    finding.kind == Kind::Markers
+}
+
+/// As long as the commands have in a hook that is registered as ralph registers it.
+fn budget() -> Duration {
+    hook::time_to_work(Duration::from_secs(LONG))
+}

@@ -1,0 +1,241 @@
+//! `ralph trust`: let the commands of a repository's files run.
+
+use std::io::{self, BufRead, IsTerminal, Write as _};
+
+use ralph_core::{
+    gate::{Command, Run},
+    time::{self, in_words},
+};
+use ralph_engine::{
+    gates::declared::LOOP_ORIGIN,
+    ops::sources::{self, Broken, Named, Source},
+    store::{
+        project::Project,
+        trust::{self, Decision, Trust},
+    },
+    sys::env,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    exit::{Done, Failure, told},
+    text::{quoted, visible, when},
+    ui,
+};
+
+/// Let the commands of this repository's files run, after a look at them
+///
+/// Gates run commands, and a repository's files can be anybody's. None of their commands runs before you have seen it here and said yes. A file is
+/// trusted with its present content: when it changes, ralph asks again. Linked worktrees of the repository share the decision, another clone does not.
+/// What a command itself calls, a script for instance, is not looked at.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph trust              show the commands, then ask
+  ralph trust --list       only show them, and what is trusted
+  ralph trust --yes        without a question, where there is no terminal
+  ralph trust --revoke     trust nothing in this repository any more")]
+pub(crate) struct Args {
+    /// Trust them without a question
+    #[arg(long, short)]
+    yes: bool,
+    /// Trust nothing in this repository any more
+    #[arg(long, conflicts_with_all = ["yes", "list"])]
+    revoke: bool,
+    /// Show what there is and what is trusted, and change nothing
+    #[arg(long, conflicts_with = "yes")]
+    list: bool,
+    /// For programs: JSON; changes nothing without --yes or --revoke
+    #[arg(long)]
+    json: bool,
+}
+
+/// More of one command than this nobody reads on a screen.
+const LONGEST: usize = 4_000;
+
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    told(args.json, decide(project, args))
+}
+
+fn decide(project: &Project, args: &Args) -> Done {
+    let only_looks = args.list || (args.json && !args.yes && !args.revoke);
+    if !only_looks {
+        refuse_agents()?;
+    }
+    if args.revoke {
+        return revoke(project, args);
+    }
+    let (sources, broken) = sources::all(project);
+    if args.json {
+        return in_json(project, &sources, &broken, args);
+    }
+    for problem in &broken {
+        ui::warning(&format!("{} cannot be read: {}", visible(&problem.origin), visible(&problem.what)));
+    }
+    if args.list {
+        list(project, &sources);
+        return Ok(());
+    }
+    let new: Vec<&Source> = sources.iter().filter(|source| !source.trust.is_trusted()).collect();
+    if new.is_empty() {
+        ui::paragraph(nothing_new(&sources), 0);
+        return Ok(());
+    }
+    for source in &new {
+        show(source);
+    }
+    if !args.yes {
+        ask(&new)?;
+    }
+    new.iter().try_for_each(|source| source.allow(project))?;
+    ui::paragraph(format!("{} {}. A changed file asks again.", ui::good("Trusted:"), names(&new)), 0);
+    Ok(())
+}
+
+/// Whoever could trust its own commands would need nobody's trust.
+fn refuse_agents() -> Done {
+    match env::of_an_agent() {
+        None => Ok(()),
+        Some(sign) => Err(Failure::new(format!(
+            "this is an agent's shell ({sign} is set), and only a person can trust commands: ask the person to run `ralph trust` in their own terminal"
+        ))),
+    }
+}
+
+/// Only on a terminal, where the person has seen what it is about. Anything but a clear yes is a no.
+fn ask(new: &[&Source]) -> Done {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Err(Failure::new("nothing was trusted: there is no terminal to ask on. Read the commands above, then `ralph trust --yes`"));
+    }
+    let mut out = anstream::stdout().lock();
+    let _ = write!(out, "{} [y/N] ", ui::bold(if count(new) == 1 { "Let this command run?" } else { "Let these commands run?" }));
+    let _ = out.flush();
+    let mut answer = String::new();
+    let _ = io::stdin().lock().read_line(&mut answer);
+    if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") { Ok(()) } else { Err(Failure::new("nothing was trusted")) }
+}
+
+fn count(sources: &[&Source]) -> usize {
+    sources.iter().map(|source| source.commands.len()).sum()
+}
+
+fn names(sources: &[&Source]) -> String {
+    sources.iter().map(|source| visible(&source.origin)).collect::<Vec<_>>().join(", ")
+}
+
+fn nothing_new(sources: &[Source]) -> String {
+    match sources {
+        [] => "There is nothing to trust: no file of this project declares a command.".to_owned(),
+        all => format!("Everything is trusted already: {}.", names(&all.iter().collect::<Vec<_>>())),
+    }
+}
+
+fn show(source: &Source) {
+    let state = match source.trust {
+        Trust::Trusted => ui::good("trusted"),
+        Trust::Untrusted => ui::warn("not trusted yet"),
+        Trust::Changed => ui::warn("changed since you trusted it"),
+    };
+    ui::line(format!("{}  {state}", ui::bold(visible(&source.origin))));
+    for named in &source.commands {
+        ui::line(format!("  {}", visible(&named.name)));
+        for line in lines_of(&named.command.run) {
+            ui::line(format!("    {line}"));
+        }
+        ui::line(format!("    {}", ui::dim(around(&named.command))));
+    }
+}
+
+/// The command as it will be run: every line of it, and every word of it apart where no shell takes it apart.
+fn lines_of(run: &Run) -> Vec<String> {
+    let text = match run {
+        Run::Shell(line) => line.clone(),
+        Run::Argv(words) => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+    };
+    let shown: String = text.chars().take(LONGEST).collect();
+    let left = text.chars().count().saturating_sub(LONGEST);
+    let marked = |(n, line): (usize, &str)| format!("{} {}", ui::dim(if n == 0 { "$" } else { ">" }), visible(line));
+    let mut lines: Vec<String> = shown.split('\n').enumerate().map(marked).collect();
+    if left > 0 {
+        lines.push(ui::bad(format!("… and {left} more characters: read them in the file")));
+    }
+    lines
+}
+
+/// Where it runs, with what, and for how long.
+fn around(command: &Command) -> String {
+    let mut parts = vec![if matches!(command.run, Run::Shell(_)) { "in the shell" } else { "without a shell" }.to_owned()];
+    parts.extend(command.folder.as_deref().map(|folder| format!("in {}", visible(folder))));
+    parts.extend(command.env.iter().map(|(name, value)| format!("{}={}", visible(name), visible(&quoted(value)))));
+    parts.push(format!("at most {}", in_words(command.deadline_ms)));
+    parts.join(", ")
+}
+
+fn list(project: &Project, sources: &[Source]) {
+    if sources.is_empty() {
+        ui::line("No file of this project declares a command.");
+    }
+    sources.iter().for_each(show);
+    for decision in trust::list(project) {
+        ui::line(ui::dim(format!("trusted {}: {}", when(&time::format(decision.at)), of_decision(&decision))));
+    }
+}
+
+fn of_decision(decision: &Decision) -> String {
+    let number = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+    let what = match (decision.contents, decision.commands) {
+        (contents, 0) => number(contents, "version"),
+        (0, commands) => number(commands, "command"),
+        (contents, commands) => format!("{} and {}", number(contents, "version"), number(commands, "command")),
+    };
+    let origin = if decision.origin == LOOP_ORIGIN { "loop files" } else { &decision.origin };
+    format!("{what} of {}", visible(origin))
+}
+
+fn revoke(project: &Project, args: &Args) -> Done {
+    let gone = trust::revoke(project)?;
+    if args.json {
+        ui::json(&json!({ "revoked": gone }));
+        return Ok(());
+    }
+    if gone.is_empty() {
+        ui::line("Nothing was trusted in this repository.");
+    }
+    for decision in &gone {
+        ui::line(format!("no longer trusted: {}", of_decision(decision)));
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct InJson {
+    files: Vec<Value>,
+    problems: Vec<Value>,
+    /// What was trusted by this very call.
+    trusted: Vec<String>,
+    decisions: Vec<Decision>,
+}
+
+fn in_json(project: &Project, sources: &[Source], broken: &[Broken], args: &Args) -> Done {
+    let new: Vec<&Source> = sources.iter().filter(|source| args.yes && !source.trust.is_trusted()).collect();
+    new.iter().try_for_each(|source| source.allow(project))?;
+    let trust_now = |source: &Source| if args.yes { Trust::Trusted } else { source.trust };
+    let of_source = |source: &Source| json!({ "file": source.origin, "trust": trust_now(source), "commands": source.commands.iter().map(of_command).collect::<Vec<_>>() });
+    ui::json(&InJson {
+        files: sources.iter().map(of_source).collect(),
+        problems: broken.iter().map(|problem| json!({ "file": problem.origin, "what": problem.what })).collect(),
+        trusted: new.iter().map(|source| source.origin.clone()).collect(),
+        decisions: trust::list(project),
+    });
+    Ok(())
+}
+
+fn of_command(named: &Named) -> Value {
+    let command = &named.command;
+    let run = match &command.run {
+        Run::Shell(line) => json!(line),
+        Run::Argv(words) => json!(words),
+    };
+    let env: serde_json::Map<String, Value> = command.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    json!({ "name": named.name, "run": run, "folder": command.folder, "env": env, "deadline_ms": command.deadline_ms })
+}

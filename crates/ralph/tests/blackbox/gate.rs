@@ -1,0 +1,222 @@
+//! `ralph gate`: gates by hand, as the hook would measure them, with their output on the terminal.
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use ralph_testkit::pty::Pty;
+use serde_json::json;
+
+use crate::common::{Bed, RALPH};
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// A repository with these settings, which a person has trusted.
+fn trusted(settings: &str) -> Bed {
+    let bed = Bed::in_git();
+    bed.write("ralph.toml", settings);
+    bed.ralph_ok(&["trust", "--yes"]);
+    bed
+}
+
+fn gates(commands: &[(&str, &str)]) -> String {
+    let gate = |(name, command): &(&str, &str)| format!("[[gate]]\nname = \"{name}\"\ncommand = '''{command}'''\n");
+    commands.iter().map(gate).collect()
+}
+
+fn on_a_terminal(bed: &Bed, args: &[&str]) -> Pty {
+    let mut command = bed.command(RALPH);
+    command.args(args).env("TERM", "xterm-256color");
+    Pty::spawn(command, 40, 100)
+}
+
+/// How often a gate ran that adds a line to a file outside of the tree.
+fn runs(bed: &Bed) -> usize {
+    fs::read_to_string(bed.home().join("runs")).unwrap_or_default().lines().count()
+}
+
+fn counted(bed: &Bed) -> String {
+    format!("echo x >> '{}'", bed.home().join("runs").display())
+}
+
+#[test]
+fn s3_3_all_gates_in_their_order_with_a_line_for_each_in_a_pipe() {
+    let bed = trusted(&gates(&[("one", "echo first"), ("two", "echo second")]));
+    let text = bed.ralph_ok(&["gate"]);
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    let order = [at("gate one: running…\n"), at("gate one: pass ("), at("gate two: running…\n"), at("gate two: pass (")];
+    assert!(order.is_sorted(), "{text}");
+    let rows: Vec<&str> = text.lines().filter(|l| l.starts_with("one") || l.starts_with("two")).collect();
+    assert!(rows.len() == 2 && rows.iter().all(|row| row.contains("  pass ")), "{text}");
+    let logs = bed.files_in(".ralph/logs");
+    assert_eq!(logs.len(), 2, "{logs:?}");
+    assert!(fs::read_to_string(&logs[0]).unwrap().contains("first") && text.contains(".ralph/logs/"), "{text}");
+}
+
+#[test]
+fn s3_3_a_failure_is_told_with_what_the_agent_would_be_told() {
+    let bed = trusted(&gates(&[("bad", "echo it broke here >&2; exit 3"), ("after", "true")]));
+    let out = bed.ralph(&["gate"]);
+    assert_eq!((out.code, out.stderr.as_str()), (Some(1), ""), "{out:?}");
+    assert!(out.stdout.contains("    it broke here\n") && out.stdout.contains("not run"), "{}", out.stdout);
+    let out = bed.ralph(&["gate", "--keep-going"]);
+    assert!(out.code == Some(1) && out.stdout.contains("gate after: pass ("), "{}", out.stdout);
+    let text = bed.ralph_ok(&["gate", "after"]);
+    assert!(!text.contains("bad"), "{text}");
+}
+
+#[test]
+fn a_name_that_is_no_gates_is_answered_with_those_there_are() {
+    let bed = trusted(&gates(&[("one", "true"), ("two", "true")]));
+    let out = bed.ralph(&["gate", "one", "tow"]);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(2), ""));
+    assert!(out.stderr.contains("there is no gate \"tow\"; there are: one, two"), "{out:?}");
+    assert_eq!(bed.files_in(".ralph/logs").len(), 0, "nothing was run");
+}
+
+#[test]
+fn without_a_gate_nothing_is_proven() {
+    let bed = Bed::in_git();
+    let out = bed.ralph(&["gate"]);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    assert!(out.stderr.contains("ralph start") && out.stderr.contains("[[gate]]\n"), "{out:?}");
+    bed.write("ralph.toml", "[[gate]]\n");
+    let out = bed.ralph(&["gate"]);
+    assert!(out.code == Some(1) && out.stdout.contains("ralph.toml cannot be read: line 1"), "{out:?}");
+}
+
+#[test]
+fn what_nobody_trusted_is_not_run() {
+    let bed = Bed::in_git();
+    bed.write("ralph.toml", gates(&[("evil", "touch ran")]));
+    let out = bed.ralph(&["gate"]);
+    assert!(out.code == Some(1) && out.stdout.contains("unknown") && out.stdout.contains("ralph trust"), "{out:?}");
+    assert!(!bed.path("ran").exists());
+    bed.ralph_ok(&["trust", "--yes"]);
+    bed.ralph_ok(&["gate"]);
+    assert!(bed.path("ran").exists());
+    bed.write("ralph.toml", gates(&[("evil", "touch ran-again")]));
+    assert_eq!(bed.ralph(&["gate"]).code, Some(1));
+    assert!(!bed.path("ran-again").exists(), "a changed file asks again");
+}
+
+#[test]
+fn s3_2_a_verdict_is_kept_and_believed_only_when_asked() {
+    let bed = Bed::in_git();
+    bed.write("ralph.toml", gates(&[("count", &counted(&bed))]));
+    bed.ralph_ok(&["trust", "--yes"]);
+    bed.ralph_ok(&["gate"]);
+    bed.ralph_ok(&["gate"]);
+    assert_eq!(runs(&bed), 2);
+    let text = bed.ralph_ok(&["gate", "--cached"]);
+    assert!(runs(&bed) == 2 && text.contains("known from before"), "{text}");
+    bed.write("new.txt", "x");
+    bed.ralph_ok(&["gate", "--cached"]);
+    assert_eq!(runs(&bed), 3, "the tree has changed");
+}
+
+#[test]
+fn programs_get_the_findings() {
+    let bed = trusted(&gates(&[("one", "printf '\\033[31mred'; exit 1")]));
+    let out = bed.ralph(&["gate", "--json"]);
+    assert_eq!((out.code, out.stderr.as_str()), (Some(1), ""), "{out:?}");
+    let report: serde_json::Value = serde_json::from_str(&out.stdout).unwrap();
+    assert_eq!((&report["passed"], &report["loop"]), (&json!(false), &json!(null)));
+    let finding = &report["findings"][0];
+    assert_eq!(json!([finding["gate"], finding["kind"], finding["verdict"]]), json!(["one", "command", "fail"]));
+    assert!(bed.path(finding["log"].as_str().unwrap()).exists());
+    let out = bed.ralph(&["gate", "nobody", "--json"]);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&out.stdout).unwrap()["error"]["kind"], "usage");
+}
+
+/// Words in a message can be measured only where there is one.
+#[test]
+fn markers_do_not_count_by_hand() {
+    let bed = trusted("[[gate]]\nmarkers = [\"LINT_FINISH\"]\n[[gate]]\nname = \"one\"\ncommand = \"true\"\n");
+    let text = bed.ralph_ok(&["gate"]);
+    assert!(text.contains("only an agent's message can tell"), "{text}");
+}
+
+/// The output comes while the command runs, with its own colours; below it stands one line that counts.
+#[test]
+fn live_output_and_a_progress_line_on_a_terminal() {
+    let go_on = "while [ ! -e go ]; do sleep 0.05; done";
+    let bed = trusted(&gates(&[("slow", &format!("printf 'begun \\033[31mred\\n'; {go_on}; printf 'half '; echo line"))]));
+    let pty = on_a_terminal(&bed, &["gate"]);
+    pty.wait_for(|s| s.contains("begun red") && s.contains("gate slow: 1 s of 2 min"), SOON).unwrap();
+    let screen = pty.wait_for(|s| s.contains("gate slow: 2 s of 2 min"), SOON).unwrap();
+    assert_eq!(screen.matches(" of 2 min").count(), 1, "drawn in place: {screen}");
+    assert!(String::from_utf8_lossy(&pty.raw()).contains("\u{1b}[31mred"));
+    bed.write("go", "");
+    assert_eq!(pty.wait_exit(SOON), Some(0));
+    assert!(pty.wait_closed(SOON));
+    let screen = pty.screen();
+    assert!(screen.contains("half line\ngate slow: pass (") && !screen.contains(" of 2 min"), "{screen}");
+    assert!(screen.lines().any(|l| l.starts_with("slow  pass ")), "{screen}");
+}
+
+/// However long the names, the line that is drawn in place stays one line.
+#[test]
+fn the_progress_line_fits_the_terminal() {
+    let name = "n".repeat(60);
+    let bed = trusted(&gates(&[(&name, "while [ ! -e go ]; do sleep 0.05; done")]));
+    let mut command = bed.command(RALPH);
+    command.args(["gate"]).env("TERM", "dumb");
+    let pty = Pty::spawn(command, 20, 40);
+    let screen = pty.wait_for(|s| s.lines().any(|l| l.ends_with("nn…")), SOON).unwrap();
+    std::thread::sleep(Duration::from_millis(800));
+    assert_eq!(pty.screen(), screen, "nothing moves");
+    bed.write("go", "");
+    assert_eq!(pty.wait_exit(SOON), Some(0));
+}
+
+fn is_alive(pid: &str) -> bool {
+    Path::new("/proc").join(pid.trim()).join("stat").exists()
+}
+
+#[test]
+fn ctrl_c_ends_the_commands_and_all_they_started() {
+    let bed = trusted(&gates(&[("slow", "(trap '' TERM INT; sleep 300) & echo $! > pid; echo up; wait")]));
+    let pty = on_a_terminal(&bed, &["gate"]);
+    pty.wait_for(|s| s.lines().any(|l| l == "up"), SOON).unwrap();
+    let pid = bed.read("pid");
+    assert!(is_alive(&pid));
+    pty.send("\u{3}");
+    assert_eq!(pty.wait_exit(SOON), Some(130));
+    let until = Instant::now() + Duration::from_secs(5);
+    while is_alive(&pid) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!is_alive(&pid), "{pid} still runs");
+    assert_eq!(bed.files_in(".ralph/cache/verdicts").len(), 0, "an interrupted run is no verdict");
+}
+
+#[test]
+fn a_loop_is_measured_by_its_own_commands_too() {
+    let bed = trusted(&gates(&[("one", "true")]));
+    bed.ralph_ok(&["start", "Go", "--verify", "echo own > own.txt"]);
+    bed.ralph_ok(&["trust", "--yes"]);
+    let report = bed.ralph_json(&["gate", "--json"]);
+    let names: Vec<&str> = report["findings"].as_array().unwrap().iter().map(|f| f["gate"].as_str().unwrap()).collect();
+    assert_eq!(names, ["one", "echo own > own.txt"]);
+    assert_eq!(report["loop"], bed.status()["id"]);
+    assert!(bed.path("own.txt").exists());
+    assert_eq!(bed.ralph(&["gate", "--loop", "nobody"]).code, Some(3));
+}
+
+/// Commands that run side by side are told apart.
+#[test]
+fn output_of_two_commands_at_once() {
+    let wait = "while [ ! -e go ]; do sleep 0.05; done";
+    let one = |name: &str| format!("[[gate]]\nname = \"{name}\"\nparallel = true\ncommand = \"echo from-{name}; {wait}\"\n");
+    let bed = trusted(&[one("a"), one("b")].concat());
+    let pty = on_a_terminal(&bed, &["gate"]);
+    let screen = pty.wait_for(|s| s.contains("from-a") && s.contains("from-b"), SOON).unwrap();
+    let before = |line: &str| screen.lines().take_while(|l| *l != line).last().unwrap_or_default().to_owned();
+    assert!(["[a]", "gate a", "gate b"].contains(&before("from-a").as_str()), "{screen}");
+    pty.wait_for(|s| s.contains("gate a, b: ") || s.contains("gate b, a: "), SOON).unwrap();
+    bed.write("go", "");
+    assert_eq!(pty.wait_exit(SOON), Some(0));
+}
