@@ -83,6 +83,10 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             format!("complete after {} ({}): {gates}.", iterations(e.iteration), in_words(e.spent_ms))
         }
         (Code::GateUntrusted, _) => format!("paused at iteration {round}: {}. Then {again}.", unproven::needs(e)),
+        (Code::FeaturesPerSession, _) => format!(
+            "paused at iteration {round}: {} items were done in this session, and `per_session` allows {}. `ralph resume` goes on, best in a new session.",
+            e.items_done, e.items_per_session
+        ),
         (Code::GateUnknown, _) => format!(
             "paused at iteration {round}: the proof could not be had {} times in a row ({}). `ralph gate` tries it by hand; {again}.",
             e.unknown_rounds,

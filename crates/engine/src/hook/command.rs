@@ -95,7 +95,7 @@ fn is_repeated(call: &Call, verb: Verb, fingerprint: &str) -> bool {
             .is_some_and(|r| r.state.command.as_deref() == Some(fingerprint) && r.state.last.is_none() && is_recent(&r.at))
     });
     // Without the id of the turn, the same words may well be a second wish: a loop that lives was not ended by them.
-    let tells_turns_apart = call.event.has("prompt_id") || loops::names(&call.project).is_empty();
+    let tells_turns_apart = call.event.has("prompt_id") || !loops::any(&call.project);
     by_loop || (tells_turns_apart && ended_by(call, fingerprint).is_some())
 }
 

@@ -16,9 +16,9 @@ use serde::{Serialize, Serializer};
 
 use crate::{
     gates::declared,
-    ops::{came_with_the_repository, owner_may_live},
+    ops::came_with_the_repository,
     store::{
-        journal,
+        journal::{self, owner_may_live},
         loops::{self, Found},
         project::Project,
     },

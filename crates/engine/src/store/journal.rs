@@ -12,7 +12,7 @@ use ralph_core::{
 
 use crate::{
     store::{Error, loops::Found, project::Project},
-    sys::files,
+    sys::{files, process},
 };
 
 /// One record is shorter than this, and a larger buffer costs page faults at every call.
@@ -43,6 +43,11 @@ pub fn live(project: &Project, found: &Found) -> (Option<Record>, State) {
     let last = tail(&project.journal(&found.id())).last;
     let state = last.as_ref().map(|r| r.state.clone().of_live_file(found.parsed.as_ref().ok())).unwrap_or_default();
     (last, state)
+}
+
+/// Whether the session that a loop belongs to may still be there.
+pub fn owner_may_live(state: &State) -> bool {
+    !state.left_behind && state.client_pid.is_none_or(process::is_alive)
 }
 
 /// The state of a loop that has a file.
