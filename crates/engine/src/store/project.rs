@@ -16,6 +16,7 @@ pub struct Project {
     root: PathBuf,
 }
 
+/// Those that every loop needs; others are made by [`Project::folder`] when somebody needs them.
 const FOLDERS: [&str; 3] = ["journal", "archive", "backup"];
 
 impl Project {
@@ -91,6 +92,17 @@ impl Project {
             files::append(&ignore, b"*\n").map_err(Error::io("write", &ignore))?;
         }
         Ok(())
+    }
+
+    /// A folder of ralph's own, made if need be: `cache/verdicts`, for instance.
+    pub fn folder(&self, path: &str) -> Result<PathBuf, Error> {
+        self.prepare()?;
+        let mut folder = self.own();
+        for part in path.split('/') {
+            folder.push(part);
+            make_folder(&folder)?;
+        }
+        Ok(folder)
     }
 
     /// Whether [`Project::prepare`] would succeed, as far as a look can tell. Nothing is made.
