@@ -5,6 +5,7 @@
 pub mod config;
 pub mod front_matter;
 pub mod gate;
+pub mod guard;
 pub mod journal;
 pub mod json;
 pub mod judge;
