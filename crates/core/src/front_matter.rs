@@ -100,6 +100,11 @@ impl FrontMatter {
         &self.entries
     }
 
+    /// The lines between the two `---` lines, and the number of the first one.
+    pub fn yaml<'a>(&self, bytes: &'a [u8]) -> (&'a [u8], usize) {
+        (bytes.get(self.yaml.clone()).unwrap_or_default(), line_of(bytes, self.yaml.start))
+    }
+
     /// Everything after the closing `---` line, as it stands in the file.
     pub fn body<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         bytes.get(self.body..).unwrap_or_default()

@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::test_results::TestResults;
+
 /// How long a command may run when nobody says otherwise (S3-3).
 pub const DEFAULT_DEADLINE_MS: u64 = 120_000;
 
@@ -213,6 +215,9 @@ pub struct Finding {
     /// It failed, and passed when it was tried again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flaky: bool,
+    /// Which tests failed, where the command told. Too much for a journal; `what` has it in short.
+    #[serde(skip)]
+    pub tests: Option<TestResults>,
     /// Only a person can change it: what to type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
@@ -231,6 +236,7 @@ impl Finding {
             skipped: false,
             cached: false,
             flaky: false,
+            tests: None,
             needs: None,
         }
     }

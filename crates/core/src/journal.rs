@@ -58,6 +58,13 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client: Option<String>,
     },
+    /// A gate's command began to run.
+    Checking {
+        gate: String,
+        command: String,
+        /// How long it may run.
+        limit_ms: u64,
+    },
     Paused {
         by: Actor,
         why: String,
@@ -133,6 +140,9 @@ pub struct State {
     /// Time armed before that.
     pub spent_ms: u64,
     pub idle_rounds: u64,
+    /// Rounds in a row whose proof could not be had.
+    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    pub unknown_rounds: u64,
     /// The ruling after which the idle rounds began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_since: Option<Millis>,

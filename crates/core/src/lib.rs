@@ -2,19 +2,26 @@
 //!
 //! Everything here is pure: bytes and values in, values out. No clock, no disk, no process and no environment; the engine brings those.
 
+mod checkboxes;
 pub mod config;
+pub mod feature_list;
 pub mod front_matter;
 pub mod gate;
 pub mod guard;
 pub mod journal;
 pub mod json;
+mod json_tree;
 pub mod judge;
 pub mod limits;
 pub mod loop_file;
 pub mod loop_keys;
+pub mod output;
+pub mod plain_lines;
+pub mod progress;
 pub mod promise;
 pub mod slash;
 pub mod spelling;
+pub mod test_results;
 pub mod time;
 pub mod transcript;
 pub mod unproven;

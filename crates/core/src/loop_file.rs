@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use crate::{
     front_matter::{Entry, FrontMatter, Problem, Scalar, Value, quoted},
-    loop_keys, spelling, time,
+    gate::Command,
+    loop_keys, spelling, time, verify_yaml,
 };
 
 /// The loop of a project that has only one.
@@ -27,6 +28,24 @@ pub enum ContinueWith {
     Context,
 }
 
+/// Gates that need no `ralph.toml`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preset {
+    /// The commands that a `worktree.yaml` asks for.
+    Verify,
+    /// The list of items that is in the project.
+    Features,
+}
+
+impl Preset {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Preset::Verify => "verify",
+            Preset::Features => "features",
+        }
+    }
+}
+
 /// A loop as its file describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopFile {
@@ -42,6 +61,9 @@ pub struct LoopFile {
     pub idle_rounds: Option<u64>,
     pub continue_with: ContinueWith,
     pub remind: bool,
+    /// Commands that must pass before the loop may end.
+    pub verify: Vec<Command>,
+    pub preset: Option<Preset>,
     pub prompt: String,
     /// Worth telling the person: a key that looks like a misspelt one sets nothing.
     pub warnings: Vec<String>,
@@ -72,6 +94,8 @@ impl LoopFile {
             idle_rounds: keys.count("idle_rounds")?,
             continue_with: keys.continue_with()?,
             remind: keys.bool("remind")?.unwrap_or(false),
+            verify: verify(&front_matter, bytes)?,
+            preset: keys.preset()?,
             prompt,
             warnings: misspelt(&front_matter),
             front_matter,
@@ -94,6 +118,14 @@ impl LoopFile {
     pub fn max_millis(&self) -> u64 {
         time::of_hours(self.max_hours)
     }
+}
+
+fn verify(front_matter: &FrontMatter, bytes: &[u8]) -> Result<Vec<Command>, Problem> {
+    if front_matter.get("verify")?.is_none() {
+        return Ok(Vec::new());
+    }
+    let (yaml, first_line) = front_matter.yaml(bytes);
+    verify_yaml::commands(yaml).map_err(|p| Problem { line: p.line.map(|line| line + first_line - 1), ..p })
 }
 
 fn misspelt(front_matter: &FrontMatter) -> Vec<String> {
@@ -181,6 +213,9 @@ pub struct NewLoop<'a> {
     pub max_hours: f64,
     pub idle_rounds: Option<u64>,
     pub continue_with: Option<&'a str>,
+    /// Lines for the shell that must pass.
+    pub verify: &'a [String],
+    pub preset: Option<&'a str>,
     pub prompt: &'a str,
 }
 
@@ -201,6 +236,15 @@ impl NewLoop<'_> {
         }
         if let Some(form) = self.continue_with {
             let _ = writeln!(out, "continue_with: {form}");
+        }
+        if !self.verify.is_empty() {
+            out.push_str("verify:\n");
+            for line in self.verify {
+                let _ = writeln!(out, "  - {}", quoted(line));
+            }
+        }
+        if let Some(preset) = self.preset {
+            let _ = writeln!(out, "preset: {preset}");
         }
         out.push_str("remind: true\n---\n\n");
         out.push_str(self.prompt);
@@ -262,6 +306,15 @@ impl Reader<'_> {
             "block" => Ok(ContinueWith::Block),
             "context" => Ok(ContinueWith::Context),
             other => Err(Problem::new(line, format!("`continue_with` must be auto, block or context, not `{}`", shown(other)))),
+        }
+    }
+
+    fn preset(&self) -> Result<Option<Preset>, Problem> {
+        let Some((s, line)) = self.scalar("preset")? else { return Ok(None) };
+        match s.text.trim() {
+            "verify" => Ok(Some(Preset::Verify)),
+            "features" => Ok(Some(Preset::Features)),
+            other => Err(Problem::new(line, format!("`preset` must be verify or features, not `{}`", shown(other)))),
         }
     }
 }
@@ -349,11 +402,13 @@ mod tests {
             prop_assume!(!prompt.trim().is_empty());
             let new = NewLoop {
                 id: "main-1", session_id: Some("s"), started_at: "2026-11-15T00:00:00Z", max_iterations: 3, completion_promise: Some(&promise),
-                max_hours: 1.5, idle_rounds: Some(4), continue_with: Some("block"), prompt: &prompt,
+                max_hours: 1.5, idle_rounds: Some(4), continue_with: Some("block"), verify: std::slice::from_ref(&promise), preset: Some("verify"), prompt: &prompt,
             };
             let file = LoopFile::parse(new.render().as_bytes());
             let got = file.as_ref().map(|l| (l.prompt.as_str(), l.completion_promise.as_deref(), l.id("main"), l.max_millis(), l.idle_rounds));
             prop_assert_eq!(got, Ok((prompt.as_str(), Some(promise.as_str()), "main-1".to_owned(), 5_400_000, Some(4))));
+            let lines = file.as_ref().map(|l| l.verify.iter().map(|c| c.run.shown()).collect::<Vec<_>>());
+            prop_assert_eq!(lines, Ok(vec![promise.clone()]));
         }
 
         #[test]

@@ -23,6 +23,8 @@ pub enum Kind {
     Hours,
     Text,
     Choice(&'static [&'static str]),
+    /// One line for the shell, or a list of them.
+    Commands,
 }
 
 /// Every key that ralph reads. Any other key is left alone.
@@ -98,6 +100,20 @@ pub const KEYS: &[Key] = &[
         example: "true",
         about: "true adds one line to the prompt each time it comes back: how to claim completion",
     },
+    Key {
+        name: "verify",
+        kind: Kind::Commands,
+        required: false,
+        example: "[\"cargo test\"]",
+        about: "commands that must pass before the loop may end, besides the gates of ralph.toml; they run once a person trusts them",
+    },
+    Key {
+        name: "preset",
+        kind: Kind::Choice(&["verify", "features"]),
+        required: false,
+        example: "verify",
+        about: "gates that need no ralph.toml: verify takes the commands of a worktree.yaml, features the list that is in the project",
+    },
 ];
 
 /// A loop file with every key and what it is for (S1-2).
@@ -105,7 +121,7 @@ pub fn template() -> String {
     let mut out = String::from("---\n# A Ralph loop. Save as .claude/ralph-loop.local.md; edits count from the next stop on.\n");
     for key in KEYS {
         let _ = writeln!(out, "\n# {}{}", key.about, if key.required { " (required)" } else { "" });
-        let unset = matches!(key.name, "session_id" | "started_at" | "loop_id" | "idle_rounds");
+        let unset = matches!(key.name, "session_id" | "started_at" | "loop_id" | "idle_rounds" | "verify" | "preset");
         let _ = writeln!(out, "{}{}: {}", if unset { "# " } else { "" }, key.name, key.example);
     }
     out.push_str("---\n\nDescribe the task here. When all of it is true, end with\n<promise>COMPLETE</promise>\non a line of its own.\n");
@@ -123,6 +139,7 @@ pub fn schema() -> serde_json::Value {
                 Kind::Hours => json!({ "type": ["number", "null"], "minimum": 0 }),
                 Kind::Text => json!({ "type": ["string", "null"] }),
                 Kind::Choice(values) => json!({ "enum": values }),
+                Kind::Commands => json!({ "type": ["string", "array", "object", "null"], "items": { "type": ["string", "object"] } }),
             };
             if key.required {
                 spec["type"] = json!("integer");

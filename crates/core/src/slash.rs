@@ -69,11 +69,14 @@ pub struct Options {
     pub idle_rounds: Option<u64>,
     pub name: Option<String>,
     pub mode: Option<String>,
+    /// Lines for the shell that must pass, in the order in which they were typed.
+    pub verify: Vec<String>,
+    pub preset: Option<String>,
     /// Worth telling the person, and no reason to refuse.
     pub warnings: Vec<String>,
 }
 
-const FLAGS: &[&str] = &["max-iterations", "completion-promise", "hours", "idle-rounds", "name", "mode"];
+const FLAGS: &[&str] = &["max-iterations", "completion-promise", "hours", "idle-rounds", "name", "mode", "verify", "preset"];
 
 /// Reads the argument text of a start or resume command.
 pub fn parse(args: &str) -> Result<Options, String> {
@@ -128,6 +131,12 @@ impl Options {
             }
             "name" => self.name = Some(value.to_owned()),
             "mode" => self.mode = Some(value.to_owned()),
+            "verify" if value.trim().is_empty() => return Err("--verify needs a command".to_owned()),
+            "verify" => self.verify.push(value.to_owned()),
+            "preset" if !matches!(value, "verify" | "features") => {
+                return Err(format!("--preset needs verify or features, not \"{value}\""));
+            }
+            "preset" => self.preset = Some(value.to_owned()),
             _ => return Err(unknown(flag)),
         }
         Ok(())

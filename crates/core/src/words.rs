@@ -23,9 +23,11 @@ pub fn tag(promise: &str) -> String {
 }
 
 /// The person's line while the loop goes on (S0-10).
-pub fn going_on(iteration: u64, max_iterations: u64, promise: Option<&str>) -> String {
+pub fn going_on(iteration: u64, max_iterations: u64, promise: Option<&str>, gated: bool) -> String {
     let round = of_limit(iteration, max_iterations);
     match promise {
+        Some(promise) if gated => format!("Ralph: iteration {round}. Ends on {} with its proof.", tag(promise)),
+        None if gated => format!("Ralph: iteration {round}. Ends when its gates hold."),
         Some(promise) => format!("Ralph: iteration {round}. Ends on {}.", tag(promise)),
         None if max_iterations == 0 => format!("Ralph: iteration {round}, no iteration limit and no promise. /cancel-ralph ends it."),
         None => format!("Ralph: iteration {round}, no promise: it ends at the limit or with /cancel-ralph."),
@@ -123,9 +125,11 @@ fn named(e: &Evidence) -> String {
 }
 
 /// The limits of a loop in words, as `start` and `status` print them back.
-pub fn limits(max_iterations: u64, promise: Option<&str>, max_hours: f64, idle_rounds: u64) -> Vec<String> {
+pub fn limits(max_iterations: u64, promise: Option<&str>, gated: bool, max_hours: f64, idle_rounds: u64) -> Vec<String> {
     vec![
         match promise {
+            Some(promise) if gated => format!("ends when the agent says {} and its gates prove it", tag(promise)),
+            None if gated => "ends when its gates hold".to_owned(),
             Some(promise) => format!("ends when the agent truthfully says {}", tag(promise)),
             None => "no promise: only a limit or a cancel ends it".to_owned(),
         },
@@ -172,14 +176,14 @@ mod tests {
 
     #[test]
     fn lines_say_where_the_loop_is() {
-        assert_eq!(going_on(4, 20, Some("ALL  DONE")), "Ralph: iteration 4 of 20. Ends on <promise>ALL DONE</promise>.");
-        assert_eq!(going_on(4, 0, None), "Ralph: iteration 4, no iteration limit and no promise. /cancel-ralph ends it.");
+        assert_eq!(going_on(4, 20, Some("ALL  DONE"), false), "Ralph: iteration 4 of 20. Ends on <promise>ALL DONE</promise>.");
+        assert_eq!(going_on(4, 0, None, false), "Ralph: iteration 4, no iteration limit and no promise. /cancel-ralph ends it.");
     }
 
     #[test]
     fn limits_are_spelled_out() {
         assert_eq!(
-            limits(0, None, 8.0, 7),
+            limits(0, None, false, 8.0, 7),
             [
                 "no promise: only a limit or a cancel ends it",
                 "no limit on iterations",
@@ -187,7 +191,7 @@ mod tests {
                 "pauses after 7 rounds in a row without any tool call"
             ]
         );
-        assert_eq!(limits(1, Some("X"), 0.0, u64::MAX)[1..3], ["at most 1 iteration", "no limit on time"]);
+        assert_eq!(limits(1, Some("X"), false, 0.0, u64::MAX)[1..3], ["at most 1 iteration", "no limit on time"]);
     }
 
     #[test]

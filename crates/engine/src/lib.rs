@@ -1,4 +1,4 @@
-//! Everything that touches the world: the clock and the disk (`sys`), what ralph keeps (`store`), the agents it speaks to (`hosts`),
+//! Everything that touches the world: the clock and the disk (`sys`), what ralph keeps (`store`), the agents it speaks to (`hosts`), what must hold (`gates`),
 //! the operations on a loop (`ops`), the path of one hook call (`hook`) and what it takes to be called at all (`setup`).
 //!
 //! All of it is synchronous and small: a hook call is a process that lives for about a millisecond.

@@ -3,6 +3,7 @@
 use std::{
     ffi::OsStr,
     io::{IsTerminal, Read, Write, stdin, stdout},
+    time::Duration,
 };
 
 use crate::{exit, ui};
@@ -11,7 +12,8 @@ use crate::{exit, ui};
 const MAX_EVENT: u64 = 64 * 1024 * 1024;
 
 /// `unknown` is an argument that makes no sense. An exit code of 2 would block the agent, so that too is answered with a line for the person.
-pub(crate) fn run(unknown: Option<&OsStr>) -> u8 {
+/// After `limit` the client ends the hook.
+pub(crate) fn run(unknown: Option<&OsStr>, limit: Duration) -> u8 {
     if let Some(word) = unknown {
         let line = format!(
             "Ralph: the hook is registered as `ralph hook {}`, which is not known; it is `ralph hook claude`.",
@@ -30,7 +32,7 @@ pub(crate) fn run(unknown: Option<&OsStr>) -> u8 {
         ui::error(&format!("cannot read the event from standard input: {e}"));
         return exit::FAILED;
     }
-    if let Some(answer) = ralph_engine::hook::answer(&input) {
+    if let Some(answer) = ralph_engine::hook::answer(&input, limit) {
         let mut out = stdout().lock();
         // A client that went away needs no answer.
         let _ = out.write_all(answer.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());

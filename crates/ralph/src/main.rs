@@ -13,7 +13,12 @@ mod page;
 mod text;
 mod ui;
 
-use std::io::{IsTerminal, stdin};
+use std::{
+    ffi::OsString,
+    io::{IsTerminal, stdin},
+};
+
+use ralph_engine::hosts::claude::registration::limit_of;
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 use entry::main;
@@ -23,14 +28,18 @@ fn start() -> u8 {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         // Clients without the exec form run the bare command: JSON on standard input and no argument mean a hook call.
-        None if !stdin().is_terminal() => hook::run(None),
-        Some(word) if word == "hook" => match (args.next(), args.next()) {
-            (None, _) => hook::run(None),
-            (Some(host), None) if host == "claude" => hook::run(None),
-            // A person asks for help, or mistypes; an agent with a mistyped registration is answered by the hook.
-            (Some(_), _) if stdin().is_terminal() || std::env::args_os().any(|a| a == "--help" || a == "-h") => commands::run(),
-            (Some(host), _) => hook::run(Some(&host)),
-        },
+        None if !stdin().is_terminal() => hook::run(None, limit_of(&[])),
+        Some(word) if word == "hook" => called_as_hook(&args.collect::<Vec<_>>()),
         _ => commands::run(),
     }
+}
+
+/// A person asks for help, or mistypes; an agent is answered by the hook, however odd its registration is.
+fn called_as_hook(args: &[OsString]) -> u8 {
+    let is_known = matches!(args, []) || (args.len() == 1 && args[0] == "claude");
+    if !is_known && (stdin().is_terminal() || args.iter().any(|a| a == "--help" || a == "-h")) {
+        return commands::run();
+    }
+    let unknown = args.first().filter(|host| *host != "claude" && !host.to_string_lossy().starts_with('-'));
+    hook::run(unknown.map(OsString::as_os_str), limit_of(args))
 }

@@ -9,7 +9,6 @@ use std::{
     fs::{self, Metadata},
     io,
     path::Path,
-    time::Duration,
 };
 
 use ralph_core::{
@@ -18,7 +17,7 @@ use ralph_core::{
 };
 use regex_lite::RegexBuilder;
 
-use crate::{store::project::Project, sys::files};
+use crate::{gates::Context, sys::files};
 
 /// A larger file is nobody's report.
 const MAX_BYTES: usize = 16 << 20;
@@ -28,16 +27,6 @@ const MAX_EXPRESSION: usize = 1 << 18;
 
 /// How much of a path or an expression is shown.
 const SHOWN: usize = 120;
-
-/// Where is looked, and for how long.
-#[derive(Clone, Copy)]
-pub struct Place<'a> {
-    /// Where ralph's own files lie.
-    pub project: &'a Project,
-    /// The root that the file's path starts from.
-    pub tree: &'a Path,
-    pub limit: Duration,
-}
 
 /// What does not hold, or cannot be told.
 struct Miss(Verdict, String);
@@ -53,16 +42,16 @@ impl Miss {
 }
 
 /// Measures a `file` gate. `gates` are all that apply: what they ask for is evidence, and no evidence makes other evidence stale.
-pub fn measure(gate: &Gate, check: &File, gates: &[Gate], place: Place<'_>) -> Finding {
-    match look(check, gates, place) {
+pub(super) fn measure(gate: &Gate, check: &File, gates: &[Gate], ctx: &Context<'_>) -> Finding {
+    match look(check, gates, ctx) {
         Ok(what) => gate.finding(Verdict::Pass, what),
         Err(Miss(verdict, what)) => gate.finding(verdict, what),
     }
 }
 
-fn look(check: &File, gates: &[Gate], place: Place<'_>) -> Result<String, Miss> {
+fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss> {
     let path = opening(&check.path, SHOWN);
-    let (bytes, meta) = read(&path, &check.path, place.tree)?;
+    let (bytes, meta) = read(&path, &check.path, ctx.tree)?;
     let mut holds = vec![format!("{path} is there")];
     if let Some(expression) = &check.contains {
         let shown = opening(expression, SHOWN);
@@ -72,7 +61,7 @@ fn look(check: &File, gates: &[Gate], place: Place<'_>) -> Result<String, Miss> 
         holds.push(format!("says `{shown}`"));
     }
     if let Some(patterns) = &check.fresh {
-        fresh::look(&fresh::Evidence { shown: &path, path: &check.path, bytes: &bytes, meta: &meta }, patterns, &evidence(gates), place)?;
+        fresh::look(&fresh::Evidence { shown: &path, path: &check.path, bytes: &bytes, meta: &meta }, patterns, &evidence(gates), ctx)?;
         holds.push("is newer than the sources".to_owned());
     }
     Ok(match holds.as_slice() {

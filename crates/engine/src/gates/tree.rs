@@ -22,7 +22,7 @@ pub use patterns::Patterns;
 use crate::gates::digest;
 
 /// How long looking at the tree may take. Git answers in milliseconds; a cold disk under a large repository does not.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Repositories within repositories within repositories: deeper than this nobody looks.
 const DEEPEST: usize = 8;

@@ -3,6 +3,8 @@
 //! The text comes with the event, byte for byte: no shell and no model stands between the person and the loop. Clients report one command
 //! through two events, in either order; the second report changes nothing.
 
+use std::{sync::Arc, time::Instant};
+
 use ralph_core::{
     journal::Actor,
     slash::{self, Verb},
@@ -10,6 +12,7 @@ use ralph_core::{
 };
 
 use crate::{
+    gates::{Unwatched, begin},
     hook::{
         Call, Outcome,
         evidence::was_interrupted,
@@ -50,7 +53,7 @@ fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
     let result = match verb {
         Verb::Status => return answered(call, Outcome::instead("command.status", status(call)), &fingerprint),
         _ if is_repeated(call, verb, &fingerprint) => return Ok(repeated(call, verb, &fingerprint)),
-        Verb::Start => begin(call, args, &asker),
+        Verb::Start => start_loop(call, args, &asker),
         Verb::Cancel => named(args)
             .and_then(|name| cancel::cancel(&call.project, name.as_deref(), &asker))
             .map(|c| Outcome::instead("command.cancel", c.line()).of_loop(&c.id)),
@@ -108,7 +111,7 @@ fn repeated(call: &Call, verb: Verb, fingerprint: &str) -> Outcome {
     }
 }
 
-fn begin(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
+fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
     let options = slash::parse(args).map_err(Refusal::Because)?;
     if let Some(mode) = options.mode.as_deref().filter(|m| *m != "hook") {
         return Err(Refusal::Because(format!("--mode {mode} is not known here; `hook` is the mode that works in this session")));
@@ -121,9 +124,14 @@ fn begin(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
         hours: options.hours,
         idle_rounds: options.idle_rounds,
         continue_with: None,
+        verify: options.verify,
+        preset: options.preset,
     };
     let started = start::start(&call.project, &request, asker)?;
     let mut lines = vec![format!("Ralph: loop started: {}.", started.limits(env::block_cap().as_deref()).join("; "))];
+    let budget = call.budget().saturating_duration_since(Instant::now());
+    let begun = begin::note(&call.project, &started.id, &started.file, budget, Arc::new(Unwatched));
+    lines.extend(begun.told().into_iter().map(|told| format!("Ralph: {told}.")));
     lines.extend(options.warnings.iter().map(|w| format!("Ralph: {w}.")));
     let line = lines.join("\n");
     let claim = started.file.completion_promise.as_deref().map(words::how_to_claim).unwrap_or_default();

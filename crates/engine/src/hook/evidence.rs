@@ -95,6 +95,9 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         idle_rounds: limits::count_idle(idle_before, round.tools, same_message),
         idle_limit,
         idle_limit_from,
+        gates: Vec::new(),
+        unknown_rounds: 0,
+        suspicions: Vec::new(),
     };
     Gathered { evidence, text, message: fingerprint, queue: round.queue }
 }

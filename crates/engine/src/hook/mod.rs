@@ -5,10 +5,13 @@
 mod command;
 mod evidence;
 mod guard;
+mod proof;
 mod queued;
 mod select;
 mod session;
 mod stop;
+
+use std::time::{Duration, Instant};
 
 use ralph_core::loop_file::fnv1a;
 
@@ -40,9 +43,19 @@ pub(crate) struct Call {
     event: Event,
     project: Project,
     client: Option<Version>,
+    /// How long the client lets this process run.
+    limit: Duration,
 }
 
 impl Call {
+    /// Until when commands may run: the answer has to be out before the client's patience ends, which began with this process.
+    fn budget(&self) -> Instant {
+        let margin = (self.limit / 50).max(Duration::from_secs(5));
+        let age = Duration::from_millis(clock::uptime_ms().saturating_sub(clock::born_ms()));
+        let now = Instant::now();
+        now.checked_add(self.limit.saturating_sub(margin).saturating_sub(age)).unwrap_or(now)
+    }
+
     fn client_pid() -> Option<u32> {
         env::claude_pid().or_else(process::parent_pid)
     }
@@ -87,15 +100,15 @@ impl Outcome {
     }
 }
 
-/// Answers the event in `input`; `None` is silence. Never fails: the worst case is a line for the person.
-pub fn answer(input: &[u8]) -> Option<String> {
+/// Answers the event in `input`, within `limit` of this process's birth; `None` is silence. Never fails: the worst case is a line for the person.
+pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
     let event = match Event::parse(input) {
         Ok(event) => event,
         Err(e) => return invalid_input(input, &e),
     };
     let caller = Caller::of(&event);
     let client = if let Caller::ClaudeCode { version } = caller { version } else { None };
-    let call = Call { project: Project::of_event(event.text("cwd")), client, event };
+    let call = Call { project: Project::of_event(event.text("cwd")), client, limit, event };
     let outcome = match caller {
         Caller::Foreign(agent) => Outcome { error: Some(format!("called by {agent}")), ..Outcome::silent("host.foreign") },
         Caller::ClaudeCode { .. } => guard::open(&call, || dispatch(&call)),

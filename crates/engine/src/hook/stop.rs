@@ -6,13 +6,15 @@ use ralph_core::{
     judge::{Code, Decision, Next, Ruling, judge},
     loop_file, slash,
     time::Millis,
-    words,
+    unproven, words,
 };
 
 use crate::{
+    gates::declared,
     hook::{
         Call, Outcome,
         evidence::{Gathered, gather},
+        proof::{self, Measured},
         select::{Selected, select},
     },
     hosts::claude::answer::Answer,
@@ -32,6 +34,8 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         _ if session.is_empty() => return Ok(Outcome::silent("input.invalid")),
         Selected::Own(found) | Selected::Adoptable(found) | Selected::Corrupt(found) => found,
     };
+    // Another hook on the same stop may be measuring: whoever comes second waits for its answer, and repeats it.
+    let _turn = proof::turn(call, &seen)?;
     let locked = Locked::acquire(&call.project)?;
     // Everything that was read without the lock is read again: a cancel or another hook may have been faster.
     let Some(mut found) = loops::reread(&call.project, *seen)? else { return Ok(no_loop(call)) };
@@ -51,7 +55,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     if let Some(outcome) = answered_before(call, &l) {
         return Ok(outcome);
     }
-    rule(call, &locked, l)
+    rule(call, locked, l)
 }
 
 /// No loop file. If it was this very stop that ended the loop, reported by another hook, the answer is the same.
@@ -97,29 +101,55 @@ fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> 
 /// The same stop, reported by a second hook: the same answer, and nothing is counted.
 fn answered_before(call: &Call, l: &Loop) -> Option<Outcome> {
     let last = l.state.last.as_ref().filter(|last| last.stop == call.event.stop_fingerprint() && Call::is_same_moment(last.uptime_ms))?;
-    let outcome = Outcome { answer: answer(call, l, &last.ruling, last.note.clone()), ..Outcome::silent("stop.repeated") };
+    let outcome = Outcome { answer: answer(call, l, &last.ruling, last.note.clone(), None), ..Outcome::silent("stop.repeated") };
     Some(outcome.of_loop(&l.id))
 }
 
-fn rule(call: &Call, locked: &Locked<'_>, mut l: Loop) -> Result<Outcome, Error> {
-    let now = clock::now();
+/// The stop as it was ruled on, and what is told about it.
+struct Ruled {
+    at: Millis,
+    gathered: Gathered,
+    ruling: Ruling,
+    /// What the agent gets besides the prompt, or what the person is told.
+    note: Option<String>,
+}
+
+fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
+    let declared = declared::of_loop(&call.project, &l.file);
+    if declared.is_empty() {
+        return decide(call, &locked, l, Measured::default());
+    }
+    match proof::measure(call, locked, l, &declared)? {
+        Some((locked, l, measured)) => decide(call, &locked, l, measured),
+        // A cancel, or a hand that deleted the file, was faster; or the client wants no answer any more.
+        None => Ok(Outcome::silent("loop.none")),
+    }
+}
+
+fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, measured: Measured) -> Result<Outcome, Error> {
+    let at = clock::now();
     // A pause by hand is first seen here.
     if l.file.active {
-        l.state.arm(now);
+        l.state.arm(at);
     } else {
-        l.state.disarm(now);
+        l.state.disarm(at);
     }
-    let gathered = gather(call, &l, now);
+    let mut gathered = gather(call, &l, at);
+    measured.join(&mut gathered.evidence, l.state.unknown_rounds);
     let ruling = judge(&gathered.evidence);
     let note = match ruling.decision {
         Decision::Block => words::hint(&gathered.evidence, l.file.remind),
         Decision::Allow => words::allowed(&gathered.evidence, &ruling).or_else(|| goes_first(&ruling, &gathered.queue)),
     };
-    if !commit(call, locked, &mut l, now, gathered, &ruling, note.as_deref())? {
+    let told = (!gathered.evidence.gates.is_empty()).then(|| unproven::for_person(&gathered.evidence).unwrap_or_default());
+    let ruled = Ruled { at, gathered, ruling, note };
+    let answer_of = |l: &Loop| answer(call, l, &ruled.ruling, ruled.note.clone(), told.as_deref());
+    let code = ruled.ruling.code.as_str();
+    if !commit(call, locked, &mut l, &ruled)? {
         // A cancel, or a hand that deleted the file, was faster.
         return Ok(Outcome::silent("loop.none").of_loop(&l.id));
     }
-    let outcome = Outcome { answer: answer(call, &l, &ruling, note), ..Outcome::silent(ruling.code.as_str()) };
+    let outcome = Outcome { answer: answer_of(&l), ..Outcome::silent(code) };
     Ok(outcome.of_loop(&l.id))
 }
 
@@ -132,21 +162,15 @@ fn goes_first(ruling: &Ruling, queue: &[String]) -> Option<String> {
 }
 
 /// Makes the ruling real: the loop's file first, because it is what counts, then the journal. `false`: the file is gone.
-fn commit(
-    call: &Call,
-    locked: &Locked<'_>,
-    l: &mut Loop,
-    now: Millis,
-    gathered: Gathered,
-    ruling: &Ruling,
-    note: Option<&str>,
-) -> Result<bool, Error> {
+fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Result<bool, Error> {
+    let Ruled { at, gathered, ruling, note } = ruled;
+    let (now, evidence) = (*at, &gathered.evidence);
     let there = match ruling.next {
         Next::GoesOn { iteration } => locked.set(l, &[("iteration", Value::Plain(&iteration.to_string()))])?,
         Next::Stays => true,
         Next::Pauses => locked.set(l, &[("active", Value::Plain("false"))])?,
         Next::Ends { .. } => {
-            ending::note(&call.project, &l.id, &call.event.stop_fingerprint(), note.unwrap_or_default());
+            ending::note(&call.project, &l.id, &call.event.stop_fingerprint(), note.as_deref().unwrap_or_default());
             archive(&call.project, &l.found, &l.id)?
         }
     };
@@ -158,17 +182,17 @@ fn commit(
     l.state.left_behind = false;
     match ruling.next {
         Next::GoesOn { .. } => {
-            if gathered.evidence.idle_rounds <= 1 {
+            if evidence.idle_rounds <= 1 {
                 // Idleness that begins with this round began after the ruling before it.
                 l.state.idle_since = l.state.last.as_ref().map(|last| last.at).or(l.state.armed_since);
             }
-            l.state.idle_rounds = gathered.evidence.idle_rounds;
-            l.state.message = Some(gathered.message);
+            l.state.idle_rounds = evidence.idle_rounds;
+            l.state.message = Some(gathered.message.clone());
         }
         Next::Stays => {}
         Next::Pauses => {
             l.state.disarm(now);
-            l.state.idle_rounds = gathered.evidence.idle_rounds;
+            l.state.idle_rounds = evidence.idle_rounds;
         }
         Next::Ends { ending } => {
             l.state.disarm(now);
@@ -176,31 +200,37 @@ fn commit(
         }
     }
     l.state.turn = call.event.text("prompt_id").map(str::to_owned);
-    l.state.queue = gathered.queue;
+    l.state.unknown_rounds = if ruling.next == Next::Pauses { 0 } else { evidence.unknown_rounds };
+    l.state.queue.clone_from(&gathered.queue);
     let answered = Answered {
         stop: call.event.stop_fingerprint(),
         at: now,
         uptime_ms: clock::uptime_ms(),
         ruling: ruling.clone(),
-        note: note.map(str::to_owned),
+        note: note.clone(),
     };
     l.state.last = Some(answered);
     let client = call.client.map(|(a, b, c)| format!("{a}.{b}.{c}"));
     let said = words::excerpt(&gathered.text, 160);
-    let event = Event::Stop { evidence: Box::new(gathered.evidence), ruling: ruling.clone(), said, client };
+    let event = Event::Stop { evidence: Box::new(evidence.clone()), ruling: ruling.clone(), said, client };
     locked.record(l, now, call.event.session(), event)?;
     Ok(true)
 }
 
-/// The answer to a ruling. `note` is what the agent gets besides the prompt, or what the person is told.
-fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>) -> Answer {
+/// The answer to a ruling. `note` is what the agent gets besides the prompt, or what the person is told; `told` is what the person is told about
+/// the gates of a loop that goes on; `None`: it has none.
+fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>, told: Option<&str>) -> Answer {
     match (ruling.next, note) {
         (Next::GoesOn { iteration }, note) => {
             let text = match note {
                 Some(note) => format!("{}\n\n{note}", l.file.prompt),
                 None => l.file.prompt.clone(),
             };
-            let mut line = words::going_on(iteration, l.file.max_iterations, l.file.completion_promise.as_deref());
+            let mut line = words::going_on(iteration, l.file.max_iterations, l.file.completion_promise.as_deref(), told.is_some());
+            if let Some(told) = told.filter(|told| !told.is_empty()) {
+                line.push(' ');
+                line.push_str(told);
+            }
             for warning in &l.file.warnings {
                 line.push_str("\nRalph: the loop file, ");
                 line.push_str(warning);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ralph_core::{
+    gate::Run,
     journal::Event,
     limits,
     loop_file::{self, DEFAULT_HOURS, LoopFile, MAX_FILE_BYTES, NewLoop},
@@ -10,11 +11,13 @@ use ralph_core::{
 };
 
 use crate::{
+    gates::declared::{self, LOOP_ORIGIN},
     ops::{Asker, Refusal, view},
     store::{
         locked::Locked,
         loops::{self, Found},
         project::Project,
+        trust,
     },
     sys::clock,
 };
@@ -32,6 +35,9 @@ pub struct Request {
     pub hours: Option<f64>,
     pub idle_rounds: Option<u64>,
     pub continue_with: Option<String>,
+    /// Lines for the shell that must pass before the loop may end. Whoever asks for them trusts them.
+    pub verify: Vec<String>,
+    pub preset: Option<String>,
 }
 
 /// The loop that was started.
@@ -40,6 +46,8 @@ pub struct Started {
     pub id: String,
     pub path: PathBuf,
     pub file: LoopFile,
+    /// It has something to prove.
+    pub gated: bool,
 }
 
 impl Started {
@@ -47,7 +55,7 @@ impl Started {
     pub fn limits(&self, block_cap: Option<&str>) -> Vec<String> {
         let cap = limits::block_cap(block_cap);
         let (idle, _) = limits::idle_limit(self.file.idle_rounds, cap);
-        words::limits(self.file.max_iterations, self.file.completion_promise.as_deref(), self.file.max_hours, idle)
+        words::limits(self.file.max_iterations, self.file.completion_promise.as_deref(), self.gated, self.file.max_hours, idle)
     }
 }
 
@@ -68,8 +76,15 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     if !loop_file::is_name(name) {
         return Err(Refusal::Because(format!("\"{name}\" is no name for a loop: use letters, digits, - and _")));
     }
+    let verify: Vec<Run> = request.verify.iter().map(|line| Run::Shell(line.clone())).collect();
+    if verify.iter().any(|run| run.shown().trim().is_empty() || run.shown().contains('\0')) {
+        return Err(Refusal::Because("a command to verify with needs words".to_owned()));
+    }
     let locked = Locked::acquire(project)?;
     refuse_a_live_one(project, name, asker)?;
+    if !verify.is_empty() {
+        trust::trust_commands(project, LOOP_ORIGIN, &verify)?;
+    }
     let now = clock::now();
     let id = new_id(project, name, &time::format(now));
     let started_at = time::format(now);
@@ -82,6 +97,8 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
         max_hours: request.hours.unwrap_or(DEFAULT_HOURS),
         idle_rounds: request.idle_rounds,
         continue_with: request.continue_with.as_deref(),
+        verify: &request.verify,
+        preset: request.preset.as_deref(),
         prompt: &request.prompt,
     };
     if !locked.create(name, &new)? {
@@ -99,7 +116,8 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     }
     let event = Event::Started { file: loop_file::file_of(name), by: asker.actor(), prompt: words::opening(&request.prompt, 200) };
     locked.record(&mut l, now, asker.session.as_deref(), event)?;
-    Ok(Started { id, path: l.found.path, file: l.file })
+    let gated = !declared::of_loop(project, &l.file).is_empty();
+    Ok(Started { id, path: l.found.path, file: l.file, gated })
 }
 
 /// A live loop is never overwritten, and a session carries one loop at a time.

@@ -107,7 +107,6 @@ fn hooks_for(places: &Places, survey: &Survey, wish: &Wish, notes: &mut Vec<Stri
     }
     let (command, note) = &wish.command;
     notes.extend(note.clone());
-    let own = CommandLine::own(command);
     if let Some(plugin) = survey.our_plugin() {
         notes.push(format!(
             "The plugin {} registers the hooks too, but in this project only. Here both run; a stop still counts once.",
@@ -115,11 +114,12 @@ fn hooks_for(places: &Places, survey: &Survey, wish: &Wish, notes: &mut Vec<Stri
         ));
     }
     let is_settings = |origin: &Origin| !matches!(origin, Origin::Plugin(_)) && *origin != Origin::Settings(wish.scope);
-    let elsewhere = survey.ours().into_iter().find(|r| is_settings(&r.origin) && r.hook.line != own);
+    let elsewhere = survey.ours().into_iter().find(|r| is_settings(&r.origin) && r.hook.line != CommandLine::own(command, &r.hook.event));
     match elsewhere {
         None => Ok(Hooks::In),
         Some(other) => {
             let scope = if let Origin::Settings(scope) = other.origin { format!(" --{}", scope.word()) } else { String::new() };
+            let own = CommandLine::own(command, &other.hook.event);
             let what = format!(
                 "registers the hook already, as `{}`; a second one as `{own}` would run beside it. Take that one out first: `ralph uninstall{scope}`",
                 other.hook.line

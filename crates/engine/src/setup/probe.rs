@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    hosts::claude::registration::{ARGS, CommandLine},
+    hosts::claude::registration::{CommandLine, calls_the_hook},
     ops::{Asker, start},
     setup::survey::{Origin, Registration, Survey},
     store::project::Project,
@@ -71,7 +71,7 @@ fn is_this_program(line: &CommandLine) -> bool {
     let Some((program, args)) = words.split_first() else { return false };
     let path = Some(PathBuf::from(program)).filter(|path| path.is_absolute());
     let path = path.or_else(|| process::which(program).filter(|_| !program.contains('/')));
-    path.is_some_and(|path| process::is_this_program(&path)) && ARGS.starts_with(args)
+    path.is_some_and(|path| process::is_this_program(&path)) && calls_the_hook(args)
 }
 
 /// Sends the stop through the registered command line; see [`may_run`] first.
@@ -128,7 +128,7 @@ fn not_run(registration: &Registration, failure: &Failure) -> Problem {
             },
         },
         Failure::CannotStart(e) => Problem { what: format!("could not be started: {e}"), advice: String::new() },
-        Failure::TookTooLong => Problem {
+        Failure::TookTooLong | Failure::Cancelled => Problem {
             what: format!("did not answer within {} s", PATIENCE.as_secs()),
             advice: "Is it really ralph that is registered there? Nothing of ralph's takes that long.".to_owned(),
         },

@@ -77,3 +77,11 @@ pub fn all(project: &Project) -> Vec<Found> {
     };
     names(project).iter().filter_map(|name| read(project, name).unwrap_or_else(|e| Some(unreadable(name, &e)))).collect()
 }
+
+/// Whether a loop is still wanted, as far as its file tells: it is there, and nobody paused it.
+pub fn is_wanted(found: &Found) -> bool {
+    match files::read(&found.path, MAX_FILE_BYTES) {
+        Ok(bytes) => bytes == found.bytes || LoopFile::parse(&bytes).is_ok_and(|file| file.active),
+        Err(e) => e.kind() != io::ErrorKind::NotFound,
+    }
+}

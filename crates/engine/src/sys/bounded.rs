@@ -7,14 +7,21 @@ use std::{
     process::{Child, Command, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
-        mpsc::{Receiver, channel},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread,
     time::{Duration, Instant},
 };
 
+use ralph_core::output::Stream;
+
+use crate::sys::kin;
+
 /// More than this of a program's output is of no use to most who ask.
 pub const USUAL_OUTPUT: usize = 1 << 20;
+
+/// How long something that left the group may hold the other end of a pipe: what came until then has to do.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// A program to run.
 #[derive(Debug, Clone)]
@@ -28,7 +35,7 @@ pub struct Task<'a> {
     pub hidden: Vec<OsString>,
     pub input: Vec<u8>,
     pub limit: Duration,
-    /// How much of each of its outputs is kept.
+    /// How much of each of its outputs [`Task::run`] keeps.
     pub most_output: usize,
 }
 
@@ -44,15 +51,66 @@ pub struct Ran {
     pub took: Duration,
 }
 
+/// How a program ended that was listened to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// `None` if a signal ended it.
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    /// Whether all that it said was heard: something that left the group can hold a pipe for as long as it lives.
+    pub whole: bool,
+    pub took: Duration,
+}
+
 #[derive(Debug)]
 pub enum Failure {
     CannotStart(io::Error),
     TookTooLong,
+    /// The caller did not want it any more.
+    Cancelled,
+}
+
+/// What hears a program's output while it comes, from two threads.
+pub type Listener = Arc<dyn Fn(Stream, &[u8]) + Send + Sync>;
+
+/// How a program is let go.
+#[derive(Clone, Copy)]
+pub struct Leave<'a> {
+    /// Asked again and again: whether the caller still wants it.
+    pub cancelled: &'a dyn Fn() -> bool,
+    /// The time between the request to end and the end, if it has to be ended.
+    pub grace: Duration,
+    /// What it started may live on after it has ended by itself.
+    pub leave_running: bool,
 }
 
 impl Task<'_> {
-    #[expect(clippy::disallowed_methods, reason = "the one place that runs programs under a limit")]
+    /// Runs it and collects what it says.
     pub fn run(self) -> Result<Ran, Failure> {
+        let kept = Arc::new([Mutex::new(Vec::new()), Mutex::new(Vec::new())]);
+        let most = self.most_output;
+        let listener = {
+            let kept = Arc::clone(&kept);
+            Arc::new(move |stream: Stream, bytes: &[u8]| {
+                // Whoever writes on must not find a closed pipe, though nobody listens any more.
+                let mut kept = kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner);
+                let room = (most + 1).saturating_sub(kept.len()).min(bytes.len());
+                kept.extend_from_slice(&bytes[..room]);
+            })
+        };
+        let leave = Leave { cancelled: &|| false, grace: Duration::ZERO, leave_running: false };
+        let ended = self.run_heard(&(listener as Listener), leave)?;
+        let text = |stream: Stream| {
+            let bytes = kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner);
+            (String::from_utf8_lossy(&bytes[..bytes.len().min(most)]).into_owned(), bytes.len() <= most)
+        };
+        let ((stdout, fits), (stderr, _)) = (text(Stream::Out), text(Stream::Err));
+        Ok(Ran { code: ended.code, stdout, stderr, whole: fits && ended.whole, took: ended.took })
+    }
+
+    /// Runs it while `listener` hears what it says.
+    #[expect(clippy::disallowed_methods, reason = "the one place that runs programs under a limit")]
+    pub fn run_heard(self, listener: &Listener, leave: Leave<'_>) -> Result<Ended, Failure> {
         let mut command = Command::new(&self.program);
         command.args(&self.args).current_dir(self.folder);
         for name in &self.hidden {
@@ -65,73 +123,100 @@ impl Task<'_> {
         in_a_group_of_its_own(&mut command);
         let begun = Instant::now();
         let mut child = command.spawn().map_err(Failure::CannotStart)?;
+        let _known = kin::Known::new(child.id());
         if let Some(mut stdin) = child.stdin.take() {
             let input = self.input;
             // One that does not read its input closes it.
             thread::spawn(move || stdin.write_all(&input));
         }
-        let (stdout, stderr) = (
-            child.stdout.take().map(|pipe| collect(pipe, self.most_output)),
-            child.stderr.take().map(|pipe| collect(pipe, self.most_output)),
-        );
-        let code = wait(&mut child, begun, self.limit)?;
-        let took = begun.elapsed();
+        let (sender, silence) = channel();
+        hear(child.stdout.take(), Stream::Out, listener, sender.clone());
+        hear(child.stderr.take(), Stream::Err, listener, sender);
+        let ended = wait(&mut child, begun, self.limit, leave, &silence);
         // What it left running would hold the other ends of the pipes.
-        kill_group(&mut child);
-        let text = |output: Option<Output>| output.map(Output::text).unwrap_or_default();
-        let ((stdout, whole), (stderr, _)) = (text(stdout), text(stderr));
-        Ok(Ran { code, stdout, stderr, whole, took })
+        if !(leave.leave_running && ended.is_ok()) {
+            kin::kill_group(child.id());
+            kin::kill_strays();
+        }
+        let last_word = Instant::now() + LAST_WORDS;
+        let whole = loop {
+            match silence.recv_timeout(last_word.saturating_duration_since(Instant::now())) {
+                Ok(()) => {}
+                Err(e) => break e == RecvTimeoutError::Disconnected,
+            }
+        };
+        ended.map(|ended| Ended { whole, ..ended })
     }
 }
 
-fn wait(child: &mut Child, begun: Instant, limit: Duration) -> Result<Option<i32>, Failure> {
+/// Waits for the end of a program, or brings it about. Mostly a program is gone when both its pipes are.
+fn wait(child: &mut Child, begun: Instant, limit: Duration, leave: Leave<'_>, silence: &Receiver<()>) -> Result<Ended, Failure> {
     let mut pause = Duration::from_micros(100);
+    let mut asked = begun;
     loop {
         if let Some(status) = child.try_wait().map_err(Failure::CannotStart)? {
-            return Ok(status.code());
+            return Ok(Ended { code: status.code(), signal: signal_of(status), whole: true, took: begun.elapsed() });
         }
-        if begun.elapsed() > limit {
-            kill_group(child);
-            let _ = child.wait();
-            return Err(Failure::TookTooLong);
+        let too_long = begun.elapsed() > limit;
+        let now = Instant::now();
+        let is_cancelled = now.duration_since(asked) >= Duration::from_millis(50) && {
+            asked = now;
+            (leave.cancelled)()
+        };
+        if too_long || is_cancelled {
+            end(child, leave.grace);
+            return Err(if too_long { Failure::TookTooLong } else { Failure::Cancelled });
         }
-        thread::sleep(pause);
+        if silence.recv_timeout(pause).is_err() {
+            thread::sleep(pause / 4);
+        }
         pause = (pause * 2).min(Duration::from_millis(5));
     }
 }
 
-/// What comes out of a pipe, while it comes.
-struct Output {
-    bytes: Arc<Mutex<Vec<u8>>>,
-    /// Says at the end whether all of it was kept.
-    end: Receiver<bool>,
-}
-
-impl Output {
-    /// Something that left the group can hold the other end for as long as it lives: what came until now has to do.
-    fn text(self) -> (String, bool) {
-        let whole = self.end.recv_timeout(Duration::from_millis(500)).unwrap_or(false);
-        (String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned(), whole)
-    }
-}
-
-fn collect(mut pipe: impl Read + Send + 'static, most: usize) -> Output {
-    let (sender, end) = channel();
-    let bytes = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&bytes);
-    thread::spawn(move || {
-        let mut part = [0; 8192];
-        let mut whole = true;
-        while let Ok(n @ 1..) = pipe.read(&mut part) {
-            // Whoever writes on must not find a closed pipe, though nobody listens any more.
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let room = most.saturating_sub(kept.len()).min(n);
-            whole &= room == n;
-            kept.extend_from_slice(&part[..room]);
+/// Asks a program and what it started to end, and after the grace makes them.
+fn end(child: &mut Child, grace: Duration) {
+    let pid = child.id();
+    let kin = kin::descendants(pid);
+    if !grace.is_zero() {
+        kin::ask_group_to_end(pid);
+        let until = Instant::now() + grace;
+        while Instant::now() < until && !matches!(child.try_wait(), Ok(Some(_))) {
+            thread::sleep(Duration::from_millis(5));
         }
-        let _ = sender.send(whole);
+    }
+    kin::kill_group(pid);
+    kin::kill_all(&kin);
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Hands what comes out of a pipe to the listener; when nothing more can come, the sender goes.
+fn hear(pipe: Option<impl Read + Send + 'static>, stream: Stream, listener: &Listener, ended: Sender<()>) {
+    let Some(mut pipe) = pipe else { return };
+    let listener = Arc::clone(listener);
+    thread::spawn(move || {
+        let mut part = [0; 64 * 1024];
+        loop {
+            match pipe.read(&mut part) {
+                Ok(0) => break,
+                Ok(n) => listener(stream, &part[..n]),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        let _ = ended.send(());
     });
-    Output { bytes, end }
+}
+
+#[cfg(unix)]
+fn signal_of(status: std::process::ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal_of(_status: std::process::ExitStatus) -> Option<i32> {
+    None
 }
 
 #[cfg(unix)]
@@ -141,16 +226,3 @@ fn in_a_group_of_its_own(command: &mut Command) {
 
 #[cfg(not(unix))]
 fn in_a_group_of_its_own(_command: &mut Command) {}
-
-#[cfg(unix)]
-fn kill_group(child: &mut Child) {
-    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    if let Some(pid) = pid {
-        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-    }
-}
-
-#[cfg(not(unix))]
-fn kill_group(child: &mut Child) {
-    let _ = child.kill();
-}

@@ -5,5 +5,7 @@ pub mod clock;
 pub mod disk;
 pub mod env;
 pub mod files;
+pub mod kin;
 pub mod process;
 pub mod scratch;
+pub mod signals;

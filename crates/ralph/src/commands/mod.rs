@@ -25,6 +25,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser},
 };
 use ralph_engine::{
+    hosts::claude::registration::limit_of,
     ops::{Asker, view},
     store::project::Project,
     sys::env,
@@ -87,7 +88,8 @@ enum Command {
     \"hooks\": {
       \"Stop\": [{ \"hooks\": [{
         \"type\": \"command\", \"command\": \"ralph\",
-        \"args\": [\"hook\", \"claude\"], \"timeout\": 60
+        \"args\": [\"hook\", \"claude\", \"--timeout\", \"3600\"],
+        \"timeout\": 3600
       }] }]
     }
   }")]
@@ -95,6 +97,10 @@ struct HookArgs {
     /// The agent that calls
     #[arg(value_parser = ["claude"])]
     host: Option<String>,
+
+    /// After how many seconds the agent ends the hook; 60 if not given
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<String>,
 }
 
 pub(crate) fn run() -> u8 {
@@ -119,7 +125,7 @@ pub(crate) fn run() -> u8 {
     };
     let project = &project;
     exit::code(match cli.command {
-        Command::Hook(_) => return crate::hook::run(None),
+        Command::Hook(_) => return crate::hook::run(None, limit_of(&std::env::args_os().collect::<Vec<_>>())),
         Command::Start(args) => start::run(project, args),
         Command::Cancel(args) => cancel::run(project, &args),
         Command::Pause(args) => pause::run(project, &args),

@@ -4,10 +4,13 @@ use std::{
     fs,
     io::{IsTerminal, Read, stdin},
     path::PathBuf,
+    sync::Arc,
+    time::Duration,
 };
 
-use ralph_core::words::clean;
+use ralph_core::{gate::Gate, words::clean};
 use ralph_engine::{
+    gates::{Watch, begin},
     ops::{Asker, start},
     store::project::Project,
 };
@@ -25,7 +28,7 @@ use crate::{
 /// the first session that stops in this project takes it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  ralph start \"Make all tests pass\" --completion-promise DONE --max-iterations 20
+  ralph start \"Make all tests pass\" --completion-promise DONE --verify \"cargo test\"
   ralph start --prompt-file TASK.md --hours 2
   git diff | ralph start --stdin --completion-promise REVIEWED")]
 pub(crate) struct Args {
@@ -42,8 +45,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     max_iterations: Option<u64>,
     /// The words that the agent must put between <promise> and </promise> when all is done
-    #[arg(long, value_name = "TEXT", value_parser = promise)]
+    #[arg(long, value_name = "TEXT", value_parser = words)]
     completion_promise: Option<String>,
+    /// A command that must pass before the loop may end; may be given several times
+    #[arg(long, value_name = "CMD", value_parser = words)]
+    verify: Vec<String>,
+    /// Gates that need no ralph.toml: the commands of a worktree.yaml, or the list that is in the project
+    #[arg(long, value_parser = ["verify", "features"])]
+    preset: Option<String>,
     /// End after this many hours; 0 means no limit [default: 8]
     #[arg(long, value_name = "H", value_parser = hours, allow_hyphen_values = true)]
     hours: Option<f64>,
@@ -64,7 +73,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-fn promise(text: &str) -> Result<String, String> {
+/// A text that is not empty.
+fn words(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("needs words".to_owned()) } else { Ok(text.to_owned()) }
 }
 
@@ -84,8 +94,11 @@ fn start(project: &Project, args: Args) -> Done {
         hours: args.hours,
         idle_rounds: args.idle_rounds,
         continue_with: args.continue_with,
+        verify: args.verify,
+        preset: args.preset,
     };
     let started = start::start(project, &request, &asker)?;
+    let begun = begin::note(project, &started.id, &started.file, BUDGET, Arc::new(Running));
     let case = Case::of(project);
     if args.json {
         show_json(project, &started.id);
@@ -95,6 +108,9 @@ fn start(project: &Project, args: Args) -> Done {
     ui::line(format!("{} {}", ui::good("Ralph loop started:"), ui::bold(clean(&started.id))));
     for limit in started.limits(case.survey.block_cap().as_deref()) {
         ui::paragraph(format!("  {}", clean(&limit)), 4);
+    }
+    for told in begun.told() {
+        ui::paragraph(format!("  {}", clean(&told)), 4);
     }
     ui::field("file", started.path.display());
     match started.file.session_id {
@@ -106,6 +122,18 @@ fn start(project: &Project, args: Args) -> Done {
     }
     warn(&case);
     Ok(())
+}
+
+/// How long the commands whose old failures shall not count may take together.
+const BUDGET: Duration = Duration::from_hours(1);
+
+/// Tells the person what takes so long.
+struct Running;
+
+impl Watch for Running {
+    fn begins(&self, gate: &Gate, _limit: Duration) {
+        ui::note(&clean(&format!("running \"{}\" once, to know what fails before the loop begins …", gate.name)));
+    }
 }
 
 /// What would keep the loop from working is told beside the output, which stays what programs expect.

@@ -6,7 +6,7 @@ use ralph_core::{limits, words::opening};
 use ralph_engine::{
     hosts::claude::{
         commands::COMMANDS,
-        registration::{BLOCK_CAP, CommandLine, HOOKS},
+        registration::{BLOCK_CAP, CommandLine, HOOKS, Hook, LONG, SHORT},
     },
     setup::{
         change, init,
@@ -63,8 +63,8 @@ fn registering(case: &Case, finding: Finding, scope: Scope) -> Finding {
         return finding.advice(format!("Mend {} first, then look again.", file.path.display()));
     }
     let finding = finding.fix(format!("ralph init --{}", scope.word()));
-    let own = CommandLine::own(&init::own_command(scope).0);
-    let is_safe = case.survey.ours().iter().all(|r| r.origin != Origin::Settings(scope) || r.hook.line == own);
+    let (own, _) = init::own_command(scope);
+    let is_safe = case.survey.ours().iter().all(|r| r.origin != Origin::Settings(scope) || r.hook.line.is_own_of(&own));
     if is_safe { finding.repair(Repair::Register(scope)) } else { finding }
 }
 
@@ -102,15 +102,44 @@ fn registered(case: &Case) -> Vec<Finding> {
         }
     }
     findings.extend(missing_events(case, &ours));
-    findings.extend(ours.iter().filter(|r| r.hook.event == "Stop" && r.hook.timeout.is_some_and(|t| t < 5.0)).map(|r| {
-        let what = format!(
-            "the hook's timeout in {} is {} s: a hook that is cut off lets the agent stop without a word",
-            r.origin,
-            r.hook.timeout.unwrap_or_default()
-        );
-        Finding::warning("hook.timeout", what).advice(format!("Set \"timeout\" to 60 in {}.", r.path.display()))
-    }));
+    findings.extend(limits_of_time(case, &ours));
     findings
+}
+
+/// The client kills a hook at the entry's `timeout`, without a word; the hook knows of it only by its argument.
+fn limits_of_time(case: &Case, ours: &[Registration]) -> Vec<Finding> {
+    let of_commands = |r: &&Registration| Hook::of(&r.hook.event).is_some_and(Hook::measures);
+    ours.iter().filter(of_commands).filter_map(|r| limit_of_time(case, r)).collect()
+}
+
+fn limit_of_time(case: &Case, r: &Registration) -> Option<Finding> {
+    let (event, origin, told) = (&r.hook.event, &r.origin, r.hook.line.limit());
+    let given = match r.hook.timeout {
+        Some(given) if given < 5.0 => {
+            let what = format!(
+                "the hook's timeout for {event} in {origin} is {given} s: a hook that is cut off lets the agent stop without a word"
+            );
+            return Some(Finding::warning("hook.timeout", what).advice(format!("Set \"timeout\" to {LONG} in {}.", r.path.display())));
+        }
+        Some(given) => format!("is given {given} s"),
+        None => "is given no time of its own".to_owned(),
+    };
+    let what = match told {
+        #[expect(clippy::cast_precision_loss, clippy::float_cmp, reason = "whole seconds that a person wrote")]
+        Some(told) if r.hook.timeout.is_some_and(|given| given.floor() == told as f64) => return None,
+        Some(told) => format!(
+            "the hook for {event} in {origin} {given} and is told that it has {told} s: when they differ, the client ends it without a word, or commands are cut short"
+        ),
+        None => {
+            format!("the hook for {event} in {origin} {given} and is not told so: commands that prove the work may take {SHORT} s at most")
+        }
+    };
+    let finding = Finding::warning("hook.limit", what);
+    Some(match origin {
+        Origin::Settings(scope) => registering(case, finding, *scope),
+        Origin::Plugin(id) => finding.fix(format!("claude plugin update {}", quoted(id))),
+        Origin::Managed => finding.advice("Ask whoever manages this machine."),
+    })
 }
 
 /// Programs that are registered by their name and lie nowhere on the PATH. To try them would tell more, and take longer.

@@ -142,7 +142,7 @@ impl Bed {
         let settings = self.home().join(".claude/settings.json");
         if !settings.exists() {
             fs::create_dir_all(settings.parent().unwrap()).unwrap();
-            let hook = json!([{"hooks": [{"type": "command", "command": RALPH, "args": ["hook", "claude"], "timeout": 60}]}]);
+            let hook = json!([{"hooks": [{"type": "command", "command": RALPH, "args": ["hook", "claude", "--timeout", "3600"], "timeout": 3600}]}]);
             fs::write(&settings, json!({"hooks": {"Stop": hook}}).to_string()).unwrap();
         }
     }

@@ -226,15 +226,22 @@ fn findings(report: &Value) -> Vec<Value> {
     report["findings"].as_array().unwrap().clone()
 }
 
-/// A hook entry that runs this.
+/// A hook entry that runs this at a stop.
 fn entry(command: &str) -> Value {
+    json!([{"hooks": [{"type": "command", "command": command, "args": ["hook", "claude", "--timeout", "3600"], "timeout": 3600}]}])
+}
+
+/// A hook entry that runs this at another event.
+fn short_entry(command: &str) -> Value {
     json!([{"hooks": [{"type": "command", "command": command, "args": ["hook", "claude"], "timeout": 60}]}])
 }
 
 /// All of ralph's hooks, as this program.
 fn all_entries(command: &str) -> Value {
-    let events = ["Stop", "StopFailure", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
-    json!({"hooks": events.iter().map(|event| ((*event).to_owned(), entry(command))).collect::<serde_json::Map<_, _>>()})
+    let stops = ["Stop", "SubagentStop"].map(|event| (event.to_owned(), entry(command)));
+    let others = ["StopFailure", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
+    let others = others.map(|event| (event.to_owned(), short_entry(command)));
+    json!({"hooks": stops.into_iter().chain(others).collect::<serde_json::Map<_, _>>()})
 }
 
 /// The paths that differ between two snapshots, folders aside: they change with what is in them.

@@ -311,6 +311,26 @@ fn s0_11_the_bare_program_is_the_hook() {
     }
 }
 
+/// S0-11: whatever the registration says about the limit of time, a stop is answered.
+#[test]
+fn s0_11_an_odd_limit_is_no_reason_not_to_answer() {
+    let bed = Bed::with_loop(1, 0, "DONE");
+    for args in [
+        &["hook", "claude", "--timeout", "3600"][..],
+        &["hook", "claude", "--timeout=3600"],
+        &["hook", "--timeout", "3600"],
+        &["hook", "claude", "--timeout"],
+        &["hook", "claude", "--timeout", "soon"],
+        &["hook", "claude", "--timeout", "-1"],
+        &["hook", "claude", "--timeout", "1e999"],
+        &["hook", "claude", "--timeout", "0", "--timeout", "5"],
+        &["hook", "claude", "--newer-option"],
+    ] {
+        let out = bed.run(crate::common::RALPH).args(args).env("CLAUDE_PROJECT_DIR", bed.dir()).stdin(bed.work().json()).output();
+        crate::common::Answer::of(&out).blocks_with(PROMPT);
+    }
+}
+
 /// S0-11: a mistyped registration must not block the agent, which is what an exit code of 2 means to it.
 #[test]
 fn s0_11_a_mistyped_registration_blocks_nobody() {

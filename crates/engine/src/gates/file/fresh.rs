@@ -12,10 +12,10 @@ use std::{
 use ralph_core::words::opening;
 use serde::{Deserialize, Serialize};
 
-use super::{Miss, Place, SHOWN};
+use super::{Miss, SHOWN};
 use crate::{
     gates::{
-        digest,
+        Context, digest,
         tree::{self, Patterns, Tree},
     },
     store::project::Project,
@@ -44,13 +44,14 @@ struct Sighting {
     sources: String,
 }
 
-pub(super) fn look(report: &Evidence<'_>, patterns: &[String], evidence: &[&str], place: Place<'_>) -> Result<(), Miss> {
+pub(super) fn look(report: &Evidence<'_>, patterns: &[String], evidence: &[&str], ctx: &Context<'_>) -> Result<(), Miss> {
     let wanted = Patterns::new(patterns).map_err(|problem| Miss::unknown(format!("its sources cannot be told: {problem}")))?;
     let is_source = |path: &str| wanted.select(path) && !evidence.contains(&path);
-    let tree = Tree::of(place.tree, place.limit);
+    let limit = ctx.time_left().min(tree::PATIENCE);
+    let tree = Tree::of(ctx.tree, limit);
     let sources: Vec<String> = match &tree {
         Some(tree) => tree.files().filter(|path| is_source(path)).map(str::to_owned).collect(),
-        None => tree::walked(place.tree, place.limit)
+        None => tree::walked(ctx.tree, limit)
             .ok_or_else(|| Miss::unknown(format!("cannot tell whether {} is fresh: the project's files cannot be listed", report.shown)))?
             .into_iter()
             .filter(|path| is_source(path))
@@ -66,11 +67,11 @@ pub(super) fn look(report: &Evidence<'_>, patterns: &[String], evidence: &[&str]
         written: nanoseconds(report.meta.modified().ok()),
         sources,
     });
-    let mut memory = Memory::of(place.project);
+    let mut memory = Memory::of(ctx.project);
     match now.as_ref().and_then(|now| memory.remembers(now)) {
         Some(true) => Ok(()),
-        Some(false) => Err(stale(report, newer_source(place.tree, &sources, report.meta))),
-        None => match newer_source(place.tree, &sources, report.meta) {
+        Some(false) => Err(stale(report, newer_source(ctx.tree, &sources, report.meta))),
+        None => match newer_source(ctx.tree, &sources, report.meta) {
             Some(source) => Err(stale(report, Some(source))),
             None => {
                 if let Some(now) = now {

@@ -1,11 +1,18 @@
 //! Files that must be there, say so and be fresh.
 
-use std::{ffi::OsStr, path::PathBuf, time::SystemTime};
+use std::{
+    ffi::OsStr,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
 
 use ralph_core::gate::{Kind, Origin};
 
 use super::*;
-use crate::sys::{files::write_whole, process, scratch::Scratch};
+use crate::{
+    store::project::Project,
+    sys::{files::write_whole, process, scratch::Scratch},
+};
 
 const AUDIT: &str = "docs/AUDIT.md";
 
@@ -54,8 +61,7 @@ impl Bed {
     fn measure(&self, check: &File, others: &[Gate]) -> (Verdict, String) {
         let one = gate(check.clone());
         let gates: Vec<Gate> = [one.clone()].into_iter().chain(others.iter().cloned()).collect();
-        let place = Place { project: &self.project, tree: self.scratch.path(), limit: Duration::from_secs(10) };
-        let finding = measure(&one, check, &gates, place);
+        let finding = measure(&one, check, &gates, &Context::new(&self.project, "loop", Duration::from_secs(10)));
         assert_eq!((finding.gate.as_str(), finding.kind), ("audit", Kind::File));
         (finding.verdict, finding.what)
     }

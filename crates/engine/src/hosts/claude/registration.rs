@@ -1,6 +1,6 @@
 //! How Claude Code is told to call ralph: the one source of the hooks that the plugin, `ralph init` and `ralph doctor` speak of.
 
-use std::path::Path;
+use std::{ffi::OsString, path::Path, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -18,9 +18,16 @@ pub struct Hook {
     pub without: &'static str,
 }
 
+/// In seconds: enough for a judge that measures nothing. Also what a hook that was not told its limit must make do with.
+pub const SHORT: u64 = 60;
+
+/// In seconds: what a project's own tests and linters may take together.
+pub const LONG: u64 = 3_600;
+
 /// Only events that every supported client knows: 2.1.197 drops all hooks of a plugin for one event that it does not know.
-pub const HOOKS: [Hook; 6] = [
-    hook("Stop", Some("ralph judges the stop"), "no loop is held"),
+pub const HOOKS: [Hook; 7] = [
+    measuring("Stop", "ralph judges the stop", "no loop is held"),
+    measuring("SubagentStop", "ralph verifies the subagent's work", "the work of check agents is not verified"),
     hook("StopFailure", None, "API errors are missing in the journal"),
     hook("UserPromptSubmit", None, "a message after Esc does not pause the loop"),
     hook("UserPromptExpansion", None, "2.1.197 hands the text of /cancel-ralph to the model after all"),
@@ -29,19 +36,46 @@ pub const HOOKS: [Hook; 6] = [
 ];
 
 const fn hook(event: &'static str, status: Option<&'static str>, without: &'static str) -> Hook {
-    Hook { event, timeout: 60, status, without }
+    Hook { event, timeout: SHORT, status, without }
+}
+
+/// A hook that runs commands.
+const fn measuring(event: &'static str, status: &'static str, without: &'static str) -> Hook {
+    Hook { event, timeout: LONG, status: Some(status), without }
 }
 
 /// The arguments of the registered command.
 pub const ARGS: [&str; 2] = ["hook", "claude"];
 
+/// How a hook that runs commands is told its own limit: the client does not say, and kills it without a word.
+pub const TIMEOUT: &str = "--timeout";
+
+impl Hook {
+    /// The hook of that event, if ralph registers one.
+    pub fn of(event: &str) -> Option<&'static Hook> {
+        HOOKS.iter().find(|hook| hook.event == event)
+    }
+
+    /// Whether it runs commands, so that it has to know its limit.
+    pub fn measures(&self) -> bool {
+        self.timeout > SHORT
+    }
+
+    /// The arguments for a limit of so many seconds.
+    fn args(&self, timeout: u64) -> Vec<String> {
+        let limit = [TIMEOUT.to_owned(), timeout.to_string()];
+        ARGS.map(str::to_owned).into_iter().chain(limit.into_iter().filter(|_| self.measures())).collect()
+    }
+}
+
 /// The variable that holds the client's cap on stops in a row that were sent back without any tool call.
 pub const BLOCK_CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
 
-/// The entry of one hook, field by field, in exec form: no shell, so no quoting. A client before 2.1.139 runs the bare command, which acts as
-/// the hook too.
-pub fn entry(hook: &Hook, command: &str) -> Vec<(&'static str, Value)> {
-    let mut fields = vec![("type", "command".into()), ("command", command.into()), ("args", json!(ARGS)), ("timeout", hook.timeout.into())];
+/// The entry of one hook with this limit, field by field, in exec form: no shell, so no quoting. A client before 2.1.139 runs the bare command,
+/// which acts as the hook too.
+pub fn entry(hook: &Hook, timeout: u64, command: &str) -> Vec<(&'static str, Value)> {
+    let args = json!(hook.args(timeout));
+    let mut fields = vec![("type", "command".into()), ("command", command.into()), ("args", args), ("timeout", timeout.into())];
     fields.extend(hook.status.map(|status| ("statusMessage", status.into())));
     fields
 }
@@ -56,9 +90,27 @@ pub enum CommandLine {
 }
 
 impl CommandLine {
-    /// What ralph registers for this program.
-    pub fn own(program: &str) -> Self {
-        CommandLine::Exec { program: program.to_owned(), args: ARGS.map(str::to_owned).to_vec() }
+    /// What ralph registers for this program and event.
+    pub fn own(program: &str, event: &str) -> Self {
+        let args = Hook::of(event).map_or_else(|| ARGS.map(str::to_owned).to_vec(), |hook| hook.args(hook.timeout));
+        CommandLine::Exec { program: program.to_owned(), args }
+    }
+
+    /// Whether it is what ralph registers for this program, at this or another time: with any limit, or with none.
+    pub fn is_own_of(&self, program: &str) -> bool {
+        matches!(self, CommandLine::Exec { program: own, args } if own == program && args.starts_with(&ARGS.map(str::to_owned)) && calls_the_hook(args))
+    }
+
+    /// The limit that the hook is told, in seconds.
+    pub fn limit(&self) -> Option<u64> {
+        let of = |words: &[&str]| {
+            let at = words.iter().position(|word| *word == TIMEOUT)?;
+            words.get(at + 1)?.parse().ok()
+        };
+        match self {
+            CommandLine::Exec { args, .. } => of(&args.iter().map(String::as_str).collect::<Vec<_>>()),
+            CommandLine::Shell(line) => of(&line.split_whitespace().collect::<Vec<_>>()),
+        }
     }
 
     pub fn of(entry: &Value) -> Option<Self> {
@@ -103,6 +155,31 @@ impl std::fmt::Display for CommandLine {
     }
 }
 
+/// Whether these arguments call the hook and say nothing else than its limit.
+pub fn calls_the_hook<S: AsRef<str>>(args: &[S]) -> bool {
+    let args: Vec<&str> = args.iter().map(AsRef::as_ref).collect();
+    let is_number = |text: &str| !text.is_empty() && text.len() <= 9 && text.bytes().all(|b| b.is_ascii_digit());
+    match args.strip_prefix(&ARGS) {
+        Some([]) => true,
+        Some([TIMEOUT, seconds]) => is_number(seconds),
+        Some(_) => false,
+        None => ARGS.starts_with(&args),
+    }
+}
+
+/// More than a day is no limit that a hook ever sees.
+const MAX_LIMIT: f64 = 86_400.0;
+
+/// How long the client lets a hook with these arguments run. A value that makes no sense is none: the shortest limit that ralph registers is the
+/// safe guess.
+pub fn limit_of(args: &[OsString]) -> Duration {
+    let apart = args.iter().position(|arg| arg == TIMEOUT).and_then(|at| args.get(at + 1)?.to_str());
+    let joined = || args.iter().find_map(|arg| arg.to_str()?.strip_prefix(TIMEOUT)?.strip_prefix('='));
+    let seconds = apart.or_else(joined).and_then(|text| text.trim().parse::<f64>().ok()).filter(|seconds| *seconds > 0.0);
+    let usual = Duration::from_secs(SHORT);
+    seconds.map_or(usual, |seconds| Duration::try_from_secs_f64(seconds.min(MAX_LIMIT)).unwrap_or(usual))
+}
+
 fn is_ralph(program: &str) -> bool {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
     name.strip_suffix(".exe").unwrap_or(name) == "ralph" || process::is_this_program(Path::new(program))
@@ -133,10 +210,60 @@ mod tests {
     #[test]
     fn s1_1_entries_are_in_exec_form_with_a_timeout() {
         for hook in &HOOKS {
-            let entry: Value = entry(hook, "ralph").into_iter().collect();
-            assert!(entry["timeout"].as_u64().is_some_and(|t| t >= 10), "{entry}");
-            assert_eq!(entry["args"], json!(["hook", "claude"]));
-            assert!(CommandLine::of(&entry).is_some_and(|line| line.is_ralphs()));
+            let entry: Value = entry(hook, hook.timeout, "ralph").into_iter().collect();
+            let line = CommandLine::of(&entry).unwrap();
+            assert!(line.is_ralphs() && line.is_own_of("ralph") && !line.is_own_of("/opt/ralph"), "{line}");
+            assert_eq!(line, CommandLine::own("ralph", hook.event));
+            // A hook that runs commands knows how long it may take, and it is what the client gives it.
+            let told = line.limit();
+            assert_eq!((entry["timeout"].as_u64(), told), if hook.measures() { (told, Some(3_600)) } else { (Some(60), None) }, "{entry}");
+        }
+        let measuring: Vec<&str> = HOOKS.iter().filter(|hook| hook.measures()).map(|hook| hook.event).collect();
+        assert_eq!(measuring, ["Stop", "SubagentStop"]);
+    }
+
+    #[test]
+    fn a_call_of_the_hook_says_nothing_else() {
+        for call in [&[][..], &["hook"], &["hook", "claude"], &["hook", "claude", "--timeout", "7"]] {
+            assert!(calls_the_hook(call), "{call:?}");
+        }
+        for other in [
+            &["run"][..],
+            &["hook", "claude", "x"],
+            &["hook", "claude", "--timeout"],
+            &["hook", "claude", "--timeout", "x"],
+            &["hook", "claude", "--timeout", ""],
+            &["hook", "claude", "--timeout", "7", "--directory", "/"],
+            &["hook", "--timeout", "7"],
+        ] {
+            assert!(!calls_the_hook(other), "{other:?}");
+        }
+        let limit = |line: &str| CommandLine::Shell(line.to_owned()).limit();
+        assert_eq!(limit("ralph hook claude --timeout 90"), Some(90));
+        assert_eq!([limit("ralph"), limit("ralph hook claude --timeout"), limit("ralph hook claude --timeout soon")], [None; 3]);
+    }
+
+    #[test]
+    fn s3_3_a_limit_in_any_form_is_a_limit() {
+        let limit = |args: &[&str]| limit_of(&args.iter().map(OsString::from).collect::<Vec<_>>()).as_secs_f64();
+        for (timeout, seconds) in [
+            ("3600", 3_600.0),
+            (" 90 ", 90.0),
+            ("1.5", 1.5),
+            ("0", 60.0),
+            ("-3", 60.0),
+            ("", 60.0),
+            ("soon", 60.0),
+            ("NaN", 60.0),
+            ("inf", 86_400.0),
+            ("1e300", 86_400.0),
+        ] {
+            for args in [&["claude", "--timeout", timeout][..], &["claude", &format!("--timeout={timeout}")]] {
+                assert!((limit(args) - seconds).abs() < 1e-6, "{args:?}");
+            }
+        }
+        for args in [&[][..], &["claude"], &["claude", "--timeout"], &["--timeouts=8"]] {
+            assert!((limit(args) - 60.0).abs() < 1e-6, "{args:?}");
         }
     }
 

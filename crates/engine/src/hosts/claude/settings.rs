@@ -13,7 +13,7 @@ use jsonc_parser::{
 };
 use serde_json::Value;
 
-use crate::hosts::claude::registration::{CommandLine, HOOKS, Hook, entry};
+use crate::hosts::claude::registration::{CommandLine, HOOKS, Hook, SHORT, entry};
 
 const BOM: &str = "\u{feff}";
 
@@ -85,7 +85,7 @@ impl Settings {
         if self.has_bom { format!("{BOM}{text}") } else { text }
     }
 
-    /// Registers all of ralph's hooks under `command`. What is registered already keeps its place and its timeout.
+    /// Registers all of ralph's hooks under `command`. What is registered already keeps its place, and its timeout if a person chose it.
     pub fn register(&self, command: &str) -> Result<(), Problem> {
         let hooks = object(&self.root.object_value_or_set(), "hooks", "hooks")?;
         for hook in &HOOKS {
@@ -99,7 +99,8 @@ impl Settings {
             match first {
                 Some((_, entry)) => update(&entry, hook, command),
                 None => {
-                    let fields = entry(hook, command).iter().map(|(name, value)| ((*name).to_owned(), input(value))).collect();
+                    let fields =
+                        entry(hook, hook.timeout, command).iter().map(|(name, value)| ((*name).to_owned(), input(value))).collect();
                     groups.append(one("hooks", CstInputValue::Array(vec![CstInputValue::Object(fields)])));
                 }
             }
@@ -238,20 +239,36 @@ fn is_ralphs(entry: &CstObject) -> bool {
 
 /// Brings an entry of ralph's own up to date, and leaves one alone that runs what it should.
 fn update(entry: &CstObject, hook: &Hook, command: &str) {
-    let wanted: Value = self::entry(hook, command).into_iter().collect();
-    if entry.get("timeout").is_none() {
-        entry.append("timeout", input(&wanted["timeout"]));
+    let is = entry.to_serde_value().unwrap_or_default();
+    let line = CommandLine::of(&is);
+    let chosen = chosen_limit(&is, hook, line.as_ref());
+    let wanted: Value = self::entry(hook, chosen.unwrap_or(hook.timeout), command).into_iter().collect();
+    if chosen.is_none() && is.get("timeout") != wanted.get("timeout") {
+        set(entry, "timeout", &wanted);
     }
     let is_complete = entry.get("type").is_some();
-    if is_complete && entry.to_serde_value().as_ref().and_then(CommandLine::of) == CommandLine::of(&wanted) {
+    if is_complete && line == CommandLine::of(&wanted) {
         return;
     }
     for name in ["type", "command", "args"] {
-        match entry.get(name) {
-            Some(property) => property.set_value(input(&wanted[name])),
-            None => {
-                entry.append(name, input(&wanted[name]));
-            }
+        set(entry, name, &wanted);
+    }
+}
+
+/// The limit that a person chose, in whole seconds. What ralph wrote before it ran commands was not chosen.
+fn chosen_limit(entry: &Value, hook: &Hook, line: Option<&CommandLine>) -> Option<u64> {
+    let seconds = entry.get("timeout")?.as_f64().filter(|seconds| (1.0..=1e9).contains(seconds))?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and a billion")]
+    let seconds = seconds as u64;
+    let is_told = line.is_some_and(|line| line.limit().is_some());
+    (!hook.measures() || is_told || seconds != SHORT).then_some(seconds)
+}
+
+fn set(entry: &CstObject, name: &str, wanted: &Value) {
+    match entry.get(name) {
+        Some(property) => property.set_value(input(&wanted[name])),
+        None => {
+            entry.append(name, input(&wanted[name]));
         }
     }
 }
@@ -364,7 +381,7 @@ mod tests {
         let text = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"},{"type":"command","command":"/old/ralph hook","timeout":9}]}]}}"#;
         let with = registered_in(text);
         let stops: Vec<_> = registered(&serde_json::from_str(&with).unwrap()).into_iter().filter(|r| r.event == "Stop").collect();
-        assert_eq!(stops.iter().map(|r| r.line.to_string()).collect::<Vec<_>>(), ["mine", "ralph hook claude"]);
+        assert_eq!(stops.iter().map(|r| r.line.to_string()).collect::<Vec<_>>(), ["mine", "ralph hook claude --timeout 9"]);
         assert_eq!(stops[1].timeout, Some(9.0), "a person's own timeout stays");
         assert_eq!(changed(text, |s| s.unregister(None)), r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"}]}]}}"#);
     }

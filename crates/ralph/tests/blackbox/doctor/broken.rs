@@ -56,7 +56,8 @@ fn s2_8_two_command_lines_in_two_files_and_in_one() {
 
 #[test]
 fn s2_8_events_that_are_missing() {
-    for (event, severity) in [("Stop", "error"), ("UserPromptSubmit", "warning"), ("SessionStart", "warning"), ("SessionEnd", "warning")] {
+    let others = ["SubagentStop", "StopFailure", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
+    for (event, severity) in [("Stop", "error")].into_iter().chain(others.map(|event| (event, "warning"))) {
         let patient = Patient::sound();
         patient.edit_user(|s| drop(s["hooks"].as_object_mut().unwrap().remove(event)));
         patient.mends("hook.events", severity, &[event], "ralph init --user");
@@ -72,9 +73,55 @@ fn s2_8_a_timeout_that_is_too_short() {
     let patient = Patient::sound();
     patient.edit_user(|s| s["hooks"]["Stop"][0]["hooks"][0]["timeout"] = json!(2));
     let found = patient.complains("hook.timeout", "warning", &["2 s", "user settings"]);
-    assert_eq!(found["advice"], format!("Set \"timeout\" to 60 in {}.", patient.user_file().display()));
-    patient.edit_user(|s| s["hooks"]["Stop"][0]["hooks"][0]["timeout"] = json!(60));
+    assert_eq!(found["advice"], format!("Set \"timeout\" to 3600 in {}.", patient.user_file().display()));
+    patient.edit_user(|s| s["hooks"]["Stop"][0]["hooks"][0]["timeout"] = json!(3600));
     patient.is_quiet_about("hook.timeout");
+    patient.is_quiet_about("hook.limit");
+}
+
+/// Issue 4, point 8: the client ends a hook after the entry's `timeout`, and the hook goes by its own `--timeout`.
+#[test]
+fn s3_3_a_limit_that_the_hook_is_told_otherwise() {
+    let old = json!({"type": "command", "command": "ralph", "args": ["hook", "claude"], "timeout": 60});
+    for event in ["Stop", "SubagentStop"] {
+        let entry = |change: Value| {
+            let patient = Patient::sound();
+            patient.is_quiet_about("hook.limit");
+            patient.edit_user(|s| {
+                let entry = s["hooks"][event][0]["hooks"][0].as_object_mut().unwrap();
+                entry.extend(change.as_object().unwrap().clone());
+                entry.retain(|_, value| !value.is_null());
+            });
+            patient
+        };
+        // As an older ralph registered it.
+        let patient = entry(old.clone());
+        patient.mends("hook.limit", "warning", &[event, "is given 60 s", "is not told so", "60 s at most"], "ralph init --user");
+        assert_eq!(limits(&patient, event), (json!(3600), json!(["hook", "claude", "--timeout", "3600"])));
+        // A limit that a person chose stays, and the hook is told.
+        let patient = entry(json!({"timeout": 900}));
+        let found = patient.complains("hook.limit", "warning", &[event, "is given 900 s", "is told that it has 3600 s"]);
+        assert_eq!((&found["fix"], &found["fixable"]), (&json!("ralph init --user"), &json!(true)));
+        assert_eq!(patient.fix(), ["registered, as `ralph init --user` does"]);
+        assert_eq!(limits(&patient, event), (json!(900), json!(["hook", "claude", "--timeout", "900"])));
+        patient.is_quiet_about("hook.limit");
+        // One that is not there is the client's own, whatever that is.
+        let patient = entry(json!({"timeout": null}));
+        patient.mends("hook.limit", "warning", &[event, "is given no time of its own"], "ralph init --user");
+        assert_eq!(limits(&patient, event), (json!(3600), json!(["hook", "claude", "--timeout", "3600"])));
+    }
+    // A plugin is mended by whoever made it.
+    let patient = Patient::new();
+    patient.write_user(&json!({}));
+    plugin(&patient, "ralph", &json!({"hooks": {"Stop": [{"hooks": [old]}]}}));
+    assert_eq!(patient.complains("hook.limit", "warning", &["plugin ralph@market"])["fix"], "claude plugin update ralph@market");
+}
+
+/// What an event's entry in the user's settings says about time.
+fn limits(patient: &Patient, event: &str) -> (Value, Value) {
+    let settings: Value = serde_json::from_str(&fs::read_to_string(patient.user_file()).unwrap()).unwrap();
+    let entry = &settings["hooks"][event][0]["hooks"][0];
+    (entry["timeout"].clone(), entry["args"].clone())
 }
 
 /// One file that says so is enough for the client, even the weakest; the other key counts for administrators only.

@@ -42,6 +42,7 @@ fn s4_7_a_program_of_an_untrusted_checkout_is_not_run() {
         json!({"type": "command", "command": format!("ralph hook claude | ({ran})")}),
         json!({"type": "command", "command": format!("{RALPH} hook claude $({ran})")}),
         json!({"type": "command", "command": RALPH, "args": ["hook", "claude", "--directory", "/"]}),
+        json!({"type": "command", "command": RALPH, "args": ["hook", "claude", "--timeout", "9", "--directory", "/"]}),
     ];
     for line in lines {
         register(&patient, &line);
@@ -66,6 +67,8 @@ fn s4_7_this_program_is_run_and_a_trusted_checkouts_too() {
         json!({"type": "command", "command": RALPH, "args": ["hook"]}),
         json!({"type": "command", "command": RALPH, "args": []}),
         json!({"type": "command", "command": "ralph hook claude"}),
+        json!({"type": "command", "command": RALPH, "args": ["hook", "claude", "--timeout", "3600"]}),
+        json!({"type": "command", "command": "ralph hook claude --timeout 900"}),
     ] {
         register(&patient, &line);
         patient.is_quiet_about("hook.untried");

@@ -155,7 +155,9 @@ fn s4_7_start_warns_where_the_hook_is_not_registered_and_nowhere_else() {
     assert_eq!((out.code, out.timed_out), (Some(0), false), "{out:?}");
     // And a name that leads nowhere is as good as nothing.
     assert!(
-        out.stderr.contains("`ralph hook claude` in project settings, and no such program is on your PATH. `ralph init --project`"),
+        out.stderr.contains(
+            "`ralph hook claude --timeout 3600` in project settings, and no such program is on your PATH. `ralph init --project`"
+        ),
         "{out:?}"
     );
 }

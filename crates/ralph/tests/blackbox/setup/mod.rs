@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::common::{Bed, RALPH, run};
 
 const SCOPES: [&str; 3] = ["--user", "--project", "--local"];
-const EVENTS: [&str; 6] = ["Stop", "StopFailure", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
+const EVENTS: [&str; 7] = ["Stop", "SubagentStop", "StopFailure", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
 const COMMANDS: [&str; 6] = ["ralph-loop", "ralph", "cancel-ralph", "ralph-status", "ralph-pause", "ralph-resume"];
 const CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
 /// A file like most.
@@ -145,8 +145,11 @@ fn is_registered(text: &str, command: &str) {
         let entries = ours(&says, event);
         assert_eq!(entries.len(), 1, "{event}: {text}");
         let entry = &entries[0];
-        assert_eq!((&entry["type"], &entry["command"], &entry["args"]), (&json!("command"), &json!(command), &json!(["hook", "claude"])));
-        assert!(entry["timeout"].as_u64().is_some_and(|t| t >= 10), "{entry}");
+        let limit = entry["timeout"].as_u64().filter(|t| *t >= 10).unwrap_or_else(|| panic!("{entry}"));
+        // What runs commands knows how long it may take.
+        let told = json!(["hook", "claude", "--timeout", limit.to_string()]);
+        let args = if event == "Stop" || event == "SubagentStop" { told } else { json!(["hook", "claude"]) };
+        assert_eq!((&entry["type"], &entry["command"], &entry["args"]), (&json!("command"), &json!(command), &args));
     }
 }
 

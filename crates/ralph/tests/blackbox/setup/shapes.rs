@@ -145,6 +145,8 @@ fn s1_1_an_entry_by_hand_is_brought_up_to_date_and_goes_with_the_rest() {
         r#"{"type": "command", "command": "ralph hook"}"#,
         r#"{"type": "command", "command": "/old/place/ralph hook claude", "timeout": 7}"#,
         r#"{"command": "ralph", "timeout": 7, "type": "command"}"#,
+        r#"{"type": "command", "command": "ralph", "args": ["hook", "claude"], "timeout": 60}"#,
+        r#"{"type": "command", "command": "ralph", "args": ["hook", "claude", "--timeout", "30"], "timeout": 900}"#,
         r#"{"type": "command", "command": "/old/ralph", "args": ["hook"], "statusMessage": "mine"}"#,
     ] {
         let text = format!(
@@ -154,9 +156,12 @@ fn s1_1_an_entry_by_hand_is_brought_up_to_date_and_goes_with_the_rest() {
         bed.ralph_ok(&["init"]);
         let new = says(&text_of(&settings(&bed, "--user")));
         let entries = ours(&new, "Stop");
-        assert_eq!((entries.len(), &entries[0]["command"], &entries[0]["args"]), (1, &json!(RALPH), &json!(["hook", "claude"])), "{new}");
         let old: Value = serde_json::from_str(by_hand).unwrap();
-        assert_eq!(entries[0].get("timeout"), old.get("timeout").or(Some(&json!(60))), "{new}");
+        // Sixty seconds are what an older ralph wrote, and not what a person chose.
+        let limit = old.get("timeout").filter(|t| **t != json!(60)).cloned().unwrap_or(json!(3600));
+        assert_eq!(entries[0].get("timeout"), Some(&limit), "{new}");
+        let args = json!(["hook", "claude", "--timeout", limit.to_string()]);
+        assert_eq!((entries.len(), &entries[0]["command"], &entries[0]["args"]), (1, &json!(RALPH), &args), "{new}");
         assert_eq!(new["hooks"]["Stop"][0]["hooks"][0]["command"], "mine");
         bed.ralph_ok(&["uninstall"]);
         assert_eq!(text_of(&settings(&bed, "--user")), text.replace(&format!(", {by_hand}"), ""));

@@ -1,0 +1,90 @@
+//! Verdicts of commands on trees: an unchanged tree is not tested again.
+//!
+//! A failure may have had its cause outside of the tree, so it is believed for a while only: nobody shall be held for ever by what is no longer true.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use ralph_core::{
+    gate::{Command, Finding, Run, Verdict},
+    test_results::TestResults,
+    time::Millis,
+};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    store::project::Project,
+    sys::{clock, files},
+};
+
+/// How long a failure is believed at least; a long run's is believed for three times as long as it took.
+const FAILURE_MS: u64 = 600_000;
+
+/// So many verdicts are kept.
+const KEPT: usize = 200;
+
+/// A verdict that was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Kept {
+    at: Millis,
+    finding: Finding,
+    tests: Option<TestResults>,
+}
+
+/// What a verdict belongs to.
+pub(super) struct Key(String);
+
+impl Key {
+    pub(super) fn of(gate: &str, command: &Command, fingerprint: &str) -> Self {
+        let (form, words) = match &command.run {
+            Run::Shell(line) => ("shell", vec![line.clone()]),
+            Run::Argv(words) => ("argv", words.clone()),
+        };
+        // A list in JSON: no two different ones look alike.
+        let parts = serde_json::json!([1, gate, form, words, command.folder, command.env, command.junit, fingerprint]);
+        let hash = Sha256::digest(parts.to_string().as_bytes());
+        Key(hash.iter().take(16).fold(String::new(), |hex, byte| hex + &format!("{byte:02x}")))
+    }
+}
+
+const FOLDER: &str = "cache/verdicts";
+
+/// The verdict on this tree, if it is still believed.
+pub(super) fn find(project: &Project, key: &Key) -> Option<Finding> {
+    let kept: Kept = serde_json::from_slice(&files::read(&project.own().join(FOLDER).join(&key.0), 16 << 20).ok()?).ok()?;
+    let age = u64::try_from(clock::now() - kept.at).ok()?;
+    let believed = kept.finding.verdict == Verdict::Pass || age < FAILURE_MS.max(kept.finding.took_ms.saturating_mul(3));
+    let log = kept.finding.log.clone().filter(|log| project.root().join(log).exists());
+    believed.then_some(Finding { cached: true, log, tests: kept.tests, ..kept.finding })
+}
+
+/// Keeps a verdict. One that cannot be kept is measured again, and nothing else.
+pub(super) fn keep(project: &Project, key: &Key, finding: &Finding) {
+    let Ok(folder) = project.folder(FOLDER) else { return };
+    let kept = Kept { at: clock::now(), finding: finding.clone(), tests: finding.tests.clone() };
+    let path = folder.join(&key.0);
+    let temporary = folder.join(format!("{}.{}.new", key.0, std::process::id()));
+    if let Ok(json) = serde_json::to_vec(&kept) {
+        let _ = files::replace(&path, &temporary, &json);
+    }
+    prune(&folder);
+}
+
+fn prune(folder: &Path) {
+    let mut all: Vec<(Duration, PathBuf)> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?, entry.path())))
+        .collect();
+    if all.len() > KEPT {
+        all.sort();
+        for (_, path) in &all[..all.len() - KEPT] {
+            let _ = fs::remove_file(path);
+        }
+    }
+}

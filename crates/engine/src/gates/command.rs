@@ -1,0 +1,267 @@
+//! The `command` gate: run it, keep all it says, tell what is useful of it.
+
+use std::{
+    ffi::OsString,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use ralph_core::{
+    config::short_name,
+    gate::{Command, Finding, Gate, OldFailures, Run, Verdict},
+    output::{Stream, Useful},
+    test_results::{self, Split, TestResults},
+    time::in_words,
+    words::opening,
+};
+
+use crate::{
+    gates::{Context, baseline, cache, logs::Log},
+    sys::{
+        bounded::{Ended, Failure, Leave, Listener, Task},
+        files, kin, signals,
+    },
+};
+
+/// The time between the request to end and the end.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// With less time left than this it makes no sense to begin.
+const WORTH_BEGINNING: Duration = Duration::from_millis(500);
+
+/// A larger report is not read.
+const MAX_REPORT: usize = 64 << 20;
+
+/// Set for every command of a gate, so that gates do not run gates.
+const MARK: &str = "RALPH_GATE";
+
+/// The finding about a command that nobody has trusted.
+pub(super) fn untrusted(gate: &Gate) -> Finding {
+    let what = format!("{} is not trusted, or has changed since it was, so nothing in it was run", gate.origin.shown());
+    Finding { needs: Some("`ralph trust` shows what it would run and asks".to_owned()), ..gate.finding(Verdict::Unknown, what) }
+}
+
+/// Runs a command, unless its verdict on this very tree is known.
+pub fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
+    if !gate.trusted {
+        return untrusted(gate);
+    }
+    let fingerprint = if command.cache { ctx.fingerprint() } else { None };
+    let key = fingerprint.as_deref().map(|tree| cache::Key::of(&gate.name, command, tree));
+    if let Some(finding) = key.as_ref().filter(|_| !ctx.again).and_then(|key| cache::find(ctx.project, key)) {
+        return weighed(gate, command, ctx, unchanged(finding));
+    }
+    ctx.watch.begins(gate, limit(command, ctx));
+    let finding = measured(gate, command, ctx);
+    if let Some(key) = key.filter(|_| matches!(finding.verdict, Verdict::Pass | Verdict::Fail)) {
+        // A command that changes the tree has been measured on neither of the two.
+        if ctx.fingerprint_now() == fingerprint {
+            cache::keep(ctx.project, &key, &finding);
+        }
+    }
+    let finding = weighed(gate, command, ctx, finding);
+    ctx.watch.ended(&finding);
+    finding
+}
+
+/// The verdict on this very tree, if it is known without running anything.
+pub(super) fn known(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Option<Finding> {
+    let fingerprint = ctx.fingerprint().filter(|_| command.cache && gate.trusted)?;
+    cache::find(ctx.project, &cache::Key::of(&gate.name, command, &fingerprint))
+}
+
+/// A verdict that was known. The cause of a failure may lie outside of the tree, and then somebody has to say so.
+fn unchanged(finding: Finding) -> Finding {
+    let again = if finding.verdict == Verdict::Fail { "; if the cause lies elsewhere, `ralph gate` runs it again" } else { "" };
+    Finding { what: format!("{} (not run again: no file has changed since{again})", finding.what), ..finding }
+}
+
+fn limit(command: &Command, ctx: &Context<'_>) -> Duration {
+    Duration::from_millis(command.deadline_ms).min(ctx.time_left())
+}
+
+/// Runs it, and a second time if a failure may be a flake.
+fn measured(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
+    let first = attempt(gate, command, ctx);
+    if !command.retry || first.verdict != Verdict::Fail || ctx.time_left() < WORTH_BEGINNING {
+        return first;
+    }
+    let second = attempt(gate, command, ctx);
+    match second.verdict {
+        Verdict::Pass => Finding {
+            what: format!("a flake: {}, then {}", first.what, second.what),
+            flaky: true,
+            took_ms: first.took_ms + second.took_ms,
+            ..second
+        },
+        _ => Finding { what: format!("{}, twice", second.what), took_ms: first.took_ms + second.took_ms, ..second },
+    }
+}
+
+/// What is heard of a running command.
+struct Heard {
+    useful: Useful,
+    tests: test_results::Reader,
+    log: Option<Log>,
+}
+
+fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
+    let limit = limit(command, ctx);
+    if limit < WORTH_BEGINNING {
+        return gate.finding(Verdict::Unknown, "not run: the hook's time was used up before its turn came");
+    }
+    let folder = match folder(command, ctx) {
+        Ok(folder) => folder,
+        Err(what) => return gate.finding(Verdict::Unknown, what),
+    };
+    let report = command.junit.as_ref().map(|path| ctx.tree.join(path));
+    let stale = report.as_deref().and_then(|path| path.metadata().ok()?.modified().ok());
+    let shown = opening(&command.run.shown(), 200);
+    let heard = Arc::new(Mutex::new(Heard {
+        useful: Useful::new(command.excerpt),
+        tests: test_results::Reader::default(),
+        log: Some(Log::begin(ctx.project, &gate.name, &shown)),
+    }));
+    kin::inherit_orphans();
+    signals::notice();
+    let (program, args) = program(&command.run);
+    let vars = command.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let task = Task {
+        program,
+        args,
+        folder: &folder,
+        vars: vars.chain([(MARK.into(), gate.name.clone().into())]).collect(),
+        hidden: Vec::new(),
+        input: Vec::new(),
+        limit,
+        most_output: 0,
+    };
+    let cancelled = || signals::asked_to_end() || (ctx.cancelled)();
+    let begun = std::time::Instant::now();
+    let leave = Leave { cancelled: &cancelled, grace: GRACE, leave_running: command.leave_running };
+    let ended = task.run_heard(&listener(gate, ctx, &heard), leave);
+    let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let (verdict, state) = state(&ended, took_ms, limit);
+    let mut heard = lock(&heard);
+    let (log, problem) = heard.log.take().map(|log| log.finish(ctx.project, &state)).unwrap_or_default();
+    let tests = tests_of(&mut heard, report.as_deref(), stale);
+    let excerpt = std::mem::replace(&mut heard.useful, Useful::new(0)).finish();
+    let what = if gate.name == short_name(&command.run.shown()) { state } else { format!("`{shown}`: {state}") };
+    let what = [Some(what), told(tests.as_ref()), problem].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let detail = if verdict == Verdict::Pass { String::new() } else { excerpt };
+    Finding { log, took_ms, tests, ..gate.finding(verdict, what).with_detail(detail) }
+}
+
+/// What a command says goes to the log, to whoever watches, and to those who make sense of it.
+fn listener(gate: &Gate, ctx: &Context<'_>, heard: &Arc<Mutex<Heard>>) -> Listener {
+    let (heard, watch, name) = (Arc::clone(heard), Arc::clone(&ctx.watch), gate.name.clone());
+    Arc::new(move |stream: Stream, bytes: &[u8]| {
+        {
+            let mut heard = lock(&heard);
+            if let Some(log) = &mut heard.log {
+                log.write(bytes);
+            }
+            heard.useful.feed(stream, bytes);
+            if stream == Stream::Out {
+                heard.tests.feed(bytes);
+            }
+        }
+        watch.says(&name, stream, bytes);
+    })
+}
+
+fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
+    heard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where it runs. A folder that leads out of the tree is none of the project's.
+fn folder(command: &Command, ctx: &Context<'_>) -> Result<PathBuf, String> {
+    let Some(relative) = &command.folder else { return Ok(ctx.tree.to_owned()) };
+    let folder = ctx.tree.join(relative);
+    let inside = || folder.canonicalize().ok()?.starts_with(ctx.tree.canonicalize().ok()?).then_some(());
+    match folder.is_dir().then(inside) {
+        Some(Some(())) => Ok(folder),
+        Some(None) => Err(format!("its folder {relative} leads out of the project")),
+        None => Err(format!("its folder {relative} is not there")),
+    }
+}
+
+#[cfg(unix)]
+fn program(run: &Run) -> (OsString, Vec<OsString>) {
+    match run {
+        Run::Shell(line) => ("/bin/sh".into(), vec!["-c".into(), line.into()]),
+        Run::Argv(words) => (words.first().map(OsString::from).unwrap_or_default(), words.iter().skip(1).map(OsString::from).collect()),
+    }
+}
+
+#[cfg(not(unix))]
+fn program(run: &Run) -> (OsString, Vec<OsString>) {
+    match run {
+        Run::Shell(line) => ("cmd".into(), vec!["/C".into(), line.into()]),
+        Run::Argv(words) => (words.first().map(OsString::from).unwrap_or_default(), words.iter().skip(1).map(OsString::from).collect()),
+    }
+}
+
+/// The verdict of an end, and the end in words.
+fn state(ended: &Result<Ended, Failure>, took_ms: u64, limit: Duration) -> (Verdict, String) {
+    let after = if took_ms < 1_000 { format!("{took_ms} ms") } else { in_words(took_ms) };
+    match ended {
+        Ok(Ended { code: Some(0), .. }) => (Verdict::Pass, format!("passed in {after}")),
+        Ok(Ended { code: Some(code), .. }) => (Verdict::Fail, format!("exit code {code} after {after}")),
+        Ok(Ended { signal, .. }) => {
+            (Verdict::Fail, format!("ended by signal {} after {after}", signal.map_or_else(|| "?".to_owned(), |s| s.to_string())))
+        }
+        Err(Failure::TookTooLong) => {
+            let limit = in_words(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+            (Verdict::Unknown, format!("did not end within {limit}, and was ended"))
+        }
+        Err(Failure::Cancelled) => (Verdict::Unknown, format!("was ended after {after}, because nobody waits for it any more")),
+        Err(Failure::CannotStart(e)) => (Verdict::Unknown, format!("cannot be started: {e}")),
+    }
+}
+
+/// The test results: those of a report that this run wrote, else those that it printed.
+fn tests_of(heard: &mut Heard, report: Option<&std::path::Path>, stale: Option<std::time::SystemTime>) -> Option<TestResults> {
+    let printed = std::mem::take(&mut heard.tests).finish();
+    let Some(path) = report else { return printed };
+    let is_new = path.metadata().and_then(|meta| meta.modified()).is_ok_and(|at| Some(at) != stale);
+    let written = || test_results::of_junit(&files::read(path, MAX_REPORT).ok()?).ok();
+    is_new.then(written).flatten().or(printed)
+}
+
+/// The failing tests in a few words.
+fn told(tests: Option<&TestResults>) -> Option<String> {
+    let failed = &tests?.failed;
+    let names: Vec<String> = failed.iter().take(3).map(|name| opening(name, 80)).collect();
+    let more = if failed.len() > names.len() { format!(" and {} more", failed.len() - names.len()) } else { String::new() };
+    let tests = if failed.len() == 1 { "1 test fails".to_owned() } else { format!("{} tests fail", failed.len()) };
+    (!failed.is_empty()).then(|| format!("{tests}: {}{more}", names.join(", ")))
+}
+
+/// A failure compared with what failed when the loop began.
+fn weighed(gate: &Gate, command: &Command, ctx: &Context<'_>, finding: Finding) -> Finding {
+    if finding.verdict != Verdict::Fail {
+        return finding;
+    }
+    let Some(before) = baseline::of(ctx.project, ctx.about, &gate.name).filter(|before| before.failed) else { return finding };
+    let allows = command.old_failures == OldFailures::Allow;
+    let (only_old, note) = match (&finding.tests, &before.tests) {
+        (Some(now), Some(then)) => {
+            let Split { new, old } = now.split(&then.failed);
+            match (new.len(), old.len()) {
+                (0, old) if old > 0 => (true, format!("{}, all from before the loop began", count(old))),
+                (new, old) => (false, format!("{} new, {old} from before the loop began", count(new))),
+            }
+        }
+        (None, None) => (true, "it failed before the loop began, too".to_owned()),
+        // Without the names nobody can tell: a suite that no longer compiles is not an old failure.
+        _ => return finding,
+    };
+    let verdict = if only_old && allows { Verdict::Pass } else { Verdict::Fail };
+    Finding { what: format!("{} ({note})", finding.what), verdict, ..finding }
+}
+
+fn count(failures: usize) -> String {
+    if failures == 1 { "1 failure".to_owned() } else { format!("{failures} failures") }
+}

@@ -1,0 +1,109 @@
+//! The whole output of commands, in `.ralph/logs/`. Failing to write it never changes a verdict.
+
+use std::{
+    fs::{self, File},
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use ralph_core::time;
+
+use crate::{
+    store::project::Project,
+    sys::{clock, files},
+};
+
+/// More than this of one command is a mistake that would fill the disk.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// So many logs are kept, and of all together no more than [`MAX_BYTES`]; the newest one always is.
+const KEPT: usize = 60;
+
+/// A log that is being written.
+pub(super) struct Log {
+    file: Option<File>,
+    path: PathBuf,
+    written: u64,
+    /// Why it is not whole.
+    problem: Option<String>,
+}
+
+impl Log {
+    /// Begins the log of one run.
+    pub(super) fn begin(project: &Project, gate: &str, command: &str) -> Self {
+        let folder = project.folder("logs").map_err(|e| e.to_string());
+        let opened = folder.and_then(|folder| {
+            prune(&folder);
+            create(&folder, gate)
+        });
+        let (file, path, problem) = match opened {
+            Ok((file, path)) => (Some(file), path, None),
+            Err(problem) => (None, PathBuf::new(), Some(problem)),
+        };
+        let mut log = Log { file, path, written: 0, problem };
+        log.write(format!("$ {command}\n").as_bytes());
+        log
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        let Some(file) = &mut self.file else { return };
+        let room = usize::try_from(MAX_BYTES - self.written.min(MAX_BYTES)).unwrap_or(usize::MAX).min(bytes.len());
+        if let Err(e) = file.write_all(&bytes[..room]) {
+            self.problem = Some(format!("the log is not whole: {e}"));
+            self.file = None;
+        } else if room < bytes.len() {
+            self.problem = Some(format!("the log is not whole: it ends after {} MB", MAX_BYTES >> 20));
+            self.file = None;
+        }
+        self.written += room as u64;
+    }
+
+    /// The log's path relative to the project's root, if anything could be written, and what is wrong with it.
+    pub(super) fn finish(mut self, project: &Project, last_line: &str) -> (Option<String>, Option<String>) {
+        self.write(format!("\n# {last_line}\n").as_bytes());
+        let path = (self.written > 0).then(|| relative(project.root(), &self.path));
+        (path, self.problem)
+    }
+}
+
+fn relative(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
+/// A new file, named by the time and the gate.
+fn create(folder: &Path, gate: &str) -> Result<(File, PathBuf), String> {
+    let stamp: String = time::format(clock::now()).chars().filter(|c| c.is_ascii_digit() || *c == 'T').collect();
+    let plain: String = gate.chars().take(40).map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' }).collect();
+    for n in 1..1_000 {
+        let more = if n == 1 { String::new() } else { format!("-{n}") };
+        let path = folder.join(format!("{stamp}{more}-{plain}.log"));
+        match files::options().write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(format!("cannot write {}: {e}", path.display())),
+        }
+    }
+    Err(format!("{} has too many logs of this moment", folder.display()))
+}
+
+/// Removes the oldest logs; their names sort by time.
+fn prune(folder: &Path) {
+    let mut logs: Vec<(PathBuf, u64)> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.path().extension().is_some_and(|e| e == "log"))
+        .filter_map(|entry| Some((entry.path(), entry.metadata().ok()?.len())))
+        .collect();
+    logs.sort();
+    let mut total: u64 = logs.iter().map(|(_, size)| size).sum();
+    let mut left = logs.len();
+    for (path, size) in &logs {
+        if left < KEPT && total <= MAX_BYTES {
+            break;
+        }
+        let _ = fs::remove_file(path);
+        total -= size;
+        left -= 1;
+    }
+}

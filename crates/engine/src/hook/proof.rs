@@ -1,0 +1,135 @@
+//! The proof of one stop: its loop's gates are measured without the lock, because that may take long and a cancel must not wait.
+
+use std::{
+    fs::File,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use ralph_core::{
+    gate::{Check, Finding, Gate, GuardPolicy, Kind, Proof, Verdict},
+    journal::Event,
+    judge::Evidence,
+    words::opening,
+};
+
+use crate::{
+    gates::{
+        self, Context, Want, Watch,
+        declared::{self, Declared},
+        guard,
+    },
+    hook::{Call, evidence::gather, select},
+    store::{
+        Error,
+        locked::{Locked, Loop},
+        loops::{self, Found},
+        project::Project,
+    },
+    sys::{clock, files, signals},
+};
+
+/// What was measured for one stop.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    findings: Vec<Finding>,
+    suspicions: Vec<String>,
+}
+
+impl Measured {
+    /// Puts it into the evidence.
+    pub(super) fn join(self, evidence: &mut Evidence, unknown_before: u64) {
+        evidence.gates = self.findings;
+        evidence.suspicions = self.suspicions;
+        let is_unknown = evidence.claims() && Proof::of(&evidence.gates) == Proof::Unknown;
+        evidence.unknown_rounds = if is_unknown { unknown_before.saturating_add(1) } else { 0 };
+    }
+}
+
+/// The right to measure a loop's gates, where it has any: one hook at a time, whoever reports the stop.
+pub(super) fn turn(call: &Call, seen: &Found) -> Result<Option<File>, Error> {
+    let gated = seen.parsed.as_ref().is_ok_and(|file| !declared::of_loop(&call.project, file).is_empty());
+    if !gated {
+        return Ok(None);
+    }
+    let path = call.project.folder("cache")?.join(format!("{}.lock", seen.id()));
+    let file = files::options().write(true).create(true).truncate(false).open(&path).map_err(Error::io("open", &path))?;
+    let patience = call.budget().saturating_duration_since(Instant::now());
+    if files::wait_for_lock(&file, patience).map_err(Error::io("lock", &path))? { Ok(Some(file)) } else { Err(Error::Busy) }
+}
+
+/// Measures what the loop has to prove. `None`: there is nothing left to answer.
+pub(super) fn measure<'p>(
+    call: &'p Call,
+    locked: Locked<'p>,
+    l: Loop,
+    declared: &Declared,
+) -> Result<Option<(Locked<'p>, Loop, Measured)>, Error> {
+    let gathered = gather(call, &l, clock::now());
+    if !l.file.active {
+        return Ok(Some((locked, l, Measured::default())));
+    }
+    let wants_proof = gathered.evidence.wants_proof(true);
+    drop(locked);
+    // A loop that nobody started with ralph begins, for all that ralph knows, with its first stop.
+    guard::note_start(&call.project, &l.id, declared);
+    let found = l.found.clone();
+    let wanted = || loops::is_wanted(&found);
+    let progress = Progress { project: call.project.clone(), name: found.name.clone(), session: call.event.session().map(str::to_owned) };
+    let budget = call.budget().saturating_duration_since(Instant::now());
+    let ctx = Context {
+        message: &gathered.text,
+        cancelled: &|| !wanted(),
+        watch: Arc::new(progress),
+        keep_going: declared.keep_going,
+        ..Context::new(&call.project, &l.id, budget)
+    };
+    let mut findings = declared.problems.clone();
+    findings.extend(gates::measure(&declared.gates, if wants_proof { Want::Everything } else { Want::Cheap }, &ctx));
+    let suspicions = if wants_proof { suspicions(call, &l.id, declared, &mut findings) } else { Vec::new() };
+    if signals::asked_to_end() {
+        return Ok(None);
+    }
+    let again = select::under_lock(&call.project, l.found)?;
+    let own = again.filter(|(_, l)| l.owner() == call.event.session());
+    Ok(own.map(|(locked, l)| (locked, l, Measured { findings, suspicions })))
+}
+
+/// What looks as if the proof had been weakened. Where that may block, it is a finding of its own.
+fn suspicions(call: &Call, id: &str, declared: &Declared, findings: &mut Vec<Finding>) -> Vec<String> {
+    if declared.guard == GuardPolicy::Off {
+        return Vec::new();
+    }
+    let found = guard::suspicions(&call.project, id, declared);
+    if declared.guard == GuardPolicy::Block && !found.is_empty() {
+        let what = "the proof itself has changed since the loop began";
+        let detail = "Undo it. If it is right as it is, only a person can say so: `ralph gate --accept`.";
+        findings.push(Finding::new("guard", Kind::Guard, Verdict::Fail, what).with_detail(detail));
+    }
+    found
+}
+
+/// Tells the journal which command runs, for whoever looks.
+struct Progress {
+    project: Project,
+    name: String,
+    session: Option<String>,
+}
+
+impl Watch for Progress {
+    fn begins(&self, gate: &Gate, limit: Duration) {
+        let Check::Command(command) = &gate.check else { return };
+        let event = Event::Checking {
+            gate: gate.name.clone(),
+            command: opening(&command.run.shown(), 200),
+            limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+        };
+        let note = || {
+            let locked = Locked::acquire(&self.project).ok()?;
+            let mut l = locked.open(loops::read(&self.project, &self.name).ok()??).ok()?;
+            locked.record(&mut l, clock::now(), self.session.as_deref(), event).ok()
+        };
+        // The verdict is what counts; a journal that cannot be written is told by the ruling.
+        let _ = note();
+    }
+}
