@@ -50,8 +50,9 @@ impl Found {
                 Named::Script(name) => self.script(folder, &name),
                 Named::FirstOf(names) => {
                     let is_there = |name: &&&str| self.root.join(folder).join(name).is_file();
-                    let name = names.iter().find(is_there).or(names.last());
-                    name.into_iter().for_each(|name| self.file(&folder.join(name)));
+                    if let Some(name) = names.iter().find(is_there).or(names.last()) {
+                        self.file(&folder.join(name));
+                    }
                 }
             }
         }
