@@ -5,8 +5,14 @@
 use std::{
     io,
     process::{Child, Command},
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
+
+/// Whether orphans come to this process. Without that, a child that it does not know is somebody else's business.
+static INHERITS: AtomicBool = AtomicBool::new(false);
 
 /// The programs that this process runs right now.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
@@ -38,6 +44,7 @@ fn running<T>(look: impl FnOnce(&mut Vec<u32>) -> T) -> T {
 pub fn inherit_orphans() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    INHERITS.store(true, Ordering::Relaxed);
 }
 
 #[cfg(unix)]
@@ -103,7 +110,8 @@ pub(super) fn kill_strays() {
     const ROUNDS: usize = 50;
     for _ in 0..ROUNDS {
         // Nobody starts anything meanwhile.
-        if !running(|pids| pids.len() <= 1 && has_children() && kill_children_but(pids)) {
+        let any = running(|pids| pids.len() <= 1 && INHERITS.load(Ordering::Relaxed) && has_children() && kill_children_but(pids));
+        if !any {
             return;
         }
     }
