@@ -127,7 +127,8 @@ pub(super) fn is_wanted(folder: &Folder) -> bool {
 fn iteration(values: &Progress, state: &State, open: usize) -> u64 {
     let told = values.iteration.unwrap_or(1);
     match state.ended {
-        // New work after the old was complete.
+        // New work after the old was complete: the old count is not about it.
+        None if values.status == Some(Status::Complete) && open > 0 => state.iteration.max(1),
         Some(Ending::Complete) if values.status == Some(Status::Complete) && open > 0 => 1,
         None if owner_may_live(state) => told.max(state.iteration),
         // It has ended, or nobody is there who could have set the count back: somebody begins anew.
