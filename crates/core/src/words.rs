@@ -34,6 +34,16 @@ pub fn going_on(iteration: u64, max_iterations: u64, promise: Option<&str>, gate
     }
 }
 
+/// What ends a loop, in a few words.
+pub fn ends_on(promise: Option<&str>, gated: bool) -> String {
+    match promise {
+        Some(promise) if gated => format!("{} with its proof", tag(promise)),
+        Some(promise) => tag(promise),
+        None if gated => "its gates".to_owned(),
+        None => "a limit or a cancel".to_owned(),
+    }
+}
+
 /// How to claim, for the agent.
 pub fn how_to_claim(promise: &str) -> String {
     format!("Only when all of it is completely true, end your message with {} on a line of its own.", tag(promise))

@@ -10,6 +10,7 @@ mod queued;
 mod select;
 mod session;
 mod stop;
+mod subagent;
 
 use std::time::{Duration, Instant};
 
@@ -124,6 +125,7 @@ pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
 fn dispatch(call: &Call) -> Result<Outcome, Error> {
     match call.event.name() {
         "Stop" => stop::on_stop(call),
+        "SubagentStop" => subagent::on_stop(call),
         "UserPromptSubmit" | "UserPromptExpansion" => command::on_prompt(call),
         "SessionStart" => session::on_start(call),
         "SessionEnd" => session::on_end(call),
@@ -169,7 +171,7 @@ fn log(call: &Call, outcome: &Outcome) {
 fn decision(answer: &Answer) -> &'static str {
     match answer {
         Answer::Silent | Answer::Tell { .. } => "allow",
-        Answer::Block { .. } | Answer::Context { event: "Stop", .. } => "block",
+        Answer::Block { .. } | Answer::Context { event: "Stop" | "SubagentStop", .. } => "block",
         Answer::Context { .. } => "context",
         Answer::Instead { .. } => "answered",
     }

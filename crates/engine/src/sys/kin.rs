@@ -2,7 +2,13 @@
 //!
 //! On Linux this process can ask to inherit orphans, so that nothing that a command started can slip away unseen. Elsewhere the group has to do.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+
+/// Whether orphans come to this process. Without that, a child that it does not know is somebody else's business.
+static INHERITS: AtomicBool = AtomicBool::new(false);
 
 /// The programs that this process runs right now.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
@@ -31,6 +37,7 @@ fn running<T>(look: impl FnOnce(&mut Vec<u32>) -> T) -> T {
 pub fn inherit_orphans() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    INHERITS.store(true, Ordering::Relaxed);
 }
 
 #[cfg(unix)]
@@ -98,7 +105,7 @@ pub(super) fn kill_strays() {
     for _ in 0..ROUNDS {
         let alone = running(|pids| pids.len() <= 1);
         let own = u32::try_from(getpid().as_raw_nonzero().get()).unwrap_or(0);
-        if !alone || !has_children() {
+        if !alone || !INHERITS.load(Ordering::Relaxed) || !has_children() {
             return;
         }
         let mine = running(|pids| pids.clone());

@@ -38,4 +38,5 @@ mod screen;
 mod setup;
 mod slash;
 mod trust;
+mod verify;
 mod wire;
