@@ -123,6 +123,44 @@ fn s4_3_at_the_limit_it_says_how_many_remain() {
 }
 
 #[test]
+fn s4_3_a_limit_of_time_holds_as_well() {
+    let bed = with_list(LIST);
+    bed.write(path("progress.txt"), "Iteration: 1\nMax Hours: 0.000001\n");
+    let mut answer = bed.work().send();
+    for _ in 0..3 {
+        if !answer.blocks() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        answer = bed.work().send();
+    }
+    assert!(answer.line().contains("time limit"), "{answer:?}");
+    assert_eq!(status(&bed), "REACHED_LIMIT");
+    bed.work().send().is_silent();
+    assert_eq!(bed.ralph(&["resume"]).code, Some(1));
+    bed.ralph_ok(&["resume", "--hours", "1.5"]);
+    assert!(progress(&bed).contains("Max Hours: 1.5\n") && status(&bed) == "IN_PROGRESS");
+    assert!(bed.work().send().blocks());
+}
+
+#[test]
+fn s4_1_a_cancel_wins_against_hooks_that_count() {
+    for round in 0..25 {
+        let bed = with_list(LIST);
+        let hooks: Vec<_> = (0..3).map(|_| bed.work()).collect();
+        std::thread::scope(|scope| {
+            for hook in &hooks {
+                scope.spawn(|| hook.send());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(round));
+            bed.ralph_ok(&["cancel"]);
+        });
+        assert_eq!(status(&bed), "CANCELLED", "{}", bed.read(path("hook.log")));
+        bed.work().send().is_silent();
+    }
+}
+
+#[test]
 fn s4_4_stop_hook_active_changes_nothing_and_the_count_stops_a_runaway() {
     let bed = with_list(LIST);
     let mut blocks = 0;
@@ -307,9 +345,12 @@ fn s4_1_the_person_sees_it_like_any_other_loop() {
     let started = bed.event("SessionStart").field("source", "startup").send();
     assert!(started.json.unwrap().to_string().contains("a loop waits for a session"));
     bed.work().send();
-    for (args, what) in
-        [("status", "feature-list-file"), ("list", "feature-list-file"), ("log", "feature_list.json"), ("explain", "feature-list-file")]
-    {
+    for (args, what) in [
+        ("status", "feature-list-folder"),
+        ("list", "feature-list-folder"),
+        ("log", "feature_list.json"),
+        ("explain", "feature-list-folder"),
+    ] {
         let out = bed.ralph_ok(&[args]);
         assert!(out.contains(what), "{args}: {out}");
     }
@@ -326,10 +367,9 @@ fn s4_1_a_loop_file_goes_first_and_other_gates_count_too() {
     assert!(!bed.path(path("progress.txt")).exists());
     // What ralph.toml asks for has to hold as well.
     let bed = with_list(&LIST.replace("false", "true"));
-    bed.write("ralph.toml", "[[gate]]\nname = \"notes\"\nfile = \"NOTES.md\"\n");
-    assert!(told(&bed.work().send()).contains("notes"));
-    bed.write("NOTES.md", "done");
-    assert!(bed.work().send().line().contains("complete"));
+    bed.write("ralph.toml", "[[gate]]\nname = \"words\"\nmarkers = [\"LINT_FINISH\"]\n");
+    assert!(told(&bed.work().send()).contains("LINT_FINISH"));
+    assert!(bed.stop("LINT_FINISH").send().line().contains("complete"));
 }
 
 #[test]
