@@ -3,10 +3,12 @@
 //! Everything here is pure: bytes and values in, values out. No clock, no disk, no process and no environment; the engine brings those.
 
 mod checkboxes;
+pub mod completion_markers;
 pub mod config;
 pub mod feature_list;
 pub mod front_matter;
 pub mod gate;
+pub mod guard;
 pub mod journal;
 pub mod json;
 mod json_tree;
@@ -24,5 +26,6 @@ pub mod test_results;
 pub mod time;
 pub mod transcript;
 pub mod unproven;
+pub mod unverified;
 pub mod verify_yaml;
 pub mod words;

@@ -64,6 +64,8 @@ pub struct LoopFile {
     /// Commands that must pass before the loop may end.
     pub verify: Vec<Command>,
     pub preset: Option<Preset>,
+    /// The list of the feature folder that the loop was put together from; a loop file has none.
+    pub list: Option<String>,
     pub prompt: String,
     /// Worth telling the person: a key that looks like a misspelt one sets nothing.
     pub warnings: Vec<String>,
@@ -96,6 +98,7 @@ impl LoopFile {
             remind: keys.bool("remind")?.unwrap_or(false),
             verify: verify(&front_matter, bytes)?,
             preset: keys.preset()?,
+            list: None,
             prompt,
             warnings: misspelt(&front_matter),
             front_matter,
@@ -400,15 +403,16 @@ mod tests {
         #[test]
         fn s0_3_new_files_read_back(prompt in "[^\r\n]\\PC*[^\r\n]", promise in "\\PC*\\S\\PC*") {
             prop_assume!(!prompt.trim().is_empty());
+            let line = format!("run {}", promise.replace('\0', "0").trim_end());
             let new = NewLoop {
                 id: "main-1", session_id: Some("s"), started_at: "2026-11-15T00:00:00Z", max_iterations: 3, completion_promise: Some(&promise),
-                max_hours: 1.5, idle_rounds: Some(4), continue_with: Some("block"), verify: std::slice::from_ref(&promise), preset: Some("verify"), prompt: &prompt,
+                max_hours: 1.5, idle_rounds: Some(4), continue_with: Some("block"), verify: std::slice::from_ref(&line), preset: Some("verify"), prompt: &prompt,
             };
             let file = LoopFile::parse(new.render().as_bytes());
             let got = file.as_ref().map(|l| (l.prompt.as_str(), l.completion_promise.as_deref(), l.id("main"), l.max_millis(), l.idle_rounds));
             prop_assert_eq!(got, Ok((prompt.as_str(), Some(promise.as_str()), "main-1".to_owned(), 5_400_000, Some(4))));
             let lines = file.as_ref().map(|l| l.verify.iter().map(|c| c.run.shown()).collect::<Vec<_>>());
-            prop_assert_eq!(lines, Ok(vec![promise.clone()]));
+            prop_assert_eq!(lines, Ok(vec![line.clone()]));
         }
 
         #[test]

@@ -16,19 +16,13 @@ const FURTHER: usize = 400;
 pub fn for_agent(e: &Evidence) -> Option<String> {
     let found = to_tell(e);
     let mut parts = Vec::new();
-    if let Some((first, further)) = found.split_first() {
+    if !found.is_empty() {
         let opening = match (&e.promise, &e.claim) {
             (Some(promise), Claim::Made) => format!("[ralph] {} was claimed but is not proven. ", tag(promise)),
             (None, _) => "[ralph] Not done yet. ".to_owned(),
             _ => "[ralph] ".to_owned(),
         };
-        let mut text = format!("{opening}{}", sentence(first));
-        append_detail(&mut text, first, usize::MAX);
-        for finding in further {
-            let _ = write!(text, "\n\n{}", sentence(finding));
-            append_detail(&mut text, finding, FURTHER);
-        }
-        parts.push(text);
+        parts.push(format!("{opening}{}", told(&found)));
     }
     if !e.suspicions.is_empty() {
         let list: Vec<String> = e.suspicions.iter().map(|s| format!("- {}", clean(s))).collect();
@@ -45,6 +39,16 @@ fn to_tell(e: &Evidence) -> Vec<&Finding> {
     let of = |verdict| e.gates.iter().filter(move |f| f.verdict == verdict && !f.skipped);
     let failing = of(Verdict::Fail);
     if e.claims() { failing.chain(of(Verdict::Unknown)).collect() } else { failing.collect() }
+}
+
+/// All that was found, the first one with everything that is needed to mend it.
+pub fn told(found: &[&Finding]) -> String {
+    let mut text = String::new();
+    for (n, finding) in found.iter().enumerate() {
+        let _ = write!(text, "{}{}", if n == 0 { "" } else { "\n\n" }, sentence(finding));
+        append_detail(&mut text, finding, if n == 0 { usize::MAX } else { FURTHER });
+    }
+    text
 }
 
 /// `Gate "tests" fails: exit code 101 after 3 s.`
@@ -71,11 +75,16 @@ fn append_detail(text: &mut String, f: &Finding, max: usize) {
 
 /// `tests fails (exit code 1), list could not be measured (…)`, for the person's line.
 pub fn in_short(e: &Evidence) -> String {
+    short(&e.gates)
+}
+
+/// The same of any findings.
+pub fn short(findings: &[Finding]) -> String {
     let one = |f: &&Finding| {
         let verb = if f.verdict == Verdict::Fail { "fails" } else { f.verdict.as_str() };
         format!("{} {verb}: {}", clean(&f.gate), clean(&f.what))
     };
-    let open: Vec<&Finding> = e.gates.iter().filter(|f| f.verdict != Verdict::Pass && !f.skipped).collect();
+    let open: Vec<&Finding> = findings.iter().filter(|f| f.verdict != Verdict::Pass && !f.skipped).collect();
     let mut short: Vec<String> = open.iter().take(2).map(one).collect();
     if open.len() > 2 {
         short.push(format!("{} more", open.len() - 2));

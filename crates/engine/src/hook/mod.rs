@@ -10,6 +10,7 @@ mod queued;
 mod select;
 mod session;
 mod stop;
+mod subagent;
 
 use std::time::{Duration, Instant};
 
@@ -124,6 +125,7 @@ pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
 fn dispatch(call: &Call) -> Result<Outcome, Error> {
     match call.event.name() {
         "Stop" => stop::on_stop(call),
+        "SubagentStop" => subagent::on_stop(call),
         "UserPromptSubmit" | "UserPromptExpansion" => command::on_prompt(call),
         "SessionStart" => session::on_start(call),
         "SessionEnd" => session::on_end(call),
@@ -134,14 +136,14 @@ fn dispatch(call: &Call) -> Result<Outcome, Error> {
 /// S0-6: input that is no JSON object says nothing about who stopped, so the loop, if there is one, stays as it is.
 fn invalid_input(input: &[u8], problem: &serde_json::Error) -> Option<String> {
     let project = Project::of_event(None);
-    let outcome = if loops::names(&project).is_empty() {
-        Outcome::silent("input.invalid")
-    } else {
+    let outcome = if loops::any(&project) {
         let bytes = input.len();
         let line = format!(
             "Ralph: the hook's input is not a JSON event ({problem}; {bytes} bytes). The stop is allowed and the loop is kept as it is."
         );
         Outcome::tell("input.invalid", line)
+    } else {
+        Outcome::silent("input.invalid")
     };
     let entry = Entry {
         trigger: "?",
@@ -169,7 +171,7 @@ fn log(call: &Call, outcome: &Outcome) {
 fn decision(answer: &Answer) -> &'static str {
     match answer {
         Answer::Silent | Answer::Tell { .. } => "allow",
-        Answer::Block { .. } | Answer::Context { event: "Stop", .. } => "block",
+        Answer::Block { .. } | Answer::Context { event: "Stop" | "SubagentStop", .. } => "block",
         Answer::Context { .. } => "context",
         Answer::Instead { .. } => "answered",
     }

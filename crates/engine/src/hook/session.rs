@@ -23,7 +23,7 @@ use crate::{
 /// `/clear` makes a new session in the same process: its loop comes along. After a compaction the agent is reminded; otherwise the person is told about a loop that waits here.
 pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
-    if loops::names(&call.project).is_empty() || session.is_empty() {
+    if !loops::any(&call.project) || session.is_empty() {
         return Ok(Outcome::silent("loop.none"));
     }
     match call.event.text("source").unwrap_or_default() {
@@ -159,17 +159,22 @@ pub(super) fn on_end(call: &Call) -> Result<Outcome, Error> {
     })
 }
 
-/// Journalled and never blocked: a subagent's stop, a compaction, an API error, an event that ralph does not know.
+/// Journalled and never blocked: most subagents' stops, a compaction, an API error, an event that ralph does not know.
 pub(super) fn on_other(call: &Call) -> Result<Outcome, Error> {
     heard(call, |_| {})
 }
 
 fn heard(call: &Call, change: impl FnOnce(&mut Loop)) -> Result<Outcome, Error> {
+    heard_that(call, detail(call), change)
+}
+
+/// Writes into the journal of the session's loop what an event was about.
+pub(super) fn heard_that(call: &Call, detail: Option<String>, change: impl FnOnce(&mut Loop)) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
     let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
     let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent("loop.none")) };
     change(&mut l);
-    let event = Event::Heard { event: words::excerpt(call.event.name(), 60), detail: detail(call) };
+    let event = Event::Heard { event: words::excerpt(call.event.name(), 60), detail };
     locked.record(&mut l, clock::now(), Some(session), event)?;
     let code = if call.event.name() == "StopFailure" { "host.api-error" } else { "event.heard" };
     Ok(Outcome::silent(code).of_loop(&l.id))

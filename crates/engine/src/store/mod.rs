@@ -1,12 +1,15 @@
 //! What ralph keeps on disk, and how it changes it: loop files, journals, the archive, the lock, the hook's log, what people trust.
 
+pub mod check_task;
 pub mod ending;
+pub mod folder;
 pub mod hook_log;
 pub mod journal;
 pub mod locked;
 pub mod loops;
 pub mod project;
 pub mod trust;
+pub mod verify_state;
 
 use std::{fmt, io, path::Path};
 

@@ -3,7 +3,7 @@
 //! The decisions lie in the user's state folder, where no repository can put any. Whatever is wrong with them, nothing is trusted.
 
 mod ledger;
-mod place;
+pub(crate) mod place;
 #[cfg(test)]
 mod tests;
 

@@ -36,4 +36,5 @@ mod screen;
 mod setup;
 mod slash;
 mod trust;
+mod verify;
 mod wire;

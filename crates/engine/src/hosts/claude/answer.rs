@@ -19,7 +19,7 @@ pub enum Answer {
     Tell { line: String },
     /// Send the agent back: its text as the reason of a block.
     Block { reason: String, line: String },
-    /// Give the agent a text as context of an event (for `Stop` that sends it back, without an error's label), and perhaps tell the person.
+    /// Give the agent a text as context of an event (for `Stop` and `SubagentStop` that sends it back, without an error's label), and perhaps tell the person.
     Context { event: &'static str, text: String, line: Option<String> },
     /// Answer the person instead of the model.
     Instead { text: String },
@@ -60,6 +60,15 @@ impl Answer {
         };
         // A prompt that the client would cut down to a preview goes as a block whatever was asked for: no word of it may be lost.
         if context && fits { Answer::Context { event: "Stop", text, line: Some(line) } } else { Answer::Block { reason: text, line } }
+    }
+
+    /// The same at another event than `Stop`.
+    #[must_use]
+    pub fn at(self, event: &'static str) -> Self {
+        match self {
+            Answer::Context { text, line, .. } => Answer::Context { event, text, line },
+            other => other,
+        }
     }
 
     /// The line to print; `None` for silence.

@@ -14,7 +14,7 @@ use crate::{
 const LONGEST_POINTER: usize = 16 << 10;
 
 /// Where a project lies.
-pub(super) struct Place {
+pub(crate) struct Place {
     root: PathBuf,
     /// The top of the working tree, or the project's root where there is none.
     top: PathBuf,
@@ -23,7 +23,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn of(project: &Project) -> Self {
+    pub(crate) fn of(project: &Project) -> Self {
         let root = project.root().canonicalize().unwrap_or_else(|_| project.root().to_owned());
         let top = root.ancestors().find(|dir| fs::symlink_metadata(dir.join(".git")).is_ok()).unwrap_or(&root).to_owned();
         let key = repository(&top).unwrap_or_else(|| top.clone());
@@ -32,6 +32,18 @@ impl Place {
 
     pub(super) fn top(&self) -> &Path {
         &self.top
+    }
+
+    /// Whether this is a linked working tree of the repository that `other` lies in, and not the tree that `other` lies in.
+    pub(crate) fn is_linked_to(&self, other: &Place) -> bool {
+        let is_linked = || fs::symlink_metadata(self.top.join(".git")).is_ok_and(|meta| meta.is_file());
+        self.top != other.top && self.key == other.key && is_linked()
+    }
+
+    /// The folder in this working tree that `other` is in its own; the top, if there is none.
+    pub(crate) fn counterpart_of(&self, other: &Place) -> PathBuf {
+        let folder = other.root.strip_prefix(&other.top).map(|below| self.top.join(below)).unwrap_or_default();
+        if folder.is_dir() { folder } else { self.top.clone() }
     }
 
     /// For people who look into the file.

@@ -1,0 +1,269 @@
+//! A subagent stops. One of the types that have to prove their work is let go when it is proven, or when ralph gives up, which it says (S3).
+//!
+//! The loop of the session that called it is not judged by this.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use ralph_core::{
+    config::{Config, DEFAULT_MINUTES, DEFAULT_ROUNDS, FILE, Verify},
+    gate::{Check, Command, Finding, Gate, Markers, Origin, Proof},
+    loop_file::{ContinueWith, fnv1a},
+    unverified, words,
+};
+
+use crate::{
+    gates::{self, Context, Want, declared},
+    hook::{Call, Outcome, session},
+    hosts::claude::answer::Answer,
+    store::{
+        Error, check_task,
+        project::Project,
+        trust::{Trust, place::Place},
+        verify_state::{Round, Stop, VerifyState},
+    },
+    sys::{clock, signals},
+};
+
+/// The agents that have to prove their work when nobody says otherwise (S3-1).
+const AGENT: &str = "check";
+
+pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
+    // The client's own compaction reports itself as a subagent without a type: whoever blocks that breaks it.
+    let Some(agent) = call.event.text("agent_type").map(str::trim).filter(|agent| !agent.is_empty()) else {
+        return session::on_other(call);
+    };
+    let settings = Settings::of(&call.project);
+    if !settings.agents.iter().any(|name| is_of_type(agent, name)) {
+        return session::on_other(call);
+    }
+    let asked = Asked::of(&call.project, settings);
+    let outcome = verify(call, agent, &asked);
+    Ok(noted(call, agent, asked.told(outcome)))
+}
+
+/// `check` is also `plugin:check`.
+fn is_of_type(agent: &str, name: &str) -> bool {
+    agent == name || (!name.contains(':') && agent.rsplit(':').next() == Some(name))
+}
+
+/// A line in the journal of the session's loop, where it has one. What was decided does not hang on it.
+fn noted(call: &Call, agent: &str, outcome: Outcome) -> Outcome {
+    let detail = format!("{}: {}", words::excerpt(agent, 60), outcome.code);
+    let heard =
+        session::heard_that(call, Some(detail), |_| {}).unwrap_or_else(|e| Outcome { error: Some(e.to_string()), ..Outcome::silent("") });
+    let error = outcome.error.clone().or(heard.error);
+    Outcome { loop_id: heard.loop_id, error, ..outcome }
+}
+
+/// What `ralph.toml` says about subagents.
+struct Settings {
+    agents: Vec<String>,
+    rounds: u64,
+    minutes: u64,
+    excerpt: Option<usize>,
+    keep_going: bool,
+    commands: Vec<Command>,
+    is_trusted: bool,
+    /// Why it says nothing.
+    problem: Option<String>,
+}
+
+impl Settings {
+    fn of(project: &Project) -> Self {
+        let (config, trust, problem) = match declared::config(project) {
+            None => (Config::default(), Trust::Trusted, None),
+            Some(Ok((config, trust))) => (config, trust, None),
+            Some(Err(finding)) => (Config::default(), Trust::Untrusted, Some(finding.what)),
+        };
+        let none = Verify { agents: None, commands: Vec::new(), rounds: DEFAULT_ROUNDS, minutes: DEFAULT_MINUTES, excerpt: None };
+        let verify = config.verify.unwrap_or(none);
+        Settings {
+            agents: verify.agents.unwrap_or_else(|| vec![AGENT.to_owned()]),
+            rounds: verify.rounds,
+            minutes: verify.minutes,
+            excerpt: verify.excerpt,
+            keep_going: config.keep_going,
+            commands: verify.commands,
+            is_trusted: trust.is_trusted(),
+            problem,
+        }
+    }
+}
+
+/// What an agent has to prove, and how often it may try.
+struct Asked {
+    gates: Vec<Gate>,
+    rounds: u64,
+    minutes: u64,
+    keep_going: bool,
+    /// Where the settings lie, and so the counts; `None`: with ralph's own files.
+    folder: Option<&'static str>,
+    /// What cannot be read, for the person.
+    problems: Vec<String>,
+}
+
+impl Asked {
+    /// The first settings that have commands; without any, the task's completion markers.
+    fn of(project: &Project, settings: Settings) -> Self {
+        let mut asked = Asked {
+            gates: Vec::new(),
+            rounds: settings.rounds,
+            minutes: settings.minutes,
+            keep_going: settings.keep_going,
+            folder: None,
+            problems: settings.problem.into_iter().collect(),
+        };
+        match declared::worktree_commands(project) {
+            Some(Ok((file, commands, trust))) => {
+                let commands = commands.into_iter().map(|c| Command { excerpt: settings.excerpt.unwrap_or(c.excerpt), ..c }).collect();
+                asked.gates = unique(declared::of_commands(commands, &Origin::File(file.to_owned()), trust.is_trusted()));
+                asked.folder = Path::new(file).parent().and_then(Path::to_str);
+            }
+            None if !settings.commands.is_empty() => {
+                let origin = Origin::File(FILE.to_owned());
+                asked.gates = unique(declared::of_commands(settings.commands, &origin, settings.is_trusted));
+            }
+            broken => {
+                asked.problems.extend(broken.and_then(Result::err).map(|finding| finding.what));
+                asked.ask_for_markers(project);
+            }
+        }
+        asked
+    }
+
+    fn ask_for_markers(&mut self, project: &Project) {
+        let found = check_task::FOLDERS.into_iter().find_map(|folder| Some((folder, check_task::markers(project, folder)?)));
+        if let Some((folder, (file, words))) = found {
+            let check = Check::Markers(Markers { words });
+            self.gates = vec![Gate { name: "markers".to_owned(), check, origin: Origin::List(file), trusted: true, every_stop: true }];
+            self.folder = Some(folder);
+        }
+    }
+
+    /// The outcome, together with what cannot be read.
+    fn told(&self, outcome: Outcome) -> Outcome {
+        if self.problems.is_empty() {
+            return outcome;
+        }
+        let warning = format!("Ralph: {}.", words::opening(&self.problems.join("; "), 500));
+        let with = |line: &str| if line.is_empty() { warning.clone() } else { format!("{line}\n{warning}") };
+        let answer = match outcome.answer {
+            Answer::Silent => Answer::Tell { line: warning },
+            Answer::Tell { line } => Answer::Tell { line: with(&line) },
+            Answer::Block { reason, line } => Answer::Block { reason, line: with(&line) },
+            Answer::Context { event, text, line } => Answer::Context { event, text, line: Some(with(&line.unwrap_or_default())) },
+            other @ Answer::Instead { .. } => other,
+        };
+        Outcome { answer, ..outcome }
+    }
+}
+
+/// Two commands with the same first words are still two.
+fn unique(gates: Vec<Gate>) -> Vec<Gate> {
+    let mut out: Vec<Gate> = Vec::with_capacity(gates.len());
+    for gate in gates {
+        let (mut name, mut n) = (gate.name.clone(), 1);
+        while out.iter().any(|other| other.name == name) {
+            n += 1;
+            name = format!("{} {n}", gate.name);
+        }
+        out.push(Gate { name, ..gate });
+    }
+    out
+}
+
+fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
+    if asked.gates.is_empty() {
+        return Outcome::silent(if asked.problems.is_empty() { "verify.none" } else { "verify.broken" });
+    }
+    if asked.gates.iter().any(|gate| !gate.trusted) {
+        // Only a person can change that: to send the agent back would trap it.
+        let finding = gates::measure(&asked.gates, Want::Cheap, &Context::new(&call.project, "verify", std::time::Duration::ZERO));
+        let line = finding.first().map_or_else(|| unverified::unverified(agent), |finding| unverified::needs_person(agent, finding));
+        return Outcome::tell("verify.untrusted", line);
+    }
+    let key = agent_key(call);
+    let state = VerifyState::beside(&call.project, asked.folder);
+    let task = asked.folder.and_then(|folder| check_task::current(&call.project, folder));
+    let stop = Stop { agent: &key, task: task.as_deref(), fingerprint: &call.event.stop_fingerprint() };
+    let now = clock::now();
+    let (round, error) = match state.count(&stop, now, &Call::is_same_moment) {
+        Ok(Round::Repeated) => return Outcome::silent("stop.repeated"),
+        Ok(Round::Counted { iteration, started_at, anew }) => {
+            let spent_ms = u64::try_from(now.saturating_sub(started_at)).unwrap_or(0);
+            (Some(unverified::Round { iteration, rounds: asked.rounds, spent_ms }), anew)
+        }
+        // Without a count nobody knows when to give up, so this is the last round.
+        Err(e) => (None, Some(e.to_string())),
+    };
+    let findings = measure(call, asked, &key);
+    if signals::asked_to_end() {
+        return Outcome::silent("host.ended");
+    }
+    let outcome = answer(call, agent, asked, &findings, round, error.as_deref());
+    // Whatever becomes of the count, the answer stands.
+    let kept = if outcome.code == "verify.failed" { state.sent_back(&key) } else { state.let_go(&key) };
+    Outcome { error: error.or_else(|| kept.err().map(|e| e.to_string())), ..outcome }
+}
+
+fn measure(call: &Call, asked: &Asked, key: &str) -> Vec<Finding> {
+    let tree = tree_of(&call.project, call.event.text("cwd"));
+    let about = format!("verify-{key}");
+    let ctx = Context {
+        tree: &tree,
+        message: call.event.last_message().unwrap_or_default(),
+        keep_going: asked.keep_going,
+        ..Context::new(&call.project, &about, call.budget().saturating_duration_since(Instant::now()))
+    };
+    let mut findings = gates::measure(&asked.gates, Want::Everything, &ctx);
+    if tree != call.project.root() {
+        // From there the path of a log leads nowhere.
+        for log in findings.iter_mut().filter_map(|finding| finding.log.as_mut()) {
+            *log = call.project.root().join(&*log).display().to_string();
+        }
+    }
+    findings
+}
+
+fn answer(call: &Call, agent: &str, asked: &Asked, findings: &[Finding], round: Option<unverified::Round>, error: Option<&str>) -> Outcome {
+    if Proof::of(findings) == Proof::Holds {
+        return Outcome::silent("verify.passed");
+    }
+    match round {
+        Some(round) if round.iteration < asked.rounds && round.spent_ms < asked.minutes.saturating_mul(60_000) => {
+            let text = unverified::for_agent(findings, round);
+            let line = unverified::going_on(agent, findings, round);
+            let answer = Answer::go_on(text, line, ContinueWith::Auto, call.client).at("SubagentStop");
+            Outcome { answer, ..Outcome::silent("verify.failed") }
+        }
+        Some(round) => Outcome::tell("verify.unverified", unverified::given_up(agent, findings, round)),
+        None => {
+            let short = ralph_core::unproven::short(findings);
+            let why = words::opening(error.unwrap_or_default(), 300);
+            let line = format!("{}: {short}. It was let go because its rounds cannot be counted: {why}.", unverified::unverified(agent));
+            Outcome::tell("verify.unverified", line)
+        }
+    }
+}
+
+/// What tells this agent from others, as a key and as part of a file's name.
+fn agent_key(call: &Call) -> String {
+    let id = call.event.text("agent_id").filter(|id| !id.trim().is_empty());
+    let id = id.or_else(|| call.event.session()).unwrap_or("unknown");
+    let is_plain = id.len() <= 64 && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    if is_plain { id.to_owned() } else { format!("{:016x}", fnv1a(id.as_bytes())) }
+}
+
+/// Where the commands run: in the project, or in the linked working tree that the agent had to itself. A `cd` within one moves nothing.
+fn tree_of(project: &Project, cwd: Option<&str>) -> PathBuf {
+    let moved = || {
+        let cwd = Path::new(cwd?);
+        let here = Place::of(project);
+        let there = Place::of(&Project::at(cwd.is_absolute().then_some(cwd)?));
+        there.is_linked_to(&here).then(|| there.counterpart_of(&here))
+    };
+    moved().unwrap_or_else(|| project.root().to_owned())
+}

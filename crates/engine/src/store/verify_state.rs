@@ -1,0 +1,322 @@
+//! How often a check agent has been sent back: `{task, iteration, started_at}` beside the settings that asked for its proof (S3-4).
+//!
+//! The top of the file is about the agent that stopped last, as the old format has it. Each agent has an entry of its own, so that two at once do
+//! not share a count. What cannot be read is begun anew: a count that is lost costs some rounds, never a loop without end.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use ralph_core::{
+    time::{self, Millis},
+    words,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    store::{Error, locked::Locked, project::Project},
+    sys::{clock, files, process},
+};
+
+/// A larger file is not ours.
+const MAX_BYTES: usize = 256 * 1024;
+
+/// An agent that has not stopped for this long does not come back.
+const FORGOTTEN_MS: Millis = 24 * 3_600_000;
+
+/// More agents than this do not run at once.
+const MAX_AGENTS: usize = 64;
+
+/// Where the counts of one kind of settings lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifyState<'p> {
+    project: &'p Project,
+    path: PathBuf,
+}
+
+/// One stop of a check agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stop<'a> {
+    /// What tells this agent from others.
+    pub agent: &'a str,
+    pub task: Option<&'a str>,
+    /// Tells this stop from the next.
+    pub fingerprint: &'a str,
+}
+
+/// Which stop it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Round {
+    Counted {
+        /// From 1.
+        iteration: u64,
+        started_at: Millis,
+        /// The file could not be used as it was.
+        anew: Option<String>,
+    },
+    /// Another hook process measures this very stop, or has just answered it.
+    Repeated,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Contents {
+    #[serde(flatten)]
+    latest: Entry,
+    #[serde(default)]
+    agents: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    #[serde(default)]
+    task: Option<String>,
+    #[serde(default)]
+    iteration: u64,
+    #[serde(default)]
+    started_at: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stop: Option<Measured>,
+}
+
+/// The stop that was counted last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Measured {
+    fingerprint: String,
+    /// The process that measures it, as long as it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pid: Option<u32>,
+    /// When it was answered, on the clock that nobody sets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answered_ms: Option<u64>,
+}
+
+impl Measured {
+    fn is_same(&self, stop: &Stop<'_>, is_same_moment: &dyn Fn(u64) -> bool) -> bool {
+        let under_way = self.pid.is_some_and(|pid| pid != std::process::id() && process::is_alive(pid));
+        self.fingerprint == stop.fingerprint && (under_way || self.answered_ms.is_some_and(is_same_moment))
+    }
+}
+
+impl<'p> VerifyState<'p> {
+    /// The counts beside settings that lie in `folder` (`.ideal`, `.trellis`); in ralph's own folder for `None`.
+    pub fn beside(project: &'p Project, folder: Option<&str>) -> Self {
+        let path = match folder {
+            Some(folder) => project.root().join(folder).join(".verify-state.json"),
+            None => project.own().join("verify-state.json"),
+        };
+        VerifyState { project, path }
+    }
+
+    /// Counts a stop. The lock is held for the count and for nothing else.
+    pub fn count(&self, stop: &Stop<'_>, now: Millis, is_same_moment: &dyn Fn(u64) -> bool) -> Result<Round, Error> {
+        let _locked = Locked::acquire(self.project)?;
+        let (mut contents, anew) = self.read();
+        let known = contents.agents.get(stop.agent).filter(|entry| time::parse(&entry.started_at).is_some());
+        if known.and_then(|entry| entry.stop.as_ref()).is_some_and(|last| last.is_same(stop, is_same_moment)) {
+            return Ok(Round::Repeated);
+        }
+        let started_at = known.and_then(|entry| time::parse(&entry.started_at)).unwrap_or(now);
+        let entry = Entry {
+            task: stop.task.map(str::to_owned),
+            iteration: known.map_or(0, |entry| entry.iteration).saturating_add(1),
+            started_at: time::format(started_at),
+            stop: Some(Measured { fingerprint: stop.fingerprint.to_owned(), pid: Some(std::process::id()), answered_ms: None }),
+        };
+        let iteration = entry.iteration;
+        contents.latest = Entry { stop: None, ..entry.clone() };
+        contents.agents.insert(stop.agent.to_owned(), entry);
+        forget(&mut contents.agents, stop.agent, now);
+        self.write(&contents)?;
+        Ok(Round::Counted { iteration, started_at, anew })
+    }
+
+    /// The agent was sent back: a second report of the same stop is to be recognised.
+    pub fn sent_back(&self, agent: &str) -> Result<(), Error> {
+        self.change(|contents| {
+            if let Some(last) = contents.agents.get_mut(agent).and_then(|entry| entry.stop.as_mut()) {
+                last.pid = None;
+                last.answered_ms = Some(clock::uptime_ms());
+            }
+        })
+    }
+
+    /// The agent was let go: should it be called again, it begins anew.
+    pub fn let_go(&self, agent: &str) -> Result<(), Error> {
+        self.change(|contents| {
+            contents.agents.remove(agent);
+        })
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Contents)) -> Result<(), Error> {
+        let _locked = Locked::acquire(self.project)?;
+        let (mut contents, _) = self.read();
+        change(&mut contents);
+        self.write(&contents)
+    }
+
+    /// What the file says; and why it counts for nothing, if it does not.
+    fn read(&self) -> (Contents, Option<String>) {
+        let parsed = match files::read(&self.path, MAX_BYTES) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return (Contents::default(), None),
+            Err(e) => Err(e.to_string()),
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| e.to_string()),
+        };
+        match parsed {
+            Ok(contents) => (contents, None),
+            Err(problem) => {
+                let what = format!("{} counts anew: {problem}", shown(self.project.root(), &self.path));
+                (Contents::default(), Some(words::opening(&what, 300)))
+            }
+        }
+    }
+
+    fn write(&self, contents: &Contents) -> Result<(), Error> {
+        let failed = |e| Error::io("write", &self.path)(e);
+        let mut bytes = serde_json::to_vec_pretty(contents).map_err(|e| failed(e.into()))?;
+        bytes.push(b'\n');
+        // A folder or a link in the way of the file beside is removed by nobody; the error says what is there.
+        let beside = self.path.with_extension(format!("json.new-{}", std::process::id()));
+        let written = files::replace(&self.path, &beside, &bytes);
+        if written.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+        written.map_err(failed)
+    }
+}
+
+fn shown(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
+/// Drops agents that do not come back: old ones, those whose time cannot be read, and the oldest of too many. Never `but`.
+fn forget(agents: &mut BTreeMap<String, Entry>, but: &str, now: Millis) {
+    let age = |entry: &Entry| time::parse(&entry.started_at).map_or(Millis::MAX, |at| now.saturating_sub(at));
+    agents.retain(|id, entry| id == but || age(entry) < FORGOTTEN_MS);
+    while agents.len() > MAX_AGENTS {
+        let oldest = agents.iter().filter(|(id, _)| *id != but).max_by_key(|(_, entry)| age(entry)).map(|(id, _)| id.clone());
+        let Some(oldest) = oldest else { break };
+        agents.remove(&oldest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::scratch::Scratch;
+
+    struct Bed {
+        _folder: Scratch,
+        project: Project,
+    }
+
+    fn bed() -> Bed {
+        let folder = Scratch::create("ralph-verify-test-", false).unwrap();
+        fs::create_dir(folder.path().join(".ideal")).unwrap();
+        Bed { project: Project::at(folder.path()), _folder: folder }
+    }
+
+    fn stop<'a>(agent: &'a str, fingerprint: &'a str) -> Stop<'a> {
+        Stop { agent, task: Some("t1"), fingerprint }
+    }
+
+    fn count(state: &VerifyState<'_>, agent: &str, now: Millis) -> Round {
+        let fingerprint = now.to_string();
+        state.count(&stop(agent, &fingerprint), now, &|_| false).unwrap()
+    }
+
+    fn nth(iteration: u64, started_at: Millis) -> Round {
+        Round::Counted { iteration, started_at, anew: None }
+    }
+
+    #[test]
+    fn s3_4_each_agent_has_its_own_count_and_the_top_is_the_latest() {
+        let bed = bed();
+        let state = VerifyState::beside(&bed.project, Some(".ideal"));
+        assert_eq!(count(&state, "a", 1_000), nth(1, 1_000));
+        assert_eq!(count(&state, "b", 2_000), nth(1, 2_000));
+        assert_eq!(count(&state, "a", 3_000), nth(2, 1_000));
+        let file = bed.project.root().join(".ideal/.verify-state.json");
+        let json: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        assert_eq!((&json["task"], &json["iteration"]), (&"t1".into(), &2.into()));
+        assert_eq!(json["started_at"], "1970-01-01T00:00:01.000Z");
+        assert_eq!(json["agents"]["b"]["iteration"], 1);
+        state.let_go("a").unwrap();
+        assert_eq!(count(&state, "a", 4_000), nth(1, 4_000), "an agent that is called again begins anew");
+        assert_eq!(count(&state, "b", 5_000), nth(2, 2_000));
+        assert_eq!(fs::read_dir(bed.project.root().join(".ideal")).unwrap().count(), 1, "nothing lies beside it");
+    }
+
+    #[test]
+    fn s3_4_what_cannot_be_read_begins_anew_and_says_so() {
+        let bed = bed();
+        let state = VerifyState::beside(&bed.project, Some(".ideal"));
+        let file = bed.project.root().join(".ideal/.verify-state.json");
+        for (text, is_told) in [
+            (&b"{\"task\": \"x\", \"iteration\": 4, \"started_at\": \"2026-11-15T09:30:00\"}"[..], false),
+            (b"{}", false),
+            (b"{\"agents\": {\"a\": {\"iteration\": 9, \"started_at\": \"long ago\"}}}", false),
+            (b"", true),
+            (b"{\"agents\": 7}", true),
+            (b"{\"iteration\": -1}", true),
+            (b"[]", true),
+            (b"\xff\x00", true),
+            (&vec![b' '; MAX_BYTES + 1], true),
+        ] {
+            files::write_whole(&file, text).unwrap();
+            let Round::Counted { iteration: 1, started_at: 7_000, anew } = count(&state, "a", 7_000) else { panic!("{text:?}") };
+            assert_eq!(anew.is_some(), is_told, "{anew:?}");
+            assert!(anew.is_none_or(|what| what.starts_with(".ideal/.verify-state.json counts anew: ")));
+            assert_eq!(count(&state, "a", 8_000), nth(2, 7_000));
+        }
+        // A folder in its place can be neither read nor written: an error, not a loop without end.
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        assert!(state.count(&stop("a", "x"), 0, &|_| false).is_err());
+    }
+
+    #[test]
+    fn s3_4_old_agents_are_forgotten_and_the_file_stays_small() {
+        let bed = bed();
+        let state = VerifyState::beside(&bed.project, None);
+        count(&state, "old", 0);
+        for n in 0..100_u32 {
+            count(&state, &format!("agent-{n}"), FORGOTTEN_MS + Millis::from(n));
+        }
+        let (contents, _) = state.read();
+        assert_eq!(contents.agents.len(), MAX_AGENTS);
+        assert!(
+            contents.agents.contains_key("agent-99") && !contents.agents.contains_key("old") && !contents.agents.contains_key("agent-3")
+        );
+        assert!(bed.project.own().join("verify-state.json").is_file());
+    }
+
+    /// Two hooks that are registered for one event: the second neither counts nor runs anything.
+    #[test]
+    fn s3_4_one_stop_counts_once() {
+        let bed = bed();
+        let state = VerifyState::beside(&bed.project, None);
+        state.count(&stop("a", "f"), 0, &|_| true).unwrap();
+        let of_another = |pid: Option<u32>, answered_ms| {
+            state
+                .change(|contents| {
+                    let entry = contents.agents.get_mut("a").unwrap();
+                    entry.stop = Some(Measured { fingerprint: "f".into(), pid, answered_ms });
+                })
+                .unwrap();
+        };
+        let parent = process::parent_pid();
+        of_another(parent, None);
+        assert_eq!(state.count(&stop("a", "f"), 1, &|_| false).unwrap(), Round::Repeated, "it is being measured");
+        of_another(None, Some(5));
+        assert_eq!(state.count(&stop("a", "f"), 1, &|at| at == 5).unwrap(), Round::Repeated, "it has just been answered");
+        assert_eq!(state.count(&stop("a", "f"), 1, &|_| false).unwrap(), nth(2, 0), "the same words much later");
+        of_another(Some(4_194_303), None);
+        assert_eq!(state.count(&stop("a", "f"), 1, &|_| false).unwrap(), nth(3, 0), "whoever measured it is gone");
+        of_another(parent, None);
+        assert_eq!(state.count(&stop("a", "g"), 1, &|_| true).unwrap(), nth(4, 0), "another stop");
+        state.sent_back("a").unwrap();
+        assert!(state.read().0.agents["a"].stop.as_ref().is_some_and(|s| s.pid.is_none() && s.answered_ms.is_some()));
+    }
+}
