@@ -53,6 +53,15 @@ pub fn accept(project: &Project, loop_id: &str, declared: &Declared) -> Result<(
     write(project, loop_id, &look(project, declared, None))
 }
 
+/// A person has looked at the settings and trusts them: what they ask for now is what later settings are compared with. Tests and items stay noted as they were.
+pub fn accept_settings(project: &Project, loop_id: &str, declared: &Declared) -> Result<(), Error> {
+    let Some(before) = read(project, loop_id) else { return Ok(()) };
+    let mut files = scripts::of(project, &declared.gates);
+    files.retain(|_, digest| !digest.is_empty());
+    let gates = declared.gates.iter().map(Asked::of).collect();
+    write(project, loop_id, &Facts { gates, files, guard: declared.guard, ..before })
+}
+
 /// What looks as if the proof had been made easier since the loop began, one sentence each.
 pub fn suspicions(project: &Project, loop_id: &str, declared: &Declared) -> Vec<String> {
     let Some(before) = read(project, loop_id) else { return Vec::new() };

@@ -25,7 +25,7 @@ use ralph_core::{
     output::Stream,
 };
 
-use crate::store::project::Project;
+use crate::{gates::tree::Tree, store::project::Project};
 
 /// What measuring needs to know.
 pub struct Context<'a> {
@@ -82,7 +82,8 @@ impl<'a> Context<'a> {
     fn fingerprint(&self) -> Option<String> {
         let mut known = self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*known, Known::NotAsked) {
-            *known = tree::fingerprint(self.tree, &[]).map_or(Known::CannotTell, Known::Is);
+            let tree = Tree::of(self.tree, self.time_left().min(tree::PATIENCE));
+            *known = tree.and_then(|tree| tree.fingerprint(|_| true)).map_or(Known::CannotTell, Known::Is);
         }
         match &*known {
             Known::Is(fingerprint) => Some(fingerprint.clone()),
