@@ -11,6 +11,7 @@ pub mod file;
 pub mod guard;
 mod logs;
 pub mod markers;
+mod proven;
 pub mod tree;
 
 use std::{

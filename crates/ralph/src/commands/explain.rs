@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ralph_core::{
+    gate::Verdict,
     journal::{Event, Record},
     judge::{Evidence, Message, Ruling, judge},
     limits::ToolUse,
@@ -120,6 +121,12 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
             },
         ),
     ];
+    for f in &e.gates {
+        let how = if f.cached { " (known)" } else { "" };
+        out.push(("gate", format!("{}: {}{how}: {}", f.gate, f.verdict.as_str(), f.what)));
+        out.extend(f.log.as_ref().map(|log| ("log", log.clone())));
+    }
+    out.extend(e.suspicions.iter().map(|suspicion| ("guard", suspicion.clone())));
     if !e.active {
         out.push(("paused", "the loop was paused".to_owned()));
     }
@@ -146,6 +153,13 @@ fn alternatives(e: &Evidence, ruling: &Ruling) -> Vec<(String, Evidence, Ruling)
     if let Some(promise) = &e.promise {
         change(format!("{} on a line of its own", tag(promise)), &|o| o.claim = Claim::Made);
         change("no claim".to_owned(), &|o| o.claim = Claim::None);
+    }
+    for (at, f) in e.gates.iter().enumerate() {
+        change(format!("the gate \"{}\" passing", f.gate), &|o| o.gates[at].verdict = Verdict::Pass);
+        change(format!("the gate \"{}\" failing", f.gate), &|o| o.gates[at].verdict = Verdict::Fail);
+    }
+    if e.gates.len() > 1 {
+        change("all gates passing".to_owned(), &|o| o.gates.iter_mut().for_each(|f| f.verdict = Verdict::Pass));
     }
     change("the loop active".to_owned(), &|o| o.active = true);
     change("the loop paused".to_owned(), &|o| o.active = false);
