@@ -6,6 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use ralph_engine::hosts::claude::registration::CommandLine;
 use serde_json::json;
 
 use crate::Result;
@@ -29,6 +30,14 @@ accepted with a warning.\n\n- `loader::read` takes the new section names\n- thre
 whole suite passes (214 tests), the linter is silent\n\nNext I would take on the environment overrides, which still go through the old \
 path. There are two places that I am not sure about: whether an empty variable should count as unset, and what happens when both \
 formats are present. I will write tests for both before I change anything.";
+
+/// The arguments that the hook is registered with.
+pub(crate) fn hook_args() -> Vec<String> {
+    match CommandLine::own("ralph", "Stop") {
+        CommandLine::Exec { args, .. } => args,
+        CommandLine::Shell(_) => Vec::new(),
+    }
+}
 
 /// The file that is never there.
 const REPORT: &str = "REPORT.md";

@@ -190,7 +190,11 @@ fn the_documented_settings_fit_the_schema_and_show_every_key() {
     for key in keys(&schema["$defs"]["RawGate"]) {
         assert!(gates.iter().any(|gate| gate.get(&key).is_some()), "the example does not show `{key}` of a gate");
     }
-    for (place, of) in [(&settings, &schema), (&settings["features"], &schema["$defs"]["RawFeatures"]), (&settings["verify"], &schema["$defs"]["RawVerify"])] {
+    for (place, of) in [
+        (&settings, &schema),
+        (&settings["features"], &schema["$defs"]["RawFeatures"]),
+        (&settings["verify"], &schema["$defs"]["RawVerify"]),
+    ] {
         for key in keys(of) {
             assert!(place.get(&key).is_some(), "the example does not show `{key}`");
         }

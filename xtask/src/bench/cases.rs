@@ -12,7 +12,7 @@ use crate::{
         spawn::Program,
         transcript,
     },
-    scene::{Project, Stops},
+    scene::{self, Project, Stops},
 };
 
 /// The names of the cases, by which the report finds them.
@@ -203,7 +203,7 @@ enum Kind {
 }
 
 pub(super) fn hook() -> Vec<String> {
-    vec!["hook".to_owned(), "claude".to_owned()]
+    scene::hook_args()
 }
 
 pub(super) fn text(path: &Path) -> String {
