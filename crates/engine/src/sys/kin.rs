@@ -110,8 +110,8 @@ pub(super) fn kill_strays() {
     const ROUNDS: usize = 50;
     for _ in 0..ROUNDS {
         // Nobody starts anything meanwhile.
-        let inherits = INHERITS.load(Ordering::Relaxed);
-        if !inherits || !running(|pids| pids.len() <= 1 && has_children() && kill_children_but(pids)) {
+        let any = running(|pids| pids.len() <= 1 && INHERITS.load(Ordering::Relaxed) && has_children() && kill_children_but(pids));
+        if !any {
             return;
         }
     }
