@@ -25,7 +25,7 @@ use crate::{
     store::{
         Error,
         hook_log::{self, Entry},
-        loops,
+        loops, notices,
         project::Project,
     },
     sys::{clock, env, process},
@@ -116,7 +116,7 @@ pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
     let call = Call { project: Project::of_event(event.text("cwd")), client, limit, event };
     let outcome = match caller {
         Caller::Foreign(agent) => Outcome { error: Some(format!("called by {agent}")), ..Outcome::silent("host.foreign") },
-        Caller::ClaudeCode { .. } => guard::open(&call, || dispatch(&call)),
+        Caller::ClaudeCode { .. } => told_what_waits(&call, guard::open(&call, || dispatch(&call))),
     };
     log(&call, &outcome);
     outcome.answer.to_json()
@@ -131,6 +131,13 @@ fn dispatch(call: &Call) -> Result<Outcome, Error> {
         "SessionEnd" => session::on_end(call),
         _ => session::on_other(call),
     }
+}
+
+/// When a session stops, the person is told what could not be shown to them before.
+fn told_what_waits(call: &Call, outcome: Outcome) -> Outcome {
+    let Some(session) = call.event.session().filter(|_| call.event.name() == "Stop") else { return outcome };
+    let lines = notices::take(&call.project, session, clock::now());
+    if lines.is_empty() { outcome } else { Outcome { answer: outcome.answer.and_tell(&lines.join("\n")), ..outcome } }
 }
 
 /// S0-6: input that is no JSON object says nothing about who stopped, so the loop, if there is one, stays as it is.
