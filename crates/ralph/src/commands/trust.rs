@@ -8,7 +8,10 @@ use ralph_core::{
 };
 use ralph_engine::{
     gates::declared::LOOP_ORIGIN,
-    ops::sources::{self, Broken, Named, Source},
+    ops::{
+        sources::{self, Broken, Named, Source},
+        view::{self, Status},
+    },
     store::{
         project::Project,
         trust::{self, Decision, Trust},
@@ -89,6 +92,9 @@ fn decide(project: &Project, args: &Args) -> Done {
     }
     sources::allow(project, &new)?;
     ui::paragraph(format!("{} {}. A changed file asks again.", ui::good("Trusted:"), names(&new)), 0);
+    if view::live(project).iter().any(|live| live.status == Status::Paused) {
+        ui::line("A loop is paused here: `ralph resume` goes on.");
+    }
     Ok(())
 }
 
