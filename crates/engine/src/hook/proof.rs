@@ -115,11 +115,13 @@ pub(super) fn measure<'p>(
 
 /// What looks as if the proof had been weakened. Where that may block, it is a finding of its own.
 fn suspicions(call: &Call, id: &str, declared: &Declared, findings: &mut Vec<Finding>) -> Vec<String> {
-    if declared.guard == GuardPolicy::Off {
+    // As strict as when the loop began: whoever is watched must not switch it off.
+    let policy = guard::policy(&call.project, id, declared);
+    if policy == GuardPolicy::Off {
         return Vec::new();
     }
     let found = guard::suspicions(&call.project, id, declared);
-    if declared.guard == GuardPolicy::Block && !found.is_empty() {
+    if policy == GuardPolicy::Block && !found.is_empty() {
         let what = "the proof itself has changed since the loop began";
         let detail = "Undo it. If it is right as it is, only a person can say so: `ralph gate --accept`.";
         findings.push(Finding::new("guard", Kind::Guard, Verdict::Fail, what).with_detail(detail));

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     common::{Answer, Bed, Event, LOOP, OTHER, RALPH, run},
-    gated::{COUNT, Gated, gate, reason},
+    gated::{COUNT, Gated, begin, gate, reason},
 };
 
 /// Prints what `printer` prints up to that size, notes how much memory ralph has used, and fails.
@@ -18,18 +18,19 @@ fn big(printer: &str, bytes: usize) -> String {
 
 #[test]
 fn s3_3_a_hundred_megabytes_are_kept_and_take_no_memory() {
-    const SIZE: usize = 100 << 20;
-    let line = "yes 'error: the same again and again, but long enough to be a line'";
-    for printer in [line, "tr '\\0' x < /dev/zero", "yes 'test a::very::long::name::of::a::test ... FAILED'", "cat /dev/zero"] {
-        let bed = Gated::new(&gate("loud", &big(printer, SIZE), ""));
-        let told = reason(&bed.claim().send());
+    let long_lines = "yes \"error: $(seq 1 1000 | tr '\\n' ' ')\"";
+    let tests = "yes 'test a::very::long::name::of::a::test ... FAILED'";
+    for (printer, size) in [(long_lines, 100 << 20), ("tr '\\0' x < /dev/zero", 100 << 20), (tests, 5 << 20), ("cat /dev/zero", 5 << 20)] {
+        let bed = Gated::new(&gate("loud", &big(printer, size), "deadline = \"20m\""));
+        let (answer, _) = begin(&bed.claim(), &["--timeout", "3600"]).answer();
+        let told = reason(&answer);
         assert!(told.contains("Gate \"loud\" fails: ") && told.len() < 2_000, "{printer}: {} bytes", told.len());
         let memory = bed.at_home("memory");
         let kilobytes: usize = memory.split_whitespace().nth(1).unwrap().parse().unwrap();
         assert!(kilobytes < 40 * 1024, "{printer}: {memory}");
         let log = bed.files_in(".ralph/logs").pop().unwrap();
-        let size = usize::try_from(log.metadata().unwrap().len()).unwrap();
-        assert!((SIZE..SIZE + 1_000).contains(&size), "{printer}: {size}");
+        let written = usize::try_from(log.metadata().unwrap().len()).unwrap();
+        assert!((size..size + 1_000).contains(&written), "{printer}: {written}");
     }
 }
 
