@@ -186,7 +186,7 @@ fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
     let task = asked.folder.and_then(|folder| check_task::current(&call.project, folder));
     let stop = Stop { agent: &key, task: task.as_deref(), fingerprint: &call.event.stop_fingerprint() };
     let now = clock::now();
-    let (round, error) = match state.count(&stop, now, &Call::is_same_moment) {
+    let (round, error) = match state.count(&stop, now, &|at| call.is_same_moment(at)) {
         Ok(Round::Repeated) => return Outcome::silent("stop.repeated"),
         Ok(Round::Counted { iteration, started_at, anew }) => {
             let spent_ms = u64::try_from(now.saturating_sub(started_at)).unwrap_or(0);
