@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn a_ticked_item_with_an_open_box_below_it_is_open() {
         let list = List::parse(b"- [x] a\n  - [ ] b\n  - [x] c\n").ok();
-        let open: Vec<_> = list.iter().flat_map(|l| l.open()).filter_map(|i| i.problem.clone()).collect();
+        let open: Vec<_> = list.iter().flat_map(List::open).filter_map(|i| i.problem.clone()).collect();
         assert_eq!(open, ["it is ticked, and 1 of the boxes below it is not"]);
         let done = list.and_then(|l| l.with_done(b"- [x] a\n  - [ ] b\n  - [x] c\n", 0).ok());
         assert_eq!(done.as_deref(), Some(b"- [x] a\n  - [x] b\n  - [x] c\n".as_slice()));

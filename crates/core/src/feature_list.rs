@@ -222,9 +222,8 @@ impl Reader<'_> {
 
     fn passes(&self, problem: &mut Option<String>) -> bool {
         match self.element.get("passes") {
-            None => false,
+            None | Some(Node { value: Value::Null, .. }) => false,
             Some(Node { value: Value::Bool(passes), .. }) => *passes,
-            Some(Node { value: Value::Null, .. }) => false,
             Some(other) => {
                 let shown = opening(&self.raw(other), 40);
                 *problem = Some(self.at(

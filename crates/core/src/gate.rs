@@ -221,6 +221,20 @@ pub struct Finding {
     /// Only a person can change it: what to type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
+    /// How far a list is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tally: Option<Tally>,
+}
+
+/// How far a list is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tally {
+    pub done: u64,
+    pub total: u64,
+    /// So many may be done in one session; 0 means no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub per_session: u64,
 }
 
 impl Finding {
@@ -238,6 +252,7 @@ impl Finding {
             flaky: false,
             tests: None,
             needs: None,
+            tally: None,
         }
     }
 

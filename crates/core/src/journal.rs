@@ -143,6 +143,9 @@ pub struct State {
     /// Rounds in a row whose proof could not be had.
     #[serde(skip_serializing_if = "crate::gate::is_zero")]
     pub unknown_rounds: u64,
+    /// How many items of lists were done when they were last counted, and whose count it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<Items>,
     /// The ruling after which the idle rounds began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_since: Option<Millis>,
@@ -162,6 +165,29 @@ pub struct State {
     pub command: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ending>,
+}
+
+/// The count of the items that were done.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Items {
+    pub session: String,
+    /// How many were done before this session's count began.
+    pub before: u64,
+    pub done: u64,
+}
+
+impl Items {
+    /// The count after a stop of `session` at which `done` items were done. What was done before the first stop that ralph saw is nobody's.
+    pub fn counted(last: Option<&Items>, session: &str, done: u64) -> Self {
+        let before = match last {
+            None => done,
+            Some(last) if last.session == session => last.before.min(done),
+            Some(last) => last.done.min(done),
+        };
+        Items { session: session.to_owned(), before, done }
+    }
 }
 
 /// The last stop that was answered, so that a second hook on the same stop gets the same answer.
@@ -240,6 +266,16 @@ mod tests {
             state: State { stops: seq, ..State::default() },
         };
         serde_json::to_string(&record).unwrap_or_default() + "\n"
+    }
+
+    #[test]
+    fn items_are_counted_for_each_session() {
+        let first = Items::counted(None, "a", 3);
+        let later = Items::counted(Some(&first), "a", 5);
+        assert_eq!((later.before, later.done - later.before), (3, 2));
+        let other = Items::counted(Some(&later), "b", 6);
+        assert_eq!((other.before, other.done - other.before), (5, 1));
+        assert_eq!(Items::counted(Some(&other), "b", 1).before, 1, "items were opened again");
     }
 
     #[test]

@@ -46,6 +46,12 @@ pub struct Evidence {
     /// Rounds in a row whose proof could not be had, this one included.
     #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
     pub unknown_rounds: u64,
+    /// Items of lists that were done in this session.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub items_done: u64,
+    /// So many may be done in one session; 0 means no limit.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub items_per_session: u64,
     /// What looks as if the proof had been weakened since the loop began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspicions: Vec<String>,
@@ -169,6 +175,9 @@ pub enum Code {
     /// Something outside decides, and has not yet.
     #[serde(rename = "gate.waiting")]
     GateWaiting,
+    /// As many items as one session may do are done.
+    #[serde(rename = "features.per-session")]
+    FeaturesPerSession,
     /// A promise is configured and was not claimed.
     #[serde(rename = "promise.missing")]
     PromiseMissing,
@@ -208,6 +217,7 @@ impl Code {
             Code::GateUnknown => "gate.unknown",
             Code::GateUntrusted => "gate.untrusted",
             Code::GateWaiting => "gate.waiting",
+            Code::FeaturesPerSession => "features.per-session",
             Code::PromiseMissing => "promise.missing",
             Code::PromiseRefused => "promise.refused",
             Code::PromiseNone => "promise.none",
@@ -265,6 +275,9 @@ pub fn judge(e: &Evidence) -> Ruling {
             _ => {}
         }
     }
+    if e.items_per_session > 0 && e.items_done >= e.items_per_session {
+        return allow(Code::FeaturesPerSession, Next::Pauses);
+    }
     if e.idle_rounds >= e.idle_limit {
         let code = if e.idle_limit_from == IdleLimitFrom::HostCap { Code::HostBlockCap } else { Code::ProgressNone };
         return allow(code, Next::Pauses);
@@ -311,6 +324,8 @@ mod tests {
             idle_limit_from: IdleLimitFrom::HostCap,
             gates: Vec::new(),
             unknown_rounds: 0,
+            items_done: 0,
+            items_per_session: 0,
             suspicions: Vec::new(),
         }
     }
@@ -354,6 +369,15 @@ mod tests {
         assert_eq!(judge(&busy), allowed(Code::HostBackground, Next::Stays), "nobody said that it is done");
         assert_eq!(judge(&Evidence { interrupted: true, ..gated(&[Pass]) }).code, Code::HostInterrupted);
         assert!(!Evidence { active: false, ..gated(&[]) }.wants_proof(true));
+    }
+
+    #[test]
+    fn point_4_a_session_does_only_so_many_items() {
+        let enough = Evidence { items_done: 2, items_per_session: 2, gates: found(&[Verdict::Fail]), promise: None, ..working() };
+        assert_eq!(judge(&enough), allowed(Code::FeaturesPerSession, Next::Pauses));
+        assert_eq!(judge(&Evidence { items_done: 1, ..enough.clone() }).code, Code::GateFailed);
+        assert_eq!(judge(&Evidence { items_per_session: 0, ..enough.clone() }).code, Code::GateFailed);
+        assert_eq!(judge(&Evidence { gates: found(&[Verdict::Pass]), ..enough }).code, Code::GatesPassed, "all are done");
     }
 
     fn allowed(code: Code, next: Next) -> Ruling {
@@ -435,6 +459,8 @@ mod tests {
                 idle_limit_from,
                 gates: found(&verdicts),
                 unknown_rounds: n.4,
+                items_done: n.0,
+                items_per_session: n.5,
                 suspicions: Vec::new(),
             },
         )
@@ -449,6 +475,7 @@ mod tests {
                 prop_assert!(e.max_iterations == 0 || e.iteration < e.max_iterations);
                 prop_assert!(e.max_ms == 0 || e.spent_ms < e.max_ms);
                 prop_assert!(e.idle_rounds < e.idle_limit);
+                prop_assert!(e.items_per_session == 0 || e.items_done < e.items_per_session);
             }
         }
 

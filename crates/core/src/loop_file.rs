@@ -64,6 +64,8 @@ pub struct LoopFile {
     /// Commands that must pass before the loop may end.
     pub verify: Vec<Command>,
     pub preset: Option<Preset>,
+    /// The list of the feature folder that the loop was put together from; a loop file has none.
+    pub list: Option<String>,
     pub prompt: String,
     /// Worth telling the person: a key that looks like a misspelt one sets nothing.
     pub warnings: Vec<String>,
@@ -96,6 +98,7 @@ impl LoopFile {
             remind: keys.bool("remind")?.unwrap_or(false),
             verify: verify(&front_matter, bytes)?,
             preset: keys.preset()?,
+            list: None,
             prompt,
             warnings: misspelt(&front_matter),
             front_matter,

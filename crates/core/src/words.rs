@@ -34,6 +34,16 @@ pub fn going_on(iteration: u64, max_iterations: u64, promise: Option<&str>, gate
     }
 }
 
+/// What ends a loop, in a few words.
+pub fn ends_on(promise: Option<&str>, gated: bool) -> String {
+    match promise {
+        Some(promise) if gated => format!("{} with its proof", tag(promise)),
+        Some(promise) => tag(promise),
+        None if gated => "its gates".to_owned(),
+        None => "a limit or a cancel".to_owned(),
+    }
+}
+
 /// How to claim, for the agent.
 pub fn how_to_claim(promise: &str) -> String {
     format!("Only when all of it is completely true, end your message with {} on a line of its own.", tag(promise))
@@ -73,6 +83,10 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             format!("complete after {} ({}): {gates}.", iterations(e.iteration), in_words(e.spent_ms))
         }
         (Code::GateUntrusted, _) => format!("paused at iteration {round}: {}. Then {again}.", unproven::needs(e)),
+        (Code::FeaturesPerSession, _) => format!(
+            "paused at iteration {round}: {} items were done in this session, and `per_session` allows {}. `ralph resume` goes on, best in a new session.",
+            e.items_done, e.items_per_session
+        ),
         (Code::GateUnknown, _) => format!(
             "paused at iteration {round}: the proof could not be had {} times in a row ({}). `ralph gate` tries it by hand; {again}.",
             e.unknown_rounds,

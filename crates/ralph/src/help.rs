@@ -34,7 +34,8 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 5] = [
 ];
 
 /// The environment variables, and what ralph takes from them.
-pub(crate) const VARIABLES: [(&str, &str); 15] = [
+pub(crate) const VARIABLES: [(&str, &str); 16] = [
+    ("RALPH_LOOP_DIR", "The feature folder, if it is not .claude/data/ralph-loops/current; a relative one lies in the project."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
     ("CLAUDE_PROJECT_DIR", "The project of a hook call: the folder that the client was started in. The client sets it."),
     ("CLAUDE_CODE_SESSION_ID", "The session that calls the hook or runs a command. The client sets it."),
@@ -65,12 +66,19 @@ pub(crate) const VARIABLES: [(&str, &str); 15] = [
 ];
 
 /// The files in a project, and one of the user's.
-pub(crate) const FILES: [(&str, &str); 9] = [
+pub(crate) const FILES: [(&str, &str); 13] = [
     (".claude/ralph-loop.local.md", "The loop: its limits, and the prompt. Edit it while it runs; edits count from the next stop on."),
     (".claude/ralph-loop.<name>.local.md", "Further loops, one for each session."),
+    (
+        ".claude/data/ralph-loops/current/feature_list.json",
+        "A loop without a loop file: its features, each with `passes`. The agent is sent back while one is open.",
+    ),
+    (".claude/data/ralph-loops/current/progress.txt", "How far that loop is: Iteration, Max Iterations, Status."),
+    (".claude/data/ralph-loops/current/hook.log", "A line for every decision about that loop."),
     (".ralph/journal/<id>.jsonl", "What happened to a loop, one line of JSON for each event."),
     (".ralph/archive/<id>.md", "The file of a loop that ended; `ralph resume` brings it back."),
     (".ralph/backup/<name>.md", "The version of a loop file before its last change."),
+    (".ralph/backup/<list>", "The version of a list before `ralph item done` changed it."),
     (".ralph/hook.log", "One line for every hook call in this project."),
     (".ralph/last-ending.json", "What the last ended loop was answered, for a second hook on the same stop."),
     (".ralph/lock", "Held for some milliseconds at a time."),

@@ -30,23 +30,21 @@ impl Begun {
         let mut told = Vec::new();
         if !self.declared.gates.is_empty() {
             let names: Vec<String> = self.declared.gates.iter().map(|gate| clean(&gate.name)).collect();
-            told.push(format!(
-                "it ends only when {} {}",
-                if names.len() == 1 { "this gate holds:" } else { "these gates hold:" },
-                names.join(", ")
-            ));
-        }
-        told.extend(self.declared.problems.iter().map(|f| clean(&f.what)));
-        let is_untrusted = |gate: &&Gate| matches!(gate.check, Check::Command(_)) && !gate.trusted;
-        if let Some(gate) = self.declared.gates.iter().find(is_untrusted) {
-            told.push(format!(
-                "{} is not trusted yet, so nothing in it is run and the loop cannot end: `ralph trust`",
-                gate.origin.shown()
-            ));
+            told.push(format!("{}: {}", if names.len() == 1 { "gate" } else { "gates" }, names.join(", ")));
         }
         let failing = self.before.iter().filter(|f| f.verdict != Verdict::Pass);
         told.extend(failing.map(|f| format!("before the loop begins: {}: {}", clean(&f.gate), clean(&f.what))));
         told
+    }
+
+    /// What keeps the loop from ever ending, unless a person does something about it.
+    pub fn in_the_way(&self) -> Vec<String> {
+        let problems = self.declared.problems.iter().map(|f| clean(&f.what));
+        let is_untrusted = |gate: &&Gate| matches!(gate.check, Check::Command(_)) && !gate.trusted;
+        let untrusted = self.declared.gates.iter().find(is_untrusted).map(|gate| {
+            format!("{} is not trusted yet, so nothing in it is run and the loop cannot end: `ralph trust`", gate.origin.shown())
+        });
+        problems.chain(untrusted).collect()
     }
 }
 

@@ -124,6 +124,9 @@ pub fn of_loop(project: &Project, file: &LoopFile) -> Declared {
         Some(Preset::Verify) => add_verify(project, &mut declared),
         Some(Preset::Features) => add_features(project, &mut declared),
     }
+    if let Some(path) = &file.list {
+        add_list(project, path.clone(), &mut declared);
+    }
     declared
 }
 
@@ -154,19 +157,26 @@ fn add_features(project: &Project, declared: &mut Declared) {
     if declared.gates.iter().any(|gate| matches!(gate.check, Check::Features(_))) {
         return;
     }
-    let per_session = config(project).and_then(Result::ok).map_or(0, |(config, _)| config.per_session);
     match features::find(project) {
-        Some(path) => declared.add(Gate {
-            name: "features".to_owned(),
-            origin: Origin::List(path.clone()),
-            check: Check::Features(Features { path, per_session }),
-            trusted: true,
-            every_stop: true,
-        }),
+        Some(path) => add_list(project, path, declared),
         None => declared
             .problems
             .push(missing("features", "the preset \"features\" finds no list: neither feature_list.json nor prd.json is there".to_owned())),
     }
+}
+
+fn add_list(project: &Project, path: String, declared: &mut Declared) {
+    if declared.gates.iter().any(|gate| matches!(&gate.check, Check::Features(features) if features.path == path)) {
+        return;
+    }
+    let per_session = config(project).and_then(Result::ok).map_or(0, |(config, _)| config.per_session);
+    declared.add(Gate {
+        name: "features".to_owned(),
+        origin: Origin::List(path.clone()),
+        check: Check::Features(Features { path, per_session }),
+        trusted: true,
+        every_stop: true,
+    });
 }
 
 fn missing(preset: &str, what: String) -> Finding {

@@ -1,12 +1,238 @@
-//! placeholder
-use crate::{
-    gates::{Context, Want},
-    store::project::Project,
+//! The `features` gate: all items of a list pass, and so do their own commands.
+//!
+//! An item's commands are run when ralph first sees it marked as done, and once more for all items when nothing in the list is open any more. In
+//! between they are not: with forty items done, every stop would run forty items' commands on a tree that has changed again.
+
+use std::{io, path::Path};
+
+use ralph_core::{
+    feature_list::{Format, Item, List, MAX_BYTES},
+    gate::{Check, Command, Features, Finding, Gate, Origin, Run, Tally, Verdict},
+    words::{clean, opening},
 };
-use ralph_core::gate::{Features, Finding, Gate, Verdict};
-pub(super) fn measure(gate: &Gate, _check: &Features, _want: Want, _ctx: &Context<'_>) -> Finding {
-    gate.finding(Verdict::Unknown, "placeholder")
+
+use crate::{
+    gates::{Context, Want, command, proven},
+    store::{folder, project::Project, trust},
+    sys::files,
+};
+
+/// Longer texts than these are in the list itself.
+const MAX_TITLE: usize = 600;
+const MAX_STEP: usize = 300;
+const MAX_STEPS: usize = 30;
+const MAX_MISTAKES: usize = 5;
+
+/// The lists that are looked for where nothing names one, after that of the feature folder.
+const USUAL: [&str; 2] = ["feature_list.json", "prd.json"];
+
+/// The list of a project that says nothing about it; relative to its root if it lies there.
+pub fn find(project: &Project) -> Option<String> {
+    let there = |path: &String| project.root().join(path).is_file();
+    std::iter::once(folder::list(project)).chain(USUAL.map(str::to_owned)).find(there)
 }
-pub fn find(_project: &Project) -> Option<String> {
-    None
+
+/// The commands of an item, as gates of their own.
+pub fn gates_of(project: &Project, path: &str, item: &Item) -> Vec<Gate> {
+    let gate = |line: &String| {
+        let run = Run::Shell(line.clone());
+        let trusted = trust::of_commands(project, path, std::slice::from_ref(&run)).is_trusted();
+        Gate {
+            name: clean(&item.id),
+            check: Check::Command(Command::shell(line)),
+            origin: Origin::List(path.to_owned()),
+            trusted,
+            every_stop: false,
+        }
+    };
+    item.verify.iter().map(gate).collect()
+}
+
+/// Runs an item's commands in order, up to the first that does not pass; the last finding, or `None` if it has none.
+pub fn prove(path: &str, item: &Item, ctx: &Context<'_>) -> Option<Finding> {
+    let mut last = None;
+    for gate in gates_of(ctx.project, path, item) {
+        let Check::Command(wanted) = &gate.check else { continue };
+        let finding = command::run(&gate, wanted, ctx);
+        let holds = finding.verdict == Verdict::Pass;
+        last = Some(finding);
+        if !holds {
+            return last;
+        }
+    }
+    if last.is_some() {
+        proven::note(ctx.project, path, item);
+    }
+    last
+}
+
+pub(super) fn measure(gate: &Gate, check: &Features, want: Want, ctx: &Context<'_>) -> Finding {
+    let shown = clean(&check.path);
+    let list = match read(&ctx.tree.join(&check.path)) {
+        Ok(list) => list,
+        Err(Unreadable::NotThere) => return gate.finding(Verdict::Unknown, format!("{shown} is not there")),
+        Err(Unreadable::Because(problem)) => {
+            let detail = format!("Mend {shown} so that it can be read, and change nothing else in it.");
+            return gate.finding(Verdict::Unknown, format!("{shown} cannot be read: {problem}")).with_detail(detail);
+        }
+    };
+    let seen = Seen::of(&list, &check.path, want, ctx);
+    let finding = seen.finding(gate, &list);
+    let done = list.items.len() - seen.open();
+    let tally = Tally { done: done as u64, total: list.items.len() as u64, per_session: check.per_session };
+    Finding { tally: Some(tally), ..finding }
+}
+
+/// Why there is no list.
+pub enum Unreadable {
+    NotThere,
+    Because(String),
+}
+
+/// Reads a list.
+pub fn read(path: &Path) -> Result<List, Unreadable> {
+    let bytes = files::read(path, MAX_BYTES).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Unreadable::NotThere,
+        _ => Unreadable::Because(e.to_string()),
+    })?;
+    List::parse(&bytes).map_err(|problem| Unreadable::Because(clean(&problem.to_string())))
+}
+
+/// What the items are called, one and several of them.
+pub fn noun(format: Format, count: usize) -> &'static str {
+    match (format, count) {
+        (Format::Features, 1) => "feature",
+        (Format::Features, _) => "features",
+        (Format::Stories, 1) => "story",
+        (Format::Stories, _) => "stories",
+        (Format::Markdown, 1) => "item",
+        (Format::Markdown, _) => "items",
+    }
+}
+
+/// A list as it is, with what its items' commands found.
+struct Seen<'l> {
+    /// Items that the list itself says are open.
+    open: Vec<&'l Item>,
+    /// Items that are marked as done, and whose commands say otherwise.
+    refuted: Vec<(&'l Item, Finding)>,
+    /// Items that are marked as done, and whose commands could not tell.
+    unknown: Vec<(&'l Item, Finding)>,
+    /// Items whose commands wait for their turn.
+    waiting: usize,
+}
+
+impl<'l> Seen<'l> {
+    fn of(list: &'l List, path: &str, want: Want, ctx: &Context<'_>) -> Self {
+        let (open, marked): (Vec<&Item>, Vec<&Item>) = list.items.iter().partition(|item| item.is_open());
+        let mut seen = Seen { open, refuted: Vec::new(), unknown: Vec::new(), waiting: 0 };
+        let checked: Vec<&Item> = marked.into_iter().filter(|item| !item.verify.is_empty()).collect();
+        if want == Want::Cheap {
+            seen.waiting = checked.len();
+            return seen;
+        }
+        let known = proven::of(ctx.project, path);
+        let all = seen.open.is_empty();
+        for item in checked.into_iter().filter(|item| all || !known.contains(item)) {
+            if !seen.refuted.is_empty() && !ctx.keep_going {
+                seen.waiting += 1;
+                continue;
+            }
+            match prove(path, item, ctx) {
+                Some(finding) if finding.verdict == Verdict::Fail => {
+                    proven::forget(ctx.project, path, item);
+                    seen.refuted.push((item, finding));
+                }
+                Some(finding) if finding.verdict != Verdict::Pass => seen.unknown.push((item, finding)),
+                _ => {}
+            }
+        }
+        seen
+    }
+
+    fn open(&self) -> usize {
+        self.open.len() + self.refuted.len()
+    }
+
+    fn finding(&self, gate: &Gate, list: &List) -> Finding {
+        let total = list.items.len();
+        let nouns = noun(list.format, total);
+        if self.open() > 0 {
+            let are = if self.open() == 1 { "is" } else { "are" };
+            let what = format!("{} of {total} {nouns} {are} open{}", self.open(), self.refuted_in_words());
+            return Finding {
+                log: self.refuted.first().and_then(|(_, f)| f.log.clone()),
+                ..gate.finding(Verdict::Fail, what).with_detail(self.detail(list))
+            };
+        }
+        if let Some((item, finding)) = self.unknown.first() {
+            let what = format!("all {total} {nouns} are marked as done, but {} is not proven: {}", clean(&item.id), finding.what);
+            let needs = self.unknown.iter().find_map(|(_, f)| f.needs.clone());
+            return Finding { needs, log: finding.log.clone(), ..gate.finding(Verdict::Unknown, what).with_detail(finding.detail.clone()) };
+        }
+        if self.waiting > 0 {
+            let what = format!("all {total} {nouns} are marked as done; their commands wait for the claim");
+            return Finding { skipped: true, ..gate.finding(Verdict::Unknown, what) };
+        }
+        gate.finding(Verdict::Pass, format!("all {total} {nouns} verified"))
+    }
+
+    fn refuted_in_words(&self) -> String {
+        match &self.refuted[..] {
+            [] => String::new(),
+            refuted => {
+                let ids: Vec<String> = refuted.iter().map(|(item, _)| clean(&item.id)).collect();
+                let verb =
+                    if ids.len() == 1 { "is marked as done, but its command fails" } else { "are marked as done, but their commands fail" };
+                format!("; {} {verb}", ids.join(", "))
+            }
+        }
+    }
+
+    /// The item to work on next, and how it is marked.
+    fn detail(&self, list: &List) -> String {
+        let mut text = match (self.refuted.first(), self.open.first()) {
+            (Some((item, finding)), _) => {
+                format!("Next: {}\nIt is marked as done, but {}.\n{}", told(item), finding.what, finding.detail)
+            }
+            (None, Some(item)) => format!("Next: {}", told(item)),
+            (None, None) => String::new(),
+        };
+        if let Some(item) = self.refuted.first().map(|(item, _)| *item).or_else(|| self.open.first().copied()) {
+            let first = if item.verify.is_empty() { "" } else { " That runs its commands first." };
+            text = format!("{}\nWhen it is done and works, mark it with `ralph item done {}`.{first}", text.trim_end(), argument(&item.id));
+        }
+        for mistake in list.mistakes.iter().take(MAX_MISTAKES) {
+            text = format!("{text}\nA mistake in the list: {}", clean(mistake));
+        }
+        text
+    }
+}
+
+/// An item in full, as far as that makes sense.
+pub fn told(item: &Item) -> String {
+    let mut text = format!("{}: {}", clean(&item.id), opening(&item.title, MAX_TITLE));
+    if let Some(problem) = &item.problem {
+        text = format!("{text}\nA mistake in the list: {}", clean(problem));
+    }
+    if !item.steps.is_empty() {
+        text.push_str("\nSteps:");
+        for step in item.steps.iter().take(MAX_STEPS) {
+            text = format!("{text}\n- {}", opening(step, MAX_STEP));
+        }
+        if item.steps.len() > MAX_STEPS {
+            text = format!("{text}\n- and {} more, in the list", item.steps.len() - MAX_STEPS);
+        }
+    }
+    for line in &item.verify {
+        text = format!("{text}\nIt must pass: `{}`", opening(line, MAX_STEP));
+    }
+    text
+}
+
+/// An id as one word of a command line.
+pub fn argument(id: &str) -> String {
+    let id = clean(id);
+    let is_plain = !id.is_empty() && !id.starts_with('-') && id.chars().all(|c| c.is_alphanumeric() || "-_.:/@+".contains(c));
+    if is_plain { id } else { format!("'{}'", id.replace('\'', "'\\''")) }
 }

@@ -11,6 +11,7 @@ pub mod file;
 pub mod guard;
 mod logs;
 pub mod markers;
+mod proven;
 pub mod tree;
 
 use std::{
@@ -108,7 +109,7 @@ pub enum Want {
 
 /// Measures gates: one finding for each, in their order. What costs nothing goes first, so that a missing file is not told after a long test run.
 pub fn measure(gates: &[Gate], want: Want, ctx: &Context<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Option<Finding>> = gates.iter().map(|gate| cheap(gate, want, ctx)).collect();
+    let mut findings: Vec<Option<Finding>> = gates.iter().map(|gate| cheap(gate, gates, want, ctx)).collect();
     let mut failing = findings.iter().flatten().find(|f| f.verdict == Verdict::Fail).map(|f| f.gate.clone());
     let mut at = 0;
     while at < gates.len() {
@@ -132,14 +133,14 @@ pub fn measure(gates: &[Gate], want: Want, ctx: &Context<'_>) -> Vec<Finding> {
 }
 
 /// The finding of a gate that is no command, or whose turn it is not; `None`: it has to be run.
-fn cheap(gate: &Gate, want: Want, ctx: &Context<'_>) -> Option<Finding> {
+fn cheap(gate: &Gate, gates: &[Gate], want: Want, ctx: &Context<'_>) -> Option<Finding> {
     match &gate.check {
         Check::Command(_) if !gate.trusted => Some(command::untrusted(gate)),
         Check::Command(_) if want == Want::Cheap && !gate.every_stop => {
             Some(Finding { skipped: true, ..gate.finding(Verdict::Unknown, "it waits for the claim") })
         }
         Check::Command(_) => None,
-        Check::File(check) => Some(file::measure(gate, check, ctx)),
+        Check::File(check) => Some(file::measure(gate, check, gates, ctx)),
         Check::Features(check) => Some(features::measure(gate, check, want, ctx)),
         Check::Markers(check) => Some(markers::measure(gate, check, ctx)),
     }

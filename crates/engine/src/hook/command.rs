@@ -95,7 +95,7 @@ fn is_repeated(call: &Call, verb: Verb, fingerprint: &str) -> bool {
             .is_some_and(|r| r.state.command.as_deref() == Some(fingerprint) && r.state.last.is_none() && is_recent(&r.at))
     });
     // Without the id of the turn, the same words may well be a second wish: a loop that lives was not ended by them.
-    let tells_turns_apart = call.event.has("prompt_id") || loops::names(&call.project).is_empty();
+    let tells_turns_apart = call.event.has("prompt_id") || !loops::any(&call.project);
     by_loop || (tells_turns_apart && ended_by(call, fingerprint).is_some())
 }
 
@@ -131,7 +131,7 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
     let mut lines = vec![format!("Ralph: loop started: {}.", started.limits(env::block_cap().as_deref()).join("; "))];
     let budget = call.budget().saturating_duration_since(Instant::now());
     let begun = begin::note(&call.project, &started.id, &started.file, budget, Arc::new(Unwatched));
-    lines.extend(begun.told().into_iter().map(|told| format!("Ralph: {told}.")));
+    lines.extend(begun.told().into_iter().chain(begun.in_the_way()).map(|told| format!("Ralph: {told}.")));
     lines.extend(options.warnings.iter().map(|w| format!("Ralph: {w}.")));
     let line = lines.join("\n");
     let claim = started.file.completion_promise.as_deref().map(words::how_to_claim).unwrap_or_default();

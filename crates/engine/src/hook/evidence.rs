@@ -97,6 +97,8 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         idle_limit_from,
         gates: Vec::new(),
         unknown_rounds: 0,
+        items_done: 0,
+        items_per_session: 0,
         suspicions: Vec::new(),
     };
     Gathered { evidence, text, message: fingerprint, queue: round.queue }

@@ -136,14 +136,14 @@ fn dispatch(call: &Call) -> Result<Outcome, Error> {
 /// S0-6: input that is no JSON object says nothing about who stopped, so the loop, if there is one, stays as it is.
 fn invalid_input(input: &[u8], problem: &serde_json::Error) -> Option<String> {
     let project = Project::of_event(None);
-    let outcome = if loops::names(&project).is_empty() {
-        Outcome::silent("input.invalid")
-    } else {
+    let outcome = if loops::any(&project) {
         let bytes = input.len();
         let line = format!(
             "Ralph: the hook's input is not a JSON event ({problem}; {bytes} bytes). The stop is allowed and the loop is kept as it is."
         );
         Outcome::tell("input.invalid", line)
+    } else {
+        Outcome::silent("input.invalid")
     };
     let entry = Entry {
         trigger: "?",

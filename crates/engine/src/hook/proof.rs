@@ -75,7 +75,7 @@ pub(super) fn measure<'p>(
     guard::note_start(&call.project, &l.id, declared);
     let found = l.found.clone();
     let wanted = || loops::is_wanted(&found);
-    let progress = Progress { project: call.project.clone(), name: found.name.clone(), session: call.event.session().map(str::to_owned) };
+    let progress = Progress { project: call.project.clone(), found: found.clone(), session: call.event.session().map(str::to_owned) };
     let budget = call.budget().saturating_duration_since(Instant::now());
     let ctx = Context {
         message: &gathered.text,
@@ -112,7 +112,7 @@ fn suspicions(call: &Call, id: &str, declared: &Declared, findings: &mut Vec<Fin
 /// Tells the journal which command runs, for whoever looks.
 struct Progress {
     project: Project,
-    name: String,
+    found: Found,
     session: Option<String>,
 }
 
@@ -126,7 +126,7 @@ impl Watch for Progress {
         };
         let note = || {
             let locked = Locked::acquire(&self.project).ok()?;
-            let mut l = locked.open(loops::read(&self.project, &self.name).ok()??).ok()?;
+            let mut l = locked.open(loops::reread(&self.project, self.found.clone()).ok()??).ok()?;
             locked.record(&mut l, clock::now(), self.session.as_deref(), event).ok()
         };
         // The verdict is what counts; a journal that cannot be written is told by the ruling.

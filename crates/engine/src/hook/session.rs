@@ -23,7 +23,7 @@ use crate::{
 /// `/clear` makes a new session in the same process: its loop comes along. After a compaction the agent is reminded; otherwise the person is told about a loop that waits here.
 pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
-    if loops::names(&call.project).is_empty() || session.is_empty() {
+    if !loops::any(&call.project) || session.is_empty() {
         return Ok(Outcome::silent("loop.none"));
     }
     match call.event.text("source").unwrap_or_default() {

@@ -2,8 +2,9 @@
 
 use ralph_core::{
     front_matter::Value,
-    journal::{Actor, Answered, Event},
-    judge::{Code, Decision, Next, Ruling, judge},
+    gate::Tally,
+    journal::{Actor, Answered, Event, Items, State},
+    judge::{Code, Decision, Evidence, Next, Ruling, judge},
     loop_file, slash,
     time::Millis,
     unproven, words,
@@ -19,8 +20,8 @@ use crate::{
     },
     hosts::claude::answer::Answer,
     store::{
-        Error, ending,
-        locked::{Locked, Loop, archive},
+        Error, ending, folder,
+        locked::{Locked, Loop, end},
         loops::{self, Found},
     },
     sys::clock,
@@ -71,6 +72,9 @@ fn no_loop(call: &Call) -> Outcome {
 /// S0-4: a file that cannot be read ends the loop. It moves to the archive as it is.
 fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, Error> {
     let problem = found.parsed.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    if found.is_folder() {
+        return unreadable_list(call, locked, found, &problem);
+    }
     let id = found.id();
     let session = call.event.session();
     let line = format!(
@@ -82,12 +86,29 @@ fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, E
     Ok(Outcome::tell("loop.corrupt", line).of_loop(&id))
 }
 
+/// A list that cannot be read lets the agent stop and changes nothing. It is told once, as long as nothing else is wrong with it.
+fn unreadable_list(call: &Call, locked: &Locked<'_>, found: &Found, problem: &str) -> Result<Outcome, Error> {
+    let id = found.id();
+    if !locked.note_unreadable(found, call.event.session(), problem)? {
+        return Ok(Outcome::silent("loop.corrupt").of_loop(&id));
+    }
+    let line = format!(
+        "Ralph: {} cannot be read: {problem}. The stop is allowed and nothing is changed; the loop goes on once the list is mended.",
+        found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display()
+    );
+    Ok(Outcome::tell("loop.corrupt", line).of_loop(&id))
+}
+
+/// What the journal calls the file of a loop that nobody started.
+fn file_name(found: &Found) -> String {
+    if found.is_folder() { folder::LIST.to_owned() } else { loop_file::file_of(&found.name) }
+}
+
 /// A loop without an owner belongs to the first session that stops in the project; the file is not touched for it.
 fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> {
     let now = clock::now();
     if l.is_new {
-        let event =
-            Event::Started { file: loop_file::file_of(&l.found.name), by: Actor::File, prompt: words::opening(&l.file.prompt, 200) };
+        let event = Event::Started { file: file_name(&l.found), by: Actor::File, prompt: words::opening(&l.file.prompt, 200) };
         locked.record(l, now, None, event)?;
     }
     l.state.owner = Some(session.to_owned());
@@ -136,6 +157,7 @@ fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, measured: Measured) -> 
     }
     let mut gathered = gather(call, &l, at);
     measured.join(&mut gathered.evidence, l.state.unknown_rounds);
+    count_items(&mut gathered.evidence, &mut l.state, call.event.session().unwrap_or_default());
     let ruling = judge(&gathered.evidence);
     let note = match ruling.decision {
         Decision::Block => words::hint(&gathered.evidence, l.file.remind),
@@ -151,6 +173,18 @@ fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, measured: Measured) -> 
     }
     let outcome = Outcome { answer: answer_of(&l), ..Outcome::silent(code) };
     Ok(outcome.of_loop(&l.id))
+}
+
+/// How many items of the loop's lists were done in this session.
+fn count_items(evidence: &mut Evidence, state: &mut State, session: &str) {
+    let tallies: Vec<Tally> = evidence.gates.iter().filter_map(|f| f.tally).collect();
+    if tallies.is_empty() {
+        return;
+    }
+    let items = Items::counted(state.items.as_ref(), session, tallies.iter().map(|t| t.done).sum());
+    evidence.items_done = items.done - items.before;
+    evidence.items_per_session = tallies.iter().map(|t| t.per_session).filter(|n| *n > 0).min().unwrap_or(0);
+    state.items = Some(items);
 }
 
 /// A command that waited is let through. One of ralph's own sees to it that the loop goes on; any other may start no turn, and then nobody does.
@@ -169,9 +203,9 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
         Next::GoesOn { iteration } => locked.set(l, &[("iteration", Value::Plain(&iteration.to_string()))])?,
         Next::Stays => true,
         Next::Pauses => locked.set(l, &[("active", Value::Plain("false"))])?,
-        Next::Ends { .. } => {
+        Next::Ends { ending } => {
             ending::note(&call.project, &l.id, &call.event.stop_fingerprint(), note.as_deref().unwrap_or_default());
-            archive(&call.project, &l.found, &l.id)?
+            end(&call.project, &l.found, &l.id, ending)?
         }
     };
     if !there {
@@ -192,6 +226,10 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
         Next::Stays => {}
         Next::Pauses => {
             l.state.disarm(now);
+            if let Some(items) = l.state.items.as_mut().filter(|_| ruling.code == Code::FeaturesPerSession) {
+                // Whoever resumes it wants as many again.
+                items.before = items.done;
+            }
             l.state.idle_rounds = evidence.idle_rounds;
         }
         Next::Ends { ending } => {

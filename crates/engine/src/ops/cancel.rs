@@ -6,7 +6,7 @@ use crate::{
     ops::{Asker, Refusal, choose},
     store::{
         Error, ending, journal,
-        locked::{Locked, Loop, archive},
+        locked::{Locked, Loop, end},
         loops,
         project::Project,
     },
@@ -22,6 +22,8 @@ pub struct Cancelled {
     pub spent_ms: u64,
     /// The session that it belonged to, if that is not the one that cancelled it.
     pub of_session: Option<String>,
+    /// It has a feature folder instead of a file.
+    pub is_folder: bool,
 }
 
 impl Cancelled {
@@ -29,8 +31,13 @@ impl Cancelled {
         let rounds = words::iterations(self.iteration);
         let whose = self.of_session.as_deref().map(|s| format!(" of session {}", words::opening(s, 8))).unwrap_or_default();
         format!(
-            "Ralph loop{whose} cancelled after {rounds} ({}). It is kept in the archive: `ralph resume` brings it back.",
-            ralph_core::time::in_words(self.spent_ms)
+            "Ralph loop{whose} cancelled after {rounds} ({}). {}: `ralph resume` brings it back.",
+            ralph_core::time::in_words(self.spent_ms),
+            if self.is_folder {
+                "Its folder stays as it is, with `Status: CANCELLED` in progress.txt"
+            } else {
+                "It is kept in the archive"
+            }
         )
     }
 }
@@ -44,16 +51,16 @@ pub fn cancel(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Ca
     };
     if locked.is_some() {
         // A hook may have counted an iteration meanwhile.
-        found = loops::read(project, &found.name)?.ok_or(Refusal::NoLoop)?;
+        found = loops::reread(project, found)?.ok_or(Refusal::NoLoop)?;
     }
     let id = found.id();
     let state = journal::live_state(project, &found);
     let owner = found.session().or_else(|| state.owner.clone());
     let of_session = owner.filter(|owner| asker.session.as_ref().is_some_and(|s| s != owner));
     let iteration = found.parsed.as_ref().map_or(state.iteration, |f| f.iteration);
-    let cancelled = Cancelled { iteration, spent_ms: state.spent(clock::now()), id, of_session };
+    let cancelled = Cancelled { iteration, spent_ms: state.spent(clock::now()), id, of_session, is_folder: found.is_folder() };
     ending::note(project, &cancelled.id, asker.command.as_deref().unwrap_or_default(), &cancelled.line());
-    if !archive(project, &found, &cancelled.id)? {
+    if !end(project, &found, &cancelled.id, Ending::Cancelled)? {
         return Err(Refusal::NoLoop);
     }
     if let Some(locked) = &locked

@@ -1,6 +1,7 @@
 //! What can be done to a loop, by whoever asks for it: a command, or a person's words in the agent's session.
 
 pub mod cancel;
+pub mod item;
 pub mod pause;
 pub mod resume;
 pub mod sources;
@@ -14,7 +15,7 @@ use ralph_core::{journal::Actor, words};
 use crate::{
     store::{
         Error,
-        loops::{self, Found},
+        loops::{self, Carrier, Found},
         project::Project,
     },
     sys::process,
@@ -93,14 +94,15 @@ pub fn choose(project: &Project, name: Option<&str>, session: Option<&str>) -> R
     }
 }
 
-/// Whether the session that a loop belongs to may still be there.
-pub fn owner_may_live(state: &ralph_core::journal::State) -> bool {
-    !state.left_behind && state.client_pid.is_none_or(process::is_alive)
-}
-
 /// Whether a file without an owner was not written here: git tracks it, and no person has released it. A checkout can even bring a journal that
 /// says that somebody did, so a journal that git tracks says nothing.
 pub fn came_with_the_repository(project: &Project, found: &Found, released: bool) -> bool {
     let is_tracked = |path: &Path| process::git_tracks(project.root(), path) != Some(false);
-    is_tracked(&found.path) && (!released || is_tracked(&project.journal(&found.id())))
+    // A feature folder may lie outside of the project: where a person's variable says, and in another repository or in none.
+    let elsewhere = match &found.carrier {
+        Carrier::Folder(folder) if !folder.dir.starts_with(project.root()) => Some(&folder.dir),
+        _ => None,
+    };
+    let came_along = elsewhere.map_or_else(|| is_tracked(&found.path), |dir| process::git_tracks(dir, &found.path) != Some(false));
+    came_along && (!released || is_tracked(&project.journal(&found.id())))
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ralph_core::{
+    feature_list::List,
     front_matter::Value,
     journal::Event,
     loop_file::{self, LoopFile},
@@ -11,14 +12,15 @@ use ralph_core::{
 
 use crate::{
     ops::{
-        Asker, Refusal, choose, owner_may_live,
+        Asker, Refusal, choose,
         pause::unreadable,
         view::{self, Status},
     },
     store::{
         Error,
+        journal::{self, owner_may_live},
         locked::{Locked, Loop},
-        loops::{self, Found},
+        loops::{self, Carrier, Found},
         project::Project,
     },
     sys::{clock, files},
@@ -55,10 +57,13 @@ pub fn resume(project: &Project, request: &Request, asker: &Asker) -> Result<Res
             arm(&locked, l, request, asker)
         }
         None => {
+            if let Some(found) = ended_folder(project, request.which.as_deref()) {
+                return take_up(&locked, found, request, asker);
+            }
             let (path, name) = archived(project, request.which.as_deref())?;
             let bytes = files::read(&path, loop_file::MAX_FILE_BYTES).map_err(Error::io("read", &path))?;
             let parsed = LoopFile::parse(&bytes);
-            let candidate = Found { name: name.clone(), path: path.clone(), bytes, parsed };
+            let candidate = Found { name: name.clone(), path: path.clone(), bytes, parsed, carrier: Carrier::File };
             let l = locked.open_ended(candidate).map_err(|f| unreadable(&f))?;
             // Whatever would be refused is refused before the file moves.
             check_limits(&l, request)?;
@@ -81,6 +86,26 @@ fn live(project: &Project, request: &Request, asker: &Asker) -> Result<Option<Fo
         },
         Some(which) => Ok(loops::all(project).into_iter().find(|f| f.name == which || f.id() == which)),
     }
+}
+
+/// The loop of a feature folder that has ended, if it is meant: by its name, or because it is the one that ended last.
+fn ended_folder(project: &Project, which: Option<&str>) -> Option<Found> {
+    let found = loops::of_folder(project)?;
+    let is_last = || {
+        let at = journal::tail(&project.journal(&found.id())).last.map(|r| r.at).unwrap_or_default();
+        view::archive(project).first().is_none_or(|last| last.ended_at <= at)
+    };
+    let is_meant = which.map_or_else(is_last, |which| which == found.name || which == found.id());
+    is_meant.then_some(found)
+}
+
+/// Goes on with a feature folder, unless there is nothing left to do in it.
+fn take_up(locked: &Locked<'_>, found: Found, request: &Request, asker: &Asker) -> Result<Resumed, Refusal> {
+    if List::parse(&found.bytes).is_ok_and(|list| list.open().next().is_none()) {
+        return Err(Refusal::Because(format!("every feature in {} passes: there is nothing to go on with", found.path.display())));
+    }
+    let l = locked.open_ended(found).map_err(|f| unreadable(&f))?;
+    arm(locked, l, request, asker).map(|resumed| Resumed { was_active: false, ..resumed })
 }
 
 /// The archived loop that is meant: by id, by name, or the one that ended last.

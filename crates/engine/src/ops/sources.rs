@@ -4,17 +4,22 @@ use std::io;
 
 use ralph_core::{
     config,
-    gate::{Check, Command, Run},
+    feature_list::{self, Item, List},
+    gate::{Check, Command, Gate, Run},
     verify_yaml,
 };
 
 use crate::{
-    gates::declared::{LOOP_ORIGIN, WORKTREE_FILES},
+    gates::{
+        declared::{self, LOOP_ORIGIN, WORKTREE_FILES},
+        features,
+    },
     store::{
         Error, loops,
         project::Project,
         trust::{self, Trust},
     },
+    sys::files,
 };
 
 /// A file with commands in it.
@@ -47,13 +52,23 @@ impl Named {
 pub struct Broken {
     pub origin: String,
     pub what: String,
-    /// It only says what a subagent has to pass; the gates of loops are declared elsewhere.
-    pub is_verify: bool,
+    pub role: Role,
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It declares gates.
+    Settings,
+    /// It only says what a subagent has to pass.
+    Verify,
+    /// It is a list of work.
+    List,
 }
 
 impl Broken {
-    fn new(origin: &str, what: &impl ToString) -> Self {
-        Broken { origin: origin.to_owned(), what: what.to_string(), is_verify: WORKTREE_FILES.contains(&origin) }
+    fn new(origin: &str, what: &impl ToString, role: Role) -> Self {
+        Broken { origin: origin.to_owned(), what: what.to_string(), role }
     }
 }
 
@@ -63,7 +78,7 @@ enum Basis {
     /// All of it, as it was read.
     Content(Vec<u8>),
     /// Its commands alone, under this name: the rest of it changes all the time.
-    Commands(&'static str),
+    Commands(String),
 }
 
 impl Source {
@@ -72,9 +87,9 @@ impl Source {
         Source { origin: origin.to_owned(), commands, trust, basis: Basis::Content(content) }
     }
 
-    fn of_commands(project: &Project, origin: String, key: &'static str, commands: Vec<Named>) -> Self {
+    fn of_commands(project: &Project, origin: String, key: &str, commands: Vec<Named>) -> Self {
         let trust = trust::of_commands(project, key, &runs(&commands));
-        Source { origin, commands, trust, basis: Basis::Commands(key) }
+        Source { origin, commands, trust, basis: Basis::Commands(key.to_owned()) }
     }
 
     /// A person lets it run, exactly as it was read.
@@ -94,7 +109,9 @@ fn runs(commands: &[Named]) -> Vec<Run> {
 pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
     let mut sources = Vec::new();
     let mut broken = Vec::new();
-    for found in std::iter::once(settings(project)).chain(WORKTREE_FILES.map(|file| worktree(project, file))).flatten() {
+    for found in
+        std::iter::once(settings(project)).chain(WORKTREE_FILES.map(|file| worktree(project, file))).flatten().chain(lists(project))
+    {
         match found {
             Ok(source) if source.commands.is_empty() => {}
             Ok(source) => sources.push(source),
@@ -103,6 +120,30 @@ pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
     }
     sources.extend(of_loops(project));
     (sources, broken)
+}
+
+/// The lists that a loop can have to work off: an item's own commands have to pass before it counts as done.
+fn lists(project: &Project) -> Vec<Result<Source, Broken>> {
+    let declared = match declared::config(project) {
+        Some(Ok((config, _))) => config.gates,
+        _ => Vec::new(),
+    };
+    let path = |gate: Gate| if let Check::Features(list) = gate.check { Some(list.path) } else { None };
+    let mut paths: Vec<String> = declared.into_iter().filter_map(path).chain(features::find(project)).collect();
+    paths.sort();
+    paths.dedup();
+    paths.iter().map(|path| list(project, path)).collect()
+}
+
+fn list(project: &Project, path: &str) -> Result<Source, Broken> {
+    let broken = |what: &dyn ToString| Broken::new(path, &what.to_string(), Role::List);
+    let bytes = files::read(&project.root().join(path), feature_list::MAX_BYTES).map_err(|e| broken(&e))?;
+    let list = List::parse(&bytes).map_err(|problem| broken(&problem))?;
+    let of_item = |item: Item| {
+        let named = move |line| Named { name: item.id.clone(), command: Command::shell(line), of_subagents: false };
+        item.verify.into_iter().map(named)
+    };
+    Ok(Source::of_commands(project, path.to_owned(), path, list.items.into_iter().flat_map(of_item).collect()))
 }
 
 /// What loop files ask for themselves. One that cannot be read is told elsewhere.
@@ -118,8 +159,8 @@ fn of_loops(project: &Project) -> Vec<Source> {
 
 /// `ralph.toml`: the commands of its gates, and those that subagents have to pass.
 fn settings(project: &Project) -> Option<Result<Source, Broken>> {
-    Some(content(project, config::FILE)?.and_then(|bytes| {
-        let config = config::parse(&bytes).map_err(|problem| Broken::new(config::FILE, &problem))?;
+    Some(content(project, config::FILE, Role::Settings)?.and_then(|bytes| {
+        let config = config::parse(&bytes).map_err(|problem| Broken::new(config::FILE, &problem, Role::Settings))?;
         let of_gates = config.gates.into_iter().filter_map(|gate| match gate.check {
             Check::Command(command) => Some(Named { name: gate.name, command, of_subagents: false }),
             _ => None,
@@ -131,17 +172,17 @@ fn settings(project: &Project) -> Option<Result<Source, Broken>> {
 
 /// What a subagent that checks the work has to pass (S3-2).
 fn worktree(project: &Project, file: &str) -> Option<Result<Source, Broken>> {
-    Some(content(project, file)?.and_then(|bytes| {
-        let commands = verify_yaml::commands(&bytes).map_err(|problem| Broken::new(file, &problem))?;
+    Some(content(project, file, Role::Verify)?.and_then(|bytes| {
+        let commands = verify_yaml::commands(&bytes).map_err(|problem| Broken::new(file, &problem, Role::Verify))?;
         Ok(Source::of_content(project, file, bytes, Named::of_subagents(commands).collect()))
     }))
 }
 
 /// The bytes of a file; `None` if there is none.
-fn content(project: &Project, relative: &str) -> Option<Result<Vec<u8>, Broken>> {
+fn content(project: &Project, relative: &str, role: Role) -> Option<Result<Vec<u8>, Broken>> {
     match trust::read(project, relative) {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => None,
-        Err(e) => Some(Err(Broken::new(relative, &e))),
+        Err(e) => Some(Err(Broken::new(relative, &e, role))),
         Ok(bytes) => Some(Ok(bytes)),
     }
 }

@@ -6,7 +6,8 @@ use std::{
 };
 
 use ralph_core::{
-    journal::{Record, State},
+    gate::Verdict,
+    journal::{Event, Record, State},
     judge::Ending,
     loop_file::LoopFile,
     time, words,
@@ -14,9 +15,10 @@ use ralph_core::{
 use serde::{Serialize, Serializer};
 
 use crate::{
-    ops::{came_with_the_repository, owner_may_live},
+    gates::declared,
+    ops::came_with_the_repository,
     store::{
-        journal,
+        journal::{self, owner_may_live},
         loops::{self, Found},
         project::Project,
     },
@@ -101,11 +103,33 @@ pub struct View {
     pub file: Option<PathBuf>,
     #[serde(serialize_with = "readable")]
     pub journal: PathBuf,
+    /// What it has to prove, with what was found last.
+    pub gates: Vec<GateView>,
+    /// The command that a hook is running for it right now.
+    pub checking: Option<Checking>,
     pub problem: Option<String>,
     /// Keys that look misspelt.
     pub warnings: Vec<String>,
     /// The start of the prompt.
     pub prompt: String,
+}
+
+/// A gate as people look at it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GateView {
+    pub name: String,
+    /// `None`: it has not been measured yet.
+    pub verdict: Option<Verdict>,
+    pub what: String,
+}
+
+/// A command that runs for a stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Checking {
+    pub gate: String,
+    pub since: String,
+    pub for_ms: u64,
+    pub limit_ms: u64,
 }
 
 /// A folder may have a name that is no Unicode text; that must not cost the rest of the JSON.
@@ -127,7 +151,7 @@ impl View {
         match &self.problem {
             Some(problem) => format!("Ralph loop{named}: {} ({problem})", self.status.words()),
             None => {
-                let end = self.completion_promise.as_deref().map_or_else(|| "a limit or a cancel".to_owned(), words::tag);
+                let end = words::ends_on(self.completion_promise.as_deref(), !self.gates.is_empty());
                 format!("Ralph loop{named}: {}, iteration {round}, {spent}, ends on {end}", self.status.words())
             }
         }
@@ -174,8 +198,37 @@ pub fn view_of(project: &Project, found: &Found) -> View {
     view.problem = found.parsed.as_ref().err().map(ToString::to_string);
     if let Ok(file) = &found.parsed {
         fill(&mut view, file);
+        view.gates = gates(project, &view.journal, file);
+        view.checking = record.as_ref().filter(|_| status.is_armed()).and_then(checking);
     }
     view
+}
+
+/// What a loop has to prove, together with what its last stop found.
+fn gates(project: &Project, journal: &Path, file: &LoopFile) -> Vec<GateView> {
+    let declared = declared::of_loop(project, file);
+    if declared.is_empty() {
+        return Vec::new();
+    }
+    let found = journal::last_findings(journal);
+    let problems = declared.problems.iter().map(|f| GateView { name: f.gate.clone(), verdict: Some(f.verdict), what: f.what.clone() });
+    let gates = declared.gates.iter().map(|gate| {
+        let finding = found.iter().find(|f| f.gate == gate.name && !f.skipped);
+        GateView {
+            name: gate.name.clone(),
+            verdict: finding.map(|f| f.verdict),
+            what: finding.map_or_else(|| "not measured yet".to_owned(), |f| f.what.clone()),
+        }
+    });
+    problems.chain(gates).collect()
+}
+
+/// A command that began to run and was not followed by anything. One that should have ended long ago did, with the hook that ran it.
+fn checking(record: &Record) -> Option<Checking> {
+    let Event::Checking { gate, limit_ms, .. } = &record.event else { return None };
+    let for_ms = u64::try_from(clock::now() - time::parse(&record.at)?).ok()?;
+    let is_running = for_ms < limit_ms + 10_000;
+    is_running.then(|| Checking { gate: gate.clone(), since: record.at.clone(), for_ms, limit_ms: *limit_ms })
 }
 
 fn fill(view: &mut View, file: &LoopFile) {
@@ -205,6 +258,8 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         last_event_at: record.map(|r| r.at.clone()),
         file: None,
         journal: project.journal(id),
+        gates: Vec::new(),
+        checking: None,
         problem: None,
         warnings: Vec::new(),
         prompt: String::new(),

@@ -5,11 +5,14 @@ use std::{
     path::Path,
 };
 
-use ralph_core::journal::{Record, State, last_record};
+use ralph_core::{
+    gate::Finding,
+    journal::{Event, Record, State, last_record, records},
+};
 
 use crate::{
     store::{Error, loops::Found, project::Project},
-    sys::files,
+    sys::{files, process},
 };
 
 /// One record is shorter than this, and a larger buffer costs page faults at every call.
@@ -42,9 +45,25 @@ pub fn live(project: &Project, found: &Found) -> (Option<Record>, State) {
     (last, state)
 }
 
+/// Whether the session that a loop belongs to may still be there.
+pub fn owner_may_live(state: &State) -> bool {
+    !state.left_behind && state.client_pid.is_none_or(process::is_alive)
+}
+
 /// The state of a loop that has a file.
 pub fn live_state(project: &Project, found: &Found) -> State {
     live(project, found).1
+}
+
+/// What the gates found at the last stop, as far as the journal's end tells.
+pub fn last_findings(path: &Path) -> Vec<Finding> {
+    let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
+    let (records, _) = records(&end);
+    let of_stop = records.into_iter().rev().find_map(|record| match record.event {
+        Event::Stop { evidence, .. } => Some(evidence.gates),
+        _ => None,
+    });
+    of_stop.unwrap_or_default()
 }
 
 fn read_tail(path: &Path) -> Option<Tail> {

@@ -9,15 +9,16 @@ use std::{
 use ralph_core::{
     front_matter::Value,
     journal::{Event, Record, State, VERSION},
+    judge::Ending,
     loop_file::{self, LoopFile, NewLoop},
     time::{self, Millis},
 };
 
 use crate::{
     store::{
-        Error,
+        Error, folder,
         journal::{self, Tail},
-        loops::{self, Found},
+        loops::{self, Carrier, Found},
         project::Project,
     },
     sys::{clock, files, files::Swapped},
@@ -109,6 +110,9 @@ impl<'p> Locked<'p> {
     pub fn record(&self, l: &mut Loop, at: Millis, session: Option<&str>, event: Event) -> Result<(), Error> {
         l.state.iteration = l.file.iteration;
         l.state.name = Some(l.found.name.clone());
+        if let Carrier::Folder(folder) = &l.found.carrier {
+            folder::log(folder, at, session, &event);
+        }
         self.append(&l.id, &mut l.tail, at, session, event, &l.state)
     }
 
@@ -129,6 +133,14 @@ impl<'p> Locked<'p> {
 
     /// Changes values in the loop's file and nothing else. `false`: somebody deleted the file, and it stays deleted.
     pub fn set(&self, l: &mut Loop, values: &[(&str, Value<'_>)]) -> Result<bool, Error> {
+        if l.found.is_folder() {
+            let Some(found) = folder::set(self.project, l.found.clone(), values)? else { return Ok(false) };
+            if let Ok(file) = &found.parsed {
+                l.file = file.clone();
+            }
+            l.found = found;
+            return Ok(true);
+        }
         for _ in 0..ATTEMPTS {
             let path = l.found.path.clone();
             let shown = || path.display().to_string();
@@ -165,8 +177,8 @@ impl<'p> Locked<'p> {
     pub fn settled(&self, mut found: Found) -> Result<Option<Found>, Error> {
         for _ in 0..ATTEMPTS {
             std::thread::sleep(EDITOR);
-            let Some(again) = loops::read(self.project, &found.name)? else { return Ok(None) };
-            if again.parsed.is_ok() || again.bytes == found.bytes {
+            let Some(again) = loops::reread(self.project, found.clone())? else { return Ok(None) };
+            if again.parsed.is_ok() || again.is_same(&found) {
                 return Ok(Some(again));
             }
             found = again;
@@ -181,11 +193,29 @@ impl<'p> Locked<'p> {
         let mut state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
         let now = clock::now();
         state.disarm(now);
-        state.ended = Some(ralph_core::judge::Ending::Failed);
+        state.ended = Some(Ending::Failed);
         state.name = Some(found.name.clone());
         let event = Event::Corrupt { problem: problem.to_owned() };
         self.append(&id, &mut tail, now, session, event, &state)?;
         archive(self.project, found, &id)
+    }
+
+    /// Writes down that the list of a feature folder cannot be read; the loop stays as it is. `false`: that is what was written last.
+    pub fn note_unreadable(&self, found: &Found, session: Option<&str>, problem: &str) -> Result<bool, Error> {
+        let id = found.id();
+        let mut tail = journal::tail(&self.project.journal(&id));
+        let event = Event::Corrupt { problem: problem.to_owned() };
+        if tail.last.as_ref().is_some_and(|r| r.event == event) {
+            return Ok(false);
+        }
+        let mut state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
+        state.name = Some(found.name.clone());
+        let now = clock::now();
+        if let Carrier::Folder(folder) = &found.carrier {
+            folder::log(folder, now, session, &event);
+        }
+        self.append(&id, &mut tail, now, session, event, &state)?;
+        Ok(true)
     }
 
     /// Writes the file of a new loop. `false`: one of that name is there already.
@@ -217,10 +247,15 @@ fn wait_for(file: &File, path: &Path) -> Result<(), Error> {
     if files::wait_for_lock(file, PATIENCE).map_err(Error::io("lock", path))? { Ok(()) } else { Err(Error::Busy) }
 }
 
+/// Ends a loop: its file moves to the archive, or its folder says so. `false`: somebody was faster.
+pub fn end(project: &Project, found: &Found, id: &str, ending: Ending) -> Result<bool, Error> {
+    if found.is_folder() { folder::end(project, found, ending) } else { archive(project, found, id) }
+}
+
 /// Moves a loop's file to the archive: nothing is ever destroyed. `false`: somebody deleted the file before.
 ///
 /// Needs no lock: the move is one step, and whoever holds the lock finds the file gone and leaves it so. That is why a cancel always wins.
-pub fn archive(project: &Project, found: &Found, id: &str) -> Result<bool, Error> {
+fn archive(project: &Project, found: &Found, id: &str) -> Result<bool, Error> {
     let folder = project.archive();
     for n in 1.. {
         let name = if n == 1 { format!("{id}.md") } else { format!("{id}.{n}.md") };

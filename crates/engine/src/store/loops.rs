@@ -1,4 +1,4 @@
-//! The loop files of a project: finding and reading them.
+//! The loops of a project: finding and reading them.
 
 use std::{fs, io, path::PathBuf};
 
@@ -8,63 +8,123 @@ use ralph_core::{
 };
 
 use crate::{
-    store::{Error, project::Project},
-    sys::files,
+    store::{
+        Error,
+        folder::{self, Folder},
+        project::Project,
+    },
+    sys::{env, files},
 };
 
-/// A loop file as it was read.
+/// A loop as it was read.
 #[derive(Debug, Clone)]
 pub struct Found {
     pub name: String,
+    /// The loop file, or the list of a feature folder.
     pub path: PathBuf,
     pub bytes: Vec<u8>,
     pub parsed: Result<LoopFile, Problem>,
+    pub carrier: Carrier,
+}
+
+/// What a loop lives in.
+#[derive(Debug, Clone)]
+pub enum Carrier {
+    /// A loop file: it is the loop.
+    File,
+    /// A feature folder, from which the loop is put together.
+    Folder(Folder),
 }
 
 impl Found {
     /// The id of the loop, even of one that cannot be read.
     pub fn id(&self) -> String {
-        match &self.parsed {
-            Ok(file) => file.id(&self.name),
-            Err(_) => loop_file::salvage(&self.bytes, &self.name).id,
+        match (&self.carrier, &self.parsed) {
+            (Carrier::Folder(_), _) => folder::ID.to_owned(),
+            (Carrier::File, Ok(file)) => file.id(&self.name),
+            (Carrier::File, Err(_)) => loop_file::salvage(&self.bytes, &self.name).id,
         }
     }
 
     /// The session that the file names.
     pub fn session(&self) -> Option<String> {
-        match &self.parsed {
-            Ok(file) => file.session_id.clone(),
-            Err(_) => loop_file::salvage(&self.bytes, &self.name).session_id,
+        match (&self.carrier, &self.parsed) {
+            (Carrier::Folder(_), _) => None,
+            (Carrier::File, Ok(file)) => file.session_id.clone(),
+            (Carrier::File, Err(_)) => loop_file::salvage(&self.bytes, &self.name).session_id,
         }
+    }
+
+    pub fn is_folder(&self) -> bool {
+        matches!(self.carrier, Carrier::Folder(_))
+    }
+
+    /// Nobody has changed it between these two looks.
+    pub fn is_same(&self, other: &Found) -> bool {
+        if self.is_folder() { folder::is_same(self, other) } else { self.bytes == other.bytes }
     }
 }
 
-/// The names of the loops that have a file, the unnamed one first. Cheap: this is what every hook call pays, loop or no loop.
-pub fn names(project: &Project) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(project.claude()) else { return Vec::new() };
+/// What a look at the client's folder shows.
+struct Listing {
+    names: Vec<String>,
+    /// There may be a feature folder.
+    folder: bool,
+}
+
+/// Cheap: this is what every hook call pays, loop or no loop.
+fn listing(project: &Project) -> Listing {
+    let mut listing = Listing { names: Vec::new(), folder: env::loop_dir().is_some() };
+    let Ok(entries) = fs::read_dir(project.claude()) else { return listing };
     let is_file = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|t| t.is_file() || t.is_symlink());
-    let name = |entry: fs::DirEntry| entry.file_name().to_str().and_then(loop_file::name_of).map(str::to_owned).filter(|_| is_file(&entry));
-    let mut names: Vec<String> = entries.flatten().filter_map(name).collect();
-    names.sort_by(|a, b| (a != "main", a).cmp(&(b != "main", b)));
-    names
+    for entry in entries.flatten() {
+        let file_name = entry.file_name();
+        let Some(file_name) = file_name.to_str() else { continue };
+        if file_name == folder::WITHIN {
+            listing.folder = true;
+        } else if let Some(name) = loop_file::name_of(file_name).filter(|_| is_file(&entry)) {
+            listing.names.push(name.to_owned());
+        }
+    }
+    listing.names.sort_by(|a, b| (a != "main", a).cmp(&(b != "main", b)));
+    listing
+}
+
+/// Whether a folder holds a loop of its own, without reading it.
+pub fn mark(project: &Project) -> bool {
+    !listing(project).names.is_empty() || folder::marks(project.root())
+}
+
+/// Whether there is any loop.
+pub fn any(project: &Project) -> bool {
+    let listing = listing(project);
+    !listing.names.is_empty() || (listing.folder && folder::live(project).is_some())
 }
 
 /// Reads the loop file of that name; `None` if there is none.
 pub fn read(project: &Project, name: &str) -> Result<Option<Found>, Error> {
     let path = project.claude().join(loop_file::file_of(name));
     match files::read(&path, MAX_FILE_BYTES) {
-        Ok(bytes) => Ok(Some(Found { name: name.to_owned(), parsed: LoopFile::parse(&bytes), path, bytes })),
+        Ok(bytes) => Ok(Some(Found { name: name.to_owned(), parsed: LoopFile::parse(&bytes), path, bytes, carrier: Carrier::File })),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(Error::io("read", &path)(e)),
     }
 }
 
-/// Reads a loop file again. Mostly nothing has changed, and then it need not be parsed again.
+/// Reads a loop again. Mostly nothing has changed, and then it need not be parsed again.
 pub fn reread(project: &Project, found: Found) -> Result<Option<Found>, Error> {
+    if found.is_folder() {
+        return Ok(folder::live(project));
+    }
     match files::read(&found.path, MAX_FILE_BYTES) {
         Ok(bytes) if bytes == found.bytes => Ok(Some(found)),
         _ => read(project, &found.name),
     }
+}
+
+/// The loop of the feature folder, even if it has ended.
+pub fn of_folder(project: &Project) -> Option<Found> {
+    folder::read(project, folder::Want::Any)
 }
 
 /// All loops of the project. One that cannot be opened counts as one that cannot be parsed.
@@ -73,13 +133,18 @@ pub fn all(project: &Project) -> Vec<Found> {
         let path = project.claude().join(loop_file::file_of(name));
         // Whose it is stands in its head, however long the rest is.
         let bytes = files::read_head(&path, front_matter::MAX_BYTES).unwrap_or_default();
-        Found { name: name.to_owned(), path, bytes, parsed: Err(Problem::new(None, e.to_string())) }
+        Found { name: name.to_owned(), path, bytes, parsed: Err(Problem::new(None, e.to_string())), carrier: Carrier::File }
     };
-    names(project).iter().filter_map(|name| read(project, name).unwrap_or_else(|e| Some(unreadable(name, &e)))).collect()
+    let listing = listing(project);
+    let files = listing.names.iter().filter_map(|name| read(project, name).unwrap_or_else(|e| Some(unreadable(name, &e))));
+    files.chain(listing.folder.then(|| folder::live(project)).flatten()).collect()
 }
 
 /// Whether a loop is still wanted, as far as its file tells: it is there, and nobody paused it.
 pub fn is_wanted(found: &Found) -> bool {
+    if let Carrier::Folder(folder) = &found.carrier {
+        return folder::is_wanted(folder);
+    }
     match files::read(&found.path, MAX_FILE_BYTES) {
         Ok(bytes) => bytes == found.bytes || LoopFile::parse(&bytes).is_ok_and(|file| file.active),
         Err(e) => e.kind() != io::ErrorKind::NotFound,

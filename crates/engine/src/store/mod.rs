@@ -2,6 +2,7 @@
 
 pub mod check_task;
 pub mod ending;
+pub mod folder;
 pub mod hook_log;
 pub mod journal;
 pub mod locked;

@@ -46,7 +46,7 @@ impl Project {
             }
         }
         let may_be = |dir: &Path| !is_home(dir) || dir == start;
-        let ralphs = |dir: &&&Path| may_be(dir) && (dir.join(".ralph").is_dir() || !loops::names(&Project::at(**dir)).is_empty());
+        let ralphs = |dir: &&&Path| may_be(dir) && (dir.join(".ralph").is_dir() || loops::mark(&Project::at(**dir)));
         let clients = |dir: &&&Path| may_be(dir) && dir.join(".claude").is_dir();
         let repository = within.last().filter(|dir| dir.join(".git").exists());
         let root = within.iter().find(ralphs).or_else(|| within.iter().find(clients)).or(repository);

@@ -122,8 +122,7 @@ impl Task<'_> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         in_a_group_of_its_own(&mut command);
         let begun = Instant::now();
-        let mut child = command.spawn().map_err(Failure::CannotStart)?;
-        let _known = kin::Known::new(child.id());
+        let (mut child, _known) = kin::start(&mut command).map_err(Failure::CannotStart)?;
         if let Some(mut stdin) = child.stdin.take() {
             let input = self.input;
             // One that does not read its input closes it.

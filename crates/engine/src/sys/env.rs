@@ -41,6 +41,11 @@ pub fn log_file() -> Option<PathBuf> {
     os("RALPH_LOG").map(PathBuf::from)
 }
 
+/// A feature folder in another place than the usual one; a relative one lies in the project.
+pub fn loop_dir() -> Option<PathBuf> {
+    os("RALPH_LOOP_DIR").map(PathBuf::from)
+}
+
 pub fn home() -> Option<PathBuf> {
     os(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(PathBuf::from)
 }

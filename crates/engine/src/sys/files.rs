@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, Metadata, OpenOptions, TryLockError},
-    io::{self, Read, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
     path::Path,
     thread,
     time::Duration,
@@ -26,6 +26,15 @@ pub fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
 pub fn read_head(path: &Path, max: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.0.take(max as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The last bytes of a file, at most so many.
+pub fn read_end(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let (mut file, size) = open_regular(path)?;
+    file.seek(SeekFrom::Start(size.saturating_sub(max)))?;
+    let mut bytes = Vec::new();
+    file.take(max).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

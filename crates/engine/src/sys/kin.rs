@@ -2,9 +2,13 @@
 //!
 //! On Linux this process can ask to inherit orphans, so that nothing that a command started can slip away unseen. Elsewhere the group has to do.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    io,
+    process::{Child, Command},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 /// Whether orphans come to this process. Without that, a child that it does not know is somebody else's business.
@@ -16,11 +20,14 @@ static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 /// One of them, for as long as this value lives.
 pub(super) struct Known(u32);
 
-impl Known {
-    pub(super) fn new(pid: u32) -> Self {
-        running(|pids| pids.push(pid));
-        Known(pid)
-    }
+/// Starts a program. It is known from its first moment on: another thread that ends strays at that time must not take it for one.
+pub(super) fn start(command: &mut Command) -> io::Result<(Child, Known)> {
+    running(|pids| {
+        let child = command.spawn()?;
+        pids.push(child.id());
+        let known = Known(child.id());
+        Ok((child, known))
+    })
 }
 
 impl Drop for Known {
@@ -100,25 +107,28 @@ pub(super) fn descendants(_pid: u32) -> Vec<u32> {
 /// theirs; the last one to end finds it.
 #[cfg(target_os = "linux")]
 pub(super) fn kill_strays() {
-    use rustix::process::{WaitOptions, getpid, waitpid};
     const ROUNDS: usize = 50;
     for _ in 0..ROUNDS {
-        let alone = running(|pids| pids.len() <= 1);
-        let own = u32::try_from(getpid().as_raw_nonzero().get()).unwrap_or(0);
-        if !alone || !INHERITS.load(Ordering::Relaxed) || !has_children() {
+        // Nobody starts anything meanwhile.
+        let inherits = INHERITS.load(Ordering::Relaxed);
+        if !inherits || !running(|pids| pids.len() <= 1 && has_children() && kill_children_but(pids)) {
             return;
-        }
-        let mine = running(|pids| pids.clone());
-        let strays: Vec<u32> =
-            parents().into_iter().filter(|(child, parent)| *parent == own && !mine.contains(child)).map(|(child, _)| child).collect();
-        if strays.is_empty() {
-            return;
-        }
-        kill_all(&strays);
-        for pid in strays.iter().filter_map(|pid| pid_of(*pid)) {
-            let _ = waitpid(Some(pid), WaitOptions::empty());
         }
     }
+}
+
+/// Whether there were any.
+#[cfg(target_os = "linux")]
+fn kill_children_but(mine: &[u32]) -> bool {
+    use rustix::process::{WaitOptions, getpid, waitpid};
+    let own = u32::try_from(getpid().as_raw_nonzero().get()).unwrap_or(0);
+    let is_stray = |(child, parent): &(u32, u32)| *parent == own && !mine.contains(child);
+    let strays: Vec<u32> = parents().into_iter().filter(is_stray).map(|(child, _)| child).collect();
+    kill_all(&strays);
+    for pid in strays.iter().filter_map(|pid| pid_of(*pid)) {
+        let _ = waitpid(Some(pid), WaitOptions::empty());
+    }
+    !strays.is_empty()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ralph_core::{
-    gate::{Finding, Verdict},
+    gate::Verdict,
     journal::{Event, Record},
     judge::{Evidence, Message, Ruling, judge},
     limits::ToolUse,
@@ -121,6 +121,12 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
             },
         ),
     ];
+    for f in &e.gates {
+        let how = if f.cached { " (known)" } else { "" };
+        out.push(("gate", format!("{}: {}{how}: {}", f.gate, f.verdict.as_str(), f.what)));
+        out.extend(f.log.as_ref().map(|log| ("log", log.clone())));
+    }
+    out.extend(e.suspicions.iter().map(|suspicion| ("guard", suspicion.clone())));
     if !e.active {
         out.push(("paused", "the loop was paused".to_owned()));
     }
@@ -133,17 +139,7 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
     if !e.background.is_empty() {
         out.push(("background", e.background.join(", ")));
     }
-    out.extend(e.gates.iter().map(|finding| ("gate", of_finding(finding))));
-    out.extend(e.suspicions.iter().map(|what| ("changed", what.clone())));
     out
-}
-
-/// `tests: fail, exit code 101 after 3 s (.ralph/logs/…)`
-fn of_finding(f: &Finding) -> String {
-    let verdict = if f.skipped { "not measured" } else { f.verdict.as_str() };
-    let needs = f.needs.as_ref().map(|needs| format!("; {needs}")).unwrap_or_default();
-    let log = f.log.as_ref().map(|log| format!(" ({log})")).unwrap_or_default();
-    format!("{}: {verdict}, {}{needs}{log}", f.gate, f.what)
 }
 
 /// One change at a time, judged again: the changes that make a difference, the evidence with them, and the ruling they lead to.
@@ -158,8 +154,12 @@ fn alternatives(e: &Evidence, ruling: &Ruling) -> Vec<(String, Evidence, Ruling)
         change(format!("{} on a line of its own", tag(promise)), &|o| o.claim = Claim::Made);
         change("no claim".to_owned(), &|o| o.claim = Claim::None);
     }
-    if !e.gates.is_empty() {
-        change("every gate holding".to_owned(), &|o| o.gates.iter_mut().for_each(|f| f.verdict = Verdict::Pass));
+    for (at, f) in e.gates.iter().enumerate() {
+        change(format!("the gate \"{}\" passing", f.gate), &|o| o.gates[at].verdict = Verdict::Pass);
+        change(format!("the gate \"{}\" failing", f.gate), &|o| o.gates[at].verdict = Verdict::Fail);
+    }
+    if e.gates.len() > 1 {
+        change("all gates passing".to_owned(), &|o| o.gates.iter_mut().for_each(|f| f.verdict = Verdict::Pass));
     }
     change("the loop active".to_owned(), &|o| o.active = true);
     change("the loop paused".to_owned(), &|o| o.active = false);

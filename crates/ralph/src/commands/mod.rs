@@ -7,6 +7,7 @@ mod doctor;
 mod explain;
 mod gate;
 mod init;
+mod item;
 mod list;
 mod log;
 mod man;
@@ -71,6 +72,7 @@ enum Command {
     List(list::Args),
     Log(log::Args),
     Explain(explain::Args),
+    Item(item::Args),
     Init(init::Args),
     Uninstall(uninstall::Args),
     Doctor(doctor::Args),
@@ -138,6 +140,7 @@ pub(crate) fn run() -> u8 {
         Command::List(args) => list::run(project, &args),
         Command::Log(args) => log::run(project, &args),
         Command::Explain(args) => explain::run(project, &args),
+        Command::Item(args) => item::run(project, &args),
         Command::Init(args) => init::run(project, &args),
         Command::Uninstall(args) => uninstall::run(project, &args),
         Command::Doctor(args) => doctor::run(project, &args),

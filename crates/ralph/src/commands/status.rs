@@ -2,10 +2,10 @@
 
 use ralph_core::{
     time::in_words,
-    words::{clean, tag},
+    words::{clean, ends_on},
 };
 use ralph_engine::{
-    ops::view::{self, Status, View},
+    ops::view::{self, GateView, Status, View},
     store::project::Project,
 };
 use serde::Serialize;
@@ -55,6 +55,11 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     Err(Failure::no_loop())
 }
 
+fn gate_line(gate: &GateView) -> String {
+    let verdict = gate.verdict.map(|v| format!("{}: ", v.as_str())).unwrap_or_default();
+    format!("{}  {verdict}{}", gate.name, gate.what)
+}
+
 fn show(v: &View) {
     let status = match v.status {
         Status::Active | Status::Waiting => ui::good(v.status.words()),
@@ -68,7 +73,13 @@ fn show(v: &View) {
     ui::field("iteration", format!("{} ({limit})", v.iteration));
     let time = if v.max_ms > 0 { format!("of {}", in_words(v.max_ms)) } else { "no limit".to_owned() };
     ui::field("time", format!("{} ({time})", in_words(v.spent_ms)));
-    ui::field("ends on", v.completion_promise.as_deref().map_or_else(|| "a limit or `ralph cancel`".to_owned(), tag));
+    ui::field("ends on", ends_on(v.completion_promise.as_deref(), !v.gates.is_empty()));
+    for gate in &v.gates {
+        ui::field("gate", gate_line(gate));
+    }
+    if let Some(c) = &v.checking {
+        ui::field("checking", format!("{} for {} (of {} at most)", c.gate, in_words(c.for_ms), in_words(c.limit_ms)));
+    }
     if v.idle_rounds > 0 {
         ui::field("idle", format!("{} rounds without any tool call", v.idle_rounds));
     }

@@ -7,6 +7,7 @@ use ralph_core::{
     time::{self, in_words},
 };
 use ralph_engine::{
+    gates::declared::LOOP_ORIGIN,
     ops::sources::{self, Broken, Named, Source},
     store::{
         project::Project,
@@ -187,7 +188,8 @@ fn of_decision(decision: &Decision) -> String {
         (0, commands) => number(commands, "command"),
         (contents, commands) => format!("{} and {}", number(contents, "version"), number(commands, "command")),
     };
-    format!("{} of {}", what, visible(&decision.origin))
+    let origin = if decision.origin == LOOP_ORIGIN { "loop files" } else { &decision.origin };
+    format!("{what} of {}", visible(origin))
 }
 
 fn revoke(project: &Project, args: &Args) -> Done {

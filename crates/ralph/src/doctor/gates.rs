@@ -10,7 +10,7 @@ use ralph_core::{
 use ralph_engine::{
     hook,
     hosts::claude::registration::SHORT,
-    ops::sources::{self, Broken, Named, Source},
+    ops::sources::{self, Broken, Named, Role, Source},
     store::trust::Trust,
     sys::process,
 };
@@ -35,7 +35,12 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
 /// A gate that cannot be read proves nothing, so it holds every loop; what a subagent has to pass is left out then.
 fn unreadable(broken: &Broken) -> Finding {
     let what = format!("{} cannot be read: {}", broken.origin, broken.what);
-    if broken.is_verify { Finding::warning("gates.verify", what) } else { Finding::error("gates.settings", what) }.advice("Mend it.")
+    match broken.role {
+        Role::Settings => Finding::error("gates.settings", what),
+        Role::Verify => Finding::warning("gates.verify", what),
+        Role::List => Finding::error("gates.list", what),
+    }
+    .advice("Mend it.")
 }
 
 fn distrusted(source: &Source) -> Option<Finding> {

@@ -141,7 +141,7 @@ fn markers_do_not_count_by_hand() {
 
 /// The output comes while the command runs, with its own colours; below it stands one line that counts.
 #[test]
-fn point_7_live_output_and_a_progress_line_on_a_terminal() {
+fn live_output_and_a_progress_line_on_a_terminal() {
     let go_on = "while [ ! -e go ]; do sleep 0.05; done";
     let bed = trusted(&gates(&[("slow", &format!("printf 'begun \\033[31mred\\n'; {go_on}; printf 'half '; echo line"))]));
     let pty = on_a_terminal(&bed, &["gate"]);
@@ -159,7 +159,7 @@ fn point_7_live_output_and_a_progress_line_on_a_terminal() {
 
 /// However long the names, the line that is drawn in place stays one line.
 #[test]
-fn point_7_the_progress_line_fits_the_terminal() {
+fn the_progress_line_fits_the_terminal() {
     let name = "n".repeat(60);
     let bed = trusted(&gates(&[(&name, "while [ ! -e go ]; do sleep 0.05; done")]));
     let mut command = bed.command(RALPH);
@@ -177,7 +177,7 @@ fn is_alive(pid: &str) -> bool {
 }
 
 #[test]
-fn point_7_ctrl_c_ends_the_commands_and_all_they_started() {
+fn ctrl_c_ends_the_commands_and_all_they_started() {
     let bed = trusted(&gates(&[("slow", "(trap '' TERM INT; sleep 300) & echo $! > pid; echo up; wait")]));
     let pty = on_a_terminal(&bed, &["gate"]);
     pty.wait_for(|s| s.lines().any(|l| l == "up"), SOON).unwrap();
@@ -208,7 +208,7 @@ fn a_loop_is_measured_by_its_own_commands_too() {
 
 /// Commands that run side by side are told apart.
 #[test]
-fn point_7_output_of_two_commands_at_once() {
+fn output_of_two_commands_at_once() {
     let wait = "while [ ! -e go ]; do sleep 0.05; done";
     let one = |name: &str| format!("[[gate]]\nname = \"{name}\"\nparallel = true\ncommand = \"echo from-{name}; {wait}\"\n");
     let bed = trusted(&[one("a"), one("b")].concat());

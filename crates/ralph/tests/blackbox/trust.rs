@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::symlink, path::Path, time::Duration};
 use ralph_testkit::{Output, pty::Pty};
 use serde_json::{Value, json};
 
-use crate::common::{Bed, RALPH, run};
+use crate::common::{Bed, LOOP, RALPH, run};
 
 const TESTS: &str =
     "[[gate]]\nname = \"tests\"\ncommand = \"cargo test\"\nfolder = \"crates/x\"\nenv = { A = \"1 2\" }\ndeadline = \"10m\"\n";
@@ -123,6 +123,34 @@ fn all_files_that_can_run_something_are_shown() {
     bed.write(".ideal/worktree.yaml", "verify: [\n");
     let out = bed.ralph(&["trust", "--list"]);
     assert!(out.stderr.contains(".ideal/worktree.yaml cannot be read"), "{out:?}");
+}
+
+/// The flags of a list and the counters of a loop file change all the time: only their commands are looked at.
+#[test]
+fn lists_and_loop_files_are_trusted_by_their_commands() {
+    let bed = with_settings("[[gate]]\nfeatures = \"work.json\"\n");
+    let list = |passes: bool, commands: &[&str]| {
+        let item = json!({"id": "7", "description": "x", "passes": passes, "verify": commands});
+        bed.write("work.json", json!({ "features": [item] }).to_string());
+    };
+    let is = |trust: &str| assert_eq!(states(&bed), [("work.json".to_owned(), trust.to_owned())]);
+    list(false, &[]);
+    assert_eq!(states(&bed), []);
+    list(false, &["make a", "make b"]);
+    is("untrusted");
+    assert!(bed.ralph_ok(&["trust", "--yes"]).contains("  7\n    $ make a\n"));
+    is("trusted");
+    list(true, &["make b"]);
+    is("trusted");
+    list(true, &["make b", "curl evil"]);
+    is("changed");
+    fs::remove_file(bed.path("ralph.toml")).unwrap();
+    bed.write(LOOP, "---\nactive: true\niteration: 1\nverify:\n  - make c\n---\n\nGo\n");
+    assert_eq!(states(&bed), [(LOOP.to_owned(), "untrusted".to_owned())]);
+    bed.ralph_ok(&["trust", "--yes"]);
+    bed.write(LOOP, "---\nactive: true\niteration: 2\nverify: make c\n---\n\nGo on\n");
+    assert_eq!(states(&bed), [(LOOP.to_owned(), "trusted".to_owned())]);
+    assert!(bed.ralph_ok(&["trust", "--list"]).contains("1 command of loop files"));
 }
 
 #[test]

@@ -26,6 +26,17 @@ fn s3_2_a_broken_worktree_yaml_is_a_warning() {
 }
 
 #[test]
+fn s4_1_a_list_that_cannot_be_read() {
+    let patient = Patient::sound();
+    patient.bed.write("ralph.toml", "[[gate]]\nfeatures = \"work/list.json\"\n");
+    patient.complains("gates.list", "error", &["work/list.json"]);
+    patient.bed.write("work/list.json", "{\"features\": [");
+    patient.complains("gates.list", "error", &["work/list.json", "line 1"]);
+    patient.bed.write("work/list.json", r#"{"features": [{"id": "1", "description": "x", "passes": false}]}"#);
+    patient.is_quiet_about("gates.list");
+}
+
+#[test]
 fn commands_that_nobody_trusted_are_an_error_that_ralph_trust_mends() {
     let patient = Patient::sound();
     patient.bed.write("ralph.toml", TESTS);
@@ -87,7 +98,7 @@ fn s3_1_a_proof_of_subagents_that_nobody_hears_of() {
 
 /// What the hook has no time for proves nothing; those that run side by side take the time of the longest.
 #[test]
-fn point_8_deadlines_and_the_hooks_own_time_agree() {
+fn deadlines_and_the_hooks_own_time_agree() {
     let patient = Patient::sound();
     let gates = |deadline: &str, parallel: bool| -> String {
         let one = |n: usize| format!("[[gate]]\nname = \"{n}\"\ncommand = \"true\"\ndeadline = \"{deadline}\"\nparallel = {parallel}\n");

@@ -1,0 +1,200 @@
+//! The items of a project's lists: finding them, and marking one as done once its own commands pass.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use ralph_core::{
+    feature_list::{Item, List, MAX_BYTES},
+    gate::{Check, Finding, Verdict},
+    spelling,
+    words::{clean, opening},
+};
+
+use crate::{
+    gates::{
+        Context, Watch,
+        declared::{self, Declared},
+        features,
+    },
+    ops::{Refusal, view},
+    store::{Error, loops, project::Project},
+    sys::{files, files::Swapped},
+};
+
+/// Attempts at a list that somebody else writes at the same moment.
+const ATTEMPTS: usize = 20;
+
+/// Nobody waits longer for the commands of one item.
+const LONGEST: Duration = Duration::from_hours(24);
+
+/// So many ids are told to somebody who named none of them.
+const TOLD_IDS: usize = 10;
+
+/// A list as it was read.
+#[derive(Debug)]
+pub struct Listed {
+    /// Relative to the project's root, if it lies there.
+    pub path: String,
+    pub list: List,
+    file: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Listed {
+    fn read(project: &Project, path: &str) -> Result<Self, String> {
+        let shown = clean(path);
+        // A link leads to the file that is changed; the link itself stays.
+        let file = project.root().join(path).canonicalize().map_err(|e| format!("cannot read {shown}: {e}"))?;
+        let bytes = files::read(&file, MAX_BYTES).map_err(|e| format!("cannot read {shown}: {e}"))?;
+        let list = List::parse(&bytes).map_err(|problem| format!("{shown} cannot be read: {}", clean(&problem.to_string())))?;
+        Ok(Listed { path: path.to_owned(), list, file, bytes })
+    }
+
+    /// The item to work on next.
+    pub fn next(&self) -> Option<&Item> {
+        self.list.open().next()
+    }
+}
+
+/// The lists that are meant, and what is wrong with those that cannot be read: the one that was named, those of the loops, those of `ralph.toml`, else
+/// the one that is there.
+pub fn lists(project: &Project, named: Option<&Path>, session: Option<&str>) -> Result<(Vec<Listed>, Vec<String>), Refusal> {
+    let paths = match named {
+        Some(path) => vec![from_root(project, path)],
+        None => declared_lists(project, session),
+    };
+    if paths.is_empty() {
+        return Err(Refusal::Because(
+            "there is no list of items here: neither a loop nor ralph.toml names one, and there is no feature_list.json and no prd.json. Name it with --list FILE"
+                .to_owned(),
+        ));
+    }
+    let (read, broken): (Vec<_>, Vec<_>) = paths.iter().map(|path| Listed::read(project, path)).partition(Result::is_ok);
+    let broken: Vec<String> = broken.into_iter().filter_map(Result::err).collect();
+    let read: Vec<Listed> = read.into_iter().flatten().collect();
+    if read.is_empty() { Err(Refusal::Because(broken.join("; "))) } else { Ok((read, broken)) }
+}
+
+/// A path that somebody typed where they are, as gates name it.
+fn from_root(project: &Project, path: &Path) -> String {
+    let here = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let found = if here.exists() { here } else { project.root().join(path) };
+    found.strip_prefix(project.root()).unwrap_or(&found).display().to_string()
+}
+
+fn declared_lists(project: &Project, session: Option<&str>) -> Vec<String> {
+    let mut all = loops::all(project);
+    // The asking session's own loop first.
+    all.sort_by_key(|found| session.is_none() || view::owner(project, found).as_deref() != session);
+    let of_loops = all.iter().filter_map(|found| found.parsed.as_ref().ok()).map(|file| declared::of_loop(project, file));
+    let mut paths: Vec<String> = Vec::new();
+    for declared in of_loops.chain([declared::of_project(project)]) {
+        for path in lists_of(&declared) {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+    }
+    if paths.is_empty() { features::find(project).into_iter().collect() } else { paths }
+}
+
+fn lists_of(declared: &Declared) -> Vec<String> {
+    let list = |gate: &ralph_core::gate::Gate| match &gate.check {
+        Check::Features(features) => Some(features.path.clone()),
+        _ => None,
+    };
+    declared.gates.iter().filter_map(list).collect()
+}
+
+/// An item after it was marked as done.
+#[derive(Debug)]
+pub struct Marked {
+    pub id: String,
+    pub list: String,
+    /// It was marked before.
+    pub already: bool,
+    /// How many commands of its own passed.
+    pub passed: usize,
+}
+
+/// Marks an item as done, if its own commands pass.
+pub fn done(project: &Project, lists: &mut [Listed], id: &str, watch: Arc<dyn Watch>) -> Result<Marked, Refusal> {
+    let holders: Vec<usize> = lists.iter().enumerate().filter(|(_, l)| l.list.find(id).is_some()).map(|(n, _)| n).collect();
+    let listed = match holders[..] {
+        [] => return Err(unknown(lists, id)),
+        [one] => &mut lists[one],
+        _ => {
+            let paths: Vec<String> = holders.iter().map(|n| clean(&lists[*n].path)).collect();
+            return Err(Refusal::Because(format!("\"{}\" is in {}: say which with --list FILE", opening(id, 64), paths.join(" and "))));
+        }
+    };
+    let item = listed.list.find(id).map(|n| listed.list.items[n].clone()).ok_or(Refusal::NoLoop)?;
+    let ctx = Context { watch, ..Context::new(project, "item", LONGEST) };
+    if let Some(finding) = features::prove(&listed.path, &item, &ctx).filter(|f| f.verdict != Verdict::Pass) {
+        return Err(refuted(&item, &finding));
+    }
+    if item.is_open() {
+        mark(project, listed, id)?;
+    }
+    Ok(Marked { already: !item.is_open(), id: item.id, list: listed.path.clone(), passed: item.verify.len() })
+}
+
+/// What the commands of an item say against it.
+fn refuted(item: &Item, finding: &Finding) -> Refusal {
+    let id = clean(&item.id);
+    let mut text = match (&finding.needs, finding.verdict) {
+        (Some(needs), _) => format!("{id} is not marked: {}. Only a person can change that: {needs}", finding.what),
+        (None, Verdict::Fail) => format!("{id} is not done: {}", finding.what),
+        (None, _) => format!("{id} is not marked, because it could not be proven: {}", finding.what),
+    };
+    if !finding.detail.is_empty() {
+        text = format!("{text}\n{}", finding.detail);
+    }
+    if let Some(log) = &finding.log {
+        text = format!("{text}\nThe whole output: {log}");
+    }
+    Refusal::Because(text)
+}
+
+/// Changes the one value in the list, and no other byte.
+fn mark(project: &Project, listed: &mut Listed, id: &str) -> Result<(), Refusal> {
+    let shown = clean(&listed.path);
+    let backup = project.folder("backup")?.join(listed.file.file_name().unwrap_or_default());
+    for _ in 0..ATTEMPTS {
+        let index = listed.list.find(id).ok_or_else(|| Refusal::Because(format!("{} is no longer in {shown}", clean(id))))?;
+        if !listed.list.items[index].is_open() {
+            return Ok(());
+        }
+        let new = listed.list.with_done(&listed.bytes, index).map_err(|problem| {
+            Refusal::Because(format!("{} cannot be marked as done in {shown}: {}", clean(id), clean(&problem.to_string())))
+        })?;
+        let swapped = files::swap(&listed.file, &backup, &listed.bytes, &new).map_err(Error::io("write", &listed.file))?;
+        if swapped == Swapped::Gone {
+            return Err(Refusal::Because(format!("{shown} is gone")));
+        }
+        *listed = Listed::read(project, &listed.path).map_err(Refusal::Because)?;
+        if swapped == Swapped::Done {
+            return Ok(());
+        }
+        // Somebody is writing: give them the time to finish.
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Err(Error::Restless { path: listed.path.clone() }.into())
+}
+
+fn unknown(lists: &[Listed], id: &str) -> Refusal {
+    let ids = || lists.iter().flat_map(|l| l.list.items.iter());
+    let near =
+        spelling::nearest(id, ids().map(|item| item.id.as_str())).map(|near| format!(" Did you mean {}?", clean(near))).unwrap_or_default();
+    let open: Vec<String> = ids().filter(|item| item.is_open()).map(|item| clean(&item.id)).collect();
+    let more = if open.len() > TOLD_IDS { format!(" and {} more", open.len() - TOLD_IDS) } else { String::new() };
+    let rest = match open.len() {
+        0 => " Nothing is open.".to_owned(),
+        n => format!(" Open: {}{more}.", open[..n.min(TOLD_IDS)].join(", ")),
+    };
+    let paths: Vec<String> = lists.iter().map(|l| clean(&l.path)).collect();
+    Refusal::Because(format!("there is no item \"{}\" in {}.{near}{rest}", opening(id, 64), paths.join(" or ")))
+}

@@ -1,0 +1,287 @@
+//! The feature folder: a loop that has a list of features instead of a loop file (S4-1…S4-3).
+//!
+//! `feature_list.json` is the work, `progress.txt` beside it says how far it is, and `hook.log` gets a line for every decision. A loop's values are
+//! put together from the first two, so that everything else sees a loop like any other. The folder is `.claude/data/ralph-loops/current`, or what
+//! `RALPH_LOOP_DIR` names.
+//!
+//! Agents write into `progress.txt`, too. A count that went back while the loop's session lives is therefore not believed: only a person ends or
+//! prolongs a loop.
+
+use std::{
+    fmt::Write as _,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use ralph_core::{
+    feature_list::{List, MAX_BYTES},
+    front_matter::{Problem, Value},
+    journal::{Event, State},
+    judge::{Decision, Ending},
+    loop_file::{DEFAULT_HOURS, LoopFile},
+    progress::{self, DEFAULT_MAX_ITERATIONS, Key, Progress, Status},
+    time::{self, Millis},
+    words,
+};
+
+use crate::{
+    store::{
+        Error,
+        journal::{self, owner_may_live},
+        loops::{Carrier, Found},
+        project::Project,
+    },
+    sys::{env, files, files::Swapped},
+};
+
+/// What the loop is called.
+pub const NAME: &str = "feature-list";
+/// The name of its journal.
+pub const ID: &str = "feature-list-file";
+/// The list in the folder.
+pub const LIST: &str = "feature_list.json";
+
+const USUAL: &str = ".claude/data/ralph-loops/current";
+
+/// The folder below `.claude` without which there is no feature folder in its usual place.
+pub(super) const WITHIN: &str = "data";
+
+/// The log starts anew at this size; one old log is kept.
+const MAX_LOG: u64 = 1024 * 1024;
+
+/// Attempts at a file that somebody else edits at the same moment.
+const ATTEMPTS: usize = 20;
+
+/// Where a feature folder is, and the bytes of its `progress.txt` if there is one.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    pub dir: PathBuf,
+    progress: Option<Vec<u8>>,
+}
+
+/// Which loops are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Want {
+    Live,
+    /// Those that have ended as well.
+    Any,
+}
+
+/// Where a project's feature folder would be.
+pub(super) fn place(project: &Project) -> PathBuf {
+    env::loop_dir().map_or_else(|| project.root().join(USUAL), |dir| project.root().join(dir))
+}
+
+/// The path of the list in a project's feature folder, relative to the project's root if it lies there.
+pub fn list(project: &Project) -> String {
+    let path = place(project).join(LIST);
+    path.strip_prefix(project.root()).unwrap_or(&path).display().to_string()
+}
+
+/// Whether a folder looks like a project because of a feature folder in it. One that lies elsewhere says nothing about it.
+pub(super) fn marks(root: &Path) -> bool {
+    let dir = env::loop_dir().filter(|dir| dir.is_relative()).unwrap_or_else(|| USUAL.into());
+    root.join(dir).join(LIST).is_file()
+}
+
+/// The loop of the project's feature folder. `None`: there is none, or it has ended.
+pub(super) fn live(project: &Project) -> Option<Found> {
+    read(project, Want::Live)
+}
+
+pub(super) fn read(project: &Project, want: Want) -> Option<Found> {
+    let dir = place(project);
+    let path = dir.join(LIST);
+    let read = match files::read(&path, MAX_BYTES) {
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return None,
+        read => read.map_err(|e| Problem::new(None, e.to_string())),
+    };
+    let progress = files::read(&dir.join("progress.txt"), MAX_BYTES).ok();
+    let values = Progress::parse(progress.as_deref().unwrap_or_default());
+    let state = journal::tail(&project.journal(ID)).last.map(|r| r.state).unwrap_or_default();
+    let list = read.as_ref().map_err(Clone::clone).and_then(|bytes| List::parse(bytes));
+    let open = list.as_ref().map_or(1, |list| list.open().count());
+    let max = values.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS);
+    let iteration = iteration(&values, &state, open);
+    let ended = match values.status {
+        Some(Status::Cancelled) => true,
+        Some(Status::Complete) => open == 0 || list.is_err(),
+        Some(Status::ReachedLimit) => open > 0 && max > 0 && iteration >= max,
+        Some(Status::Paused | Status::InProgress) | None => false,
+    };
+    if ended && want == Want::Live {
+        return None;
+    }
+    let active = !ended && values.status != Some(Status::Paused);
+    let parsed = list.and_then(|_| as_loop(project, &path, &values, active, iteration, max));
+    Some(Found { name: NAME.to_owned(), path, bytes: read.unwrap_or_default(), parsed, carrier: Carrier::Folder(Folder { dir, progress }) })
+}
+
+/// Whether nobody has cancelled or paused the loop, nor taken the list away.
+pub(super) fn is_wanted(folder: &Folder) -> bool {
+    let progress = files::read(&folder.dir.join("progress.txt"), MAX_BYTES).unwrap_or_default();
+    folder.dir.join(LIST).exists() && !matches!(Progress::parse(&progress).status, Some(Status::Cancelled | Status::Paused))
+}
+
+/// The round that is being worked on.
+fn iteration(values: &Progress, state: &State, open: usize) -> u64 {
+    let told = values.iteration.unwrap_or(1);
+    match state.ended {
+        // New work after the old was complete.
+        Some(Ending::Complete) if values.status == Some(Status::Complete) && open > 0 => 1,
+        None if owner_may_live(state) => told.max(state.iteration),
+        // It has ended, or nobody is there who could have set the count back: somebody begins anew.
+        _ => told,
+    }
+}
+
+/// The loop as a file would describe it.
+fn as_loop(project: &Project, path: &Path, values: &Progress, active: bool, iteration: u64, max: u64) -> Result<LoopFile, Problem> {
+    let hours = values.max_hours.unwrap_or(DEFAULT_HOURS);
+    let idle = values.idle_rounds.map(|n| format!("idle_rounds: {n}\n")).unwrap_or_default();
+    let list = path.strip_prefix(project.root()).unwrap_or(path).display().to_string();
+    let shown = words::clean(&list);
+    let text = format!(
+        "---\nactive: {active}\niteration: {iteration}\nmax_iterations: {max}\nmax_hours: {hours}\n{idle}---\n\n\
+         Work through the features in {shown}, one at a time, in the order in which ralph names them. Do what its steps say, make sure that it works, \
+         commit, and mark it with `ralph item done ID`, which runs the feature's own checks first and changes the list for you. \
+         You can keep notes in progress.txt beside the list; its Iteration and Status are ralph's.\n"
+    );
+    let mut file = LoopFile::parse(text.as_bytes())?;
+    file.list = Some(list);
+    Ok(file)
+}
+
+/// Values of a loop in the words of `progress.txt`.
+fn changes<'v>(values: &[(&str, Value<'v>)], now: &Progress) -> Vec<(Key, &'v str)> {
+    let mut out = Vec::new();
+    for (key, value) in values {
+        let (Value::Plain(text) | Value::Text(text)) = *value;
+        match *key {
+            "active" => out.push((Key::Status, if text == "true" { Status::InProgress } else { Status::Paused }.as_str())),
+            "iteration" => {
+                out.push((Key::Iteration, text));
+                // A pause that came in between stays one.
+                if now.status != Some(Status::Paused) {
+                    out.push((Key::Status, Status::InProgress.as_str()));
+                }
+            }
+            "max_iterations" => out.push((Key::MaxIterations, text)),
+            "max_hours" => out.push((Key::MaxHours, text)),
+            "idle_rounds" => out.push((Key::IdleRounds, text)),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Changes values in `progress.txt` and nothing else, making it if need be. `None`: the loop is gone, and nothing was written.
+pub(super) fn set(project: &Project, found: Found, values: &[(&str, Value<'_>)]) -> Result<Option<Found>, Error> {
+    write(project, found, |progress| changes(values, progress))
+}
+
+/// Ends the loop, in one step and without the lock. `false`: it had ended before.
+pub(super) fn end(project: &Project, found: &Found, ending: Ending) -> Result<bool, Error> {
+    let status = match ending {
+        Ending::Complete => Status::Complete,
+        Ending::Capped => Status::ReachedLimit,
+        Ending::Cancelled | Ending::Failed => Status::Cancelled,
+    };
+    Ok(write(project, found.clone(), |_| vec![(Key::Status, status.as_str())])?.is_some())
+}
+
+fn write<'v>(project: &Project, mut found: Found, change: impl Fn(&Progress) -> Vec<(Key, &'v str)>) -> Result<Option<Found>, Error> {
+    for attempt in 0..ATTEMPTS {
+        let Carrier::Folder(folder) = &found.carrier else { return Ok(None) };
+        let path = folder.dir.join("progress.txt");
+        let old = folder.progress.clone();
+        let values = Progress::parse(old.as_deref().unwrap_or_default());
+        let mut new = old.clone().unwrap_or_else(|| fresh(found.parsed.as_ref().ok()));
+        for (key, value) in change(&values) {
+            new = progress::with(&new, key, value);
+        }
+        let backup = project.backup(NAME);
+        let written = match &old {
+            _ if !found.path.exists() => return Ok(None),
+            Some(old) if *old == new => Swapped::Done,
+            Some(old) => files::swap(&path, &backup, old, &new).map_err(Error::io("write", &path))?,
+            None => created(&path, &backup, &new)?,
+        };
+        if written == Swapped::Done {
+            // What is known of the loop stays, with what was written: whether it has ended by that is not asked.
+            return Ok(Some(again(project, found, new)));
+        }
+        if attempt > 2 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        match read(project, Want::Live) {
+            Some(newer) => found = newer,
+            None => return Ok(None),
+        }
+    }
+    Err(Error::Restless { path: found.path.display().to_string() })
+}
+
+fn created(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<Swapped, Error> {
+    match files::create_new(path, temporary, bytes) {
+        Ok(()) => Ok(Swapped::Done),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(Swapped::Changed),
+        Err(e) => Err(Error::io("write", path)(e)),
+    }
+}
+
+/// A `progress.txt` for a folder that has none.
+fn fresh(file: Option<&LoopFile>) -> Vec<u8> {
+    let (iteration, max) = file.map_or((1, DEFAULT_MAX_ITERATIONS), |f| (f.iteration, f.max_iterations));
+    format!("Iteration: {iteration}\nMax Iterations: {max}\nStatus: {}\n", Status::InProgress.as_str()).into_bytes()
+}
+
+/// The same loop with another `progress.txt`.
+fn again(project: &Project, found: Found, progress: Vec<u8>) -> Found {
+    let values = Progress::parse(&progress);
+    let max = values.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS);
+    let active = values.status == Some(Status::InProgress);
+    let parsed =
+        found.parsed.and_then(|file| as_loop(project, &found.path, &values, active, values.iteration.unwrap_or(file.iteration), max));
+    let Carrier::Folder(folder) = found.carrier else { return Found { parsed, ..found } };
+    Found { parsed, carrier: Carrier::Folder(Folder { progress: Some(progress), ..folder }), ..found }
+}
+
+/// Whether two looks at the folder saw the same.
+pub(super) fn is_same(a: &Found, b: &Found) -> bool {
+    matches!((&a.carrier, &b.carrier), (Carrier::Folder(x), Carrier::Folder(y)) if x.progress == y.progress) && a.bytes == b.bytes
+}
+
+/// Writes a decision into the folder's `hook.log` (S4-2). Failing to log never changes an answer.
+pub(super) fn log(folder: &Folder, at: Millis, session: Option<&str>, event: &Event) {
+    let Some(line) = in_words(event) else { return };
+    let stamp = time::format(at).chars().take(19).map(|c| if c == 'T' { ' ' } else { c }).collect::<String>();
+    let session = session.map(|s| format!(" (session {})", words::opening(s, 80))).unwrap_or_default();
+    let path = folder.dir.join("hook.log");
+    let _ = files::append(&path, format!("[{stamp}] {line}{session}\n").as_bytes());
+    if fs::symlink_metadata(&path).is_ok_and(|meta| meta.len() > MAX_LOG) {
+        let _ = fs::rename(&path, path.with_extension("log.old"));
+    }
+}
+
+fn in_words(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::Stop { evidence: e, ruling, .. } => {
+            let decision = if ruling.decision == Decision::Block { "block" } else { "allow" };
+            let round = words::of_limit(e.iteration, e.max_iterations);
+            let mut line = format!("{decision} {}: iteration {round}", ruling.code.as_str());
+            for f in &e.gates {
+                let _ = write!(line, "; {}: {}", words::clean(&f.gate), words::opening(&f.what, 300));
+            }
+            line
+        }
+        Event::Adopted => "adopted by the session that stopped".to_owned(),
+        Event::Paused { why, .. } if why.is_empty() => "paused".to_owned(),
+        Event::Paused { why, .. } => format!("paused: {}", words::opening(why, 300)),
+        Event::Resumed { iteration, .. } => format!("resumed at iteration {iteration}"),
+        Event::Cancelled { iteration, .. } => format!("cancelled at iteration {iteration}"),
+        Event::Corrupt { problem } => format!("allow loop.corrupt: {LIST} cannot be read: {}", words::opening(problem, 300)),
+        Event::Error { what } => format!("error: {}", words::opening(what, 300)),
+        _ => return None,
+    })
+}
