@@ -27,6 +27,9 @@ use crate::{
 /// The time between the request to end and the end.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// The same where the client wants this process to end: it makes it end a second later, and 2.1.197 leaves the command running then.
+const SHORT_GRACE: Duration = Duration::from_millis(300);
+
 /// With less time left than this it makes no sense to begin.
 const WORTH_BEGINNING: Duration = Duration::from_millis(500);
 
@@ -138,9 +141,12 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
         most_output: 0,
     };
     let cancelled = || signals::asked_to_end() || (ctx.cancelled)();
+    let grace = || if signals::asked_to_end() { SHORT_GRACE } else { GRACE };
     let begun = std::time::Instant::now();
-    let leave = Leave { cancelled: &cancelled, grace: GRACE, leave_running: command.leave_running };
+    let leave = Leave { cancelled: &cancelled, grace: &grace, leave_running: command.leave_running };
     let ended = task.run_heard(&listener(gate, ctx, &heard), leave);
+    // Whoever ends this process may have ended the command too, and that says nothing about the work.
+    let ended = if matches!(&ended, Ok(Ended { code, .. }) if *code != Some(0)) && cancelled() { Err(Failure::Cancelled) } else { ended };
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let (verdict, state) = state(&ended, took_ms, limit);
     let mut heard = lock(&heard);

@@ -200,7 +200,7 @@ fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
         Err(e) => (None, Some(e.to_string())),
     };
     let findings = measure(call, asked, &key);
-    if signals::asked_to_end() {
+    if !call.is_awaited() {
         return Outcome::silent("host.ended");
     }
     let outcome = answer(call, agent, asked, &findings, round, error.as_deref());
@@ -215,6 +215,7 @@ fn measure(call: &Call, asked: &Asked, key: &str) -> Vec<Finding> {
     let ctx = Context {
         tree: &tree,
         message: call.event.last_message().unwrap_or_default(),
+        cancelled: &|| !call.is_awaited(),
         keep_going: asked.keep_going,
         ..Context::new(&call.project, &about, call.budget().saturating_duration_since(Instant::now()))
     };

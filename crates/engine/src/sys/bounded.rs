@@ -78,8 +78,8 @@ pub type Listener = Arc<dyn Fn(Stream, &[u8]) + Send + Sync>;
 pub struct Leave<'a> {
     /// Asked again and again: whether the caller still wants it.
     pub cancelled: &'a dyn Fn() -> bool,
-    /// The time between the request to end and the end, if it has to be ended.
-    pub grace: Duration,
+    /// Asked again and again: the time between the request to end and the end, if it has to be ended.
+    pub grace: &'a dyn Fn() -> Duration,
     /// What it started may live on after it has ended by itself.
     pub leave_running: bool,
 }
@@ -98,7 +98,7 @@ impl Task<'_> {
                 kept.extend_from_slice(&bytes[..room]);
             })
         };
-        let leave = Leave { cancelled: &|| false, grace: Duration::ZERO, leave_running: false };
+        let leave = Leave { cancelled: &|| false, grace: &|| Duration::ZERO, leave_running: false };
         let ended = self.run_heard(&(listener as Listener), leave)?;
         let text = |stream: Stream| {
             let bytes = kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner);
@@ -174,13 +174,13 @@ fn wait(child: &mut Child, begun: Instant, limit: Duration, leave: Leave<'_>, si
 }
 
 /// Asks a program and what it started to end, and after the grace makes them.
-fn end(child: &mut Child, grace: Duration) {
+fn end(child: &mut Child, grace: &dyn Fn() -> Duration) {
     let pid = child.id();
     let kin = kin::descendants(pid);
-    if !grace.is_zero() {
+    if !grace().is_zero() {
         kin::ask_group_to_end(pid);
-        let until = Instant::now() + grace;
-        while Instant::now() < until && !matches!(child.try_wait(), Ok(Some(_))) {
+        let asked = Instant::now();
+        while asked.elapsed() < grace() && !matches!(child.try_wait(), Ok(Some(_))) {
             thread::sleep(Duration::from_millis(5));
         }
     }
