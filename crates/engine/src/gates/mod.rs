@@ -51,7 +51,15 @@ pub struct Context<'a> {
 
 /// The tree's fingerprint, once somebody asked for it.
 #[derive(Default)]
-pub struct Memo(Mutex<Option<Option<String>>>);
+pub struct Memo(Mutex<Known>);
+
+#[derive(Default)]
+enum Known {
+    #[default]
+    NotAsked,
+    CannotTell,
+    Is(String),
+}
 
 impl<'a> Context<'a> {
     /// A measurement in the project itself that nobody watches or cancels.
@@ -73,12 +81,18 @@ impl<'a> Context<'a> {
     /// The tree's fingerprint, asked for once.
     fn fingerprint(&self) -> Option<String> {
         let mut known = self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get_or_insert_with(|| tree::fingerprint(self.tree, &[])).clone()
+        if matches!(*known, Known::NotAsked) {
+            *known = tree::fingerprint(self.tree, &[]).map_or(Known::CannotTell, Known::Is);
+        }
+        match &*known {
+            Known::Is(fingerprint) => Some(fingerprint.clone()),
+            _ => None,
+        }
     }
 
     /// The fingerprint after something ran that may have changed the tree.
     fn fingerprint_now(&self) -> Option<String> {
-        *self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner) = Known::NotAsked;
         self.fingerprint()
     }
 

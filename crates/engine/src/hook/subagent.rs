@@ -119,12 +119,12 @@ impl Asked {
         match declared::worktree_commands(project) {
             Some(Ok((file, commands, trust))) => {
                 let commands = commands.into_iter().map(|c| Command { excerpt: settings.excerpt.unwrap_or(c.excerpt), ..c }).collect();
-                asked.gates = unique(declared::of_commands(commands, &Origin::File(file.to_owned()), trust.is_trusted()));
+                asked.gates = declared::of_commands(commands, &Origin::File(file.to_owned()), trust.is_trusted());
                 asked.folder = Path::new(file).parent().and_then(Path::to_str);
             }
             None if !settings.commands.is_empty() => {
                 let origin = Origin::File(FILE.to_owned());
-                asked.gates = unique(declared::of_commands(settings.commands, &origin, settings.is_trusted));
+                asked.gates = declared::of_commands(settings.commands, &origin, settings.is_trusted);
             }
             broken => {
                 asked.problems.extend(broken.and_then(Result::err).map(|finding| finding.what));
@@ -159,20 +159,6 @@ impl Asked {
         };
         Outcome { answer, ..outcome }
     }
-}
-
-/// Two commands with the same first words are still two.
-fn unique(gates: Vec<Gate>) -> Vec<Gate> {
-    let mut out: Vec<Gate> = Vec::with_capacity(gates.len());
-    for gate in gates {
-        let (mut name, mut n) = (gate.name.clone(), 1);
-        while out.iter().any(|other| other.name == name) {
-            n += 1;
-            name = format!("{} {n}", gate.name);
-        }
-        out.push(Gate { name, ..gate });
-    }
-    out
 }
 
 fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {

@@ -195,7 +195,7 @@ fn hear(pipe: Option<impl Read + Send + 'static>, stream: Stream, listener: &Lis
     let Some(mut pipe) = pipe else { return };
     let listener = Arc::clone(listener);
     thread::spawn(move || {
-        let mut part = [0; 64 * 1024];
+        let mut part = vec![0; 64 * 1024];
         loop {
             match pipe.read(&mut part) {
                 Ok(0) => break,
