@@ -224,20 +224,22 @@ fn output_of_two_commands_at_once() {
 #[test]
 fn only_a_person_accepts_what_the_guard_suspects() {
     let bed = trusted(&gates(&[("one", "true")]));
+    let tests = |text: &str| bed.write("tests/a.rs", text);
+    tests("#[test]\nfn a() {}\n#[test]\nfn b() {}\n#[test]\nfn c() {}\n");
     assert_eq!(bed.ralph(&["gate", "--accept"]).code, Some(3), "there is no loop");
     bed.ralph_ok(&["start", "Go"]);
     for sign in ["CLAUDECODE", "AI_AGENT"] {
         let out = run(bed.command(RALPH).args(["gate", "--accept"]).env(sign, "1"), b"");
         assert!(out.code == Some(1) && out.stderr.contains("in their own terminal"), "{out:?}");
     }
-    bed.write("ralph.toml", gates(&[("two", "true")]));
-    bed.ralph_ok(&["trust", "--yes"]);
+    tests("#[test]\nfn a() {}\n#[test]\nfn b() {}\n");
     let guard = |text: &str| text.lines().any(|l| l.starts_with("guard: "));
-    assert!(guard(&bed.ralph_ok(&["gate"])), "a gate that was there is gone");
+    assert!(guard(&bed.ralph_ok(&["gate"])), "a test that was there is gone");
     let text = bed.ralph_ok(&["gate", "--accept"]);
     assert!(text.contains("accepted: ") && text.contains("compares with the present state"), "{text}");
     assert!(!guard(&bed.ralph_ok(&["gate"])));
-    bed.write("ralph.toml", format!("guard = \"block\"\n{}", gates(&[("three", "true")])));
+    tests("#[test]\nfn a() {}\n");
+    bed.write("ralph.toml", format!("guard = \"block\"\n{}", gates(&[("one", "true")])));
     bed.ralph_ok(&["trust", "--yes"]);
     let out = bed.ralph(&["gate"]);
     assert!(out.code == Some(1) && out.stdout.contains("the proof itself has changed"), "as the hook would: {out:?}");
