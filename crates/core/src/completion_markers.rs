@@ -47,7 +47,7 @@ mod tests {
             {\"reason\": \"\"}\n{\"reason\": \" -- \"}\n{\"reason\": 7}\n[]\n{\"reason\": \"\xc3\xbcber\"}";
         assert_eq!(of_jsonl(file), ["LINT_FINISH", "TYPE_CHECK__STRICT__FINISH", "ÜBER_FINISH"]);
         assert_eq!(of_jsonl(b""), Vec::<String>::new());
-        let many: String = (0..500).map(|n| format!("{{\"reason\": \"r{n}\"}}\n")).collect();
+        let many = (0..500).map(|n| format!("{{\"reason\": \"r{n}\"}}")).collect::<Vec<_>>().join("\n");
         assert_eq!(of_jsonl(many.as_bytes()).len(), MAX_MARKERS);
     }
 

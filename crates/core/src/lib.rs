@@ -8,6 +8,7 @@ pub mod config;
 pub mod feature_list;
 pub mod front_matter;
 pub mod gate;
+pub mod guard;
 pub mod journal;
 pub mod json;
 mod json_tree;

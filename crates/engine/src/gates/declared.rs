@@ -40,15 +40,29 @@ impl Declared {
     }
 
     fn add(&mut self, gate: Gate) {
-        let taken = |name: &str, gates: &[Gate]| gates.iter().any(|g| g.name == name);
-        let free = (2..).map(|n| format!("{} {n}", gate.name)).find(|name| !taken(name, &self.gates));
-        let name = if taken(&gate.name, &self.gates) { free.unwrap_or_default() } else { gate.name.clone() };
+        let taken = |name: &str| self.gates.iter().any(|g| g.name == name);
+        let mut name = gate.name.clone();
+        let mut number = 2;
+        while taken(&name) {
+            name = format!("{} {number}", gate.name);
+            number += 1;
+        }
         self.gates.push(Gate { name, ..gate });
+    }
+
+    fn add_commands(&mut self, commands: Vec<Command>, origin: &Origin, trusted: bool) {
+        for command in commands {
+            let name = config::short_name(&command.run.shown());
+            self.add(Gate { name, check: Check::Command(command), origin: origin.clone(), trusted, every_stop: false });
+        }
     }
 }
 
-/// `ralph.toml` as it is now; `None`: there is none. What it says runs only if these very bytes are trusted.
-pub fn config(project: &Project) -> Option<Result<(Config, Trust), Finding>> {
+/// What a file says; `None`: there is no such file.
+pub type Read<T> = Option<Result<T, Finding>>;
+
+/// `ralph.toml` as it is now. What it says runs only if these very bytes are trusted.
+pub fn config(project: &Project) -> Read<(Config, Trust)> {
     let bytes = match trust::read(project, config::FILE) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
@@ -64,8 +78,8 @@ pub fn config(project: &Project) -> Option<Result<(Config, Trust), Finding>> {
     }))
 }
 
-/// The commands that the first `worktree.yaml` with any asks for; `None`: there is none.
-pub fn worktree_commands(project: &Project) -> Option<Result<(&'static str, Vec<Command>, Trust), Finding>> {
+/// The commands that the first `worktree.yaml` with any asks for, and its path.
+pub fn worktree_commands(project: &Project) -> Read<(&'static str, Vec<Command>, Trust)> {
     WORKTREE_FILES.into_iter().find_map(|file| {
         let bytes = match trust::read(project, file) {
             Ok(bytes) => bytes,
@@ -85,95 +99,91 @@ fn unreadable(file: &str, problem: &str) -> Finding {
     Finding { needs: Some(format!("mend {file}")), ..Finding::new(file, Kind::Config, Verdict::Unknown, what) }
 }
 
-/// Gates of commands, named by their first words.
+/// Gates of commands, named by their first words, no two alike.
 pub fn of_commands(commands: Vec<Command>, origin: &Origin, trusted: bool) -> Vec<Gate> {
-    let gate = |command: Command| Gate {
-        name: config::short_name(&command.run.shown()),
-        check: Check::Command(command),
-        origin: origin.clone(),
-        trusted,
-        every_stop: false,
-    };
-    commands.into_iter().map(gate).collect()
+    let mut declared = Declared::default();
+    declared.add_commands(commands, origin, trusted);
+    declared.gates
 }
 
 /// What the project's own settings ask for.
 pub fn of_project(project: &Project) -> Declared {
-    let mut declared = Declared::default();
-    match config(project) {
-        None => {}
-        Some(Err(problem)) => declared.problems.push(problem),
-        Some(Ok((config, trust))) => {
-            declared.guard = config.guard;
-            declared.keep_going = config.keep_going;
-            declared.gates = config.gates.into_iter().map(|gate| Gate { trusted: trust.is_trusted(), ..gate }).collect();
-        }
-    }
-    declared
+    of_settings(config(project)).0
 }
 
 /// What a loop has to prove.
 pub fn of_loop(project: &Project, file: &LoopFile) -> Declared {
-    let mut declared = of_project(project);
+    let (mut declared, settings) = of_settings(config(project));
     for command in &file.verify {
         let trust = trust::of_commands(project, LOOP_ORIGIN, std::slice::from_ref(&command.run));
-        of_commands(vec![command.clone()], &Origin::Loop, trust.is_trusted()).into_iter().for_each(|gate| declared.add(gate));
+        declared.add_commands(vec![command.clone()], &Origin::Loop, trust.is_trusted());
     }
     match file.preset {
         None => {}
-        Some(Preset::Verify) => add_verify(project, &mut declared),
-        Some(Preset::Features) => add_features(project, &mut declared),
+        Some(Preset::Verify) => add_verify(project, &settings, &mut declared),
+        Some(Preset::Features) => add_features(project, &settings, &mut declared),
     }
     if let Some(path) = &file.list {
-        add_list(project, path.clone(), &mut declared);
+        add_list(path.clone(), &settings, &mut declared);
     }
     declared
 }
 
-fn add_verify(project: &Project, declared: &mut Declared) {
-    match worktree_commands(project) {
-        Some(Ok((file, commands, trust))) => {
-            let gates = of_commands(commands, &Origin::File(file.to_owned()), trust.is_trusted());
-            gates.into_iter().for_each(|gate| declared.add(gate));
+/// What `ralph.toml` says besides its gates.
+#[derive(Default)]
+struct Settings {
+    per_session: u64,
+    verify: Vec<Command>,
+    trust: Option<Trust>,
+}
+
+fn of_settings(config: Read<(Config, Trust)>) -> (Declared, Settings) {
+    match config {
+        None => (Declared::default(), Settings::default()),
+        Some(Err(problem)) => (Declared { problems: vec![problem], ..Declared::default() }, Settings::default()),
+        Some(Ok((config, trust))) => {
+            let gates = config.gates.into_iter().map(|gate| Gate { trusted: trust.is_trusted(), ..gate }).collect();
+            let declared = Declared { gates, guard: config.guard, keep_going: config.keep_going, problems: Vec::new() };
+            let verify = config.verify.map(|verify| verify.commands).unwrap_or_default();
+            (declared, Settings { per_session: config.per_session, verify, trust: Some(trust) })
         }
-        Some(Err(problem)) => declared.problems.push(problem),
-        None => match config(project) {
-            Some(Ok((Config { verify: Some(verify), .. }, trust))) if !verify.commands.is_empty() => {
-                let gates = of_commands(verify.commands, &Origin::File(config::FILE.to_owned()), trust.is_trusted());
-                gates.into_iter().for_each(|gate| declared.add(gate));
-            }
-            _ => declared.problems.push(missing(
-                "verify",
-                format!(
-                    "the preset \"verify\" finds no commands: neither {} nor [verify] in ralph.toml has any",
-                    WORKTREE_FILES.join(" nor ")
-                ),
-            )),
-        },
     }
 }
 
-fn add_features(project: &Project, declared: &mut Declared) {
+fn add_verify(project: &Project, settings: &Settings, declared: &mut Declared) {
+    match (worktree_commands(project), settings.trust) {
+        (Some(Ok((file, commands, trust))), _) => declared.add_commands(commands, &Origin::File(file.to_owned()), trust.is_trusted()),
+        (Some(Err(problem)), _) => declared.problems.push(problem),
+        (None, Some(trust)) if !settings.verify.is_empty() => {
+            declared.add_commands(settings.verify.clone(), &Origin::File(config::FILE.to_owned()), trust.is_trusted());
+        }
+        (None, _) => declared.problems.push(missing(
+            "verify",
+            format!("the preset \"verify\" finds no commands: neither {} nor [verify] in ralph.toml has any", WORKTREE_FILES.join(" nor ")),
+        )),
+    }
+}
+
+fn add_features(project: &Project, settings: &Settings, declared: &mut Declared) {
     if declared.gates.iter().any(|gate| matches!(gate.check, Check::Features(_))) {
         return;
     }
     match features::find(project) {
-        Some(path) => add_list(project, path, declared),
+        Some(path) => add_list(path, settings, declared),
         None => declared
             .problems
             .push(missing("features", "the preset \"features\" finds no list: neither feature_list.json nor prd.json is there".to_owned())),
     }
 }
 
-fn add_list(project: &Project, path: String, declared: &mut Declared) {
+fn add_list(path: String, settings: &Settings, declared: &mut Declared) {
     if declared.gates.iter().any(|gate| matches!(&gate.check, Check::Features(features) if features.path == path)) {
         return;
     }
-    let per_session = config(project).and_then(Result::ok).map_or(0, |(config, _)| config.per_session);
     declared.add(Gate {
         name: "features".to_owned(),
         origin: Origin::List(path.clone()),
-        check: Check::Features(Features { path, per_session }),
+        check: Check::Features(Features { path, per_session: settings.per_session }),
         trusted: true,
         every_stop: true,
     });

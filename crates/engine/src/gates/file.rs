@@ -1,6 +1,124 @@
-//! placeholder
-use crate::gates::Context;
-use ralph_core::gate::{File, Finding, Gate, Verdict};
-pub(super) fn measure(gate: &Gate, _check: &File, _ctx: &Context<'_>) -> Finding {
-    gate.finding(Verdict::Unknown, "placeholder")
+//! The `file` gate: a file that must be there, say something, and be no older than what it speaks about.
+
+mod fresh;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fs::{self, Metadata},
+    io,
+    path::Path,
+};
+
+use ralph_core::{
+    gate::{Check, File, Finding, Gate, Verdict},
+    words::opening,
+};
+use regex_lite::RegexBuilder;
+
+use crate::{gates::Context, sys::files};
+
+/// A larger file is nobody's report.
+const MAX_BYTES: usize = 16 << 20;
+
+/// How large a compiled expression may be: matching takes time in proportion.
+const MAX_EXPRESSION: usize = 1 << 18;
+
+/// How much of a path or an expression is shown.
+const SHOWN: usize = 120;
+
+/// What does not hold, or cannot be told.
+struct Miss(Verdict, String);
+
+impl Miss {
+    fn fails(what: String) -> Self {
+        Miss(Verdict::Fail, what)
+    }
+
+    fn unknown(what: String) -> Self {
+        Miss(Verdict::Unknown, what)
+    }
+}
+
+/// Measures a `file` gate. `gates` are all that apply: what they ask for is evidence, and no evidence makes other evidence stale.
+pub(super) fn measure(gate: &Gate, check: &File, gates: &[Gate], ctx: &Context<'_>) -> Finding {
+    match look(check, gates, ctx) {
+        Ok(what) => gate.finding(Verdict::Pass, what),
+        Err(Miss(verdict, what)) => gate.finding(verdict, what),
+    }
+}
+
+fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss> {
+    let path = opening(&check.path, SHOWN);
+    let (bytes, meta) = read(&path, &check.path, ctx.tree)?;
+    let mut holds = vec![format!("{path} is there")];
+    if let Some(expression) = &check.contains {
+        let shown = opening(expression, SHOWN);
+        if !says(&bytes, expression)? {
+            return Err(Miss::fails(format!("{path} does not say `{shown}`")));
+        }
+        holds.push(format!("says `{shown}`"));
+    }
+    if let Some(patterns) = &check.fresh {
+        fresh::look(&fresh::Evidence { shown: &path, path: &check.path, bytes: &bytes, meta: &meta }, patterns, &evidence(gates), ctx)?;
+        holds.push("is newer than the sources".to_owned());
+    }
+    Ok(match holds.as_slice() {
+        [first, middle @ .., last] if !middle.is_empty() => format!("{first}, {} and {last}", middle.join(", ")),
+        all => all.join(" and "),
+    })
+}
+
+/// The file's content. A link counts as what it leads to, if that lies in the project.
+fn read(shown: &str, path: &str, tree: &Path) -> Result<(Vec<u8>, Metadata), Miss> {
+    let cannot = |e: &io::Error| Miss::unknown(format!("{shown} cannot be read: {e}"));
+    let at = match tree.join(path).canonicalize() {
+        Ok(at) => at,
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Err(Miss::fails(format!("{shown} is not there: write it")));
+        }
+        Err(e) => return Err(cannot(&e)),
+    };
+    if !tree.canonicalize().is_ok_and(|root| at.starts_with(root)) {
+        return Err(Miss::fails(format!("{shown} leads out of the project: the file itself must lie there")));
+    }
+    let meta = fs::metadata(&at).map_err(|e| cannot(&e))?;
+    if meta.is_dir() {
+        return Err(Miss::fails(format!("{shown} is a folder: a file must be there")));
+    }
+    if !meta.is_file() {
+        return Err(Miss::fails(format!("{shown} is not a plain file")));
+    }
+    match files::read(&at, MAX_BYTES) {
+        Ok(bytes) => Ok((bytes, meta)),
+        Err(e) if e.kind() == io::ErrorKind::FileTooLarge => {
+            Err(Miss::unknown(format!("{shown} is larger than {} MB: that is not read", MAX_BYTES >> 20)))
+        }
+        Err(e) => Err(cannot(&e)),
+    }
+}
+
+/// Whether the expression matches somewhere; `^` and `$` match at every line.
+fn says(bytes: &[u8], expression: &str) -> Result<bool, Miss> {
+    let built = RegexBuilder::new(expression).multi_line(true).crlf(true).size_limit(MAX_EXPRESSION).build();
+    let regex = built.map_err(|e| {
+        Miss::unknown(format!(
+            "`{}`, which it must say, is no regular expression: {}",
+            opening(expression, SHOWN),
+            opening(&e.to_string(), 200)
+        ))
+    })?;
+    Ok(regex.is_match(&String::from_utf8_lossy(bytes)))
+}
+
+/// The files that gates look at: reports and lists, not sources.
+fn evidence(gates: &[Gate]) -> Vec<&str> {
+    let paths = gates.iter().filter_map(|gate| match &gate.check {
+        Check::File(file) => Some(file.path.as_str()),
+        Check::Features(list) => Some(list.path.as_str()),
+        Check::Command(command) => command.junit.as_deref(),
+        Check::Markers(_) => None,
+    });
+    paths.map(|path| path.strip_prefix("./").unwrap_or(path)).collect()
 }

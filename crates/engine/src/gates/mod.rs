@@ -25,7 +25,7 @@ use ralph_core::{
     output::Stream,
 };
 
-use crate::store::project::Project;
+use crate::{store::project::Project, sys::signals};
 
 /// What measuring needs to know.
 pub struct Context<'a> {
@@ -51,7 +51,15 @@ pub struct Context<'a> {
 
 /// The tree's fingerprint, once somebody asked for it.
 #[derive(Default)]
-pub struct Memo(Mutex<Option<Option<String>>>);
+pub struct Memo(Mutex<Known>);
+
+#[derive(Default)]
+enum Known {
+    #[default]
+    NotAsked,
+    CannotTell,
+    Is(String),
+}
 
 impl<'a> Context<'a> {
     /// A measurement in the project itself that nobody watches or cancels.
@@ -70,16 +78,27 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The tree's fingerprint, asked for once.
+    /// The tree's fingerprint, asked for once between two commands that run.
     fn fingerprint(&self) -> Option<String> {
         let mut known = self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get_or_insert_with(|| tree::fingerprint(self.tree, &[])).clone()
+        if matches!(*known, Known::NotAsked) {
+            let fingerprint = tree::fingerprint_within(self.tree, self.time_left());
+            *known = fingerprint.map_or(Known::CannotTell, Known::Is);
+        }
+        match &*known {
+            Known::Is(fingerprint) => Some(fingerprint.clone()),
+            _ => None,
+        }
     }
 
-    /// The fingerprint after something ran that may have changed the tree.
-    fn fingerprint_now(&self) -> Option<String> {
-        *self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.fingerprint()
+    /// Something ran that may have changed the tree.
+    fn forget_fingerprint(&self) {
+        *self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner) = Known::NotAsked;
+    }
+
+    /// Whether nobody wants to know any more, or this process was asked to end.
+    fn is_cancelled(&self) -> bool {
+        signals::asked_to_end() || (self.cancelled)()
     }
 
     fn time_left(&self) -> Duration {
@@ -109,7 +128,7 @@ pub enum Want {
 
 /// Measures gates: one finding for each, in their order. What costs nothing goes first, so that a missing file is not told after a long test run.
 pub fn measure(gates: &[Gate], want: Want, ctx: &Context<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Option<Finding>> = gates.iter().map(|gate| cheap(gate, want, ctx)).collect();
+    let mut findings: Vec<Option<Finding>> = gates.iter().map(|gate| cheap(gate, gates, want, ctx)).collect();
     let mut failing = findings.iter().flatten().find(|f| f.verdict == Verdict::Fail).map(|f| f.gate.clone());
     let mut at = 0;
     while at < gates.len() {
@@ -133,14 +152,14 @@ pub fn measure(gates: &[Gate], want: Want, ctx: &Context<'_>) -> Vec<Finding> {
 }
 
 /// The finding of a gate that is no command, or whose turn it is not; `None`: it has to be run.
-fn cheap(gate: &Gate, want: Want, ctx: &Context<'_>) -> Option<Finding> {
+fn cheap(gate: &Gate, gates: &[Gate], want: Want, ctx: &Context<'_>) -> Option<Finding> {
     match &gate.check {
         Check::Command(_) if !gate.trusted => Some(command::untrusted(gate)),
         Check::Command(_) if want == Want::Cheap && !gate.every_stop => {
             Some(Finding { skipped: true, ..gate.finding(Verdict::Unknown, "it waits for the claim") })
         }
         Check::Command(_) => None,
-        Check::File(check) => Some(file::measure(gate, check, ctx)),
+        Check::File(check) => Some(file::measure(gate, check, gates, ctx)),
         Check::Features(check) => Some(features::measure(gate, check, want, ctx)),
         Check::Markers(check) => Some(markers::measure(gate, check, ctx)),
     }

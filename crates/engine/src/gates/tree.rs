@@ -22,7 +22,7 @@ pub use patterns::Patterns;
 use crate::gates::digest;
 
 /// How long looking at the tree may take. Git answers in milliseconds; a cold disk under a large repository does not.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Repositories within repositories within repositories: deeper than this nobody looks.
 const DEEPEST: usize = 8;
@@ -36,6 +36,23 @@ pub fn files(root: &Path) -> Option<Vec<String>> {
 pub fn fingerprint(root: &Path, patterns: &[String]) -> Option<String> {
     let patterns = Patterns::new(patterns).ok()?;
     Tree::of(root, PATIENCE)?.fingerprint(|path| patterns.select(path))
+}
+
+/// A fingerprint of all of them, if it can be had in so short a time.
+pub fn fingerprint_within(root: &Path, limit: Duration) -> Option<String> {
+    Tree::of(root, limit.min(PATIENCE))?.fingerprint(|_| true)
+}
+
+/// The files in the folder, ignored ones too, where git cannot say which they are.
+pub fn walked(root: &Path, limit: Duration) -> Option<Vec<String>> {
+    let mut entries = unknown_to_git(&root.canonicalize().ok()?, Instant::now() + limit)?;
+    remove_own(&mut entries);
+    Some(entries.into_keys().collect())
+}
+
+fn unknown_to_git(root: &Path, until: Instant) -> Option<BTreeMap<String, Content>> {
+    let files = walk::files(root, until)?;
+    Some(files.into_iter().map(|path| (path, Content::OnDisk { repository: None, mode: None })).collect())
 }
 
 /// The files of a folder at one moment, as far as they have to be known without being read.
@@ -68,12 +85,9 @@ impl Tree {
         }
         // Outside of any repository, and where a repository around the folder ignores all of it.
         if tree.entries.is_empty() {
-            tree.entries = walk::files(&tree.root, tree.until)?.into_iter().map(|path| (path, Content::on_disk())).collect();
+            tree.entries = unknown_to_git(&tree.root, tree.until)?;
         }
-        let own: Vec<String> = tree.entries.keys().filter(|path| is_own(path, &tree.entries)).cloned().collect();
-        for path in own {
-            tree.entries.remove(&path);
-        }
+        remove_own(&mut tree.entries);
         Some(tree)
     }
 
@@ -159,12 +173,6 @@ impl Tree {
     }
 }
 
-impl Content {
-    fn on_disk() -> Self {
-        Content::OnDisk { repository: None, mode: None }
-    }
-}
-
 /// A plain file whose content must be read.
 struct Unread<'a> {
     /// Relative to the tree's root.
@@ -182,6 +190,13 @@ fn is_link(path: &Path) -> bool {
 /// A link counts by where it leads, and is never followed.
 fn link(path: &Path) -> Option<String> {
     Some(format!("link {}", digest::of(fs::read_link(path).ok()?.as_os_str().as_encoded_bytes())))
+}
+
+fn remove_own(entries: &mut BTreeMap<String, Content>) {
+    let own: Vec<String> = entries.keys().filter(|path| is_own(path, entries)).cloned().collect();
+    for path in own {
+        entries.remove(&path);
+    }
 }
 
 /// What ralph and agents keep for themselves says nothing about the work.
