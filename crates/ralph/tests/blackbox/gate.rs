@@ -237,4 +237,8 @@ fn only_a_person_accepts_what_the_guard_suspects() {
     let text = bed.ralph_ok(&["gate", "--accept"]);
     assert!(text.contains("accepted: ") && text.contains("compares with the present state"), "{text}");
     assert!(!guard(&bed.ralph_ok(&["gate"])));
+    bed.write("ralph.toml", format!("guard = \"block\"\n{}", gates(&[("three", "true")])));
+    bed.ralph_ok(&["trust", "--yes"]);
+    let out = bed.ralph(&["gate"]);
+    assert!(out.code == Some(1) && out.stdout.contains("the proof itself has changed"), "as the hook would: {out:?}");
 }
