@@ -203,6 +203,9 @@ pub struct Answered {
     /// What the agent was told besides the prompt, or what the person was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// What the person was told about the gates; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
 }
 
 impl State {

@@ -84,7 +84,7 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
         }
         (Code::GateUntrusted, _) => format!("paused at iteration {round}: {}. Then {again}.", unproven::needs(e)),
         (Code::FeaturesPerSession, _) => format!(
-            "paused at iteration {round}: {} items were done in this session, and `per_session` allows {}. `ralph resume` goes on, best in a new session.",
+            "paused at iteration {round}: items done in this session: {}, and `per_session` is {}. `ralph resume` goes on, best in a new session.",
             e.items_done, e.items_per_session
         ),
         (Code::GateUnknown, _) => format!(

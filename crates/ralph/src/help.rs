@@ -66,7 +66,7 @@ pub(crate) const VARIABLES: [(&str, &str); 16] = [
 ];
 
 /// The files in a project, and one of the user's.
-pub(crate) const FILES: [(&str, &str); 13] = [
+pub(crate) const FILES: [(&str, &str); 17] = [
     (".claude/ralph-loop.local.md", "The loop: its limits, and the prompt. Edit it while it runs; edits count from the next stop on."),
     (".claude/ralph-loop.<name>.local.md", "Further loops, one for each session."),
     (
@@ -75,11 +75,15 @@ pub(crate) const FILES: [(&str, &str); 13] = [
     ),
     (".claude/data/ralph-loops/current/progress.txt", "How far that loop is: Iteration, Max Iterations, Status."),
     (".claude/data/ralph-loops/current/hook.log", "A line for every decision about that loop."),
+    ("ralph.toml", "What the project wants proven before a loop may end; its commands run once you trust it (`ralph trust`)."),
     (".ralph/journal/<id>.jsonl", "What happened to a loop, one line of JSON for each event."),
     (".ralph/archive/<id>.md", "The file of a loop that ended; `ralph resume` brings it back."),
     (".ralph/backup/<name>.md", "The version of a loop file before its last change."),
     (".ralph/backup/<list>", "The version of a list before `ralph item done` changed it."),
     (".ralph/hook.log", "One line for every hook call in this project."),
+    (".ralph/logs/<time>-<gate>.log", "All that a gate's command printed; the oldest logs go by themselves."),
+    (".ralph/cache/", "What gates found on which tree; may be removed at any time."),
+    (".ralph/baseline/<id>.json", "What tests, gates and lists looked like when a loop began; `<id>.failures.jsonl` has what failed then."),
     (".ralph/last-ending.json", "What the last ended loop was answered, for a second hook on the same stop."),
     (".ralph/lock", "Held for some milliseconds at a time."),
     ("~/.local/state/ralph/trust/<hash>.json", "The commands of one repository's files that you let run; `ralph trust --list` shows them."),

@@ -1,11 +1,88 @@
-//! placeholder
-use crate::store::project::Project;
-use ralph_core::test_results::TestResults;
-pub struct Before {
-    pub failed: bool,
-    pub tests: Option<TestResults>,
+//! What failed when the loop began: the old failures of its commands.
+
+use std::path::PathBuf;
+
+use ralph_core::{
+    gate::{Finding, Verdict},
+    test_results::TestResults,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{store::project::Project, sys::files};
+
+/// More than this is no list of failures.
+const MAX_BYTES: usize = 16 << 20;
+
+/// What a command did when the loop began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Before {
+    gate: String,
+    pub(super) failed: bool,
+    /// Which tests, where the command told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tests: Option<TestResults>,
 }
-pub fn of(_project: &Project, _loop_id: &str, _gate: &str) -> Option<Before> {
-    None
+
+fn path(project: &Project, loop_id: &str) -> PathBuf {
+    project.own().join(FOLDER).join(format!("{loop_id}.failures.jsonl"))
 }
-pub fn note(_project: &Project, _loop_id: &str, _gate: &str, _finding: &ralph_core::gate::Finding) {}
+
+/// Where the beginnings of loops are kept.
+pub(super) const FOLDER: &str = "baseline";
+
+/// What a gate's command did when the loop began, if that is known.
+pub(super) fn of(project: &Project, loop_id: &str, gate: &str) -> Option<Before> {
+    let lines = files::read(&path(project, loop_id), MAX_BYTES).ok()?;
+    lines.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Before>(line).ok()).find(|before| before.gate == gate)
+}
+
+/// Notes it. Only the first word about a gate counts, and only one that says something.
+pub(super) fn note(project: &Project, loop_id: &str, gate: &str, finding: &Finding) {
+    if !matches!(finding.verdict, Verdict::Pass | Verdict::Fail) || of(project, loop_id, gate).is_some() {
+        return;
+    }
+    let before = Before { gate: gate.to_owned(), failed: finding.verdict == Verdict::Fail, tests: finding.tests.clone() };
+    let (Ok(_), Ok(mut line)) = (project.folder(FOLDER), serde_json::to_vec(&before)) else { return };
+    line.push(b'\n');
+    // Without it all failures count as new.
+    let _ = files::append(&path(project, loop_id), &line);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use ralph_core::gate::Kind;
+
+    use super::*;
+    use crate::sys::scratch::Scratch;
+
+    #[test]
+    fn the_first_word_counts() {
+        let scratch = Scratch::create("ralph-baseline-", false).unwrap();
+        let project = Project::at(scratch.path());
+        let found = |verdict| Finding::new("tests", Kind::Command, verdict, "");
+        assert_eq!(of(&project, "a", "tests"), None);
+        note(&project, "a", "tests", &found(Verdict::Unknown));
+        assert_eq!(of(&project, "a", "tests"), None, "nothing was measured");
+        let tests = TestResults { passed: 3, ignored: 0, failed: BTreeSet::from(["x::y".to_owned()]) };
+        note(&project, "a", "tests", &Finding { tests: Some(tests.clone()), ..found(Verdict::Fail) });
+        note(&project, "a", "tests", &found(Verdict::Pass));
+        note(&project, "a", "lint", &found(Verdict::Pass));
+        let before = of(&project, "a", "tests").unwrap();
+        assert_eq!((before.failed, before.tests), (true, Some(tests)));
+        assert!(!of(&project, "a", "lint").unwrap().failed);
+        assert_eq!(of(&project, "b", "tests"), None, "another loop");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_written_through_a_link() {
+        let (scratch, elsewhere) = (Scratch::create("ralph-baseline-", false).unwrap(), Scratch::create("ralph-baseline-", false).unwrap());
+        let project = Project::at(scratch.path());
+        project.prepare().unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), project.own().join(FOLDER)).unwrap();
+        note(&project, "a", "tests", &Finding::new("tests", Kind::Command, Verdict::Fail, ""));
+        assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    }
+}

@@ -71,19 +71,20 @@ pub(super) fn keep(project: &Project, key: &Key, finding: &Finding) {
     if let Ok(json) = serde_json::to_vec(&kept) {
         let _ = files::replace(&path, &temporary, &json);
     }
-    prune(&folder);
+    prune(&folder, KEPT);
 }
 
-fn prune(folder: &Path) {
+/// Removes the oldest files of a folder until there are no more than `kept`.
+pub(super) fn prune(folder: &Path, kept: usize) {
     let mut all: Vec<(Duration, PathBuf)> = fs::read_dir(folder)
         .into_iter()
         .flatten()
         .flatten()
         .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?, entry.path())))
         .collect();
-    if all.len() > KEPT {
+    if all.len() > kept {
         all.sort();
-        for (_, path) in &all[..all.len() - KEPT] {
+        for (_, path) in &all[..all.len() - kept] {
             let _ = fs::remove_file(path);
         }
     }

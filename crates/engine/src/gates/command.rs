@@ -20,24 +20,18 @@ use crate::{
     gates::{Context, baseline, cache, logs::Log},
     sys::{
         bounded::{Ended, Failure, Leave, Listener, Task},
-        files, kin, signals,
+        env, files, kin, signals,
     },
 };
 
 /// The time between the request to end and the end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The same where the client wants this process to end: it makes it end a second later, and 2.1.197 leaves the command running then.
-const SHORT_GRACE: Duration = Duration::from_millis(300);
-
 /// With less time left than this it makes no sense to begin.
 const WORTH_BEGINNING: Duration = Duration::from_millis(500);
 
 /// A larger report is not read.
 const MAX_REPORT: usize = 64 << 20;
-
-/// Set for every command of a gate, so that gates do not run gates.
-const MARK: &str = "RALPH_GATE";
 
 /// The finding about a command that nobody has trusted.
 pub(super) fn untrusted(gate: &Gate) -> Finding {
@@ -55,17 +49,30 @@ pub fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     if let Some(finding) = key.as_ref().filter(|_| !ctx.again).and_then(|key| cache::find(ctx.project, key)) {
         return weighed(gate, command, ctx, unchanged(finding));
     }
+    if let Some(why) = why_not(ctx) {
+        return gate.finding(Verdict::Unknown, why);
+    }
     ctx.watch.begins(gate, limit(command, ctx));
     let finding = measured(gate, command, ctx);
+    // Whatever ran may have changed the tree, and then what is known about it is no longer true.
+    ctx.forget_fingerprint();
     if let Some(key) = key.filter(|_| matches!(finding.verdict, Verdict::Pass | Verdict::Fail)) {
         // A command that changes the tree has been measured on neither of the two.
-        if ctx.fingerprint_now() == fingerprint {
+        if ctx.fingerprint() == fingerprint {
             cache::keep(ctx.project, &key, &finding);
         }
     }
     let finding = weighed(gate, command, ctx, finding);
     ctx.watch.ended(&finding);
     finding
+}
+
+/// Why nothing is run at all.
+fn why_not(ctx: &Context<'_>) -> Option<&'static str> {
+    if env::is_within_gate() {
+        return Some("not run: gates do not run gates");
+    }
+    ctx.is_cancelled().then_some("not run: nobody waits for it any more")
 }
 
 /// The verdict on this very tree, if it is known without running anything.
@@ -134,23 +141,24 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
         program,
         args,
         folder: &folder,
-        vars: vars.chain([(MARK.into(), gate.name.clone().into())]).collect(),
+        vars: vars.chain([(env::GATE.into(), gate.name.clone().into())]).collect(),
         hidden: Vec::new(),
         input: Vec::new(),
         limit,
         most_output: 0,
     };
-    let cancelled = || signals::asked_to_end() || (ctx.cancelled)();
-    let grace = || if signals::asked_to_end() { SHORT_GRACE } else { GRACE };
     let begun = std::time::Instant::now();
-    let leave = Leave { cancelled: &cancelled, grace: &grace, leave_running: command.leave_running };
+    let mark = command.leave_running.then(|| format!("{}={}", env::GATE, gate.name));
+    let leave = Leave { cancelled: &|| ctx.is_cancelled(), grace: GRACE, leave_running: mark.as_deref() };
     let ended = task.run_heard(&listener(gate, ctx, &heard), leave);
     // Whoever ends this process may have ended the command too, or a part of it, and that says nothing about the work.
-    let ended = if ended.is_ok() && cancelled() { Err(Failure::Cancelled) } else { ended };
+    let ended = if ended.is_ok() && ctx.is_cancelled() { Err(Failure::Cancelled) } else { ended };
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let (verdict, state) = state(&ended, took_ms, limit);
     let mut heard = lock(&heard);
     let (log, problem) = heard.log.take().map(|log| log.finish(ctx.project, &state)).unwrap_or_default();
+    let held = || ended.as_ref().is_ok_and(|ended| !ended.whole).then(|| "what it left running holds its output".to_owned());
+    let problem = problem.or_else(held);
     let tests = tests_of(&mut heard, report.as_deref(), stale);
     let excerpt = std::mem::replace(&mut heard.useful, Useful::new(0)).finish();
     let what = if gate.name == short_name(&command.run.shown()) { state } else { format!("`{shown}`: {state}") };

@@ -1,6 +1,175 @@
-//! placeholder
-use crate::{gates::declared::Declared, store::project::Project};
-pub fn suspicions(_project: &Project, _loop_id: &str, _declared: &Declared) -> Vec<String> {
-    Vec::new()
+//! The guard's eyes: what the work looks like now, and what it looked like when the loop began, kept in `.ralph/baseline/`.
+
+mod scripts;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use ralph_core::{
+    feature_list::{self, List},
+    gate::{Check, Finding, GuardPolicy, Kind, Verdict},
+    guard::{self, Asked, Facts, Item, Source},
+};
+
+use crate::{
+    gates::{baseline::FOLDER, cache, declared::Declared, digest, tree::Tree},
+    store::{Error, project::Project},
+    sys::files,
+};
+
+/// Longer than this nobody waits for a suspicion.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// In a larger file tests are not looked for.
+const MAX_SOURCE: usize = 1 << 20;
+
+/// Nor in more files than this.
+const MOST_SOURCES: usize = 20_000;
+
+/// With more to compare than this nothing is compared.
+const MAX_FACTS: usize = 16 << 20;
+
+/// The beginnings of so many loops are kept, in two files each.
+const KEPT: usize = 200;
+
+/// Notes what the work looks like, once for each loop.
+pub fn note_start(project: &Project, loop_id: &str, declared: &Declared) {
+    if declared.guard == GuardPolicy::Off || path(project, loop_id).exists() {
+        return;
+    }
+    // Without it there is nothing to compare with.
+    let _ = write(project, loop_id, &look(project, declared, None));
 }
-pub fn note_start(_project: &Project, _loop_id: &str, _declared: &Declared) {}
+
+/// A person says that it is right as it is: from now on this is what it is compared with.
+pub fn accept(project: &Project, loop_id: &str, declared: &Declared) -> Result<(), Error> {
+    write(project, loop_id, &look(project, declared, None))
+}
+
+/// A person has looked at the settings and trusts them: what they ask for now is what later settings are compared with. Tests and items stay noted as they were.
+pub fn accept_settings(project: &Project, loop_id: &str, declared: &Declared) -> Result<(), Error> {
+    let Some(before) = read(project, loop_id) else { return Ok(()) };
+    let mut files = scripts::of(project, &declared.gates);
+    files.retain(|_, digest| !digest.is_empty());
+    let gates = declared.gates.iter().map(Asked::of).collect();
+    write(project, loop_id, &Facts { gates, files, guard: declared.guard, ..before })
+}
+
+/// What looks as if the proof had been made easier since the loop began, one sentence each.
+pub fn suspicions(project: &Project, loop_id: &str, declared: &Declared) -> Vec<String> {
+    let Some(before) = read(project, loop_id) else { return Vec::new() };
+    guard::suspicions(&before, &look(project, declared, Some(&before)))
+}
+
+/// How strict the guard is: as strict as when the loop began, or stricter.
+pub fn policy(project: &Project, loop_id: &str, declared: &Declared) -> GuardPolicy {
+    read(project, loop_id).map_or(declared.guard, |before| guard::stricter(before.guard, declared.guard))
+}
+
+/// What looks as if the proof had been weakened. Where that may block, it is a finding of its own.
+pub fn weigh(project: &Project, loop_id: &str, declared: &Declared, findings: &mut Vec<Finding>) -> Vec<String> {
+    // As strict as when the loop began: whoever is watched must not switch it off.
+    let policy = policy(project, loop_id, declared);
+    if policy == GuardPolicy::Off {
+        return Vec::new();
+    }
+    let found = suspicions(project, loop_id, declared);
+    if policy == GuardPolicy::Block && !found.is_empty() {
+        let what = "the proof itself has changed since the loop began";
+        let detail = "Undo it. If it is right as it is, only a person can say so: `ralph gate --accept`.";
+        findings.push(Finding::new("guard", Kind::Guard, Verdict::Fail, what).with_detail(detail));
+    }
+    found
+}
+
+fn path(project: &Project, loop_id: &str) -> PathBuf {
+    project.own().join(FOLDER).join(format!("{loop_id}.json"))
+}
+
+fn read(project: &Project, loop_id: &str) -> Option<Facts> {
+    serde_json::from_slice(&files::read(&path(project, loop_id), MAX_FACTS).ok()?).ok()
+}
+
+fn write(project: &Project, loop_id: &str, facts: &Facts) -> Result<(), Error> {
+    let folder = project.folder(FOLDER)?;
+    let path = path(project, loop_id);
+    let json = |facts: &Facts| serde_json::to_vec(facts).map_err(|e| Error::io("write", &path)(io::Error::from(e)));
+    let mut bytes = json(facts)?;
+    if bytes.len() > MAX_FACTS {
+        bytes = json(&Facts { sources: None, ..facts.clone() })?;
+    }
+    let temporary = folder.join(format!("{loop_id}.{}.new", std::process::id()));
+    files::replace(&path, &temporary, &bytes).map_err(Error::io("write", &path))?;
+    cache::prune(&folder, KEPT);
+    Ok(())
+}
+
+/// What the work looks like. What cannot be seen now is as it was `before`: nothing is concluded from it.
+fn look(project: &Project, declared: &Declared, before: Option<&Facts>) -> Facts {
+    let mut facts = Facts {
+        sources: sources(project, before),
+        gates: declared.gates.iter().map(Asked::of).collect(),
+        files: scripts::of(project, &declared.gates),
+        items: items(project, declared),
+        guard: declared.guard,
+    };
+    match before {
+        // Settings that cannot be read say nothing about gates, and are said to be broken elsewhere.
+        Some(before) if !declared.problems.is_empty() => {
+            facts.gates.clone_from(&before.gates);
+            facts.guard = before.guard;
+        }
+        Some(_) => {}
+        None => facts.files.retain(|_, digest| !digest.is_empty()),
+    }
+    facts
+}
+
+/// The tests in all files that hold some; `None`: they could not all be seen.
+fn sources(project: &Project, before: Option<&Facts>) -> Option<BTreeMap<String, Source>> {
+    let until = Instant::now() + PATIENCE;
+    let tree = Tree::of(project.root(), PATIENCE)?;
+    let mut found = BTreeMap::new();
+    for (n, path) in tree.files().filter(|path| guard::may_hold_tests(path)).enumerate() {
+        if n >= MOST_SOURCES || Instant::now() > until {
+            return None;
+        }
+        let at = project.root().join(path);
+        // A link would be counted twice.
+        if !fs::symlink_metadata(&at).is_ok_and(|meta| meta.is_file()) {
+            continue;
+        }
+        let source = match files::read(&at, MAX_SOURCE) {
+            Ok(bytes) => guard::look(path, &String::from_utf8_lossy(&bytes)),
+            Err(_) => before.and_then(|before| before.sources.as_ref()?.get(path).cloned()),
+        };
+        found.extend(source.map(|source| (path.to_owned(), source)));
+    }
+    Some(found)
+}
+
+/// The items of all lists; `None`: one of them cannot be read.
+fn items(project: &Project, declared: &Declared) -> Option<Vec<Item>> {
+    let mut all = Vec::new();
+    for gate in &declared.gates {
+        let Check::Features(features) = &gate.check else { continue };
+        let bytes = files::read(&project.root().join(&features.path), feature_list::MAX_BYTES).ok()?;
+        all.extend(List::parse(&bytes).ok()?.items.iter().map(|item| asked_of(&features.path, item)));
+    }
+    Some(all)
+}
+
+fn asked_of(list: &str, item: &feature_list::Item) -> Item {
+    // An item that is called by its place would be another one as soon as something is put before it.
+    let is_by_place = item.id.strip_prefix("item-").is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
+    let id = if is_by_place { &item.title } else { &item.id };
+    let criteria = serde_json::json!([item.title, item.steps, item.verify]).to_string();
+    Item { list: list.to_owned(), id: id.clone(), criteria: digest::of(criteria.as_bytes()) }
+}

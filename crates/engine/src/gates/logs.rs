@@ -38,7 +38,7 @@ impl Log {
         });
         let (file, path, problem) = match opened {
             Ok((file, path)) => (Some(file), path, None),
-            Err(problem) => (None, PathBuf::new(), Some(problem)),
+            Err(problem) => (None, PathBuf::new(), Some(format!("there is no log: {problem}"))),
         };
         let mut log = Log { file, path, written: 0, problem };
         log.write(format!("$ {command}\n").as_bytes());
@@ -49,6 +49,8 @@ impl Log {
         let Some(file) = &mut self.file else { return };
         let room = usize::try_from(MAX_BYTES - self.written.min(MAX_BYTES)).unwrap_or(usize::MAX).min(bytes.len());
         if let Err(e) = file.write_all(&bytes[..room]) {
+            // A disk that it filled is needed for more important things than the end of a log.
+            let _ = file.set_len(self.written / 2);
             self.problem = Some(format!("the log is not whole: {e}"));
             self.file = None;
         } else if room < bytes.len() {

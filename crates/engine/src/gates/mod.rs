@@ -25,7 +25,7 @@ use ralph_core::{
     output::Stream,
 };
 
-use crate::store::project::Project;
+use crate::{store::project::Project, sys::signals};
 
 /// What measuring needs to know.
 pub struct Context<'a> {
@@ -78,11 +78,12 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The tree's fingerprint, asked for once.
+    /// The tree's fingerprint, asked for once between two commands that run.
     fn fingerprint(&self) -> Option<String> {
         let mut known = self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*known, Known::NotAsked) {
-            *known = tree::fingerprint(self.tree, &[]).map_or(Known::CannotTell, Known::Is);
+            let fingerprint = tree::fingerprint_within(self.tree, self.time_left());
+            *known = fingerprint.map_or(Known::CannotTell, Known::Is);
         }
         match &*known {
             Known::Is(fingerprint) => Some(fingerprint.clone()),
@@ -90,10 +91,14 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The fingerprint after something ran that may have changed the tree.
-    fn fingerprint_now(&self) -> Option<String> {
+    /// Something ran that may have changed the tree.
+    fn forget_fingerprint(&self) {
         *self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner) = Known::NotAsked;
-        self.fingerprint()
+    }
+
+    /// Whether nobody wants to know any more, or this process was asked to end.
+    fn is_cancelled(&self) -> bool {
+        signals::asked_to_end() || (self.cancelled)()
     }
 
     fn time_left(&self) -> Duration {

@@ -38,6 +38,11 @@ pub fn fingerprint(root: &Path, patterns: &[String]) -> Option<String> {
     Tree::of(root, PATIENCE)?.fingerprint(|path| patterns.select(path))
 }
 
+/// A fingerprint of all of them, if it can be had in so short a time.
+pub fn fingerprint_within(root: &Path, limit: Duration) -> Option<String> {
+    Tree::of(root, limit.min(PATIENCE))?.fingerprint(|_| true)
+}
+
 /// The files in the folder, ignored ones too, where git cannot say which they are.
 pub fn walked(root: &Path, limit: Duration) -> Option<Vec<String>> {
     let mut entries = unknown_to_git(&root.canonicalize().ok()?, Instant::now() + limit)?;

@@ -25,7 +25,7 @@ use crate::{
     store::{
         Error,
         hook_log::{self, Entry},
-        loops,
+        loops, notices,
         project::Project,
     },
     sys::{clock, env, process, signals},
@@ -72,10 +72,15 @@ impl Call {
         env::claude_pid().or_else(process::parent_pid)
     }
 
-    /// Whether this process was started when the other one answered. A machine that was restarted since counts from zero again.
-    fn is_same_moment(answered_uptime_ms: u64) -> bool {
-        let born_ms = clock::born_ms();
-        born_ms <= answered_uptime_ms + SAME_STOP_MS && born_ms + 60_000 >= answered_uptime_ms
+    /// How long this process may wait for another one that measures the same stop: its commands' time, and that to end them and to answer.
+    fn patience(&self) -> Duration {
+        let margin = self.limit.saturating_sub(time_to_work(self.limit));
+        (self.budget() + margin * 4 / 5).saturating_duration_since(Instant::now())
+    }
+
+    /// Whether this process was started when the other one answered.
+    fn is_same_moment(&self, answered_uptime_ms: u64) -> bool {
+        is_same_moment(clock::born_ms(), answered_uptime_ms, self.limit)
     }
 
     /// A fingerprint of a command that was typed in this session: both events that report it carry the id of the same turn.
@@ -83,6 +88,13 @@ impl Call {
         let parts = [self.event.session().unwrap_or_default(), self.event.text("prompt_id").unwrap_or_default(), name, args.trim()];
         format!("{:016x}", fnv1a(parts.join("\0").as_bytes()))
     }
+}
+
+/// Whether a process was born when another one answered: before that, because all hooks of one stop are started at once, but by no more than the
+/// time that a hook may take; a machine that was restarted since counts from zero again.
+fn is_same_moment(born_ms: u64, answered_ms: u64, limit: Duration) -> bool {
+    let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+    born_ms <= answered_ms.saturating_add(SAME_STOP_MS) && born_ms.saturating_add(limit_ms) >= answered_ms
 }
 
 /// What came of a call.
@@ -122,8 +134,10 @@ pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
     let client = if let Caller::ClaudeCode { version } = caller { version } else { None };
     let call = Call { project: Project::of_event(event.text("cwd")), client, limit, event, parent: process::parent_pid() };
     let outcome = match caller {
+        // A gate may ask an agent for its opinion. That one is no part of the loop, and to measure gates for it would never end.
+        _ if env::is_within_gate() => Outcome::silent("gate.within"),
         Caller::Foreign(agent) => Outcome { error: Some(format!("called by {agent}")), ..Outcome::silent("host.foreign") },
-        Caller::ClaudeCode { .. } => guard::open(&call, || dispatch(&call)),
+        Caller::ClaudeCode { .. } => told_what_waits(&call, guard::open(&call, || dispatch(&call))),
     };
     log(&call, &outcome);
     outcome.answer.to_json()
@@ -138,6 +152,13 @@ fn dispatch(call: &Call) -> Result<Outcome, Error> {
         "SessionEnd" => session::on_end(call),
         _ => session::on_other(call),
     }
+}
+
+/// When a session stops, the person is told what could not be shown to them before.
+fn told_what_waits(call: &Call, outcome: Outcome) -> Outcome {
+    let Some(session) = call.event.session().filter(|_| call.event.name() == "Stop") else { return outcome };
+    let lines = notices::take(&call.project, session, clock::now());
+    if lines.is_empty() { outcome } else { Outcome { answer: outcome.answer.and_tell(&lines.join("\n")), ..outcome } }
 }
 
 /// S0-6: input that is no JSON object says nothing about who stopped, so the loop, if there is one, stays as it is.
@@ -181,5 +202,32 @@ fn decision(answer: &Answer) -> &'static str {
         Answer::Block { .. } | Answer::Context { event: "Stop" | "SubagentStop", .. } => "block",
         Answer::Context { .. } => "context",
         Answer::Instead { .. } => "answered",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The second hook of one stop was born when the first one was, however long that measured.
+    #[test]
+    fn pains_9_a_second_hook_is_known_however_long_the_first_one_takes() {
+        let hour = Duration::from_secs(3600);
+        for took_ms in [0, 299, 1_000, 61_000, 1_200_000, 3_540_000] {
+            assert!(is_same_moment(5_000_000, 5_000_000 + took_ms, hour), "{took_ms}");
+        }
+        assert!(is_same_moment(5_000_050, 5_000_000, hour), "50 ms late");
+        assert!(!is_same_moment(5_000_400, 5_000_000, hour), "the next stop");
+        assert!(!is_same_moment(1_000, 9_000_000, hour), "restarted since");
+        assert!(!is_same_moment(5_000_000, 5_061_000, Duration::from_secs(60)), "it would not live any more");
+    }
+
+    #[test]
+    fn point_8_who_waits_for_another_hook_waits_longer_than_that_one_measures() {
+        for seconds in [8, 60, 600, 3600] {
+            let limit = Duration::from_secs(seconds);
+            let work = time_to_work(limit);
+            assert!(work + Duration::from_secs(3) < work + (limit - work) * 4 / 5 && work + (limit - work) * 4 / 5 < limit, "{seconds}");
+        }
     }
 }

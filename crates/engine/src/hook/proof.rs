@@ -1,13 +1,14 @@
 //! The proof of one stop: its loop's gates are measured without the lock, because that may take long and a cancel must not wait.
 
 use std::{
-    fs::File,
+    fs::{self, File},
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use ralph_core::{
-    gate::{Check, Finding, Gate, GuardPolicy, Kind, Proof, Verdict},
+    gate::{Check, Finding, Gate, Proof},
     journal::Event,
     judge::Evidence,
     words::opening,
@@ -46,16 +47,33 @@ impl Measured {
     }
 }
 
-/// The right to measure a loop's gates, where it has any: one hook at a time, whoever reports the stop.
+/// The right to measure a loop's gates, where it has any: one hook at a time, whoever reports the stop. Where there is no place for a lock, hooks of one
+/// stop measure at the same time, and the first one to end answers for all.
 pub(super) fn turn(call: &Call, seen: &Found) -> Result<Option<File>, Error> {
     let gated = seen.parsed.as_ref().is_ok_and(|file| !declared::of_loop(&call.project, file).is_empty());
-    if !gated {
-        return Ok(None);
+    let Some(folder) = gated.then(|| call.project.folder("cache").ok()).flatten() else { return Ok(None) };
+    remove_old_locks(&folder);
+    let path = folder.join(format!("{}.lock", seen.id()));
+    let Ok(file) = files::options().write(true).create(true).truncate(false).open(&path) else { return Ok(None) };
+    match files::wait_for_lock(&file, call.patience()) {
+        Ok(true) => Ok(Some(file)),
+        Ok(false) => Err(Error::Busy),
+        Err(_) => Ok(None),
     }
-    let path = call.project.folder("cache")?.join(format!("{}.lock", seen.id()));
-    let file = files::options().write(true).create(true).truncate(false).open(&path).map_err(Error::io("open", &path))?;
-    let patience = call.budget().saturating_duration_since(Instant::now());
-    if files::wait_for_lock(&file, patience).map_err(Error::io("lock", &path))? { Ok(Some(file)) } else { Err(Error::Busy) }
+}
+
+/// Removes the locks of loops that nobody can still be measuring. A lock is never written, so its age is that of the loop's first stop; the lock of a
+/// loop that lives on is made anew.
+fn remove_old_locks(folder: &Path) {
+    const OLD: Duration = Duration::from_secs(30 * 86_400);
+    let is_old = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_file() && files::is_older(&meta, OLD));
+    let locks = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in locks.filter(|path| path.extension().is_some_and(|e| e == "lock") && is_old(path)) {
+        let is_free = File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
+        if is_free {
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 /// Measures what the loop has to prove. `None`: there is nothing left to answer.
@@ -86,27 +104,13 @@ pub(super) fn measure<'p>(
     };
     let mut findings = declared.problems.clone();
     findings.extend(gates::measure(&declared.gates, if wants_proof { Want::Everything } else { Want::Cheap }, &ctx));
-    let suspicions = if wants_proof { suspicions(call, &l.id, declared, &mut findings) } else { Vec::new() };
+    let suspicions = if wants_proof { guard::weigh(&call.project, &l.id, declared, &mut findings) } else { Vec::new() };
     if !call.is_awaited() {
         return Ok(None);
     }
     let again = select::under_lock(&call.project, l.found)?;
-    let own = again.filter(|(_, l)| l.owner() == call.event.session());
+    let own = again.filter(|(_, l)| l.owner().is_none() || l.owner() == call.event.session());
     Ok(own.map(|(locked, l)| (locked, l, Measured { findings, suspicions })))
-}
-
-/// What looks as if the proof had been weakened. Where that may block, it is a finding of its own.
-fn suspicions(call: &Call, id: &str, declared: &Declared, findings: &mut Vec<Finding>) -> Vec<String> {
-    if declared.guard == GuardPolicy::Off {
-        return Vec::new();
-    }
-    let found = guard::suspicions(&call.project, id, declared);
-    if declared.guard == GuardPolicy::Block && !found.is_empty() {
-        let what = "the proof itself has changed since the loop began";
-        let detail = "Undo it. If it is right as it is, only a person can say so: `ralph gate --accept`.";
-        findings.push(Finding::new("guard", Kind::Guard, Verdict::Fail, what).with_detail(detail));
-    }
-    found
 }
 
 /// Tells the journal which command runs, for whoever looks.

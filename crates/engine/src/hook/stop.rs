@@ -24,7 +24,7 @@ use crate::{
         locked::{Locked, Loop, end},
         loops::{self, Found},
     },
-    sys::clock,
+    sys::{clock, signals},
 };
 
 pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
@@ -62,7 +62,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
 /// No loop file. If it was this very stop that ended the loop, reported by another hook, the answer is the same.
 fn no_loop(call: &Call) -> Outcome {
     match ending::read(&call.project) {
-        Some(last) if last.cause == call.event.stop_fingerprint() && Call::is_same_moment(last.uptime_ms) => {
+        Some(last) if last.cause == call.event.stop_fingerprint() && call.is_same_moment(last.uptime_ms) => {
             Outcome::tell("stop.repeated", last.line).of_loop(&last.loop_id)
         }
         _ => Outcome::silent("loop.none"),
@@ -121,8 +121,9 @@ fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> 
 
 /// The same stop, reported by a second hook: the same answer, and nothing is counted.
 fn answered_before(call: &Call, l: &Loop) -> Option<Outcome> {
-    let last = l.state.last.as_ref().filter(|last| last.stop == call.event.stop_fingerprint() && Call::is_same_moment(last.uptime_ms))?;
-    let outcome = Outcome { answer: answer(call, l, &last.ruling, last.note.clone(), None), ..Outcome::silent("stop.repeated") };
+    let last = l.state.last.as_ref().filter(|last| last.stop == call.event.stop_fingerprint() && call.is_same_moment(last.uptime_ms))?;
+    let outcome =
+        Outcome { answer: answer(call, l, &last.ruling, last.note.clone(), last.told.as_deref()), ..Outcome::silent("stop.repeated") };
     Some(outcome.of_loop(&l.id))
 }
 
@@ -133,6 +134,8 @@ struct Ruled {
     ruling: Ruling,
     /// What the agent gets besides the prompt, or what the person is told.
     note: Option<String>,
+    /// What the person is told about the gates; `None`: there are none.
+    told: Option<String>,
 }
 
 fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
@@ -140,11 +143,19 @@ fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     if declared.is_empty() {
         return decide(call, &locked, l, Measured::default());
     }
-    match proof::measure(call, locked, l, &declared)? {
-        Some((locked, l, measured)) => decide(call, &locked, l, measured),
-        // A cancel, or a hand that deleted the file, was faster; or the client wants no answer any more.
-        None => Ok(Outcome::silent("loop.none")),
+    let Some((locked, mut l, measured)) = proof::measure(call, locked, l, &declared)? else {
+        // A cancel, another hook, or a hand that deleted the file was faster; or the client wants no answer any more.
+        return Ok(if signals::asked_to_end() { Outcome::silent("host.interrupted") } else { no_loop(call) });
+    };
+    // Where hooks cannot wait for each other, another one may have ruled on this very stop meanwhile.
+    if let Some(outcome) = answered_before(call, &l) {
+        return Ok(outcome);
     }
+    if l.owner().is_none() {
+        // A command removed ralph's files, and with them what was known about the loop.
+        adopt(&locked, &mut l, call.event.session().unwrap_or_default())?;
+    }
+    decide(call, &locked, l, measured)
 }
 
 fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, measured: Measured) -> Result<Outcome, Error> {
@@ -164,8 +175,8 @@ fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, measured: Measured) -> 
         Decision::Allow => words::allowed(&gathered.evidence, &ruling).or_else(|| goes_first(&ruling, &gathered.queue)),
     };
     let told = (!gathered.evidence.gates.is_empty()).then(|| unproven::for_person(&gathered.evidence).unwrap_or_default());
-    let ruled = Ruled { at, gathered, ruling, note };
-    let answer_of = |l: &Loop| answer(call, l, &ruled.ruling, ruled.note.clone(), told.as_deref());
+    let ruled = Ruled { at, gathered, ruling, note, told };
+    let answer_of = |l: &Loop| answer(call, l, &ruled.ruling, ruled.note.clone(), ruled.told.as_deref());
     let code = ruled.ruling.code.as_str();
     if !commit(call, locked, &mut l, &ruled)? {
         // A cancel, or a hand that deleted the file, was faster.
@@ -197,7 +208,7 @@ fn goes_first(ruling: &Ruling, queue: &[String]) -> Option<String> {
 
 /// Makes the ruling real: the loop's file first, because it is what counts, then the journal. `false`: the file is gone.
 fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Result<bool, Error> {
-    let Ruled { at, gathered, ruling, note } = ruled;
+    let Ruled { at, gathered, ruling, note, told } = ruled;
     let (now, evidence) = (*at, &gathered.evidence);
     let there = match ruling.next {
         Next::GoesOn { iteration } => locked.set(l, &[("iteration", Value::Plain(&iteration.to_string()))])?,
@@ -246,6 +257,7 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
         uptime_ms: clock::uptime_ms(),
         ruling: ruling.clone(),
         note: note.clone(),
+        told: told.clone(),
     };
     l.state.last = Some(answered);
     let client = call.client.map(|(a, b, c)| format!("{a}.{b}.{c}"));

@@ -17,7 +17,7 @@ use ralph_core::{
     feature_list::{List, MAX_BYTES},
     front_matter::{Problem, Value},
     journal::{Event, State},
-    judge::{Decision, Ending},
+    judge::{Code, Decision, Ending},
     loop_file::{DEFAULT_HOURS, LoopFile},
     progress::{self, DEFAULT_MAX_ITERATIONS, Key, Progress, Status},
     time::{self, Millis},
@@ -37,7 +37,7 @@ use crate::{
 /// What the loop is called.
 pub const NAME: &str = "feature-list";
 /// The name of its journal.
-pub const ID: &str = "feature-list-file";
+pub const ID: &str = "feature-list-folder";
 /// The list in the folder.
 pub const LIST: &str = "feature_list.json";
 
@@ -106,7 +106,8 @@ pub(super) fn read(project: &Project, want: Want) -> Option<Found> {
     let ended = match values.status {
         Some(Status::Cancelled) => true,
         Some(Status::Complete) => open == 0 || list.is_err(),
-        Some(Status::ReachedLimit) => open > 0 && max > 0 && iteration >= max,
+        // Whoever raises the iterations goes on; a limit of time is raised by `ralph resume`.
+        Some(Status::ReachedLimit) => open > 0 && ((max > 0 && iteration >= max) || ran_out_of_time(&state)),
         Some(Status::Paused | Status::InProgress) | None => false,
     };
     if ended && want == Want::Live {
@@ -127,12 +128,17 @@ pub(super) fn is_wanted(folder: &Folder) -> bool {
 fn iteration(values: &Progress, state: &State, open: usize) -> u64 {
     let told = values.iteration.unwrap_or(1);
     match state.ended {
-        // New work after the old was complete.
+        // New work after the old was complete: the old count is not about it.
+        None if values.status == Some(Status::Complete) && open > 0 => state.iteration.max(1),
         Some(Ending::Complete) if values.status == Some(Status::Complete) && open > 0 => 1,
         None if owner_may_live(state) => told.max(state.iteration),
         // It has ended, or nobody is there who could have set the count back: somebody begins anew.
         _ => told,
     }
+}
+
+fn ran_out_of_time(state: &State) -> bool {
+    state.ended == Some(Ending::Capped) && state.last.as_ref().is_some_and(|last| last.ruling.code == Code::LimitTime)
 }
 
 /// The loop as a file would describe it.

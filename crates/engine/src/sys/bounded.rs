@@ -23,6 +23,9 @@ pub const USUAL_OUTPUT: usize = 1 << 20;
 /// How long something that left the group may hold the other end of a pipe: what came until then has to do.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// The grace where somebody waits for the end: clients kill a hook a second after they asked it to end, and Claude Code 2.1.197 leaves what it ran.
+const HURRY: Duration = Duration::from_millis(300);
+
 /// A program to run.
 #[derive(Debug, Clone)]
 pub struct Task<'a> {
@@ -78,10 +81,10 @@ pub type Listener = Arc<dyn Fn(Stream, &[u8]) + Send + Sync>;
 pub struct Leave<'a> {
     /// Asked again and again: whether the caller still wants it.
     pub cancelled: &'a dyn Fn() -> bool,
-    /// Asked again and again: the time between the request to end and the end, if it has to be ended.
-    pub grace: &'a dyn Fn() -> Duration,
-    /// What it started may live on after it has ended by itself.
-    pub leave_running: bool,
+    /// The time between the request to end and the end, if it has to be ended.
+    pub grace: Duration,
+    /// What it started may live on after it has ended by itself, and is known by this in its environment: `NAME=value`.
+    pub leave_running: Option<&'a str>,
 }
 
 impl Task<'_> {
@@ -98,7 +101,7 @@ impl Task<'_> {
                 kept.extend_from_slice(&bytes[..room]);
             })
         };
-        let leave = Leave { cancelled: &|| false, grace: &|| Duration::ZERO, leave_running: false };
+        let leave = Leave { cancelled: &|| false, grace: Duration::ZERO, leave_running: None };
         let ended = self.run_heard(&(listener as Listener), leave)?;
         let text = |stream: Stream| {
             let bytes = kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,7 +125,7 @@ impl Task<'_> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         in_a_group_of_its_own(&mut command);
         let begun = Instant::now();
-        let (mut child, _known) = kin::start(&mut command).map_err(Failure::CannotStart)?;
+        let (mut child, known) = kin::start(&mut command).map_err(Failure::CannotStart)?;
         if let Some(mut stdin) = child.stdin.take() {
             let input = self.input;
             // One that does not read its input closes it.
@@ -132,11 +135,13 @@ impl Task<'_> {
         hear(child.stdout.take(), Stream::Out, listener, sender.clone());
         hear(child.stderr.take(), Stream::Err, listener, sender);
         let ended = wait(&mut child, begun, self.limit, leave, &silence);
-        // What it left running would hold the other ends of the pipes.
-        if !(leave.leave_running && ended.is_ok()) {
-            kin::kill_group(child.id());
-            kin::kill_strays();
+        match leave.leave_running.filter(|_| ended.is_ok()) {
+            Some(mark) => kin::leave_running(mark),
+            None => kin::kill_group(child.id()),
         }
+        // It runs no more, and what it left running would hold the other ends of the pipes.
+        drop(known);
+        kin::kill_strays();
         let last_word = Instant::now() + LAST_WORDS;
         let whole = loop {
             match silence.recv_timeout(last_word.saturating_duration_since(Instant::now())) {
@@ -163,7 +168,7 @@ fn wait(child: &mut Child, begun: Instant, limit: Duration, leave: Leave<'_>, si
             (leave.cancelled)()
         };
         if too_long || is_cancelled {
-            end(child, leave.grace);
+            end(child, if too_long { leave.grace } else { leave.grace.min(HURRY) });
             return Err(if too_long { Failure::TookTooLong } else { Failure::Cancelled });
         }
         if silence.recv_timeout(pause).is_err() {
@@ -174,20 +179,26 @@ fn wait(child: &mut Child, begun: Instant, limit: Duration, leave: Leave<'_>, si
 }
 
 /// Asks a program and what it started to end, and after the grace makes them.
-fn end(child: &mut Child, grace: &dyn Fn() -> Duration) {
+fn end(child: &mut Child, grace: Duration) {
     let pid = child.id();
-    let kin = kin::descendants(pid);
-    if !grace().is_zero() {
+    let mut kin = kin::descendants(pid);
+    if !grace.is_zero() {
         kin::ask_group_to_end(pid);
-        let asked = Instant::now();
-        while asked.elapsed() < grace() && !matches!(child.try_wait(), Ok(Some(_))) {
-            thread::sleep(Duration::from_millis(5));
-        }
+        wait_within(child, grace);
+        kin = kin::still_ours(&kin);
     }
     kin::kill_group(pid);
     kin::kill_all(&kin);
     let _ = child.kill();
-    let _ = child.wait();
+    // A program that became another user's cannot be ended, and must not be waited for.
+    wait_within(child, LAST_WORDS);
+}
+
+fn wait_within(child: &mut Child, time: Duration) {
+    let until = Instant::now() + time;
+    while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Hands what comes out of a pipe to the listener; when nothing more can come, the sender goes.

@@ -31,6 +31,14 @@ pub fn claude_pid() -> Option<u32> {
     text("CLAUDE_PID")?.parse().ok()
 }
 
+/// Set for every command of a gate, to the gate's name.
+pub const GATE: &str = "RALPH_GATE";
+
+/// Whether a gate's command started this process.
+pub fn is_within_gate() -> bool {
+    os(GATE).is_some()
+}
+
 /// The client's own cap on consecutive blocks.
 pub fn block_cap() -> Option<String> {
     text("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")

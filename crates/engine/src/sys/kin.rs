@@ -9,22 +9,33 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    thread,
+    time::{Duration, Instant},
 };
 
 /// Whether orphans come to this process. Without that, a child that it does not know is somebody else's business.
 static INHERITS: AtomicBool = AtomicBool::new(false);
 
-/// The programs that this process runs right now.
-static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+/// What this process started. Whoever changes anything about it, starting and ending included, holds this.
+static ALL: Mutex<All> = Mutex::new(All { running: Vec::new(), left: Vec::new(), marks: Vec::new() });
 
-/// One of them, for as long as this value lives.
+struct All {
+    /// The programs that run right now.
+    running: Vec<u32>,
+    /// Processes that may live on.
+    left: Vec<u32>,
+    /// So may those that have one of these in their environment: some of them are not born yet when their time comes to be left alone.
+    marks: Vec<String>,
+}
+
+/// A program that runs, for as long as this value lives.
 pub(super) struct Known(u32);
 
 /// Starts a program. It is known from its first moment on: another thread that ends strays at that time must not take it for one.
 pub(super) fn start(command: &mut Command) -> io::Result<(Child, Known)> {
-    running(|pids| {
+    with_all(|all| {
         let child = command.spawn()?;
-        pids.push(child.id());
+        all.running.push(child.id());
         let known = Known(child.id());
         Ok((child, known))
     })
@@ -32,12 +43,12 @@ pub(super) fn start(command: &mut Command) -> io::Result<(Child, Known)> {
 
 impl Drop for Known {
     fn drop(&mut self) {
-        running(|pids| pids.retain(|pid| *pid != self.0));
+        with_all(|all| all.running.retain(|pid| *pid != self.0));
     }
 }
 
-fn running<T>(look: impl FnOnce(&mut Vec<u32>) -> T) -> T {
-    look(&mut RUNNING.lock().unwrap_or_else(PoisonError::into_inner))
+fn with_all<T>(work: impl FnOnce(&mut All) -> T) -> T {
+    work(&mut ALL.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// From now on what loses its parent becomes a child of this process, so that [`kill_strays`] finds it.
@@ -85,14 +96,19 @@ pub(super) fn kill_all(pids: &[u32]) {
 #[cfg(not(unix))]
 pub(super) fn kill_all(_pids: &[u32]) {}
 
-/// Everything that descends from a process and still hangs together with it.
+/// Everything that descends from a process and still hangs together with it, itself included.
 #[cfg(target_os = "linux")]
 pub(super) fn descendants(pid: u32) -> Vec<u32> {
+    descendants_but(pid, |_| false)
+}
+
+#[cfg(target_os = "linux")]
+fn descendants_but(pid: u32, is_spared: impl Fn(u32) -> bool) -> Vec<u32> {
     let all = parents();
     let mut found = vec![pid];
     let mut at = 0;
     while let Some(parent) = found.get(at).copied() {
-        found.extend(all.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child));
+        found.extend(all.iter().filter(|(child, of)| *of == parent && !is_spared(*child)).map(|(child, _)| *child));
         at += 1;
     }
     found
@@ -103,36 +119,73 @@ pub(super) fn descendants(_pid: u32) -> Vec<u32> {
     Vec::new()
 }
 
-/// Ends the children of this process that it did not start itself: orphans that it inherited. While other programs run nothing is done, because an orphan may be
-/// theirs; the last one to end finds it.
-#[cfg(target_os = "linux")]
-pub(super) fn kill_strays() {
-    const ROUNDS: usize = 50;
-    for _ in 0..ROUNDS {
-        // Nobody starts anything meanwhile.
-        let inherits = INHERITS.load(Ordering::Relaxed);
-        if !inherits || !running(|pids| pids.len() <= 1 && has_children() && kill_children_but(pids)) {
-            return;
-        }
-    }
+/// Of processes that were found a while ago, those that still descend from this one: the others are gone, and their numbers may be somebody else's.
+pub(super) fn still_ours(pids: &[u32]) -> Vec<u32> {
+    let ours = descendants(std::process::id());
+    pids.iter().copied().filter(|pid| ours.contains(pid)).collect()
 }
 
-/// Whether there were any.
+/// What a program started that has just ended may live on: what is there now, and whatever has `mark` in its environment.
+pub(super) fn leave_running(mark: &str) {
+    with_all(|all| {
+        let strays = all.strays();
+        all.left.extend(strays);
+        all.marks.push(mark.to_owned());
+    });
+}
+
+/// Ends what descends from this process and from no program that runs: orphans that it inherited. While any program runs nothing is done, because an
+/// orphan may be its; the last one to end finds it. Nobody waits for long, because there are processes that cannot be ended: those of another user, or
+/// in the middle of a call.
 #[cfg(target_os = "linux")]
-fn kill_children_but(mine: &[u32]) -> bool {
-    use rustix::process::{WaitOptions, getpid, waitpid};
-    let own = u32::try_from(getpid().as_raw_nonzero().get()).unwrap_or(0);
-    let is_stray = |(child, parent): &(u32, u32)| *parent == own && !mine.contains(child);
-    let strays: Vec<u32> = parents().into_iter().filter(is_stray).map(|(child, _)| child).collect();
-    kill_all(&strays);
-    for pid in strays.iter().filter_map(|pid| pid_of(*pid)) {
-        let _ = waitpid(Some(pid), WaitOptions::empty());
+pub(super) fn kill_strays() {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let until = Instant::now() + PATIENCE;
+    let mut pause = Duration::from_micros(100);
+    while INHERITS.load(Ordering::Relaxed) && with_all(|all| all.running.is_empty() && has_children() && all.kill_strays()) {
+        if Instant::now() > until {
+            return;
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
     }
-    !strays.is_empty()
 }
 
 #[cfg(not(target_os = "linux"))]
 pub(super) fn kill_strays() {}
+
+#[cfg(target_os = "linux")]
+impl All {
+    /// All that descends from this process, but what runs and what is left alone.
+    fn strays(&self) -> Vec<u32> {
+        let has_mark = |pid: u32| {
+            let environ =
+                if self.marks.is_empty() { Vec::new() } else { std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default() };
+            environ.split(|byte| *byte == 0).any(|var| self.marks.iter().any(|mark| mark.as_bytes() == var))
+        };
+        let mut found = descendants_but(std::process::id(), |pid| self.running.contains(&pid) || self.left.contains(&pid) || has_mark(pid));
+        found.remove(0);
+        found
+    }
+
+    /// Whether there were any.
+    fn kill_strays(&self) -> bool {
+        use rustix::process::{WaitOptions, waitpid};
+        let strays = self.strays();
+        kill_all(&strays);
+        for pid in strays.iter().filter_map(|pid| pid_of(*pid)) {
+            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+        !strays.is_empty()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl All {
+    fn strays(&self) -> Vec<u32> {
+        Vec::new()
+    }
+}
 
 /// One call instead of a look at all processes: mostly there are none.
 #[cfg(target_os = "linux")]

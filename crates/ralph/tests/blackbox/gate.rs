@@ -9,7 +9,7 @@ use std::{
 use ralph_testkit::pty::Pty;
 use serde_json::json;
 
-use crate::common::{Bed, RALPH};
+use crate::common::{Bed, RALPH, run};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -230,4 +230,26 @@ fn output_of_two_commands_at_once() {
     pty.wait_for(|s| s.contains("gate a, b: ") || s.contains("gate b, a: "), SOON).unwrap();
     bed.write("go", "");
     assert_eq!(pty.wait_exit(SOON), Some(0));
+}
+
+#[test]
+fn only_a_person_accepts_what_the_guard_suspects() {
+    let bed = trusted(&gates(&[("one", "true")]));
+    assert_eq!(bed.ralph(&["gate", "--accept"]).code, Some(3), "there is no loop");
+    bed.ralph_ok(&["start", "Go"]);
+    for sign in ["CLAUDECODE", "AI_AGENT"] {
+        let out = run(bed.command(RALPH).args(["gate", "--accept"]).env(sign, "1"), b"");
+        assert!(out.code == Some(1) && out.stderr.contains("in their own terminal"), "{out:?}");
+    }
+    bed.write("ralph.toml", gates(&[("two", "true")]));
+    bed.ralph_ok(&["trust", "--yes"]);
+    let guard = |text: &str| text.lines().any(|l| l.starts_with("guard: "));
+    assert!(guard(&bed.ralph_ok(&["gate"])), "a gate that was there is gone");
+    let text = bed.ralph_ok(&["gate", "--accept"]);
+    assert!(text.contains("accepted: ") && text.contains("compares with the present state"), "{text}");
+    assert!(!guard(&bed.ralph_ok(&["gate"])));
+    bed.write("ralph.toml", format!("guard = \"block\"\n{}", gates(&[("three", "true")])));
+    bed.ralph_ok(&["trust", "--yes"]);
+    let out = bed.ralph(&["gate"]);
+    assert!(out.code == Some(1) && out.stdout.contains("the proof itself has changed"), "as the hook would: {out:?}");
 }

@@ -19,7 +19,7 @@ use ralph_engine::{
     hosts::claude::registration::LONG,
     ops::{self, Refusal},
     store::project::Project,
-    sys::signals,
+    sys::{env, signals},
 };
 use serde::Serialize;
 
@@ -41,20 +41,24 @@ use progress::Progress;
   ralph gate                    all gates
   ralph gate tests lint         these two
   ralph gate --keep-going       go on after a failure
-  ralph gate --cached           believe verdicts on an unchanged tree")]
+  ralph gate --cached           believe verdicts on an unchanged tree
+  ralph gate --accept           accept the tests and gates as they are now")]
 pub(crate) struct Args {
     /// Only these gates, by their names
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", conflicts_with = "accept")]
     names: Vec<String>,
     /// The loop whose gates are run, by name or id, where there are several
     #[arg(long = "loop", value_name = "LOOP")]
     which: Option<String>,
     /// Believe what was measured before on the same tree
-    #[arg(long)]
+    #[arg(long, conflicts_with = "accept")]
     cached: bool,
     /// Run further commands after one has failed
-    #[arg(long)]
+    #[arg(long, conflicts_with = "accept")]
     keep_going: bool,
+    /// Run nothing; take the tests, gates and lists as they are now for the start that the guard compares with
+    #[arg(long)]
+    accept: bool,
     /// For programs: the findings as JSON
     #[arg(long)]
     json: bool,
@@ -84,6 +88,9 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 
 fn gate(project: &Project, args: &Args) -> Done {
     let subject = subject(project, args.which.as_deref())?;
+    if args.accept {
+        return accept(project, &subject, args.json);
+    }
     let chosen = chosen(&subject.declared, &args.names)?;
     if chosen.is_empty() && subject.declared.problems.is_empty() {
         return Err(Failure::new(NO_GATE));
@@ -96,7 +103,7 @@ fn gate(project: &Project, args: &Args) -> Done {
         return Err(Failure { code: INTERRUPTED, message: "interrupted".to_owned(), in_json: false });
     }
     let of_loop = subject.of_loop.as_deref();
-    let suspicions = of_loop.map(|id| guard::suspicions(project, id, &subject.declared)).unwrap_or_default();
+    let suspicions = of_loop.map(|id| guard::weigh(project, id, &subject.declared, &mut findings)).unwrap_or_default();
     let passed = findings.iter().filter(|finding| !is_for_agents(finding)).all(|finding| finding.verdict == Verdict::Pass);
     if args.json {
         ui::json(&Report { passed, of_loop, findings: &findings, suspicions: &suspicions });
@@ -157,6 +164,27 @@ fn no_message(gate: &Gate) -> Finding {
 
 fn is_for_agents(finding: &Finding) -> bool {
     finding.kind == Kind::Markers
+}
+
+/// A person accepts the present state. An agent that could would be its own judge.
+fn accept(project: &Project, subject: &Subject, json: bool) -> Done {
+    if let Some(sign) = env::of_an_agent() {
+        return Err(Failure::new(format!(
+            "this is an agent's shell ({sign} is set), and only a person can accept changes: ask the person to run `ralph gate --accept` in their own terminal"
+        )));
+    }
+    let Some(id) = subject.of_loop.as_deref() else { return Err(Failure::no_loop()) };
+    let accepted = guard::suspicions(project, id, &subject.declared);
+    guard::accept(project, id, &subject.declared)?;
+    if json {
+        ui::json(&serde_json::json!({ "loop": id, "accepted": accepted }));
+        return Ok(());
+    }
+    for suspicion in &accepted {
+        ui::paragraph(format!("accepted: {}", clean(suspicion)), 10);
+    }
+    ui::paragraph(format!("The guard of {} compares with the present state from now on.", ui::bold(clean(id))), 0);
+    Ok(())
 }
 
 /// As long as the commands have in a hook that is registered as ralph registers it.

@@ -1,0 +1,113 @@
+//! The files that gates are made of: where they are declared, and what their commands run.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    path::{Path, PathBuf},
+};
+
+use ralph_core::{
+    gate::{Check, Gate, Origin},
+    guard::{
+        self,
+        scripts::{Named, in_line, named},
+    },
+};
+use serde_json::Value;
+
+use crate::{gates::digest, store::project::Project, sys::files};
+
+/// A larger one is no script.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Digests of what the gates are made of; an empty one: it is not there.
+pub(super) fn of(project: &Project, gates: &[Gate]) -> BTreeMap<String, String> {
+    let mut found = Found { root: project.root().to_owned(), digests: BTreeMap::new(), seen: BTreeSet::new() };
+    for gate in gates {
+        if let Origin::File(path) = &gate.origin {
+            found.file(Path::new(path));
+        }
+        if let Check::Command(command) = &gate.check {
+            let folder = PathBuf::from(command.folder.as_deref().unwrap_or(""));
+            found.all(&folder, named(&command.run));
+        }
+    }
+    found.digests
+}
+
+struct Found {
+    root: PathBuf,
+    digests: BTreeMap<String, String>,
+    /// Scripts that were looked up: one may run another, or itself.
+    seen: BTreeSet<(PathBuf, String)>,
+}
+
+impl Found {
+    fn all(&mut self, folder: &Path, named: Vec<Named>) {
+        for one in named {
+            match one {
+                Named::File(path) => self.file(&folder.join(path)),
+                Named::Script(name) => self.script(folder, &name),
+                Named::FirstOf(names) => {
+                    let is_there = |name: &&&str| self.root.join(folder).join(name).is_file();
+                    if let Some(name) = names.iter().find(is_there).or(names.last()) {
+                        self.file(&folder.join(name));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A file in the project. One that holds tests is looked at as such.
+    fn file(&mut self, path: &Path) {
+        let Some(shown) = within(path) else { return };
+        let digest = match files::read(&self.root.join(&shown), MAX_BYTES) {
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                if guard::look(&shown, &text).is_some_and(|source| !source.tests.is_empty()) {
+                    return;
+                }
+                digest::of(essence(&text).as_bytes())
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(_) => return,
+        };
+        self.digests.insert(shown, digest);
+    }
+
+    /// An entry of `package.json`, and what that runs in turn.
+    fn script(&mut self, folder: &Path, name: &str) {
+        if !self.seen.insert((folder.to_owned(), name.to_owned())) {
+            return;
+        }
+        let Some(shown) = within(&folder.join("package.json")) else { return };
+        let Ok(bytes) = files::read(&self.root.join(&shown), MAX_BYTES) else { return };
+        let Ok(package) = serde_json::from_slice::<Value>(&bytes) else { return };
+        for name in [format!("pre{name}"), name.to_owned(), format!("post{name}")] {
+            let line = package.get("scripts").and_then(|scripts| scripts.get(&name)).and_then(Value::as_str);
+            let digest = line.map(|line| digest::of(line.as_bytes())).unwrap_or_default();
+            self.digests.insert(format!("{shown} (script \"{name}\")"), digest);
+            self.all(folder, line.map(in_line).unwrap_or_default());
+        }
+    }
+}
+
+/// The path relative to the root, if it does not lead out of it.
+fn within(path: &Path) -> Option<String> {
+    use std::path::Component::{CurDir, Normal};
+    let parts: Option<Vec<&str>> = path
+        .components()
+        .filter(|part| *part != CurDir)
+        .map(|part| match part {
+            Normal(name) => name.to_str(),
+            _ => None,
+        })
+        .collect();
+    Some(parts?.join("/"))
+}
+
+/// Without blank lines, comments and indentation at the end: what is left of a script when nobody meant to change it.
+fn essence(text: &str) -> String {
+    let says_something = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    text.lines().map(str::trim_end).filter(says_something).fold(String::new(), |all, line| all + line + "\n")
+}

@@ -1,0 +1,150 @@
+//! The guard in a real project.
+
+use ralph_core::gate::{Command, Features, Finding, Gate, Kind, Origin, Verdict};
+
+use super::*;
+use crate::sys::{files::write_whole, scratch::Scratch};
+
+struct Bed {
+    scratch: Scratch,
+    project: Project,
+}
+
+const LOOP: &str = "a-loop";
+
+impl Bed {
+    fn new() -> Self {
+        let scratch = Scratch::create("ralph-guard-", false).unwrap();
+        let project = Project::at(scratch.path());
+        let bed = Bed { scratch, project };
+        bed.write("tests/auth.rs", "#[test] fn login() {}\n#[test] fn logout() {}\n");
+        bed.write("src/lib.rs", "#[cfg(test)] mod tests { #[test] fn adds() {} }\n");
+        bed.write("verify.sh", "#!/bin/sh\n# all of it\ncargo test\n");
+        bed.write("scripts/lint.sh", "cargo clippy\n");
+        bed.write("package.json", r#"{"scripts": {"test": "npm run unit && sh scripts/lint.sh", "unit": "vitest", "dev": "vite"}}"#);
+        bed.write("Makefile", "check:\n\tcargo test\n");
+        bed.write(
+            "prd.json",
+            r#"{"userStories": [{"id": "1", "title": "a", "passes": false}, {"id": "2", "title": "b", "passes": false}]}"#,
+        );
+        bed.write("TODO.md", "- [ ] first\n- [ ] second\n  - [ ] step\n");
+        bed
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        write_whole(&self.scratch.path().join(path), text.as_bytes()).unwrap();
+    }
+
+    fn begin(&self) {
+        note_start(&self.project, LOOP, &declared());
+    }
+
+    fn says(&self, said: &[&str]) {
+        assert_eq!(suspicions(&self.project, LOOP, &declared()), said);
+    }
+}
+
+fn gate(name: &str, check: Check) -> Gate {
+    Gate { name: name.to_owned(), check, origin: Origin::Loop, trusted: true, every_stop: false }
+}
+
+fn declared() -> Declared {
+    let run = |line: &str| gate(line, Check::Command(Command::shell(line)));
+    let list = |path: &str| gate(path, Check::Features(Features { path: path.to_owned(), per_session: 0 }));
+    let gates = vec![run("./verify.sh"), run("npm test"), run("make check"), list("prd.json"), list("TODO.md")];
+    Declared { gates, ..Declared::default() }
+}
+
+#[test]
+fn honest_work_is_not_suspicious() {
+    let bed = Bed::new();
+    bed.begin();
+    bed.says(&[]);
+    bed.write("tests/auth.rs", "#[test]\nfn login() {\n    assert!(true);\n}\n");
+    bed.write("tests/session.rs", "mod logout;\n#[test] fn logout() {}\n#[test] fn more() {}\n");
+    bed.write("verify.sh", "#!/bin/sh\n\n# all of it, said better\ncargo test  \n");
+    bed.write(
+        "package.json",
+        r#"{"version": "2", "scripts": {"unit": "vitest", "test": "npm run unit && sh scripts/lint.sh", "dev": "vite --open", "new": "x"}}"#,
+    );
+    bed.write(
+        "prd.json",
+        r#"{"userStories": [{"id": "1", "title": "a", "passes": true}, {"id": "2", "title": "b", "passes": true, "notes": "x"}]}"#,
+    );
+    bed.write("TODO.md", "- [ ] before all\n- [x] first\n- [x] second\n  - [x] step\n");
+    bed.write("README.md", "#[ignore]");
+    bed.says(&[]);
+}
+
+#[test]
+fn a_weaker_proof_is() {
+    let bed = Bed::new();
+    bed.begin();
+    bed.write("tests/auth.rs", "#[test]\n#[ignore]\nfn login() {}\n");
+    bed.write("verify.sh", "exit 0\n");
+    bed.write("scripts/lint.sh", "true\n");
+    bed.write("package.json", r#"{"scripts": {"test": "true", "unit": "true"}}"#);
+    std::fs::remove_file(bed.scratch.path().join("Makefile")).unwrap();
+    bed.write("prd.json", r#"{"userStories": [{"id": "1", "title": "something easier", "passes": true}]}"#);
+    bed.write("TODO.md", "- [x] second\n  - [x] step\n");
+    bed.says(&[
+        "tests/auth.rs: 1 test is gone (logout)",
+        "tests/auth.rs: 1 marker that skips or singles out tests was added (`#[ignore]`)",
+        "Makefile is gone: gates are made of it",
+        "package.json (script \"test\") changed since the loop began: gates are made of it",
+        "verify.sh changed since the loop began: gates are made of it",
+        "TODO.md: 1 item is gone (first)",
+        "prd.json: 1 item is gone (2)",
+        "prd.json: what 1 item asked for changed (1)",
+    ]);
+    accept(&bed.project, LOOP, &declared()).unwrap();
+    bed.says(&[]);
+}
+
+#[test]
+fn a_script_of_a_script_counts() {
+    let bed = Bed::new();
+    bed.begin();
+    bed.write("scripts/lint.sh", "true\n");
+    bed.says(&["scripts/lint.sh changed since the loop began: gates are made of it"]);
+}
+
+#[test]
+fn the_beginning_is_noted_once() {
+    let bed = Bed::new();
+    bed.says(&[]);
+    bed.begin();
+    bed.write("tests/auth.rs", "");
+    bed.begin();
+    bed.says(&["tests/auth.rs: 2 tests are gone (login, logout)"]);
+}
+
+#[test]
+fn the_guard_cannot_be_switched_off_by_the_one_it_watches() {
+    let bed = Bed::new();
+    note_start(&bed.project, LOOP, &Declared { guard: GuardPolicy::Block, ..declared() });
+    let off = Declared { guard: GuardPolicy::Off, ..declared() };
+    assert_eq!(policy(&bed.project, LOOP, &off), GuardPolicy::Block);
+    assert_eq!(suspicions(&bed.project, LOOP, &off), ["the guard was set to \"block\" when the loop began, and is set to \"off\" now"]);
+    note_start(&bed.project, "another", &off);
+    assert_eq!(policy(&bed.project, "another", &off), GuardPolicy::Off, "it was off from the beginning");
+    assert!(!path(&bed.project, "another").exists());
+}
+
+#[test]
+fn what_cannot_be_seen_is_no_suspicion() {
+    let bed = Bed::new();
+    bed.begin();
+    let mut large = "#[test] fn login() {}\n".to_owned();
+    large.push_str(&" ".repeat(MAX_SOURCE));
+    bed.write("tests/auth.rs", &large);
+    bed.says(&[]);
+    bed.write(".git", "gitdir: /nowhere");
+    bed.write("prd.json", "{");
+    bed.says(&[]);
+    let problem = Finding::new("ralph.toml", Kind::Config, Verdict::Unknown, "broken");
+    let broken = Declared { gates: Vec::new(), problems: vec![problem], ..Declared::default() };
+    assert_eq!(suspicions(&bed.project, LOOP, &broken), [""; 0]);
+    bed.write(".ralph/baseline/a-loop.json", "{");
+    assert_eq!(suspicions(&bed.project, LOOP, &Declared::default()), [""; 0]);
+}

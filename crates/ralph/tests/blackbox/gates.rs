@@ -1,0 +1,372 @@
+//! Gates and the claim: what ends a loop, what sends the agent back, and what is measured when.
+
+use std::{fs, time::Duration};
+
+use serde_json::json;
+
+use crate::{
+    common::{LOOP, next_stop},
+    gated::{COUNT, Gated, begin, gate, line, reason, send_with},
+};
+
+fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
+    of.iter().map(|(gate, verdict)| ((*gate).to_owned(), (*verdict).to_owned())).collect()
+}
+
+#[test]
+fn s3_5_a_claim_that_all_gates_prove_is_complete() {
+    let bed = Gated::new(&(gate("one", "echo fine", "") + &gate("two", "true", "")));
+    let told = bed.claim().send().line();
+    assert!(told.starts_with("Ralph: complete after 1 iteration") && told.contains("all 2 gates hold (one, two)"), "{told}");
+    assert_eq!((bed.code().as_str(), bed.verdicts()), ("promise.accepted", pairs(&[("one", "pass"), ("two", "pass")])));
+    assert!(!bed.exists(LOOP));
+    assert_eq!(bed.last_ended()["status"], "complete");
+}
+
+#[test]
+fn s3_5_a_claim_that_a_gate_refutes_is_not_proven() {
+    let loud = "echo something first; seq 1 5000; echo 'error: it broke here' >&2; seq 5001 9999; exit 3";
+    let settings = String::from("keep_going = true\n") + &gate("fine", "true", "") + &gate("bad", loud, "") + &gate("worse", "exit 4", "");
+    let bed = Gated::new(&settings);
+    let answer = bed.claim().send();
+    let told = reason(&answer);
+    let (_, about) = told.split_once("[ralph] ").unwrap();
+    let opening = "<promise>DONE</promise> was claimed but is not proven. Gate \"bad\" fails: ";
+    assert!(about.starts_with(opening) && about.contains("exit code 3"), "{told}");
+    assert!(about.find("exit code 3") < about.find("Gate \"worse\" fails"), "the first failing gate first: {told}");
+    assert!(about.contains("error: it broke here") && !about.contains("\n4000\n"), "the useful part: {told}");
+    assert!(!about.contains("\"fine\""), "{told}");
+    assert!(line(&answer).contains("Claimed but not proven: bad: "), "{answer:?}");
+    assert_eq!((bed.code().as_str(), bed.iteration()), ("promise.unproven", 2));
+    assert_eq!(bed.verdicts(), pairs(&[("fine", "pass"), ("bad", "fail"), ("worse", "fail")]));
+    let named = about.lines().find_map(|l| l.strip_prefix("The whole output: ")).expect("the log is named");
+    let log = bed.read(named);
+    assert!(
+        log.contains("something first\n1\n2\n") && log.contains("\n4000\n") && log.contains("\n9999\n") && log.contains("it broke here")
+    );
+    assert!(log.contains("exit code 3"), "how it ended stands there, too");
+}
+
+#[test]
+fn s3_5_without_a_promise_the_gates_alone_decide() {
+    let bed = Gated::new(&gate("done", "test -e done.txt", "")).without_promise();
+    let answer = bed.works().send();
+    assert!(reason(&answer).contains("[ralph] Not done yet. Gate \"done\" fails: "), "{answer:?}");
+    assert!(line(&answer).contains("Ends when its gates hold. "), "{answer:?}");
+    assert_eq!((bed.code().as_str(), bed.iteration()), ("gate.failed", 2));
+    bed.write("done.txt", "");
+    let told = bed.works().send().line();
+    assert!(told.contains("complete after 2 iterations"), "{told}");
+    assert_eq!(bed.code(), "gates.passed");
+}
+
+/// What could not be measured is no pass, however often; and no agent can help it.
+#[test]
+fn s3_3_unknown_never_passes_and_pauses_in_the_third_round() {
+    let bed = Gated::new(&gate("slow", &format!("{COUNT}; sleep 60"), "deadline = 1"));
+    for round in 1..=2 {
+        let answer = bed.claim().send();
+        assert!(reason(&answer).contains("Gate \"slow\" could not be measured: "), "{answer:?}");
+        assert_eq!((bed.code().as_str(), bed.iteration()), ("gate.unknown", round + 1));
+    }
+    let told = bed.claim().send().line();
+    assert!(told.contains("paused at iteration 3") && told.contains("3 times in a row") && told.contains("within 1 s"), "{told}");
+    assert_eq!((bed.value("active").as_str(), bed.runs()), ("false", 3), "and never believed from before");
+    bed.leaves_nothing();
+}
+
+#[test]
+fn s3_3_rounds_that_could_be_measured_begin_the_count_anew() {
+    let bed = Gated::new(&gate("slow", "test -e quick && exit 1; sleep 60", "deadline = 1"));
+    let mut codes = Vec::new();
+    for quick in [false, false, true, false] {
+        if quick {
+            bed.write("quick", "");
+        } else {
+            let _ = fs::remove_file(bed.path("quick"));
+        }
+        bed.claim().send();
+        codes.push(bed.code());
+    }
+    assert_eq!(codes, ["gate.unknown", "gate.unknown", "promise.unproven", "gate.unknown"]);
+}
+
+#[test]
+fn point_7_what_nobody_trusts_is_not_run_and_pauses_the_loop() {
+    let bed = Gated::new(&gate("evil", COUNT, ""));
+    bed.write("ralph.toml", gate("evil", &format!("{COUNT}; true"), ""));
+    let told = bed.claim().send().line();
+    assert!(told.contains("paused at iteration 1") && told.contains("`ralph trust`") && told.contains("`ralph resume`"), "{told}");
+    assert_eq!((bed.code().as_str(), bed.runs(), bed.value("active").as_str()), ("gate.untrusted", 0, "false"));
+}
+
+#[test]
+fn s3_3_after_a_failure_nothing_more_is_run_unless_it_is_wanted() {
+    let gates = gate("bad", "exit 1", "") + &gate("after", COUNT, "");
+    let bed = Gated::new(&gates);
+    bed.claim().send();
+    assert_eq!((bed.runs(), bed.verdicts()), (0, pairs(&[("bad", "fail"), ("after", "unknown")])));
+    assert!(bed.what("after").contains("not run, because \"bad\" does not hold"));
+    bed.set(&format!("keep_going = true\n{gates}"));
+    bed.claim().send();
+    assert_eq!((bed.runs(), bed.verdicts()), (1, pairs(&[("bad", "fail"), ("after", "pass")])));
+}
+
+/// Each waits for the other one's file.
+fn meeting(mine: &str, other: &str) -> String {
+    format!("echo > \"$HOME/{mine}\"; until [ -e \"$HOME/{other}\" ]; do sleep 0.02; done")
+}
+
+#[test]
+fn point_2_gates_that_may_run_at_the_same_time_do() {
+    let both = "parallel = true\ndeadline = 15";
+    let bed = Gated::new(&(gate("a", &meeting("a", "b"), both) + &gate("b", &meeting("b", "a"), both)));
+    assert!(bed.claim().send().line().contains("all 2 gates hold (a, b)"));
+    let bed = Gated::new(&(gate("a", &meeting("a", "b"), "deadline = 1") + &gate("b", &meeting("b", "a"), both)));
+    bed.claim().send();
+    assert_eq!(bed.verdicts(), pairs(&[("a", "unknown"), ("b", "unknown")]), "not allowed, not done");
+}
+
+#[test]
+fn point_2_findings_keep_their_order_however_the_commands_end() {
+    let both = "parallel = true";
+    let slow = "until [ -e \"$HOME/quick\" ]; do sleep 0.02; done; sleep 0.3; exit 1";
+    let bed = Gated::new(&(gate("slow", slow, both) + &gate("quick", "echo > \"$HOME/quick\"; exit 2", both)));
+    let told = reason(&bed.claim().send());
+    assert!(told.find("Gate \"slow\"").unwrap() < told.find("Gate \"quick\"").unwrap(), "{told}");
+    assert_eq!(bed.verdicts(), pairs(&[("slow", "fail"), ("quick", "fail")]));
+}
+
+#[test]
+fn point_1_without_a_claim_only_what_is_wanted_at_every_stop_is_run() {
+    let bed = Gated::new(&(gate("tests", COUNT, "") + &gate("lint", "echo dirty; exit 1", "every_stop = true")));
+    let answer = bed.works().send();
+    let told = reason(&answer);
+    assert!(told.contains("[ralph] Gate \"lint\" fails: ") && told.contains("dirty") && !told.contains("claimed"), "{told}");
+    assert_eq!((bed.code().as_str(), bed.runs()), ("promise.missing", 0));
+    assert_eq!(bed.verdicts(), pairs(&[("tests", "unknown"), ("lint", "fail")]));
+}
+
+#[test]
+fn point_2_shell_and_argv_form_folder_and_environment() {
+    let argv = r#"
+        [[gate]]
+        name = "argv"
+        command = ["sh", "-c", "printf '%s|' \"$@\" > \"$HOME/argv\"; pwd > \"$HOME/folder\"; echo \"$SAID\" > \"$HOME/said\"", "sh", "a b", "$HOME *"]
+        folder = "sub/one"
+        env = { SAID = "a $HOME 'b'" }
+        [[gate]]
+        name = "shell"
+        command = "pwd > $HOME/root && echo $RALPH_GATE > \"$HOME/gate\" | cat"
+    "#;
+    let bed = Gated::new(argv);
+    bed.write("sub/one/x", "");
+    assert!(bed.claim().send().line().contains("all 2 gates hold"));
+    assert_eq!((bed.at_home("argv").as_str(), bed.at_home("said").as_str()), ("a b|$HOME *|", "a $HOME 'b'\n"));
+    assert_eq!(bed.at_home("folder").trim(), bed.path("sub/one").to_str().unwrap());
+    assert_eq!((bed.at_home("root").trim(), bed.at_home("gate").trim()), (bed.dir().to_str().unwrap(), "shell"));
+}
+
+/// A passing gate that counts its runs, and a failing one that says what it measured.
+fn counting(more: &str) -> String {
+    gate("counts", COUNT, more) + &gate("good", "echo y >> \"$HOME/looks\"; grep -q good notes.txt", more)
+}
+
+fn cache_of(bed: &Gated) {
+    bed.write("notes.txt", "bad\n");
+    let counts = || (bed.runs(), bed.at_home("looks").lines().count());
+    bed.claim().send();
+    assert_eq!(counts(), (1, 1));
+    let told = reason(&bed.claim().send());
+    assert_eq!(counts(), (1, 1), "neither the pass nor the failure is measured again");
+    assert!(told.contains("not run again: no file has changed since"), "{told}");
+    assert_eq!(bed.verdicts(), pairs(&[("counts", "pass"), ("good", "fail")]));
+    bed.write("notes.txt", "still bad\n");
+    bed.claim().send();
+    assert_eq!(counts(), (2, 2), "the tree has changed");
+    bed.write("notes.txt", "bad\n");
+    bed.claim().send();
+    assert_eq!(counts(), (2, 2), "this very tree is known");
+    bed.write("notes.txt", "good\n");
+    assert!(bed.claim().send().line().contains("complete"));
+}
+
+#[test]
+fn point_2_an_unchanged_tree_is_not_measured_again() {
+    cache_of(&Gated::new(&counting("")));
+    let bed = Gated::in_git(&counting(""));
+    bed.write(".gitignore", "out\n");
+    bed.write("out", "1");
+    cache_of(&bed);
+}
+
+#[test]
+fn point_2_unless_it_shall_be() {
+    let bed = Gated::new(&counting("cache = false"));
+    bed.write("notes.txt", "bad\n");
+    bed.claim().send();
+    bed.claim().send();
+    assert_eq!((bed.runs(), bed.at_home("looks").lines().count()), (2, 2));
+}
+
+#[test]
+fn point_2_a_command_that_changes_the_tree_was_measured_on_none() {
+    let bed = Gated::new(&gate("writes", &format!("{COUNT}; wc -l < \"$HOME/runs\" > made.txt; exit 1"), ""));
+    bed.claim().send();
+    bed.claim().send();
+    assert_eq!(bed.runs(), 2);
+}
+
+/// A verdict on the tree from before another command changed it would be a false one.
+#[test]
+fn point_2_what_one_command_changes_the_next_one_measures() {
+    let spoils = "if [ -e \"$HOME/spoil\" ]; then echo bad > notes.txt; fi";
+    let settings = gate("first", "true", "")
+        + &gate("spoils", spoils, "cache = false")
+        + &gate("good", "grep -q good notes.txt", "")
+        + &gate("last", "test -e \"$HOME/end\"", "cache = false");
+    let bed = Gated::new(&settings);
+    bed.write("notes.txt", "good\n");
+    bed.claim().send();
+    assert_eq!(bed.verdicts()[2], ("good".to_owned(), "pass".to_owned()));
+    fs::write(bed.home().join("spoil"), "").unwrap();
+    bed.claim().send();
+    assert_eq!(bed.verdicts()[2], ("good".to_owned(), "fail".to_owned()), "{:?}", bed.findings());
+}
+
+#[test]
+fn point_2_a_flake_is_told_as_one() {
+    let flaky = "[ -e \"$HOME/tried\" ] || { echo > \"$HOME/tried\"; exit 1; }";
+    let bed = Gated::new(&gate("flaky", flaky, "retry = true"));
+    let told = bed.claim().send().line();
+    assert!(told.contains("complete") && told.contains("passed when it was tried again"), "{told}");
+    let bed = Gated::new(&gate("flaky", flaky, ""));
+    bed.claim().send();
+    assert_eq!(bed.verdicts(), pairs(&[("flaky", "fail")]), "only where it is wanted");
+    let bed = Gated::new(&gate("bad", &format!("{COUNT}; exit 7"), "retry = true"));
+    let told = reason(&bed.claim().send());
+    assert!(bed.runs() == 2 && told.contains("exit code 7") && told.contains("twice"), "{told}");
+}
+
+/// Two hooks on one stop, the plugin's and that of the settings: the commands run once, one iteration is counted, both say the same.
+#[test]
+fn pains_9_two_hooks_on_one_stop_measure_once() {
+    let bed = Gated::new(&gate("slow", &format!("{COUNT}; sleep 1; exit 1"), "cache = false"));
+    let claim = bed.claim();
+    let (one, two) = (begin(&claim, &["--timeout", "3600"]), begin(&claim, &["--timeout", "3600"]));
+    let ((one, _), (two, _)) = (one.answer(), two.answer());
+    assert!(reason(&one).contains("Gate \"slow\" fails"), "{one:?}");
+    assert_eq!(one, two);
+    assert_eq!((bed.runs(), bed.iteration(), bed.codes().len()), (1, 2, 1));
+    next_stop();
+    bed.claim().send();
+    assert_eq!((bed.runs(), bed.iteration()), (2, 3), "the next stop is another one");
+}
+
+#[test]
+fn pains_9_two_hooks_on_the_last_stop_say_the_same() {
+    let bed = Gated::new(&gate("slow", &format!("{COUNT}; sleep 1"), ""));
+    let claim = bed.claim();
+    let (one, two) = (begin(&claim, &[]), begin(&claim, &[]));
+    let ((one, _), (two, _)) = (one.answer(), two.answer());
+    assert!(one.line().contains("complete"), "{one:?}");
+    assert_eq!((one, bed.runs()), (two, 1));
+}
+
+/// The one that waits has no less patience than the one that measures.
+#[test]
+fn pains_9_two_hooks_whose_time_ends_while_one_measures() {
+    let bed = Gated::new(&gate("slow", &format!("{COUNT}; trap '' TERM; while :; do sleep 1; done"), ""));
+    let claim = bed.claim();
+    let (one, two) = (begin(&claim, &["--timeout", "8"]), begin(&claim, &["--timeout", "8"]));
+    let ((one, _), (two, _)) = (one.answer(), two.answer());
+    assert!(reason(&one).contains("could not be measured"), "{one:?}");
+    assert_eq!((one, bed.runs(), bed.iteration()), (two, 1, 2));
+}
+
+/// The client ends a hook that takes too long, without a word; so the hook has to be faster.
+#[test]
+fn point_8_a_command_ends_before_the_hooks_own_time_does() {
+    let bed = Gated::new(&(gate("slow", "sleep 60", "") + &gate("next", "true", "")));
+    let (answer, took) = send_with(&bed.claim(), &["--timeout", "8"]);
+    assert!(reason(&answer).contains("Gate \"slow\" could not be measured: "), "{answer:?}");
+    assert!(took < Duration::from_millis(6500), "{took:?}");
+    assert_eq!(bed.verdicts(), pairs(&[("slow", "unknown"), ("next", "unknown")]));
+    bed.leaves_nothing();
+}
+
+/// Something that runs for long, with children that left its group, and says when it runs.
+const LONG: &str = "sleep 60 & setsid sleep 60 & echo x > \"$HOME/runs\"; wait";
+
+fn long_running() -> Gated {
+    Gated::new(&(String::from("keep_going = true\n") + &gate("long", LONG, "") + &gate("next", "echo > \"$HOME/next\"", "")))
+}
+
+#[test]
+fn point_2_a_cancel_ends_what_runs_at_once() {
+    let bed = long_running();
+    let hook = begin(&bed.claim(), &[]);
+    bed.wait_for("runs");
+    bed.ralph_ok(&["cancel"]);
+    let begun = std::time::Instant::now();
+    let (answer, _) = hook.answer();
+    answer.is_silent();
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    bed.leaves_nothing();
+    assert!(!bed.exists(LOOP) && bed.at_home("next").is_empty(), "nothing is begun for nobody");
+    assert_eq!(bed.last_ended()["status"], "cancelled");
+}
+
+#[test]
+fn point_2_a_pause_ends_what_runs_at_once() {
+    for by_hand in [false, true] {
+        let bed = long_running();
+        let hook = begin(&bed.claim(), &[]);
+        bed.wait_for("runs");
+        if by_hand {
+            bed.write(LOOP, bed.read(LOOP).replace("active: true", "active: false"));
+        } else {
+            bed.ralph_ok(&["pause"]);
+        }
+        let begun = std::time::Instant::now();
+        let (answer, _) = hook.answer();
+        answer.is_silent();
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+        bed.leaves_nothing();
+        assert_eq!((bed.value("active").as_str(), bed.iteration(), bed.at_home("next").as_str()), ("false", 1, ""));
+    }
+}
+
+/// What the client does on Esc and when its patience ends; a second later it kills.
+#[test]
+fn point_2_a_hook_that_is_ended_ends_what_runs_and_changes_nothing() {
+    for command in [LONG, "trap '' TERM INT HUP; echo x > \"$HOME/runs\"; while :; do sleep 1; done"] {
+        let bed =
+            Gated::new(&(String::from("keep_going = true\n") + &gate("long", command, "") + &gate("next", "echo > \"$HOME/next\"", "")));
+        let before = bed.loop_bytes();
+        let hook = begin(&bed.claim(), &[]);
+        bed.wait_for("runs");
+        let begun = std::time::Instant::now();
+        hook.terminate();
+        let (answer, _) = hook.answer();
+        answer.is_silent();
+        assert!(begun.elapsed() < Duration::from_millis(1500), "the client waits a second before it kills: {:?}", begun.elapsed());
+        bed.leaves_nothing();
+        assert_eq!((bed.loop_bytes(), bed.codes()), (before, Vec::<String>::new()));
+        assert!(bed.at_home("next").is_empty(), "nothing is begun for nobody");
+        assert_eq!(bed.status()["iteration"], json!(1));
+    }
+}
+
+/// A hook that was killed leaves nothing that is in the way of the next one.
+#[test]
+fn point_2_a_hook_that_was_killed_is_in_nobodys_way() {
+    let bed = Gated::new(&gate("slow", "echo x >> \"$HOME/runs\"; [ $(wc -l < \"$HOME/runs\") = 1 ] && sleep 2; exit 1", "cache = false"));
+    let mut hook = begin(&bed.claim(), &[]);
+    bed.wait_for("runs");
+    hook.child.kill().unwrap();
+    hook.child.wait().unwrap();
+    let answer = bed.claim().send();
+    assert!(reason(&answer).contains("exit code 1"), "{answer:?}");
+    assert_eq!(bed.iteration(), 2);
+}
