@@ -156,7 +156,7 @@ fn interrupted(version: Version, first: &str) {
     tui.submit("what is this about?");
     sees(&tui, "Here is your answer.");
     sees(&tui, "Ralph: you interrupted the agent, so the loop is paused at iteration 1");
-    fs::write(bed.project.home().join("go"), "").unwrap();
+    bed.project.write(bed.project.home().join("go"), "");
     tui.submit("/ralph-resume");
     sees(&tui, "Ralph: complete after 1 iteration");
     assert_eq!(server.main_requests().len(), 3);
@@ -295,7 +295,9 @@ fn s4_1_s4_2_s4_3_a_feature_list_is_worked_off(version: Version) {
     assert_eq!(requests.len(), 10);
     let told = |n: usize, words: &[&str]| {
         let text = requests[n].all_text();
-        words.iter().for_each(|words| assert!(text.contains(words), "request {n}, {words}: {text}"));
+        for words in words {
+            assert!(text.contains(words), "request {n}, {words}: {text}");
+        }
     };
     told(1, &["3 of 3 features are open", "Next: 1: Say hello\nSteps:\n- open the door\n- wave\n", "mark it with `ralph item done 1`"]);
     assert!(!requests[1].all_text().contains("Count to two"), "one at a time");
