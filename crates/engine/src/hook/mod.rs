@@ -28,7 +28,7 @@ use crate::{
         loops, notices,
         project::Project,
     },
-    sys::{clock, env, process},
+    sys::{clock, env, process, signals},
 };
 
 /// A second hook on the same stop was born no later than this after the first one answered: the client starts them all at once, though on a
@@ -51,6 +51,8 @@ pub(crate) struct Call {
     client: Option<Version>,
     /// How long the client lets this process run.
     limit: Duration,
+    /// The process that started this one.
+    parent: Option<u32>,
 }
 
 impl Call {
@@ -59,6 +61,11 @@ impl Call {
         let age = Duration::from_millis(clock::uptime_ms().saturating_sub(clock::born_ms()));
         let now = Instant::now();
         now.checked_add(time_to_work(self.limit).saturating_sub(age)).unwrap_or(now)
+    }
+
+    /// Whether anybody waits for the answer: nobody does if the client wants this process to end, or has gone without a word.
+    fn is_awaited(&self) -> bool {
+        !signals::asked_to_end() && process::parent_pid() == self.parent
     }
 
     fn client_pid() -> Option<u32> {
@@ -125,7 +132,7 @@ pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
     };
     let caller = Caller::of(&event);
     let client = if let Caller::ClaudeCode { version } = caller { version } else { None };
-    let call = Call { project: Project::of_event(event.text("cwd")), client, limit, event };
+    let call = Call { project: Project::of_event(event.text("cwd")), client, limit, event, parent: process::parent_pid() };
     let outcome = match caller {
         // A gate may ask an agent for its opinion. That one is no part of the loop, and to measure gates for it would never end.
         _ if env::is_within_gate() => Outcome::silent("gate.within"),

@@ -27,7 +27,7 @@ use crate::{
         loops::{self, Found},
         project::Project,
     },
-    sys::{clock, files, signals},
+    sys::{clock, files},
 };
 
 /// What was measured for one stop.
@@ -97,7 +97,7 @@ pub(super) fn measure<'p>(
     let budget = call.budget().saturating_duration_since(Instant::now());
     let ctx = Context {
         message: &gathered.text,
-        cancelled: &|| !wanted(),
+        cancelled: &|| !wanted() || !call.is_awaited(),
         watch: Arc::new(progress),
         keep_going: declared.keep_going,
         ..Context::new(&call.project, &l.id, budget)
@@ -105,7 +105,7 @@ pub(super) fn measure<'p>(
     let mut findings = declared.problems.clone();
     findings.extend(gates::measure(&declared.gates, if wants_proof { Want::Everything } else { Want::Cheap }, &ctx));
     let suspicions = if wants_proof { guard::weigh(&call.project, &l.id, declared, &mut findings) } else { Vec::new() };
-    if signals::asked_to_end() {
+    if !call.is_awaited() {
         return Ok(None);
     }
     let again = select::under_lock(&call.project, l.found)?;

@@ -24,7 +24,7 @@ use crate::{
         trust::{Trust, place::Place},
         verify_state::{Round, Stop, VerifyState},
     },
-    sys::{clock, signals},
+    sys::clock,
 };
 
 /// The agents that have to prove their work when nobody says otherwise (S3-1).
@@ -198,7 +198,7 @@ fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
     // The last round is run whatever was found before: the agent may have mended something outside of the files.
     let is_last = round.is_none_or(|round| asked.is_last(round));
     let findings = measure(call, asked, &key, is_last);
-    if signals::asked_to_end() {
+    if !call.is_awaited() {
         return Outcome::silent("host.ended");
     }
     let outcome = answer(call, agent, asked, &findings, round, error.as_deref());
@@ -213,6 +213,7 @@ fn measure(call: &Call, asked: &Asked, key: &str, again: bool) -> Vec<Finding> {
     let ctx = Context {
         tree: &tree,
         message: call.event.last_message().unwrap_or_default(),
+        cancelled: &|| !call.is_awaited(),
         keep_going: asked.keep_going,
         again,
         ..Context::new(&call.project, &about, call.budget().saturating_duration_since(Instant::now()))
