@@ -206,6 +206,17 @@ fn a_loop_is_measured_by_its_own_commands_too() {
     assert_eq!(bed.ralph(&["gate", "--loop", "nobody"]).code, Some(3));
 }
 
+/// A command is trusted as it will be read, not as it was typed.
+#[test]
+fn white_space_around_a_loops_command_is_nothing() {
+    let bed = Bed::new();
+    bed.ralph_ok(&["start", "Go", "--verify", "  true\n"]);
+    let report = bed.ralph_json(&["gate", "--json"]);
+    assert_eq!((report["findings"][0]["gate"].as_str(), report["findings"][0]["verdict"].as_str()), (Some("true"), Some("pass")));
+    bed.work().send();
+    assert_eq!(bed.codes(), ["gates.passed"]);
+}
+
 /// Commands that run side by side are told apart.
 #[test]
 fn output_of_two_commands_at_once() {
