@@ -83,6 +83,7 @@ pub(crate) const FILES: [(&str, &str); 17] = [
     (".ralph/hook.log", "One line for every hook call in this project."),
     (".ralph/logs/<time>-<gate>.log", "All that a gate's command printed; the oldest logs go by themselves."),
     (".ralph/cache/", "What gates found on which tree; may be removed at any time."),
+    (".ralph/baseline/<id>.json", "What tests, gates and lists looked like when a loop began; `<id>.failures.jsonl` has what failed then."),
     (".ralph/last-ending.json", "What the last ended loop was answered, for a second hook on the same stop."),
     (".ralph/lock", "Held for some milliseconds at a time."),
     ("~/.local/state/ralph/trust/<hash>.json", "The commands of one repository's files that you let run; `ralph trust --list` shows them."),
