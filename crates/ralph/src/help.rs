@@ -66,7 +66,7 @@ pub(crate) const VARIABLES: [(&str, &str); 16] = [
 ];
 
 /// The files in a project, and one of the user's.
-pub(crate) const FILES: [(&str, &str); 17] = [
+pub(crate) const FILES: [(&str, &str); 21] = [
     (".claude/ralph-loop.local.md", "The loop: its limits, and the prompt. Edit it while it runs; edits count from the next stop on."),
     (".claude/ralph-loop.<name>.local.md", "Further loops, one for each session."),
     (
@@ -84,6 +84,10 @@ pub(crate) const FILES: [(&str, &str); 17] = [
     (".ralph/logs/<time>-<gate>.log", "All that a gate's command printed; the oldest logs go by themselves."),
     (".ralph/cache/", "What gates found on which tree; may be removed at any time."),
     (".ralph/baseline/<id>.json", "What tests, gates and lists looked like when a loop began; `<id>.failures.jsonl` has what failed then."),
+    (".ideal/worktree.yaml", "`verify:` in it names the commands that a check agent must pass. So does `.trellis/worktree.yaml`."),
+    (".ideal/.verify-state.json", "How often each check agent was sent back, beside the settings that asked for its proof."),
+    (".ralph/verify-state.json", "The same, where `ralph.toml` asked for it."),
+    (".ralph/notices.json", "Lines that a person has yet to see."),
     (".ralph/last-ending.json", "What the last ended loop was answered, for a second hook on the same stop."),
     (".ralph/lock", "Held for some milliseconds at a time."),
     ("~/.local/state/ralph/trust/<hash>.json", "The commands of one repository's files that you let run; `ralph trust --list` shows them."),
