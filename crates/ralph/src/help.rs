@@ -34,8 +34,9 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 5] = [
 ];
 
 /// The environment variables, and what ralph takes from them.
-pub(crate) const VARIABLES: [(&str, &str); 16] = [
+pub(crate) const VARIABLES: [(&str, &str); 17] = [
     ("RALPH_LOOP_DIR", "The feature folder, if it is not .claude/data/ralph-loops/current; a relative one lies in the project."),
+    ("RALPH_GATE", "Set for the commands of gates, to the gate's name. Under it no gate is run and hooks are silent."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
     ("CLAUDE_PROJECT_DIR", "The project of a hook call: the folder that the client was started in. The client sets it."),
     ("CLAUDE_CODE_SESSION_ID", "The session that calls the hook or runs a command. The client sets it."),
