@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use ralph_core::{journal::Record, loop_keys};
+use ralph_core::{config, journal::Record, loop_keys};
 use ralph_engine::hosts::claude::plugin;
 use serde_json::Value;
 use similar::TextDiff;
@@ -47,6 +47,7 @@ fn artefacts() -> Result<Vec<(String, String)>> {
     files.extend([
         ("schemas/loop.schema.json".to_owned(), pretty(loop_keys::schema())?),
         ("schemas/journal.schema.json".to_owned(), pretty(journal)?),
+        ("schemas/ralph.schema.json".to_owned(), pretty(config::schema())?),
         ("docs/ralph-loop.template.md".to_owned(), loop_keys::template()),
     ]);
     Ok(files)

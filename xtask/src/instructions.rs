@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Result, Verdict,
     cargo::{self, Flags},
-    scene::{Project, Stops},
+    scene::{self, Project, Stops},
 };
 
 /// Count the instructions of a hook call, and compare with bench/instructions.json
@@ -146,7 +146,7 @@ impl Counter<'_> {
         let output = Command::new("valgrind")
             .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
             .arg(self.ralph)
-            .args(["hook", "claude"])
+            .args(scene::hook_args())
             .env_clear()
             .envs(self.project.env(Some("claude-code_2-1-325_harness")))
             .stdin(File::open(&event)?)

@@ -6,6 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use ralph_engine::hosts::claude::registration::CommandLine;
 use serde_json::json;
 
 use crate::Result;
@@ -29,6 +30,31 @@ accepted with a warning.\n\n- `loader::read` takes the new section names\n- thre
 whole suite passes (214 tests), the linter is silent\n\nNext I would take on the environment overrides, which still go through the old \
 path. There are two places that I am not sure about: whether an empty variable should count as unset, and what happens when both \
 formats are present. I will write tests for both before I change anything.";
+
+/// The arguments that the hook is registered with.
+pub(crate) fn hook_args() -> Vec<String> {
+    match CommandLine::own("ralph", "Stop") {
+        CommandLine::Exec { args, .. } => args,
+        CommandLine::Shell(_) => Vec::new(),
+    }
+}
+
+/// The file that is never there.
+const REPORT: &str = "REPORT.md";
+
+/// Whether the verdict of a gate's command is believed while no file changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cache {
+    On,
+    Off,
+}
+
+/// Whether a project is a git repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repository {
+    Yes,
+    No,
+}
 
 /// A folder to run the hook in.
 pub(crate) struct Project {
@@ -63,6 +89,56 @@ impl Project {
         let project = Self::with_loop(dir, ralph)?;
         project.ralph(ralph, &["cancel"])?;
         Ok(project)
+    }
+
+    /// A repository of 200 committed files.
+    pub(crate) fn with_repository(dir: impl Into<PathBuf>) -> Result<Self> {
+        let project = Self::bare(dir)?;
+        for n in 0..200 {
+            let file = project.dir.join(format!("src/part{}/file{n}.rs", n / 20));
+            fs::create_dir_all(file.parent().unwrap_or(&file))?;
+            fs::write(file, format!("/// Number {n}.\npub fn number() -> u32 {{\n    {n}\n}}\n").repeat(10))?;
+        }
+        // The home is the project's own folder here.
+        fs::write(project.dir.join(".gitignore"), "/.claude/\n/.local/\n/ralph.toml\n")?;
+        project.git(&["init", "--quiet"])?;
+        project.git(&["add", "."])?;
+        project.git(&["-c", "user.name=n", "-c", "user.email=n@localhost", "commit", "--quiet", "--message", "All"])?;
+        Ok(project)
+    }
+
+    /// A folder with a loop whose claim has to be proven by the command `true`, and by a file that is never there, so that the loop goes on.
+    pub(crate) fn with_gate(dir: impl Into<PathBuf>, ralph: &Path, cache: Cache, repository: Repository) -> Result<Self> {
+        let dir = dir.into();
+        if repository == Repository::Yes {
+            Self::with_repository(&dir)?;
+        }
+        let project = Self::with_claude(dir)?;
+        let settings = format!(
+            "keep_going = true\n\n[[gate]]\nname = \"trivial\"\ncommand = \"true\"\ncache = {}\n\n[[gate]]\nname = \"report\"\nfile = \"{REPORT}\"\n",
+            cache == Cache::On
+        );
+        fs::write(project.dir.join("ralph.toml"), settings)?;
+        project.ralph(ralph, &["trust", "--yes"])?;
+        project.ralph(ralph, &["start", PROMPT, "--completion-promise", "DONE", "--max-iterations", "0", "--session", SESSION])?;
+        Ok(project)
+    }
+
+    /// One of the files of a repository.
+    pub(crate) fn source(&self) -> PathBuf {
+        self.dir.join("src/part0/file0.rs")
+    }
+
+    fn git(&self, args: &[&str]) -> Result<()> {
+        let mut command = Command::new("git");
+        let output = command
+            .args(args)
+            .current_dir(&self.dir)
+            .env("HOME", &self.dir)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .stdin(Stdio::null())
+            .output()?;
+        if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into()) }
     }
 
     /// Runs one of ralph's commands here.
@@ -115,6 +191,12 @@ impl Stops {
     /// Stops as clients before 2.1.47 report them: the message is in the transcript only.
     pub(crate) fn without_message(project: &Project, transcript: &Path) -> Self {
         Stops { template: event(project, transcript, None) }
+    }
+
+    /// Stops whose agent claims to be done.
+    pub(crate) fn with_claim(project: &Project) -> Self {
+        let nowhere = project.dir.with_extension("jsonl");
+        Stops { template: event(project, &nowhere, Some(&format!("{MESSAGE}\n\n<promise>DONE</promise>"))) }
     }
 
     /// The event of stop number `n`; as long as that of any other.

@@ -452,6 +452,9 @@ pub fn short_name(text: &str) -> String {
 pub fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(Raw).to_value();
     schema["title"] = "ralph.toml".into();
+    // That a gate checks one thing is more than its fields can say.
+    schema["$defs"]["RawGate"]["oneOf"] =
+        ["command", "file", "features", "markers"].map(|kind| serde_json::json!({ "required": [kind] })).as_slice().into();
     schema
 }
 

@@ -182,11 +182,15 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// The bytes to replace and the text to put there. Quotes around an old value are kept where the new one needs none.
+/// How no value is written.
+const NULL: &str = "null";
+
+/// The bytes to replace and the text to put there. Quotes around an old value are kept where the new one needs none; `null` in quotes would be a word.
 fn replacement<'v>(bytes: &[u8], scalar: &Scalar, value: &'v str) -> (Range<usize>, Cow<'v, str>) {
     let span = scalar.span.clone();
     let old = &bytes[span.clone()];
     if let [quote @ (b'"' | b'\''), .., _] = old
+        && value != NULL
         && value.bytes().all(|b| b.is_ascii_alphanumeric())
     {
         return (span, Cow::Owned(format!("{0}{value}{0}", char::from(*quote))));
@@ -324,6 +328,13 @@ mod tests {
         ];
         for (before, after) in cases {
             assert_eq!(set(before, "iteration", "10").as_deref(), Ok(after), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn no_value_is_not_a_word_in_quotes() {
+        for before in ["---\na: \"s1\"\nb: 2\n---\np", "---\na: 's1'\nb: 2\n---\np", "---\na: s1\nb: 2\n---\np"] {
+            assert_eq!(set(before, "a", "null").as_deref(), Ok("---\na: null\nb: 2\n---\np"), "{before:?}");
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    gate::{Finding, Verdict},
+    gate::{Finding, Kind, Verdict},
     judge::Evidence,
     promise::Claim,
     words::{clean, tag},
@@ -112,6 +112,7 @@ pub fn proven(e: &Evidence) -> Option<String> {
     };
     let list = match &e.gates[..] {
         [] => return None,
+        [one] if one.kind == Kind::Command => format!("its gate holds ({}: {})", name(one), clean(&one.what)),
         [one] => format!("{} ({})", clean(&one.what), name(one)),
         all => format!("all {} gates hold ({})", all.len(), all.iter().map(name).collect::<Vec<_>>().join(", ")),
     };

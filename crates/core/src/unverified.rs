@@ -20,9 +20,15 @@ pub struct Round {
 pub fn for_agent(findings: &[Finding], round: Round) -> String {
     let of = |verdict| findings.iter().filter(move |f| f.verdict == verdict && !f.skipped);
     let open: Vec<&Finding> = of(Verdict::Fail).chain(of(Verdict::Unknown)).chain(of(Verdict::Wait)).collect();
+    // Nobody shows the caller what a hook says, so in the end only the agent itself can tell it.
+    let last = if round.iteration.saturating_add(1) >= round.rounds {
+        " The next round is the last: whatever fails then, name it first in your report, as unverified."
+    } else {
+        ""
+    };
     format!(
-        "[ralph] Your work is not verified (round {} of {}). {}\n\nMend it, then stop again: the same is checked once more. Keep your full report, and append to it what you did now: \
-         your last message is all that the agent who called you gets.",
+        "[ralph] Your work is not verified (round {} of {}). {}\n\nMend it, then stop again: the same is checked once more.{last} Keep your full report, and append to it what you did \
+         now: your last message is all that the agent who called you gets.",
         round.iteration,
         round.rounds,
         unproven::told(&open)
@@ -83,6 +89,7 @@ mod tests {
             text.contains(".ralph/logs/1-lint.log") && text.contains("\"pnpm build\" could not be measured: timed out after 2 min"),
             "{text}"
         );
+        assert!(!text.contains("the last") && for_agent(&findings, Round { iteration: 4, ..round }).contains("The next round is the last"));
         assert!(!text.contains("pnpm test") && text.contains("append to it"), "{text}");
         assert!(going_on("p:check\u{1b}[31m", &findings, round).starts_with("Ralph: the agent p:check[31m is sent back (round 2 of 5): "));
         let last = given_up("check", &findings, Round { iteration: 5, ..round });

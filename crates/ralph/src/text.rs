@@ -16,7 +16,10 @@ pub(crate) fn of_event(record: &Record) -> String {
             format!("goes on in session {} after /clear (was {})", short(record.session.as_deref()), short(Some(from)))
         }
         Event::Stop { evidence, ruling, .. } => format!("stop {:<4} {}", record.state.stops, of_ruling(evidence, ruling)),
-        Event::Checking { gate, command, limit_ms } => format!("runs the gate \"{gate}\" ({command}), for {} at most", in_words(*limit_ms)),
+        Event::Checking { gate, command, limit_ms } => {
+            let command = if gate == command { String::new() } else { format!(" ({command})") };
+            format!("runs the gate \"{gate}\"{command}, for {} at most", in_words(*limit_ms))
+        }
         Event::Paused { by, why } if why.is_empty() => format!("paused {}", by_whom(*by)),
         Event::Paused { by, why } => format!("paused {}: {why}", by_whom(*by)),
         Event::Resumed { by, iteration } => format!("resumed {} at iteration {iteration}", by_whom(*by)),

@@ -1,4 +1,4 @@
-//! S1-AC3: the files that ralph writes are what its schemas say, and the schemas reject what ralph would reject.
+//! S1-AC3: the files that ralph writes are what its schemas say, the settings that are documented too, and the schemas reject what ralph would reject.
 //!
 //! The judges are strangers: a YAML parser that shares no code with ours (libyaml's), and a JSON schema validator. That the schemas and the
 //! template are fresh is checked where they are made, in xtask. The picture of the demo needs the program, so it is checked here.
@@ -164,6 +164,59 @@ fn journal_lines_fit_their_schema() {
     let mut broken = lines[1].clone();
     broken["state"]["stops"] = json!(-1);
     assert!(schema.check(&broken).is_err());
+}
+
+/// The example of `docs/gates.md` that shows every key.
+fn full_settings() -> String {
+    let page = checked_in("docs/gates.md");
+    let blocks = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.max_by_key(|block| block.len()).expect("the page has an example").to_owned()
+}
+
+fn from_toml(text: &str) -> Value {
+    let table: toml::Table = toml::from_str(text).unwrap_or_else(|e| panic!("not TOML: {e}\n{text}"));
+    serde_json::to_value(table).unwrap()
+}
+
+#[test]
+fn the_documented_settings_fit_the_schema_and_show_every_key() {
+    let text = full_settings();
+    let settings = from_toml(&text);
+    Schema::load("ralph.schema.json").check(&settings).unwrap();
+    ralph_core::config::parse(text.as_bytes()).unwrap_or_else(|problem| panic!("ralph does not take it: {problem}"));
+    let schema = serde_json::from_str::<Value>(&checked_in("schemas/ralph.schema.json")).unwrap();
+    let keys = |of: &Value| of["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let gates = settings["gate"].as_array().unwrap();
+    for key in keys(&schema["$defs"]["RawGate"]) {
+        assert!(gates.iter().any(|gate| gate.get(&key).is_some()), "the example does not show `{key}` of a gate");
+    }
+    for (place, of) in [
+        (&settings, &schema),
+        (&settings["features"], &schema["$defs"]["RawFeatures"]),
+        (&settings["verify"], &schema["$defs"]["RawVerify"]),
+    ] {
+        for key in keys(of) {
+            assert!(place.get(&key).is_some(), "the example does not show `{key}`");
+        }
+    }
+}
+
+#[test]
+fn the_schema_of_settings_rejects_what_ralph_rejects() {
+    let schema = Schema::load("ralph.schema.json");
+    for text in [
+        "[[gate]]\ncomand = \"cargo test\"\n",
+        "[[gate]]\ncommand = \"cargo test\"\nretries = true\n",
+        "[[gate]]\nname = \"tests\"\n",
+        "[[gate]]\ncommand = \"a\"\nfile = \"b\"\n",
+        "[[gates]]\ncommand = \"a\"\n",
+        "guard = \"loud\"\n",
+        "[verify]\ncommands = [{ command = \"a\" }]\n",
+        "[features]\nper_session = -1\n",
+    ] {
+        assert!(schema.check(&from_toml(text)).is_err(), "the schema takes {text}");
+        assert!(ralph_core::config::parse(text.as_bytes()).is_err(), "ralph takes {text}");
+    }
 }
 
 /// The value of an attribute in an element's opening tag.

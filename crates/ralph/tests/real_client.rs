@@ -396,6 +396,72 @@ fn design_6_a_subagents_promise_does_not_count(version: Version) {
 }
 both!(design_6_a_subagents_promise_does_not_count);
 
+/// A project whose check agents have to write `right` into `sum.txt`, and the call of one.
+fn with_check_agent(version: Version) -> Result<(Bed, Reply), ralph_testkit::Skip> {
+    let bed = Bed::new(version)?;
+    bed.project.write(".claude/agents/check.md", "---\nname: check\ndescription: Checks the work.\n---\nYou check the work.\n");
+    bed.project.write(".ideal/worktree.yaml", "verify:\n  - test -d .ideal # the project\n  - 'grep -q right sum.txt'\n");
+    bed.ralph_ok(&["trust", "--yes"]);
+    let task = json!({"description": "check", "prompt": "Check the sum.", "subagent_type": "check", "run_in_background": false});
+    Ok((bed, Reply::tool("Agent", task).delay(PACE)))
+}
+
+/// S3-1, S3-3, S3-5: a check agent that says it is done is sent back with what failed, mends it with its tools, and is let
+/// go. Its caller gets its last message.
+fn s3_1_s3_5_a_check_agent_is_blocked_until_verify_passes(version: Version) {
+    let (bed, call) = or_skip!(with_check_agent(version));
+    let sum = bed.project.path("sum.txt");
+    let server = ModelServer::with(move |request| match (request.kind, request.index) {
+        (Kind::Subagent, 0) => say("I looked at it: all is fine."),
+        (Kind::Subagent, 1) => Reply::tool("Write", json!({"file_path": sum, "content": "right\n"})).delay(PACE),
+        (Kind::Subagent, _) => say("I looked at it: all is fine. Then I wrote the sum."),
+        (_, 0) => call.clone(),
+        _ => say("The check agent is through."),
+    });
+    let output = bed.run(&server, "begin");
+    assert_eq!(result_text(&output), "The check agent is through.");
+    let requests = server.requests();
+    let of_agent: Vec<_> = requests.iter().filter(|r| r.kind == Kind::Subagent).collect();
+    assert_eq!(of_agent.len(), 3, "said it, wrote it, said it again");
+    let told = of_agent[1].all_text();
+    for part in
+        ["Your work is not verified (round 1 of 5)", "grep -q right sum.txt", "exit code 2", ".ralph/logs/", "Keep your full report"]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert_eq!(count(&told, "round 1 of 5"), 1, "the context form is sent once: {told}");
+    assert_eq!(bed.project.read("sum.txt"), "right\n");
+    let caller = server.main_requests()[1].all_text();
+    assert!(caller.contains("Then I wrote the sum.") && !caller.contains("not verified"), "{caller}");
+    assert_eq!(bed.logged(&["event=SubagentStop", "decision=block", "code=verify.failed"]), 1);
+    assert_eq!(bed.logged(&["event=SubagentStop", "decision=allow", "code=verify.passed"]), 1);
+    let state: serde_json::Value = serde_json::from_str(&bed.project.read(".ideal/.verify-state.json")).unwrap();
+    assert_eq!((&state["iteration"], &state["agents"]), (&json!(2), &json!({})));
+}
+both!(s3_1_s3_5_a_check_agent_is_blocked_until_verify_passes);
+
+/// S3-5: five rounds stay below the client's own cap on blocks, and the end of them is a warning that the work is unverified.
+fn s3_5_a_check_agent_that_mends_nothing_is_let_go_unverified(version: Version) {
+    let (bed, call) = or_skip!(with_check_agent(version));
+    let server = ModelServer::with(move |request| match (request.kind, request.index) {
+        (Kind::Subagent, n) => say(format!("All is fine, I say ({n}).")),
+        (_, 0) => call.clone(),
+        _ => say("The check agent is through."),
+    });
+    let output = bed.run(&server, "begin");
+    assert_eq!(result_text(&output), "The check agent is through.");
+    assert_eq!(server.requests().iter().filter(|r| r.kind == Kind::Subagent).count(), 5);
+    assert!(server.main_requests()[1].all_text().contains("All is fine, I say (4)."));
+    assert_eq!(bed.logged(&["event=SubagentStop", "decision=block", "code=verify.failed"]), 4);
+    let last = answers(&output, "SubagentStop").last().copied().unwrap();
+    assert!(last.contains("the work of the agent check is unverified: grep -q right sum.txt fails"), "{last}");
+    // The client shows nobody what a hook says at a subagent's stop, so the session's own stop says it again.
+    let told = answers(&output, "Stop").last().copied().unwrap();
+    assert!(told.contains("the work of the agent check is unverified"), "{told}");
+    assert_eq!(informed(&output).iter().filter(|line| line.contains("is unverified")).count(), usize::from(bed.is_newest()));
+}
+both!(s3_5_a_check_agent_that_mends_nothing_is_let_go_unverified);
+
 /// S0-7: all text blocks of the last message count, not only the last one, which is all that the event carries.
 fn s0_7_a_promise_in_an_earlier_block_counts(version: Version) {
     let bed = or_skip!(Bed::new(version));

@@ -7,9 +7,10 @@ mod real;
 
 use std::thread;
 
-use ralph_testkit::{Gate, ModelServer, Reply, Version, or_skip};
+use ralph_testkit::{Gate, Kind, ModelServer, Reply, Version, or_skip};
 use real::terminal::*;
 use real::*;
+use serde_json::json;
 
 /// S1-AC2, S1-AC4: the loop runs in the terminal; each round the person sees where it is, and at last that it is complete.
 fn s1_ac2_s1_ac4_the_person_sees_the_loop(version: Version) {
@@ -244,3 +245,23 @@ fn design_7_a_compaction_is_left_alone(version: Version) {
     bed.assert_archived(5);
 }
 both!(design_7_a_compaction_is_left_alone);
+
+/// S3-5: on the terminal nobody sees what a hook says at a subagent's stop; that the work is unverified stands there when the
+/// session itself stops. (2.1.325 takes the agent into the background, and the session stops once more when it is through.)
+fn s3_5_the_person_sees_that_an_agents_work_is_unverified(version: Version) {
+    let bed = or_skip!(Bed::new(version));
+    bed.project.write(".claude/agents/check.md", "---\nname: check\ndescription: Checks the work.\n---\nYou check the work.\n");
+    bed.project.write(".ideal/worktree.yaml", "verify: 'grep -q right sum.txt'\n");
+    bed.project.write("ralph.toml", "[verify]\nrounds = 2\n");
+    bed.ralph_ok(&["trust", "--yes"]);
+    let task = json!({"description": "check", "prompt": "Check the sum.", "subagent_type": "check", "run_in_background": false});
+    let server = ModelServer::with(move |request| match (request.kind, request.index) {
+        (Kind::Subagent, n) => say(format!("All is fine, I say ({n}).")),
+        (_, 0) => Reply::tool("Agent", task.clone()).delay(PACE),
+        _ => say("The check agent is through."),
+    });
+    let tui = open(&bed, &server);
+    tui.submit("begin");
+    sees(&tui, "Ralph: the work of the agent check is unverified: grep -q right sum.txt fails");
+}
+both!(s3_5_the_person_sees_that_an_agents_work_is_unverified);

@@ -1,6 +1,9 @@
 //! What is measured: ralph, the floors and the baseline, each in a project of its own.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     Result,
@@ -9,7 +12,7 @@ use crate::{
         spawn::Program,
         transcript,
     },
-    scene::{Project, Stops},
+    scene::{self, Project, Stops},
 };
 
 /// The names of the cases, by which the report finds them.
@@ -32,9 +35,15 @@ pub(super) mod id {
     pub(in crate::bench) const DEFAULT_LOOP: &str = "default build: loop goes on";
     pub(in crate::bench) const BASH_IDLE: &str = "bash + jq: no loop";
     pub(in crate::bench) const BASH_ACTIVE: &str = "bash + jq: loop goes on, 100 KB";
+    pub(in crate::bench) const COMMAND_ALONE: &str = "command alone: sh -c true";
+    pub(in crate::bench) const GIT_STATUS: &str = "git status alone";
+    pub(in crate::bench) const GATE: &str = "gate";
+    pub(in crate::bench) const GATE_KNOWN: &str = "gate in git, verdict known";
+    pub(in crate::bench) const GATE_CHANGED: &str = "gate in git, file changed";
+    pub(in crate::bench) const BASH_GATE: &str = "bash + jq: runs the command";
 }
 
-const CLIENT: &str = "claude-code_2-1-325_harness";
+pub(super) const CLIENT: &str = "claude-code_2-1-325_harness";
 
 /// One thing to run, many times.
 pub(super) struct Case {
@@ -45,6 +54,18 @@ pub(super) struct Case {
     pub(super) counts: Option<Project>,
     /// Whether it sends the agent back.
     pub(super) answers: bool,
+    /// A file that gets another content before every run.
+    pub(super) edits: Option<PathBuf>,
+}
+
+impl Case {
+    /// Makes everything ready for run number `n`.
+    pub(super) fn prepare(&self, n: u64) -> Result<()> {
+        if let Some(file) = &self.edits {
+            fs::write(file, format!("run {n}\n"))?;
+        }
+        self.program.feed(&self.stops.event(n))
+    }
 }
 
 /// Everything that the cases are made from.
@@ -63,6 +84,7 @@ impl Stage<'_> {
         cases.extend(self.loop_cases()?);
         cases.extend(self.fallback_cases()?);
         cases.extend(self.bash_cases()?);
+        cases.extend(self.gate_cases()?);
         Ok(cases)
     }
 
@@ -138,7 +160,7 @@ impl Stage<'_> {
 
     fn bash_cases(&self) -> Result<Vec<Case>> {
         // As the client runs a script: through the shell.
-        let (shell, args) = (Path::new("/bin/sh"), || vec!["-c".to_owned(), text(&floor::baseline())]);
+        let (shell, args) = (Path::new("/bin/sh"), || vec!["-c".to_owned(), text(&floor::baseline("stop-hook.sh"))]);
         let idle = Project::bare(self.dir("b-idle"))?;
         let active = Project::with_loop(self.dir("b-active"), self.ralph)?;
         let transcript = self.transcript("b-active", 100_000, 0)?;
@@ -157,10 +179,10 @@ impl Stage<'_> {
         };
         let stdin = project.dir.with_extension("event.json");
         let program = Program { path: program.to_owned(), args, env: project.env(client), stdin };
-        Case { id, program, stops, counts: answers.then_some(project), answers }
+        Case { id, program, stops, counts: answers.then_some(project), answers, edits: None }
     }
 
-    fn dir(&self, name: &str) -> PathBuf {
+    pub(super) fn dir(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
@@ -180,10 +202,10 @@ enum Kind {
     Transcript(PathBuf),
 }
 
-fn hook() -> Vec<String> {
-    vec!["hook".to_owned(), "claude".to_owned()]
+pub(super) fn hook() -> Vec<String> {
+    scene::hook_args()
 }
 
-fn text(path: &Path) -> String {
+pub(super) fn text(path: &Path) -> String {
     path.display().to_string()
 }

@@ -1,4 +1,4 @@
-//! The programs that ralph is compared with: static C floors, compiled here, and a bash hook.
+//! The programs that ralph is compared with: static C floors, compiled here, and hooks of bash and jq.
 
 use std::{
     path::{Path, PathBuf},
@@ -30,7 +30,7 @@ impl Floors {
     }
 }
 
-/// The bash and jq hook.
-pub(super) fn baseline() -> PathBuf {
-    cargo::root().join("bench/baseline/stop-hook.sh")
+/// A hook of bash and jq.
+pub(super) fn baseline(name: &str) -> PathBuf {
+    cargo::root().join("bench/baseline").join(name)
 }

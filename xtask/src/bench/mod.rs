@@ -4,6 +4,7 @@
 
 mod cases;
 mod floor;
+mod gates;
 mod report;
 mod spawn;
 mod transcript;
@@ -99,7 +100,7 @@ fn measure(cases: &[Case], runs: u64, floors: &Floors) -> Result<Vec<Measured>> 
         dice.shuffle(&mut order);
         for at in &order {
             let case = &cases[*at];
-            case.program.feed(&case.stops.event(n))?;
+            case.prepare(n)?;
             let run = case.program.run()?;
             if case.answers == run.stdout.is_empty() {
                 return Err(format!("{}: unexpected answer in run {n}: {}", case.id, String::from_utf8_lossy(&run.stdout)).into());
@@ -121,7 +122,7 @@ fn measure(cases: &[Case], runs: u64, floors: &Floors) -> Result<Vec<Measured>> 
 fn peak(case: &Case, from: u64, floors: &Floors) -> Result<u64> {
     let mut peak = 0;
     for n in from..from + MEMORY_RUNS {
-        case.program.feed(&case.stops.event(n))?;
+        case.prepare(n)?;
         peak = peak.max(case.program.peak_kb(&floors.peak)?);
     }
     Ok(peak)

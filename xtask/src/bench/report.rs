@@ -76,6 +76,12 @@ pub(super) fn checks(all: &[Measured], largest: &str) -> Vec<Check> {
         (&format!("{far} against 100 KB"), id::FALLBACK_FAR, id::FALLBACK_SMALL, AtMost(3.0)),
         ("bash + jq against ralph, no loop", id::BASH_IDLE, id::NO_LOOP, AtLeast(5.0)),
         ("bash + jq against ralph, loop goes on (both read 100 KB)", id::BASH_ACTIVE, id::FALLBACK_SMALL, AtLeast(100.0)),
+        ("gate, against the command alone", id::GATE, id::COMMAND_ALONE, Open),
+        ("gate in git, verdict known, against the command alone", id::GATE_KNOWN, id::COMMAND_ALONE, Open),
+        ("gate in git, verdict known, against git status alone", id::GATE_KNOWN, id::GIT_STATUS, Open),
+        ("gate in git, file changed, against the command alone", id::GATE_CHANGED, id::COMMAND_ALONE, Open),
+        ("gate in git, file changed, against git status alone", id::GATE_CHANGED, id::GIT_STATUS, Open),
+        ("bash + jq that runs the command, against gate", id::BASH_GATE, id::GATE, Open),
         ("default build, no loop", id::DEFAULT_NO_LOOP, id::FLOOR_NO_LOOP, AtMost(2.2)),
         ("default build, loop goes on (floor: the same writes)", id::DEFAULT_LOOP, id::FLOOR_SAME_WRITES, AtMost(3.0)),
     ];
@@ -93,7 +99,8 @@ fn ratio(all: &[Measured], what: &str, case: &str, floor: &str, target: Target) 
 
 /// The hungriest of ralph's cases is the one that counts.
 fn memory(all: &[Measured]) -> Option<Check> {
-    let own = all.iter().filter(|m| !m.case.starts_with("floor") && !m.case.starts_with("bash"));
+    let others = ["floor", "bash", "command", "git"];
+    let own = all.iter().filter(|m| !others.iter().any(|other| m.case.starts_with(other)));
     let measured = own.max_by_key(|m| m.peak_kb)?;
     #[expect(clippy::cast_precision_loss, reason = "kilobytes of a small program")]
     let megabytes = measured.peak_kb as f64 / 1024.0;

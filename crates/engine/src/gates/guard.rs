@@ -14,7 +14,7 @@ use std::{
 
 use ralph_core::{
     feature_list::{self, List},
-    gate::{Check, GuardPolicy},
+    gate::{Check, Finding, GuardPolicy, Kind, Verdict},
     guard::{self, Asked, Facts, Item, Source},
 };
 
@@ -53,6 +53,15 @@ pub fn accept(project: &Project, loop_id: &str, declared: &Declared) -> Result<(
     write(project, loop_id, &look(project, declared, None))
 }
 
+/// A person has looked at the settings and trusts them: what they ask for now is what later settings are compared with. Tests and items stay noted as they were.
+pub fn accept_settings(project: &Project, loop_id: &str, declared: &Declared) -> Result<(), Error> {
+    let Some(before) = read(project, loop_id) else { return Ok(()) };
+    let mut files = scripts::of(project, &declared.gates);
+    files.retain(|_, digest| !digest.is_empty());
+    let gates = declared.gates.iter().map(Asked::of).collect();
+    write(project, loop_id, &Facts { gates, files, guard: declared.guard, ..before })
+}
+
 /// What looks as if the proof had been made easier since the loop began, one sentence each.
 pub fn suspicions(project: &Project, loop_id: &str, declared: &Declared) -> Vec<String> {
     let Some(before) = read(project, loop_id) else { return Vec::new() };
@@ -62,6 +71,22 @@ pub fn suspicions(project: &Project, loop_id: &str, declared: &Declared) -> Vec<
 /// How strict the guard is: as strict as when the loop began, or stricter.
 pub fn policy(project: &Project, loop_id: &str, declared: &Declared) -> GuardPolicy {
     read(project, loop_id).map_or(declared.guard, |before| guard::stricter(before.guard, declared.guard))
+}
+
+/// What looks as if the proof had been weakened. Where that may block, it is a finding of its own.
+pub fn weigh(project: &Project, loop_id: &str, declared: &Declared, findings: &mut Vec<Finding>) -> Vec<String> {
+    // As strict as when the loop began: whoever is watched must not switch it off.
+    let policy = policy(project, loop_id, declared);
+    if policy == GuardPolicy::Off {
+        return Vec::new();
+    }
+    let found = suspicions(project, loop_id, declared);
+    if policy == GuardPolicy::Block && !found.is_empty() {
+        let what = "the proof itself has changed since the loop began";
+        let detail = "Undo it. If it is right as it is, only a person can say so: `ralph gate --accept`.";
+        findings.push(Finding::new("guard", Kind::Guard, Verdict::Fail, what).with_detail(detail));
+    }
+    found
 }
 
 fn path(project: &Project, loop_id: &str) -> PathBuf {

@@ -25,10 +25,10 @@ use crate::{
     store::{
         Error,
         hook_log::{self, Entry},
-        loops,
+        loops, notices,
         project::Project,
     },
-    sys::{clock, env, process},
+    sys::{clock, env, process, signals},
 };
 
 /// A second hook on the same stop was born no later than this after the first one answered: the client starts them all at once, though on a
@@ -62,6 +62,8 @@ pub(crate) struct Call {
     client: Option<Version>,
     /// How long the client lets this process run.
     limit: Duration,
+    /// The process that started this one.
+    parent: Option<u32>,
 }
 
 impl Call {
@@ -69,6 +71,11 @@ impl Call {
     fn budget(&self) -> Instant {
         let now = Instant::now();
         now.checked_add(time_to_work(self.limit).saturating_sub(age())).unwrap_or(now)
+    }
+
+    /// Whether anybody waits for the answer: nobody does if the client wants this process to end, or has gone without a word.
+    fn is_awaited(&self) -> bool {
+        !signals::asked_to_end() && process::parent_pid() == self.parent
     }
 
     fn client_pid() -> Option<u32> {
@@ -134,12 +141,12 @@ pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
     };
     let caller = Caller::of(&event);
     let client = if let Caller::ClaudeCode { version } = caller { version } else { None };
-    let call = Call { project: Project::of_event(event.text("cwd")), client, limit, event };
+    let call = Call { project: Project::of_event(event.text("cwd")), client, limit, event, parent: process::parent_pid() };
     let outcome = match caller {
         // A gate may ask an agent for its opinion. That one is no part of the loop, and to measure gates for it would never end.
         _ if env::is_within_gate() => Outcome::silent("gate.within"),
         Caller::Foreign(agent) => Outcome { error: Some(format!("called by {agent}")), ..Outcome::silent("host.foreign") },
-        Caller::ClaudeCode { .. } => guard::open(&call, || dispatch(&call)),
+        Caller::ClaudeCode { .. } => told_what_waits(&call, guard::open(&call, || dispatch(&call))),
     };
     log(&call, &outcome);
     outcome.answer.to_json()
@@ -154,6 +161,13 @@ fn dispatch(call: &Call) -> Result<Outcome, Error> {
         "SessionEnd" => session::on_end(call),
         _ => session::on_other(call),
     }
+}
+
+/// When a session stops, the person is told what could not be shown to them before.
+fn told_what_waits(call: &Call, outcome: Outcome) -> Outcome {
+    let Some(session) = call.event.session().filter(|_| call.event.name() == "Stop") else { return outcome };
+    let lines = notices::take(&call.project, session, clock::now());
+    if lines.is_empty() { outcome } else { Outcome { answer: outcome.answer.and_tell(&lines.join("\n")), ..outcome } }
 }
 
 /// S0-6: input that is no JSON object says nothing about who stopped, so the loop, if there is one, stays as it is.

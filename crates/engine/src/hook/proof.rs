@@ -8,7 +8,7 @@ use std::{
 };
 
 use ralph_core::{
-    gate::{Check, Finding, Gate, GuardPolicy, Kind, Proof, Verdict},
+    gate::{Check, Finding, Gate, Proof},
     journal::Event,
     judge::Evidence,
     words::opening,
@@ -27,7 +27,7 @@ use crate::{
         loops::{self, Found},
         project::Project,
     },
-    sys::{clock, files, signals},
+    sys::{clock, files},
 };
 
 /// What was measured for one stop.
@@ -97,36 +97,20 @@ pub(super) fn measure<'p>(
     let budget = call.budget().saturating_duration_since(Instant::now());
     let ctx = Context {
         message: &gathered.text,
-        cancelled: &|| !wanted(),
+        cancelled: &|| !wanted() || !call.is_awaited(),
         watch: Arc::new(progress),
         keep_going: declared.keep_going,
         ..Context::new(&call.project, &l.id, budget)
     };
     let mut findings = declared.problems.clone();
     findings.extend(gates::measure(&declared.gates, if wants_proof { Want::Everything } else { Want::Cheap }, &ctx));
-    let suspicions = if wants_proof { suspicions(call, &l.id, declared, &mut findings) } else { Vec::new() };
-    if signals::asked_to_end() {
+    let suspicions = if wants_proof { guard::weigh(&call.project, &l.id, declared, &mut findings) } else { Vec::new() };
+    if !call.is_awaited() {
         return Ok(None);
     }
     let again = select::under_lock(&call.project, l.found)?;
     let own = again.filter(|(_, l)| l.owner().is_none() || l.owner() == call.event.session());
     Ok(own.map(|(locked, l)| (locked, l, Measured { findings, suspicions })))
-}
-
-/// What looks as if the proof had been weakened. Where that may block, it is a finding of its own.
-fn suspicions(call: &Call, id: &str, declared: &Declared, findings: &mut Vec<Finding>) -> Vec<String> {
-    // As strict as when the loop began: whoever is watched must not switch it off.
-    let policy = guard::policy(&call.project, id, declared);
-    if policy == GuardPolicy::Off {
-        return Vec::new();
-    }
-    let found = guard::suspicions(&call.project, id, declared);
-    if policy == GuardPolicy::Block && !found.is_empty() {
-        let what = "the proof itself has changed since the loop began";
-        let detail = "Undo it. If it is right as it is, only a person can say so: `ralph gate --accept`.";
-        findings.push(Finding::new("guard", Kind::Guard, Verdict::Fail, what).with_detail(detail));
-    }
-    found
 }
 
 /// Tells the journal which command runs, for whoever looks.

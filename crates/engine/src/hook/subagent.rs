@@ -19,12 +19,12 @@ use crate::{
     hook::{Call, Outcome, session},
     hosts::claude::answer::Answer,
     store::{
-        Error, check_task,
+        Error, check_task, notices,
         project::Project,
         trust::{Trust, place::Place},
         verify_state::{Round, Stop, VerifyState},
     },
-    sys::{clock, signals},
+    sys::clock,
 };
 
 /// The agents that have to prove their work when nobody says otherwise (S3-1).
@@ -44,7 +44,17 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         return session::on_other(call);
     }
     let outcome = verify(call, agent, &asked);
-    Ok(noted(call, agent, asked.told(outcome)))
+    let outcome = asked.told(outcome);
+    keep_for_the_person(call, &outcome);
+    Ok(noted(call, agent, outcome))
+}
+
+/// The client shows the person nothing of what is said here, so the session's own stop says it again.
+fn keep_for_the_person(call: &Call, outcome: &Outcome) {
+    if let (Answer::Tell { line }, Some(session)) = (&outcome.answer, call.event.session()) {
+        // The hook's log has it in any case.
+        let _ = notices::keep(&call.project, session, clock::now(), line);
+    }
 }
 
 /// `check` is also `plugin:check`.
@@ -146,21 +156,18 @@ impl Asked {
         }
     }
 
+    /// Whether the agent is let go after this round, proven or not.
+    fn is_last(&self, round: unverified::Round) -> bool {
+        round.iteration >= self.rounds || round.spent_ms >= self.minutes.saturating_mul(60_000)
+    }
+
     /// The outcome, together with what cannot be read.
     fn told(&self, outcome: Outcome) -> Outcome {
         if self.problems.is_empty() {
             return outcome;
         }
         let warning = format!("Ralph: {}.", words::opening(&self.problems.join("; "), 500));
-        let with = |line: &str| if line.is_empty() { warning.clone() } else { format!("{line}\n{warning}") };
-        let answer = match outcome.answer {
-            Answer::Silent => Answer::Tell { line: warning },
-            Answer::Tell { line } => Answer::Tell { line: with(&line) },
-            Answer::Block { reason, line } => Answer::Block { reason, line: with(&line) },
-            Answer::Context { event, text, line } => Answer::Context { event, text, line: Some(with(&line.unwrap_or_default())) },
-            other @ Answer::Instead { .. } => other,
-        };
-        Outcome { answer, ..outcome }
+        Outcome { answer: outcome.answer.and_tell(&warning), ..outcome }
     }
 }
 
@@ -188,8 +195,10 @@ fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
         // Without a count nobody knows when to give up, so this is the last round.
         Err(e) => (None, Some(e.to_string())),
     };
-    let findings = measure(call, asked, &key);
-    if signals::asked_to_end() {
+    // The last round is run whatever was found before: the agent may have mended something outside of the files.
+    let is_last = round.is_none_or(|round| asked.is_last(round));
+    let findings = measure(call, asked, &key, is_last);
+    if !call.is_awaited() {
         return Outcome::silent("host.ended");
     }
     let outcome = answer(call, agent, asked, &findings, round, error.as_deref());
@@ -198,13 +207,15 @@ fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
     Outcome { error: error.or_else(|| kept.err().map(|e| e.to_string())), ..outcome }
 }
 
-fn measure(call: &Call, asked: &Asked, key: &str) -> Vec<Finding> {
+fn measure(call: &Call, asked: &Asked, key: &str, again: bool) -> Vec<Finding> {
     let tree = tree_of(&call.project, call.event.text("cwd"));
     let about = format!("verify-{key}");
     let ctx = Context {
         tree: &tree,
         message: call.event.last_message().unwrap_or_default(),
+        cancelled: &|| !call.is_awaited(),
         keep_going: asked.keep_going,
+        again,
         ..Context::new(&call.project, &about, call.budget().saturating_duration_since(Instant::now()))
     };
     let mut findings = gates::measure(&asked.gates, Want::Everything, &ctx);
@@ -222,7 +233,7 @@ fn answer(call: &Call, agent: &str, asked: &Asked, findings: &[Finding], round: 
         return Outcome::silent("verify.passed");
     }
     match round {
-        Some(round) if round.iteration < asked.rounds && round.spent_ms < asked.minutes.saturating_mul(60_000) => {
+        Some(round) if !asked.is_last(round) => {
             let text = unverified::for_agent(findings, round);
             let line = unverified::going_on(agent, findings, round);
             let answer = Answer::go_on(text, line, ContinueWith::Auto, call.client).at("SubagentStop");

@@ -12,7 +12,7 @@ use ralph_core::{
 use crate::{
     gates::{
         declared::{self, LOOP_ORIGIN, WORKTREE_FILES},
-        features,
+        features, guard,
     },
     store::{
         Error, loops,
@@ -93,7 +93,7 @@ impl Source {
     }
 
     /// A person lets it run, exactly as it was read.
-    pub fn allow(&self, project: &Project) -> Result<(), Error> {
+    fn allow(&self, project: &Project) -> Result<(), Error> {
         match &self.basis {
             Basis::Content(content) => trust::trust_bytes(project, &self.origin, content),
             Basis::Commands(key) => trust::trust_commands(project, key, &runs(&self.commands)),
@@ -185,4 +185,15 @@ fn content(project: &Project, relative: &str, role: Role) -> Option<Result<Vec<u
         Err(e) => Some(Err(Broken::new(relative, &e, role))),
         Ok(bytes) => Some(Ok(bytes)),
     }
+}
+
+/// Lets sources run, exactly as they were read. For loops that run already, what a person has just read and allowed is no reason for suspicion.
+pub fn allow(project: &Project, sources: &[&Source]) -> Result<(), Error> {
+    sources.iter().try_for_each(|source| source.allow(project))?;
+    for found in loops::all(project) {
+        if let Ok(file) = &found.parsed {
+            guard::accept_settings(project, &found.id(), &declared::of_loop(project, file))?;
+        }
+    }
+    Ok(())
 }

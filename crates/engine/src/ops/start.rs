@@ -76,8 +76,9 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     if !loop_file::is_name(name) {
         return Err(Refusal::Because(format!("\"{name}\" is no name for a loop: use letters, digits, - and _")));
     }
-    let verify: Vec<Run> = request.verify.iter().map(|line| Run::Shell(line.clone())).collect();
-    if verify.iter().any(|run| run.shown().trim().is_empty() || run.shown().contains('\0')) {
+    // As it will be read from the file: only what is trusted letter by letter runs.
+    let verify: Vec<Run> = request.verify.iter().map(|line| Run::Shell(line.trim().to_owned())).collect();
+    if verify.iter().any(|run| run.shown().is_empty() || run.shown().contains('\0')) {
         return Err(Refusal::Because("a command to verify with needs words".to_owned()));
     }
     let locked = Locked::acquire(project)?;

@@ -7,6 +7,7 @@ pub mod hook_log;
 pub mod journal;
 pub mod locked;
 pub mod loops;
+pub mod notices;
 pub mod project;
 pub mod trust;
 pub mod verify_state;

@@ -91,7 +91,10 @@ pub fn list(project: &Project) -> Vec<Decision> {
 
 /// The bytes of a file that may declare commands, to be handed to [`of_bytes`]. A link that leads out of the working tree is no file of the project.
 pub fn read(project: &Project, relative: &str) -> io::Result<Vec<u8>> {
-    let path = project.root().join(relative).canonicalize()?;
+    let path = project.root().join(relative);
+    // Mostly there is none. One look tells, where a canonical path takes one for each folder on the way.
+    path.symlink_metadata()?;
+    let path = path.canonicalize()?;
     if !path.starts_with(Place::of(project).top()) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is a link that leads out of the project"));
     }

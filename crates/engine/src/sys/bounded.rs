@@ -23,7 +23,7 @@ pub const USUAL_OUTPUT: usize = 1 << 20;
 /// How long something that left the group may hold the other end of a pipe: what came until then has to do.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The grace where somebody waits for the end: clients kill a hook a second after they asked it to end.
+/// The grace where somebody waits for the end: clients kill a hook a second after they asked it to end, and Claude Code 2.1.197 leaves what it ran.
 const HURRY: Duration = Duration::from_millis(300);
 
 /// A program to run.

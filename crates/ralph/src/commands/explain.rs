@@ -125,6 +125,7 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
         let how = if f.cached { " (known)" } else { "" };
         out.push(("gate", format!("{}: {}{how}: {}", f.gate, f.verdict.as_str(), f.what)));
         out.extend(f.log.as_ref().map(|log| ("log", log.clone())));
+        out.extend(f.needs.as_ref().map(|needs| ("needs", needs.clone())));
     }
     out.extend(e.suspicions.iter().map(|suspicion| ("guard", suspicion.clone())));
     if !e.active {

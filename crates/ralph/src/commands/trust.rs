@@ -8,7 +8,10 @@ use ralph_core::{
 };
 use ralph_engine::{
     gates::declared::LOOP_ORIGIN,
-    ops::sources::{self, Broken, Named, Source},
+    ops::{
+        sources::{self, Broken, Named, Source},
+        view::{self, Status},
+    },
     store::{
         project::Project,
         trust::{self, Decision, Trust},
@@ -87,8 +90,11 @@ fn decide(project: &Project, args: &Args) -> Done {
     if !args.yes {
         ask(&new)?;
     }
-    new.iter().try_for_each(|source| source.allow(project))?;
+    sources::allow(project, &new)?;
     ui::paragraph(format!("{} {}. A changed file asks again.", ui::good("Trusted:"), names(&new)), 0);
+    if view::live(project).iter().any(|live| live.status == Status::Paused) {
+        ui::line("A loop is paused here: `ralph resume` goes on.");
+    }
     Ok(())
 }
 
@@ -218,7 +224,7 @@ struct InJson {
 
 fn in_json(project: &Project, sources: &[Source], broken: &[Broken], args: &Args) -> Done {
     let new: Vec<&Source> = sources.iter().filter(|source| args.yes && !source.trust.is_trusted()).collect();
-    new.iter().try_for_each(|source| source.allow(project))?;
+    sources::allow(project, &new)?;
     let trust_now = |source: &Source| if args.yes { Trust::Trusted } else { source.trust };
     let of_source = |source: &Source| json!({ "file": source.origin, "trust": trust_now(source), "commands": source.commands.iter().map(of_command).collect::<Vec<_>>() });
     ui::json(&InJson {

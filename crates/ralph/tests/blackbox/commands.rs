@@ -445,6 +445,8 @@ fn s2_8_status_for_people_and_programs() {
         "file",
         "journal",
         "problem",
+        "gates",
+        "checking",
         "prompt",
     ];
     expected.sort_unstable();

@@ -51,7 +51,7 @@ fn names_in(folder: &Path) -> Vec<String> {
 fn kept(bed: &Bed) -> PathBuf {
     let names = names_in(&place(bed));
     assert_eq!(names.len(), 1, "{names:?}");
-    place(bed).join(&names[0])
+    place(bed).join(&names[0]).join("notes")
 }
 
 /// Words that do not depend on the time that it took.
@@ -72,7 +72,7 @@ fn demo_in_a_pipe_is_plain_quick_and_short() {
     assert!(bed.tree().is_empty(), "the folder that it runs in is not touched: {:?}", bed.tree());
 }
 
-/// The story has all of its turns: twice refused, the limit, resumed, complete.
+/// The story has all of its turns: refused, claimed without proof, the limit, resumed, proven.
 #[test]
 fn demo_tells_the_whole_story() {
     let text = piped(&Bed::new(), &[]).stdout;
@@ -83,12 +83,14 @@ fn demo_tells_the_whole_story() {
         "says \"will\"",
         "2 → 1 dead link",
         "sent back · Ralph: iteration 3 of 3.",
-        "code or in a comment",
+        "Claimed but not proven: sh check.sh: exit code 1",
+        "error: guide.md links to faq.md, which is not there",
         "may stop · Ralph: stopped at its limit of 3 iterations",
         "> /ralph-resume --max-iterations 6",
         "Ralph: the loop goes on at iteration 3 of 6.",
         "1 → 0 dead links",
         "may stop · Ralph: complete after 3 iterations",
+        "(sh check.sh)",
         "$ ralph log",
         "promise.accepted",
         "no model was asked",
@@ -108,17 +110,17 @@ fn demo_keeps_a_project_whose_journal_replays() {
     let out = piped(&bed, &["--keep"]);
     let folder = kept(&bed);
     assert!(out.stdout.contains(folder.file_name().unwrap().to_str().unwrap()), "{}", out.stdout);
-    assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(folder.parent().unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o700);
     let journal = folder.join(".ralph/journal").join(&names_in(&folder.join(".ralph/journal"))[0]);
     let codes: Vec<String> = records(&journal).iter().filter_map(|r| r["event"]["ruling"]["code"].as_str().map(str::to_owned)).collect();
-    assert_eq!(codes, ["promise.refused", "promise.refused", "limit.iterations", "promise.accepted"]);
+    assert_eq!(codes, ["promise.refused", "promise.unproven", "limit.iterations", "promise.accepted"]);
     let there = ["-C", folder.to_str().unwrap()];
     let log = bed.ralph_ok(&[&["log"][..], &there].concat());
     let shown = out.stdout.split_once("$ ralph log\n").unwrap().1;
     assert!(words(shown).starts_with(&words(&log)), "{log}\n{shown}");
     bed.ralph_ok(&["explain", "--replay", journal.to_str().unwrap()]);
     assert!(bed.ralph_ok(&[&["explain", "1"][..], &there].concat()).contains("two to go"));
-    assert_eq!(names_in(&folder), [".claude", ".ralph", "faq.md", "guide.md", "index.md", "setup.md"]);
+    assert_eq!(names_in(&folder), [".claude", ".ralph", "check.sh", "faq.md", "guide.md", "index.md", "setup.md"]);
     assert!(piped(&bed, &[]).success());
     assert!(folder.exists(), "the next demo leaves it alone");
 }

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::symlink, path::Path, time::Duration};
 use ralph_testkit::{Output, pty::Pty};
 use serde_json::{Value, json};
 
-use crate::common::{Bed, LOOP, RALPH, run};
+use crate::common::{Bed, LOOP, ME, RALPH, loop_text, run};
 
 const TESTS: &str =
     "[[gate]]\nname = \"tests\"\ncommand = \"cargo test\"\nfolder = \"crates/x\"\nenv = { A = \"1 2\" }\ndeadline = \"10m\"\n";
@@ -96,6 +96,20 @@ fn an_agent_cannot_trust_its_own_commands() {
         assert_eq!(with(sign, &["trust", "--list"]).code, Some(0), "looking is free");
     }
     is(&bed, "untrusted");
+}
+
+/// The hook pauses a loop that it may not prove; the person who trusts is told how to go on.
+#[test]
+fn the_hook_runs_nothing_before_and_all_of_it_after() {
+    let bed = with_settings("[[gate]]\nname = \"tests\"\ncommand = \"touch ran\"\n");
+    bed.write(LOOP, loop_text(ME, 1, 0, "DONE"));
+    let line = bed.stop("<promise>DONE</promise>").send().line();
+    assert!(line.contains("ralph trust"), "{line}");
+    assert!(!bed.path("ran").exists());
+    assert!(bed.ralph_ok(&["trust", "--yes"]).ends_with("A loop is paused here: `ralph resume` goes on.\n"));
+    bed.ralph_ok(&["resume"]);
+    assert!(bed.stop("Again: <promise>DONE</promise>").send().line().contains("complete"));
+    assert!(bed.path("ran").exists());
 }
 
 #[test]

@@ -4,12 +4,12 @@ use std::{
     fs,
     path::PathBuf,
     process::{Command, Stdio},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
-use crate::common::{Answer, Bed, CLIENT, Event, LOOP, ME, unique};
+use crate::common::{Answer, Bed, CLIENT, Event, LOOP, ME, OTHER, unique};
 
 const YAML: &str = ".ideal/worktree.yaml";
 const STATE: &str = ".ideal/.verify-state.json";
@@ -75,8 +75,7 @@ fn codes(bed: &Bed) -> Vec<String> {
 }
 
 fn minutes_ago(minutes: u64) -> String {
-    let then = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() - Duration::from_secs(minutes * 60);
-    let out = Command::new("date").args(["-u", "-d", &format!("@{}", then.as_secs()), "+%Y-%m-%dT%H:%M:%SZ"]).output().unwrap();
+    let out = Command::new("date").args(["-u", "-d", &format!("{minutes} minutes ago"), "+%Y-%m-%dT%H:%M:%SZ"]).output().unwrap();
     String::from_utf8(out.stdout).unwrap().trim().to_owned()
 }
 
@@ -490,6 +489,47 @@ fn s3_3_commands_run_where_the_agent_worked() {
     let (text, _) = blocked(&check(&bed, "a2").field("cwd", tree.to_str().unwrap()).send());
     let log = text.lines().find_map(|l| l.strip_prefix("The whole output: ")).unwrap();
     assert!(fs::read_to_string(log).unwrap().contains("no"), "{log}");
+}
+
+/// The client shows nobody what is said at a subagent's stop: the session's own stop says it again, once, and to nobody else.
+#[test]
+fn s3_5_the_person_is_told_when_the_session_stops() {
+    let bed = Bed::new();
+    bed.write(YAML, yaml(&["touch ran"]));
+    let line = check(&bed, "a1").send().line();
+    bed.stop("Done.").session(OTHER).send().is_silent();
+    bed.stop("Done.").send().tells(&line);
+    bed.stop("Done.").send().is_silent();
+    // With a loop it goes along with what the loop says.
+    bed.write(LOOP, crate::common::loop_text(ME, 1, 0, "DONE"));
+    check(&bed, "a2").send();
+    let told = bed.work().send().blocks_with(crate::common::PROMPT);
+    assert!(told.starts_with("Ralph: iteration 2") && told.ends_with(&format!("\n{line}")), "{told}");
+    // An agent that was sent back, or whose work is proven, is nothing to tell.
+    trust(&bed);
+    check(&bed, "a3").send().is_silent();
+    bed.write(YAML, yaml(&["false"]));
+    trust(&bed);
+    blocked(&check(&bed, "a4").send());
+    assert!(!bed.work().send().blocks_with(crate::common::PROMPT).contains("agent"));
+}
+
+/// S3-5: what was mended lies where the tree does not show it: the last round is run, not remembered.
+#[test]
+fn s3_5_the_last_round_is_run_whatever_was_found_before() {
+    let bed = Bed::in_git();
+    let outside = bed.home().join("outside");
+    bed.write(YAML, yaml(&[&format!("echo >> {0}.runs; test -f {0}", outside.display())]));
+    bed.write("ralph.toml", "[verify]\nrounds = 3\n");
+    trust(&bed);
+    for _ in 0..2 {
+        blocked(&check(&bed, "a1").send());
+    }
+    let runs = || fs::read_to_string(outside.with_extension("runs")).unwrap().lines().count();
+    assert_eq!(runs(), 1, "no file has changed");
+    fs::write(&outside, "").unwrap();
+    check(&bed, "a1").send().is_silent();
+    assert_eq!(runs(), 2);
 }
 
 /// The loop of the session that called it is not judged, and its journal has a line.

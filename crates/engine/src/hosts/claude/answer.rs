@@ -71,6 +71,19 @@ impl Answer {
         }
     }
 
+    /// The same with one line more for the person.
+    #[must_use]
+    pub fn and_tell(self, more: &str) -> Self {
+        let with = |line: String| if line.is_empty() { more.to_owned() } else { format!("{line}\n{more}") };
+        match self {
+            Answer::Silent => Answer::Tell { line: more.to_owned() },
+            Answer::Tell { line } => Answer::Tell { line: with(line) },
+            Answer::Block { reason, line } => Answer::Block { reason, line: with(line) },
+            Answer::Context { event, text, line } => Answer::Context { event, text, line: Some(with(line.unwrap_or_default())) },
+            Answer::Instead { text } => Answer::Instead { text: with(text) },
+        }
+    }
+
     /// The line to print; `None` for silence.
     pub fn to_json(&self) -> Option<String> {
         let empty =

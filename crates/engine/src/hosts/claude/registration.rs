@@ -62,7 +62,7 @@ impl Hook {
     }
 
     /// The arguments for a limit of so many seconds.
-    fn args(&self, timeout: u64) -> Vec<String> {
+    pub fn args(&self, timeout: u64) -> Vec<String> {
         let limit = [TIMEOUT.to_owned(), timeout.to_string()];
         ARGS.map(str::to_owned).into_iter().chain(limit.into_iter().filter(|_| self.measures())).collect()
     }

@@ -130,17 +130,16 @@ impl Ledger {
     }
 }
 
-/// Makes the folder, and keeps others who decide something away for as long as the result lives.
-pub(super) fn prepare(folder: &Path, place: &Place) -> Result<File, Error> {
+/// Makes the folder, and keeps others who decide something away for as long as the result lives. Where folders cannot be locked, nobody is kept away.
+pub(super) fn prepare(folder: &Path, place: &Place) -> Result<Option<File>, Error> {
     let mut builder = DirBuilder::new();
     mine::for_me_alone(builder.recursive(true));
     builder.create(folder).map_err(Error::io("create", folder))?;
     check_folder(folder, place)?;
-    let alone = File::open(folder).map_err(Error::io("open", folder))?;
+    let Ok(alone) = File::open(folder) else { return Ok(None) };
     match files::wait_for_lock(&alone, Duration::from_secs(3)) {
-        Ok(false) => Err(Error::Busy),
-        // Where folders cannot be locked, nobody is kept away.
-        _ => Ok(alone),
+        Ok(false) => Err(Error::io("lock", folder)(io::ErrorKind::WouldBlock.into())),
+        _ => Ok(Some(alone)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsStr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Output,
     time::{Duration, Instant},
 };
@@ -11,22 +11,27 @@ use ralph_core::{
     journal::{Event, records},
     judge::{Decision, Ruling},
 };
-use ralph_engine::sys::process;
+use ralph_engine::{hosts::claude::registration::Hook, sys::process};
 use serde_json::{Value, json};
 
 use crate::exit::Failure;
+
+/// The variable that names the user's state folder.
+const STATE: &str = if cfg!(windows) { "LOCALAPPDATA" } else { "XDG_STATE_HOME" };
 
 const SESSION: &str = "0de30000-0000-4000-8000-000000000001";
 
 /// A session of the agent's client in a project.
 pub(super) struct Client {
     folder: PathBuf,
+    /// Where ralph keeps that the person trusts what they typed; not among the person's own files.
+    state: PathBuf,
     /// Messages that the person has sent.
     turns: u32,
     /// Whether the hook sent the agent back in this turn.
     sent_back: bool,
-    /// How long the hook took for each stop.
-    took: Vec<Duration>,
+    /// How long the hook took for each stop, and whether it ran the check.
+    took: Vec<(Duration, bool)>,
 }
 
 /// What the hook answered.
@@ -38,16 +43,16 @@ pub(super) struct Answer {
 }
 
 impl Client {
-    pub(super) fn in_folder(folder: &std::path::Path) -> Self {
-        Client { folder: folder.to_owned(), turns: 0, sent_back: false, took: Vec::new() }
+    pub(super) fn new(folder: &Path, state: PathBuf) -> Self {
+        Client { folder: folder.to_owned(), state, turns: 0, sent_back: false, took: Vec::new() }
     }
 
-    /// How many stops were ruled, and how long one took: a new process, the ruling, the file, the journal. The median, because a busy machine
-    /// makes one of them wait.
+    /// How many stops were ruled, and how long one took that had nothing to check: a new process, the ruling, the file, the journal. The median, because
+    /// a busy machine makes one of them wait.
     pub(super) fn pace(&self) -> (usize, Duration) {
-        let mut took = self.took.clone();
+        let mut took: Vec<Duration> = self.took.iter().filter(|(_, checked)| !checked).map(|(took, _)| *took).collect();
         took.sort_unstable();
-        (took.len(), took.get(took.len() / 2).copied().unwrap_or_default())
+        (self.took.len(), took.get(took.len() / 2).copied().unwrap_or_default())
     }
 
     /// The person sends a message, which must set the agent to work.
@@ -67,10 +72,11 @@ impl Client {
         let fields = json!({ "last_assistant_message": said, "stop_hook_active": self.sent_back });
         let begun = Instant::now();
         let answer = self.report("Stop", fields)?;
-        self.took.push(begun.elapsed());
+        let took = begun.elapsed();
         let reason = text_at(&answer, "/reason").or_else(|| text_at(&answer, "/hookSpecificOutput/additionalContext"));
         self.sent_back = reason.is_some();
-        let ruling = self.last_ruling()?;
+        let (ruling, checked) = self.last_ruling()?;
+        self.took.push((took, checked));
         match text_at(&answer, "/systemMessage") {
             Some(line) if self.sent_back == (ruling.decision == Decision::Block) => {
                 Ok((Answer { line, text: reason.unwrap_or_default() }, ruling))
@@ -82,7 +88,7 @@ impl Client {
     /// Runs one of ralph's commands in the project; what it prints.
     pub(super) fn run(&self, args: &[&str]) -> Result<String, Failure> {
         let name = format!("ralph {}", args.join(" "));
-        printed(&name, process::run_self(args, &self.folder, &[], b""))
+        printed(&name, process::run_self(args, &self.folder, &[(STATE, self.state.as_os_str())], b""))
     }
 
     fn report(&self, name: &str, fields: Value) -> Result<Value, Failure> {
@@ -92,17 +98,24 @@ impl Client {
         if let (Value::Object(event), Value::Object(fields)) = (&mut event, fields) {
             event.extend(fields);
         }
-        let vars = [("CLAUDE_PROJECT_DIR", self.folder.as_os_str()), ("CLAUDE_CODE_SESSION_ID", OsStr::new(SESSION))];
-        let output = process::run_self(&["hook", "claude"], &self.folder, &vars, event.to_string().as_bytes());
+        let vars = [
+            ("CLAUDE_PROJECT_DIR", self.folder.as_os_str()),
+            ("CLAUDE_CODE_SESSION_ID", OsStr::new(SESSION)),
+            (STATE, self.state.as_os_str()),
+        ];
+        let args = Hook::of(name).map(|hook| hook.args(hook.timeout)).unwrap_or_default();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let output = process::run_self(&args, &self.folder, &vars, event.to_string().as_bytes());
         let text = printed("ralph hook claude", output)?;
         serde_json::from_str(&text)
             .map_err(|_| Failure::new(format!("ralph hook claude answered to {name}, unexpectedly: \"{}\"", text.trim())))
     }
 
-    fn last_ruling(&self) -> Result<Ruling, Failure> {
+    /// The last ruling, and whether something was run for it.
+    fn last_ruling(&self) -> Result<(Ruling, bool), Failure> {
         let journal = self.run(&["log", "--json"])?;
         match records(journal.as_bytes()).0.pop().map(|record| record.event) {
-            Some(Event::Stop { ruling, .. }) => Ok(ruling),
+            Some(Event::Stop { ruling, evidence, .. }) => Ok((ruling, evidence.gates.iter().any(|finding| !finding.skipped))),
             _ => Err(Failure::new("the stop is not in the journal")),
         }
     }

@@ -38,10 +38,11 @@ pub(crate) fn run(args: &Args) -> Done {
     scratch::remove_leftovers(PREFIX);
     let cannot = |e| Failure::new(format!("cannot make a folder in {}: {e}", std::env::temp_dir().display()));
     let folder = Scratch::create(PREFIX, args.keep).map_err(cannot)?;
-    let notes = Notes::write(folder.path())?;
-    let mut client = Client::in_folder(folder.path());
+    let project = folder.path().join("notes");
+    let notes = Notes::write(&project)?;
+    let mut client = Client::new(&project, folder.path().join("state"));
     let mut stage = Stage::new(args.fast);
     script::play(&mut stage, &mut client, &notes)?;
-    script::farewell(&mut stage, &client, args.keep.then(|| folder.path()));
+    script::farewell(&mut stage, &client, args.keep.then_some(project.as_path()));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The project of the demo: three pages of notes with broken links, and a check that really reads them.
+//! The project of the demo: three pages of notes with broken links, and a check of its own.
 
 use std::{
     fs,
@@ -16,6 +16,16 @@ const PAGES: [(&str, &str); 3] = [
     ("guide.md", "# Guide\n\nIt explains itself, see [the start](index.md). Else there is [the FAQ](faq.md).\n"),
 ];
 
+/// What the person wants to pass: it names every link that leads to no page.
+const CHECK: &str = r#"dead=0
+for page in *.md; do
+    for link in $(grep -o '([a-z]*\.md)' "$page" | tr -d '()'); do
+        [ -e "$link" ] || { echo "error: $page links to $link, which is not there"; dead=1; }
+    done
+done
+exit $dead
+"#;
+
 /// A folder with notes.
 pub(super) struct Notes {
     folder: PathBuf,
@@ -25,7 +35,8 @@ impl Notes {
     /// Writes the pages as they are before the agent comes.
     pub(super) fn write(folder: &Path) -> Result<Self, Failure> {
         let notes = Notes { folder: folder.to_owned() };
-        for (name, text) in PAGES {
+        fs::create_dir(folder).map_err(|e| Failure::new(format!("cannot make {}: {e}", folder.display())))?;
+        for (name, text) in PAGES.into_iter().chain([("check.sh", CHECK)]) {
             notes.save(name, text)?;
         }
         Ok(notes)

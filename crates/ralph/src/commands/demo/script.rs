@@ -17,20 +17,20 @@ use super::{
 
 pub(super) fn play(stage: &mut Stage, client: &mut Client, notes: &Notes) -> Done {
     stage.title(
-        "An agent tries to stop before its work is done. Ralph is its stop hook.",
+        "An agent tries to stop before its work is done. Ralph makes it prove that it is.",
         "(Lines with └ are the hook's real answers. Only the agent is scripted.)",
     );
 
-    types(stage, client, "/ralph-loop \"Fix the dead links\" --completion-promise DONE --max-iterations 3")?;
+    types(stage, client, "/ralph-loop \"Fix the dead links\" --completion-promise DONE --verify \"sh check.sh\" --max-iterations 3")?;
 
     works(stage, notes, "Update(index.md)", || notes.relink("index.md", "usage.md", "guide.md"))?;
     stops(stage, client, "One fixed, two to go. Then I will say <promise>DONE</promise>", Code::PromiseRefused)?;
 
     works(stage, notes, "Update(setup.md)", || notes.relink("setup.md", "home.md", "index.md"))?;
-    stops(stage, client, "Nearly there: you asked for `<promise>DONE</promise>`, and one link is left.", Code::PromiseRefused)?;
+    stops(stage, client, "All links are fixed!\n\n<promise>DONE</promise>", Code::PromiseUnproven)?;
 
     works(stage, notes, "Read(guide.md)", || Ok(()))?;
-    stops(stage, client, "The last link leads to a page that nobody wrote. Shall I write it?", Code::LimitIterations)?;
+    stops(stage, client, "The last one leads to a page that nobody wrote. Shall I write it?", Code::LimitIterations)?;
 
     types(stage, client, "/ralph-resume --max-iterations 6")?;
 
@@ -46,7 +46,7 @@ pub(super) fn play(stage: &mut Stage, client: &mut Client, notes: &Notes) -> Don
 pub(super) fn farewell(stage: &mut Stage, client: &Client, kept: Option<&Path>) {
     let (stops, each) = client.pace();
     let took = each.as_secs_f64() * 1_000.0;
-    stage.moral(&format!("{stops} stops, about {took:.1} ms each, and no model was asked: same words, same ruling."));
+    stage.moral(&format!("{stops} stops, about {took:.1} ms each besides the check, and no model was asked: same words, same ruling."));
     match kept {
         None => stage.hint("ralph demo --keep", "leaves the project; `ralph explain 1` there tells more."),
         Some(folder) => {
@@ -93,8 +93,13 @@ fn stops(stage: &mut Stage, client: &mut Client, said: &str, expected: Code) -> 
     Ok(())
 }
 
-/// The first sentence of what ralph adds to the task, which comes back to the agent with it.
+/// What ralph adds to the task that comes back to the agent: why it may not stop, and the first thing that the check says.
 fn why(text: &str) -> String {
-    let added = text.lines().last().unwrap_or_default();
-    added.split_once(". ").map_or_else(|| added.to_owned(), |(first, _)| format!("{first}. …"))
+    let added = text.split_once("[ralph] ").map(|(_, added)| format!("[ralph] {added}")).unwrap_or_default();
+    let mut lines = added.lines();
+    let first = lines.next().unwrap_or_default();
+    match lines.find(|line| line.starts_with("error:")) {
+        Some(error) => format!("{first}\n{error}"),
+        None => first.split_once(". ").map_or_else(|| first.to_owned(), |(first, _)| format!("{first}. …")),
+    }
 }

@@ -103,7 +103,7 @@ fn gate(project: &Project, args: &Args) -> Done {
         return Err(Failure { code: INTERRUPTED, message: "interrupted".to_owned(), in_json: false });
     }
     let of_loop = subject.of_loop.as_deref();
-    let suspicions = of_loop.map(|id| guard::suspicions(project, id, &subject.declared)).unwrap_or_default();
+    let suspicions = of_loop.map(|id| guard::weigh(project, id, &subject.declared, &mut findings)).unwrap_or_default();
     let passed = findings.iter().filter(|finding| !is_for_agents(finding)).all(|finding| finding.verdict == Verdict::Pass);
     if args.json {
         ui::json(&Report { passed, of_loop, findings: &findings, suspicions: &suspicions });

@@ -58,5 +58,5 @@ fn coloured(verdict: Verdict, word: &str) -> String {
 
 #[expect(clippy::cast_precision_loss, reason = "one digit after the point")]
 fn seconds(ms: u64) -> String {
-    format!("{:.1} s", ms as f64 / 1_000.0)
+    if ms < 100 { format!("{ms} ms") } else { format!("{:.1} s", ms as f64 / 1_000.0) }
 }

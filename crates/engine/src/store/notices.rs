@@ -1,0 +1,101 @@
+//! Lines that a person has yet to see. The client shows nobody what a hook says at a subagent's stop, so it is said again when the session stops.
+//!
+//! Failing to keep one never changes an answer; the hook's log has it in any case.
+
+use std::{io, path::PathBuf};
+
+use ralph_core::time::Millis;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    store::{Error, locked::Locked, project::Project},
+    sys::files,
+};
+
+/// A larger file is not ours.
+const MAX_BYTES: usize = 256 * 1024;
+
+/// Nobody waits for what is older.
+const FORGOTTEN_MS: Millis = 24 * 3_600_000;
+
+/// More lines than this are told by none.
+const MAX_LINES: usize = 20;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Notice {
+    session: String,
+    at: Millis,
+    line: String,
+}
+
+fn path(project: &Project) -> PathBuf {
+    project.own().join("notices.json")
+}
+
+/// Keeps a line until the session stops.
+pub fn keep(project: &Project, session: &str, now: Millis, line: &str) -> Result<(), Error> {
+    let notice = Notice { session: session.to_owned(), at: now, line: line.to_owned() };
+    change(project, now, |all| {
+        if !all.iter().any(|other| other.session == notice.session && other.line == notice.line) {
+            all.push(notice);
+        }
+    })
+}
+
+/// The lines that wait for a session, the oldest first. They are told once.
+pub fn take(project: &Project, session: &str, now: Millis) -> Vec<String> {
+    // Mostly there are none, and then nothing is locked and nothing is made.
+    if !read(project).iter().any(|notice| notice.session == session) {
+        return Vec::new();
+    }
+    let mut taken = Vec::new();
+    let changed = change(project, now, |all| {
+        taken = all.extract_if(.., |notice| notice.session == session).map(|notice| notice.line).collect();
+    });
+    if changed.is_ok() { taken } else { Vec::new() }
+}
+
+fn read(project: &Project) -> Vec<Notice> {
+    let bytes = files::read(&path(project), MAX_BYTES).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+fn change(project: &Project, now: Millis, change: impl FnOnce(&mut Vec<Notice>)) -> Result<(), Error> {
+    let _locked = Locked::acquire(project)?;
+    let mut all = read(project);
+    all.retain(|notice| now.saturating_sub(notice.at) < FORGOTTEN_MS);
+    change(&mut all);
+    let excess = all.len().saturating_sub(MAX_LINES);
+    all.drain(..excess);
+    let path = path(project);
+    let bytes = serde_json::to_vec(&all).map_err(|e| Error::io("write", &path)(io::Error::from(e)))?;
+    files::replace(&path, &path.with_extension("json.new"), &bytes).map_err(Error::io("write", &path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::scratch::Scratch;
+
+    #[test]
+    fn s3_5_a_line_is_told_once_to_its_own_session() {
+        let scratch = Scratch::create("ralph-notices-test-", false).unwrap();
+        let project = Project::at(scratch.path());
+        assert_eq!(take(&project, "a", 0), Vec::<String>::new());
+        assert!(!project.own().exists(), "nothing is made for nothing");
+        for (session, line) in [("a", "1"), ("b", "2"), ("a", "3"), ("a", "1")] {
+            keep(&project, session, 1_000, line).unwrap();
+        }
+        assert_eq!(take(&project, "a", 1_001), ["1", "3"]);
+        assert_eq!(take(&project, "a", 1_001), Vec::<String>::new());
+        assert_eq!(take(&project, "b", FORGOTTEN_MS + 2_000), Vec::<String>::new(), "nobody waits for it any more");
+        for n in 0..50 {
+            keep(&project, "a", 1_000, &n.to_string()).unwrap();
+        }
+        assert_eq!(take(&project, "a", 1_001).len(), MAX_LINES);
+        files::write_whole(&path(&project), b"garbage").unwrap();
+        assert_eq!(take(&project, "a", 1_001), Vec::<String>::new());
+        keep(&project, "a", 1_000, "x").unwrap();
+        assert_eq!(take(&project, "a", 1_001), ["x"]);
+    }
+}
