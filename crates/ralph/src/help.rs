@@ -36,6 +36,7 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 5] = [
 /// The environment variables, and what ralph takes from them.
 pub(crate) const VARIABLES: [(&str, &str); 17] = [
     ("RALPH_LOOP_DIR", "The feature folder, if it is not .claude/data/ralph-loops/current; a relative one lies in the project."),
+    ("RALPH_GATE", "Set for the commands of gates, to the gate's name. Under it no gate is run and hooks are silent."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
     (
         "RALPH_GATE",
