@@ -16,6 +16,9 @@ use crate::feature_list::{Item, Mark};
 /// Columns from which an entry that belongs to no list is code.
 const CODE: usize = 4;
 
+/// Columns by which an entry is indented that belongs to the one above it.
+const BELOW: usize = 2;
+
 /// More than that is no label.
 const LONGEST_LABEL: usize = 24;
 
@@ -126,17 +129,16 @@ impl Reader {
                 self.fence = Some((mark, length));
                 true
             }
+            // Only a comment that a line begins with hides the lines after it.
             _ => {
-                let opens = words.rfind("<!--").filter(|open| !words[*open..].contains("-->"));
-                self.in_comment = opens.is_some();
-                // A box before a comment on the same line is one.
+                self.in_comment = words.starts_with("<!--") && !words.contains("-->");
                 words.starts_with("<!--")
             }
         }
     }
 
     fn entry(&mut self, entry: &Entry<'_>, indent: usize, at: usize) {
-        self.levels.retain(|level| indent > level.indent);
+        self.levels.retain(|level| indent >= level.indent + BELOW);
         if self.levels.is_empty() && indent >= CODE {
             return;
         }
@@ -289,7 +291,6 @@ mod tests {
             "- text\n  ```\n  - [ ] code in a list\n  ```",
             "<!-- - [ ] comment -->",
             "<!--\n- [ ] comment\n-->",
-            "text <!-- begins\n- [ ] comment\nends -->",
             "Paragraph\n\n    - [ ] indented code",
             "1234567890. [ ] too many digits",
         ];
@@ -299,6 +300,8 @@ mod tests {
         assert_eq!(titles("``` - [ ] inline ```\n- [ ] real"), ["real"]);
         assert_eq!(titles("<!-- done --> \n- [ ] real <!-- why -->"), ["real <!-- why -->"]);
         assert_eq!(titles("```\ncode\n```\n- [ ] after"), ["after"]);
+        assert_eq!(titles("say <!-- in text\n- [ ] real"), ["real"], "nothing is hidden by accident");
+        assert_eq!(titles("- [ ] one\n - [ ] two"), ["one", "two"], "one space makes no step");
     }
 
     #[test]

@@ -34,9 +34,13 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 5] = [
 ];
 
 /// The environment variables, and what ralph takes from them.
-pub(crate) const VARIABLES: [(&str, &str); 16] = [
+pub(crate) const VARIABLES: [(&str, &str); 17] = [
     ("RALPH_LOOP_DIR", "The feature folder, if it is not .claude/data/ralph-loops/current; a relative one lies in the project."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
+    (
+        "RALPH_GATE",
+        "The name of the gate whose command runs. Ralph sets it; the stops of an agent that such a command starts are not judged.",
+    ),
     ("CLAUDE_PROJECT_DIR", "The project of a hook call: the folder that the client was started in. The client sets it."),
     ("CLAUDE_CODE_SESSION_ID", "The session that calls the hook or runs a command. The client sets it."),
     (
@@ -66,7 +70,7 @@ pub(crate) const VARIABLES: [(&str, &str); 16] = [
 ];
 
 /// The files in a project, and one of the user's.
-pub(crate) const FILES: [(&str, &str); 17] = [
+pub(crate) const FILES: [(&str, &str); 20] = [
     (".claude/ralph-loop.local.md", "The loop: its limits, and the prompt. Edit it while it runs; edits count from the next stop on."),
     (".claude/ralph-loop.<name>.local.md", "Further loops, one for each session."),
     (
@@ -83,6 +87,9 @@ pub(crate) const FILES: [(&str, &str); 17] = [
     (".ralph/hook.log", "One line for every hook call in this project."),
     (".ralph/logs/<time>-<gate>.log", "All that a gate's command printed; the oldest logs go by themselves."),
     (".ralph/cache/", "What gates found on which tree; may be removed at any time."),
+    (".ideal/worktree.yaml, .trellis/worktree.yaml", "`verify:`, the commands that a check agent must pass."),
+    (".verify-state.json", "Beside it, or in .ralph for ralph.toml: how often each check agent was sent back."),
+    (".ralph/notices.json", "Lines that a person has yet to see."),
     (".ralph/baseline/<id>.json", "What tests, gates and lists looked like when a loop began; `<id>.failures.jsonl` has what failed then."),
     (".ralph/last-ending.json", "What the last ended loop was answered, for a second hook on the same stop."),
     (".ralph/lock", "Held for some milliseconds at a time."),

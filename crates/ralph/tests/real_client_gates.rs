@@ -156,7 +156,7 @@ fn interrupted(version: Version, first: &str) {
     tui.submit("what is this about?");
     sees(&tui, "Here is your answer.");
     sees(&tui, "Ralph: you interrupted the agent, so the loop is paused at iteration 1");
-    fs::write(bed.project.home().join("go"), "").unwrap();
+    bed.project.write(bed.project.home().join("go"), "");
     tui.submit("/ralph-resume");
     sees(&tui, "Ralph: complete after 1 iteration");
     assert_eq!(server.main_requests().len(), 3);
@@ -173,7 +173,7 @@ both!(issue_4_an_interrupt_ends_the_command_and_keeps_the_loop);
 
 /// issue 4: one that does not. The client ends the hook a second later, and 2.1.197 only the hook.
 fn issue_4_an_interrupt_ends_a_stubborn_command(version: Version) {
-    interrupted(version, "trap : TERM;");
+    interrupted(version, "trap \"\" TERM;");
 }
 both!(issue_4_an_interrupt_ends_a_stubborn_command);
 
@@ -255,3 +255,77 @@ fn issue_4_a_cancel_ends_the_running_command(version: Version) {
     bed.assert_archived(1);
 }
 both!(issue_4_a_cancel_ends_the_running_command);
+
+/// The feature folder, and a list of three features in it; the second has a command of its own.
+const FEATURES: &str = ".claude/data/ralph-loops/current";
+const LIST: &str = r#"{
+  "features": [
+    { "id": 1, "description": "Say hello", "steps": ["open the door", "wave"], "passes": false },
+    { "id": 2, "description": "Count to two", "steps": ["one", "two"], "verify": "test -f two.txt", "passes": false },
+    { "id": 3, "description": "Say goodbye", "passes": false }
+  ]
+}
+"#;
+
+/// S4-1, S4-2, S4-3: a list of features is a loop by itself. The agent gets one feature after the other, marks each through the program, because it may
+/// not write the list, and is believed only when the feature's own command passes.
+fn s4_1_s4_2_s4_3_a_feature_list_is_worked_off(version: Version) {
+    let bed = or_skip!(Counted::new(version));
+    let in_folder = |name: &str| bed.project.read(format!("{FEATURES}/{name}"));
+    bed.project.write(format!("{FEATURES}/feature_list.json"), LIST);
+    bed.ralph_ok(&["trust", "--yes"]);
+    let two = json!({"file_path": bed.project.path("two.txt"), "content": "1 2\n"});
+    let server = ModelServer::scripted([
+        say("What is there to do?"),
+        Reply::bash(format!("sed -i s/false/true/ {FEATURES}/feature_list.json")),
+        Reply::bash("ralph item done 1"),
+        round(2),
+        Reply::bash("ralph item done 2"),
+        Reply::tool("Write", two),
+        Reply::bash("ralph item done 2"),
+        round(3),
+        Reply::bash("ralph item done 3"),
+        round(4),
+        round(5),
+    ]);
+    let run = bed.client.print(&bed.project, &server, "begin").env("PATH", &bed.path).stream_json().timeout(Duration::from_mins(1));
+    let output = run.args(["--allowedTools", "Bash(ralph:*)", "Bash(sed:*)", "Write"]).output();
+    assert_eq!((output.code, result_text(&output)), (Some(0), "This is round 4."), "{output:?}");
+    let requests = server.main_requests();
+    assert_eq!(requests.len(), 10);
+    let told = |n: usize, words: &[&str]| {
+        let text = requests[n].all_text();
+        for words in words {
+            assert!(text.contains(words), "request {n}, {words}: {text}");
+        }
+    };
+    told(1, &["3 of 3 features are open", "Next: 1: Say hello\nSteps:\n- open the door\n- wave\n", "mark it with `ralph item done 1`"]);
+    assert!(!requests[1].all_text().contains("Count to two"), "one at a time");
+    let denied = requests[2].last_user_text();
+    assert!(denied.contains("sensitive file"), "the client keeps the agent from writing the list: {denied}");
+    told(4, &["2 of 3 features are open", "Next: 2: Count to two\nSteps:\n- one\n- two\n", "It must pass: `test -f two.txt`"]);
+    let refused = requests[5].last_user_text();
+    assert!(refused.contains("exit code 1"), "not believed: {refused}");
+    told(8, &["1 of 3 features is open", "Next: 3: Say goodbye"]);
+    let line = answers(&output, "Stop").last().copied().unwrap_or_default().to_owned();
+    assert!(line.contains("Ralph: complete after 4 iterations") && line.contains("3 features verified"), "{line}");
+    assert_eq!(informed(&output).iter().filter(|line| line.contains("3 features verified")).count(), usize::from(bed.is_newest()));
+    assert_eq!(in_folder("feature_list.json"), LIST.replace("false", "true"));
+    assert_eq!(in_folder("progress.txt"), "Iteration: 4\nMax Iterations: 15\nStatus: COMPLETE\n");
+    let log = in_folder("hook.log");
+    let wanted = [
+        "adopted",
+        "block gate.failed: iteration 1 of 15",
+        "iteration 2 of 15",
+        "iteration 3 of 15",
+        "allow gates.passed: iteration 4 of 15",
+    ];
+    assert_eq!(log.lines().count(), wanted.len(), "{log}");
+    for (line, wanted) in log.lines().zip(wanted) {
+        assert!(line.starts_with("[20") && line.contains(wanted) && line.contains(&session_of(&output)), "{line}");
+    }
+    assert_eq!(bed.journal().codes(), ["gate.failed", "gate.failed", "gate.failed", "gates.passed"]);
+    assert_eq!(bed.loop_file(), None);
+    bed.assert_replays(4);
+}
+both!(s4_1_s4_2_s4_3_a_feature_list_is_worked_off);

@@ -151,9 +151,8 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let mark = command.leave_running.then(|| format!("{}={}", env::GATE, gate.name));
     let leave = Leave { cancelled: &|| ctx.is_cancelled(), grace: GRACE, leave_running: mark.as_deref() };
     let ended = task.run_heard(&listener(gate, ctx, &heard), leave);
-    // Whoever ends this process may have ended the command too, and that says nothing about the work.
-    let ended =
-        if matches!(&ended, Ok(Ended { code, .. }) if *code != Some(0)) && ctx.is_cancelled() { Err(Failure::Cancelled) } else { ended };
+    // Whoever ends this process may have ended the command too, or a part of it, and that says nothing about the work.
+    let ended = if ended.is_ok() && ctx.is_cancelled() { Err(Failure::Cancelled) } else { ended };
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let (verdict, state) = state(&ended, took_ms, limit);
     let mut heard = lock(&heard);

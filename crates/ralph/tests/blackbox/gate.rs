@@ -206,6 +206,17 @@ fn a_loop_is_measured_by_its_own_commands_too() {
     assert_eq!(bed.ralph(&["gate", "--loop", "nobody"]).code, Some(3));
 }
 
+/// A command is trusted as it will be read, not as it was typed.
+#[test]
+fn white_space_around_a_loops_command_is_nothing() {
+    let bed = Bed::new();
+    bed.ralph_ok(&["start", "Go", "--verify", "  true\n"]);
+    let report = bed.ralph_json(&["gate", "--json"]);
+    assert_eq!((report["findings"][0]["gate"].as_str(), report["findings"][0]["verdict"].as_str()), (Some("true"), Some("pass")));
+    bed.work().send();
+    assert_eq!(bed.codes(), ["gates.passed"]);
+}
+
 /// Commands that run side by side are told apart.
 #[test]
 fn output_of_two_commands_at_once() {
@@ -224,20 +235,22 @@ fn output_of_two_commands_at_once() {
 #[test]
 fn only_a_person_accepts_what_the_guard_suspects() {
     let bed = trusted(&gates(&[("one", "true")]));
+    let tests = |text: &str| bed.write("tests/a.rs", text);
+    tests("#[test]\nfn a() {}\n#[test]\nfn b() {}\n#[test]\nfn c() {}\n");
     assert_eq!(bed.ralph(&["gate", "--accept"]).code, Some(3), "there is no loop");
     bed.ralph_ok(&["start", "Go"]);
     for sign in ["CLAUDECODE", "AI_AGENT"] {
         let out = run(bed.command(RALPH).args(["gate", "--accept"]).env(sign, "1"), b"");
         assert!(out.code == Some(1) && out.stderr.contains("in their own terminal"), "{out:?}");
     }
-    bed.write("ralph.toml", gates(&[("two", "true")]));
-    bed.ralph_ok(&["trust", "--yes"]);
+    tests("#[test]\nfn a() {}\n#[test]\nfn b() {}\n");
     let guard = |text: &str| text.lines().any(|l| l.starts_with("guard: "));
-    assert!(guard(&bed.ralph_ok(&["gate"])), "a gate that was there is gone");
+    assert!(guard(&bed.ralph_ok(&["gate"])), "a test that was there is gone");
     let text = bed.ralph_ok(&["gate", "--accept"]);
     assert!(text.contains("accepted: ") && text.contains("compares with the present state"), "{text}");
     assert!(!guard(&bed.ralph_ok(&["gate"])));
-    bed.write("ralph.toml", format!("guard = \"block\"\n{}", gates(&[("three", "true")])));
+    tests("#[test]\nfn a() {}\n");
+    bed.write("ralph.toml", format!("guard = \"block\"\n{}", gates(&[("one", "true")])));
     bed.ralph_ok(&["trust", "--yes"]);
     let out = bed.ralph(&["gate"]);
     assert!(out.code == Some(1) && out.stdout.contains("the proof itself has changed"), "as the hook would: {out:?}");

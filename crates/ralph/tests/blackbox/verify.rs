@@ -4,7 +4,7 @@ use std::{
     fs,
     path::PathBuf,
     process::{Command, Stdio},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -75,8 +75,7 @@ fn codes(bed: &Bed) -> Vec<String> {
 }
 
 fn minutes_ago(minutes: u64) -> String {
-    let then = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().saturating_sub(Duration::from_secs(minutes * 60));
-    let out = Command::new("date").args(["-u", "-d", &format!("@{}", then.as_secs()), "+%Y-%m-%dT%H:%M:%SZ"]).output().unwrap();
+    let out = Command::new("date").args(["-u", "-d", &format!("{minutes} minutes ago"), "+%Y-%m-%dT%H:%M:%SZ"]).output().unwrap();
     String::from_utf8(out.stdout).unwrap().trim().to_owned()
 }
 
