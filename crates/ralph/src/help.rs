@@ -34,13 +34,10 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 5] = [
 ];
 
 /// The environment variables, and what ralph takes from them.
-pub(crate) const VARIABLES: [(&str, &str); 17] = [
+pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("RALPH_LOOP_DIR", "The feature folder, if it is not .claude/data/ralph-loops/current; a relative one lies in the project."),
+    ("RALPH_GATE", "Set for the commands of gates, to the gate's name. Under it no gate is run and hooks are silent."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
-    (
-        "RALPH_GATE",
-        "The name of the gate whose command runs. Ralph sets it; the stops of an agent that such a command starts are not judged.",
-    ),
     ("CLAUDE_PROJECT_DIR", "The project of a hook call: the folder that the client was started in. The client sets it."),
     ("CLAUDE_CODE_SESSION_ID", "The session that calls the hook or runs a command. The client sets it."),
     (
@@ -70,7 +67,7 @@ pub(crate) const VARIABLES: [(&str, &str); 17] = [
 ];
 
 /// The files in a project, and one of the user's.
-pub(crate) const FILES: [(&str, &str); 20] = [
+pub(crate) const FILES: &[(&str, &str)] = &[
     (".claude/ralph-loop.local.md", "The loop: its limits, and the prompt. Edit it while it runs; edits count from the next stop on."),
     (".claude/ralph-loop.<name>.local.md", "Further loops, one for each session."),
     (

@@ -39,8 +39,8 @@ pub(crate) fn of(command: &Command, root: &Command) -> io::Result<Vec<u8>> {
     if command.has_subcommands() {
         rest.control("SH", ["FOR PROGRAMS"]);
         rest.text([roman(FOR_PROGRAMS)]);
-        table(&mut rest, "ENVIRONMENT", &VARIABLES);
-        table(&mut rest, "FILES", &FILES);
+        table(&mut rest, "ENVIRONMENT", VARIABLES);
+        table(&mut rest, "FILES", FILES);
     }
     see_also(&mut rest, &command, root);
     rest.to_writer(&mut out)?;

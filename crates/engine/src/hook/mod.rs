@@ -44,6 +44,17 @@ pub fn time_to_work(limit: Duration) -> Duration {
     limit.saturating_sub((limit / 50).max(Duration::from_secs(5)))
 }
 
+/// How long a hook may wait for another one with the same limit: that one's commands have their time, have to be ended, and have to be answered for.
+fn time_to_wait(limit: Duration) -> Duration {
+    let work = time_to_work(limit);
+    work + limit.saturating_sub(work) * 4 / 5
+}
+
+/// How long this process has lived.
+fn age() -> Duration {
+    Duration::from_millis(clock::uptime_ms().saturating_sub(clock::born_ms()))
+}
+
 /// One call of the hook.
 pub(crate) struct Call {
     event: Event,
@@ -58,9 +69,8 @@ pub(crate) struct Call {
 impl Call {
     /// Until when commands may run: the answer has to be out before the client's patience ends, which began with this process.
     fn budget(&self) -> Instant {
-        let age = Duration::from_millis(clock::uptime_ms().saturating_sub(clock::born_ms()));
         let now = Instant::now();
-        now.checked_add(time_to_work(self.limit).saturating_sub(age)).unwrap_or(now)
+        now.checked_add(time_to_work(self.limit).saturating_sub(age())).unwrap_or(now)
     }
 
     /// Whether anybody waits for the answer: nobody does if the client wants this process to end, or has gone without a word.
@@ -72,10 +82,9 @@ impl Call {
         env::claude_pid().or_else(process::parent_pid)
     }
 
-    /// How long this process may wait for another one that measures the same stop: its commands' time, and that to end them and to answer.
+    /// How long this process may wait for another one that measures the same stop.
     fn patience(&self) -> Duration {
-        let margin = self.limit.saturating_sub(time_to_work(self.limit));
-        (self.budget() + margin * 4 / 5).saturating_duration_since(Instant::now())
+        time_to_wait(self.limit).saturating_sub(age())
     }
 
     /// Whether this process was started when the other one answered.
@@ -215,22 +224,22 @@ mod tests {
     /// The second hook of one stop was born when the first one was, however long that measured.
     #[test]
     fn pains_9_a_second_hook_is_known_however_long_the_first_one_takes() {
-        let hour = Duration::from_secs(3600);
+        let hour = Duration::from_hours(1);
         for took_ms in [0, 299, 1_000, 61_000, 1_200_000, 3_540_000] {
             assert!(is_same_moment(5_000_000, 5_000_000 + took_ms, hour), "{took_ms}");
         }
         assert!(is_same_moment(5_000_050, 5_000_000, hour), "50 ms late");
         assert!(!is_same_moment(5_000_400, 5_000_000, hour), "the next stop");
         assert!(!is_same_moment(1_000, 9_000_000, hour), "restarted since");
-        assert!(!is_same_moment(5_000_000, 5_061_000, Duration::from_secs(60)), "it would not live any more");
+        assert!(!is_same_moment(5_000_000, 5_061_000, Duration::from_mins(1)), "it would not live any more");
     }
 
     #[test]
     fn point_8_who_waits_for_another_hook_waits_longer_than_that_one_measures() {
         for seconds in [8, 60, 600, 3600] {
             let limit = Duration::from_secs(seconds);
-            let work = time_to_work(limit);
-            assert!(work + Duration::from_secs(3) < work + (limit - work) * 4 / 5 && work + (limit - work) * 4 / 5 < limit, "{seconds}");
+            let wait = time_to_wait(limit);
+            assert!(time_to_work(limit) + Duration::from_secs(3) < wait && wait < limit, "{seconds}");
         }
     }
 }

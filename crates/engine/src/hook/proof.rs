@@ -65,7 +65,7 @@ pub(super) fn turn(call: &Call, seen: &Found) -> Result<Option<File>, Error> {
 /// Removes the locks of loops that nobody can still be measuring. A lock is never written, so its age is that of the loop's first stop; the lock of a
 /// loop that lives on is made anew.
 fn remove_old_locks(folder: &Path) {
-    const OLD: Duration = Duration::from_secs(30 * 86_400);
+    const OLD: Duration = Duration::from_hours(30 * 24);
     let is_old = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_file() && files::is_older(&meta, OLD));
     let locks = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     for path in locks.filter(|path| path.extension().is_some_and(|e| e == "lock") && is_old(path)) {

@@ -145,7 +145,7 @@ fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     }
     let Some((locked, mut l, measured)) = proof::measure(call, locked, l, &declared)? else {
         // A cancel, another hook, or a hand that deleted the file was faster; or the client wants no answer any more.
-        return Ok(if signals::asked_to_end() { Outcome::silent("host.interrupted") } else { no_loop(call) });
+        return Ok(if signals::asked_to_end() { Outcome::silent("hook.ended") } else { no_loop(call) });
     };
     // Where hooks cannot wait for each other, another one may have ruled on this very stop meanwhile.
     if let Some(outcome) = answered_before(call, &l) {

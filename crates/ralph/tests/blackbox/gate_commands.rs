@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use ralph_testkit::Skip;
+
 use crate::{
     common::{Answer, Bed, Event, LOOP, OTHER, RALPH, run},
     gated::{COUNT, Gated, begin, gate, reason},
@@ -283,19 +285,19 @@ fn s3_3_zombies_and_many_children() {
     }
 }
 
-/// The hook on mounts of its own, made by `mounts` in a shell; `None`: this machine does not allow it.
-fn in_mounts_of_its_own(event: &Event<'_>, bed: &Bed, mounts: &str) -> Option<Answer> {
-    let allowed =
-        Command::new("unshare").args(["-m", "sh", "-c", "mount -t tmpfs x /mnt"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if !allowed.is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: mounts are not allowed here");
-        return None;
-    }
+/// The hook on mounts of its own, made by `mounts` in a shell; a skip where the machine does not allow it.
+fn in_mounts_of_its_own(event: &Event<'_>, bed: &Bed, mounts: &str) -> Result<Answer, Skip> {
+    let is_allowed = |option: &&str| {
+        let mut attempt = Command::new("unshare");
+        attempt.args([option, "sh", "-c", "mount -t tmpfs x /mnt"]).stdout(Stdio::null()).stderr(Stdio::null());
+        attempt.status().is_ok_and(|status| status.success())
+    };
+    let option = ["-m", "-rm"].into_iter().find(is_allowed).ok_or_else(|| Skip("mounts are not allowed here".to_owned()))?;
     let hook = event.command();
     let mut command = bed.command("unshare");
-    command.args(["-m", "sh", "-ec", &format!("{mounts}; exec {RALPH} hook claude")]);
+    command.args([option, "sh", "-ec", &format!("{mounts}; {RALPH} hook claude")]);
     command.envs(hook.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(bed.dir());
-    Some(Answer::of(&run(&mut command, event.json().as_bytes())))
+    Ok(Answer::of(&run(&mut command, event.json().as_bytes())))
 }
 
 #[test]
@@ -304,9 +306,10 @@ fn s3_3_a_full_disk_changes_no_verdict() {
         let bed = Gated::new(&gate("loud", command, ""));
         fs::create_dir_all(bed.path(".ralph")).unwrap();
         let mounts = "mount -t tmpfs -o size=512k,mode=755 tmpfs .ralph; trap 'cp -r .ralph/journal \"$HOME/\"' EXIT";
-        let event = bed.claim();
-        let hook = format!("{RALPH} hook claude");
-        let Some(answer) = in_mounts_of_its_own(&event, &bed, &format!("{mounts}; {hook}; exit 0; :")) else { return };
+        let answer = match in_mounts_of_its_own(&bed.claim(), &bed, mounts) {
+            Ok(answer) => answer,
+            Err(skip) => return skip.tell(),
+        };
         if code.is_empty() {
             assert!(answer.line().contains("complete") && answer.line().contains("the log is not whole"), "{answer:?}");
             assert!(!bed.exists(LOOP));
@@ -327,7 +330,10 @@ fn s3_3_a_read_only_folder_lets_the_agent_go_and_proves_nothing() {
     for mounts in
         ["mount --bind .ralph .ralph; mount -o remount,ro,bind .ralph", "mount --bind . . && cd \"$PWD\" && mount -o remount,ro,bind ."]
     {
-        let Some(answer) = in_mounts_of_its_own(&bed.claim(), &bed, mounts) else { return };
+        let answer = match in_mounts_of_its_own(&bed.claim(), &bed, mounts) {
+            Ok(answer) => answer,
+            Err(skip) => return skip.tell(),
+        };
         let told = answer.line();
         assert!(told.contains("Read-only file system") && told.contains("The stop is allowed and the loop is kept as it is"), "{told}");
         assert_eq!(bed.loop_bytes(), before);
