@@ -18,7 +18,7 @@ use std::{
     io::{IsTerminal, stdin},
 };
 
-use ralph_engine::hosts::claude::registration::limit_of;
+use ralph_engine::hosts::claude::registration::{TIMEOUT, limit_of};
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 use entry::main;
@@ -36,7 +36,12 @@ fn start() -> u8 {
 
 /// A person asks for help, or mistypes; an agent is answered by the hook, however odd its registration is.
 fn called_as_hook(args: &[OsString]) -> u8 {
-    let is_known = matches!(args, []) || (args.len() == 1 && args[0] == "claude");
+    let is_known = match args {
+        [] => true,
+        [host] => host == "claude",
+        [host, option, _] => host == "claude" && option == TIMEOUT,
+        _ => false,
+    };
     if !is_known && (stdin().is_terminal() || args.iter().any(|a| a == "--help" || a == "-h")) {
         return commands::run();
     }

@@ -146,9 +146,12 @@ pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
         // A gate may ask an agent for its opinion. That one is no part of the loop, and to measure gates for it would never end.
         _ if env::is_within_gate() => Outcome::silent("gate.within"),
         Caller::Foreign(agent) => Outcome { error: Some(format!("called by {agent}")), ..Outcome::silent("host.foreign") },
-        Caller::ClaudeCode { .. } => told_what_waits(&call, guard::open(&call, || dispatch(&call))),
+        Caller::ClaudeCode { .. } => guard::open(&call, || dispatch(&call)),
     };
-    log(&call, &outcome);
+    // One look for both: where ralph is not used, nothing waits and nothing is logged.
+    let in_use = call.project.is_in_use();
+    let outcome = if in_use { told_what_waits(&call, outcome) } else { outcome };
+    log(&call, &outcome, in_use);
     outcome.answer.to_json()
 }
 
@@ -189,11 +192,11 @@ fn invalid_input(input: &[u8], problem: &serde_json::Error) -> Option<String> {
         error: Some(&problem.to_string()),
         ..Entry::default()
     };
-    hook_log::write(&project, &entry);
+    hook_log::write(&project, project.is_in_use(), &entry);
     outcome.answer.to_json()
 }
 
-fn log(call: &Call, outcome: &Outcome) {
+fn log(call: &Call, outcome: &Outcome, in_use: bool) {
     let entry = Entry {
         trigger: call.event.name(),
         session: call.event.session().unwrap_or_default(),
@@ -202,7 +205,7 @@ fn log(call: &Call, outcome: &Outcome) {
         loop_id: &outcome.loop_id,
         error: outcome.error.as_deref(),
     };
-    hook_log::write(&call.project, &entry);
+    hook_log::write(&call.project, in_use, &entry);
 }
 
 fn decision(answer: &Answer) -> &'static str {

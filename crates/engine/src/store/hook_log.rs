@@ -25,9 +25,8 @@ pub struct Entry<'a> {
     pub error: Option<&'a str>,
 }
 
-pub fn write(project: &Project, entry: &Entry<'_>) {
-    // The folder is not made here: a project that does not use ralph stays untouched. A link in its place is not followed.
-    let in_use = fs::symlink_metadata(project.own()).is_ok_and(|meta| meta.is_dir());
+/// `in_use`: the project uses ralph, see [`Project::is_in_use`]. The folder is not made here: one that does not stays untouched.
+pub fn write(project: &Project, in_use: bool, entry: &Entry<'_>) {
     let paths = [in_use.then(|| project.own().join("hook.log")), env::log_file()];
     for path in paths.into_iter().flatten() {
         let _ = append_bounded(&path, line(entry).as_bytes());

@@ -94,6 +94,11 @@ impl Project {
         Ok(())
     }
 
+    /// Whether ralph has a folder here. A link in its place is not followed.
+    pub fn is_in_use(&self) -> bool {
+        fs::symlink_metadata(self.own()).is_ok_and(|meta| meta.is_dir())
+    }
+
     /// A folder of ralph's own, made if need be: `cache/verdicts`, for instance.
     pub fn folder(&self, path: &str) -> Result<PathBuf, Error> {
         self.prepare()?;
