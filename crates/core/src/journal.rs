@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    gate::Finding,
     judge::{Ending, Evidence, Ruling},
     loop_file::LoopFile,
     time::Millis,
@@ -64,6 +65,14 @@ pub enum Event {
         command: String,
         /// How long it may run.
         limit_ms: u64,
+    },
+    /// The gates were measured by hand.
+    Measured {
+        findings: Vec<Finding>,
+    },
+    /// A person accepted what the guard suspected.
+    Accepted {
+        suspicions: Vec<String>,
     },
     Paused {
         by: Actor,

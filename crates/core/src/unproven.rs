@@ -14,31 +14,36 @@ const FURTHER: usize = 400;
 
 /// For the agent: what is not proven, the first failing gate first, with what is needed to mend it. `None`: there is nothing to mend.
 pub fn for_agent(e: &Evidence) -> Option<String> {
+    let opening = match (&e.promise, &e.claim) {
+        (Some(promise), Claim::Made) => format!("[ralph] {} was claimed but is not proven. ", tag(promise)),
+        (None, _) => "[ralph] Not done yet. ".to_owned(),
+        _ => "[ralph] ".to_owned(),
+    };
     let found = to_tell(e);
-    let mut parts = Vec::new();
-    if !found.is_empty() {
-        let opening = match (&e.promise, &e.claim) {
-            (Some(promise), Claim::Made) => format!("[ralph] {} was claimed but is not proven. ", tag(promise)),
-            (None, _) => "[ralph] Not done yet. ".to_owned(),
-            _ => "[ralph] ".to_owned(),
-        };
-        parts.push(format!("{opening}{}", told(&found)));
-    }
-    if !e.suspicions.is_empty() {
-        let list: Vec<String> = e.suspicions.iter().map(|s| format!("- {}", clean(s))).collect();
-        let list = list.join("\n");
-        parts.push(format!(
-            "[ralph] Since the loop began, the proof itself has changed:\n{list}\nUnless the task asked for it, undo it: work counts, not a weaker check."
-        ));
-    }
-    (!parts.is_empty()).then(|| parts.join("\n\n"))
+    let parts: Vec<String> = (!found.is_empty()).then(|| told(&found)).into_iter().chain(weakened(e)).collect();
+    (!parts.is_empty()).then(|| format!("{opening}{}", parts.join("\n\n")))
 }
 
 /// What is worth telling: failures first, then what could not be measured. Without a claim, only what was measured and fails.
 fn to_tell(e: &Evidence) -> Vec<&Finding> {
-    let of = |verdict| e.gates.iter().filter(move |f| f.verdict == verdict && !f.skipped);
+    let of = |verdict| e.gates.iter().filter(move |f| f.verdict == verdict && !f.skipped && f.kind != Kind::Guard);
     let failing = of(Verdict::Fail);
     if e.claims() { failing.chain(of(Verdict::Unknown)).collect() } else { failing.collect() }
+}
+
+/// What the guard saw, and what to do about it.
+fn weakened(e: &Evidence) -> Option<String> {
+    let list: Vec<String> = e.suspicions.iter().map(|s| format!("- {}", clean(s))).collect();
+    let way = if blocked_by_guard(e) {
+        "Undo it. If it is right as it is, only the person can say so: `ralph gate --accept`."
+    } else {
+        "Unless the task asked for it, undo it: work counts, not a weaker check."
+    };
+    (!list.is_empty()).then(|| format!("Since the loop began, the proof itself has changed:\n{}\n{way}", list.join("\n")))
+}
+
+fn blocked_by_guard(e: &Evidence) -> bool {
+    e.gates.iter().any(|f| f.kind == Kind::Guard)
 }
 
 /// All that was found, the first one with everything that is needed to mend it.
@@ -59,7 +64,19 @@ fn sentence(f: &Finding) -> String {
         Verdict::Wait => "waits",
         Verdict::Unknown => "could not be measured",
     };
-    format!("Gate \"{}\" {verb}: {}.", clean(&f.gate), clean(&f.what))
+    let known = match (f.cached, f.verdict) {
+        (false, _) => "",
+        (true, Verdict::Fail) => {
+            " It was not run again, because no file has changed since; if the cause lies elsewhere, `ralph gate` runs it again."
+        }
+        (true, _) => " It was not run again, because no file has changed since.",
+    };
+    format!("Gate \"{}\" {verb}: {}.{known}", clean(&f.gate), clean(&f.what))
+}
+
+/// What was found, in a line, and that it is not new if it is not.
+fn what(f: &Finding) -> String {
+    format!("{}{}", clean(&f.what), if f.cached { " (no file has changed since)" } else { "" })
 }
 
 fn append_detail(text: &mut String, f: &Finding, max: usize) {
@@ -82,7 +99,7 @@ pub fn in_short(e: &Evidence) -> String {
 pub fn short(findings: &[Finding]) -> String {
     let one = |f: &&Finding| {
         let verb = if f.verdict == Verdict::Fail { "fails" } else { f.verdict.as_str() };
-        format!("{} {verb}: {}", clean(&f.gate), clean(&f.what))
+        format!("{} {verb}: {}", clean(&f.gate), what(f))
     };
     let open: Vec<&Finding> = findings.iter().filter(|f| f.verdict != Verdict::Pass && !f.skipped).collect();
     let mut short: Vec<String> = open.iter().take(2).map(one).collect();
@@ -101,18 +118,12 @@ pub fn at_the_end(e: &Evidence) -> String {
 /// `the gate tests holds`, `all 3 gates hold (tests, lint, list)`; `None` without gates.
 pub fn proven(e: &Evidence) -> Option<String> {
     let name = |f: &Finding| {
-        let mark = if f.flaky {
-            ", which passed when it was tried again"
-        } else if f.cached {
-            ", unchanged since it passed"
-        } else {
-            ""
-        };
+        let mark = if f.flaky { ", which passed when it was tried again" } else { "" };
         format!("{}{mark}", clean(&f.gate))
     };
     let list = match &e.gates[..] {
         [] => return None,
-        [one] if one.kind == Kind::Command => format!("its gate holds ({}: {})", name(one), clean(&one.what)),
+        [one] if one.kind == Kind::Command => format!("its gate holds ({}: {})", clean(&one.gate), what(one)),
         [one] => format!("{} ({})", clean(&one.what), name(one)),
         all => format!("all {} gates hold ({})", all.len(), all.iter().map(name).collect::<Vec<_>>().join(", ")),
     };
@@ -128,29 +139,32 @@ pub fn proven(e: &Evidence) -> Option<String> {
 
 /// What only a person can do, and how.
 pub fn needs(e: &Evidence) -> String {
-    let needed = e.gates.iter().find_map(|f| f.needs.as_ref().map(|needs| (f, needs)));
-    needed.map_or_else(String::new, |(f, needs)| format!("{}: {}: {}", clean(&f.gate), clean(&f.what), clean(needs)))
+    e.gates.iter().find(|f| f.needs.is_some()).map(needed).unwrap_or_default()
+}
+
+/// A finding with what it takes. What declares gates names itself.
+fn needed(f: &Finding) -> String {
+    let gate = if f.kind == Kind::Config { String::new() } else { format!("{}: ", clean(&f.gate)) };
+    let needs = f.needs.as_deref().map(|needs| format!(": {}", clean(needs))).unwrap_or_default();
+    format!("{gate}{}{needs}", what(f))
 }
 
 /// For the person's line while the loop goes on; `None` where there is nothing to say.
 pub fn for_person(e: &Evidence) -> Option<String> {
     let claimed = e.claim == Claim::Made;
-    let failing = e.gates.iter().find(|f| f.verdict == Verdict::Fail);
-    let doubtful = e.gates.iter().find(|f| f.verdict == Verdict::Unknown && (f.needs.is_some() || (claimed && !f.skipped)));
-    let first = failing.or(doubtful).map(|f| {
-        let needs = f.needs.as_deref().map(|n| format!(": {}", clean(n))).unwrap_or_default();
-        format!("{}: {}{needs}", clean(&f.gate), clean(&f.what))
-    });
+    let failing = e.gates.iter().find(|f| f.verdict == Verdict::Fail && f.kind != Kind::Guard);
+    let needing = e.gates.iter().find(|f| f.needs.is_some());
+    let doubtful = e.gates.iter().find(|f| f.verdict == Verdict::Unknown && claimed && !f.skipped);
+    let told = match (failing, needing) {
+        (Some(failing), Some(needing)) => vec![needed(failing), needed(needing)],
+        (one, other) => one.or(other).or(doubtful).map(needed).into_iter().collect(),
+    };
     let doubts = match e.suspicions.len() {
         0 => None,
-        1 => Some(format!("the proof has changed ({})", clean(&e.suspicions[0]))),
-        n => Some(format!("the proof has changed in {n} places (`ralph explain`)")),
+        1 => Some(format!("the proof itself has changed ({})", clean(&e.suspicions[0]))),
+        n => Some(format!("the proof itself has changed in {n} places (`ralph explain`)")),
     };
+    let told: Vec<String> = told.into_iter().chain(doubts).collect();
     let opening = if claimed { "Claimed but not proven: " } else { "" };
-    match (first, doubts) {
-        (None, None) => None,
-        (Some(first), None) => Some(format!("{opening}{first}.")),
-        (None, Some(doubts)) => Some(format!("{doubts}.")),
-        (Some(first), Some(doubts)) => Some(format!("{opening}{first}; {doubts}.")),
-    }
+    (!told.is_empty()).then(|| format!("{opening}{}.", told.join("; ")))
 }

@@ -1,6 +1,7 @@
 //! Journal records as lines that people read, and words that they copy into a shell.
 
 use ralph_core::{
+    gate::Finding,
     journal::{Actor, Event, Record},
     judge::{Decision, Evidence, Next, Ruling},
     time::in_words,
@@ -20,6 +21,8 @@ pub(crate) fn of_event(record: &Record) -> String {
             let command = if gate == command { String::new() } else { format!(" ({command})") };
             format!("runs the gate \"{gate}\"{command}, for {} at most", in_words(*limit_ms))
         }
+        Event::Measured { findings } => format!("gates measured by hand: {}", in_short(findings)),
+        Event::Accepted { suspicions } => format!("a person accepted what the guard suspected: {}", suspicions.join("; ")),
         Event::Paused { by, why } if why.is_empty() => format!("paused {}", by_whom(*by)),
         Event::Paused { by, why } => format!("paused {}: {why}", by_whom(*by)),
         Event::Resumed { by, iteration } => format!("resumed {} at iteration {iteration}", by_whom(*by)),
@@ -29,6 +32,11 @@ pub(crate) fn of_event(record: &Record) -> String {
         Event::Error { what } => format!("error: {what}"),
         Event::Unknown => "something that a newer ralph wrote".to_owned(),
     })
+}
+
+/// `tests pass, lint fail`.
+fn in_short(findings: &[Finding]) -> String {
+    findings.iter().map(|f| format!("{} {}", f.gate, f.verdict.as_str())).collect::<Vec<_>>().join(", ")
 }
 
 /// A ruling in one line: what, why, and where the loop is then.

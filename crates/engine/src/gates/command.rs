@@ -35,7 +35,7 @@ const MAX_REPORT: usize = 64 << 20;
 
 /// The finding about a command that nobody has trusted.
 pub(super) fn untrusted(gate: &Gate) -> Finding {
-    let what = format!("{} is not trusted, or has changed since it was, so nothing in it was run", gate.origin.shown());
+    let what = format!("its command was not run, because {} is not trusted, or has changed since it was", gate.origin.shown());
     Finding { needs: Some("`ralph trust` shows what it would run and asks".to_owned()), ..gate.finding(Verdict::Unknown, what) }
 }
 
@@ -47,7 +47,7 @@ pub fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let fingerprint = if command.cache { ctx.fingerprint() } else { None };
     let key = fingerprint.as_deref().map(|tree| cache::Key::of(&gate.name, command, tree));
     if let Some(finding) = key.as_ref().filter(|_| !ctx.again).and_then(|key| cache::find(ctx.project, key)) {
-        return weighed(gate, command, ctx, unchanged(finding));
+        return weighed(gate, command, ctx, finding);
     }
     if let Some(why) = why_not(ctx) {
         return gate.finding(Verdict::Unknown, why);
@@ -81,12 +81,6 @@ pub(super) fn known(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Option
     cache::find(ctx.project, &cache::Key::of(&gate.name, command, &fingerprint))
 }
 
-/// A verdict that was known. The cause of a failure may lie outside of the tree, and then somebody has to say so.
-fn unchanged(finding: Finding) -> Finding {
-    let again = if finding.verdict == Verdict::Fail { "; if the cause lies elsewhere, `ralph gate` runs it again" } else { "" };
-    Finding { what: format!("{} (not run again: no file has changed since{again})", finding.what), ..finding }
-}
-
 fn limit(command: &Command, ctx: &Context<'_>) -> Duration {
     Duration::from_millis(command.deadline_ms).min(ctx.time_left())
 }
@@ -100,7 +94,7 @@ fn measured(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let second = attempt(gate, command, ctx);
     match second.verdict {
         Verdict::Pass => Finding {
-            what: format!("a flake: {}, then {}", first.what, second.what),
+            what: format!("{}, after it had failed once: a flake", second.what),
             flaky: true,
             took_ms: first.took_ms + second.took_ms,
             ..second
@@ -264,7 +258,8 @@ fn weighed(gate: &Gate, command: &Command, ctx: &Context<'_>, finding: Finding) 
         (Some(now), Some(then)) => {
             let Split { new, old } = now.split(&then.failed);
             match (new.len(), old.len()) {
-                (0, old) if old > 0 => (true, format!("{}, all from before the loop began", count(old))),
+                (0, 1) => (true, "a failure from before the loop began".to_owned()),
+                (0, old) if old > 0 => (true, format!("all {old} failures are from before the loop began")),
                 (new, old) => (false, format!("{} new, {old} from before the loop began", count(new))),
             }
         }

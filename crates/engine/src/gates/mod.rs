@@ -151,12 +151,27 @@ pub fn measure(gates: &[Gate], want: Want, ctx: &Context<'_>) -> Vec<Finding> {
     findings.into_iter().flatten().collect()
 }
 
+/// Whether a gate has a command that nobody trusts.
+pub fn is_untrusted(gate: &Gate) -> bool {
+    matches!(gate.check, Check::Command(_)) && !gate.trusted
+}
+
+/// The finding about such a gate.
+pub fn untrusted(gate: &Gate) -> Finding {
+    command::untrusted(gate)
+}
+
+/// Findings of gates that are not measured at all.
+pub fn unasked(gates: &[Gate]) -> Vec<Finding> {
+    gates.iter().map(|gate| Finding { skipped: true, ..gate.finding(Verdict::Unknown, "not asked") }).collect()
+}
+
 /// The finding of a gate that is no command, or whose turn it is not; `None`: it has to be run.
 fn cheap(gate: &Gate, gates: &[Gate], want: Want, ctx: &Context<'_>) -> Option<Finding> {
     match &gate.check {
-        Check::Command(_) if !gate.trusted => Some(command::untrusted(gate)),
+        _ if is_untrusted(gate) => Some(untrusted(gate)),
         Check::Command(_) if want == Want::Cheap && !gate.every_stop => {
-            Some(Finding { skipped: true, ..gate.finding(Verdict::Unknown, "it waits for the claim") })
+            Some(Finding { skipped: true, ..gate.finding(Verdict::Unknown, "not asked, because nothing was claimed") })
         }
         Check::Command(_) => None,
         Check::File(check) => Some(file::measure(gate, check, gates, ctx)),

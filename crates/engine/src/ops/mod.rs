@@ -2,6 +2,7 @@
 
 pub mod cancel;
 pub mod item;
+pub mod measured;
 pub mod pause;
 pub mod resume;
 pub mod sources;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use ralph_core::{
-    gate::Verdict,
+    gate::{Finding, Kind, Verdict},
     journal::{Event, Record, State},
     judge::Ending,
     loop_file::LoopFile,
@@ -15,7 +15,7 @@ use ralph_core::{
 use serde::{Serialize, Serializer};
 
 use crate::{
-    gates::declared,
+    gates::{self, declared},
     ops::came_with_the_repository,
     store::{
         journal::{self, owner_may_live},
@@ -105,6 +105,8 @@ pub struct View {
     pub journal: PathBuf,
     /// What it has to prove, with what was found last.
     pub gates: Vec<GateView>,
+    /// The stop that paused it.
+    pub paused_at: Option<u64>,
     /// The command that a hook is running for it right now.
     pub checking: Option<Checking>,
     pub problem: Option<String>,
@@ -121,6 +123,8 @@ pub struct GateView {
     /// `None`: it has not been measured yet.
     pub verdict: Option<Verdict>,
     pub what: String,
+    /// Only a person can change it: what to type.
+    pub needs: Option<String>,
 }
 
 /// A command that runs for a stop.
@@ -198,29 +202,29 @@ pub fn view_of(project: &Project, found: &Found) -> View {
     view.problem = found.parsed.as_ref().err().map(ToString::to_string);
     if let Ok(file) = &found.parsed {
         fill(&mut view, file);
-        view.gates = gates(project, &view.journal, file);
+        let past = journal::past(&view.journal);
+        view.gates = gates(project, &past.findings, file);
+        view.paused_at = past.paused_at.filter(|_| status == Status::Paused);
         view.checking = record.as_ref().filter(|_| status.is_armed()).and_then(checking);
     }
     view
 }
 
-/// What a loop has to prove, together with what its last stop found.
-fn gates(project: &Project, journal: &Path, file: &LoopFile) -> Vec<GateView> {
+/// What a loop has to prove, together with what was found last.
+fn gates(project: &Project, found: &[Finding], file: &LoopFile) -> Vec<GateView> {
     let declared = declared::of_loop(project, file);
     if declared.is_empty() {
         return Vec::new();
     }
-    let found = journal::last_findings(journal);
-    let problems = declared.problems.iter().map(|f| GateView { name: f.gate.clone(), verdict: Some(f.verdict), what: f.what.clone() });
-    let gates = declared.gates.iter().map(|gate| {
-        let finding = found.iter().find(|f| f.gate == gate.name && !f.skipped);
-        GateView {
-            name: gate.name.clone(),
-            verdict: finding.map(|f| f.verdict),
-            what: finding.map_or_else(|| "not measured yet".to_owned(), |f| f.what.clone()),
-        }
+    let of_finding =
+        |f: &Finding| GateView { name: f.gate.clone(), verdict: Some(f.verdict), what: f.what.clone(), needs: f.needs.clone() };
+    let gates = declared.gates.iter().map(|gate| match found.iter().find(|f| f.gate == gate.name) {
+        _ if gates::is_untrusted(gate) => of_finding(&gates::untrusted(gate)),
+        Some(finding) => of_finding(&Finding { needs: None, ..finding.clone() }),
+        None => GateView { name: gate.name.clone(), verdict: None, what: "not measured yet".to_owned(), needs: None },
     });
-    problems.chain(gates).collect()
+    let guard = found.iter().filter(|f| f.kind == Kind::Guard).map(of_finding);
+    declared.problems.iter().map(of_finding).chain(gates).chain(guard).collect()
 }
 
 /// A command that began to run and was not followed by anything. One that should have ended long ago did, with the hook that ran it.
@@ -259,6 +263,7 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         file: None,
         journal: project.journal(id),
         gates: Vec::new(),
+        paused_at: None,
         checking: None,
         problem: None,
         warnings: Vec::new(),

@@ -6,8 +6,9 @@ use std::{
 };
 
 use ralph_core::{
-    gate::Finding,
+    gate::{Finding, Kind},
     journal::{Event, Record, State, last_record, records},
+    judge::Next,
 };
 
 use crate::{
@@ -55,15 +56,46 @@ pub fn live_state(project: &Project, found: &Found) -> State {
     live(project, found).1
 }
 
-/// What the gates found at the last stop, as far as the journal's end tells.
-pub fn last_findings(path: &Path) -> Vec<Finding> {
+/// What the end of a journal tells about a loop's past.
+#[derive(Debug, Default)]
+pub struct Past {
+    /// What each gate found when it was last measured.
+    pub findings: Vec<Finding>,
+    /// The stop that paused the loop, if that was the last thing that changed it.
+    pub paused_at: Option<u64>,
+}
+
+/// Reads the end of a journal. Whatever lies further back is long ago.
+pub fn past(path: &Path) -> Past {
     let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
-    let (records, _) = records(&end);
-    let of_stop = records.into_iter().rev().find_map(|record| match record.event {
-        Event::Stop { evidence, .. } => Some(evidence.gates),
-        _ => None,
-    });
-    of_stop.unwrap_or_default()
+    let mut past = Past::default();
+    for record in records(&end).0 {
+        match record.event {
+            Event::Stop { evidence, ruling, .. } => {
+                past.note(evidence.gates, true);
+                match ruling.next {
+                    Next::Pauses => past.paused_at = Some(record.state.stops),
+                    Next::Stays => {}
+                    Next::GoesOn { .. } | Next::Ends { .. } => past.paused_at = None,
+                }
+            }
+            Event::Measured { findings } => past.note(findings, false),
+            Event::Resumed { .. } | Event::Paused { .. } => past.paused_at = None,
+            _ => {}
+        }
+    }
+    past
+}
+
+impl Past {
+    /// Newer findings replace older ones. The guard's is there or not, at a stop that asked for proof.
+    fn note(&mut self, findings: Vec<Finding>, of_stop: bool) {
+        let measured: Vec<Finding> = findings.into_iter().filter(|f| !f.skipped).collect();
+        let replaces =
+            |old: &Finding| measured.iter().any(|new| new.gate == old.gate) || (of_stop && !measured.is_empty() && old.kind == Kind::Guard);
+        self.findings.retain(|old| !replaces(old));
+        self.findings.extend(measured);
+    }
 }
 
 fn read_tail(path: &Path) -> Option<Tail> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ralph_core::{
     gate::Verdict,
     journal::{Event, Record},
-    judge::{Evidence, Message, Ruling, judge},
+    judge::{Code, Evidence, Message, Ruling, judge},
     limits::ToolUse,
     promise::Claim,
     time::in_words,
@@ -89,7 +89,12 @@ fn show(record: &Record) {
     }
     ui::line(ui::bold("What would have changed the ruling"));
     for (change, evidence, other) in alternatives(e, ruling) {
-        ui::paragraph(format!("  {change} {} {}", ui::dim("→"), of_ruling(&evidence, &other)), 4);
+        let then = if gates_decide(&evidence, &other) {
+            "its gates would be measured, and decide".to_owned()
+        } else {
+            of_ruling(&evidence, &other)
+        };
+        ui::paragraph(format!("  {change} {} {then}", ui::dim("→")), 4);
     }
 }
 
@@ -122,6 +127,10 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
         ),
     ];
     for f in &e.gates {
+        if f.skipped {
+            out.push(("gate", format!("{}: {}", f.gate, f.what)));
+            continue;
+        }
         let how = if f.cached { " (known)" } else { "" };
         out.push(("gate", format!("{}: {}{how}: {}", f.gate, f.verdict.as_str(), f.what)));
         out.extend(f.log.as_ref().map(|log| ("log", log.clone())));
@@ -155,11 +164,11 @@ fn alternatives(e: &Evidence, ruling: &Ruling) -> Vec<(String, Evidence, Ruling)
         change(format!("{} on a line of its own", tag(promise)), &|o| o.claim = Claim::Made);
         change("no claim".to_owned(), &|o| o.claim = Claim::None);
     }
-    for (at, f) in e.gates.iter().enumerate() {
+    for (at, f) in e.gates.iter().enumerate().filter(|(_, f)| !f.skipped) {
         change(format!("the gate \"{}\" passing", f.gate), &|o| o.gates[at].verdict = Verdict::Pass);
         change(format!("the gate \"{}\" failing", f.gate), &|o| o.gates[at].verdict = Verdict::Fail);
     }
-    if e.gates.len() > 1 {
+    if e.gates.iter().filter(|f| f.verdict != Verdict::Pass).count() > 1 {
         change("all gates passing".to_owned(), &|o| o.gates.iter_mut().for_each(|f| f.verdict = Verdict::Pass));
     }
     change("the loop active".to_owned(), &|o| o.active = true);
@@ -179,16 +188,25 @@ fn alternatives(e: &Evidence, ruling: &Ruling) -> Vec<(String, Evidence, Ruling)
     judged.filter(|(_, _, other)| other.code != ruling.code).collect()
 }
 
+/// Whether nobody can tell what would have become of it, because gates that were not asked would have been.
+fn gates_decide(e: &Evidence, ruling: &Ruling) -> bool {
+    ruling.code == Code::GateUnknown && e.claims() && e.gates.iter().any(|f| f.skipped)
+}
+
 #[derive(Serialize)]
 struct Alternative {
     change: String,
     ruling: Ruling,
+    /// Gates that were not asked would have been measured; the ruling is that without them.
+    gates_decide: bool,
 }
 
 fn show_json(record: &Record) {
     let Event::Stop { evidence, ruling, .. } = &record.event else { return };
-    let alternatives: Vec<Alternative> =
-        alternatives(evidence, ruling).into_iter().map(|(change, _, ruling)| Alternative { change, ruling }).collect();
+    let alternatives: Vec<Alternative> = alternatives(evidence, ruling)
+        .into_iter()
+        .map(|(change, other, ruling)| Alternative { change, gates_decide: gates_decide(&other, &ruling), ruling })
+        .collect();
     ui::json(&serde_json::json!({ "record": record, "alternatives": alternatives }));
 }
 

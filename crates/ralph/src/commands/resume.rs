@@ -5,6 +5,7 @@ use ralph_engine::{ops::resume, store::project::Project};
 
 use crate::{
     commands::{Which, asker, count, hours, show_json},
+    doctor::Case,
     exit::{Done, told},
     ui,
 };
@@ -52,6 +53,7 @@ fn resume(project: &Project, args: &Args) -> Done {
     let resumed = resume::resume(project, &request, &asker())?;
     if args.json {
         show_json(project, &resumed.id);
+        Case::of(project).warn_of_gates();
         return Ok(());
     }
     let round = of_limit(resumed.file.iteration, resumed.file.max_iterations);
@@ -63,5 +65,6 @@ fn resume(project: &Project, args: &Args) -> Done {
         None => format!("The next session that stops takes it: start the agent in {root} and tell it to go on."),
     };
     ui::paragraph(next, 0);
+    Case::of(project).warn_of_gates();
     Ok(())
 }

@@ -102,7 +102,7 @@ fn start(project: &Project, args: Args) -> Done {
     let case = Case::of(project);
     if args.json {
         show_json(project, &started.id);
-        warn(&case);
+        case.warn();
         return Ok(());
     }
     ui::line(format!("{} {}", ui::good("Ralph loop started:"), ui::bold(clean(&started.id))));
@@ -120,7 +120,7 @@ fn start(project: &Project, args: Args) -> Done {
             ui::paragraph(format!("The first session that stops takes it: start the agent in {root} and tell it to begin."), 0);
         }
     }
-    warn(&case);
+    case.warn();
     Ok(())
 }
 
@@ -133,14 +133,6 @@ struct Running;
 impl Watch for Running {
     fn begins(&self, gate: &Gate, _limit: Duration) {
         ui::note(&clean(&format!("running \"{}\" once, to know what fails before the loop begins …", gate.name)));
-    }
-}
-
-/// What would keep the loop from working is told beside the output, which stays what programs expect.
-fn warn(case: &Case) {
-    for finding in case.before_a_loop() {
-        let way = finding.fix.map(|fix| format!("`{fix}`")).or(finding.advice).unwrap_or_default();
-        ui::warning(&clean(&format!("{}. {way}", finding.what)));
     }
 }
 

@@ -11,6 +11,7 @@ use ralph_engine::{
 use serde::Serialize;
 
 use crate::{
+    columns::columns,
     exit::{Done, Failure},
     text::{short, when},
     ui,
@@ -55,9 +56,20 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     Err(Failure::no_loop())
 }
 
-fn gate_line(gate: &GateView) -> String {
+fn gate_line(gate: &GateView, widest: usize) -> String {
     let verdict = gate.verdict.map(|v| format!("{}: ", v.as_str())).unwrap_or_default();
-    format!("{}  {verdict}{}", gate.name, gate.what)
+    let pad = " ".repeat(widest.saturating_sub(columns(&clean(&gate.name))));
+    format!("{}{pad}  {verdict}{}", gate.name, gate.what)
+}
+
+/// How a paused loop goes on.
+fn after_a_pause(v: &View) -> String {
+    let why =
+        v.paused_at.map_or_else(|| "`ralph log` says why it paused".to_owned(), |n| format!("`ralph explain {n}` says why it paused"));
+    match v.gates.iter().find_map(|gate| gate.needs.as_deref()) {
+        Some(needs) => format!("{needs}; then `ralph resume` goes on. {why}"),
+        None => format!("`ralph resume` goes on, {why}"),
+    }
 }
 
 fn show(v: &View) {
@@ -74,8 +86,9 @@ fn show(v: &View) {
     let time = if v.max_ms > 0 { format!("of {}", in_words(v.max_ms)) } else { "no limit".to_owned() };
     ui::field("time", format!("{} ({time})", in_words(v.spent_ms)));
     ui::field("ends on", ends_on(v.completion_promise.as_deref(), !v.gates.is_empty()));
+    let widest = v.gates.iter().map(|gate| columns(&clean(&gate.name))).max().unwrap_or(0).min(30);
     for gate in &v.gates {
-        ui::field("gate", gate_line(gate));
+        ui::field("gate", gate_line(gate, widest));
     }
     if let Some(c) = &v.checking {
         ui::field("checking", format!("{} for {} (of {} at most)", c.gate, in_words(c.for_ms), in_words(c.limit_ms)));
@@ -93,7 +106,7 @@ fn show(v: &View) {
         );
     ui::field("session", session);
     match v.status {
-        Status::Paused => ui::field("next", "`ralph resume` goes on, `ralph explain` says why it paused"),
+        Status::Paused => ui::field("next", after_a_pause(v)),
         Status::LeftBehind => ui::field("next", "its session has ended: `ralph resume` hands it to the next one that stops here"),
         Status::Tracked => ui::field("next", "`ralph resume` releases it; a loop that came with a repository arms itself for nobody"),
         _ => {}

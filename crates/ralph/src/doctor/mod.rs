@@ -11,11 +11,14 @@ mod repair;
 mod repository;
 mod twice;
 
+use ralph_core::words::clean;
 use ralph_engine::{
     setup::{places::Places, record::Records, survey::Survey},
     store::project::Project,
 };
 use serde::Serialize;
+
+use crate::ui;
 
 pub(crate) use repair::Repair;
 
@@ -103,10 +106,27 @@ impl Case {
         findings.filter(matters).collect()
     }
 
+    /// Tells it beside the output, which stays what programs expect.
+    pub(crate) fn warn(&self) {
+        warn(self.before_a_loop());
+    }
+
+    /// Tells what keeps a loop that goes on from proving anything.
+    pub(crate) fn warn_of_gates(&self) {
+        warn(gates::check(self).into_iter().filter(|finding| finding.severity == Severity::Error).collect());
+    }
+
     /// All findings, in the order in which a person would look.
     pub(crate) fn examine(&self) -> Vec<Finding> {
         let checks: [fn(&Case) -> Vec<Finding>; 8] =
             [agent::check, hooks::check, probe::check, permissions::check, loops::check, gates::check, machine::check, repository::check];
         checks.iter().flat_map(|check| check(self)).collect()
+    }
+}
+
+fn warn(findings: Vec<Finding>) {
+    for finding in findings {
+        let way = finding.fix.map(|fix| format!("`{fix}`")).or(finding.advice).unwrap_or_default();
+        ui::warning(&clean(&format!("{}. {way}", finding.what)));
     }
 }

@@ -447,6 +447,7 @@ fn s2_8_status_for_people_and_programs() {
         "problem",
         "gates",
         "checking",
+        "paused_at",
         "prompt",
     ];
     expected.sort_unstable();

@@ -17,7 +17,7 @@ use ralph_engine::{
     },
     hook,
     hosts::claude::registration::LONG,
-    ops::{self, Refusal},
+    ops::{self, Refusal, measured},
     store::project::Project,
     sys::{env, signals},
 };
@@ -104,6 +104,10 @@ fn gate(project: &Project, args: &Args) -> Done {
     }
     let of_loop = subject.of_loop.as_deref();
     let suspicions = of_loop.map(|id| guard::weigh(project, id, &subject.declared, &mut findings)).unwrap_or_default();
+    if let Some(id) = of_loop {
+        // What was found counts, whether or not the journal can be written.
+        let _ = measured::by_hand(project, id, &findings);
+    }
     let passed = findings.iter().filter(|finding| !is_for_agents(finding)).all(|finding| finding.verdict == Verdict::Pass);
     if args.json {
         ui::json(&Report { passed, of_loop, findings: &findings, suspicions: &suspicions });
@@ -176,6 +180,7 @@ fn accept(project: &Project, subject: &Subject, json: bool) -> Done {
     let Some(id) = subject.of_loop.as_deref() else { return Err(Failure::no_loop()) };
     let accepted = guard::suspicions(project, id, &subject.declared);
     guard::accept(project, id, &subject.declared)?;
+    measured::accepted(project, id, &accepted)?;
     if json {
         ui::json(&serde_json::json!({ "loop": id, "accepted": accepted }));
         return Ok(());
