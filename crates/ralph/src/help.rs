@@ -85,7 +85,10 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     (".ralph/logs/<time>-<gate>.log", "All that a gate's command printed; the oldest logs go by themselves."),
     (".ralph/cache/", "What gates found on which tree; may be removed at any time."),
     (".ideal/worktree.yaml, .trellis/worktree.yaml", "`verify:`, the commands that a check agent must pass."),
-    (".verify-state.json", "Beside it, or in .ralph for ralph.toml: how often each check agent was sent back."),
+    (
+        ".ideal/.verify-state.json, .trellis/.verify-state.json, .ralph/verify-state.json",
+        "How often each check agent was sent back, beside the settings that asked; the last one for ralph.toml.",
+    ),
     (".ralph/notices.json", "Lines that a person has yet to see."),
     (".ralph/baseline/<id>.json", "What tests, gates and lists looked like when a loop began; `<id>.failures.jsonl` has what failed then."),
     (".ralph/last-ending.json", "What the last ended loop was answered, for a second hook on the same stop."),

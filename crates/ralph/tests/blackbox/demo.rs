@@ -66,7 +66,7 @@ fn demo_in_a_pipe_is_plain_quick_and_short() {
     assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{}", out.stdout);
     assert!(!out.stdout.contains('\u{1b}') && !out.stdout.contains('\r'), "{}", out.stdout);
     assert!(out.duration < WATCHED, "{:?}", out.duration);
-    assert!(out.stdout.lines().count() <= 46, "{}", out.stdout);
+    assert!(out.stdout.lines().count() <= 56, "{}", out.stdout);
     assert!(out.stdout.lines().all(|line| line.chars().count() <= 80), "{}", out.stdout);
     assert_eq!(names_in(&place(&bed)), Vec::<String>::new());
     assert!(bed.tree().is_empty(), "the folder that it runs in is not touched: {:?}", bed.tree());
@@ -90,7 +90,7 @@ fn demo_tells_the_whole_story() {
         "Ralph: the loop goes on at iteration 3 of 6.",
         "1 → 0 dead links",
         "may stop · Ralph: complete after 3 iterations",
-        "(sh check.sh)",
+        "its gate holds (sh check.sh: passed in",
         "$ ralph log",
         "promise.accepted",
         "no model was asked",
@@ -208,7 +208,7 @@ fn with_hook(bed: &Bed, hook: Option<&str>) -> (Option<i32>, String) {
     let mut command = bed.command(&program);
     command.arg("demo").env("TMPDIR", place(bed)).env("NO_COLOR", "1");
     let pty = Pty::spawn(command, 60, 100);
-    pty.wait_for(|screen| screen.contains("stop hook"), SOON).unwrap();
+    pty.wait_for(|screen| screen.contains("prove that it is"), SOON).unwrap();
     fs::remove_file(&program).unwrap();
     if let Some(hook) = hook {
         let stand_in = bed.home().join("ralph (deleted)");
