@@ -78,7 +78,7 @@ pub(super) fn checks(all: &[Measured], largest: &str) -> Vec<Check> {
         ("bash + jq against ralph, loop goes on (both read 100 KB)", id::BASH_ACTIVE, id::FALLBACK_SMALL, AtLeast(100.0)),
         ("gate, against the command alone", id::GATE, id::COMMAND_ALONE, AtMost(8.0)),
         ("gate in git, verdict known, against the command alone", id::GATE_KNOWN, id::COMMAND_ALONE, Open),
-        ("gate in git, verdict known, against git status alone", id::GATE_KNOWN, id::GIT_STATUS, AtMost(8.0)),
+        ("gate in git, verdict known, against git status alone", id::GATE_KNOWN, id::GIT_STATUS, AtMost(10.0)),
         ("gate in git, file changed, against the command alone", id::GATE_CHANGED, id::COMMAND_ALONE, Open),
         ("gate in git, file changed, against git status alone", id::GATE_CHANGED, id::GIT_STATUS, AtMost(16.0)),
         ("bash + jq that runs the command, against gate", id::BASH_GATE, id::GATE, AtLeast(10.0)),
