@@ -116,6 +116,12 @@ pub fn suspicions(before: &Facts, now: &Facts) -> Vec<String> {
     all
 }
 
+/// The gates that were declared at the beginning and are not any more, under whatever name.
+pub fn gone<'a>(before: &'a [Asked], now: &[Asked]) -> Vec<&'a Asked> {
+    let is_there = |gate: &Asked| now.iter().any(|other| (other.name == gate.name && other.kind == gate.kind) || other.asks_the_same(gate));
+    before.iter().filter(|gate| !is_there(gate)).collect()
+}
+
 /// The policy that counts: the stricter one of the beginning and of now. An agent must not be able to switch the guard off.
 pub fn stricter(before: GuardPolicy, now: GuardPolicy) -> GuardPolicy {
     if strictness(now) < strictness(before) { before } else { now }

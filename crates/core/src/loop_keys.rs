@@ -49,7 +49,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Text,
         required: false,
         example: "\"COMPLETE\"",
-        about: "the words that the agent must put between <promise> and </promise>; null means that only a limit or a cancel ends the loop",
+        about: "the words that the agent must put between <promise> and </promise>; null means that its gates end the loop, or without any only a limit or a cancel",
     },
     Key {
         name: "session_id",

@@ -216,6 +216,11 @@ fn state(ended: &Result<Ended, Failure>, took_ms: u64, limit: Duration) -> (Verd
     let after = if took_ms < 1_000 { format!("{took_ms} ms") } else { in_words(took_ms) };
     match ended {
         Ok(Ended { code: Some(0), .. }) => (Verdict::Pass, format!("passed in {after}")),
+        // What the shell says when it does not find or may not run a program: nothing was measured.
+        Ok(Ended { code: Some(code @ (126 | 127)), .. }) => {
+            let why = if *code == 127 { "a program was not found" } else { "a program may not be run" };
+            (Verdict::Unknown, format!("exit code {code} after {after}: {why}"))
+        }
         Ok(Ended { code: Some(code), .. }) => (Verdict::Fail, format!("exit code {code} after {after}")),
         Ok(Ended { signal, .. }) => {
             (Verdict::Fail, format!("ended by signal {} after {after}", signal.map_or_else(|| "?".to_owned(), |s| s.to_string())))

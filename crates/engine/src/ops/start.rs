@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ralph_core::{
     gate::Run,
-    journal::Event,
+    journal::{Actor, Event},
     limits,
     loop_file::{self, DEFAULT_HOURS, LoopFile, MAX_FILE_BYTES, NewLoop},
     time, words,
@@ -19,7 +19,7 @@ use crate::{
         project::Project,
         trust,
     },
-    sys::clock,
+    sys::{clock, env},
 };
 
 /// Leaves room for the front matter.
@@ -83,7 +83,9 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     }
     let locked = Locked::acquire(project)?;
     refuse_a_live_one(project, name, asker)?;
-    if !verify.is_empty() {
+    // Whoever types a command trusts it. An agent that runs ralph in its shell is not who has to.
+    let by_person = asker.actor() == Actor::Session || env::of_an_agent().is_none();
+    if by_person && !verify.is_empty() {
         trust::trust_commands(project, LOOP_ORIGIN, &verify)?;
     }
     let now = clock::now();
@@ -115,9 +117,10 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     } else {
         l.state.released = true;
     }
+    let gated = !declared::of_loop(project, &l.file).is_empty();
+    l.state.gated = gated;
     let event = Event::Started { file: loop_file::file_of(name), by: asker.actor(), prompt: words::opening(&request.prompt, 200) };
     locked.record(&mut l, now, asker.session.as_deref(), event)?;
-    let gated = !declared::of_loop(project, &l.file).is_empty();
     Ok(Started { id, path: l.found.path, file: l.file, gated })
 }
 

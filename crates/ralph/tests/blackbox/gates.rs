@@ -370,3 +370,28 @@ fn point_2_a_hook_that_was_killed_is_in_nobodys_way() {
     assert!(reason(&answer).contains("exit code 1"), "{answer:?}");
     assert_eq!(bed.iteration(), 2);
 }
+
+/// What once had to be proven does not vanish with the file that says so: deleted, emptied, replaced, or with its gates taken out.
+#[test]
+fn point_1_gates_that_are_taken_away_are_missed() {
+    type Edit = fn(&Gated);
+    let edits: [(&str, Edit); 4] = [
+        ("deleted", |bed| fs::remove_file(bed.path("ralph.toml")).unwrap()),
+        ("emptied", |bed| drop(bed.write("ralph.toml", ""))),
+        ("a link to nowhere", |bed| {
+            fs::remove_file(bed.path("ralph.toml")).unwrap();
+            std::os::unix::fs::symlink("nowhere.toml", bed.path("ralph.toml")).unwrap();
+        }),
+        ("words instead of work", |bed| drop(bed.write("ralph.toml", "[[gate]]\nname = \"t\"\nfile = \"ralph.toml\"\n"))),
+    ];
+    for guard in ["warn", "block", "off"] {
+        for (how, edit) in &edits {
+            let bed = Gated::new(&format!("guard = \"{guard}\"\n{}", gate("t", "exit 1", "")));
+            bed.claim().send();
+            edit(&bed);
+            let answer = bed.claim().send();
+            assert!(!answer.line().contains("complete"), "{guard}, {how}: {}", answer.line());
+            assert_eq!(bed.status()["status"], "paused", "{guard}, {how}: {}", answer.line());
+        }
+    }
+}
