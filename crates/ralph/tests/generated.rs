@@ -187,14 +187,12 @@ fn the_documented_settings_fit_the_schema_and_show_every_key() {
     let schema = serde_json::from_str::<Value>(&checked_in("schemas/ralph.schema.json")).unwrap();
     let keys = |of: &Value| of["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     let gates = settings["gate"].as_array().unwrap();
-    for key in keys(&schema["$defs"]["RawGate"]) {
+    for key in keys(&schema["$defs"]["gate"]) {
         assert!(gates.iter().any(|gate| gate.get(&key).is_some()), "the example does not show `{key}` of a gate");
     }
-    for (place, of) in [
-        (&settings, &schema),
-        (&settings["features"], &schema["$defs"]["RawFeatures"]),
-        (&settings["verify"], &schema["$defs"]["RawVerify"]),
-    ] {
+    for (place, of) in
+        [(&settings, &schema), (&settings["features"], &schema["$defs"]["features"]), (&settings["verify"], &schema["$defs"]["verify"])]
+    {
         for key in keys(of) {
             assert!(place.get(&key).is_some(), "the example does not show `{key}`");
         }
@@ -211,7 +209,7 @@ fn the_schema_of_settings_rejects_what_ralph_rejects() {
         "[[gate]]\ncommand = \"a\"\nfile = \"b\"\n",
         "[[gates]]\ncommand = \"a\"\n",
         "guard = \"loud\"\n",
-        "[verify]\ncommands = [{ command = \"a\" }]\n",
+        "[verify]\ncommands = [{ comand = \"a\" }]\n",
         "[features]\nper_session = -1\n",
     ] {
         assert!(schema.check(&from_toml(text)).is_err(), "the schema takes {text}");

@@ -12,18 +12,15 @@ use std::{
 };
 
 use ralph_core::{
+    expression,
     gate::{Check, File, Finding, Gate, Verdict},
     words::opening,
 };
-use regex_lite::RegexBuilder;
 
 use crate::{gates::Context, sys::files};
 
 /// A larger file is nobody's report.
 const MAX_BYTES: usize = 16 << 20;
-
-/// How large a compiled expression may be: matching takes time in proportion.
-const MAX_EXPRESSION: usize = 1 << 18;
 
 /// How much of a path or an expression is shown.
 const SHOWN: usize = 120;
@@ -99,10 +96,9 @@ fn read(shown: &str, path: &str, tree: &Path) -> Result<(Vec<u8>, Metadata), Mis
     }
 }
 
-/// Whether the expression matches somewhere; `^` and `$` match at every line.
+/// Whether the expression matches somewhere.
 fn says(bytes: &[u8], expression: &str) -> Result<bool, Miss> {
-    let built = RegexBuilder::new(expression).multi_line(true).crlf(true).size_limit(MAX_EXPRESSION).build();
-    let regex = built.map_err(|e| {
+    let regex = expression::of_lines(expression).map_err(|e| {
         Miss::unknown(format!(
             "`{}`, which it must say, is no regular expression: {}",
             opening(expression, SHOWN),

@@ -37,6 +37,8 @@ pub struct Request {
     pub continue_with: Option<String>,
     /// Lines for the shell that must pass before the loop may end. Whoever asks for them trusts them.
     pub verify: Vec<String>,
+    /// How long each of them may run; `None`: as usual.
+    pub deadline_ms: Option<u64>,
     pub preset: Option<String>,
 }
 
@@ -81,6 +83,9 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     if verify.iter().any(|run| run.shown().is_empty() || run.shown().contains('\0')) {
         return Err(Refusal::Because("a command to verify with needs words".to_owned()));
     }
+    if request.deadline_ms.is_some() && verify.is_empty() {
+        return Err(Refusal::Because("a deadline needs a command that it is for: give --verify as well".to_owned()));
+    }
     let locked = Locked::acquire(project)?;
     refuse_a_live_one(project, name, asker)?;
     // Whoever types a command trusts it. An agent that runs ralph in its shell is not who has to.
@@ -101,6 +106,7 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
         idle_rounds: request.idle_rounds,
         continue_with: request.continue_with.as_deref(),
         verify: &request.verify,
+        deadline_ms: request.deadline_ms,
         preset: request.preset.as_deref(),
         prompt: &request.prompt,
     };

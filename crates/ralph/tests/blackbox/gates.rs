@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use serde_json::json;
 
 use crate::{
-    common::{LOOP, next_stop},
+    common::{Bed, LOOP, ME, next_stop},
     gated::{COUNT, Gated, begin, gate, line, reason, send_with},
 };
 
@@ -71,6 +71,7 @@ fn s3_3_unknown_never_passes_and_pauses_in_the_third_round() {
     }
     let told = bed.claim().send().line();
     assert!(told.contains("paused at iteration 3") && told.contains("3 times in a row") && told.contains("within 1 s"), "{told}");
+    assert!(told.contains("a longer `deadline` gives it more time"), "what to do about it: {told}");
     assert_eq!((bed.value("active").as_str(), bed.runs()), ("false", 3), "and never believed from before");
     bed.leaves_nothing();
 }
@@ -291,6 +292,11 @@ fn point_8_a_command_ends_before_the_hooks_own_time_does() {
     let (answer, took) = send_with(&bed.claim(), &["--timeout", "8"]);
     assert!(reason(&answer).contains("Gate \"slow\" could not be measured: "), "{answer:?}");
     assert!(took < Duration::from_millis(6500), "{took:?}");
+    assert!(
+        bed.what("slow").ends_with("and was ended; the hook's time ended first"),
+        "a longer deadline would not help: {}",
+        bed.what("slow")
+    );
     assert_eq!(bed.verdicts(), pairs(&[("slow", "unknown"), ("next", "unknown")]));
     bed.leaves_nothing();
 }
@@ -389,9 +395,26 @@ fn point_1_gates_that_are_taken_away_are_missed() {
             let bed = Gated::new(&format!("guard = \"{guard}\"\n{}", gate("t", "exit 1", "")));
             bed.claim().send();
             edit(&bed);
-            let answer = bed.claim().send();
-            assert!(!answer.line().contains("complete"), "{guard}, {how}: {}", answer.line());
-            assert_eq!(bed.status()["status"], "paused", "{guard}, {how}: {}", answer.line());
+            bed.claim().send();
+            let status = bed.status();
+            let expected = if guard == "block" { ["active", "promise.unproven"] } else { ["paused", "gate.broken"] };
+            assert_eq!([&status["status"], &status["last_code"]], expected, "{guard}, {how}");
         }
+    }
+}
+
+/// Who types a command sees how long it may run, and can give it more.
+#[test]
+fn s3_3_a_deadline_for_the_commands_of_one_loop() {
+    let bed = Bed::new();
+    let usual = bed.ralph_ok(&["start", "x", "--name", "usual", "--verify", "cargo test"]);
+    assert!(usual.contains("gate: cargo test (at most 2 min)"), "{usual}");
+    let longer = bed.ralph_ok(&["start", "x", "--session", ME, "--verify", "true", "--verify", "true", "--deadline", "10m"]);
+    assert!(longer.contains("gates: true · true 2 (at most 10 min each)"), "{longer}");
+    assert!(bed.read(LOOP).contains("verify:\n  - run: \"true\"\n    deadline: 10m\n  - run: \"true\"\n    deadline: 10m\n"));
+    let told = bed.work().send().line();
+    assert!(told.contains("complete") && told.contains("all 2 gates hold"), "they run, and nobody is asked again: {told}");
+    for args in [&["start", "x", "--deadline", "10m"][..], &["start", "x", "--verify", "true", "--deadline", "soon"]] {
+        assert_eq!(bed.ralph(args).code, Some(2), "{args:?}");
     }
 }
