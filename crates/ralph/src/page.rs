@@ -70,7 +70,7 @@ fn in_synopsis(arg: &Arg) -> Vec<Inline> {
     let short = arg.get_short().map(|short| format!("-{short}"));
     let long = arg.get_long().map(|long| format!("--{long}"));
     let flag = [short, long].into_iter().flatten().collect::<Vec<_>>().join("|");
-    let value = arg.get_action().takes_values().then(|| arg.get_value_names().unwrap_or_default().join(" ")).unwrap_or_default();
+    let value = if arg.get_action().takes_values() { arg.get_value_names().unwrap_or_default().join(" ") } else { String::new() };
     let gap = if flag.is_empty() || value.is_empty() { "" } else { " " };
     let is_many = matches!(arg.get_action(), ArgAction::Append) || arg.get_num_args().is_some_and(|range| range.max_values() > 1);
     let dots = if is_many { "..." } else { "" };

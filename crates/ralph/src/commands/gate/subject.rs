@@ -2,7 +2,7 @@
 
 use ralph_core::{
     config,
-    gate::{Command, Gate, Origin},
+    gate::{Command, Finding, Gate, Origin},
     words::clean,
 };
 use ralph_engine::{
@@ -43,7 +43,7 @@ impl Subject {
         let mut declared = Declared { guard: settings.guard, keep_going: settings.keep_going, ..Declared::default() };
         match verify_commands(project) {
             Ok(gates) => declared.gates = gates,
-            Err(problem) => declared.problems = vec![problem],
+            Err(problem) => declared.problems = vec![*problem],
         }
         Subject { of_loop: None, declared, stands_in: false }
     }
@@ -64,16 +64,16 @@ impl Subject {
 }
 
 /// The commands of the first `worktree.yaml` that has any, else of `[verify]`: as when a check agent stops.
-fn verify_commands(project: &Project) -> Result<Vec<Gate>, ralph_core::gate::Finding> {
+fn verify_commands(project: &Project) -> Result<Vec<Gate>, Box<Finding>> {
     let gates = |file: &str, commands: Vec<Command>, trusted| declared::of_commands(commands, &Origin::File(file.to_owned()), trusted);
     if let Some(found) = declared::worktree_commands(project) {
-        return found.map(|(file, commands, trust)| gates(file, commands, trust.is_trusted()));
+        return found.map(|(file, commands, trust)| gates(file, commands, trust.is_trusted())).map_err(Box::new);
     }
     match declared::config(project) {
         None => Ok(Vec::new()),
         Some(Ok((config, trust))) => {
             Ok(gates(config::FILE, config.verify.map(|verify| verify.commands).unwrap_or_default(), trust.is_trusted()))
         }
-        Some(Err(problem)) => Err(problem),
+        Some(Err(problem)) => Err(Box::new(problem)),
     }
 }
