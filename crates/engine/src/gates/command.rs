@@ -227,6 +227,9 @@ fn state(ended: &Result<Ended, Failure>, took_ms: u64, too_long: impl FnOnce() -
         }
         Err(Failure::TookTooLong) => (Verdict::Unknown, too_long()),
         Err(Failure::Cancelled) => (Verdict::Unknown, format!("was ended after {after}, because nobody waits for it any more")),
+        Err(Failure::CannotStart(e)) if e.kind() == std::io::ErrorKind::NotFound => {
+            (Verdict::Unknown, "cannot be started: there is no such program".to_owned())
+        }
         Err(Failure::CannotStart(e)) => (Verdict::Unknown, format!("cannot be started: {e}")),
     }
 }

@@ -60,7 +60,7 @@ pub fn accept(project: &Project, loop_id: &str, declared: &Declared) -> Result<(
 /// A person has looked at the settings and trusts them: what they ask for now is what later settings are compared with. Tests and items stay noted as they were.
 pub fn accept_settings(project: &Project, loop_id: &str, declared: &Declared) -> Result<(), Error> {
     let Some(before) = read(project, loop_id) else { return Ok(()) };
-    let mut files = scripts::of(project, &declared.gates);
+    let mut files = scripts::of(project, &declared.gates).digests;
     files.retain(|_, digest| !digest.is_empty());
     let gates = declared.gates.iter().map(Asked::of).collect();
     write(project, loop_id, &Facts { gates, files, guard: declared.guard, ..before })
@@ -138,10 +138,12 @@ fn write(project: &Project, loop_id: &str, facts: &Facts) -> Result<(), Error> {
 
 /// What the work looks like. What cannot be seen now is as it was `before`: nothing is concluded from it.
 fn look(project: &Project, declared: &Declared, before: Option<&Facts>) -> Facts {
+    let scripts = scripts::of(project, &declared.gates);
     let mut facts = Facts {
         sources: sources(project, before),
         gates: declared.gates.iter().map(Asked::of).collect(),
-        files: scripts::of(project, &declared.gates),
+        files: scripts.digests,
+        runners: scripts.runners,
         items: items(project, declared),
         guard: declared.guard,
     };
