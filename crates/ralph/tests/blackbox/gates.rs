@@ -409,8 +409,7 @@ fn s3_2_a_preset_that_finds_nothing_is_refused_at_the_start() {
     }
     let bed = Bed::new();
     bed.write(".ideal/worktree.yaml", "verify: [\"true\"]\n");
-    bed.ralph_ok(&["trust", "--yes"]);
-    bed.ralph_ok(&["start", "x", "--session", ME, "--preset", "verify"]);
+    assert_eq!(bed.ralph(&["start", "x", "--session", ME, "--preset", "verify"]).code, Some(0));
     bed.write(".ideal/worktree.yaml", "verify: []\n");
     assert!(bed.work().send().line().contains("finds no commands"));
     assert_eq!(bed.codes(), ["gate.broken"]);
