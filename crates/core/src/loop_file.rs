@@ -38,6 +38,10 @@ pub enum Preset {
 }
 
 impl Preset {
+    pub fn of(name: &str) -> Option<Self> {
+        [Preset::Verify, Preset::Features].into_iter().find(|preset| preset.as_str() == name)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Preset::Verify => "verify",
@@ -319,11 +323,8 @@ impl Reader<'_> {
 
     fn preset(&self) -> Result<Option<Preset>, Problem> {
         let Some((s, line)) = self.scalar("preset")? else { return Ok(None) };
-        match s.text.trim() {
-            "verify" => Ok(Some(Preset::Verify)),
-            "features" => Ok(Some(Preset::Features)),
-            other => Err(Problem::new(line, format!("`preset` must be verify or features, not `{}`", shown(other)))),
-        }
+        let wrong = || Problem::new(line, format!("`preset` must be verify or features, not `{}`", shown(&s.text)));
+        Preset::of(s.text.trim()).map(Some).ok_or_else(wrong)
     }
 }
 

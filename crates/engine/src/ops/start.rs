@@ -6,7 +6,7 @@ use ralph_core::{
     gate::Run,
     journal::{Actor, Event},
     limits,
-    loop_file::{self, DEFAULT_HOURS, LoopFile, MAX_FILE_BYTES, NewLoop},
+    loop_file::{self, DEFAULT_HOURS, LoopFile, MAX_FILE_BYTES, NewLoop, Preset},
     time, words,
 };
 
@@ -85,6 +85,10 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     }
     if request.deadline_ms.is_some() && verify.is_empty() {
         return Err(Refusal::Because("a deadline needs a command that it is for: give --verify as well".to_owned()));
+    }
+    // Later the loop could only pause for it; now there is somebody who can mend it.
+    if let Some(problem) = request.preset.as_deref().and_then(Preset::of).and_then(|preset| declared::preset_problem(project, preset)) {
+        return Err(Refusal::Because(problem));
     }
     let locked = Locked::acquire(project)?;
     refuse_a_live_one(project, name, asker)?;

@@ -418,3 +418,40 @@ fn s3_3_a_deadline_for_the_commands_of_one_loop() {
         assert_eq!(bed.ralph(args).code, Some(2), "{args:?}");
     }
 }
+
+/// What could only pause the loop later is refused while there is somebody to mend it.
+#[test]
+fn s3_2_a_preset_that_finds_nothing_is_refused_at_the_start() {
+    for (preset, expected) in [("verify", "the preset \"verify\" finds no commands"), ("features", "the preset \"features\" finds no list")]
+    {
+        let bed = Bed::new();
+        let refused = bed.ralph(&["start", "x", "--preset", preset]);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains(expected), "{refused:?}");
+        let typed =
+            bed.event("UserPromptSubmit").field("prompt", format!("/ralph-loop x --preset {preset}")).field("prompt_id", "t").send();
+        assert!(typed.json.as_ref().unwrap()["stopReason"].as_str().unwrap().contains(expected), "{typed:?}");
+        assert!(!bed.exists(LOOP), "nothing was written");
+    }
+    let bed = Bed::new();
+    bed.write(".ideal/worktree.yaml", "verify: [\"true\"]\n");
+    assert_eq!(bed.ralph(&["start", "x", "--session", ME, "--preset", "verify"]).code, Some(0));
+    bed.write(".ideal/worktree.yaml", "verify: []\n");
+    assert!(bed.work().send().line().contains("finds no commands"));
+    assert_eq!(bed.codes(), ["gate.broken"]);
+}
+
+/// Trusting it would not help.
+#[test]
+fn s3_2_settings_that_cannot_be_read_pause_the_loop_under_their_own_code() {
+    let bed = Gated::new(&gate("fine", "true", ""));
+    bed.write("ralph.toml", "[gate]\ncommand = \"true\"\n");
+    let told = bed.claim().send().line();
+    assert!(told.contains("paused at iteration 1") && told.contains("write [[gate]], with two brackets"), "{told}");
+    assert_eq!(bed.code(), "gate.broken");
+    let bed = Bed::new();
+    bed.write("ralph.toml", "[gate]\n");
+    let started = bed.ralph(&["start", "x", "--preset", "verify"]);
+    assert_eq!(started.code, Some(0), "{started:?}");
+    assert!(started.stderr.contains("with two brackets"), "{started:?}");
+}
