@@ -83,17 +83,27 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     (".ralph/backup/<list>", "The version of a list before `ralph item done` changed it."),
     (".ralph/hook.log", "One line for every hook call in this project."),
     (".ralph/logs/<time>-<gate>.log", "All that a gate's command printed; the oldest logs go by themselves."),
-    (".ralph/cache/", "What gates found on which tree; may be removed at any time."),
     (".ideal/worktree.yaml, .trellis/worktree.yaml", "`verify:`, the commands that a check agent must pass."),
     (
         ".ideal/.verify-state.json, .trellis/.verify-state.json, .ralph/verify-state.json",
         "How often each check agent was sent back, beside the settings that asked; the last one for ralph.toml.",
     ),
     (".ralph/notices.json", "Lines that a person has yet to see."),
-    (".ralph/baseline/<id>.json", "What tests, gates and lists looked like when a loop began; `<id>.failures.jsonl` has what failed then."),
     (".ralph/last-ending.json", "What the last ended loop was answered, for a second hook on the same stop."),
     (".ralph/lock", "Held for some milliseconds at a time."),
+    (".ralph/locks/<id>.lock", "Held while a loop's gates are measured."),
     ("~/.local/state/ralph/trust/<hash>.json", "The commands of one repository's files that you let run; `ralph trust --list` shows them."),
+    (
+        "~/.local/state/ralph/projects/<hash>/",
+        "What ralph believes about one project (`root` names it). Not in the project, where an agent could write it.",
+    ),
+    ("~/.local/state/ralph/projects/<hash>/verdicts/", "What gates found on which tree; may be removed at any time."),
+    (
+        "~/.local/state/ralph/projects/<hash>/baseline/<id>.json",
+        "What tests, gates and lists looked like when a loop began; `<id>.failures.jsonl` has what failed then.",
+    ),
+    ("~/.local/state/ralph/projects/<hash>/items/", "Which items of which list were proven; may be removed at any time."),
+    ("~/.local/state/ralph/projects/<hash>/fresh.json", "Which reports were newer than their sources; may be removed at any time."),
 ];
 
 /// What programs can rely on.

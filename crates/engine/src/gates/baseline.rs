@@ -1,7 +1,5 @@
 //! What failed when the loop began: the old failures of its commands.
 
-use std::path::PathBuf;
-
 use ralph_core::{
     gate::{Finding, Verdict},
     test_results::TestResults,
@@ -23,17 +21,17 @@ pub(super) struct Before {
     pub(super) tests: Option<TestResults>,
 }
 
-fn path(project: &Project, loop_id: &str) -> PathBuf {
-    project.own().join(FOLDER).join(format!("{loop_id}.failures.jsonl"))
+fn path(loop_id: &str) -> String {
+    format!("baseline/{loop_id}.failures.jsonl")
 }
 
-/// Where the beginnings of loops are kept.
-pub(super) const FOLDER: &str = "baseline";
+fn lines(project: &Project, loop_id: &str) -> Vec<u8> {
+    project.kept(&path(loop_id)).and_then(|path| files::read(&path, MAX_BYTES).ok()).unwrap_or_default()
+}
 
 /// What a gate's command did when the loop began, if that is known.
 pub(super) fn of(project: &Project, loop_id: &str, gate: &str) -> Option<Before> {
-    let lines = files::read(&path(project, loop_id), MAX_BYTES).ok()?;
-    lines.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Before>(line).ok()).find(|before| before.gate == gate)
+    lines(project, loop_id).split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Before>(line).ok()).find(|before| before.gate == gate)
 }
 
 /// Notes it. Only the first word about a gate counts, and only one that says something.
@@ -42,10 +40,9 @@ pub(super) fn note(project: &Project, loop_id: &str, gate: &str, finding: &Findi
         return;
     }
     let before = Before { gate: gate.to_owned(), failed: finding.verdict == Verdict::Fail, tests: finding.tests.clone() };
-    let (Ok(_), Ok(mut line)) = (project.folder(FOLDER), serde_json::to_vec(&before)) else { return };
-    line.push(b'\n');
+    let (Ok(path), Ok(line)) = (project.keep(&path(loop_id)), serde_json::to_vec(&before)) else { return };
     // Without it all failures count as new.
-    let _ = files::append(&path(project, loop_id), &line);
+    let _ = files::replace_private(&path, &[lines(project, loop_id), line, b"\n".to_vec()].concat());
 }
 
 #[cfg(test)]
@@ -60,7 +57,7 @@ mod tests {
     #[test]
     fn the_first_word_counts() {
         let scratch = Scratch::create("ralph-baseline-", false).unwrap();
-        let project = Project::at(scratch.path());
+        let project = Project::with_state(scratch.path().join("project"), &scratch.path().join("state"));
         let found = |verdict| Finding::new("tests", Kind::Command, verdict, "");
         assert_eq!(of(&project, "a", "tests"), None);
         note(&project, "a", "tests", &found(Verdict::Unknown));
@@ -73,16 +70,5 @@ mod tests {
         assert_eq!((before.failed, before.tests), (true, Some(tests)));
         assert!(!of(&project, "a", "lint").unwrap().failed);
         assert_eq!(of(&project, "b", "tests"), None, "another loop");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn nothing_is_written_through_a_link() {
-        let (scratch, elsewhere) = (Scratch::create("ralph-baseline-", false).unwrap(), Scratch::create("ralph-baseline-", false).unwrap());
-        let project = Project::at(scratch.path());
-        project.prepare().unwrap();
-        std::os::unix::fs::symlink(elsewhere.path(), project.own().join(FOLDER)).unwrap();
-        note(&project, "a", "tests", &Finding::new("tests", Kind::Command, Verdict::Fail, ""));
-        assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
     }
 }

@@ -14,15 +14,17 @@ use ralph_core::{
     time::Millis,
 };
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::{
     store::project::Project,
-    sys::{clock, files},
+    sys::{clock, digest, files},
 };
 
 /// How long a failure is believed at least; a long run's is believed for three times as long as it took.
 const FAILURE_MS: u64 = 600_000;
+
+/// More than this is no verdict.
+const MAX_BYTES: usize = 16 << 20;
 
 /// So many verdicts are kept.
 const KEPT: usize = 200;
@@ -46,16 +48,17 @@ impl Key {
         };
         // A list in JSON: no two different ones look alike.
         let parts = serde_json::json!([1, gate, form, words, command.folder, command.env, command.junit, fingerprint]);
-        let hash = Sha256::digest(parts.to_string().as_bytes());
-        Key(hash.iter().take(16).fold(String::new(), |hex, byte| hex + &format!("{byte:02x}")))
+        Key(digest::short(parts.to_string().as_bytes()))
+    }
+
+    fn path(&self) -> String {
+        format!("verdicts/{}", self.0)
     }
 }
 
-const FOLDER: &str = "cache/verdicts";
-
 /// The verdict on this tree, if it is still believed.
 pub(super) fn find(project: &Project, key: &Key) -> Option<Finding> {
-    let kept: Kept = serde_json::from_slice(&files::read(&project.own().join(FOLDER).join(&key.0), 16 << 20).ok()?).ok()?;
+    let kept: Kept = serde_json::from_slice(&files::read(&project.kept(&key.path())?, MAX_BYTES).ok()?).ok()?;
     let age = u64::try_from(clock::now() - kept.at).ok()?;
     let believed = kept.finding.verdict == Verdict::Pass || age < FAILURE_MS.max(kept.finding.took_ms.saturating_mul(3));
     let log = kept.finding.log.clone().filter(|log| project.root().join(log).exists());
@@ -64,14 +67,14 @@ pub(super) fn find(project: &Project, key: &Key) -> Option<Finding> {
 
 /// Keeps a verdict. One that cannot be kept is measured again, and nothing else.
 pub(super) fn keep(project: &Project, key: &Key, finding: &Finding) {
-    let Ok(folder) = project.folder(FOLDER) else { return };
+    let Ok(path) = project.keep(&key.path()) else { return };
     let kept = Kept { at: clock::now(), finding: finding.clone(), tests: finding.tests.clone() };
-    let path = folder.join(&key.0);
-    let temporary = folder.join(format!("{}.{}.new", key.0, std::process::id()));
     if let Ok(json) = serde_json::to_vec(&kept) {
-        let _ = files::replace(&path, &temporary, &json);
+        let _ = files::replace_private(&path, &json);
     }
-    prune(&folder, KEPT);
+    if let Some(folder) = path.parent() {
+        prune(folder, KEPT);
+    }
 }
 
 /// Removes the oldest files of a folder until there are no more than `kept`.

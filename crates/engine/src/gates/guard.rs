@@ -1,4 +1,4 @@
-//! The guard's eyes: what the work looks like now, and what it looked like when the loop began, kept in `.ralph/baseline/`.
+//! The guard's eyes: what the work looks like now, and what it looked like when the loop began, kept in the user's state folder.
 
 mod scripts;
 
@@ -8,7 +8,6 @@ mod tests;
 use std::{
     collections::BTreeMap,
     fs, io,
-    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -19,9 +18,9 @@ use ralph_core::{
 };
 
 use crate::{
-    gates::{baseline::FOLDER, cache, declared::Declared, digest, tree::Tree},
+    gates::{cache, declared::Declared, tree::Tree},
     store::{Error, project::Project},
-    sys::files,
+    sys::{digest, files},
 };
 
 /// Longer than this nobody waits for a suspicion.
@@ -41,7 +40,7 @@ const KEPT: usize = 200;
 
 /// Notes what the work looks like, once for each loop.
 pub fn note_start(project: &Project, loop_id: &str, declared: &Declared) {
-    if path(project, loop_id).exists() {
+    if project.kept(&path(loop_id)).is_some_and(|path| path.exists()) {
         return;
     }
     // Without it there is nothing to compare with. With the guard off only what is declared is noted.
@@ -114,25 +113,25 @@ pub fn weigh(project: &Project, loop_id: &str, declared: &Declared, findings: &m
     found
 }
 
-fn path(project: &Project, loop_id: &str) -> PathBuf {
-    project.own().join(FOLDER).join(format!("{loop_id}.json"))
+fn path(loop_id: &str) -> String {
+    format!("baseline/{loop_id}.json")
 }
 
 fn read(project: &Project, loop_id: &str) -> Option<Facts> {
-    serde_json::from_slice(&files::read(&path(project, loop_id), MAX_FACTS).ok()?).ok()
+    serde_json::from_slice(&files::read(&project.kept(&path(loop_id))?, MAX_FACTS).ok()?).ok()
 }
 
 fn write(project: &Project, loop_id: &str, facts: &Facts) -> Result<(), Error> {
-    let folder = project.folder(FOLDER)?;
-    let path = path(project, loop_id);
+    let path = project.keep(&path(loop_id))?;
     let json = |facts: &Facts| serde_json::to_vec(facts).map_err(|e| Error::io("write", &path)(io::Error::from(e)));
     let mut bytes = json(facts)?;
     if bytes.len() > MAX_FACTS {
         bytes = json(&Facts { sources: None, ..facts.clone() })?;
     }
-    let temporary = folder.join(format!("{loop_id}.{}.new", std::process::id()));
-    files::replace(&path, &temporary, &bytes).map_err(Error::io("write", &path))?;
-    cache::prune(&folder, KEPT);
+    files::replace_private(&path, &bytes).map_err(Error::io("write", &path))?;
+    if let Some(folder) = path.parent() {
+        cache::prune(folder, KEPT);
+    }
     Ok(())
 }
 

@@ -5,7 +5,6 @@ pub mod begin;
 mod cache;
 pub mod command;
 pub mod declared;
-pub mod digest;
 pub mod features;
 pub mod file;
 pub mod guard;

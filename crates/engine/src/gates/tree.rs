@@ -19,7 +19,7 @@ use std::{
 
 pub use patterns::Patterns;
 
-use crate::gates::digest;
+use crate::sys::digest;
 
 /// How long looking at the tree may take. Git answers in milliseconds; a cold disk under a large repository does not.
 pub const PATIENCE: Duration = Duration::from_secs(10);

@@ -51,7 +51,7 @@ impl Measured {
 /// stop measure at the same time, and the first one to end answers for all.
 pub(super) fn turn(call: &Call, seen: &Found) -> Result<Option<File>, Error> {
     let gated = seen.parsed.as_ref().is_ok_and(|file| !declared::of_loop(&call.project, file).is_empty());
-    let Some(folder) = gated.then(|| call.project.folder("cache").ok()).flatten() else { return Ok(None) };
+    let Some(folder) = gated.then(|| call.project.folder("locks").ok()).flatten() else { return Ok(None) };
     remove_old_locks(&folder);
     let path = folder.join(format!("{}.lock", seen.id()));
     let Ok(file) = files::options().write(true).create(true).truncate(false).open(&path) else { return Ok(None) };

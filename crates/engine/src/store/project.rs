@@ -14,6 +14,8 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
     root: PathBuf,
+    /// The user's state folder, if there is one.
+    state: Option<PathBuf>,
 }
 
 /// Those that every loop needs; others are made by [`Project::folder`] when somebody needs them.
@@ -21,13 +23,19 @@ const FOLDERS: [&str; 3] = ["journal", "archive", "backup"];
 
 impl Project {
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Project { root: root.into() }
+        Project { root: root.into(), state: env::state_dir() }
+    }
+
+    /// A project whose user has the state folder `state`.
+    #[cfg(test)]
+    pub(crate) fn with_state(root: impl Into<PathBuf>, state: &Path) -> Self {
+        Project { state: Some(state.to_owned()), ..Project::at(root) }
     }
 
     /// The project of a hook call: where the client was started, else found upwards from the event's folder.
     pub fn of_event(cwd: Option<&str>) -> Self {
         match env::project_dir().filter(|dir| dir.is_absolute() && dir.is_dir()) {
-            Some(root) => Project { root },
+            Some(root) => Project::at(root),
             None => Project::upwards_from(Path::new(cwd.unwrap_or("."))),
         }
     }
@@ -99,7 +107,7 @@ impl Project {
         fs::symlink_metadata(self.own()).is_ok_and(|meta| meta.is_dir())
     }
 
-    /// A folder of ralph's own, made if need be: `cache/verdicts`, for instance.
+    /// A folder of ralph's own, made if need be: `logs`, for instance.
     pub fn folder(&self, path: &str) -> Result<PathBuf, Error> {
         self.prepare()?;
         let mut folder = self.own();
@@ -108,6 +116,11 @@ impl Project {
             make_folder(&folder)?;
         }
         Ok(folder)
+    }
+
+    /// The folder for what belongs to the user and to no project.
+    pub(super) fn state(&self) -> Option<&Path> {
+        self.state.as_deref()
     }
 
     /// Whether [`Project::prepare`] would succeed, as far as a look can tell. Nothing is made.

@@ -7,11 +7,10 @@ pub(crate) mod place;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt::Write as _, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
 use ralph_core::{gate::Run, time::Millis};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use crate::{
     store::{
@@ -19,7 +18,7 @@ use crate::{
         project::Project,
         trust::{ledger::Ledger, place::Place},
     },
-    sys::{clock, env, files},
+    sys::{clock, digest, env, files},
 };
 
 /// A larger file declares no gates.
@@ -52,11 +51,6 @@ pub struct Decision {
     pub commands: usize,
     /// When a person last said so.
     pub at: Millis,
-}
-
-/// Whether a file of the project, as it is now, is trusted. What is checked like this may be another file when it is read: see [`of_bytes`].
-pub fn of_file(project: &Project, relative: &str) -> Trust {
-    Decisions::of_user().of_file(project, relative)
 }
 
 /// Whether a file with this content is trusted. Who runs what these very bytes say runs what was trusted.
@@ -109,10 +103,6 @@ struct Decisions {
 impl Decisions {
     fn of_user() -> Self {
         Decisions { folder: env::state_dir().map(|dir| dir.join("trust")) }
-    }
-
-    fn of_file(&self, project: &Project, relative: &str) -> Trust {
-        read(project, relative).map_or(Trust::Untrusted, |content| self.of_bytes(project, relative, &content))
     }
 
     fn of_bytes(&self, project: &Project, relative: &str, content: &[u8]) -> Trust {
@@ -170,13 +160,10 @@ fn of_each(commands: &[Run]) -> Vec<String> {
 
 /// Of parts that cannot be mistaken for each other: each says how long it is.
 fn sha256(kind: &[u8], parts: &[&[u8]]) -> String {
-    let mut hash = Sha256::new();
+    let mut digest = digest::Running::default();
     for part in std::iter::once(&kind).chain(parts) {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
+        digest.add(&(part.len() as u64).to_le_bytes());
+        digest.add(part);
     }
-    hash.finalize().iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    digest.finish()
 }

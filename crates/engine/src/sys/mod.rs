@@ -2,6 +2,7 @@
 
 pub mod bounded;
 pub mod clock;
+pub mod digest;
 pub mod disk;
 pub mod env;
 pub mod files;

@@ -132,6 +132,19 @@ impl Bed {
         Transcript { path }
     }
 
+    /// Where ralph keeps what it believes about this project: with the user.
+    pub(crate) fn place_of_kept(&self, what: &str) -> PathBuf {
+        let all = self.home().join(".local/state/ralph/projects");
+        let projects: Vec<PathBuf> = fs::read_dir(&all).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+        assert!(projects.len() <= 1, "{projects:?}");
+        projects.first().unwrap_or(&all).join(what)
+    }
+
+    /// The files in one of its folders.
+    pub(crate) fn kept(&self, what: &str) -> Vec<PathBuf> {
+        fs::read_dir(self.place_of_kept(what)).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+    }
+
     /// A copy of the program. A process of its own makes it: what another test's child still holds open for writing cannot be started.
     pub(crate) fn copy_of_ralph(&self, to: &Path) {
         assert_eq!(run(self.command("/bin/cp").arg(RALPH).arg(to), b"").code, Some(0));

@@ -258,7 +258,7 @@ fn ctrl_c_ends_the_commands_and_all_they_started() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(!is_alive(&pid), "{pid} still runs");
-    assert_eq!(bed.files_in(".ralph/cache/verdicts").len(), 0, "an interrupted run is no verdict");
+    assert_eq!(bed.kept("verdicts").len(), 0, "an interrupted run is no verdict");
 }
 
 #[test]

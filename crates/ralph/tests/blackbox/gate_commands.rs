@@ -343,7 +343,7 @@ fn s3_3_a_read_only_folder_lets_the_agent_go_and_proves_nothing() {
 /// What has no place for its log or its lock is measured all the same.
 #[test]
 fn s3_3_something_in_the_place_of_ralphs_folders() {
-    for folder in ["logs", "cache", "cache/verdicts"] {
+    for folder in ["logs", "locks"] {
         for link in [false, true] {
             let bed = Gated::new(&gate("bad", "echo 'error: it broke'; exit 3", ""));
             bed.works().send();

@@ -65,13 +65,13 @@ fn point_2_logs_and_verdicts_are_bounded() {
     bed.claim().send();
     for n in 0..300 {
         bed.write(format!(".ralph/logs/20200101T000000{n:03}Z-old.log"), "old");
-        bed.write(format!(".ralph/cache/verdicts/{n:032x}"), "{}");
+        fs::write(bed.place_of_kept("verdicts").join(format!("{n:032x}")), "{}").unwrap();
     }
     for _ in 0..3 {
         bed.write("changes", unique().to_string());
         bed.claim().send();
     }
-    let (logs, verdicts) = (bed.files_in(".ralph/logs").len(), bed.files_in(".ralph/cache/verdicts").len());
+    let (logs, verdicts) = (bed.files_in(".ralph/logs").len(), bed.kept("verdicts").len());
     assert!(logs <= LOGS && verdicts <= VERDICTS, "{logs} logs, {verdicts} verdicts");
     let log = bed.findings()[0]["log"].as_str().unwrap().to_owned();
     assert!(bed.exists(&log), "the newest one is there");
@@ -83,10 +83,9 @@ fn point_2_locks_of_former_loops_are_removed() {
     let bed = Gated::new(&gate("bad", "exit 1", ""));
     let long_ago = SystemTime::now() - Duration::from_hours(90 * 24);
     for n in 0..30 {
-        let path = bed.write(format!(".ralph/cache/loop-{n}.lock"), "");
+        let path = bed.write(format!(".ralph/locks/loop-{n}.lock"), "");
         fs::File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
     }
     bed.claim().send();
-    let locks = bed.files_in(".ralph/cache").into_iter().filter(|path| path.extension().is_some_and(|e| e == "lock")).count();
-    assert_eq!(locks, 1);
+    assert_eq!(bed.files_in(".ralph/locks").len(), 1);
 }

@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use super::{Miss, SHOWN};
 use crate::{
     gates::{
-        Context, digest,
+        Context,
         tree::{self, Patterns, Tree},
     },
     store::project::Project,
-    sys::files,
+    sys::{digest, files},
 };
 
 /// So many sightings are kept.
@@ -112,12 +112,11 @@ struct Memory<'a> {
     seen: Vec<Sighting>,
 }
 
-const FOLDER: &str = "cache";
 const FILE: &str = "fresh.json";
 
 impl<'a> Memory<'a> {
     fn of(project: &'a Project) -> Self {
-        let read = || serde_json::from_slice(&files::read(&project.own().join(FOLDER).join(FILE), 1 << 20).ok()?).ok();
+        let read = || serde_json::from_slice(&files::read(&project.kept(FILE)?, 1 << 20).ok()?).ok();
         Memory { project, seen: read().unwrap_or_default() }
     }
 
@@ -140,7 +139,7 @@ impl<'a> Memory<'a> {
         self.seen.push(sighting);
         let too_many = self.seen.len().saturating_sub(KEPT);
         self.seen.drain(..too_many);
-        let (Ok(folder), Ok(json)) = (self.project.folder(FOLDER), serde_json::to_vec(&self.seen)) else { return };
-        let _ = files::replace(&folder.join(FILE), &folder.join(format!("{FILE}.{}.new", std::process::id())), &json);
+        let (Ok(path), Ok(json)) = (self.project.keep(FILE), serde_json::to_vec(&self.seen)) else { return };
+        let _ = files::replace_private(&path, &json);
     }
 }

@@ -18,14 +18,16 @@ const AUDIT: &str = "docs/AUDIT.md";
 
 struct Bed {
     scratch: Scratch,
+    _state: Scratch,
     project: Project,
 }
 
 impl Bed {
     fn new() -> Self {
         let scratch = Scratch::create("ralph-file-", false).unwrap();
-        let project = Project::at(scratch.path());
-        let bed = Bed { scratch, project };
+        let state = Scratch::create("ralph-file-", false).unwrap();
+        let project = Project::with_state(scratch.path(), state.path());
+        let bed = Bed { scratch, _state: state, project };
         bed.write("src/a.rs", "fn a() {}", 10);
         bed.write("src/b.rs", "fn b() {}", 10);
         bed
@@ -246,10 +248,11 @@ fn without_a_fingerprint_times_decide() {
 fn a_memory_that_is_broken_or_no_ones_own_is_none() {
     let bed = Bed::new();
     bed.write(AUDIT, "ok", 20);
-    bed.write(".ralph/cache/fresh.json", "[{\"about\": 3", 0);
+    let memory = bed.project.keep("fresh.json").unwrap();
+    write_whole(&memory, b"[{\"about\": 3").unwrap();
     bed.is_fresh("newer");
     bed.touch("src/a.rs", 30);
     bed.is_fresh("remembered now");
-    let kept = fs::read(bed.at(".ralph/cache/fresh.json")).unwrap();
+    let kept = fs::read(memory).unwrap();
     assert!(kept.starts_with(b"[{\"about\":"), "written anew");
 }

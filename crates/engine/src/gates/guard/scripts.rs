@@ -15,7 +15,10 @@ use ralph_core::{
 };
 use serde_json::Value;
 
-use crate::{gates::digest, store::project::Project, sys::files};
+use crate::{
+    store::project::Project,
+    sys::{digest, files},
+};
 
 /// A larger one is no script.
 const MAX_BYTES: usize = 1 << 20;

@@ -7,6 +7,7 @@ use crate::sys::{files::write_whole, scratch::Scratch};
 
 struct Bed {
     scratch: Scratch,
+    _state: Scratch,
     project: Project,
 }
 
@@ -15,8 +16,9 @@ const LOOP: &str = "a-loop";
 impl Bed {
     fn new() -> Self {
         let scratch = Scratch::create("ralph-guard-", false).unwrap();
-        let project = Project::at(scratch.path());
-        let bed = Bed { scratch, project };
+        let state = Scratch::create("ralph-guard-", false).unwrap();
+        let project = Project::with_state(scratch.path(), state.path());
+        let bed = Bed { scratch, _state: state, project };
         bed.write("tests/auth.rs", "#[test] fn login() {}\n#[test] fn logout() {}\n");
         bed.write("src/lib.rs", "#[cfg(test)] mod tests { #[test] fn adds() {} }\n");
         bed.write("verify.sh", "#!/bin/sh\n# all of it\ncargo test\n");
@@ -128,7 +130,7 @@ fn the_guard_cannot_be_switched_off_by_the_one_it_watches() {
     assert_eq!(suspicions(&bed.project, LOOP, &off), ["the guard was set to \"block\" when the loop began, and is set to \"off\" now"]);
     note_start(&bed.project, "another", &off);
     assert_eq!(policy(&bed.project, "another", &off), GuardPolicy::Off, "it was off from the beginning");
-    assert!(!path(&bed.project, "another").exists());
+    assert!(!bed.project.kept(&path("another")).unwrap().exists());
 }
 
 #[test]
@@ -145,6 +147,6 @@ fn what_cannot_be_seen_is_no_suspicion() {
     let problem = Finding::new("ralph.toml", Kind::Config, Verdict::Unknown, "broken");
     let broken = Declared { gates: Vec::new(), problems: vec![problem], ..Declared::default() };
     assert_eq!(suspicions(&bed.project, LOOP, &broken), [""; 0]);
-    bed.write(".ralph/baseline/a-loop.json", "{");
+    write_whole(&bed.project.keep(&path(LOOP)).unwrap(), b"{").unwrap();
     assert_eq!(suspicions(&bed.project, LOOP, &Declared::default()), [""; 0]);
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::Unread;
-use crate::{gates::digest, sys::files};
+use crate::sys::{digest, files};
 
 const MOST_FILES: usize = 20_000;
 const MOST_BYTES: u64 = 256 << 20;

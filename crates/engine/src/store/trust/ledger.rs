@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, DirBuilder, File, Metadata},
+    fs::{self, File},
     io::{self, Read},
     path::Path,
     time::Duration,
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     store::{
-        Error,
+        Error, private,
         trust::{Decision, Trust, place::Place},
     },
-    sys::{env, files},
+    sys::files,
 };
 
 /// Two branches shall not ask again and again; more contents of one file than this are nobody's work.
@@ -75,10 +75,10 @@ impl Ledger {
 
     /// What was decided. `None`: nothing, or nothing that can be relied on.
     pub(super) fn read(folder: &Path, place: &Place) -> Option<Self> {
-        check_folder(folder, place).ok()?;
+        private::check(folder, place).ok()?;
         let mut file = files::options().read(true).open(folder.join(place.file_name())).ok()?;
         let meta = file.metadata().ok()?;
-        if !meta.is_file() || !mine::is_mine_alone(&meta) || meta.len() > LARGEST {
+        if !meta.is_file() || !private::is_mine_alone(&meta) || meta.len() > LARGEST {
             return None;
         }
         let mut bytes = Vec::new();
@@ -132,10 +132,7 @@ impl Ledger {
 
 /// Makes the folder, and keeps others who decide something away for as long as the result lives. Where folders cannot be locked, nobody is kept away.
 pub(super) fn prepare(folder: &Path, place: &Place) -> Result<Option<File>, Error> {
-    let mut builder = DirBuilder::new();
-    mine::for_me_alone(builder.recursive(true));
-    builder.create(folder).map_err(Error::io("create", folder))?;
-    check_folder(folder, place)?;
+    private::make(folder, place)?;
     let Ok(alone) = File::open(folder) else { return Ok(None) };
     match files::wait_for_lock(&alone, Duration::from_secs(3)) {
         Ok(false) => Err(Error::io("lock", folder)(io::ErrorKind::WouldBlock.into())),
@@ -154,48 +151,4 @@ pub(super) fn remove(folder: &Path, place: &Place) -> Result<(), Error> {
         let _ = fs::remove_dir(folder);
     }
     Ok(())
-}
-
-/// The folder has to be a real one of this user's, into which nobody else can write, and outside of what it decides about: settings of a
-/// repository can set variables.
-fn check_folder(folder: &Path, place: &Place) -> Result<(), Error> {
-    let meta = fs::symlink_metadata(folder).map_err(Error::io("look at", folder))?;
-    let is_ours = meta.is_dir() && mine::is_mine_alone(&meta) && (!is_within(folder, place) || holds_home(place));
-    if is_ours { Ok(()) } else { Err(Error::NotOurs { path: folder.display().to_string() }) }
-}
-
-fn is_within(folder: &Path, place: &Place) -> bool {
-    folder.canonicalize().is_ok_and(|real| real.starts_with(place.top()))
-}
-
-/// Some keep their home folder in git.
-fn holds_home(place: &Place) -> bool {
-    env::home().and_then(|home| home.canonicalize().ok()).is_some_and(|home| home.starts_with(place.top()))
-}
-
-#[cfg(unix)]
-mod mine {
-    use super::{DirBuilder, Metadata};
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-
-    /// Whether it belongs to this user and nobody else can change it.
-    pub(super) fn is_mine_alone(meta: &Metadata) -> bool {
-        meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
-    }
-
-    pub(super) fn for_me_alone(builder: &mut DirBuilder) {
-        builder.mode(0o700);
-    }
-}
-
-/// A user's own folders are private on Windows.
-#[cfg(not(unix))]
-mod mine {
-    use super::{DirBuilder, Metadata};
-
-    pub(super) fn is_mine_alone(_meta: &Metadata) -> bool {
-        true
-    }
-
-    pub(super) fn for_me_alone(_builder: &mut DirBuilder) {}
 }

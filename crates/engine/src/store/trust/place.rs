@@ -30,7 +30,12 @@ impl Place {
         Place { root, top, key }
     }
 
-    pub(super) fn top(&self) -> &Path {
+    /// The project's root, without links.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn top(&self) -> &Path {
         &self.top
     }
 

@@ -7,7 +7,7 @@ use ralph_core::gate::Run;
 use super::{
     Decisions, Error, Trust,
     ledger::{Kind, MOST_CONTENTS, MOST_ORIGINS},
-    of_content, of_each,
+    of_content, of_each, read,
 };
 use crate::{store::project::Project, sys::scratch::Scratch};
 
@@ -54,6 +54,10 @@ impl Bed {
         self.decisions.of_bytes(project, relative, content.as_bytes())
     }
 
+    fn of_file(&self, project: &Project, relative: &str) -> Trust {
+        read(project, relative).map_or(Trust::Untrusted, |content| self.decisions.of_bytes(project, relative, &content))
+    }
+
     fn file(&self) -> std::path::PathBuf {
         let folder = self.decisions.folder.as_deref().unwrap();
         fs::read_dir(folder).unwrap().next().unwrap().unwrap().path()
@@ -75,15 +79,15 @@ fn a_file_is_trusted_by_its_content() {
     let bed = Bed::new();
     let project = bed.repository("p");
     put(&project, "ralph.toml", "one");
-    assert_eq!(bed.decisions.of_file(&project, "ralph.toml"), Trust::Untrusted);
+    assert_eq!(bed.of_file(&project, "ralph.toml"), Trust::Untrusted);
     bed.trust(&project, "ralph.toml", "one");
-    assert_eq!(bed.decisions.of_file(&project, "ralph.toml"), Trust::Trusted);
-    assert_eq!(bed.decisions.of_file(&project, "./a/../ralph.toml"), Trust::Untrusted, "a folder that is not there");
+    assert_eq!(bed.of_file(&project, "ralph.toml"), Trust::Trusted);
+    assert_eq!(bed.of_file(&project, "./a/../ralph.toml"), Trust::Untrusted, "a folder that is not there");
     assert_eq!(bed.says(&project, "./a/../ralph.toml", "one"), Trust::Trusted, "one file has one name");
     put(&project, "ralph.toml", "two");
-    assert_eq!(bed.decisions.of_file(&project, "ralph.toml"), Trust::Changed);
+    assert_eq!(bed.of_file(&project, "ralph.toml"), Trust::Changed);
     assert_eq!(bed.says(&project, "other.toml", "one"), Trust::Untrusted);
-    assert_eq!(bed.decisions.of_file(&project, "missing.toml"), Trust::Untrusted);
+    assert_eq!(bed.of_file(&project, "missing.toml"), Trust::Untrusted);
 }
 
 #[test]
@@ -255,10 +259,10 @@ fn a_link_out_of_the_working_tree_is_no_file_of_it() {
     put(&project, "real.toml", "x");
     bed.trust(&project, "ralph.toml", "x");
     symlink(other.root().join("ralph.toml"), project.root().join("ralph.toml")).unwrap();
-    assert_eq!(bed.decisions.of_file(&project, "ralph.toml"), Trust::Untrusted);
+    assert_eq!(bed.of_file(&project, "ralph.toml"), Trust::Untrusted);
     fs::remove_file(project.root().join("ralph.toml")).unwrap();
     symlink("real.toml", project.root().join("ralph.toml")).unwrap();
-    assert_eq!(bed.decisions.of_file(&project, "ralph.toml"), Trust::Trusted);
+    assert_eq!(bed.of_file(&project, "ralph.toml"), Trust::Trusted);
     // A linked `.git` would make somebody else's repository of it.
     let planted = bed.project("planted");
     symlink(project.root().join(".git"), planted.root().join(".git")).unwrap();

@@ -11,6 +11,13 @@ pub fn of(bytes: &[u8]) -> String {
     digest.finish()
 }
 
+/// As much of it as a name needs.
+pub fn short(bytes: &[u8]) -> String {
+    let mut digest = of(bytes);
+    digest.truncate(32);
+    digest
+}
+
 /// A digest of what comes piece by piece.
 #[derive(Default)]
 pub struct Running(Sha256);

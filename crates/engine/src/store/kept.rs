@@ -1,0 +1,95 @@
+//! What ralph remembers about a project and believes later: verdicts, beginnings of loops, proven items, sightings of reports.
+//!
+//! It lies in the user's state folder and not in the project: an agent that may edit the project must not be able to write down that its work is done.
+//! Without a state folder, or with one that anybody else can write into, nothing is kept and nothing is believed.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    store::{Error, private, project::Project, trust::place::Place},
+    sys::{digest, files},
+};
+
+/// For people: which project it is.
+const WHOSE: &str = "root";
+
+impl Project {
+    /// The file at this place (`verdicts/x`, for instance), in folders that can be believed.
+    pub fn kept(&self, path: &str) -> Option<PathBuf> {
+        let place = Place::of(self);
+        let file = self.folder_of_kept(&place)?.join(path);
+        folders(&file, path).iter().all(|folder| private::check(folder, &place).is_ok()).then_some(file)
+    }
+
+    /// The same, with its folders made.
+    pub fn keep(&self, path: &str) -> Result<PathBuf, Error> {
+        let place = Place::of(self);
+        let own = self.folder_of_kept(&place).ok_or(Error::NoHome)?;
+        let file = own.join(path);
+        folders(&file, path).iter().rev().try_for_each(|folder| private::make(folder, &place))?;
+        let whose = own.join(WHOSE);
+        if !whose.exists() {
+            // Only people miss it.
+            let _ = files::replace_private(&whose, format!("{}\n", place.root().display()).as_bytes());
+        }
+        Ok(file)
+    }
+
+    fn folder_of_kept(&self, place: &Place) -> Option<PathBuf> {
+        Some(self.state()?.join("projects").join(digest::short(place.root().as_os_str().as_encoded_bytes())))
+    }
+}
+
+/// The folders that a kept file lies in, from the inside out, up to that of all projects.
+fn folders<'f>(file: &'f Path, path: &str) -> Vec<&'f Path> {
+    file.ancestors().skip(1).take(path.split('/').count() + 1).collect()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+    use crate::sys::scratch::Scratch;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn it_lies_with_the_user_and_for_the_user_alone() {
+        let scratch = Scratch::create("ralph-kept-", false).unwrap();
+        let root = scratch.path().join("project");
+        fs::create_dir(&root).unwrap();
+        let project = Project::with_state(&root, &scratch.path().join("state/ralph"));
+        assert_eq!(project.kept("verdicts/x"), None, "nothing was kept yet");
+        let path = project.keep("verdicts/x").unwrap();
+        assert_eq!(project.kept("verdicts/x").as_ref(), Some(&path));
+        let own = path.parent().and_then(Path::parent).unwrap();
+        assert!(own.starts_with(scratch.path().join("state/ralph/projects")));
+        assert_eq!(own.file_name().unwrap().len(), 32);
+        let whose = own.join(WHOSE);
+        assert_eq!(fs::read_to_string(&whose).unwrap().trim_end(), root.canonicalize().unwrap().display().to_string());
+        assert_eq!((mode(own), mode(&whose)), (0o700, 0o600));
+        fs::set_permissions(own, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(project.kept("verdicts/x"), None, "others can write there");
+        assert!(project.keep("verdicts/x").is_err());
+    }
+
+    #[test]
+    fn neither_links_nor_a_state_folder_in_the_project_are_believed() {
+        let scratch = Scratch::create("ralph-kept-", false).unwrap();
+        let root = scratch.path().join("project");
+        fs::create_dir(&root).unwrap();
+        let inside = Project::with_state(&root, &root.join("state"));
+        assert!(inside.keep("fresh.json").is_err());
+        assert_eq!(inside.kept("fresh.json"), None);
+        let nobodys = Project::with_state(&root, &scratch.path().join("ralph"));
+        let elsewhere = scratch.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        let own = nobodys.keep("fresh.json").unwrap().parent().unwrap().to_owned();
+        std::os::unix::fs::symlink(&elsewhere, own.join("baseline")).unwrap();
+        assert!(nobodys.keep("baseline/a.json").is_err());
+        assert_eq!(nobodys.kept("baseline/a.json"), None);
+    }
+}
