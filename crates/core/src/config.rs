@@ -23,6 +23,9 @@ const MAX_DEADLINE_MS: u64 = 24 * 3_600_000;
 /// More than this of an output would fill the agent's context.
 const MAX_EXCERPT: usize = 8_000;
 
+/// Nobody reads about more gates.
+const MAX_GATES: usize = 200;
+
 /// What the file says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Config {
@@ -74,6 +77,10 @@ pub fn parse(bytes: &[u8]) -> Result<Config, Problem> {
         what: e.message().lines().next().unwrap_or_default().to_owned(),
     })?;
     let per_session = raw.features.per_session;
+    if let Some(excess) = raw.gate.get(MAX_GATES) {
+        let what = format!("there are {} gates, and at most {MAX_GATES} may be there", raw.gate.len());
+        return Err(Problem { line: line_at(bytes, excess.span().start), what });
+    }
     let mut gates: Vec<Gate> = Vec::with_capacity(raw.gate.len());
     for spanned in raw.gate {
         let line = line_at(bytes, spanned.span().start);
@@ -513,6 +520,7 @@ mod tests {
             ("\n[[gate]]\ncomand = \"x\"\n", "line 3: unknown field `comand`"),
             ("[[gate]]\ncommand = \"a\"\nfile = \"b\"\n", "command and file"),
             ("[[gate]]\nfile = \"b\"\nretry = true\n", "`retry` belongs to a gate with `command`"),
+            (&"[[gate]]\nmarkers = [\"A\"]\n".repeat(201), "line 401: there are 201 gates, and at most 200 may be there"),
             ("[[gate]]\ncommand = \"a\"\n\n[[gate]]\ncommand = \"a\"\n", "line 4: there are two gates called \"a\""),
             ("[[gate]]\nfile = \"../b\"\n", "within the project"),
             ("[[gate]]\nfile = \"/etc/passwd\"\n", "within the project"),
