@@ -214,7 +214,7 @@ fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
     }
     let state = VerifyState::beside(&call.project, asked.folder);
     let task = asked.folder.and_then(|folder| check_task::current(&call.project, folder));
-    let stop = Stop { agent: &key, asked_by: &by, task: task.as_deref(), fingerprint: &call.event.stop_fingerprint() };
+    let stop = Stop { agent: &key, asked_by: by, task: task.as_deref(), fingerprint: &call.event.stop_fingerprint() };
     let now = clock::now();
     let (round, error) = match state.count(&stop, now, &|at| call.is_same_moment(at)) {
         Ok(Round::Repeated) => return Outcome::silent("stop.repeated"),

@@ -47,7 +47,7 @@ impl Listed {
     fn read(project: &Project, path: &str) -> Result<Self, String> {
         let shown = clean(path);
         // A link leads to the file that is changed; the link itself stays.
-        let file = project.root().join(path).canonicalize().map_err(|e| format!("cannot read {shown}: {e}"))?;
+        let file = features::locate(project, project.root(), path).map_err(|e| format!("cannot read {shown}: {e}"))?;
         let bytes = files::read(&file, MAX_BYTES).map_err(|e| format!("cannot read {shown}: {e}"))?;
         let list = List::parse(&bytes).map_err(|problem| format!("{shown} cannot be read: {}", clean(&problem.to_string())))?;
         Ok(Listed { path: path.to_owned(), list, file, bytes })

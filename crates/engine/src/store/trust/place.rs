@@ -30,7 +30,7 @@ impl Place {
         Place { root, top, key }
     }
 
-    pub(super) fn top(&self) -> &Path {
+    pub(crate) fn top(&self) -> &Path {
         &self.top
     }
 
