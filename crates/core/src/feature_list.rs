@@ -28,6 +28,8 @@ pub struct Item {
     pub id: String,
     pub title: String,
     pub steps: Vec<String>,
+    /// For each step whether its box is ticked; `None` for one without a box. Empty where steps have none.
+    pub boxes: Vec<Option<bool>>,
     /// What the list says about it.
     pub passes: bool,
     /// The model that shall work on it.
@@ -209,7 +211,7 @@ impl Reader<'_> {
         let verify = self.lines("verify", &mut problem);
         // What is wrong with the steps does not make them any less to do.
         let steps = ["steps", "acceptanceCriteria"].iter().flat_map(|key| self.lines(key, &mut None)).collect();
-        let item = Item { title: self.title(), steps, passes, model: self.words("model"), verify, problem, id };
+        let item = Item { title: self.title(), steps, passes, model: self.words("model"), verify, problem, id, ..Item::default() };
         (item, self.mark())
     }
 

@@ -39,13 +39,13 @@ pub fn find(project: &Project) -> Option<String> {
     std::iter::once(folder::list(project)).chain(USUAL.map(str::to_owned)).find(there)
 }
 
-/// The commands of an item, as gates of their own.
+/// The commands of an item, as gates of their own. They are called after the item, and cannot be taken for a gate of that name.
 pub fn gates_of(project: &Project, path: &str, item: &Item) -> Vec<Gate> {
     let gate = |line: &String| {
         let run = Run::Shell(line.clone());
         let trusted = trust::of_commands(project, path, std::slice::from_ref(&run)).is_trusted();
         Gate {
-            name: clean(&item.id),
+            name: format!("item {}", clean(&item.id)),
             check: Check::Command(Command::shell(line)),
             origin: Origin::List(path.to_owned()),
             trusted,
@@ -250,8 +250,13 @@ pub fn told(item: &Item) -> String {
     }
     if !item.steps.is_empty() {
         text.push_str("\nSteps:");
-        for step in item.steps.iter().take(MAX_STEPS) {
-            text = format!("{text}\n- {}", opening(step, MAX_STEP));
+        for (n, step) in item.steps.iter().enumerate().take(MAX_STEPS) {
+            let tick = match item.boxes.get(n) {
+                Some(Some(true)) => "[x] ",
+                Some(Some(false)) => "[ ] ",
+                _ => "",
+            };
+            text = format!("{text}\n- {tick}{}", opening(step, MAX_STEP));
         }
         if item.steps.len() > MAX_STEPS {
             text = format!("{text}\n- and {} more, in the list", item.steps.len() - MAX_STEPS);

@@ -12,21 +12,15 @@ use std::{
 };
 
 use ralph_core::{
+    expression::{self, Unmatched},
     gate::{Check, File, Finding, Gate, Verdict},
     words::opening,
 };
-use regex_lite::RegexBuilder;
 
 use crate::{gates::Context, sys::files};
 
 /// A larger file is nobody's report.
 const MAX_BYTES: usize = 16 << 20;
-
-/// How large a compiled expression may be.
-const MAX_EXPRESSION: usize = 1 << 18;
-
-/// The product of a compiled expression's size and a file's, to which the time that matching may take is in proportion: at most a second of it.
-const MAX_WORK: usize = 2 << 30;
 
 /// How much of a path or an expression is shown.
 const SHOWN: usize = 120;
@@ -102,27 +96,19 @@ fn read(shown: &str, path: &str, tree: &Path) -> Result<(Vec<u8>, Metadata), Mis
     }
 }
 
-/// Whether the expression matches somewhere; `^` and `$` match at every line.
+/// Whether the expression matches somewhere.
 fn says(bytes: &[u8], expression: &str) -> Result<bool, Miss> {
-    let text = String::from_utf8_lossy(bytes);
-    if regex_lite::escape(expression) == expression {
-        return Ok(text.contains(expression));
-    }
     let shown = opening(expression, SHOWN);
-    let built = |limit: usize| RegexBuilder::new(expression).multi_line(true).crlf(true).size_limit(limit).build();
-    let affordable = MAX_EXPRESSION.min(MAX_WORK / text.len().max(1));
-    match (built(affordable), built(MAX_EXPRESSION)) {
-        (Ok(regex), _) => Ok(regex.is_match(&text)),
-        (Err(_), Ok(_)) => {
-            let mb = text.len().div_ceil(1 << 20);
-            Err(Miss::unknown(format!(
-                "to look for `{shown}` in {mb} MB would take too long: ask for plain words, or write a shorter file"
-            )))
-        }
-        (_, Err(e)) => {
-            Err(Miss::unknown(format!("`{shown}`, which it must say, is no regular expression: {}", opening(&e.to_string(), 200))))
-        }
-    }
+    let text = String::from_utf8_lossy(bytes);
+    expression::matches(expression, &text).map_err(|why| {
+        Miss::unknown(match why {
+            Unmatched::TooSlow => {
+                let mb = text.len().div_ceil(1 << 20);
+                format!("to look for `{shown}` in {mb} MB would take too long: ask for plain words, or write a shorter file")
+            }
+            Unmatched::Wrong(e) => format!("`{shown}`, which it must say, is no regular expression: {}", opening(&e.to_string(), 200)),
+        })
+    })
 }
 
 /// The files that gates look at: reports and lists, not sources.

@@ -41,11 +41,15 @@ const KEPT: usize = 200;
 
 /// Notes what the work looks like, once for each loop.
 pub fn note_start(project: &Project, loop_id: &str, declared: &Declared) {
-    if declared.guard == GuardPolicy::Off || path(project, loop_id).exists() {
+    if path(project, loop_id).exists() {
         return;
     }
-    // Without it there is nothing to compare with.
-    let _ = write(project, loop_id, &look(project, declared, None));
+    // Without it there is nothing to compare with. With the guard off only what is declared is noted.
+    let facts = match declared.guard {
+        GuardPolicy::Off => Facts { gates: declared.gates.iter().map(Asked::of).collect(), guard: GuardPolicy::Off, ..Facts::default() },
+        _ => look(project, declared, None),
+    };
+    let _ = write(project, loop_id, &facts);
 }
 
 /// A person says that it is right as it is: from now on this is what it is compared with.
@@ -56,7 +60,7 @@ pub fn accept(project: &Project, loop_id: &str, declared: &Declared) -> Result<(
 /// A person has looked at the settings and trusts them: what they ask for now is what later settings are compared with. Tests and items stay noted as they were.
 pub fn accept_settings(project: &Project, loop_id: &str, declared: &Declared) -> Result<(), Error> {
     let Some(before) = read(project, loop_id) else { return Ok(()) };
-    let mut files = scripts::of(project, &declared.gates);
+    let mut files = scripts::of(project, &declared.gates).digests;
     files.retain(|_, digest| !digest.is_empty());
     let gates = declared.gates.iter().map(Asked::of).collect();
     write(project, loop_id, &Facts { gates, files, guard: declared.guard, ..before })
@@ -66,6 +70,27 @@ pub fn accept_settings(project: &Project, loop_id: &str, declared: &Declared) ->
 pub fn suspicions(project: &Project, loop_id: &str, declared: &Declared) -> Vec<String> {
     let Some(before) = read(project, loop_id) else { return Vec::new() };
     guard::suspicions(&before, &look(project, declared, Some(&before)))
+}
+
+/// Gates that the loop began with and that nobody declares any more, whatever the guard's policy is: a gate that is not there proves nothing.
+pub fn gone(project: &Project, loop_id: &str, declared: &Declared) -> Vec<Finding> {
+    let finding = |name: &str, what: String| Finding {
+        needs: Some("put it back, or `ralph gate --accept` says that it is right so".to_owned()),
+        ..Finding::new(name, Kind::Config, Verdict::Unknown, what)
+    };
+    let now: Vec<Asked> = declared.gates.iter().map(Asked::of).collect();
+    match read(project, loop_id) {
+        // Settings that cannot be read say nothing about what is gone.
+        _ if !declared.problems.is_empty() => Vec::new(),
+        Some(before) => {
+            let gone = guard::gone(&before.gates, &now);
+            gone.iter()
+                .map(|gate| finding(&gate.name, format!("the gate \"{}\", which the loop began with, is not declared any more", gate.name)))
+                .collect()
+        }
+        None if now.is_empty() => vec![finding("gates", "the loop had something to prove, and nothing is declared any more".to_owned())],
+        None => Vec::new(),
+    }
 }
 
 /// How strict the guard is: as strict as when the loop began, or stricter.
@@ -113,10 +138,12 @@ fn write(project: &Project, loop_id: &str, facts: &Facts) -> Result<(), Error> {
 
 /// What the work looks like. What cannot be seen now is as it was `before`: nothing is concluded from it.
 fn look(project: &Project, declared: &Declared, before: Option<&Facts>) -> Facts {
+    let scripts = scripts::of(project, &declared.gates);
     let mut facts = Facts {
         sources: sources(project, before),
         gates: declared.gates.iter().map(Asked::of).collect(),
-        files: scripts::of(project, &declared.gates),
+        files: scripts.digests,
+        runners: scripts.runners,
         items: items(project, declared),
         guard: declared.guard,
     };

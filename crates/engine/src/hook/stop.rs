@@ -151,7 +151,8 @@ struct Ruled {
 
 fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     let declared = declared::of_loop(&call.project, &l.file);
-    if declared.is_empty() {
+    // What once had to be proven does not vanish with the file that says so.
+    if declared.is_empty() && !l.state.gated {
         return decide(call, &locked, l, Measured::default());
     }
     let Some((locked, mut l, measured)) = proof::measure(call, locked, l, &declared)? else {
@@ -260,6 +261,7 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
         }
     }
     l.state.turn = call.event.text("prompt_id").map(str::to_owned);
+    l.state.gated |= !evidence.gates.is_empty();
     l.state.unknown_rounds = if ruling.next == Next::Pauses { 0 } else { evidence.unknown_rounds };
     l.state.queue.clone_from(&gathered.queue);
     let answered = Answered {

@@ -39,7 +39,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     let is_meant = settings.agents.iter().any(|name| is_of_type(agent, name));
     let asked = is_meant.then(|| Asked::of(&call.project, settings)).filter(|asked| !asked.is_empty());
     let outcome = match &asked {
-        Some(asked) => asked.told(verify(call, agent, asked)),
+        Some(asked) => asked.told(agent, verify(call, agent, asked)),
         None => match freed(call, agent) {
             Some(outcome) => outcome,
             None => return session::on_other(call),
@@ -136,6 +136,8 @@ struct Asked {
     folder: Option<&'static str>,
     /// What cannot be read, for the person.
     problems: Vec<String>,
+    /// Commands may stand in a file that cannot be read.
+    misses_commands: bool,
 }
 
 impl Asked {
@@ -147,6 +149,7 @@ impl Asked {
             minutes: settings.minutes,
             keep_going: settings.keep_going,
             folder: None,
+            misses_commands: settings.problem.is_some(),
             problems: settings.problem.into_iter().collect(),
         };
         match declared::worktree_commands(project) {
@@ -154,6 +157,7 @@ impl Asked {
                 let commands = commands.into_iter().map(|c| Command { excerpt: settings.excerpt.unwrap_or(c.excerpt), ..c }).collect();
                 asked.gates = declared::of_commands(commands, &Origin::File(file.to_owned()), trust.is_trusted());
                 asked.folder = Path::new(file).parent().and_then(Path::to_str);
+                asked.misses_commands = false;
             }
             None if !settings.commands.is_empty() => {
                 let origin = Origin::File(FILE.to_owned());
@@ -161,6 +165,7 @@ impl Asked {
             }
             broken => {
                 asked.problems.extend(broken.and_then(Result::err).map(|finding| finding.what));
+                asked.misses_commands = !asked.problems.is_empty();
                 asked.ask_for_markers(project);
             }
         }
@@ -187,11 +192,15 @@ impl Asked {
     }
 
     /// The outcome, together with what cannot be read.
-    fn told(&self, outcome: Outcome) -> Outcome {
+    fn told(&self, agent: &str, outcome: Outcome) -> Outcome {
         if self.problems.is_empty() {
             return outcome;
         }
-        let warning = format!("Ralph: {}.", words::opening(&self.problems.join("; "), 500));
+        let problems = words::opening(&self.problems.join("; "), 500);
+        // Where it was sent back or given up, that is said already.
+        let is_let_go = matches!(outcome.code, "verify.passed" | "verify.broken");
+        let whose = if self.misses_commands && is_let_go { unverified::unverified(agent) } else { "Ralph".to_owned() };
+        let warning = format!("{whose}: {problems}.");
         Outcome { answer: outcome.answer.and_tell(&warning), ..outcome }
     }
 }

@@ -463,7 +463,7 @@ fn point_4_lists_of_other_kinds_are_gates() {
             "docs/PLAN.md",
             "# Plan\n\n- [x] T-1: one\n- [ ] T-2: two\n  - [ ] first\n- [2024-01-02] no box\n",
             "# Plan\n\n- [x] T-1: one\n- [x] T-2: two\n  - [x] first\n",
-            "T-2: two\nSteps:\n- first",
+            "T-2: two\nSteps:\n- [ ] first",
         ),
     ] {
         let bed = Bed::with_loop(1, 9, "null");

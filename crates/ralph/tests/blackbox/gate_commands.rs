@@ -183,7 +183,7 @@ fn s3_3_however_a_command_ends_it_is_told() {
 fn s3_3_what_cannot_be_started_is_unknown() {
     let argv = |words: &str, more: &str| format!("[[gate]]\nname = \"x\"\ncommand = {words}\n{more}\n");
     for (settings, told) in [
-        (argv("[\"no-such-program-at-all\"]", ""), "cannot be started: No such file"),
+        (argv("[\"no-such-program-at-all\"]", ""), "cannot be started: there is no such program"),
         (argv("[\"./plain\"]", ""), "cannot be started: Permission denied"),
         (argv("[\"true\"]", "folder = \"nowhere\""), "its folder nowhere is not there"),
         (argv("[\"true\"]", "folder = \"plain\""), "its folder plain is not there"),

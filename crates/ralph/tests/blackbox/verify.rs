@@ -175,7 +175,11 @@ fn s3_2_what_is_broken_is_a_warning_and_no_commands() {
         let bed = Bed::new();
         bed.write(YAML, yaml);
         let told = check(&bed, "a1").send().line();
-        assert!(told.starts_with("Ralph: .ideal/worktree.yaml cannot be read: ") && told.contains(line), "{told}");
+        assert!(
+            told.starts_with("Ralph: the work of the agent check is unverified: .ideal/worktree.yaml cannot be read: ")
+                && told.contains(line),
+            "{told}"
+        );
         assert!(!bed.path("ran").exists());
     }
     let bed = Bed::new();
@@ -409,7 +413,12 @@ fn s3_5_what_nobody_trusts_is_not_run_and_the_agent_goes_unverified() {
     let bed = Bed::new();
     bed.write(YAML, yaml(&["touch ran"]));
     let line = check(&bed, "a1").send().line();
-    assert!(line.starts_with("Ralph: the work of the agent check is unverified: .ideal/worktree.yaml is not trusted"), "{line}");
+    assert!(
+        line.starts_with(
+            "Ralph: the work of the agent check is unverified: its command was not run, because .ideal/worktree.yaml is not trusted"
+        ),
+        "{line}"
+    );
     assert!(line.contains("`ralph trust`") && !bed.path("ran").exists() && !bed.path(STATE).exists(), "{line}");
     trust(&bed);
     check(&bed, "a1").send().is_silent();
@@ -617,4 +626,16 @@ fn s3_3_commands_end_within_the_hooks_own_limit() {
     assert!(begun.elapsed() < Duration::from_secs(7), "{:?}", begun.elapsed());
     let (text, _) = blocked(&Answer::of(&out));
     assert!(text.contains("could not be measured"), "{text}");
+}
+
+/// Commands under a misspelt key would let every agent pass in silence.
+#[test]
+fn s3_2_a_misspelt_verify_is_told() {
+    let bed = Bed::new();
+    bed.write(YAML, "copy: [.env]\nverfy:\n  - touch ran\n");
+    let told = check(&bed, "a1").send().line();
+    assert!(told.contains("is unverified: .ideal/worktree.yaml cannot be read: line 2: `verfy` asks for nothing"), "{told}");
+    assert!(told.contains("did you mean `verify`?"), "{told}");
+    bed.write(YAML, "copy: [.env]\nversion: 2\n");
+    check(&bed, "a2").send().is_silent();
 }

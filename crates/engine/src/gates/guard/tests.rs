@@ -90,9 +90,9 @@ fn a_weaker_proof_is() {
     bed.says(&[
         "tests/auth.rs: 1 test is gone (logout)",
         "tests/auth.rs: 1 marker that skips or singles out tests was added (`#[ignore]`)",
-        "Makefile is gone: gates are made of it",
-        "package.json (script \"test\") changed since the loop began: gates are made of it",
-        "verify.sh changed since the loop began: gates are made of it",
+        "Makefile, which the gate \"make check\" runs, is gone",
+        "package.json (script \"test\"), which the gate \"npm test\" runs, has changed since the loop began",
+        "verify.sh, which the gate \"./verify.sh\" runs, has changed since the loop began",
         "TODO.md: 1 item is gone (first)",
         "prd.json: 1 item is gone (2)",
         "prd.json: what 1 item asked for changed (1)",
@@ -106,7 +106,7 @@ fn a_script_of_a_script_counts() {
     let bed = Bed::new();
     bed.begin();
     bed.write("scripts/lint.sh", "true\n");
-    bed.says(&["scripts/lint.sh changed since the loop began: gates are made of it"]);
+    bed.says(&["scripts/lint.sh, which the gate \"npm test\" runs, has changed since the loop began"]);
 }
 
 #[test]
