@@ -26,6 +26,9 @@ const MAX_DEADLINE_MS: u64 = 24 * 3_600_000;
 /// More than this of an output would fill the agent's context.
 const MAX_EXCERPT: usize = 8_000;
 
+/// Nobody reads about more gates.
+const MAX_GATES: usize = 200;
+
 /// What the file says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Config {
@@ -79,8 +82,12 @@ pub fn parse(bytes: &[u8]) -> Result<Config, Problem> {
     let top = Fields::of(text, document.get_ref(), 1, &keys::TOP)?;
     let features = top.read("features", |field| field.table(&keys::FEATURES))?;
     let per_session = features.map(|table| table.read("per_session", Field::count)).transpose()?.flatten().unwrap_or(0);
-    let mut gates: Vec<Gate> = Vec::new();
-    for table in top.read("gate", |field| field.tables(&keys::GATE))?.unwrap_or_default() {
+    let tables = top.read("gate", |field| field.tables(&keys::GATE))?.unwrap_or_default();
+    if let Some(excess) = tables.get(MAX_GATES) {
+        return Err(excess.problem(format!("there are {} gates, and at most {MAX_GATES} may be there", tables.len())));
+    }
+    let mut gates: Vec<Gate> = Vec::with_capacity(tables.len());
+    for table in tables {
         let gate = gate(&table, per_session)?;
         if gates.iter().any(|other| other.name == gate.name) {
             return Err(table.problem(format!("there are two gates called \"{}\": give them names of their own", gate.name)));
@@ -389,6 +396,7 @@ mod tests {
             ("[[gate]]\nname = \"x\"\n", "line 1: the gate \"x\" checks nothing"),
             ("[[gate]]\ncommand = \"a\"\nfile = \"b\"\n", "line 1: the gate has command and file"),
             ("[[gate]]\nfile = \"b\"\n\nretry = true\n", "line 4: `retry` belongs to a gate with `command`"),
+            (&"[[gate]]\nmarkers = [\"A\"]\n".repeat(201), "line 401: there are 201 gates, and at most 200 may be there"),
             ("[[gate]]\ncommand = \"a\"\n\n[[gate]]\ncommand = \"a\"\n", "line 4: there are two gates called \"a\""),
             ("[[gate]]\nname = \"x\"\nfile = \"../b\"\n", "line 3: `file` must be a path within the project"),
             ("[[gate]]\nfile = \"/etc/passwd\"\n", "line 2: `file` must be a path within the project"),

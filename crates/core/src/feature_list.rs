@@ -16,7 +16,7 @@ use crate::{
     checkboxes,
     front_matter::Problem,
     json_tree::{self, Member, Node, Value, line_of},
-    words::opening,
+    words::{clean, opening},
 };
 
 /// A larger file is no list of work.
@@ -95,9 +95,10 @@ impl List {
         Ok(list)
     }
 
-    /// The item called `id`.
+    /// The item called `id`, as the list spells it or as it is shown.
     pub fn find(&self, id: &str) -> Option<usize> {
-        self.items.iter().position(|item| item.id == id)
+        let spelled = self.items.iter().position(|item| item.id == id);
+        spelled.or_else(|| self.items.iter().position(|item| clean(&item.id) == id))
     }
 
     pub fn open(&self) -> impl Iterator<Item = &Item> {

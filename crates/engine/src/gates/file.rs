@@ -12,7 +12,7 @@ use std::{
 };
 
 use ralph_core::{
-    expression,
+    expression::{self, Unmatched},
     gate::{Check, File, Finding, Gate, Verdict},
     words::opening,
 };
@@ -98,14 +98,17 @@ fn read(shown: &str, path: &str, tree: &Path) -> Result<(Vec<u8>, Metadata), Mis
 
 /// Whether the expression matches somewhere.
 fn says(bytes: &[u8], expression: &str) -> Result<bool, Miss> {
-    let regex = expression::of_lines(expression).map_err(|e| {
-        Miss::unknown(format!(
-            "`{}`, which it must say, is no regular expression: {}",
-            opening(expression, SHOWN),
-            opening(&e.to_string(), 200)
-        ))
-    })?;
-    Ok(regex.is_match(&String::from_utf8_lossy(bytes)))
+    let shown = opening(expression, SHOWN);
+    let text = String::from_utf8_lossy(bytes);
+    expression::matches(expression, &text).map_err(|why| {
+        Miss::unknown(match why {
+            Unmatched::TooSlow => {
+                let mb = text.len().div_ceil(1 << 20);
+                format!("to look for `{shown}` in {mb} MB would take too long: ask for plain words, or write a shorter file")
+            }
+            Unmatched::Wrong(e) => format!("`{shown}`, which it must say, is no regular expression: {}", opening(&e.to_string(), 200)),
+        })
+    })
 }
 
 /// The files that gates look at: reports and lists, not sources.

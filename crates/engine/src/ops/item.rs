@@ -52,7 +52,7 @@ impl Listed {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => format!("{shown} is not there"),
             _ => format!("cannot read {shown}: {e}"),
         };
-        let file = project.root().join(path).canonicalize().map_err(cannot)?;
+        let file = features::locate(project, project.root(), path).map_err(cannot)?;
         let bytes = files::read(&file, MAX_BYTES).map_err(cannot)?;
         let list = List::parse(&bytes).map_err(|problem| format!("{shown} cannot be read: {}", clean(&problem.to_string())))?;
         Ok(Listed { path: path.to_owned(), list, file, bytes })

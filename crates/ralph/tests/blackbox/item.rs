@@ -1,5 +1,7 @@
 //! `ralph item`: seeing a list, and marking an item as done (point 4 of the issue).
 
+use std::fs;
+
 use serde_json::json;
 
 use crate::common::{Bed, RALPH, run};
@@ -49,6 +51,45 @@ fn point_4_the_commands_of_an_item_run_first() {
     assert_eq!(out.code, Some(0), "{}", out.stderr);
     assert!(out.stdout.contains("Done: F 1; its 2 commands pass."), "{}", out.stdout);
     assert_eq!(bed.read("feature_list.json"), list.replace("false", "true"));
+}
+
+/// A list that came with a repository leads nobody to change a file elsewhere.
+#[test]
+fn point_4_a_link_that_leads_out_of_the_project_is_no_list() {
+    use std::os::unix::fs::symlink;
+    const LIST: &str = r#"[{"id": "A", "passes": false}]"#;
+    let outside = Bed::new();
+    outside.write("feature_list.json", LIST);
+    let elsewhere = outside.path("feature_list.json");
+    let bed = Bed::new();
+    symlink(&elsewhere, bed.path("link.json")).unwrap();
+    symlink(outside.path("."), bed.path("folder")).unwrap();
+    for path in ["link.json", "folder/feature_list.json"] {
+        bed.write("ralph.toml", format!("[[gate]]\nname = \"list\"\nfeatures = \"{path}\"\n"));
+        for args in [
+            &["item", "done", "A"][..],
+            &["item"],
+            &["item", "done", "A", "--list", path],
+            &["item", "done", "A", "--list", elsewhere.to_str().unwrap()],
+        ] {
+            let out = bed.ralph(args);
+            assert_eq!(out.code, Some(1), "{args:?}");
+            assert!(out.stderr.contains("it leads out of the project"), "{args:?}: {}", out.stderr);
+        }
+        let out = bed.ralph(&["gate"]);
+        assert!(out.stdout.contains("leads out of the project"), "{}", out.stdout);
+    }
+    assert_eq!(outside.read("feature_list.json"), LIST);
+    // Within the project a link is followed, and stays one.
+    bed.write("plans/list.json", LIST);
+    symlink("plans/list.json", bed.path("prd.json")).unwrap();
+    bed.ralph_ok(&["item", "done", "A", "--list", "prd.json"]);
+    assert!(bed.read("plans/list.json").contains("true") && bed.path("prd.json").is_symlink());
+    // A folder that a person names in the environment may lie anywhere.
+    fs::remove_file(bed.path("ralph.toml")).unwrap();
+    let out = run(bed.command(RALPH).args(["item", "done", "A"]).env("RALPH_LOOP_DIR", elsewhere.parent().unwrap()), b"");
+    assert_eq!(out.code, Some(0), "{}", out.stderr);
+    assert!(outside.read("feature_list.json").contains("true"));
 }
 
 #[test]

@@ -217,6 +217,12 @@ fn without_a_home_nothing_can_be_trusted() {
     let out = run(bed.command(RALPH).args(["trust", "--yes"]).env_remove("HOME").env_remove("XDG_STATE_HOME"), b"");
     assert_eq!(out.code, Some(1));
     assert!(out.stderr.contains("set HOME"), "{out:?}");
+    // A home that lies in the project is a home that the project brings along.
+    let before = bed.tree();
+    let out = run(bed.command(RALPH).args(["trust", "--yes"]).env("HOME", ".").env_remove("XDG_STATE_HOME"), b"");
+    assert_eq!(out.code, Some(1));
+    assert!(out.stderr.contains("set HOME"), "{out:?}");
+    assert_eq!(bed.tree(), before);
 }
 
 /// Names, commands, variables and problems of a stranger's file reach the terminal only as plain characters, and all of them do.
