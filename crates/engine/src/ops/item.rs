@@ -21,7 +21,7 @@ use crate::{
     },
     ops::{Refusal, view},
     store::{Error, loops, project::Project},
-    sys::{files, files::Swapped},
+    sys::{env, files, files::Swapped},
 };
 
 /// Attempts at a list that somebody else writes at the same moment.
@@ -132,7 +132,7 @@ pub fn done(project: &Project, lists: &mut [Listed], id: &str, watch: Arc<dyn Wa
         }
     };
     let item = listed.list.find(id).map(|n| listed.list.items[n].clone()).ok_or(Refusal::NoLoop)?;
-    let ctx = Context { watch, ..Context::new(project, "item", LONGEST) };
+    let ctx = Context { watch, keeps: env::of_an_agent().is_none(), ..Context::new(project, "item", LONGEST) };
     if let Some(finding) = features::prove(&listed.path, &item, &ctx).filter(|f| f.verdict != Verdict::Pass) {
         return Err(refuted(&item, &finding));
     }
