@@ -26,8 +26,11 @@ use crate::{
 /// What can be compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// Source files that hold tests; `None`: they could not all be read.
+    /// Source files that hold tests; `None`: they could not all be seen.
     pub sources: Option<BTreeMap<String, Source>>,
+    /// Why something of that could not be seen.
+    #[serde(skip)]
+    pub unseen: Vec<String>,
     pub gates: Vec<Asked>,
     /// What gates run or are declared in, and a digest of it; an empty one: it is gone.
     pub files: BTreeMap<String, String>,
@@ -98,9 +101,13 @@ const MOST_NAMES: usize = 5;
 /// What became easier since the beginning, one sentence each.
 pub fn suspicions(before: &Facts, now: &Facts) -> Vec<String> {
     let mut all = Vec::new();
-    if let (Some(before), Some(now)) = (&before.sources, &now.sources) {
-        all.extend(tests_gone(before, now));
-        all.extend(markers_added(before, now));
+    if let Some(then) = &before.sources {
+        // Who hides the tests from the guard must not be better off than who removes them.
+        all.extend(now.unseen.iter().map(|why| format!("the tests could not be compared with those of the start: {why}")));
+        if let Some(now) = &now.sources {
+            all.extend(tests_gone(then, now));
+            all.extend(markers_added(then, now));
+        }
     }
     all.extend(gates_weakened(&before.gates, &now.gates));
     all.extend(files_changed(&before.files, now));

@@ -268,8 +268,7 @@ fn harmless_changes_raise_no_suspicion() {
         assert_eq!(suspicions(&facts(&[AUTH]), &facts(now)), [""; 0], "{what}");
     }
     let unread = Facts { sources: None, items: None, ..Facts::default() };
-    assert_eq!(suspicions(&facts(&[AUTH]), &unread), [""; 0], "nothing is concluded from what could not be read");
-    assert_eq!(suspicions(&unread, &facts(&[AUTH])), [""; 0]);
+    assert_eq!(suspicions(&unread, &facts(&[AUTH])), [""; 0], "nothing is known about the start");
 }
 
 #[test]
@@ -298,6 +297,13 @@ fn tests_that_are_gone_and_markers_are_said() {
     for (now, said) in table {
         assert_eq!(suspicions(&facts(&[AUTH]), &facts(now)), *said);
     }
+}
+
+#[test]
+fn who_hides_the_tests_is_suspicious() {
+    let unseen = Facts { sources: None, unseen: vec!["git does not answer".to_owned()], ..facts(&[]) };
+    assert_eq!(suspicions(&facts(&[AUTH]), &unseen), ["the tests could not be compared with those of the start: git does not answer"]);
+    assert_eq!(suspicions(&unseen, &unseen), [""; 0], "they could not be seen at the start either");
 }
 
 #[test]

@@ -31,7 +31,10 @@ fn lines(project: &Project, loop_id: &str) -> Vec<u8> {
 
 /// What a gate's command did when the loop began, if that is known.
 pub(super) fn of(project: &Project, loop_id: &str, gate: &str) -> Option<Before> {
-    lines(project, loop_id).split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Before>(line).ok()).find(|before| before.gate == gate)
+    lines(project, loop_id)
+        .split(|b| *b == b'\n')
+        .filter_map(|line| serde_json::from_slice::<Before>(line).ok())
+        .find(|before| before.gate == gate)
 }
 
 /// Notes it. Only the first word about a gate counts, and only one that says something.

@@ -16,6 +16,7 @@ use crate::{
         guard,
     },
     store::project::Project,
+    sys::env,
 };
 
 /// What a new loop has to prove.
@@ -71,7 +72,7 @@ pub fn note(project: &Project, loop_id: &str, file: &LoopFile, budget: Duration,
         return Begun { declared, before: Vec::new() };
     }
     guard::note_start(project, loop_id, &declared);
-    let ctx = Context { watch, ..Context::new(project, loop_id, budget) };
+    let ctx = Context { watch, keeps: env::of_an_agent().is_none(), ..Context::new(project, loop_id, budget) };
     let mut before = Vec::new();
     for gate in &declared.gates {
         let Check::Command(wanted) = &gate.check else { continue };

@@ -59,7 +59,11 @@ pub fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     if let Some(key) = key.filter(|_| matches!(finding.verdict, Verdict::Pass | Verdict::Fail)) {
         // A command that changes the tree has been measured on neither of the two.
         if ctx.fingerprint() == fingerprint {
-            cache::keep(ctx.project, &key, &finding);
+            if ctx.keeps {
+                cache::keep(ctx.project, &key, &finding);
+            } else if finding.verdict == Verdict::Pass {
+                cache::doubt(ctx.project, &key);
+            }
         }
     }
     let finding = weighed(gate, command, ctx, finding);

@@ -67,7 +67,7 @@ pub fn prove(path: &str, item: &Item, ctx: &Context<'_>) -> Option<Finding> {
             return last;
         }
     }
-    if last.is_some() {
+    if last.is_some() && ctx.keeps {
         proven::note(ctx.project, path, item);
     }
     last

@@ -15,16 +15,21 @@ use ralph_core::{
     feature_list::{self, List},
     gate::{Check, Finding, GuardPolicy, Kind, Verdict},
     guard::{self, Asked, Facts, Item, Source},
+    words::opening,
 };
 
 use crate::{
-    gates::{cache, declared::Declared, tree::Tree},
+    gates::{
+        cache,
+        declared::Declared,
+        tree::{self, Tree},
+    },
     store::{Error, project::Project},
     sys::{digest, files},
 };
 
 /// Longer than this nobody waits for a suspicion.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// In a larger file tests are not looked for.
 const MAX_SOURCE: usize = 1 << 20;
@@ -138,8 +143,13 @@ fn write(project: &Project, loop_id: &str, facts: &Facts) -> Result<(), Error> {
 /// What the work looks like. What cannot be seen now is as it was `before`: nothing is concluded from it.
 fn look(project: &Project, declared: &Declared, before: Option<&Facts>) -> Facts {
     let scripts = scripts::of(project, &declared.gates);
+    let (sources, unseen) = match sources(project, before) {
+        Ok((sources, unread)) => (Some(sources), unread),
+        Err(why) => (None, vec![why]),
+    };
     let mut facts = Facts {
-        sources: sources(project, before),
+        sources,
+        unseen,
         gates: declared.gates.iter().map(Asked::of).collect(),
         files: scripts.digests,
         runners: scripts.runners,
@@ -158,14 +168,20 @@ fn look(project: &Project, declared: &Declared, before: Option<&Facts>) -> Facts
     facts
 }
 
-/// The tests in all files that hold some; `None`: they could not all be seen.
-fn sources(project: &Project, before: Option<&Facts>) -> Option<BTreeMap<String, Source>> {
+/// The tests in all files that hold some, and which of those that held some could not be read; or why they could not all be seen.
+fn sources(project: &Project, before: Option<&Facts>) -> Result<(BTreeMap<String, Source>, Vec<String>), String> {
     let until = Instant::now() + PATIENCE;
-    let tree = Tree::of(project.root(), PATIENCE)?;
-    let mut found = BTreeMap::new();
+    let tree = Tree::of(project.root(), PATIENCE / 2)
+        .or_else(|| tree::walked(project.root(), until.saturating_duration_since(Instant::now())))
+        .ok_or("the project's files could not be listed")?;
+    let known = before.and_then(|before| before.sources.as_ref());
+    let (mut found, mut unread) = (BTreeMap::new(), Vec::new());
     for (n, path) in tree.files().filter(|path| guard::may_hold_tests(path)).enumerate() {
-        if n >= MOST_SOURCES || Instant::now() > until {
-            return None;
+        if n >= MOST_SOURCES {
+            return Err(format!("more than {MOST_SOURCES} files may hold tests"));
+        }
+        if Instant::now() > until {
+            return Err(format!("looking at them takes longer than {} seconds", PATIENCE.as_secs()));
         }
         let at = project.root().join(path);
         // A link would be counted twice.
@@ -174,11 +190,15 @@ fn sources(project: &Project, before: Option<&Facts>) -> Option<BTreeMap<String,
         }
         let source = match files::read(&at, MAX_SOURCE) {
             Ok(bytes) => guard::look(path, &String::from_utf8_lossy(&bytes)),
-            Err(_) => before.and_then(|before| before.sources.as_ref()?.get(path).cloned()),
+            Err(e) => {
+                let held = known.and_then(|known| known.get(path)).cloned();
+                unread.extend(held.as_ref().map(|_| format!("{} cannot be read: {e}", opening(path, 120))));
+                held
+            }
         };
         found.extend(source.map(|source| (path.to_owned(), source)));
     }
-    Some(found)
+    Ok((found, unread))
 }
 
 /// The items of all lists; `None`: one of them cannot be read.

@@ -45,6 +45,8 @@ pub struct Context<'a> {
     pub again: bool,
     /// Further commands are run after one has failed.
     pub keep_going: bool,
+    /// What is found is believed later. Not what is measured in an agent's own shell, which has whatever programs the agent put on its path.
+    pub keeps: bool,
     pub fingerprint: Memo,
 }
 
@@ -73,6 +75,7 @@ impl<'a> Context<'a> {
             watch: Arc::new(Unwatched),
             again: false,
             keep_going: false,
+            keeps: true,
             fingerprint: Memo::default(),
         }
     }

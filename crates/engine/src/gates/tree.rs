@@ -27,32 +27,19 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Repositories within repositories within repositories: deeper than this nobody looks.
 const DEEPEST: usize = 8;
 
-/// The project's files: tracked and untracked, not ignored, without ralph's and the agents' own; relative to `root`, sorted.
-pub fn files(root: &Path) -> Option<Vec<String>> {
-    Some(Tree::of(root, PATIENCE)?.files().map(str::to_owned).collect())
-}
-
-/// A fingerprint of the contents of the files that the patterns select; all of them where there is no pattern. `None`: it cannot be told.
-pub fn fingerprint(root: &Path, patterns: &[String]) -> Option<String> {
-    let patterns = Patterns::new(patterns).ok()?;
-    Tree::of(root, PATIENCE)?.fingerprint(|path| patterns.select(path))
-}
-
-/// A fingerprint of all of them, if it can be had in so short a time.
+/// A fingerprint of the contents of the project's files, if it can be had in so short a time.
 pub fn fingerprint_within(root: &Path, limit: Duration) -> Option<String> {
     Tree::of(root, limit.min(PATIENCE))?.fingerprint(|_| true)
 }
 
 /// The files in the folder, ignored ones too, where git cannot say which they are.
-pub fn walked(root: &Path, limit: Duration) -> Option<Vec<String>> {
-    let mut entries = unknown_to_git(&root.canonicalize().ok()?, Instant::now() + limit)?;
-    remove_own(&mut entries);
-    Some(entries.into_keys().collect())
-}
-
-fn unknown_to_git(root: &Path, until: Instant) -> Option<BTreeMap<String, Content>> {
-    let files = walk::files(root, until)?;
-    Some(files.into_iter().map(|path| (path, Content::OnDisk { repository: None, mode: None })).collect())
+pub fn walked(root: &Path, limit: Duration) -> Option<Tree> {
+    let mut tree = Tree::empty(root, limit)?;
+    tree.walk()?;
+    remove_own(&mut tree.entries);
+    // What is ignored is no part of the work, so it has no part in a fingerprint.
+    tree.is_settled = false;
+    Some(tree)
 }
 
 /// The files of a folder at one moment, as far as they have to be known without being read.
@@ -61,6 +48,10 @@ pub struct Tree {
     root: PathBuf,
     repositories: Vec<git::Repository>,
     entries: BTreeMap<String, Content>,
+    /// Every file has a name that is text.
+    is_whole: bool,
+    /// Git knows what is what.
+    is_settled: bool,
     until: Instant,
 }
 
@@ -78,25 +69,44 @@ enum Content {
 impl Tree {
     /// Looks at the folder, for as long as `limit` at most. `None`: git is there and could not answer, or there are too many files.
     pub fn of(root: &Path, limit: Duration) -> Option<Self> {
-        let root = root.canonicalize().ok()?;
-        let mut tree = Tree { root, repositories: Vec::new(), entries: BTreeMap::new(), until: Instant::now() + limit };
+        let mut tree = Tree::empty(root, limit)?;
         if git::top(&tree.root).is_some() {
             tree.add_repository("", 0)?;
         }
         // Outside of any repository, and where a repository around the folder ignores all of it.
         if tree.entries.is_empty() {
-            tree.entries = unknown_to_git(&tree.root, tree.until)?;
+            tree.walk()?;
         }
         remove_own(&mut tree.entries);
         Some(tree)
+    }
+
+    fn empty(root: &Path, limit: Duration) -> Option<Self> {
+        let (root, until) = (root.canonicalize().ok()?, Instant::now() + limit);
+        Some(Tree { root, repositories: Vec::new(), entries: BTreeMap::new(), is_whole: true, is_settled: true, until })
+    }
+
+    fn walk(&mut self) -> Option<()> {
+        let (files, is_whole) = walk::files(&self.root, self.until)?;
+        self.entries = files.into_iter().map(|path| (path, Content::OnDisk { repository: None, mode: None })).collect();
+        self.is_whole &= is_whole;
+        Some(())
+    }
+
+    /// Whether [`Tree::files`] are all there are.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter(|(_, content)| !matches!(content, Content::Commit(_))).map(|(path, _)| path.as_str())
     }
 
-    /// A fingerprint of the contents of the files that are to be kept.
+    /// A fingerprint of the contents of the files that are to be kept. `None`: it cannot be told.
     pub fn fingerprint(&self, keep: impl Fn(&str) -> bool) -> Option<String> {
+        if !self.is_whole || !self.is_settled {
+            return None;
+        }
         let mut tokens: BTreeMap<&str, String> = BTreeMap::new();
         let mut to_read: Vec<Vec<Unread<'_>>> = (0..=self.repositories.len()).map(|_| Vec::new()).collect();
         for (path, content) in self.entries.iter().filter(|(path, _)| keep(path)) {
@@ -148,6 +158,8 @@ impl Tree {
         let listed = git::Repository::list(&self.root.join(prefix), self.until)?;
         let index = self.repositories.len();
         self.repositories.push(listed.repository);
+        self.is_whole &= listed.is_whole;
+        self.is_settled &= listed.is_settled;
         for (path, state) in listed.entries {
             let path = format!("{prefix}{path}");
             let content = match state {

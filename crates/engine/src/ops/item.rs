@@ -22,7 +22,7 @@ use crate::{
     },
     ops::{Refusal, view},
     store::{Error, loops, project::Project},
-    sys::{files, files::Swapped},
+    sys::{env, files, files::Swapped},
 };
 
 /// Attempts at a list that somebody else writes at the same moment.
@@ -157,7 +157,7 @@ pub fn done(project: &Project, lists: &mut [Listed], id: &str, watch: Arc<dyn Wa
     let (holder, place) = find(lists, id)?;
     let listed = &mut lists[holder];
     let item = listed.list.items[place].clone();
-    let ctx = Context { watch, ..Context::new(project, "item", LONGEST) };
+    let ctx = Context { watch, keeps: env::of_an_agent().is_none(), ..Context::new(project, "item", LONGEST) };
     if let Some(finding) = features::prove(&listed.path, &item, &ctx).filter(|f| f.verdict != Verdict::Pass) {
         return Err(refuted(&item, &finding));
     }

@@ -14,6 +14,10 @@ pub(super) use mine::is_mine_alone;
 
 /// Makes a folder, and those around it, for this user alone.
 pub(super) fn make(folder: &Path, place: &Place) -> Result<(), Error> {
+    let there = folder.ancestors().find(|folder| folder.exists());
+    if there.is_some_and(|there| is_within(there, place)) && !holds_home(place) {
+        return Err(Error::NotOurs { path: folder.display().to_string() });
+    }
     let mut builder = DirBuilder::new();
     mine::for_me_alone(builder.recursive(true));
     builder.create(folder).map_err(Error::io("create", folder))?;

@@ -21,6 +21,7 @@ mod crash;
 mod demo;
 mod doctor;
 mod features;
+mod forged;
 mod gate;
 mod gate_commands;
 mod gate_leftovers;

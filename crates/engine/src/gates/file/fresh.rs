@@ -48,20 +48,16 @@ pub(super) fn look(report: &Evidence<'_>, patterns: &[String], evidence: &[&str]
     let wanted = Patterns::new(patterns).map_err(|problem| Miss::unknown(format!("its sources cannot be told: {problem}")))?;
     let is_source = |path: &str| wanted.select(path) && !evidence.contains(&path);
     let limit = ctx.time_left().min(tree::PATIENCE);
-    let tree = Tree::of(ctx.tree, limit);
-    let sources: Vec<String> = match &tree {
-        Some(tree) => tree.files().filter(|path| is_source(path)).map(str::to_owned).collect(),
-        None => tree::walked(ctx.tree, limit)
-            .ok_or_else(|| Miss::unknown(format!("cannot tell whether {} is fresh: the project's files cannot be listed", report.shown)))?
-            .into_iter()
-            .filter(|path| is_source(path))
-            .collect(),
-    };
+    let tree = Tree::of(ctx.tree, limit)
+        .or_else(|| tree::walked(ctx.tree, limit))
+        .filter(Tree::is_whole)
+        .ok_or_else(|| Miss::unknown(format!("cannot tell whether {} is fresh: the project's files cannot be listed", report.shown)))?;
+    let sources: Vec<String> = tree.files().filter(|path| is_source(path)).map(str::to_owned).collect();
     if sources.is_empty() && !patterns.is_empty() {
         let shown = opening(&patterns.join(", "), SHOWN);
         return Err(Miss::unknown(format!("cannot tell whether {} is fresh: there is no file among its sources ({shown})", report.shown)));
     }
-    let now = tree.and_then(|tree| tree.fingerprint(is_source)).map(|sources| Sighting {
+    let now = tree.fingerprint(is_source).map(|sources| Sighting {
         about: digest::of(serde_json::json!([report.path, patterns]).to_string().as_bytes()),
         content: digest::of(report.bytes),
         written: nanoseconds(report.meta.modified().ok()),

@@ -133,15 +133,34 @@ fn the_guard_cannot_be_switched_off_by_the_one_it_watches() {
     assert!(!bed.project.kept(&path("another")).unwrap().exists());
 }
 
+/// Who removes tests must not be able to hide it.
+#[test]
+fn a_guard_that_is_blinded_says_so() {
+    let bed = Bed::new();
+    bed.begin();
+    bed.write(".git", "gitdir: /nowhere");
+    bed.says(&[]);
+    bed.write("tests/auth.rs", "#[test] fn login() {}\n");
+    bed.says(&["tests/auth.rs: 1 test is gone (logout)"]);
+    bed.write("tests/auth.rs", &format!("#[test] fn login() {{}}\n{}", " ".repeat(MAX_SOURCE)));
+    bed.says(&["the tests could not be compared with those of the start: tests/auth.rs cannot be read: larger than 1048576 bytes"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_no_text_does_not_blind_it() {
+    use std::os::unix::ffi::OsStrExt;
+    let bed = Bed::new();
+    bed.begin();
+    std::fs::write(bed.scratch.path().join(std::ffi::OsStr::from_bytes(b"odd\xff")), "").unwrap();
+    bed.write("tests/auth.rs", "#[test] fn login() {}\n");
+    bed.says(&["tests/auth.rs: 1 test is gone (logout)"]);
+}
+
 #[test]
 fn what_cannot_be_seen_is_no_suspicion() {
     let bed = Bed::new();
     bed.begin();
-    let mut large = "#[test] fn login() {}\n".to_owned();
-    large.push_str(&" ".repeat(MAX_SOURCE));
-    bed.write("tests/auth.rs", &large);
-    bed.says(&[]);
-    bed.write(".git", "gitdir: /nowhere");
     bed.write("prd.json", "{");
     bed.says(&[]);
     let problem = Finding::new("ralph.toml", Kind::Config, Verdict::Unknown, "broken");

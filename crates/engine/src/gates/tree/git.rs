@@ -43,6 +43,10 @@ pub(super) struct Listed {
     pub(super) repository: Repository,
     /// Relative to the folder.
     pub(super) entries: Vec<(String, State)>,
+    /// Every name is text.
+    pub(super) is_whole: bool,
+    /// Nothing is in the middle of a merge.
+    pub(super) is_settled: bool,
 }
 
 /// The top of the repository around a folder.
@@ -51,7 +55,7 @@ pub(super) fn top(folder: &Path) -> Option<&Path> {
 }
 
 impl Repository {
-    /// Lists what lies below `folder`. `None`: git could not answer, or the index is in the middle of a merge.
+    /// Lists what lies below `folder`. `None`: git could not answer.
     pub(super) fn list(folder: &Path, until: Instant) -> Option<Listed> {
         // Git speaks of links resolved.
         let folder = folder.canonicalize().ok()?;
@@ -63,7 +67,10 @@ impl Repository {
         let args =
             ["ls-files", "-z", "-v", "--full-name", "--stage", "--cached", "--modified", "--deleted", "--others", "--exclude-standard"];
         let listing = repository.ask(&repository.folder, &args, Vec::new(), until)?;
-        let mut lines: Vec<Line<'_>> = listing.split_terminator('\0').map(Line::read).collect::<Option<_>>()?;
+        // A name that is no text cannot be told from another one.
+        let (odd, text): (Vec<&str>, Vec<&str>) = listing.split_terminator('\0').partition(|line| line.contains('\u{fffd}'));
+        let mut lines: Vec<Line<'_>> = text.into_iter().map(Line::read).collect::<Option<_>>()?;
+        let is_settled = lines.iter().all(|line| !line.is_merging);
         // Git says twice that a file changed: that it is there, and that it changed.
         lines.sort_by(|a, b| a.path.cmp(b.path));
         let mut entries = Vec::new();
@@ -73,7 +80,7 @@ impl Repository {
                 entries.push((path.strip_prefix(&prefix)?.to_owned(), state));
             }
         }
-        Some(Listed { repository, entries })
+        Some(Listed { repository, entries, is_whole: odd.is_empty(), is_settled })
     }
 
     /// The ids that git would give the contents of these files.
@@ -132,8 +139,7 @@ impl Repository {
         let limit = until.checked_duration_since(Instant::now())?;
         let args: Vec<&OsStr> = self.options.iter().map(OsString::as_os_str).chain(args.iter().map(OsStr::new)).collect();
         let ran = process::git_fed(folder, &args, input, limit, MOST_OUTPUT).ok()?;
-        // A name that is no text cannot be told from another one.
-        (ran.code == Some(0) && ran.whole && !ran.stdout.contains('\u{fffd}')).then_some(ran.stdout)
+        (ran.code == Some(0) && ran.whole).then_some(ran.stdout)
     }
 }
 
@@ -142,21 +148,22 @@ struct Line<'a> {
     tag: char,
     /// Mode and id, of what is in the index.
     indexed: Option<(&'a str, &'a str)>,
+    is_merging: bool,
     path: &'a str,
 }
 
 impl<'a> Line<'a> {
-    /// Reads `H 100644 f2ad6c76… 0\tpath` and `? path`. `None`: the path is being merged, or it is no such line.
+    /// Reads `H 100644 f2ad6c76… 0\tpath` and `? path`. `None`: it is no such line.
     fn read(line: &'a str) -> Option<Self> {
         let (tag, rest) = line.split_once(' ')?;
         let tag = tag.chars().next()?;
         if tag == '?' {
-            return Some(Line { tag, indexed: None, path: rest });
+            return Some(Line { tag, indexed: None, is_merging: false, path: rest });
         }
         let (facts, path) = rest.split_once('\t')?;
         let mut facts = facts.split(' ');
         let (mode, id, stage) = (facts.next()?, facts.next()?, facts.next()?);
-        (stage == "0").then_some(Line { tag, indexed: Some((mode, id)), path })
+        Some(Line { tag, indexed: Some((mode, id)), is_merging: stage != "0", path })
     }
 }
 
@@ -170,11 +177,12 @@ fn state(lines: &[Line<'_>], at: &Path) -> Option<State> {
     // What somebody told git not to look at (`h`) can change unseen; what is not to be checked out (`S`) can be there all the same.
     let is_unwatched = has('h') || has('s') || has('S');
     let is_there = || at.symlink_metadata().is_ok();
-    if has('R') || (has('h') && !is_there()) {
+    let is_merging = lines.iter().any(|line| line.is_merging);
+    if has('R') || ((has('h') || is_merging) && !is_there()) {
         None
     } else if mode == REPOSITORY {
         Some(State::Within { commit: Some(id.to_owned()) })
-    } else if has('C') || (is_unwatched && is_there()) {
+    } else if is_merging || has('C') || (is_unwatched && is_there()) {
         Some(State::OnDisk { mode: Some(mode.to_owned()) })
     } else {
         Some(State::Known { mode: mode.to_owned(), id: id.to_owned() })

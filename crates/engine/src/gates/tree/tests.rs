@@ -79,6 +79,15 @@ impl Bed {
     }
 }
 
+fn files(root: &Path) -> Option<Vec<String>> {
+    Some(Tree::of(root, PATIENCE)?.files().map(str::to_owned).collect())
+}
+
+fn fingerprint(root: &Path, patterns: &[String]) -> Option<String> {
+    let patterns = Patterns::new(patterns).ok()?;
+    Tree::of(root, PATIENCE)?.fingerprint(|path| patterns.select(path))
+}
+
 fn set_modified(path: &Path, at: SystemTime) {
     fs::File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
 }
@@ -232,6 +241,19 @@ fn a_merge_in_progress_cannot_be_told() {
     let args = ["-c", "user.name=T", "-c", "user.email=t@example.org", "merge", "-q", "other"].map(OsStr::new);
     assert_eq!(process::git(bed.root(), &args, PATIENCE).unwrap().code, Some(1), "a conflict");
     assert_eq!(bed.print_of(&[]), None);
+    assert_eq!(files(bed.root()).unwrap(), ["README.md", "docs/x.md", "src/a.rs", "src/deep/b.rs"], "but its files can be listed");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_no_text_hides_nothing_else() {
+    use std::os::unix::ffi::OsStrExt;
+    for bed in [Bed::committed(), Bed::bare()] {
+        fs::write(bed.root().join(OsStr::from_bytes(b"src/odd\xff.rs")), "x").unwrap();
+        assert_eq!(bed.print_of(&[]), None);
+        assert_eq!(files(bed.root()).unwrap(), ["README.md", "docs/x.md", "src/a.rs", "src/deep/b.rs"]);
+        assert!(!Tree::of(bed.root(), PATIENCE).unwrap().is_whole());
+    }
 }
 
 #[cfg(unix)]

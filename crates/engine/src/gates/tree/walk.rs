@@ -13,9 +13,11 @@ use crate::sys::{digest, files};
 const MOST_FILES: usize = 20_000;
 const MOST_BYTES: u64 = 256 << 20;
 
-/// All files below `root`, relative to it. Links are not followed. `None`: there are too many, or one has a name that is no text.
-pub(super) fn files(root: &Path, until: Instant) -> Option<Vec<String>> {
+/// All files below `root`, relative to it, and whether those are all: what has a name that is no text is left out. Links are not followed. `None`: there
+/// are too many.
+pub(super) fn files(root: &Path, until: Instant) -> Option<(Vec<String>, bool)> {
     let mut found = Vec::new();
+    let mut is_whole = true;
     let mut folders: Vec<(PathBuf, String)> = vec![(root.to_owned(), String::new())];
     while let Some((folder, prefix)) = folders.pop() {
         if Instant::now() > until {
@@ -24,7 +26,10 @@ pub(super) fn files(root: &Path, until: Instant) -> Option<Vec<String>> {
         for entry in fs::read_dir(&folder).ok()? {
             let entry = entry.ok()?;
             let kind = entry.file_type().ok()?;
-            let name = entry.file_name().into_string().ok()?;
+            let Ok(name) = entry.file_name().into_string() else {
+                is_whole = false;
+                continue;
+            };
             let path = format!("{prefix}{name}");
             if kind.is_dir() {
                 if !is_no_source(&name, &entry.path()) {
@@ -38,7 +43,7 @@ pub(super) fn files(root: &Path, until: Instant) -> Option<Vec<String>> {
             }
         }
     }
-    Some(found)
+    Some((found, is_whole))
 }
 
 /// What a repository would ignore: other programs' memory, and what can be made again.

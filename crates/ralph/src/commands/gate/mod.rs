@@ -34,8 +34,8 @@ use subject::Subject;
 ///
 /// Measures what the project's loop has to prove; without a loop, what ralph.toml asks for; without either, what check agents have to pass. What
 /// the commands print is shown while they run, and kept in .ralph/logs. The verdicts are kept, too, so that the hook need not measure an unchanged
-/// tree again. Gates that look for words in an agent's message cannot be measured here, and do not count. Exit code 0 if all others hold; 1 if one
-/// does not, or if there is none.
+/// tree again; not those of an agent's own shell. Gates that look for words in an agent's message cannot be measured here, and do not count. Exit
+/// code 0 if all others hold; 1 if one does not, or if there is none.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph gate                    all gates
@@ -145,6 +145,7 @@ fn measure(project: &Project, subject: &Subject, gates: Vec<Gate>, args: &Args, 
     context.cancelled = &signals::asked_to_end;
     context.watch = Arc::clone(&progress.screen) as Arc<dyn gates::Watch>;
     context.again = !args.cached;
+    context.keeps = env::of_an_agent().is_none();
     context.keep_going = args.keep_going || subject.declared.keep_going;
     let (for_agents, measurable): (Vec<Gate>, Vec<Gate>) = gates.into_iter().partition(|gate| matches!(gate.check, Check::Markers(_)));
     let mut findings = gates::measure(&measurable, Want::Everything, &context);

@@ -1,0 +1,72 @@
+//! What an agent could write or run itself to look as if its work were proven.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use ralph_testkit::Output;
+
+use crate::{
+    common::{Bed, RALPH, run},
+    gated::{COUNT, Gated, gate, reason},
+};
+
+/// `ralph` in the shell of an agent whose path begins with a folder of its own, in which `check` passes.
+fn by_agent(bed: &Bed, args: &[&str]) -> Output {
+    let fake = bed.home().join("fake");
+    fs::create_dir_all(&fake).unwrap();
+    fs::write(fake.join("check"), "#!/bin/sh\nexit 0\n").unwrap();
+    fs::set_permissions(fake.join("check"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", fake.display());
+    run(bed.command(RALPH).args(args).env("CLAUDECODE", "1").env("PATH", path), b"")
+}
+
+/// S3-3: nothing that is believed lies where an agent that may edit the project writes.
+#[test]
+fn what_is_believed_lies_with_the_user() {
+    let bed = Gated::new(&gate("bad", "exit 1", "old_failures = \"allow\""));
+    reason(&bed.claim().send());
+    for folder in [".ralph/cache", ".ralph/baseline"] {
+        assert!(!bed.exists(folder), "{folder}");
+    }
+    assert_eq!((bed.kept("verdicts").len(), bed.kept("baseline").len()), (1, 1));
+    assert_eq!(fs::read_to_string(bed.place_of_kept("root")).unwrap().trim_end(), bed.dir().display().to_string());
+}
+
+/// S3-3: a state folder that the project's own settings name is none.
+#[test]
+fn a_state_folder_in_the_project_is_not_used() {
+    let bed = Gated::new(&gate("bad", &format!("{COUNT}; exit 1"), ""));
+    let state = bed.path("state");
+    // What was trusted lies in the user's own state folder, so nothing runs; and nothing is written beside it.
+    bed.claim().env("XDG_STATE_HOME", &state).send();
+    assert!(!state.exists());
+}
+
+/// S3-3: a pass that was made with an agent's programs is not believed.
+#[test]
+fn a_pass_in_an_agents_shell_proves_nothing() {
+    let bed = Gated::new(&gate("check", "check", ""));
+    let out = by_agent(&bed, &["gate"]);
+    assert_eq!(out.code, Some(0), "{}", out.stderr);
+    assert_eq!(bed.kept("verdicts").len(), 0);
+    assert!(reason(&bed.claim().send()).contains("exit code 127"), "there is no such program");
+    let out = by_agent(&bed, &["gate"]);
+    assert_eq!(out.code, Some(0), "{}", out.stderr);
+    assert_eq!(bed.kept("verdicts").len(), 0, "the failure is measured again");
+    assert!(reason(&bed.claim().send()).contains("exit code 127"));
+    assert!(!bed.findings()[0]["cached"].as_bool().unwrap_or(false));
+}
+
+/// S3-3: nor are items.
+#[test]
+fn an_item_that_passed_in_an_agents_shell_is_proven_again() {
+    let bed = Gated::new("");
+    bed.write(
+        "prd.json",
+        r#"{"userStories": [{"id": "1", "title": "a", "passes": false, "verify": ["check"]}, {"id": "2", "title": "b", "passes": false}]}"#,
+    );
+    bed.set("[[gate]]\nname = \"list\"\nfeatures = \"prd.json\"\n");
+    let out = by_agent(&bed, &["item", "done", "1"]);
+    assert_eq!(out.code, Some(0), "{}", out.stderr);
+    let told = reason(&bed.claim().send());
+    assert!(told.contains("1 is marked as done, but its command fails"), "{told}");
+}
