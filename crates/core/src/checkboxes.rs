@@ -45,19 +45,22 @@ struct Found {
 
 struct Step {
     text: String,
-    /// `None` for a plain entry.
-    open: Option<Range<usize>>,
+    /// Whether its box is ticked; `None` for a plain entry.
+    tick: Option<bool>,
+    /// The bytes between the brackets.
+    place: Range<usize>,
 }
 
 impl Found {
     fn item(self, place: usize) -> (Item, Mark) {
-        let open: Vec<Range<usize>> = self.steps.iter().filter_map(|s| s.open.clone()).collect();
+        let open: Vec<Range<usize>> = self.steps.iter().filter(|s| s.tick == Some(false)).map(|s| s.place.clone()).collect();
         let problem = (self.ticked && !open.is_empty())
             .then(|| format!("it is ticked, and {} of the boxes below it {} not", open.len(), if open.len() == 1 { "is" } else { "are" }));
         let (label, title) = label(&self.text);
         let item = Item {
             id: label.unwrap_or_else(|| format!("item-{place}")),
             title: title.to_owned(),
+            boxes: self.steps.iter().map(|s| s.tick).collect(),
             steps: self.steps.into_iter().map(|s| s.text).collect(),
             passes: self.ticked,
             problem,
@@ -147,9 +150,7 @@ impl Reader {
         self.goes_on = true;
         let place = at + entry.inside..at + entry.inside + 1;
         match (below_item.then(|| self.found.last_mut()).flatten(), entry.tick) {
-            (Some(item), tick) => {
-                item.steps.push(Step { text: entry.text.to_owned(), open: tick.filter(|ticked| !ticked).map(|_| place) });
-            }
+            (Some(item), tick) => item.steps.push(Step { text: entry.text.to_owned(), tick, place }),
             (None, Some(ticked)) => self.found.push(Found { text: entry.text.to_owned(), ticked, place, steps: Vec::new() }),
             (None, None) => self.goes_on = false,
         }
@@ -312,6 +313,12 @@ mod tests {
             items(text),
             [("T-1".to_owned(), false, "a".to_owned(), steps), ("US-3".to_owned(), true, "b wrapped".to_owned(), Vec::new())]
         );
+    }
+
+    #[test]
+    fn the_boxes_of_steps_are_told_apart() {
+        let boxes = read("- [ ] a\n  - [x] b\n  - c\n  - [ ] d\n").remove(0).0.boxes;
+        assert_eq!(boxes, [Some(true), None, Some(false)]);
     }
 
     #[test]

@@ -2,13 +2,16 @@
 //!
 //! Everything in it is optional. A key that nobody knows is an error: a gate that is silently not there proves nothing.
 
-use std::collections::BTreeMap;
+mod keys;
+mod reader;
 
-use serde::Deserialize;
-use toml::Spanned;
+pub use keys::schema;
 
-use crate::gate::{
-    Check, Command, DEFAULT_DEADLINE_MS, DEFAULT_EXCERPT, Features, File, Gate, GuardPolicy, Markers, OldFailures, Origin, Run,
+use reader::{Field, Fields};
+
+use crate::{
+    expression,
+    gate::{Check, Command, DEFAULT_DEADLINE_MS, DEFAULT_EXCERPT, Features, File, Gate, GuardPolicy, Markers, OldFailures, Origin, Run},
 };
 
 /// The file, in the project's root.
@@ -22,6 +25,9 @@ const MAX_DEADLINE_MS: u64 = 24 * 3_600_000;
 
 /// More than this of an output would fill the agent's context.
 const MAX_EXCERPT: usize = 8_000;
+
+/// Nobody reads about more gates.
+const MAX_GATES: usize = 200;
 
 /// What the file says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -67,289 +73,169 @@ impl std::fmt::Display for Problem {
 
 /// Reads the file.
 pub fn parse(bytes: &[u8]) -> Result<Config, Problem> {
-    let text =
-        std::str::from_utf8(bytes).map_err(|e| Problem { line: line_at(bytes, e.valid_up_to()), what: "not UTF-8 text".to_owned() })?;
-    let raw: Raw = toml::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|e| Problem {
-        line: e.span().map_or(1, |span| line_at(bytes, span.start)),
-        what: e.message().lines().next().unwrap_or_default().to_owned(),
+    let text = std::str::from_utf8(bytes).map_err(|e| {
+        let line = memchr::memchr_iter(b'\n', &bytes[..e.valid_up_to()]).count() + 1;
+        Problem { line, what: "not UTF-8 text".to_owned() }
     })?;
-    let per_session = raw.features.per_session;
-    let mut gates: Vec<Gate> = Vec::with_capacity(raw.gate.len());
-    for spanned in raw.gate {
-        let line = line_at(bytes, spanned.span().start);
-        let problem = |what: String| Problem { line, what };
-        let gate = spanned.into_inner().gate(per_session).map_err(problem)?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let document = reader::document(text)?;
+    let top = Fields::of(text, document.get_ref(), 1, &keys::TOP)?;
+    let features = top.read("features", |field| field.table(&keys::FEATURES))?;
+    let per_session = features.map(|table| table.read("per_session", Field::count)).transpose()?.flatten().unwrap_or(0);
+    let tables = top.read("gate", |field| field.tables(&keys::GATE))?.unwrap_or_default();
+    if let Some(excess) = tables.get(MAX_GATES) {
+        return Err(excess.problem(format!("there are {} gates, and at most {MAX_GATES} may be there", tables.len())));
+    }
+    let mut gates: Vec<Gate> = Vec::with_capacity(tables.len());
+    for table in tables {
+        let gate = gate(&table, per_session)?;
         if gates.iter().any(|other| other.name == gate.name) {
-            return Err(problem(format!("there are two gates called \"{}\": give them names of their own", gate.name)));
+            return Err(table.problem(format!("there are two gates called \"{}\": give them names of their own", gate.name)));
         }
         gates.push(gate);
     }
-    let verify = raw.verify.map(RawVerify::verify).transpose().map_err(|what| Problem { line: line_of(text, "[verify]"), what })?;
-    Ok(Config { guard: raw.guard, keep_going: raw.keep_going, gates, per_session, verify })
+    Ok(Config {
+        guard: top.read("guard", guard)?.unwrap_or_default(),
+        keep_going: top.read("keep_going", Field::bool)?.unwrap_or(false),
+        gates,
+        per_session,
+        verify: top.read("verify", |field| verify(&field.table(&keys::VERIFY)?))?,
+    })
 }
 
-/// The line, from 1, of a byte.
-fn line_at(bytes: &[u8], at: usize) -> usize {
-    memchr::memchr_iter(b'\n', &bytes[..at.min(bytes.len())]).count() + 1
+fn guard(field: Field<'_>) -> Result<GuardPolicy, Problem> {
+    Ok(match field.choice()? {
+        "block" => GuardPolicy::Block,
+        "off" => GuardPolicy::Off,
+        _ => GuardPolicy::Warn,
+    })
 }
 
-fn line_of(text: &str, start: &str) -> usize {
-    text.lines().position(|l| l.trim_start().starts_with(start)).map_or(1, |at| at + 1)
-}
-
-/// Settings of a project that uses ralph.
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-struct Raw {
-    /// What happens when tests vanish, are skipped, or a gate is weakened while a loop runs: warn (list it), block (the loop does not end), off.
-    #[serde(default)]
-    guard: GuardPolicy,
-    /// Run further commands after one has failed.
-    #[serde(default)]
-    keep_going: bool,
-    /// What must hold before a loop may end, in this order.
-    #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<RawGate>"))]
-    gate: Vec<Spanned<RawGate>>,
-    #[serde(default)]
-    features: RawFeatures,
-    /// What a subagent must prove when it stops.
-    verify: Option<RawVerify>,
-}
-
-/// One thing that must hold: a command, a file, a list or markers.
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-struct RawGate {
-    /// What it is called; made from what it checks if not given.
-    name: Option<String>,
-    /// Measure it at every stop, not only when the agent claims to be done.
-    #[serde(default)]
-    every_stop: bool,
-
-    /// A command that must pass: a line for the shell, or a program and its arguments.
-    command: Option<RawRun>,
-    /// Where it runs, relative to the project's root.
-    folder: Option<String>,
-    /// Variables beside those of the agent.
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    /// How long it may run: "90s", "10m", "2h", or seconds. 120 s if not given.
-    deadline: Option<RawTime>,
-    /// It may run at the same time as its neighbours that may, too.
-    parallel: Option<bool>,
-    /// A failure is tried once more, to tell a flake.
-    retry: Option<bool>,
-    /// Believe the last verdict while no file has changed. True if not given.
-    cache: Option<bool>,
-    /// What it started may outlive it.
-    leave_running: Option<bool>,
-    /// Failures that were there when the loop started: block (they count), allow (only new ones do).
-    old_failures: Option<OldFailures>,
-    /// A JUnit file that it writes, relative to the project's root.
-    junit: Option<String>,
-    /// How many characters of its output the agent is shown. 500 if not given.
-    excerpt: Option<usize>,
-
-    /// A file that must be there, relative to the project's root.
-    file: Option<String>,
-    /// A regular expression that must match in it.
-    contains: Option<String>,
-    /// Its sources must not have changed since it was written: true for all files, or patterns such as "src/**".
-    fresh: Option<RawFresh>,
-
-    /// A list whose items must all pass: `feature_list.json`, `prd.json`, or a Markdown file with check boxes.
-    features: Option<String>,
-
-    /// Words that must all stand in the agent's last message.
-    markers: Option<Vec<String>>,
-}
-
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-enum RawRun {
-    Shell(String),
-    Argv(Vec<String>),
-}
-
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-enum RawTime {
-    Seconds(u64),
-    Text(String),
-}
-
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-enum RawFresh {
-    All(bool),
-    Of(Vec<String>),
-}
-
-/// Settings for all lists.
-#[derive(Deserialize, Default)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-struct RawFeatures {
-    /// After so many items done in one session the loop pauses; 0 means no limit.
-    #[serde(default)]
-    per_session: u64,
-}
-
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-struct RawVerify {
-    /// The types of the agents that must prove their work; "check" if not given.
-    agents: Option<Vec<String>>,
-    /// The commands that must pass, in this order.
-    #[serde(default)]
-    commands: Vec<RawVerifyCommand>,
-    /// Rounds after which an agent is let go, unverified. 5 if not given.
-    rounds: Option<u64>,
-    /// Minutes after which it is. 30 if not given.
-    minutes: Option<u64>,
-    /// How many characters of a command's output the agent is shown.
-    excerpt: Option<usize>,
-}
-
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-enum RawVerifyCommand {
-    Line(String),
-    Full(RawVerifyFull),
-}
-
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-struct RawVerifyFull {
-    /// A line for the shell, or a program and its arguments.
-    run: RawRun,
-    /// How long it may run. 120 s if not given.
-    deadline: Option<RawTime>,
-}
-
-impl RawGate {
-    fn gate(self, per_session: u64) -> Result<Gate, String> {
-        let kinds = [
-            ("command", self.command.is_some()),
-            ("file", self.file.is_some()),
-            ("features", self.features.is_some()),
-            ("markers", self.markers.is_some()),
-        ];
-        let given: Vec<&str> = kinds.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
-        let [kind] = given[..] else {
-            let name = self.name.as_deref().map(|n| format!(" \"{n}\"")).unwrap_or_default();
-            return Err(match given[..] {
-                [] => format!("the gate{name} checks nothing: give it `command`, `file`, `features` or `markers`"),
-                _ => format!("the gate{name} has {}: make it a gate for each", given.join(" and ")),
-            });
-        };
-        self.refuse_keys_of_others(kind)?;
-        let name = self.name()?;
-        let every_stop = self.every_stop;
-        Ok(Gate { name, check: self.check(per_session)?, origin: Origin::File(FILE.to_owned()), trusted: false, every_stop })
+fn gate(table: &Fields<'_>, per_session: u64) -> Result<Gate, Problem> {
+    let given: Vec<&str> = keys::CHECKS.into_iter().filter(|check| table.get(check).is_some()).collect();
+    let [check] = given[..] else {
+        let name = table.get("name").and_then(Field::as_text).map(|n| format!(" \"{n}\"")).unwrap_or_default();
+        return Err(table.problem(match given[..] {
+            [] => format!("the gate{name} checks nothing: give it `command`, `file`, `features` or `markers`"),
+            _ => format!("the gate{name} has {}: make it a gate for each", given.join(" and ")),
+        }));
+    };
+    // A key that belongs to another kind of gate would be silently without effect.
+    if let Some((field, of)) = table.iter().find_map(|field| Some((field, field.key.of.filter(|of| *of != check)?))) {
+        return Err(field.problem(format!("`{}` belongs to a gate with `{of}`, and this one has `{check}`", field.key.name)));
     }
-
-    /// A key that belongs to another kind of gate would be silently without effect.
-    fn refuse_keys_of_others(&self, kind: &str) -> Result<(), String> {
-        let keys = [
-            ("command", "folder", self.folder.is_some()),
-            ("command", "env", !self.env.is_empty()),
-            ("command", "deadline", self.deadline.is_some()),
-            ("command", "parallel", self.parallel.is_some()),
-            ("command", "retry", self.retry.is_some()),
-            ("command", "cache", self.cache.is_some()),
-            ("command", "leave_running", self.leave_running.is_some()),
-            ("command", "old_failures", self.old_failures.is_some()),
-            ("command", "junit", self.junit.is_some()),
-            ("command", "excerpt", self.excerpt.is_some()),
-            ("file", "contains", self.contains.is_some()),
-            ("file", "fresh", self.fresh.is_some()),
-        ];
-        match keys.iter().find(|(of, _, given)| *given && *of != kind) {
-            Some((of, key, _)) => Err(format!("`{key}` belongs to a gate with `{of}`, and this one has `{kind}`")),
-            None => Ok(()),
+    let (made, check) = match check {
+        "command" => {
+            let command = gate_command(table)?;
+            (command.run.shown(), Check::Command(command))
         }
+        "file" => {
+            let file = file(table)?;
+            (file.path.clone(), Check::File(file))
+        }
+        "features" => {
+            let path = table.read("features", inside)?.unwrap_or_default();
+            (path.clone(), Check::Features(Features { path, per_session }))
+        }
+        _ => ("markers".to_owned(), Check::Markers(Markers { words: table.read("markers", markers)?.unwrap_or_default() })),
+    };
+    Ok(Gate {
+        name: table.read("name", gate_name)?.unwrap_or_else(|| short_name(&made)),
+        check,
+        origin: Origin::File(FILE.to_owned()),
+        trusted: false,
+        every_stop: table.read("every_stop", Field::bool)?.unwrap_or(false),
+    })
+}
+
+fn gate_name(field: Field<'_>) -> Result<String, Problem> {
+    let name = field.text()?;
+    if name.trim().is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
+        return Err(field.problem("a gate's name has 1 to 64 characters and none that steer a terminal"));
     }
+    Ok(name.trim().to_owned())
+}
 
-    fn name(&self) -> Result<String, String> {
-        let made = || {
-            let command = self.command.as_ref().map(|run| match run {
-                RawRun::Shell(line) => line.clone(),
-                RawRun::Argv(words) => words.join(" "),
-            });
-            command.or_else(|| self.file.clone()).or_else(|| self.features.clone()).unwrap_or_else(|| "markers".to_owned())
-        };
-        match &self.name {
-            None => Ok(short_name(&made())),
-            Some(name) if name.trim().is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) => {
-                Err("a gate's name has 1 to 64 characters and none that steer a terminal".to_owned())
-            }
-            Some(name) => Ok(name.trim().to_owned()),
-        }
-    }
+fn gate_command(table: &Fields<'_>) -> Result<Command, Problem> {
+    let usual = Command::shell("");
+    let flag = |key, otherwise| Ok::<bool, Problem>(table.read(key, Field::bool)?.unwrap_or(otherwise));
+    Ok(Command {
+        run: table.read("command", run)?.unwrap_or(usual.run),
+        folder: table.read("folder", inside)?,
+        env: table.read("env", env)?.unwrap_or_default(),
+        deadline_ms: table.read("deadline", deadline)?.unwrap_or(usual.deadline_ms),
+        parallel: flag("parallel", usual.parallel)?,
+        retry: flag("retry", usual.retry)?,
+        cache: flag("cache", usual.cache)?,
+        leave_running: flag("leave_running", usual.leave_running)?,
+        old_failures: table.read("old_failures", old_failures)?.unwrap_or_default(),
+        junit: table.read("junit", inside)?,
+        excerpt: table.read("excerpt", excerpt)?.unwrap_or(usual.excerpt),
+    })
+}
 
-    fn check(self, per_session: u64) -> Result<Check, String> {
-        if let Some(run) = self.command {
-            let mut command = command(run, self.deadline)?;
-            command.folder = self.folder.map(|folder| inside(folder, "folder")).transpose()?;
-            command.env = self.env.into_iter().collect();
-            if let Some((name, _)) =
-                command.env.iter().find(|(name, value)| name.is_empty() || name.contains(['=', '\0']) || value.contains('\0'))
-            {
-                return Err(format!("`env` cannot set \"{}\"", name.escape_default()));
-            }
-            command.parallel = self.parallel.unwrap_or(false);
-            command.retry = self.retry.unwrap_or(false);
-            command.cache = self.cache.unwrap_or(true);
-            command.leave_running = self.leave_running.unwrap_or(false);
-            command.old_failures = self.old_failures.unwrap_or_default();
-            command.junit = self.junit.map(|path| inside(path, "junit")).transpose()?;
-            command.excerpt = self.excerpt.map_or(Ok(DEFAULT_EXCERPT), excerpt)?;
-            return Ok(Check::Command(command));
-        }
-        if let Some(path) = self.file {
-            let fresh = match self.fresh {
-                None | Some(RawFresh::All(false)) => None,
-                Some(RawFresh::All(true)) => Some(Vec::new()),
-                Some(RawFresh::Of(patterns)) => Some(patterns),
-            };
-            return Ok(Check::File(File { path: inside(path, "file")?, contains: self.contains, fresh }));
-        }
-        if let Some(path) = self.features {
-            return Ok(Check::Features(Features { path: inside(path, "features")?, per_session }));
-        }
-        let words: Vec<String> = self.markers.unwrap_or_default().into_iter().filter(|w| !w.trim().is_empty()).collect();
-        if words.is_empty() { Err("`markers` needs words".to_owned()) } else { Ok(Check::Markers(Markers { words })) }
+fn env(field: Field<'_>) -> Result<Vec<(String, String)>, Problem> {
+    let pairs = field.pairs()?;
+    match pairs.iter().find(|(name, value)| name.is_empty() || name.contains(['=', '\0']) || value.contains('\0')) {
+        Some((name, _)) => Err(field.problem(format!("`env` cannot set \"{}\"", name.escape_default()))),
+        None => Ok(pairs),
     }
 }
 
-impl RawVerify {
-    fn verify(self) -> Result<Verify, String> {
-        let shown = self.excerpt.map(excerpt).transpose()?;
-        let one = |raw| {
-            let made = match raw {
-                RawVerifyCommand::Line(line) => command(RawRun::Shell(line), None),
-                RawVerifyCommand::Full(full) => command(full.run, full.deadline),
-            };
-            made.map(|command| Command { excerpt: shown.unwrap_or(DEFAULT_EXCERPT), ..command })
-        };
-        Ok(Verify {
-            agents: self.agents,
-            commands: self.commands.into_iter().map(one).collect::<Result<_, _>>()?,
-            rounds: self.rounds.unwrap_or(DEFAULT_ROUNDS).max(1),
-            minutes: self.minutes.unwrap_or(DEFAULT_MINUTES).max(1),
-            excerpt: shown,
-        })
+fn old_failures(field: Field<'_>) -> Result<OldFailures, Problem> {
+    Ok(if field.choice()? == "allow" { OldFailures::Allow } else { OldFailures::Block })
+}
+
+fn file(table: &Fields<'_>) -> Result<File, Problem> {
+    let contains = |field: Field<'_>| {
+        let text = field.text()?;
+        match expression::of_lines(&text) {
+            Ok(_) => Ok(text),
+            Err(e) => Err(field.problem(format!("`contains` is no regular expression: {e}"))),
+        }
+    };
+    let fresh = |field: Field<'_>| match field.as_bool() {
+        Some(all) => Ok(all.then(Vec::new)),
+        None => field.texts().map(Some),
+    };
+    Ok(File {
+        path: table.read("file", inside)?.unwrap_or_default(),
+        contains: table.read("contains", contains)?,
+        fresh: table.read("fresh", fresh)?.flatten(),
+    })
+}
+
+fn markers(field: Field<'_>) -> Result<Vec<String>, Problem> {
+    let words: Vec<String> = field.texts()?.into_iter().filter(|w| !w.trim().is_empty()).collect();
+    if words.is_empty() { Err(field.problem("`markers` needs words")) } else { Ok(words) }
+}
+
+fn verify(table: &Fields<'_>) -> Result<Verify, Problem> {
+    let shown = table.read("excerpt", excerpt)?;
+    let commands = table.get("commands").map(Field::entries).unwrap_or_default();
+    let one = |entry| verify_command(entry).map(|command| Command { excerpt: shown.unwrap_or(DEFAULT_EXCERPT), ..command });
+    Ok(Verify {
+        agents: table.read("agents", Field::texts)?,
+        commands: commands.into_iter().map(one).collect::<Result<_, _>>()?,
+        rounds: table.read("rounds", Field::count)?.unwrap_or(DEFAULT_ROUNDS).max(1),
+        minutes: table.read("minutes", Field::count)?.unwrap_or(DEFAULT_MINUTES).max(1),
+        excerpt: shown,
+    })
+}
+
+/// A line for the shell, or a table that also says how long it may take.
+fn verify_command(entry: Field<'_>) -> Result<Command, Problem> {
+    let usual = Command::shell("");
+    if !entry.is_table() {
+        return Ok(Command { run: line(entry, entry.text()?)?, ..usual });
     }
+    let table = entry.table(&keys::VERIFY_COMMAND)?;
+    let run = match (table.read("run", run)?, table.read("command", run)?) {
+        (Some(run), None) | (None, Some(run)) => run,
+        (None, None) => return Err(table.problem("the command has no `run`")),
+        (Some(_), Some(_)) => return Err(table.problem("`run` and `command` mean the same: give one of them")),
+    };
+    Ok(Command { run, deadline_ms: table.read("deadline", deadline)?.unwrap_or(usual.deadline_ms), ..usual })
 }
 
 impl Command {
@@ -371,27 +257,38 @@ impl Command {
     }
 }
 
-fn command(raw: RawRun, deadline: Option<RawTime>) -> Result<Command, String> {
-    let run = match raw {
-        RawRun::Shell(line) if line.trim().is_empty() => return Err("the command is empty".to_owned()),
-        RawRun::Shell(line) => Run::Shell(line),
-        RawRun::Argv(words) if words.first().is_none_or(|program| program.trim().is_empty()) => {
-            return Err("the command has no program".to_owned());
-        }
-        RawRun::Argv(words) => Run::Argv(words),
-    };
-    let has_nul = match &run {
-        Run::Shell(line) => line.contains('\0'),
-        Run::Argv(words) => words.iter().any(|word| word.contains('\0')),
-    };
-    if has_nul {
-        return Err("a command cannot hold a NUL character".to_owned());
+fn run(field: Field<'_>) -> Result<Run, Problem> {
+    let Some(text) = field.as_text() else { return program(field, field.list()?) };
+    line(field, text)
+}
+
+fn line(field: Field<'_>, line: String) -> Result<Run, Problem> {
+    match line.trim().is_empty() {
+        true => Err(field.problem("the command is empty")),
+        false if line.contains('\0') => Err(field.problem("a command cannot hold a NUL character")),
+        false => Ok(Run::Shell(line)),
     }
-    let deadline_ms = deadline.map_or(Ok(DEFAULT_DEADLINE_MS), |time| match time {
-        RawTime::Seconds(seconds) => in_bounds(seconds.saturating_mul(1_000)),
-        RawTime::Text(text) => millis(&text).and_then(in_bounds),
-    })?;
-    Ok(Command { run, deadline_ms, ..Command::shell("") })
+}
+
+fn program(field: Field<'_>, words: Vec<String>) -> Result<Run, Problem> {
+    match words.first().is_none_or(|program| program.trim().is_empty()) {
+        true => Err(field.problem("the command has no program")),
+        false if words.iter().any(|word| word.contains('\0')) => Err(field.problem("a command cannot hold a NUL character")),
+        false => Ok(Run::Argv(words)),
+    }
+}
+
+fn deadline(field: Field<'_>) -> Result<u64, Problem> {
+    let ms = match field.as_text() {
+        Some(text) => time_limit(&text),
+        None => in_bounds(field.count()?.saturating_mul(1_000)),
+    };
+    ms.map_err(|what| field.problem(what))
+}
+
+/// How long a command may run, as people write it.
+pub fn time_limit(text: &str) -> Result<u64, String> {
+    millis(text).and_then(in_bounds)
 }
 
 fn in_bounds(ms: u64) -> Result<u64, String> {
@@ -423,20 +320,18 @@ pub fn millis(text: &str) -> Result<u64, String> {
     if total == 0 { Err(wrong()) } else { Ok(total) }
 }
 
-fn excerpt(characters: usize) -> Result<usize, String> {
-    if (100..=MAX_EXCERPT).contains(&characters) {
-        Ok(characters)
-    } else {
-        Err(format!("`excerpt` must be between 100 and {MAX_EXCERPT} characters"))
-    }
+fn excerpt(field: Field<'_>) -> Result<usize, Problem> {
+    let characters = usize::try_from(field.count()?).ok().filter(|n| (100..=MAX_EXCERPT).contains(n));
+    characters.ok_or_else(|| field.problem(format!("`excerpt` must be between 100 and {MAX_EXCERPT} characters")))
 }
 
 /// A path that stays in the project, as far as its words can tell.
-fn inside(path: String, key: &str) -> Result<String, String> {
+fn inside(field: Field<'_>) -> Result<String, Problem> {
+    let (key, path) = (field.key.name, field.text()?);
     let leaves = path.starts_with(['/', '\\', '~']) || path.split(['/', '\\']).any(|part| part == "..") || path.get(1..2) == Some(":");
     match path.trim().is_empty() || path.contains('\0') {
-        true => Err(format!("`{key}` needs a path")),
-        false if leaves => Err(format!("`{key}` must be a path within the project, not \"{path}\"")),
+        true => Err(field.problem(format!("`{key}` needs a path"))),
+        false if leaves => Err(field.problem(format!("`{key}` must be a path within the project, not \"{path}\""))),
         false => Ok(path.strip_prefix("./").map(str::to_owned).unwrap_or(path)),
     }
 }
@@ -445,17 +340,6 @@ fn inside(path: String, key: &str) -> Result<String, String> {
 pub fn short_name(text: &str) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().filter(|c| !c.is_control()).collect();
     if line.chars().count() <= 40 { line } else { line.chars().take(39).chain(['…']).collect() }
-}
-
-/// The JSON schema of the file.
-#[cfg(feature = "schema")]
-pub fn schema() -> serde_json::Value {
-    let mut schema = schemars::schema_for!(Raw).to_value();
-    schema["title"] = "ralph.toml".into();
-    // That a gate checks one thing is more than its fields can say.
-    schema["$defs"]["RawGate"]["oneOf"] =
-        ["command", "file", "features", "markers"].map(|kind| serde_json::json!({ "required": [kind] })).as_slice().into();
-    schema
 }
 
 #[cfg(test)]
@@ -510,25 +394,102 @@ mod tests {
     fn mistakes_are_named_with_their_line() {
         for (text, expected) in [
             ("[[gate]]\nname = \"x\"\n", "line 1: the gate \"x\" checks nothing"),
-            ("\n[[gate]]\ncomand = \"x\"\n", "line 3: unknown field `comand`"),
-            ("[[gate]]\ncommand = \"a\"\nfile = \"b\"\n", "command and file"),
-            ("[[gate]]\nfile = \"b\"\nretry = true\n", "`retry` belongs to a gate with `command`"),
+            ("[[gate]]\ncommand = \"a\"\nfile = \"b\"\n", "line 1: the gate has command and file"),
+            ("[[gate]]\nfile = \"b\"\n\nretry = true\n", "line 4: `retry` belongs to a gate with `command`"),
+            (&"[[gate]]\nmarkers = [\"A\"]\n".repeat(201), "line 401: there are 201 gates, and at most 200 may be there"),
             ("[[gate]]\ncommand = \"a\"\n\n[[gate]]\ncommand = \"a\"\n", "line 4: there are two gates called \"a\""),
-            ("[[gate]]\nfile = \"../b\"\n", "within the project"),
-            ("[[gate]]\nfile = \"/etc/passwd\"\n", "within the project"),
-            ("[[gate]]\ncommand = \"  \"\n", "the command is empty"),
-            ("[[gate]]\ncommand = []\n", "no program"),
-            ("[[gate]]\ncommand = \"a\"\ndeadline = \"soon\"\n", "\"soon\" is no length of time"),
-            ("[[gate]]\ncommand = \"a\"\ndeadline = 0\n", "more than nothing"),
-            ("[[gate]]\nmarkers = []\n", "needs words"),
-            ("guard = \"maybe\"\n", "line 1: "),
-            ("gate = 3\n", "line 1: "),
-            ("x = [", "line 1: "),
-            ("[verify]\ncommands = [\"\"]\n", "line 1: the command is empty"),
+            ("[[gate]]\nname = \"x\"\nfile = \"../b\"\n", "line 3: `file` must be a path within the project"),
+            ("[[gate]]\nfile = \"/etc/passwd\"\n", "line 2: `file` must be a path within the project"),
+            ("[[gate]]\nfile = \"a\"\n\ncontains = \"(\"\n", "line 4: `contains` is no regular expression: "),
+            ("[[gate]]\ncommand = \"  \"\n", "line 2: the command is empty"),
+            ("[[gate]]\ncommand = []\n", "line 2: the command has no program"),
+            ("[[gate]]\ncommand = \"a\"\ndeadline = \"soon\"\n", "line 3: \"soon\" is no length of time"),
+            ("[[gate]]\ncommand = \"a\"\ndeadline = 0\n", "line 3: `deadline` must be more than nothing"),
+            ("[[gate]]\ncommand = \"a\"\nexcerpt = 1\n", "line 3: `excerpt` must be between 100 and"),
+            ("[[gate]]\nname = \"\"\ncommand = \"a\"\n", "line 2: a gate's name has"),
+            ("[[gate]]\nmarkers = []\n", "line 2: `markers` needs words"),
+            ("\n[verify]\nrounds = 1\ncommands = [\n  \"a\",\n  \"\",\n]\n", "line 6: the command is empty"),
+            ("[verify]\ncommands = [{ deadline = 3 }]\n", "line 2: the command has no `run`"),
+            ("[verify]\ncommands = [{ run = \"a\", command = \"b\" }]\n", "line 2: `run` and `command` mean the same"),
         ] {
-            assert!(problem(text).contains(expected), "{text:?}: {}", problem(text));
+            assert!(problem(text).starts_with(expected), "{text:?}: {}", problem(text));
         }
         assert!(parse(b"a = \"\xff\"").is_err());
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_a_sentence_about_its_key() {
+        for (text, expected) in [
+            (
+                "[[gate]]\ncommand = \"a\"\n\ndeadline = true\n",
+                "line 4: `deadline` must be a length of time such as \"10m\", or seconds, not true",
+            ),
+            (
+                "[[gate]]\ncommand = \"a\"\ndeadline = 1.5\n",
+                "line 3: `deadline` must be a length of time such as \"10m\", or seconds, not 1.5",
+            ),
+            (
+                "[[gate]]\nname = \"x\"\ncommand = 5\n",
+                "line 3: `command` must be a line for the shell such as \"cargo test\", or a list of words such as [\"cargo\", \"test\"], not 5",
+            ),
+            ("[[gate]]\ncommand = [\n  \"a\",\n  5,\n]\n", "line 4: `command` must be a line for the shell"),
+            ("guard = true\n", "line 1: `guard` must be \"warn\", \"block\" or \"off\", not true"),
+            ("guard = \"maybe\"\n", "line 1: `guard` must be \"warn\", \"block\" or \"off\", not \"maybe\""),
+            ("[[gate]]\ncommand = \"a\"\nold_failures = true\n", "line 3: `old_failures` must be \"block\" or \"allow\", not true"),
+            ("[[gate]]\ncommand = \"a\"\nretry = \"yes\"\n", "line 3: `retry` must be true or false, not \"yes\""),
+            (
+                "[[gate]]\ncommand = \"a\"\nenv = { A = 1 }\n",
+                "line 3: `env` must be names with texts in quotes, such as { RUST_BACKTRACE = \"1\" }, not 1",
+            ),
+            ("[[gate]]\nfile = \"a\"\nfresh = 3\n", "line 3: `fresh` must be true, false, or a list of patterns"),
+            ("[gate]\ncommand = \"a\"\n", "line 1: `gate` must be a list of gates: write [[gate]], with two brackets"),
+            (
+                "[gate]\ncommand = \"a\"\n\n[gate]\ncommand = \"b\"\n",
+                "line 1: `gate` must be a list of gates: write [[gate]], with two brackets",
+            ),
+            ("gate = 3\n", "line 1: `gate` must be a list of gates"),
+            ("gate = [3]\n", "line 1: `gate` must be a list of gates"),
+            ("[[verify]]\nrounds = 1\n", "line 1: there is only one of these: write [verify], with one bracket"),
+            ("verify = \"a\"\n", "line 1: `verify` must be a table: write [verify] on a line of its own, not \"a\""),
+            ("[features]\nper_session = -1\n", "line 2: `per_session` must be a whole number from 0 on, not -1"),
+            ("[verify]\nagents = 3\n", "line 2: `agents` must be a text in quotes, or a list of them, not 3"),
+            ("[verify]\ncommands = [3]\n", "line 2: `commands` must be a list of lines for the shell"),
+            ("[[gate]]\nname = tests\ncommand = \"a\"\n", "line 2: a text must stand in quotes: \"tests\""),
+            ("[[gate]]\ncommand = \"a\"\ndeadline = 10m # long\n", "line 3: a text must stand in quotes: \"10m\""),
+            ("[[gate]]\ncommand = \"a\"\ncommand = \"b\"\n", "line 3: the same key is given twice"),
+            ("x = [", "line 1: not TOML: "),
+            ("[[gate]]\ncommand: \"a\"\n", "line 2: not TOML: key with no value, expected `=`"),
+            ("[[gate]]\ncommand = \n", "line 2: there is no value after the `=`"),
+        ] {
+            assert!(problem(text).starts_with(expected), "{text:?}: {}", problem(text));
+        }
+    }
+
+    #[test]
+    fn a_key_that_nobody_knows_is_named_with_the_one_that_was_meant() {
+        for (text, expected) in [
+            ("\n[[gate]]\ncomand = \"x\"\n", "line 3: `comand` is not known here; did you mean `command`?"),
+            ("[[gates]]\ncommand = \"x\"\n", "line 1: `gates` is not known here; did you mean `gate`?"),
+            ("command = \"x\"\n", "line 1: `command` is not known here; it belongs under [[gate]]"),
+            ("[features]\ncolour = 1\n", "line 2: `colour` is not known here; the keys are `per_session`"),
+            ("[verify]\ncommands = [{ rum = \"a\" }]\n", "line 2: `rum` is not known here; did you mean `run`?"),
+        ] {
+            assert_eq!(problem(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_can_only_mean_one_thing_is_taken() {
+        let text = "[[gate]]\nmarkers = \"LINT\"\n[[gate]]\nfile = \"a\"\nfresh = \"src/**\"\n[verify]\nagents = \"check\"\n";
+        let config = parse(format!("{text}commands = [{{ command = \"a\" }}, \"b\"]\n").as_bytes()).unwrap();
+        assert_eq!(config.gates[0].check, Check::Markers(Markers { words: vec!["LINT".to_owned()] }));
+        let Check::File(file) = &config.gates[1].check else { unreachable!() };
+        assert_eq!(file.fresh.as_deref(), Some(["src/**".to_owned()].as_slice()));
+        let verify = config.verify.unwrap();
+        assert_eq!(verify.agents, Some(vec!["check".to_owned()]));
+        assert_eq!(verify.commands.iter().map(|c| c.run.shown()).collect::<Vec<_>>(), ["a", "b"]);
+        let alone = parse(b"[verify]\ncommands = \"a\"\n").unwrap().verify.unwrap();
+        assert_eq!(alone.commands.len(), 1);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::{
     checkboxes,
     front_matter::Problem,
     json_tree::{self, Member, Node, Value, line_of},
-    words::opening,
+    words::{clean, opening},
 };
 
 /// A larger file is no list of work.
@@ -28,6 +28,8 @@ pub struct Item {
     pub id: String,
     pub title: String,
     pub steps: Vec<String>,
+    /// For each step whether its box is ticked; `None` for one without a box. Empty where steps have none.
+    pub boxes: Vec<Option<bool>>,
     /// What the list says about it.
     pub passes: bool,
     /// The model that shall work on it.
@@ -93,9 +95,10 @@ impl List {
         Ok(list)
     }
 
-    /// The item called `id`.
+    /// The item called `id`, as the list spells it or as it is shown.
     pub fn find(&self, id: &str) -> Option<usize> {
-        self.items.iter().position(|item| item.id == id)
+        let spelled = self.items.iter().position(|item| item.id == id);
+        spelled.or_else(|| self.items.iter().position(|item| clean(&item.id) == id))
     }
 
     pub fn open(&self) -> impl Iterator<Item = &Item> {
@@ -208,7 +211,7 @@ impl Reader<'_> {
         let verify = self.lines("verify", &mut problem);
         // What is wrong with the steps does not make them any less to do.
         let steps = ["steps", "acceptanceCriteria"].iter().flat_map(|key| self.lines(key, &mut None)).collect();
-        let item = Item { title: self.title(), steps, passes, model: self.words("model"), verify, problem, id };
+        let item = Item { title: self.title(), steps, passes, model: self.words("model"), verify, problem, id, ..Item::default() };
         (item, self.mark())
     }
 

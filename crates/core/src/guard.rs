@@ -34,6 +34,9 @@ pub struct Facts {
     pub gates: Vec<Asked>,
     /// What gates run or are declared in, and a digest of it; an empty one: it is gone.
     pub files: BTreeMap<String, String>,
+    /// The gates that run each of these files. Needed only to say so.
+    #[serde(skip)]
+    pub runners: BTreeMap<String, BTreeSet<String>>,
     /// Items of lists; `None`: they could not be read.
     pub items: Option<Vec<Item>>,
     pub guard: GuardPolicy,
@@ -111,7 +114,7 @@ pub fn suspicions(before: &Facts, now: &Facts) -> Vec<String> {
         }
     }
     all.extend(gates_weakened(&before.gates, &now.gates));
-    all.extend(files_changed(&before.files, &now.files));
+    all.extend(files_changed(&before.files, now));
     if let (Some(before), Some(now)) = (&before.items, &now.items) {
         all.extend(items_changed(before, now));
     }
@@ -125,6 +128,12 @@ pub fn suspicions(before: &Facts, now: &Facts) -> Vec<String> {
         all.push(format!("and {more} more"));
     }
     all
+}
+
+/// The gates that were declared at the beginning and are not any more, under whatever name.
+pub fn gone<'a>(before: &'a [Asked], now: &[Asked]) -> Vec<&'a Asked> {
+    let is_there = |gate: &Asked| now.iter().any(|other| (other.name == gate.name && other.kind == gate.kind) || other.asks_the_same(gate));
+    before.iter().filter(|gate| !is_there(gate)).collect()
 }
 
 /// The policy that counts: the stricter one of the beginning and of now. An agent must not be able to switch the guard off.
@@ -269,13 +278,26 @@ fn asked(gate: &Asked) -> String {
 }
 
 /// What nobody asks for any more is said with the gate that asked for it.
-fn files_changed(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
-    let changed = |(file, old): (&String, &String)| match now.get(file) {
-        Some(new) if new.is_empty() => Some(format!("{} is gone: gates are made of it", shown(file))),
-        Some(new) if new != old => Some(format!("{} changed since the loop began: gates are made of it", shown(file))),
-        _ => None,
+fn files_changed(before: &BTreeMap<String, String>, now: &Facts) -> Vec<String> {
+    let changed = |(file, old): (&String, &String)| {
+        let what = match now.files.get(file)? {
+            new if new.is_empty() => "is gone",
+            new if new != old => "has changed since the loop began",
+            _ => return None,
+        };
+        Some(format!("{}, which {}, {what}", shown(file), role(now.runners.get(file))))
     };
     before.iter().filter_map(changed).collect()
+}
+
+/// What a file does for gates: `the gate "tests" runs`.
+fn role(runners: Option<&BTreeSet<String>>) -> String {
+    let names: Vec<String> = runners.into_iter().flatten().map(|name| format!("\"{}\"", opening(name, 60))).collect();
+    match &names[..] {
+        [] => "declares gates".to_owned(),
+        [one] => format!("the gate {one} runs"),
+        several => format!("the gates {} run", listed(&texts(several))),
+    }
 }
 
 fn items_changed(before: &[Item], now: &[Item]) -> Vec<String> {

@@ -149,6 +149,9 @@ pub struct State {
     /// Time armed before that.
     pub spent_ms: u64,
     pub idle_rounds: u64,
+    /// The loop has, or had, something to prove.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gated: bool,
     /// Rounds in a row whose proof could not be had.
     #[serde(skip_serializing_if = "crate::gate::is_zero")]
     pub unknown_rounds: u64,

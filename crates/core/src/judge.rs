@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    gate::{Finding, Proof},
+    gate::{Finding, Kind, Proof},
     limits::{IdleLimitFrom, ToolUse},
     promise::Claim,
 };
@@ -169,9 +169,12 @@ pub enum Code {
     /// A gate could not be measured.
     #[serde(rename = "gate.unknown")]
     GateUnknown,
-    /// A gate needs a person: its commands are not trusted, or what declares it cannot be read.
+    /// A gate needs a person: its commands are not trusted.
     #[serde(rename = "gate.untrusted")]
     GateUntrusted,
+    /// A gate needs a person: what declares it cannot be read, or is not there.
+    #[serde(rename = "gate.broken")]
+    GateBroken,
     /// Something outside decides, and has not yet.
     #[serde(rename = "gate.waiting")]
     GateWaiting,
@@ -216,6 +219,7 @@ impl Code {
             Code::GateFailed => "gate.failed",
             Code::GateUnknown => "gate.unknown",
             Code::GateUntrusted => "gate.untrusted",
+            Code::GateBroken => "gate.broken",
             Code::GateWaiting => "gate.waiting",
             Code::FeaturesPerSession => "features.per-session",
             Code::PromiseMissing => "promise.missing",
@@ -269,7 +273,7 @@ pub fn judge(e: &Evidence) -> Ruling {
     if e.claims() {
         // Nothing that the agent could do about these.
         match proof {
-            Proof::NeedsPerson => return allow(Code::GateUntrusted, Next::Pauses),
+            Proof::NeedsPerson => return allow(why_a_person(e), Next::Pauses),
             Proof::Unknown if e.unknown_rounds >= UNKNOWN_ROUNDS => return allow(Code::GateUnknown, Next::Pauses),
             Proof::Waits => return allow(Code::GateWaiting, Next::Stays),
             _ => {}
@@ -283,6 +287,12 @@ pub fn judge(e: &Evidence) -> Ruling {
         return allow(code, Next::Pauses);
     }
     Ruling { decision: Decision::Block, code: why_blocked(e, proof), next: Next::GoesOn { iteration: e.iteration.saturating_add(1) } }
+}
+
+/// The first that needs one is what the person is told.
+fn why_a_person(e: &Evidence) -> Code {
+    let first = e.gates.iter().find(|f| f.needs.is_some());
+    if first.is_some_and(|f| f.kind == Kind::Config) { Code::GateBroken } else { Code::GateUntrusted }
 }
 
 fn why_blocked(e: &Evidence, proof: Proof) -> Code {
@@ -299,10 +309,7 @@ fn why_blocked(e: &Evidence, proof: Proof) -> Code {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        gate::{Kind, Verdict},
-        promise::Refusal,
-    };
+    use crate::{gate::Verdict, promise::Refusal};
     use proptest::prelude::*;
 
     fn working() -> Evidence {
@@ -350,6 +357,9 @@ mod tests {
         let mut untrusted = claimed(&[Unknown]);
         untrusted.gates[0].needs = Some("ralph trust".to_owned());
         assert_eq!(judge(&untrusted), allowed(Code::GateUntrusted, Next::Pauses));
+        let mut broken = untrusted;
+        broken.gates.iter_mut().for_each(|f| f.kind = Kind::Config);
+        assert_eq!(judge(&broken), allowed(Code::GateBroken, Next::Pauses), "trusting it would not help");
         assert_eq!(ruled(&Evidence { gates: found(&[Fail]), ..working() }), (Decision::Block, Code::PromiseMissing), "no claim, no matter");
         assert_eq!(
             ruled(&Evidence { gates: found(&[Pass]), ..working() }),

@@ -38,6 +38,10 @@ pub enum Preset {
 }
 
 impl Preset {
+    pub fn of(name: &str) -> Option<Self> {
+        [Preset::Verify, Preset::Features].into_iter().find(|preset| preset.as_str() == name)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Preset::Verify => "verify",
@@ -218,6 +222,8 @@ pub struct NewLoop<'a> {
     pub continue_with: Option<&'a str>,
     /// Lines for the shell that must pass.
     pub verify: &'a [String],
+    /// How long each of them may run; `None`: as usual.
+    pub deadline_ms: Option<u64>,
     pub preset: Option<&'a str>,
     pub prompt: &'a str,
 }
@@ -243,7 +249,10 @@ impl NewLoop<'_> {
         if !self.verify.is_empty() {
             out.push_str("verify:\n");
             for line in self.verify {
-                let _ = writeln!(out, "  - {}", quoted(line));
+                let _ = match self.deadline_ms {
+                    None => writeln!(out, "  - {}", quoted(line)),
+                    Some(ms) => writeln!(out, "  - run: {}\n    deadline: {}", quoted(line), time::in_settings(ms)),
+                };
             }
         }
         if let Some(preset) = self.preset {
@@ -314,11 +323,8 @@ impl Reader<'_> {
 
     fn preset(&self) -> Result<Option<Preset>, Problem> {
         let Some((s, line)) = self.scalar("preset")? else { return Ok(None) };
-        match s.text.trim() {
-            "verify" => Ok(Some(Preset::Verify)),
-            "features" => Ok(Some(Preset::Features)),
-            other => Err(Problem::new(line, format!("`preset` must be verify or features, not `{}`", shown(other)))),
-        }
+        let wrong = || Problem::new(line, format!("`preset` must be verify or features, not `{}`", shown(&s.text)));
+        Preset::of(s.text.trim()).map(Some).ok_or_else(wrong)
     }
 }
 
@@ -401,18 +407,18 @@ mod tests {
     proptest! {
         /// Every prompt and every promise survives the way into the file and back.
         #[test]
-        fn s0_3_new_files_read_back(prompt in "[^\r\n]\\PC*[^\r\n]", promise in "\\PC*\\S\\PC*") {
+        fn s0_3_new_files_read_back(prompt in "[^\r\n]\\PC*[^\r\n]", promise in "\\PC*\\S\\PC*", deadline_ms in proptest::option::of(1..86_400_000u64)) {
             prop_assume!(!prompt.trim().is_empty());
             let line = format!("run {}", promise.replace('\0', "0").trim_end());
             let new = NewLoop {
                 id: "main-1", session_id: Some("s"), started_at: "2026-11-15T00:00:00Z", max_iterations: 3, completion_promise: Some(&promise),
-                max_hours: 1.5, idle_rounds: Some(4), continue_with: Some("block"), verify: std::slice::from_ref(&line), preset: Some("verify"), prompt: &prompt,
+                max_hours: 1.5, idle_rounds: Some(4), continue_with: Some("block"), verify: std::slice::from_ref(&line), deadline_ms, preset: Some("verify"), prompt: &prompt,
             };
             let file = LoopFile::parse(new.render().as_bytes());
             let got = file.as_ref().map(|l| (l.prompt.as_str(), l.completion_promise.as_deref(), l.id("main"), l.max_millis(), l.idle_rounds));
             prop_assert_eq!(got, Ok((prompt.as_str(), Some(promise.as_str()), "main-1".to_owned(), 5_400_000, Some(4))));
-            let lines = file.as_ref().map(|l| l.verify.iter().map(|c| c.run.shown()).collect::<Vec<_>>());
-            prop_assert_eq!(lines, Ok(vec![line.clone()]));
+            let verify = file.as_ref().map(|l| l.verify.iter().map(|c| (c.run.shown(), c.deadline_ms)).collect::<Vec<_>>());
+            prop_assert_eq!(verify, Ok(vec![(line.clone(), deadline_ms.unwrap_or(crate::gate::DEFAULT_DEADLINE_MS))]));
         }
 
         #[test]

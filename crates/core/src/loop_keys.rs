@@ -49,7 +49,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Text,
         required: false,
         example: "\"COMPLETE\"",
-        about: "the words that the agent must put between <promise> and </promise>; null means that only a limit or a cancel ends the loop",
+        about: "the words that the agent must put between <promise> and </promise>; null means that its gates end the loop, or without any only a limit or a cancel",
     },
     Key {
         name: "session_id",
@@ -105,7 +105,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Commands,
         required: false,
         example: "[\"cargo test\"]",
-        about: "commands that must pass before the loop may end, besides the gates of ralph.toml; they run once a person trusts them",
+        about: "commands that must pass before the loop may end, besides the gates of ralph.toml; they run once a person trusts them, and for at most 2 minutes: { run: \"cargo test\", deadline: 10m } gives more",
     },
     Key {
         name: "preset",

@@ -8,6 +8,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::clean;
+
 const OPEN: &str = "<promise>";
 const CLOSE: &str = "</promise>";
 
@@ -61,7 +63,8 @@ impl Refusal {
 
 /// White space is one blank, at the ends none: both sides of the comparison are brought to this form (S0-8).
 pub fn normalised(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    // As it is shown, because the agent copies what it is shown.
+    text.split_whitespace().map(clean).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Looks for the claim of `promise` in `message`. `prompt` is the loop's own, to recognise an echo.
@@ -388,6 +391,18 @@ mod tests {
                 Refusal::Echo => "echo",
             },
         }
+    }
+
+    /// The agent copies the tag as it is shown, and there it has nothing that draws nothing.
+    #[test]
+    fn s0_8_a_promise_counts_as_it_is_shown() {
+        for promise in
+            ["\u{1f469}\u{200d}\u{1f467} done", "\u{feff}all\u{200b} \u{202e} done", "\u{5d4}\u{5db}\u{5dc}\u{200f} !", "a\u{7}b"]
+        {
+            assert_eq!(find(&crate::words::tag(promise), promise, ""), Claim::Made, "{promise:?}");
+            assert_eq!(find(&format!("<promise>{promise}</promise>"), promise, ""), Claim::Made, "{promise:?}");
+        }
+        assert_ne!(claim("<promise>DON\u{200d}E</promise>"), Claim::Made);
     }
 
     #[test]

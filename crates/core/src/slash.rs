@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::spelling;
+use crate::{config, spelling};
 
 /// What a typed command asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,12 +71,14 @@ pub struct Options {
     pub mode: Option<String>,
     /// Lines for the shell that must pass, in the order in which they were typed.
     pub verify: Vec<String>,
+    /// How long each of them may run.
+    pub deadline_ms: Option<u64>,
     pub preset: Option<String>,
     /// Worth telling the person, and no reason to refuse.
     pub warnings: Vec<String>,
 }
 
-const FLAGS: &[&str] = &["max-iterations", "completion-promise", "hours", "idle-rounds", "name", "mode", "verify", "preset"];
+const FLAGS: &[&str] = &["max-iterations", "completion-promise", "hours", "idle-rounds", "name", "mode", "verify", "deadline", "preset"];
 
 /// Reads the argument text of a start or resume command.
 pub fn parse(args: &str) -> Result<Options, String> {
@@ -133,6 +135,7 @@ impl Options {
             "mode" => self.mode = Some(value.to_owned()),
             "verify" if value.trim().is_empty() => return Err("--verify needs a command".to_owned()),
             "verify" => self.verify.push(value.to_owned()),
+            "deadline" => self.deadline_ms = Some(config::time_limit(value).map_err(|what| format!("--deadline: {what}"))?),
             "preset" if !matches!(value, "verify" | "features") => {
                 return Err(format!("--preset needs verify or features, not \"{value}\""));
             }
@@ -252,8 +255,17 @@ mod tests {
         assert_eq!(error("fix --max-iterations"), "--max-iterations needs a value");
         assert_eq!(error("fix --max-iterations --hours 2"), "--max-iterations needs a value");
         assert_eq!(error("fix --max-iterations many"), "--max-iterations needs a whole number from 0 on, not \"many\"");
+        assert!(error("fix --verify make --deadline soon").starts_with("--deadline: \"soon\" is no length of time"));
+        assert!(error("fix --verify make --deadline 25h").contains("at most 24 hours"));
         let quoted = parse("\"fix it --max-iterations 3\"").map(|o| (o.prompt, o.max_iterations, o.warnings.len()));
         assert_eq!(quoted, Ok(("fix it --max-iterations 3".to_owned(), None, 1)));
+    }
+
+    #[test]
+    fn s3_3_a_deadline_for_the_commands() {
+        let options =
+            parse("fix it --verify \"cargo test\" --deadline 10m --verify=make").map(|o| (o.prompt, o.verify.len(), o.deadline_ms));
+        assert_eq!(options, Ok(("fix it".to_owned(), 2, Some(600_000))));
     }
 
     #[test]

@@ -35,6 +35,13 @@ pub fn in_words(ms: u64) -> String {
     }
 }
 
+/// As settings have it, without any loss: `10m`, `90s`, `1500ms`.
+pub fn in_settings(ms: u64) -> String {
+    let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
+    let (unit, name) = units.into_iter().find(|(unit, _)| ms > 0 && ms.is_multiple_of(*unit)).unwrap_or((1, "ms"));
+    format!("{}{name}", ms / unit)
+}
+
 fn pair(large: u64, large_unit: &str, small: u64, small_unit: &str) -> String {
     if small == 0 { format!("{large} {large_unit}") } else { format!("{large} {large_unit} {small} {small_unit}") }
 }

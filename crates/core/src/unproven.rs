@@ -67,7 +67,7 @@ fn sentence(f: &Finding) -> String {
     let known = match (f.cached, f.verdict) {
         (false, _) => "",
         (true, Verdict::Fail) => {
-            " It was not run again, because no file has changed since; if the cause lies elsewhere, `ralph gate` runs it again."
+            " It was not run again, because no file has changed since; if the cause lies elsewhere, run the command yourself with `ralph gate`."
         }
         (true, _) => " It was not run again, because no file has changed since.",
     };
@@ -164,7 +164,8 @@ pub fn for_person(e: &Evidence) -> Option<String> {
         1 => Some(format!("the proof itself has changed ({})", clean(&e.suspicions[0]))),
         n => Some(format!("the proof itself has changed in {n} places (`ralph explain`)")),
     };
-    let told: Vec<String> = told.into_iter().chain(doubts).collect();
+    let accept = blocked_by_guard(e).then(|| "if that is right, `ralph gate --accept` says so".to_owned());
+    let told: Vec<String> = told.into_iter().chain(doubts).chain(accept).collect();
     let opening = if claimed { "Claimed but not proven: " } else { "" };
     (!told.is_empty()).then(|| format!("{opening}{}.", told.join("; ")))
 }

@@ -53,6 +53,11 @@ pub fn unverified(agent: &str) -> String {
     format!("Ralph: the work of the agent {} is unverified", named(agent))
 }
 
+/// For the person, when nothing is asked any more of an agent that was sent back.
+pub fn gone(agent: &str) -> String {
+    format!("{}: it was sent back, and what asked for its proof is gone since.", unverified(agent))
+}
+
 /// What only a person can do about it.
 pub fn needs_person(agent: &str, finding: &Finding) -> String {
     let needs = finding.needs.as_deref().map(|needs| format!(": {}", clean(needs))).unwrap_or_default();

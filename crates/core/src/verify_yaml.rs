@@ -10,6 +10,7 @@ use crate::{
     config,
     front_matter::Problem,
     gate::{Command, Run},
+    spelling,
 };
 
 /// A larger file is not one that somebody wrote by hand.
@@ -110,11 +111,20 @@ fn verify_of(bytes: &[u8]) -> Result<Option<Rc<Node>>, Problem> {
     match (found.next(), found.next()) {
         (_, Some((key, _))) => Err(key.problem("`verify` is given twice")),
         (Some((_, value)), None) => Ok(Some(Rc::clone(value))),
-        (None, None) => match entries.iter().find(|(key, _)| key.text() == Some("<<")) {
-            Some((key, _)) => Err(key.problem("ralph does not follow `<<`; write `verify: *name`")),
+        (None, None) => match entries.iter().find_map(|(key, _)| Some(key.problem(instead_of_verify(key.text()?)?))) {
+            Some(problem) => Err(problem),
             None => Ok(None),
         },
     }
+}
+
+/// What is wrong with a key that may have been meant as `verify`: commands that nobody runs would pass in silence.
+fn instead_of_verify(key: &str) -> Option<String> {
+    if key == "<<" {
+        return Some("ralph does not follow `<<`; write `verify: *name`".to_owned());
+    }
+    let near = spelling::nearest(&key.to_lowercase(), std::iter::once("verify"))?;
+    Some(format!("`{}` asks for nothing; did you mean `{near}`?", key.chars().filter(|c| !c.is_control()).take(40).collect::<String>()))
 }
 
 /// A value of the file, and where it stands.
@@ -309,12 +319,16 @@ mod tests {
             ("verify: *nothing", 1),
             ("verify: &a [*a]", 1),
             ("<<: *x\n", 1),
+            ("copy: [.env]\nverfy:\n  - a\n", 2),
+            ("Verify: [a]\n", 1),
             ("b: &b {}\n<<: *b\n", 2),
             ("verify: [a]\n---\nverify: [b]\n", 2),
             ("verify: \"a\\0b\"", 1),
         ] {
             assert!(problem(yaml).starts_with(&format!("line {line}: ")), "{yaml:?}: {}", problem(yaml));
         }
+        assert_eq!(problem("verfy: [a]\n"), "line 1: `verfy` asks for nothing; did you mean `verify`?");
+        assert_eq!(lines("verify: [a]\nverfy: [b]\n"), ["a"], "there is one");
         assert!(problem(b"a: 1\n\xff: 2\n").starts_with("line 2: "), "{}", problem(b"a: 1\n\xff: 2\n"));
         assert!(problem(vec![b' '; MAX_BYTES + 1]).contains("larger than"));
     }

@@ -19,7 +19,7 @@ pub fn iterations(n: u64) -> String {
 
 /// The tag that the agent has to write.
 pub fn tag(promise: &str) -> String {
-    format!("<promise>{}</promise>", clean(&normalised(promise)))
+    format!("<promise>{}</promise>", normalised(promise))
 }
 
 /// The person's line while the loop goes on (S0-10).
@@ -82,7 +82,7 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             let gates = unproven::proven(e).unwrap_or_default();
             format!("complete after {} ({}): {gates}.", iterations(e.iteration), in_words(e.spent_ms))
         }
-        (Code::GateUntrusted, _) => format!("paused at iteration {round}: {}. Then {again}.", unproven::needs(e)),
+        (Code::GateUntrusted | Code::GateBroken, _) => format!("paused at iteration {round}: {}. Then {again}.", unproven::needs(e)),
         (Code::FeaturesPerSession, _) => format!(
             "paused at iteration {round}: items done in this session: {}, and `per_session` is {}. `ralph resume` goes on, best in a new session.",
             e.items_done, e.items_per_session
@@ -162,14 +162,20 @@ pub fn goes_first(command: &str) -> String {
     format!("Ralph: /{} goes first. If it leaves the agent with nothing to do, /ralph-resume goes on with the loop.", opening(command, 64))
 }
 
-/// A text without control characters: what comes from files and agents must not steer a terminal.
+/// A text without control characters, and without those that turn the order of what is drawn, or that draw nothing: what comes from files and agents
+/// must not steer a terminal.
 pub fn clean(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
+    text.chars().filter(|c| !c.is_control() && !is_unseen(*c)).collect()
+}
+
+/// The two joiners (U+200C, U+200D) are none of these: Persian words and emoji of several people are spelled with them, and they turn nothing.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// The last `max` characters of a text on one line, without control characters.
 pub fn excerpt(text: &str, max: usize) -> String {
-    let line: Vec<char> = clean(&normalised(text)).chars().collect();
+    let line: Vec<char> = normalised(text).chars().collect();
     let from = line.len().saturating_sub(max);
     let cut: String = line[from..].iter().collect();
     if from == 0 { cut } else { format!("…{cut}") }
@@ -177,7 +183,7 @@ pub fn excerpt(text: &str, max: usize) -> String {
 
 /// The first `max` characters of a text on one line, without control characters.
 pub fn opening(text: &str, max: usize) -> String {
-    let line = clean(&normalised(text));
+    let line = normalised(text);
     match line.char_indices().nth(max) {
         None => line,
         Some((at, _)) => format!("{}…", &line[..at]),
@@ -215,5 +221,13 @@ mod tests {
         assert_eq!(excerpt("", 4), "");
         assert_eq!(opening("0123\u{1b}[31m456789", 4), "0123…");
         assert_eq!(opening("ab", 2), "ab");
+    }
+
+    #[test]
+    fn what_draws_nothing_or_turns_the_order_is_not_shown() {
+        assert_eq!(clean("a\u{202e}b\u{200b}c\u{2066}d\u{feff}e\u{2060}f\u{200f}g\u{61c}"), "abcdefg");
+        assert_eq!(opening("safe \u{202e} txt.exe", 20), "safe txt.exe");
+        let family_and_persian = "\u{1f469}\u{200d}\u{1f467} \u{645}\u{6cc}\u{200c}\u{62e}\u{648}\u{627}\u{647}\u{645}";
+        assert_eq!(clean(family_and_persian), family_and_persian);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use clap::Command;
+use clap::{Arg, ArgAction, Command};
 use clap_mangen::{
     Man,
-    roff::{Roff, bold, roman},
+    roff::{Inline, Roff, bold, italic, roman},
 };
 
 use crate::help::{EXIT_CODES, FILES, FOR_PROGRAMS, VARIABLES, is_heading};
@@ -27,7 +27,7 @@ pub(crate) fn of(command: &Command, root: &Command) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     man.render_title(&mut out)?;
     man.render_name_section(&mut out)?;
-    man.render_synopsis_section(&mut out)?;
+    synopsis(&command).to_writer(&mut out)?;
     man.render_description_section(&mut out)?;
     man.render_options_section(&mut out)?;
     if command.has_subcommands() {
@@ -45,6 +45,36 @@ pub(crate) fn of(command: &Command, root: &Command) -> io::Result<Vec<u8>> {
     see_also(&mut rest, &command, root);
     rest.to_writer(&mut out)?;
     Ok(out)
+}
+
+/// The command line: every option with its value, and what may be given more than once with dots.
+fn synopsis(command: &Command) -> Roff {
+    let (options, words): (Vec<&Arg>, Vec<&Arg>) =
+        command.get_arguments().filter(|arg| !arg.is_hide_set()).partition(|arg| !arg.is_positional());
+    let mut line = vec![bold(command.get_bin_name().unwrap_or_else(|| command.get_name()))];
+    for arg in options.into_iter().chain(words) {
+        line.push(roman(" "));
+        line.extend(in_synopsis(arg));
+    }
+    if command.has_subcommands() {
+        line.extend([roman(" ["), italic("command"), roman("]")]);
+    }
+    let mut roff = Roff::new();
+    roff.control("SH", ["SYNOPSIS"]);
+    roff.text(line);
+    roff
+}
+
+fn in_synopsis(arg: &Arg) -> Vec<Inline> {
+    let (open, close) = if arg.is_required_set() { ("", "") } else { ("[", "]") };
+    let short = arg.get_short().map(|short| format!("-{short}"));
+    let long = arg.get_long().map(|long| format!("--{long}"));
+    let flag = [short, long].into_iter().flatten().collect::<Vec<_>>().join("|");
+    let value = if arg.get_action().takes_values() { arg.get_value_names().unwrap_or_default().join(" ") } else { String::new() };
+    let gap = if flag.is_empty() || value.is_empty() { "" } else { " " };
+    let is_many = matches!(arg.get_action(), ArgAction::Append) || arg.get_num_args().is_some_and(|range| range.max_values() > 1);
+    let dots = if is_many { "..." } else { "" };
+    vec![roman(open), bold(flag), roman(gap), italic(value), roman(close), roman(dots)]
 }
 
 /// What stands below a command's options: each heading becomes a section, and indented lines stay as they are.

@@ -137,7 +137,7 @@ fn script(program: &str, words: &[&str]) -> Option<Named> {
             Some((flag, _)) if OF_FOLDER.contains(&flag) => return None,
             Some((flag, name)) if OF_PACKAGE.contains(&flag) => package = Some(name),
             None if OF_PACKAGE.contains(word) && (is_flag(word) || (program == "yarn" && plain.is_empty())) => {
-                package = words.next().copied()
+                package = words.next().copied();
             }
             _ if is_flag(word) => {}
             _ => plain.push(*word),

@@ -413,6 +413,7 @@ fn files_items_and_the_guard_itself_are_watched() {
     let file = |digest: &str| BTreeMap::from([("verify.sh".to_owned(), digest.to_owned())]);
     let before = Facts {
         files: file("1"),
+        runners: BTreeMap::from([("verify.sh".to_owned(), BTreeSet::from(["tests".to_owned()]))]),
         items: Some(vec![item("1", "a"), item("2", "b"), item("3", "c")]),
         guard: GuardPolicy::Warn,
         ..Facts::default()
@@ -428,13 +429,15 @@ fn files_items_and_the_guard_itself_are_watched() {
     assert_eq!(
         suspicions(&before, &less),
         [
-            "verify.sh changed since the loop began: gates are made of it",
+            "verify.sh, which the gate \"tests\" runs, has changed since the loop began",
             "prd.json: 2 items are gone (1, 3)",
             "prd.json: what 1 item asked for changed (2)",
             "the guard was set to \"warn\" when the loop began, and is set to \"off\" now",
         ]
     );
-    assert_eq!(suspicions(&before, &Facts { files: file(""), ..before.clone() }), ["verify.sh is gone: gates are made of it"]);
+    assert_eq!(suspicions(&before, &Facts { files: file(""), ..before.clone() }), ["verify.sh, which the gate \"tests\" runs, is gone"]);
+    let nobody = Facts { files: file("2"), runners: BTreeMap::new(), ..before.clone() };
+    assert_eq!(suspicions(&before, &nobody), ["verify.sh, which declares gates, has changed since the loop began"]);
     assert_eq!(stricter(GuardPolicy::Block, GuardPolicy::Off), GuardPolicy::Block);
     assert_eq!(stricter(GuardPolicy::Off, GuardPolicy::Warn), GuardPolicy::Warn);
 }

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use ralph_core::{
     gate::{Check, Finding, Gate, OldFailures, Verdict},
     loop_file::LoopFile,
+    time::in_words,
     words::clean,
 };
 
@@ -30,8 +31,7 @@ impl Begun {
     pub fn told(&self) -> Vec<String> {
         let mut told = Vec::new();
         if !self.declared.gates.is_empty() {
-            let names: Vec<String> = self.declared.gates.iter().map(|gate| clean(&gate.name)).collect();
-            told.push(format!("{}: {}", if names.len() == 1 { "gate" } else { "gates" }, names.join(", ")));
+            told.push(named(&self.declared.gates));
         }
         let failing = self.before.iter().filter(|f| f.verdict != Verdict::Pass);
         told.extend(failing.map(|f| format!("before the loop begins: {}: {}", clean(&f.gate), clean(&f.what))));
@@ -46,6 +46,22 @@ impl Begun {
             format!("{} is not trusted yet, so nothing in it is run and the loop cannot end: `ralph trust`", gate.origin.shown())
         });
         problems.chain(untrusted).collect()
+    }
+}
+
+/// The gates by name. How long a command may run is said here, while there is still somebody to give it more.
+fn named(gates: &[Gate]) -> String {
+    let limit = |gate: &Gate| if let Check::Command(command) = &gate.check { Some(command.deadline_ms) } else { None };
+    let name = |gate: &Gate| clean(&gate.name);
+    let timed = |gate: &Gate| limit(gate).map_or_else(|| name(gate), |ms| format!("{} (at most {})", name(gate), in_words(ms)));
+    let list = |shown: &dyn Fn(&Gate) -> String| gates.iter().map(shown).collect::<Vec<_>>().join(" · ");
+    match gates {
+        [gate] => format!("gate: {}", timed(gate)),
+        [first, others @ ..] => match limit(first).filter(|ms| others.iter().all(|gate| limit(gate) == Some(*ms))) {
+            Some(ms) => format!("gates: {} (at most {} each)", list(&name), in_words(ms)),
+            None => format!("gates: {}", list(&timed)),
+        },
+        [] => String::new(),
     }
 }
 
@@ -73,4 +89,23 @@ pub fn note(project: &Project, loop_id: &str, file: &LoopFile, budget: Duration,
         }
     }
     Begun { declared, before }
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_core::gate::{Command, Markers, Origin};
+
+    use super::*;
+
+    #[test]
+    fn s3_3_the_gates_are_told_with_their_deadlines() {
+        let gate = |name: &str, check| Gate { name: name.to_owned(), check, origin: Origin::Loop, trusted: true, every_stop: false };
+        let command = |name, deadline_ms| gate(name, Check::Command(Command { deadline_ms, ..Command::shell(name) }));
+        let words = gate("words", Check::Markers(Markers { words: vec!["X".to_owned()] }));
+        assert_eq!(named(&[command("cargo test", 120_000)]), "gate: cargo test (at most 2 min)");
+        assert_eq!(named(&[command("true", 120_000), command("true 2", 120_000)]), "gates: true · true 2 (at most 2 min each)");
+        assert_eq!(named(&[command("a", 90_000), command("b", 120_000)]), "gates: a (at most 1 min 30 s) · b (at most 2 min)");
+        assert_eq!(named(&[words.clone(), command("b", 120_000)]), "gates: words · b (at most 2 min)");
+        assert_eq!(named(&[words]), "gate: words");
+    }
 }

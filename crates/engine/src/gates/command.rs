@@ -9,7 +9,7 @@ use std::{
 
 use ralph_core::{
     config::short_name,
-    gate::{Command, End, Finding, Gate, OldFailures, Run, Verdict},
+    gate::{Command, End, Finding, Gate, OldFailures, Origin, Run, Verdict},
     output::{Stream, Useful},
     test_results::{self, Split, TestResults},
     time::in_words,
@@ -152,7 +152,7 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     // Whoever ends this process may have ended the command too, or a part of it, and that says nothing about the work.
     let ended = if ended.is_ok() && ctx.is_cancelled() { Err(Failure::Cancelled) } else { ended };
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let (verdict, state) = state(&ended, took_ms, limit);
+    let (verdict, state) = state(&ended, took_ms, || too_long(gate, command, limit));
     let mut heard = lock(&heard);
     let (log, problem) = heard.log.take().map(|log| log.finish(ctx.project, &state)).unwrap_or_default();
     let held = || ended.as_ref().is_ok_and(|ended| !ended.whole).then(|| "what it left running holds its output".to_owned());
@@ -217,21 +217,38 @@ fn program(run: &Run) -> (OsString, Vec<OsString>) {
 }
 
 /// The verdict of an end, and the end in words.
-fn state(ended: &Result<Ended, Failure>, took_ms: u64, limit: Duration) -> (Verdict, String) {
+fn state(ended: &Result<Ended, Failure>, took_ms: u64, too_long: impl FnOnce() -> String) -> (Verdict, String) {
     let after = if took_ms < 1_000 { format!("{took_ms} ms") } else { in_words(took_ms) };
     match ended {
         Ok(Ended { code: Some(0), .. }) => (Verdict::Pass, format!("passed in {after}")),
+        // What the shell says when it does not find or may not run a program: nothing was measured.
+        Ok(Ended { code: Some(code @ (126 | 127)), .. }) => {
+            let why = if *code == 127 { "a program was not found" } else { "a program may not be run" };
+            (Verdict::Unknown, format!("exit code {code} after {after}: {why}"))
+        }
         Ok(Ended { code: Some(code), .. }) => (Verdict::Fail, format!("exit code {code} after {after}")),
         Ok(Ended { signal, .. }) => {
             (Verdict::Fail, format!("ended by signal {} after {after}", signal.map_or_else(|| "?".to_owned(), |s| s.to_string())))
         }
-        Err(Failure::TookTooLong) => {
-            let limit = in_words(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
-            (Verdict::Unknown, format!("did not end within {limit}, and was ended"))
-        }
+        Err(Failure::TookTooLong) => (Verdict::Unknown, too_long()),
         Err(Failure::Cancelled) => (Verdict::Unknown, format!("was ended after {after}, because nobody waits for it any more")),
+        Err(Failure::CannotStart(e)) if e.kind() == std::io::ErrorKind::NotFound => {
+            (Verdict::Unknown, "cannot be started: there is no such program".to_owned())
+        }
         Err(Failure::CannotStart(e)) => (Verdict::Unknown, format!("cannot be started: {e}")),
     }
+}
+
+/// What to tell about a command that was ended at this limit: its own, or that of whoever waits.
+fn too_long(gate: &Gate, command: &Command, limit: Duration) -> String {
+    let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+    let why = match gate.origin {
+        _ if limit < command.deadline_ms => "; the hook's time ended first",
+        // Commands of items have no settings of their own.
+        Origin::List(_) => "",
+        Origin::File(_) | Origin::Loop => "; a longer `deadline` gives it more time",
+    };
+    format!("did not end within {}, and was ended{why}", in_words(limit))
 }
 
 /// The test results: those of a report that this run wrote, else those that it printed.

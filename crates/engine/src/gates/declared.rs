@@ -118,15 +118,28 @@ pub fn of_loop(project: &Project, file: &LoopFile) -> Declared {
         let trust = trust::of_commands(project, LOOP_ORIGIN, std::slice::from_ref(&command.run));
         declared.add_commands(vec![command.clone()], &Origin::Loop, trust.is_trusted());
     }
-    match file.preset {
-        None => {}
-        Some(Preset::Verify) => add_verify(project, &settings, &mut declared),
-        Some(Preset::Features) => add_features(project, &settings, &mut declared),
+    if let Some(preset) = file.preset {
+        add_preset(project, preset, &settings, &mut declared);
     }
     if let Some(path) = &file.list {
         add_list(path.clone(), &settings, &mut declared);
     }
     declared
+}
+
+/// Why a preset would ask for nothing that can be proven, in words.
+pub fn preset_problem(project: &Project, preset: Preset) -> Option<String> {
+    let (mut declared, settings) = of_settings(config(project));
+    let of_settings = declared.problems.len();
+    add_preset(project, preset, &settings, &mut declared);
+    declared.problems.into_iter().nth(of_settings).map(|finding| finding.what)
+}
+
+fn add_preset(project: &Project, preset: Preset, settings: &Settings, declared: &mut Declared) {
+    match preset {
+        Preset::Verify => add_verify(project, settings, declared),
+        Preset::Features => add_features(project, settings, declared),
+    }
 }
 
 /// What `ralph.toml` says besides its gates.
@@ -157,6 +170,8 @@ fn add_verify(project: &Project, settings: &Settings, declared: &mut Declared) {
         (None, Some(trust)) if !settings.verify.is_empty() => {
             declared.add_commands(settings.verify.clone(), &Origin::File(config::FILE.to_owned()), trust.is_trusted());
         }
+        // It may have said so in the file that cannot be read.
+        (None, _) if !declared.problems.is_empty() => {}
         (None, _) => declared.problems.push(missing(
             "verify",
             format!("the preset \"verify\" finds no commands: neither {} nor [verify] in ralph.toml has any", WORKTREE_FILES.join(" nor ")),

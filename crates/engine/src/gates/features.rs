@@ -3,7 +3,10 @@
 //! An item's commands are run when ralph first sees it marked as done, and once more for all items when nothing in the list is open any more. In
 //! between they are not: with forty items done, every stop would run forty items' commands on a tree that has changed again.
 
-use std::{io, path::Path};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use ralph_core::{
     feature_list::{Format, Item, List, MAX_BYTES},
@@ -12,9 +15,13 @@ use ralph_core::{
 };
 
 use crate::{
-    gates::{Context, Want, command, proven},
-    store::{folder, project::Project, trust},
-    sys::files,
+    gates::{Context, command, proven},
+    store::{
+        folder,
+        project::Project,
+        trust::{self, place::Place},
+    },
+    sys::{env, files},
 };
 
 /// Longer texts than these are in the list itself.
@@ -32,13 +39,13 @@ pub fn find(project: &Project) -> Option<String> {
     std::iter::once(folder::list(project)).chain(USUAL.map(str::to_owned)).find(there)
 }
 
-/// The commands of an item, as gates of their own.
+/// The commands of an item, as gates of their own. They are called after the item, and cannot be taken for a gate of that name.
 pub fn gates_of(project: &Project, path: &str, item: &Item) -> Vec<Gate> {
     let gate = |line: &String| {
         let run = Run::Shell(line.clone());
         let trusted = trust::of_commands(project, path, std::slice::from_ref(&run)).is_trusted();
         Gate {
-            name: clean(&item.id),
+            name: format!("item {}", clean(&item.id)),
             check: Check::Command(Command::shell(line)),
             origin: Origin::List(path.to_owned()),
             trusted,
@@ -66,36 +73,51 @@ pub fn prove(path: &str, item: &Item, ctx: &Context<'_>) -> Option<Finding> {
     last
 }
 
-pub(super) fn measure(gate: &Gate, check: &Features, want: Want, ctx: &Context<'_>) -> Finding {
-    let shown = clean(&check.path);
-    let list = match read(&ctx.tree.join(&check.path)) {
-        Ok(list) => list,
-        Err(Unreadable::NotThere) => return gate.finding(Verdict::Unknown, format!("{shown} is not there")),
-        Err(Unreadable::Because(problem)) => {
-            let detail = format!("Mend {shown} so that it can be read, and change nothing else in it.");
-            return gate.finding(Verdict::Unknown, format!("{shown} cannot be read: {problem}")).with_detail(detail);
+/// What the list itself says, and whether commands of its items have to be run before that can be believed.
+pub(super) fn look(gate: &Gate, check: &Features, ctx: &Context<'_>) -> (Finding, bool) {
+    match read(gate, check, ctx) {
+        Ok(list) => {
+            let seen = Seen::at_a_look(&list, &check.path, ctx);
+            (seen.finding(gate, check, &list), !seen.due.is_empty())
         }
+        Err(finding) => (*finding, false),
+    }
+}
+
+/// Runs the commands of the items that need it.
+pub(super) fn measure(gate: &Gate, check: &Features, ctx: &Context<'_>) -> Finding {
+    match read(gate, check, ctx) {
+        Ok(list) => {
+            let mut seen = Seen::at_a_look(&list, &check.path, ctx);
+            seen.run(&check.path, ctx);
+            seen.finding(gate, check, &list)
+        }
+        Err(finding) => *finding,
+    }
+}
+
+fn read(gate: &Gate, check: &Features, ctx: &Context<'_>) -> Result<List, Box<Finding>> {
+    let shown = clean(&check.path);
+    let cannot = |problem: String| {
+        let detail = format!("Mend {shown} so that it can be read, and change nothing else in it.");
+        Box::new(gate.finding(Verdict::Unknown, format!("{shown} cannot be read: {problem}")).with_detail(detail))
     };
-    let seen = Seen::of(&list, &check.path, want, ctx);
-    let finding = seen.finding(gate, &list);
-    let done = list.items.len() - seen.open();
-    let tally = Tally { done: done as u64, total: list.items.len() as u64, per_session: check.per_session };
-    Finding { tally: Some(tally), ..finding }
-}
-
-/// Why there is no list.
-pub enum Unreadable {
-    NotThere,
-    Because(String),
-}
-
-/// Reads a list.
-pub fn read(path: &Path) -> Result<List, Unreadable> {
-    let bytes = files::read(path, MAX_BYTES).map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Unreadable::NotThere,
-        _ => Unreadable::Because(e.to_string()),
+    let bytes = locate(ctx.project, ctx.tree, &check.path).and_then(|file| files::read(&file, MAX_BYTES)).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Box::new(gate.finding(Verdict::Unknown, format!("{shown} is not there"))),
+        _ => cannot(e.to_string()),
     })?;
-    List::parse(&bytes).map_err(|problem| Unreadable::Because(clean(&problem.to_string())))
+    List::parse(&bytes).map_err(|problem| cannot(clean(&problem.to_string())))
+}
+
+/// The file that a list is in, past all links. One that leads out of the working tree is no list of the project, but for the folder that a person
+/// named in the environment.
+pub fn locate(project: &Project, tree: &Path, path: &str) -> io::Result<PathBuf> {
+    let file = tree.join(path).canonicalize()?;
+    let is_named_by_person = env::loop_dir().is_some() && path == folder::list(project);
+    if is_named_by_person || file.starts_with(Place::of(&Project::at(tree)).top()) {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "it leads out of the project"))
 }
 
 /// What the items are called, one and several of them.
@@ -118,43 +140,52 @@ struct Seen<'l> {
     refuted: Vec<(&'l Item, Finding)>,
     /// Items that are marked as done, and whose commands could not tell.
     unknown: Vec<(&'l Item, Finding)>,
-    /// Items whose commands wait for their turn.
-    waiting: usize,
+    /// Items that are marked as done, and whose commands wait for their turn.
+    due: Vec<&'l Item>,
 }
 
 impl<'l> Seen<'l> {
-    fn of(list: &'l List, path: &str, want: Want, ctx: &Context<'_>) -> Self {
+    /// Without running anything.
+    fn at_a_look(list: &'l List, path: &str, ctx: &Context<'_>) -> Self {
         let (open, marked): (Vec<&Item>, Vec<&Item>) = list.items.iter().partition(|item| item.is_open());
-        let mut seen = Seen { open, refuted: Vec::new(), unknown: Vec::new(), waiting: 0 };
-        let checked: Vec<&Item> = marked.into_iter().filter(|item| !item.verify.is_empty()).collect();
-        if want == Want::Cheap {
-            seen.waiting = checked.len();
-            return seen;
+        let mut due: Vec<&Item> = marked.into_iter().filter(|item| !item.verify.is_empty()).collect();
+        if !due.is_empty() && !open.is_empty() {
+            let known = proven::of(ctx.project, path);
+            due.retain(|item| !known.contains(item));
         }
-        let known = proven::of(ctx.project, path);
-        let all = seen.open.is_empty();
-        for item in checked.into_iter().filter(|item| all || !known.contains(item)) {
-            if !seen.refuted.is_empty() && !ctx.keep_going {
-                seen.waiting += 1;
+        Seen { open, refuted: Vec::new(), unknown: Vec::new(), due }
+    }
+
+    /// Runs what is due, one item after the other, up to the first that is not proven.
+    fn run(&mut self, path: &str, ctx: &Context<'_>) {
+        for item in std::mem::take(&mut self.due) {
+            let holds = self.refuted.is_empty() && self.unknown.is_empty();
+            if !holds && !ctx.keep_going {
+                self.due.push(item);
                 continue;
             }
             match prove(path, item, ctx) {
                 Some(finding) if finding.verdict == Verdict::Fail => {
                     proven::forget(ctx.project, path, item);
-                    seen.refuted.push((item, finding));
+                    self.refuted.push((item, finding));
                 }
-                Some(finding) if finding.verdict != Verdict::Pass => seen.unknown.push((item, finding)),
+                Some(finding) if finding.verdict != Verdict::Pass => self.unknown.push((item, finding)),
                 _ => {}
             }
         }
-        seen
     }
 
     fn open(&self) -> usize {
         self.open.len() + self.refuted.len()
     }
 
-    fn finding(&self, gate: &Gate, list: &List) -> Finding {
+    fn finding(&self, gate: &Gate, check: &Features, list: &List) -> Finding {
+        let (done, total) = ((list.items.len() - self.open()) as u64, list.items.len() as u64);
+        let tally = Tally { done, total, per_session: check.per_session };
+        Finding { tally: Some(tally), ..self.verdict(gate, list) }
+    }
+
+    fn verdict(&self, gate: &Gate, list: &List) -> Finding {
         let total = list.items.len();
         let nouns = noun(list.format, total);
         if self.open() > 0 {
@@ -165,16 +196,18 @@ impl<'l> Seen<'l> {
                 ..gate.finding(Verdict::Fail, what).with_detail(self.detail(list))
             };
         }
+        let (all, are, their) =
+            if total == 1 { (format!("the only {nouns}"), "is", "its") } else { (format!("all {total} {nouns}"), "are", "their") };
         if let Some((item, finding)) = self.unknown.first() {
-            let what = format!("all {total} {nouns} are marked as done, but {} is not proven: {}", clean(&item.id), finding.what);
+            let what = format!("{all} {are} marked as done, but {} is not proven: {}", clean(&item.id), finding.what);
             let needs = self.unknown.iter().find_map(|(_, f)| f.needs.clone());
             return Finding { needs, log: finding.log.clone(), ..gate.finding(Verdict::Unknown, what).with_detail(finding.detail.clone()) };
         }
-        if self.waiting > 0 {
-            let what = format!("all {total} {nouns} are marked as done; their commands wait for the claim");
+        if !self.due.is_empty() {
+            let what = format!("{all} {are} marked as done; {their} commands wait for the claim");
             return Finding { skipped: true, ..gate.finding(Verdict::Unknown, what) };
         }
-        gate.finding(Verdict::Pass, format!("all {total} {nouns} verified"))
+        gate.finding(Verdict::Pass, if total == 1 { format!("{all} is verified") } else { format!("{all} verified") })
     }
 
     fn refuted_in_words(&self) -> String {
@@ -217,8 +250,13 @@ pub fn told(item: &Item) -> String {
     }
     if !item.steps.is_empty() {
         text.push_str("\nSteps:");
-        for step in item.steps.iter().take(MAX_STEPS) {
-            text = format!("{text}\n- {}", opening(step, MAX_STEP));
+        for (n, step) in item.steps.iter().enumerate().take(MAX_STEPS) {
+            let tick = match item.boxes.get(n) {
+                Some(Some(true)) => "[x] ",
+                Some(Some(false)) => "[ ] ",
+                _ => "",
+            };
+            text = format!("{text}\n- {tick}{}", opening(step, MAX_STEP));
         }
         if item.steps.len() > MAX_STEPS {
             text = format!("{text}\n- and {} more, in the list", item.steps.len() - MAX_STEPS);

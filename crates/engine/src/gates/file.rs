@@ -12,18 +12,15 @@ use std::{
 };
 
 use ralph_core::{
+    expression::{self, Unmatched},
     gate::{Check, File, Finding, Gate, Verdict},
     words::opening,
 };
-use regex_lite::RegexBuilder;
 
 use crate::{gates::Context, sys::files};
 
 /// A larger file is nobody's report.
 const MAX_BYTES: usize = 16 << 20;
-
-/// How large a compiled expression may be: matching takes time in proportion.
-const MAX_EXPRESSION: usize = 1 << 18;
 
 /// How much of a path or an expression is shown.
 const SHOWN: usize = 120;
@@ -99,17 +96,19 @@ fn read(shown: &str, path: &str, tree: &Path) -> Result<(Vec<u8>, Metadata), Mis
     }
 }
 
-/// Whether the expression matches somewhere; `^` and `$` match at every line.
+/// Whether the expression matches somewhere.
 fn says(bytes: &[u8], expression: &str) -> Result<bool, Miss> {
-    let built = RegexBuilder::new(expression).multi_line(true).crlf(true).size_limit(MAX_EXPRESSION).build();
-    let regex = built.map_err(|e| {
-        Miss::unknown(format!(
-            "`{}`, which it must say, is no regular expression: {}",
-            opening(expression, SHOWN),
-            opening(&e.to_string(), 200)
-        ))
-    })?;
-    Ok(regex.is_match(&String::from_utf8_lossy(bytes)))
+    let shown = opening(expression, SHOWN);
+    let text = String::from_utf8_lossy(bytes);
+    expression::matches(expression, &text).map_err(|why| {
+        Miss::unknown(match why {
+            Unmatched::TooSlow => {
+                let mb = text.len().div_ceil(1 << 20);
+                format!("to look for `{shown}` in {mb} MB would take too long: ask for plain words, or write a shorter file")
+            }
+            Unmatched::Wrong(e) => format!("`{shown}`, which it must say, is no regular expression: {}", opening(&e.to_string(), 200)),
+        })
+    })
 }
 
 /// The files that gates look at: reports and lists, not sources.

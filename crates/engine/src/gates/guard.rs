@@ -45,11 +45,15 @@ const KEPT: usize = 200;
 
 /// Notes what the work looks like, once for each loop.
 pub fn note_start(project: &Project, loop_id: &str, declared: &Declared) {
-    if declared.guard == GuardPolicy::Off || project.kept(&path(loop_id)).is_some_and(|path| path.exists()) {
+    if project.kept(&path(loop_id)).is_some_and(|path| path.exists()) {
         return;
     }
-    // Without it there is nothing to compare with.
-    let _ = write(project, loop_id, &look(project, declared, None));
+    // Without it there is nothing to compare with. With the guard off only what is declared is noted.
+    let facts = match declared.guard {
+        GuardPolicy::Off => Facts { gates: declared.gates.iter().map(Asked::of).collect(), guard: GuardPolicy::Off, ..Facts::default() },
+        _ => look(project, declared, None),
+    };
+    let _ = write(project, loop_id, &facts);
 }
 
 /// Another loop begins that is called like a former one: what that one began with is no measure for it.
@@ -71,7 +75,7 @@ pub fn accept_settings(project: &Project, loop_id: &str, declared: &Declared, fi
     let own: Vec<Gate> = declared.gates.iter().filter(is_own).cloned().collect();
     before.gates.retain(|gate| gate.file.as_deref() != Some(file));
     before.gates.extend(own.iter().map(Asked::of));
-    for (path, digest) in scripts::of(project, &own).into_iter().filter(|(_, digest)| !digest.is_empty()) {
+    for (path, digest) in scripts::of(project, &own).digests.into_iter().filter(|(_, digest)| !digest.is_empty()) {
         if path == file {
             before.files.insert(path, digest);
         } else {
@@ -94,6 +98,27 @@ pub fn weaker_settings(project: &Project, loop_id: &str, declared: &Declared, fi
 pub fn suspicions(project: &Project, loop_id: &str, declared: &Declared) -> Vec<String> {
     let Some(before) = read(project, loop_id) else { return Vec::new() };
     guard::suspicions(&before, &look(project, declared, Some(&before)))
+}
+
+/// Gates that the loop began with and that nobody declares any more, whatever the guard's policy is: a gate that is not there proves nothing.
+pub fn gone(project: &Project, loop_id: &str, declared: &Declared) -> Vec<Finding> {
+    let finding = |name: &str, what: String| Finding {
+        needs: Some("put it back, or `ralph gate --accept` says that it is right so".to_owned()),
+        ..Finding::new(name, Kind::Config, Verdict::Unknown, what)
+    };
+    let now: Vec<Asked> = declared.gates.iter().map(Asked::of).collect();
+    match read(project, loop_id) {
+        // Settings that cannot be read say nothing about what is gone.
+        _ if !declared.problems.is_empty() => Vec::new(),
+        Some(before) => {
+            let gone = guard::gone(&before.gates, &now);
+            gone.iter()
+                .map(|gate| finding(&gate.name, format!("the gate \"{}\", which the loop began with, is not declared any more", gate.name)))
+                .collect()
+        }
+        None if now.is_empty() => vec![finding("gates", "the loop had something to prove, and nothing is declared any more".to_owned())],
+        None => Vec::new(),
+    }
 }
 
 /// How strict the guard is: as strict as when the loop began, or stricter.
@@ -141,6 +166,7 @@ fn write(project: &Project, loop_id: &str, facts: &Facts) -> Result<(), Error> {
 
 /// What the work looks like. What cannot be seen now is as it was `before`: nothing is concluded from it.
 fn look(project: &Project, declared: &Declared, before: Option<&Facts>) -> Facts {
+    let scripts = scripts::of(project, &declared.gates);
     let (sources, unseen) = match sources(project, before) {
         Ok((sources, unread)) => (Some(sources), unread),
         Err(why) => (None, vec![why]),
@@ -149,7 +175,8 @@ fn look(project: &Project, declared: &Declared, before: Option<&Facts>) -> Facts
         sources,
         unseen,
         gates: declared.gates.iter().map(Asked::of).collect(),
-        files: scripts::of(project, &declared.gates),
+        files: scripts.digests,
+        runners: scripts.runners,
         items: items(project, declared),
         guard: declared.guard,
     };

@@ -75,7 +75,7 @@ fn relative(root: &Path, path: &Path) -> String {
 /// A new file, named by the time and the gate.
 fn create(folder: &Path, gate: &str) -> Result<(File, PathBuf), String> {
     let stamp: String = time::format(clock::now()).chars().filter(|c| c.is_ascii_digit() || *c == 'T').collect();
-    let plain: String = gate.chars().take(40).map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' }).collect();
+    let plain = plain(gate);
     for n in 1..1_000 {
         let more = if n == 1 { String::new() } else { format!("-{n}") };
         let path = folder.join(format!("{stamp}{more}-{plain}.log"));
@@ -86,6 +86,14 @@ fn create(folder: &Path, gate: &str) -> Result<(File, PathBuf), String> {
         }
     }
     Err(format!("{} has too many logs of this moment", folder.display()))
+}
+
+/// A gate's name as a part of a file's name: `./test.sh` is `test-sh`.
+fn plain(gate: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words: Vec<&str> = gate.split(|c| !is_plain(c)).filter(|word| !word.is_empty()).collect();
+    let name: String = words.join("-").chars().take(40).collect();
+    if name.is_empty() { "gate".to_owned() } else { name.trim_end_matches('-').to_owned() }
 }
 
 /// Removes the oldest logs; their names sort by time.
@@ -107,5 +115,19 @@ fn prune(folder: &Path) {
         let _ = fs::remove_file(path);
         total -= size;
         left -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_logs_are_easy_to_read_and_to_type() {
+        assert_eq!(plain("./test.sh"), "test-sh");
+        assert_eq!(plain("cargo test -- --nocapture"), "cargo-test-nocapture");
+        assert_eq!(plain("item US-2"), "item-US-2");
+        assert_eq!(plain("../../..:"), "gate");
+        assert_eq!(plain(&"x ".repeat(40)).len(), 39, "it ends with a letter");
     }
 }

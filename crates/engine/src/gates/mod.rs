@@ -130,27 +130,44 @@ pub enum Want {
 
 /// Measures gates: one finding for each, in their order. What costs nothing goes first, so that a missing file is not told after a long test run.
 pub fn measure(gates: &[Gate], want: Want, ctx: &Context<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Option<Finding>> = gates.iter().map(|gate| cheap(gate, gates, want, ctx)).collect();
-    let mut failing = findings.iter().flatten().find(|f| f.verdict == Verdict::Fail).map(|f| f.gate.clone());
+    let mut seen: Vec<Seen> = gates.iter().map(|gate| look(gate, gates, want, ctx)).collect();
+    let mut failing: Vec<usize> = (0..gates.len()).filter(|at| seen[*at].fails()).collect();
     let mut at = 0;
     while at < gates.len() {
-        if findings[at].is_some() {
+        if !seen[at].runs {
             at += 1;
             continue;
         }
-        let together = neighbours(&gates[at..], &findings[at..]);
+        let together = neighbours(&gates[at..], &seen[at..]);
+        // What a list says about itself does not keep its own items from being looked at.
+        let first = failing.iter().find(|n| **n != at).filter(|_| !ctx.keep_going);
         let group = &gates[at..at + together];
-        let found = match &failing {
-            Some(first) if !ctx.keep_going => group.iter().map(|gate| not_run(gate, first)).collect(),
-            _ => run_group(group, ctx),
+        let found: Vec<Finding> = match first {
+            Some(first) => group.iter().zip(&seen[at..]).map(|(gate, seen)| not_run(gate, seen, &gates[*first].name)).collect(),
+            None => run_group(group, ctx),
         };
-        failing = failing.or_else(|| found.iter().find(|f| f.verdict != Verdict::Pass).map(|f| f.gate.clone()));
         for finding in found {
-            findings[at] = Some(finding);
+            if finding.verdict != Verdict::Pass && !finding.skipped {
+                failing.push(at);
+            }
+            seen[at].finding = Some(finding);
             at += 1;
         }
     }
-    findings.into_iter().flatten().collect()
+    seen.into_iter().filter_map(|seen| seen.finding).collect()
+}
+
+/// What is known about a gate before anything is run.
+struct Seen {
+    finding: Option<Finding>,
+    /// Whether something has to be run for it.
+    runs: bool,
+}
+
+impl Seen {
+    fn fails(&self) -> bool {
+        self.finding.as_ref().is_some_and(|finding| finding.verdict == Verdict::Fail)
+    }
 }
 
 /// Whether a gate has a command that nobody trusts.
@@ -168,35 +185,47 @@ pub fn unasked(gates: &[Gate]) -> Vec<Finding> {
     gates.iter().map(|gate| Finding { skipped: true, ..gate.finding(Verdict::Unknown, "not asked") }).collect()
 }
 
-/// The finding of a gate that is no command, or whose turn it is not; `None`: it has to be run.
-fn cheap(gate: &Gate, gates: &[Gate], want: Want, ctx: &Context<'_>) -> Option<Finding> {
+/// A look at a gate that runs nothing.
+fn look(gate: &Gate, gates: &[Gate], want: Want, ctx: &Context<'_>) -> Seen {
+    let known = |finding: Finding| Seen { finding: Some(finding), runs: false };
     match &gate.check {
-        _ if is_untrusted(gate) => Some(untrusted(gate)),
+        _ if is_untrusted(gate) => known(untrusted(gate)),
         Check::Command(_) if want == Want::Cheap && !gate.every_stop => {
-            Some(Finding { skipped: true, ..gate.finding(Verdict::Unknown, "not asked, because nothing was claimed") })
+            known(Finding { skipped: true, ..gate.finding(Verdict::Unknown, "not asked, because nothing was claimed") })
         }
-        Check::Command(_) => None,
-        Check::File(check) => Some(file::measure(gate, check, gates, ctx)),
-        Check::Features(check) => Some(features::measure(gate, check, want, ctx)),
-        Check::Markers(check) => Some(markers::measure(gate, check, ctx)),
+        Check::Command(_) => Seen { finding: None, runs: true },
+        Check::File(check) => known(file::measure(gate, check, gates, ctx)),
+        Check::Features(check) => {
+            let (finding, is_due) = features::look(gate, check, ctx);
+            Seen { finding: Some(finding), runs: is_due && want == Want::Everything }
+        }
+        Check::Markers(check) => known(markers::measure(gate, check, ctx)),
     }
 }
 
-fn not_run(gate: &Gate, first: &str) -> Finding {
-    Finding { skipped: true, ..gate.finding(Verdict::Unknown, format!("not run, because \"{first}\" does not hold")) }
+/// A gate that is not run, because another one does not hold. What it fails by at a look stays.
+fn not_run(gate: &Gate, seen: &Seen, first: &str) -> Finding {
+    match &seen.finding {
+        Some(finding) if finding.verdict == Verdict::Fail => finding.clone(),
+        known => {
+            let tally = known.as_ref().and_then(|finding| finding.tally);
+            Finding { skipped: true, tally, ..gate.finding(Verdict::Unknown, format!("not run, because \"{first}\" does not hold")) }
+        }
+    }
 }
 
 /// How many gates from the first on run at the same time: one, or a row of those that allow it.
-fn neighbours(gates: &[Gate], findings: &[Option<Finding>]) -> usize {
+fn neighbours(gates: &[Gate], seen: &[Seen]) -> usize {
     let may = |gate: &Gate| matches!(&gate.check, Check::Command(command) if command.parallel);
-    let row = gates.iter().zip(findings).take_while(|(gate, finding)| may(gate) && finding.is_none()).count();
+    let row = gates.iter().zip(seen).take_while(|(gate, seen)| may(gate) && seen.runs).count();
     row.max(1)
 }
 
 fn run_group(gates: &[Gate], ctx: &Context<'_>) -> Vec<Finding> {
     let one = |gate: &Gate| match &gate.check {
         Check::Command(command) => command::run(gate, command, ctx),
-        _ => gate.finding(Verdict::Unknown, "not a command"),
+        Check::Features(check) => features::measure(gate, check, ctx),
+        Check::File(_) | Check::Markers(_) => gate.finding(Verdict::Unknown, "nothing of it can be run"),
     };
     if let [gate] = gates {
         return vec![one(gate)];

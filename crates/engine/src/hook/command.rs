@@ -125,6 +125,7 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
         idle_rounds: options.idle_rounds,
         continue_with: None,
         verify: options.verify,
+        deadline_ms: options.deadline_ms,
         preset: options.preset,
     };
     let started = start::start(&call.project, &request, asker)?;

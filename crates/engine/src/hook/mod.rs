@@ -89,7 +89,8 @@ impl Call {
 
     /// Whether this process was started when the other one answered.
     fn is_same_moment(&self, answered_uptime_ms: u64) -> bool {
-        is_same_moment(clock::born_ms(), answered_uptime_ms, self.limit)
+        // Nobody answered in the future: whoever says so wrote it by hand.
+        answered_uptime_ms <= clock::uptime_ms() && is_same_moment(clock::born_ms(), answered_uptime_ms, self.limit)
     }
 
     /// A fingerprint of a command that was typed in this session: both events that report it carry the id of the same turn.

@@ -103,6 +103,7 @@ pub(super) fn measure<'p>(
         ..Context::new(&call.project, &l.id, budget)
     };
     let mut findings = declared.problems.clone();
+    findings.extend(guard::gone(&call.project, &l.id, declared));
     findings.extend(gates::measure(&declared.gates, if wants_proof { Want::Everything } else { Want::Cheap }, &ctx));
     let suspicions = if wants_proof { guard::weigh(&call.project, &l.id, declared, &mut findings) } else { Vec::new() };
     if !call.is_awaited() {

@@ -30,6 +30,7 @@ use crate::{
 pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
     let seen = match select(&call.project, session) {
+        Selected::Nothing(_) if folder::lost_its_list(&call.project, session) => return lost_list(call, session),
         Selected::Nothing("loop.none") => return Ok(no_loop(call)),
         Selected::Nothing(code) => return Ok(Outcome::silent(code)),
         _ if session.is_empty() => return Ok(Outcome::silent("input.invalid")),
@@ -70,6 +71,16 @@ fn no_loop(call: &Call) -> Outcome {
         }
         _ => Outcome::silent("loop.none"),
     }
+}
+
+/// Somebody took the list of a loop that was alive. The agent may stop, and the person is told once why the loop does nothing any more.
+fn lost_list(call: &Call, session: &str) -> Result<Outcome, Error> {
+    if !Locked::acquire(&call.project)?.note_lost_list(session)? {
+        return Ok(no_loop(call));
+    }
+    let list = words::clean(&folder::list(&call.project));
+    let line = format!("Ralph: the list {list} is gone, so the loop is at rest. It goes on once the list is there again.");
+    Ok(Outcome::tell("loop.lost-list", line).of_loop(folder::ID))
 }
 
 /// S0-4: a file that cannot be read ends the loop. It moves to the archive as it is.
@@ -143,7 +154,8 @@ struct Ruled {
 
 fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     let declared = declared::of_loop(&call.project, &l.file);
-    if declared.is_empty() {
+    // What once had to be proven does not vanish with the file that says so.
+    if declared.is_empty() && !l.state.gated {
         return decide(call, &locked, l, Measured::default());
     }
     let Some((locked, mut l, measured)) = proof::measure(call, locked, l, &declared)? else {
@@ -252,6 +264,7 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
         }
     }
     l.state.turn = call.event.text("prompt_id").map(str::to_owned);
+    l.state.gated |= !evidence.gates.is_empty();
     l.state.unknown_rounds = if ruling.next == Next::Pauses { 0 } else { evidence.unknown_rounds };
     l.state.queue.clone_from(&gathered.queue);
     let answered = Answered {

@@ -36,17 +36,37 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         return session::on_other(call);
     };
     let settings = Settings::of(&call.project);
-    if !settings.agents.iter().any(|name| is_of_type(agent, name)) {
-        return session::on_other(call);
-    }
-    let asked = Asked::of(&call.project, settings);
-    if asked.gates.is_empty() && asked.problems.is_empty() {
-        return session::on_other(call);
-    }
-    let outcome = verify(call, agent, &asked);
-    let outcome = asked.told(outcome);
+    let is_meant = settings.agents.iter().any(|name| is_of_type(agent, name));
+    let asked = is_meant.then(|| Asked::of(&call.project, settings)).filter(|asked| !asked.is_empty());
+    let outcome = match &asked {
+        Some(asked) => asked.told(agent, verify(call, agent, asked)),
+        None => match freed(call, agent) {
+            Some(outcome) => outcome,
+            None => return session::on_other(call),
+        },
+    };
     keep_for_the_person(call, &outcome);
     Ok(noted(call, agent, outcome))
+}
+
+/// An agent that was sent back, and of which nothing is asked any more: what asked for its proof is gone, perhaps by its own hand.
+fn freed(call: &Call, agent: &str) -> Option<Outcome> {
+    // Without an id of its own nobody knows whether it is the one that was sent back.
+    call.event.text("agent_id").filter(|id| !id.trim().is_empty())?;
+    let key = agent_key(call);
+    let counts: Vec<VerifyState<'_>> = counts(&call.project).filter(|state| state.knows(&key)).collect();
+    if counts.is_empty() {
+        return None;
+    }
+    let errors: Vec<String> = counts.iter().filter_map(|state| state.let_go(&key).err()).map(|e| e.to_string()).collect();
+    let error = (!errors.is_empty()).then(|| errors.join("; "));
+    Some(Outcome { error, ..Outcome::tell("verify.gone", unverified::gone(agent)) })
+}
+
+/// Everywhere that agents' rounds may have been counted.
+fn counts(project: &Project) -> impl Iterator<Item = VerifyState<'_>> {
+    let folders = check_task::FOLDERS.into_iter().map(Some).chain([None]);
+    folders.map(move |folder| VerifyState::beside(project, folder))
 }
 
 /// The client shows the person nothing of what is said here, so the session's own stop says it again.
@@ -116,6 +136,8 @@ struct Asked {
     folder: Option<&'static str>,
     /// What cannot be read, for the person.
     problems: Vec<String>,
+    /// Commands may stand in a file that cannot be read.
+    misses_commands: bool,
 }
 
 impl Asked {
@@ -127,6 +149,7 @@ impl Asked {
             minutes: settings.minutes,
             keep_going: settings.keep_going,
             folder: None,
+            misses_commands: settings.problem.is_some(),
             problems: settings.problem.into_iter().collect(),
         };
         match declared::worktree_commands(project) {
@@ -134,6 +157,7 @@ impl Asked {
                 let commands = commands.into_iter().map(|c| Command { excerpt: settings.excerpt.unwrap_or(c.excerpt), ..c }).collect();
                 asked.gates = declared::of_commands(commands, &Origin::File(file.to_owned()), trust.is_trusted());
                 asked.folder = Path::new(file).parent().and_then(Path::to_str);
+                asked.misses_commands = false;
             }
             None if !settings.commands.is_empty() => {
                 let origin = Origin::File(FILE.to_owned());
@@ -141,6 +165,7 @@ impl Asked {
             }
             broken => {
                 asked.problems.extend(broken.and_then(Result::err).map(|finding| finding.what));
+                asked.misses_commands = !asked.problems.is_empty();
                 asked.ask_for_markers(project);
             }
         }
@@ -156,24 +181,33 @@ impl Asked {
         }
     }
 
+    /// Whether there is nothing to say about the agent.
+    fn is_empty(&self) -> bool {
+        self.gates.is_empty() && self.problems.is_empty()
+    }
+
     /// Whether the agent is let go after this round, proven or not.
     fn is_last(&self, round: unverified::Round) -> bool {
         round.iteration >= self.rounds || round.spent_ms >= self.minutes.saturating_mul(60_000)
     }
 
     /// The outcome, together with what cannot be read.
-    fn told(&self, outcome: Outcome) -> Outcome {
+    fn told(&self, agent: &str, outcome: Outcome) -> Outcome {
         if self.problems.is_empty() {
             return outcome;
         }
-        let warning = format!("Ralph: {}.", words::opening(&self.problems.join("; "), 500));
+        let problems = words::opening(&self.problems.join("; "), 500);
+        // Where it was sent back or given up, that is said already.
+        let is_let_go = matches!(outcome.code, "verify.passed" | "verify.broken");
+        let whose = if self.misses_commands && is_let_go { unverified::unverified(agent) } else { "Ralph".to_owned() };
+        let warning = format!("{whose}: {problems}.");
         Outcome { answer: outcome.answer.and_tell(&warning), ..outcome }
     }
 }
 
 fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
     if asked.gates.is_empty() {
-        return Outcome::silent("verify.broken");
+        return freed(call, agent).unwrap_or_else(|| Outcome::silent("verify.broken"));
     }
     if asked.gates.iter().any(|gate| !gate.trusted) {
         // Only a person can change that: to send the agent back would trap it.
@@ -182,9 +216,14 @@ fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
         return Outcome::tell("verify.untrusted", line);
     }
     let key = agent_key(call);
+    let by = asked.gates.first().map(|gate| gate.origin.shown()).unwrap_or_default();
+    if counts(&call.project).filter_map(|state| state.asked_by(&key)).any(|before| before != by) {
+        // Whoever may choose what to prove proves nothing.
+        return freed(call, agent).unwrap_or_else(|| Outcome::silent("verify.gone"));
+    }
     let state = VerifyState::beside(&call.project, asked.folder);
     let task = asked.folder.and_then(|folder| check_task::current(&call.project, folder));
-    let stop = Stop { agent: &key, task: task.as_deref(), fingerprint: &call.event.stop_fingerprint() };
+    let stop = Stop { agent: &key, asked_by: by, task: task.as_deref(), fingerprint: &call.event.stop_fingerprint() };
     let now = clock::now();
     let (round, error) = match state.count(&stop, now, &|at| call.is_same_moment(at)) {
         Ok(Round::Repeated) => return Outcome::silent("stop.repeated"),

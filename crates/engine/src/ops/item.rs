@@ -1,6 +1,7 @@
 //! The items of a project's lists: finding them, and marking one as done once its own commands pass.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -47,8 +48,12 @@ impl Listed {
     fn read(project: &Project, path: &str) -> Result<Self, String> {
         let shown = clean(path);
         // A link leads to the file that is changed; the link itself stays.
-        let file = project.root().join(path).canonicalize().map_err(|e| format!("cannot read {shown}: {e}"))?;
-        let bytes = files::read(&file, MAX_BYTES).map_err(|e| format!("cannot read {shown}: {e}"))?;
+        let cannot = |e: io::Error| match e.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => format!("{shown} is not there"),
+            _ => format!("cannot read {shown}: {e}"),
+        };
+        let file = features::locate(project, project.root(), path).map_err(cannot)?;
+        let bytes = files::read(&file, MAX_BYTES).map_err(cannot)?;
         let list = List::parse(&bytes).map_err(|problem| format!("{shown} cannot be read: {}", clean(&problem.to_string())))?;
         Ok(Listed { path: path.to_owned(), list, file, bytes })
     }
@@ -120,24 +125,44 @@ pub struct Marked {
     pub passed: usize,
 }
 
+/// The one list that holds an item, and its place there. Nobody has to remember which letters of an id are large.
+pub fn find(lists: &[Listed], id: &str) -> Result<(usize, usize), Refusal> {
+    let holders = |is_meant: &dyn Fn(&str) -> bool| -> Vec<(usize, usize)> {
+        let of_list = |(n, listed): (usize, &Listed)| {
+            let items = listed.list.items.iter().enumerate();
+            items.filter(|(_, item)| is_meant(&item.id)).map(|(place, _)| (n, place)).collect::<Vec<_>>()
+        };
+        lists.iter().enumerate().flat_map(of_list).collect()
+    };
+    let mut found = holders(&|known| known == id);
+    if found.is_empty() {
+        found = holders(&|known| known.to_lowercase() == id.to_lowercase());
+    }
+    match found[..] {
+        [] => Err(unknown(lists, id)),
+        [one] => Ok(one),
+        [(one, _), (other, _), ..] if one == other => {
+            let ids: Vec<String> = found.iter().map(|(n, place)| clean(&lists[*n].list.items[*place].id)).collect();
+            Err(Refusal::Because(format!("\"{}\" can be {}", opening(id, 64), ids.join(" or "))))
+        }
+        _ => {
+            let paths: Vec<String> = found.iter().map(|(n, _)| clean(&lists[*n].path)).collect();
+            Err(Refusal::Because(format!("\"{}\" is in {}: say which with --list FILE", opening(id, 64), paths.join(" and "))))
+        }
+    }
+}
+
 /// Marks an item as done, if its own commands pass.
 pub fn done(project: &Project, lists: &mut [Listed], id: &str, watch: Arc<dyn Watch>) -> Result<Marked, Refusal> {
-    let holders: Vec<usize> = lists.iter().enumerate().filter(|(_, l)| l.list.find(id).is_some()).map(|(n, _)| n).collect();
-    let listed = match holders[..] {
-        [] => return Err(unknown(lists, id)),
-        [one] => &mut lists[one],
-        _ => {
-            let paths: Vec<String> = holders.iter().map(|n| clean(&lists[*n].path)).collect();
-            return Err(Refusal::Because(format!("\"{}\" is in {}: say which with --list FILE", opening(id, 64), paths.join(" and "))));
-        }
-    };
-    let item = listed.list.find(id).map(|n| listed.list.items[n].clone()).ok_or(Refusal::NoLoop)?;
+    let (holder, place) = find(lists, id)?;
+    let listed = &mut lists[holder];
+    let item = listed.list.items[place].clone();
     let ctx = Context { watch, keeps: env::of_an_agent().is_none(), ..Context::new(project, "item", LONGEST) };
     if let Some(finding) = features::prove(&listed.path, &item, &ctx).filter(|f| f.verdict != Verdict::Pass) {
         return Err(refuted(&item, &finding));
     }
     if item.is_open() {
-        mark(project, listed, id)?;
+        mark(project, listed, &item.id)?;
     }
     Ok(Marked { already: !item.is_open(), id: item.id, list: listed.path.clone(), passed: item.verify.len() })
 }
@@ -187,8 +212,10 @@ fn mark(project: &Project, listed: &mut Listed, id: &str) -> Result<(), Refusal>
 
 fn unknown(lists: &[Listed], id: &str) -> Refusal {
     let ids = || lists.iter().flat_map(|l| l.list.items.iter());
-    let near =
-        spelling::nearest(id, ids().map(|item| item.id.as_str())).map(|near| format!(" Did you mean {}?", clean(near))).unwrap_or_default();
+    // Another number is another item, and no misspelling.
+    let number = |id: &str| id.chars().filter(char::is_ascii_digit).collect::<String>();
+    let candidates = ids().map(|item| item.id.as_str()).filter(|known| number(known) == number(id));
+    let near = spelling::nearest(id, candidates).map(|near| format!(" Did you mean {}?", clean(near))).unwrap_or_default();
     let open: Vec<String> = ids().filter(|item| item.is_open()).map(|item| clean(&item.id)).collect();
     let more = if open.len() > TOLD_IDS { format!(" and {} more", open.len() - TOLD_IDS) } else { String::new() };
     let rest = match open.len() {

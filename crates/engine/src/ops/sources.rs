@@ -6,6 +6,7 @@ use ralph_core::{
     config,
     feature_list::{self, Item, List},
     gate::{Check, Command, Gate, Run},
+    loop_file::{LoopFile, Preset},
     verify_yaml,
 };
 
@@ -29,6 +30,11 @@ pub struct Source {
     pub origin: String,
     pub commands: Vec<Named>,
     pub trust: Trust,
+    role: Role,
+    /// A loop has to pass it: one that is there, or any that is started.
+    pub of_loops: bool,
+    /// Check agents have to pass it.
+    pub of_subagents: bool,
     basis: Basis,
 }
 
@@ -53,6 +59,8 @@ pub struct Broken {
     pub origin: String,
     pub what: String,
     pub role: Role,
+    /// There is no such file.
+    pub is_missing: bool,
 }
 
 /// What a file is for.
@@ -64,12 +72,27 @@ pub enum Role {
     Verify,
     /// It is a list of work.
     List,
+    /// It is a loop's own file.
+    Loop,
 }
 
 impl Broken {
     fn new(origin: &str, what: &impl ToString, role: Role) -> Self {
-        Broken { origin: origin.to_owned(), what: what.to_string(), role }
+        Broken { origin: origin.to_owned(), what: what.to_string(), role, is_missing: false }
     }
+
+    fn of_io(origin: &str, e: &io::Error, role: Role) -> Self {
+        Broken { is_missing: is_missing(e), ..Broken::new(origin, e, role) }
+    }
+
+    /// In one sentence.
+    pub fn told(&self) -> String {
+        if self.is_missing { format!("{} is not there", self.origin) } else { format!("{} cannot be read: {}", self.origin, self.what) }
+    }
+}
+
+fn is_missing(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// What is trusted of it.
@@ -82,14 +105,19 @@ enum Basis {
 }
 
 impl Source {
-    fn of_content(project: &Project, origin: &str, content: Vec<u8>, commands: Vec<Named>) -> Self {
+    fn of_content(project: &Project, origin: &str, role: Role, content: Vec<u8>, commands: Vec<Named>) -> Self {
         let trust = trust::of_bytes(project, origin, &content);
-        Source { origin: origin.to_owned(), commands, trust, basis: Basis::Content(content) }
+        Source { origin: origin.to_owned(), commands, trust, role, of_loops: false, of_subagents: false, basis: Basis::Content(content) }
     }
 
-    fn of_commands(project: &Project, origin: String, key: &str, commands: Vec<Named>) -> Self {
+    fn of_commands(project: &Project, origin: String, role: Role, key: &str, commands: Vec<Named>) -> Self {
         let trust = trust::of_commands(project, key, &runs(&commands));
-        Source { origin, commands, trust, basis: Basis::Commands(key.to_owned()) }
+        Source { origin, commands, trust, role, of_loops: false, of_subagents: false, basis: Basis::Commands(key.to_owned()) }
+    }
+
+    /// Whether any change of the file asks again, or only one of its commands.
+    pub fn is_trusted_whole(&self) -> bool {
+        matches!(self.basis, Basis::Content(_))
     }
 
     /// A person lets it run, exactly as it was read.
@@ -119,7 +147,27 @@ pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
         }
     }
     sources.extend(of_loops(project));
+    note_use(project, &mut sources);
     (sources, broken)
+}
+
+/// Who has to pass what: a file that merely lies there asks nobody for anything.
+fn note_use(project: &Project, sources: &mut [Source]) {
+    let loops: Vec<LoopFile> = loops::all(project).into_iter().filter_map(|found| found.parsed.ok()).collect();
+    let has_preset = |preset| loops.iter().any(|file| file.preset == Some(preset));
+    let declared = loops.iter().map(|file| declared::of_loop(project, file)).chain([declared::of_project(project)]);
+    let lists: Vec<String> = declared.flat_map(|declared| declared.gates).filter_map(list_of).collect();
+    // The first file that asks something of subagents is the only one that does; ralph.toml comes last.
+    let asks = |source: &&Source| source.commands.iter().any(|named| named.of_subagents);
+    let first = sources.iter().filter(asks).min_by_key(|source| source.role != Role::Verify).map(|source| source.origin.clone());
+    for source in sources {
+        source.of_subagents = first.as_ref() == Some(&source.origin);
+        let of_gates = source.commands.iter().any(|named| !named.of_subagents);
+        source.of_loops = match source.role {
+            Role::List => lists.contains(&source.origin),
+            _ => of_gates || (source.of_subagents && has_preset(Preset::Verify)),
+        };
+    }
 }
 
 /// The lists that a loop can have to work off: an item's own commands have to pass before it counts as done.
@@ -128,22 +176,24 @@ fn lists(project: &Project) -> Vec<Result<Source, Broken>> {
         Some(Ok((config, _))) => config.gates,
         _ => Vec::new(),
     };
-    let path = |gate: Gate| if let Check::Features(list) = gate.check { Some(list.path) } else { None };
-    let mut paths: Vec<String> = declared.into_iter().filter_map(path).chain(features::find(project)).collect();
+    let mut paths: Vec<String> = declared.into_iter().filter_map(list_of).chain(features::find(project)).collect();
     paths.sort();
     paths.dedup();
     paths.iter().map(|path| list(project, path)).collect()
 }
 
+fn list_of(gate: Gate) -> Option<String> {
+    if let Check::Features(list) = gate.check { Some(list.path) } else { None }
+}
+
 fn list(project: &Project, path: &str) -> Result<Source, Broken> {
-    let broken = |what: &dyn ToString| Broken::new(path, &what.to_string(), Role::List);
-    let bytes = files::read(&project.root().join(path), feature_list::MAX_BYTES).map_err(|e| broken(&e))?;
-    let list = List::parse(&bytes).map_err(|problem| broken(&problem))?;
+    let bytes = files::read(&project.root().join(path), feature_list::MAX_BYTES).map_err(|e| Broken::of_io(path, &e, Role::List))?;
+    let list = List::parse(&bytes).map_err(|problem| Broken::new(path, &problem, Role::List))?;
     let of_item = |item: Item| {
         let named = move |line| Named { name: item.id.clone(), command: Command::shell(line), of_subagents: false };
         item.verify.into_iter().map(named)
     };
-    Ok(Source::of_commands(project, path.to_owned(), path, list.items.into_iter().flat_map(of_item).collect()))
+    Ok(Source::of_commands(project, path.to_owned(), Role::List, path, list.items.into_iter().flat_map(of_item).collect()))
 }
 
 /// What loop files ask for themselves. One that cannot be read is told elsewhere.
@@ -152,7 +202,7 @@ fn of_loops(project: &Project) -> Vec<Source> {
         let named = |command: Command| Named { name: config::short_name(&command.run.shown()), command, of_subagents: false };
         let commands: Vec<Named> = found.parsed.ok()?.verify.into_iter().map(named).collect();
         let origin = found.path.strip_prefix(project.root()).unwrap_or(&found.path).display().to_string();
-        (!commands.is_empty()).then(|| Source::of_commands(project, origin, LOOP_ORIGIN, commands))
+        (!commands.is_empty()).then(|| Source::of_commands(project, origin, Role::Loop, LOOP_ORIGIN, commands))
     };
     loops::all(project).into_iter().filter_map(of_loop).collect()
 }
@@ -166,7 +216,7 @@ fn settings(project: &Project) -> Option<Result<Source, Broken>> {
             _ => None,
         });
         let commands = of_gates.chain(config.verify.into_iter().flat_map(|verify| Named::of_subagents(verify.commands))).collect();
-        Ok(Source::of_content(project, config::FILE, bytes, commands))
+        Ok(Source::of_content(project, config::FILE, Role::Settings, bytes, commands))
     }))
 }
 
@@ -174,14 +224,14 @@ fn settings(project: &Project) -> Option<Result<Source, Broken>> {
 fn worktree(project: &Project, file: &str) -> Option<Result<Source, Broken>> {
     Some(content(project, file, Role::Verify)?.and_then(|bytes| {
         let commands = verify_yaml::commands(&bytes).map_err(|problem| Broken::new(file, &problem, Role::Verify))?;
-        Ok(Source::of_content(project, file, bytes, Named::of_subagents(commands).collect()))
+        Ok(Source::of_content(project, file, Role::Verify, bytes, Named::of_subagents(commands).collect()))
     }))
 }
 
 /// The bytes of a file; `None` if there is none.
 fn content(project: &Project, relative: &str, role: Role) -> Option<Result<Vec<u8>, Broken>> {
     match trust::read(project, relative) {
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => None,
+        Err(e) if is_missing(&e) => None,
         Err(e) => Some(Err(Broken::new(relative, &e, role))),
         Ok(bytes) => Some(Ok(bytes)),
     }

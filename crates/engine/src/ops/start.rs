@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use ralph_core::{
     gate::Run,
-    journal::Event,
+    journal::{Actor, Event},
     limits,
-    loop_file::{self, DEFAULT_HOURS, LoopFile, MAX_FILE_BYTES, NewLoop},
+    loop_file::{self, DEFAULT_HOURS, LoopFile, MAX_FILE_BYTES, NewLoop, Preset},
     time, words,
 };
 
@@ -19,7 +19,7 @@ use crate::{
         project::Project,
         trust,
     },
-    sys::clock,
+    sys::{clock, env},
 };
 
 /// Leaves room for the front matter.
@@ -37,6 +37,8 @@ pub struct Request {
     pub continue_with: Option<String>,
     /// Lines for the shell that must pass before the loop may end. Whoever asks for them trusts them.
     pub verify: Vec<String>,
+    /// How long each of them may run; `None`: as usual.
+    pub deadline_ms: Option<u64>,
     pub preset: Option<String>,
 }
 
@@ -81,9 +83,18 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     if verify.iter().any(|run| run.shown().is_empty() || run.shown().contains('\0')) {
         return Err(Refusal::Because("a command to verify with needs words".to_owned()));
     }
+    if request.deadline_ms.is_some() && verify.is_empty() {
+        return Err(Refusal::Because("a deadline needs a command that it is for: give --verify as well".to_owned()));
+    }
+    // Later the loop could only pause for it; now there is somebody who can mend it.
+    if let Some(problem) = request.preset.as_deref().and_then(Preset::of).and_then(|preset| declared::preset_problem(project, preset)) {
+        return Err(Refusal::Because(problem));
+    }
     let locked = Locked::acquire(project)?;
     refuse_a_live_one(project, name, asker)?;
-    if !verify.is_empty() {
+    // Whoever types a command trusts it. An agent that runs ralph in its shell is not who has to.
+    let by_person = asker.actor() == Actor::Session || env::of_an_agent().is_none();
+    if by_person && !verify.is_empty() {
         trust::trust_commands(project, LOOP_ORIGIN, &verify)?;
     }
     let now = clock::now();
@@ -99,6 +110,7 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
         idle_rounds: request.idle_rounds,
         continue_with: request.continue_with.as_deref(),
         verify: &request.verify,
+        deadline_ms: request.deadline_ms,
         preset: request.preset.as_deref(),
         prompt: &request.prompt,
     };
@@ -115,9 +127,10 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     } else {
         l.state.released = true;
     }
+    let gated = !declared::of_loop(project, &l.file).is_empty();
+    l.state.gated = gated;
     let event = Event::Started { file: loop_file::file_of(name), by: asker.actor(), prompt: words::opening(&request.prompt, 200) };
     locked.record(&mut l, now, asker.session.as_deref(), event)?;
-    let gated = !declared::of_loop(project, &l.file).is_empty();
     Ok(Started { id, path: l.found.path, file: l.file, gated })
 }
 

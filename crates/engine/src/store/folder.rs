@@ -118,6 +118,13 @@ pub(super) fn read(project: &Project, want: Want) -> Option<Found> {
     Some(Found { name: NAME.to_owned(), path, bytes: read.unwrap_or_default(), parsed, carrier: Carrier::Folder(Folder { dir, progress }) })
 }
 
+/// Whether the list is gone while the loop was alive and this session's, as far as its journal tells.
+pub fn lost_its_list(project: &Project, session: &str) -> bool {
+    let was_alive = |state: &State| state.ended.is_none() && state.armed_since.is_some() && state.owner.as_deref() == Some(session);
+    // Mostly there is no journal, and then one look tells.
+    journal::tail(&project.journal(ID)).last.is_some_and(|record| was_alive(&record.state)) && !place(project).join(LIST).exists()
+}
+
 /// Whether nobody has cancelled or paused the loop, nor taken the list away.
 pub(super) fn is_wanted(folder: &Folder) -> bool {
     let progress = files::read(&folder.dir.join("progress.txt"), MAX_BYTES).unwrap_or_default();

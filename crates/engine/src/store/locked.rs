@@ -8,7 +8,7 @@ use std::{
 
 use ralph_core::{
     front_matter::Value,
-    journal::{Event, Record, State, VERSION},
+    journal::{Actor, Event, Record, State, VERSION},
     judge::Ending,
     loop_file::{self, LoopFile, NewLoop},
     time::{self, Millis},
@@ -215,6 +215,20 @@ impl<'p> Locked<'p> {
             folder::log(folder, now, session, &event);
         }
         self.append(&id, &mut tail, now, session, event, &state)?;
+        Ok(true)
+    }
+
+    /// Writes down that the list of the feature folder is gone, and puts the loop to rest until there is one again. `false`: it is at rest.
+    pub fn note_lost_list(&self, session: &str) -> Result<bool, Error> {
+        if !folder::lost_its_list(self.project, session) {
+            return Ok(false);
+        }
+        let mut tail = journal::tail(&self.project.journal(folder::ID));
+        let now = clock::now();
+        let mut state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
+        state.disarm(now);
+        let event = Event::Paused { by: Actor::Ralph, why: format!("{} is gone", folder::LIST) };
+        self.append(folder::ID, &mut tail, now, Some(session), event, &state)?;
         Ok(true)
     }
 

@@ -4,7 +4,7 @@
 
 use std::{io, path::PathBuf};
 
-use ralph_core::time::Millis;
+use ralph_core::{time::Millis, words};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -21,6 +21,9 @@ const FORGOTTEN_MS: Millis = 24 * 3_600_000;
 /// More lines than this are told by none.
 const MAX_LINES: usize = 20;
 
+/// So much of a line is told.
+const MAX_LINE: usize = 1_000;
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Notice {
     session: String,
@@ -32,17 +35,18 @@ fn path(project: &Project) -> PathBuf {
     project.own().join("notices.json")
 }
 
-/// Keeps a line until the session stops.
-pub fn keep(project: &Project, session: &str, now: Millis, line: &str) -> Result<(), Error> {
-    let notice = Notice { session: session.to_owned(), at: now, line: line.to_owned() };
+/// Keeps what was said, line by line, until the session stops.
+pub fn keep(project: &Project, session: &str, now: Millis, said: &str) -> Result<(), Error> {
     change(project, now, |all| {
-        if !all.iter().any(|other| other.session == notice.session && other.line == notice.line) {
-            all.push(notice);
+        for line in said.lines() {
+            if !all.iter().any(|other| other.session == session && other.line == line) {
+                all.push(Notice { session: session.to_owned(), at: now, line: line.to_owned() });
+            }
         }
     })
 }
 
-/// The lines that wait for a session, the oldest first. They are told once.
+/// The lines that wait for a session, the oldest first. They are told once, and cleaned: whoever may write in the project may have written them.
 pub fn take(project: &Project, session: &str, now: Millis) -> Vec<String> {
     // Mostly there are none, and then nothing is locked and nothing is made.
     if !read(project).iter().any(|notice| notice.session == session) {
@@ -50,7 +54,8 @@ pub fn take(project: &Project, session: &str, now: Millis) -> Vec<String> {
     }
     let mut taken = Vec::new();
     let changed = change(project, now, |all| {
-        taken = all.extract_if(.., |notice| notice.session == session).map(|notice| notice.line).collect();
+        taken = all.extract_if(.., |notice| notice.session == session).map(|notice| words::opening(&notice.line, MAX_LINE)).collect();
+        taken.drain(..taken.len().saturating_sub(MAX_LINES));
     });
     if changed.is_ok() { taken } else { Vec::new() }
 }
@@ -93,6 +98,13 @@ mod tests {
             keep(&project, "a", 1_000, &n.to_string()).unwrap();
         }
         assert_eq!(take(&project, "a", 1_001).len(), MAX_LINES);
+        let forged =
+            serde_json::json!([{"session": "a", "at": 1_000, "line": format!("\u{1b}[2Jall\n\u{202e}is well{}", "!".repeat(5_000))}]);
+        files::write_whole(&path(&project), forged.to_string().as_bytes()).unwrap();
+        let taken = take(&project, "a", 1_001);
+        assert!(taken.len() == 1 && taken[0].starts_with("[2Jall is well!") && taken[0].chars().count() == MAX_LINE + 1, "{taken:?}");
+        keep(&project, "a", 1_000, "one\ntwo").unwrap();
+        assert_eq!(take(&project, "a", 1_001), ["one", "two"]);
         files::write_whole(&path(&project), b"garbage").unwrap();
         assert_eq!(take(&project, "a", 1_001), Vec::<String>::new());
         keep(&project, "a", 1_000, "x").unwrap();

@@ -41,6 +41,8 @@ pub struct VerifyState<'p> {
 pub struct Stop<'a> {
     /// What tells this agent from others.
     pub agent: &'a str,
+    /// The file that asks for its proof.
+    pub asked_by: &'a str,
     pub task: Option<&'a str>,
     /// Tells this stop from the next.
     pub fingerprint: &'a str,
@@ -76,6 +78,8 @@ struct Entry {
     iteration: u64,
     #[serde(default)]
     started_at: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asked_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stop: Option<Measured>,
 }
@@ -122,10 +126,11 @@ impl<'p> VerifyState<'p> {
             task: stop.task.map(str::to_owned),
             iteration: known.map_or(0, |entry| entry.iteration).saturating_add(1),
             started_at: time::format(started_at),
+            asked_by: Some(stop.asked_by.to_owned()),
             stop: Some(Measured { fingerprint: stop.fingerprint.to_owned(), pid: Some(std::process::id()), answered_ms: None }),
         };
         let iteration = entry.iteration;
-        contents.latest = Entry { stop: None, ..entry.clone() };
+        contents.latest = Entry { asked_by: None, stop: None, ..entry.clone() };
         contents.agents.insert(stop.agent.to_owned(), entry);
         forget(&mut contents.agents, stop.agent, now);
         self.write(&contents)?;
@@ -140,6 +145,16 @@ impl<'p> VerifyState<'p> {
                 last.answered_ms = Some(clock::uptime_ms());
             }
         })
+    }
+
+    /// Whether an agent was sent back and has not been let go since.
+    pub fn knows(&self, agent: &str) -> bool {
+        self.read().0.agents.contains_key(agent)
+    }
+
+    /// What asked for the proof of such an agent when it was sent back.
+    pub fn asked_by(&self, agent: &str) -> Option<String> {
+        self.read().0.agents.remove(agent)?.asked_by
     }
 
     /// The agent was let go: should it be called again, it begins anew.
@@ -218,7 +233,7 @@ mod tests {
     }
 
     fn stop<'a>(agent: &'a str, fingerprint: &'a str) -> Stop<'a> {
-        Stop { agent, task: Some("t1"), fingerprint }
+        Stop { agent, asked_by: "ralph.toml", task: Some("t1"), fingerprint }
     }
 
     fn count(state: &VerifyState<'_>, agent: &str, now: Millis) -> Round {

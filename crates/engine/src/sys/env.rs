@@ -78,7 +78,9 @@ pub fn state_dir() -> Option<PathBuf> {
             _ => home.join(".local/state"),
         })
     };
-    let base = os("XDG_STATE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute()).or_else(of_platform)?;
+    let base = os("XDG_STATE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute()).or_else(of_platform);
+    // A relative one would be another in every project, and the project's own to fill.
+    let base = base.filter(|dir| dir.is_absolute())?;
     Some(base.join("ralph"))
 }
 

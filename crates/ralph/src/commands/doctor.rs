@@ -115,7 +115,7 @@ fn count(findings: &[Finding], severity: Severity) -> usize {
 fn summary(findings: &[Finding]) -> String {
     let number = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
     let (errors, warnings) = (count(findings, Severity::Error), count(findings, Severity::Warning));
-    let mendable = findings.iter().any(|f| f.fixable && f.severity > Severity::Good);
+    let mendable = findings.iter().any(|f| f.fixable && f.severity >= Severity::Warning);
     let hint = if mendable { " `ralph doctor --fix` mends what is safe to mend." } else { "" };
     match (errors, warnings) {
         (0, 0) => format!("{}{hint}", ui::good("All is well.")),

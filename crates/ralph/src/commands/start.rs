@@ -28,7 +28,7 @@ use crate::{
 /// the first session that stops in this project takes it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  ralph start \"Make all tests pass\" --completion-promise DONE --verify \"cargo test\"
+  ralph start \"Make all tests pass\" --completion-promise DONE --verify \"cargo test\" --deadline 10m
   ralph start --prompt-file TASK.md --hours 2
   git diff | ralph start --stdin --completion-promise REVIEWED")]
 pub(crate) struct Args {
@@ -50,6 +50,9 @@ pub(crate) struct Args {
     /// A command that must pass before the loop may end; may be given several times
     #[arg(long, value_name = "CMD", value_parser = words)]
     verify: Vec<String>,
+    /// How long each --verify command may run: 90s, 10m, 2h, or seconds [default: 2m]
+    #[arg(long, value_name = "TIME", value_parser = ralph_core::config::time_limit, requires = "verify")]
+    deadline: Option<u64>,
     /// Gates that need no ralph.toml: the commands of a worktree.yaml, or the list that is in the project
     #[arg(long, value_parser = ["verify", "features"])]
     preset: Option<String>,
@@ -95,6 +98,7 @@ fn start(project: &Project, args: Args) -> Done {
         idle_rounds: args.idle_rounds,
         continue_with: args.continue_with,
         verify: args.verify,
+        deadline_ms: args.deadline,
         preset: args.preset,
     };
     let started = start::start(project, &request, &asker)?;

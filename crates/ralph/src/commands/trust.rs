@@ -73,7 +73,7 @@ fn decide(project: &Project, args: &Args) -> Done {
         return in_json(project, &sources, &broken, args);
     }
     for problem in &broken {
-        ui::warning(&format!("{} cannot be read: {}", visible(&problem.origin), visible(&problem.what)));
+        ui::warning(&visible(&problem.told()));
     }
     if args.list {
         list(project, &sources);
@@ -94,7 +94,7 @@ fn decide(project: &Project, args: &Args) -> Done {
         ask(&new)?;
     }
     sources::allow(project, &new)?;
-    ui::paragraph(format!("{} {}. A changed file asks again.", ui::good("Trusted:"), names(&new)), 0);
+    ui::paragraph(format!("{} {}. {}", ui::good("Trusted:"), names(&new), asks_again(&new)), 0);
     if view::live(project).iter().any(|live| live.status == Status::Paused) {
         ui::line("A loop is paused here: `ralph resume` goes on.");
     }
@@ -130,6 +130,15 @@ fn count(sources: &[&Source]) -> usize {
 
 fn names(sources: &[&Source]) -> String {
     sources.iter().map(|source| visible(&source.origin)).collect::<Vec<_>>().join(", ")
+}
+
+/// When the next question comes.
+fn asks_again(sources: &[&Source]) -> &'static str {
+    match (sources.iter().any(|source| source.is_trusted_whole()), sources.iter().all(|source| source.is_trusted_whole())) {
+        (_, true) => "A changed file asks again.",
+        (false, _) => "Only a changed command asks again.",
+        (true, false) => "A changed file asks again; of lists and loop files only a changed command.",
+    }
 }
 
 fn nothing_new(sources: &[Source]) -> String {

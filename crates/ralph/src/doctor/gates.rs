@@ -1,6 +1,6 @@
 //! What shall prove the work: can it be read, may it run, is it there, and does it get the time that it needs? Nothing of it is run.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use ralph_core::{
     gate::{Command, Run},
@@ -20,7 +20,8 @@ use super::{Case, Finding, hooks};
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let (sources, broken) = sources::all(&case.project);
     let mut findings: Vec<Finding> = broken.iter().map(unreadable).collect();
-    findings.extend(sources.iter().filter_map(distrusted));
+    findings.extend(sources.iter().filter_map(|source| distrusted(case, source)));
+    findings.extend(missing_folders(case, &sources));
     findings.extend(missing_programs(case, &sources));
     findings.extend(unheard(case, &sources));
     findings.extend([("Stop", false), ("SubagentStop", true)].iter().filter_map(|(event, of_subagents)| {
@@ -34,42 +35,87 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
 
 /// A gate that cannot be read proves nothing, so it holds every loop; what a subagent has to pass is left out then.
 fn unreadable(broken: &Broken) -> Finding {
-    let what = format!("{} cannot be read: {}", broken.origin, broken.what);
-    match broken.role {
-        Role::Settings => Finding::error("gates.settings", what),
+    let what = broken.told();
+    let finding = match broken.role {
+        Role::Settings | Role::Loop => Finding::error("gates.settings", what),
         Role::Verify => Finding::warning("gates.verify", what),
         Role::List => Finding::error("gates.list", what),
-    }
-    .advice("Mend it.")
+    };
+    finding.advice(if broken.is_missing { "Write it, or take its gate out of ralph.toml." } else { "Mend it." })
 }
 
-fn distrusted(source: &Source) -> Option<Finding> {
+/// An error where somebody has to pass it. What merely lies there may be needed one day.
+fn distrusted(case: &Case, source: &Source) -> Option<Finding> {
     let why = match source.trust {
         Trust::Trusted => return None,
         Trust::Untrusted => "you have not trusted it",
         Trust::Changed => "it has changed since you trusted it",
     };
-    let commands =
-        if source.commands.len() == 1 { "its command does".to_owned() } else { format!("its {} commands do", source.commands.len()) };
-    let what = format!("{}: {why}, so {commands} not run and no loop can prove anything with it", source.origin);
-    Some(Finding::error("gates.trust", what).fix("ralph trust"))
+    let (commands, them) = match source.commands.len() {
+        1 => ("its command does".to_owned(), "it"),
+        n => (format!("its {n} commands do"), "them"),
+    };
+    let finding = if source.of_loops {
+        Finding::error("gates.trust", format!("{}: {why}, so {commands} not run and no loop can prove anything with it", source.origin))
+    } else if source.of_subagents && is_heard(case, "SubagentStop") {
+        Finding::error(
+            "gates.trust",
+            format!("{}: {why}, so {commands} not run and the work of check agents stays unverified", source.origin),
+        )
+    } else {
+        Finding::note("gates.trust", format!("{}: {why}. Nobody has to pass {them} now", source.origin))
+    };
+    Some(finding.fix("ralph trust"))
 }
 
-/// Programs that are nowhere to be found. What a shell line begins with tells enough; what else stands in it is the shell's matter.
+/// Whether the hook is registered for an event.
+fn is_heard(case: &Case, event: &str) -> bool {
+    case.survey.ours().iter().any(|r| r.hook.event == event)
+}
+
+fn folder(case: &Case, command: &Command) -> PathBuf {
+    case.project.root().join(command.folder.as_deref().unwrap_or_default())
+}
+
+/// Commands that cannot begin, because they have no place to run in.
+fn missing_folders(case: &Case, sources: &[Source]) -> Vec<Finding> {
+    let named = sources.iter().flat_map(|source| source.commands.iter().map(move |named| (source, named)));
+    named
+        .filter(|(_, named)| !folder(case, &named.command).is_dir())
+        .map(|(source, named)| {
+            let folder = named.command.folder.as_deref().unwrap_or_default();
+            let what = format!("the gate \"{}\" of {} runs in {folder}, which is not there", named.name, source.origin);
+            Finding::warning("gates.folder", opening(&what, 300)).advice("Make the folder, or name the right one.")
+        })
+        .collect()
+}
+
+/// Programs that are nowhere to be found, each once. What a shell line begins with tells enough; what else stands in it is the shell's matter.
 fn missing_programs(case: &Case, sources: &[Source]) -> Vec<Finding> {
     let is_there = |program: &str, command: &Command| {
-        let folder = || case.project.root().join(command.folder.as_deref().unwrap_or_default());
-        if program.contains('/') { folder().join(program).exists() } else { process::which(program).is_some() }
+        // Without the folder nobody can tell.
+        let in_folder = |folder: PathBuf| !folder.is_dir() || folder.join(program).exists();
+        if program.contains('/') { in_folder(folder(case, command)) } else { process::which(program).is_some() }
     };
-    let missing = |named: &Named| program(&named.command.run).filter(|program| !is_there(program, &named.command)).map(str::to_owned);
-    let mut findings: Vec<Finding> = Vec::new();
-    for source in sources {
-        for (named, program) in source.commands.iter().filter_map(|named| Some((named, missing(named)?))) {
-            let what = format!("the gate \"{}\" of {} needs `{program}`, which is not there", named.name, source.origin);
-            findings.push(Finding::warning("gates.program", opening(&what, 300)).advice("Install it, or put it on the PATH of the agent."));
+    let mut missing: Vec<(&str, Vec<String>)> = Vec::new();
+    for (source, named) in sources.iter().flat_map(|source| source.commands.iter().map(move |named| (source, named))) {
+        let Some(program) = program(&named.command.run).filter(|program| !is_there(program, &named.command)) else { continue };
+        let who = format!("\"{}\" of {}", named.name, source.origin);
+        match missing.iter_mut().find(|(known, _)| *known == program) {
+            Some((_, needed_by)) if needed_by.contains(&who) => {}
+            Some((_, needed_by)) => needed_by.push(who),
+            None => missing.push((program, vec![who])),
         }
     }
-    findings
+    let told = |(program, needed_by): (&str, Vec<String>)| {
+        let what = match &needed_by[..] {
+            [one] => format!("the gate {one} needs `{program}`, which is not there"),
+            [first, ..] => format!("the gate {first} and {} more need `{program}`, which is not there", needed_by.len() - 1),
+            [] => format!("`{program}` is not there"),
+        };
+        Finding::warning("gates.program", opening(&what, 300)).advice("Install it, or put it on the PATH of the agent.")
+    };
+    missing.into_iter().map(told).collect()
 }
 
 /// The program of a command, where it is plain to see.
@@ -96,7 +142,7 @@ const OF_THE_SHELL: [&str; 34] = [
 fn unheard(case: &Case, sources: &[Source]) -> Option<Finding> {
     let ours = case.survey.ours();
     let source = sources.iter().find(|source| source.commands.iter().any(|named| named.of_subagents))?;
-    if ours.is_empty() || ours.iter().any(|r| r.hook.event == "SubagentStop") {
+    if ours.is_empty() || is_heard(case, "SubagentStop") {
         return None;
     }
     let what = format!("{} asks subagents for a proof, and the hook is not registered for SubagentStop: nobody asks them", source.origin);
@@ -134,8 +180,14 @@ fn sound(sources: &[Source], findings: &[Finding]) -> Option<Finding> {
         return None;
     }
     let files: Vec<&str> = sources.iter().map(|source| source.origin.as_str()).collect();
-    let longest = sources.iter().flat_map(|source| &source.commands).map(|named| named.command.deadline_ms).max().unwrap_or(0);
-    let commands = sources.iter().map(|source| source.commands.len()).sum::<usize>();
-    let what = if commands == 1 { "1 command".to_owned() } else { format!("{commands} commands") };
-    Some(Finding::good("gates", format!("{what} of {} may run, each for {} at most", files.join(", "), in_words(longest))))
+    let deadlines: Vec<u64> = sources.iter().flat_map(|source| &source.commands).map(|named| named.command.deadline_ms).collect();
+    let longest = in_words(deadlines.iter().copied().max().unwrap_or(0));
+    let what = match deadlines.len() {
+        1 => format!("1 command of {} may run, for {longest} at most", files.join(", ")),
+        n if deadlines.iter().all(|deadline| *deadline == deadlines[0]) => {
+            format!("{n} commands of {} may run, each for {longest} at most", files.join(", "))
+        }
+        n => format!("{n} commands of {} may run, the longest for {longest} at most", files.join(", ")),
+    };
+    Some(Finding::good("gates", what))
 }

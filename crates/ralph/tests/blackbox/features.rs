@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::common::{Answer, Bed, ME, OTHER, next_stop};
+use crate::common::{Answer, Bed, LOOP, ME, OTHER, loop_text, next_stop};
 
 const DIR: &str = ".claude/data/ralph-loops/current";
 
@@ -45,6 +45,84 @@ fn pass(bed: &Bed, id: &str) {
     let at = text.find(&format!("\"id\": \"{id}\"")).unwrap();
     let (head, tail) = text.split_at(at);
     bed.write(path("feature_list.json"), format!("{head}{}", tail.replacen("\"passes\": false", "\"passes\": true", 1)));
+}
+
+/// What a list's items run are commands like any other: in their turn, and not after a gate that does not hold.
+#[test]
+fn point_4_items_commands_wait_for_their_turn() {
+    const WORDS: &str = "[[gate]]\nname = \"words\"\nmarkers = [\"LINT_FINISH\"]\n";
+    const FAILS: &str = "[[gate]]\nname = \"tests\"\ncommand = \"echo tests >> ran; false\"\n";
+    const ITEMS: &str = "[[gate]]\nname = \"list\"\nfeatures = \"prd.json\"\n";
+    let items = |ids: &[(&str, bool)]| {
+        let item = |(id, passes): &(&str, bool)| json!({"id": id, "passes": true, "verify": format!("echo {id} >> ran; {passes}")});
+        Value::Array(ids.iter().map(item).collect()).to_string()
+    };
+    let all_well = items(&[("A", true), ("B", true)]);
+    let broken = items(&[("A", false), ("B", true)]);
+    for (settings, list, ran) in [
+        (format!("{ITEMS}{WORDS}"), &all_well, ""),
+        (format!("keep_going = true\n{ITEMS}{WORDS}"), &all_well, "A\nB\n"),
+        (format!("{FAILS}{ITEMS}"), &all_well, "tests\n"),
+        (format!("{ITEMS}{FAILS}"), &all_well, "A\nB\ntests\n"),
+        (format!("{ITEMS}{FAILS}"), &broken, "A\n"),
+        (format!("keep_going = true\n{ITEMS}{FAILS}"), &broken, "A\nB\ntests\n"),
+    ] {
+        let bed = Bed::new();
+        bed.write("ralph.toml", &settings);
+        bed.write("prd.json", list);
+        bed.write("ran", "");
+        bed.ralph_ok(&["trust", "--yes"]);
+        bed.write(LOOP, loop_text(ME, 1, 0, "null"));
+        told(&bed.work().send());
+        assert_eq!(bed.read("ran"), ran, "{settings}{list}");
+    }
+    // The row ends at an item that cannot be told, too: here one that nobody trusts.
+    let bed = Bed::new();
+    bed.write("ralph.toml", ITEMS);
+    bed.write("prd.json", items(&[("B", true)]));
+    bed.ralph_ok(&["trust", "--yes"]);
+    bed.write("prd.json", &all_well);
+    bed.write(LOOP, loop_text(ME, 1, 0, "null"));
+    assert!(bed.work().send().line().contains("ralph trust"));
+    assert!(!bed.path("ran").exists());
+}
+
+#[test]
+fn point_4_one_item_is_told_as_one() {
+    let bed = with_list(r#"[{"id": 1, "passes": true}]"#);
+    let line = bed.work().send().line();
+    assert!(line.contains("the only feature is verified"), "{line}");
+}
+
+/// A loop whose list somebody takes away does not end in silence: its person is told once.
+#[test]
+fn s4_1_a_list_that_is_gone_is_told_once() {
+    let bed = with_list(LIST);
+    bed.work().send();
+    fs::rename(bed.path(path("feature_list.json")), bed.path("elsewhere.json")).unwrap();
+    bed.work().session(OTHER).send().is_silent();
+    let line = bed.work().send().line();
+    assert_eq!(
+        line,
+        format!("Ralph: the list {DIR}/feature_list.json is gone, so the loop is at rest. It goes on once the list is there again.")
+    );
+    bed.work().send().is_silent();
+    assert!(bed.hook_log().iter().any(|line| line.contains("code=loop.lost-list")));
+    // It is there again.
+    fs::rename(bed.path("elsewhere.json"), bed.path(path("feature_list.json"))).unwrap();
+    assert!(told(&bed.work().send()).contains("2 of 3 features are open"));
+    fs::remove_dir_all(bed.path(DIR)).unwrap();
+    assert!(bed.work().send().line().contains("is gone"));
+    bed.work().send().is_silent();
+    // One that was paused, or that nobody worked on, is missed by nobody.
+    let bed = with_list(LIST);
+    fs::remove_file(bed.path(path("feature_list.json"))).unwrap();
+    bed.work().send().is_silent();
+    let bed = with_list(LIST);
+    bed.work().send();
+    bed.ralph_ok(&["pause"]);
+    fs::remove_file(bed.path(path("feature_list.json"))).unwrap();
+    bed.work().send().is_silent();
 }
 
 #[test]
@@ -385,7 +463,7 @@ fn point_4_lists_of_other_kinds_are_gates() {
             "docs/PLAN.md",
             "# Plan\n\n- [x] T-1: one\n- [ ] T-2: two\n  - [ ] first\n- [2024-01-02] no box\n",
             "# Plan\n\n- [x] T-1: one\n- [x] T-2: two\n  - [x] first\n",
-            "T-2: two\nSteps:\n- first",
+            "T-2: two\nSteps:\n- [ ] first",
         ),
     ] {
         let bed = Bed::with_loop(1, 9, "null");

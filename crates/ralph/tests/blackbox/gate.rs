@@ -84,7 +84,9 @@ fn without_a_gate_nothing_is_proven() {
     assert!(out.stderr.contains("ralph start") && out.stderr.contains("[[gate]]\n"), "{out:?}");
     bed.write("ralph.toml", "[[gate]]\n");
     let out = bed.ralph(&["gate"]);
-    assert!(out.code == Some(1) && out.stdout.contains("ralph.toml cannot be read: line 1"), "{out:?}");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "settings are no gate");
+    assert!(out.stderr.starts_with("error: ralph.toml cannot be read: line 1") && out.stderr.lines().count() == 1, "{out:?}");
+    assert_eq!(out.stderr.matches("ralph.toml").count(), 1, "{out:?}");
 }
 
 #[test]
@@ -111,7 +113,7 @@ fn s3_2_a_verdict_is_kept_and_believed_only_when_asked() {
     bed.ralph_ok(&["gate"]);
     assert_eq!(runs(&bed), 2);
     let text = bed.ralph_ok(&["gate", "--cached"]);
-    assert!(runs(&bed) == 2 && text.contains("known from before"), "{text}");
+    assert!(runs(&bed) == 2 && text.matches("known from before").count() == 1, "{text}");
     bed.write("new.txt", "x");
     bed.ralph_ok(&["gate", "--cached"]);
     assert_eq!(runs(&bed), 3, "the tree has changed");
@@ -137,6 +139,68 @@ fn markers_do_not_count_by_hand() {
     let bed = trusted("[[gate]]\nmarkers = [\"LINT_FINISH\"]\n[[gate]]\nname = \"one\"\ncommand = \"true\"\n");
     let text = bed.ralph_ok(&["gate"]);
     assert!(text.contains("only an agent's message can tell"), "{text}");
+    let bed = trusted("[[gate]]\nmarkers = [\"LINT_FINISH\"]\n");
+    let out = bed.ralph(&["gate"]);
+    assert!(out.code == Some(1) && out.stderr.contains("nothing was measured, so nothing is proven"), "{out:?}");
+    assert_eq!(bed.ralph(&["gate", "--json"]).code, Some(1));
+}
+
+/// A path is copied; one that is broken in two leads nowhere. How long it took is said once.
+#[test]
+fn the_table_fits_a_terminal_of_eighty_columns() {
+    let bed = trusted(&gates(&[("./run all of the tests.sh", "exit 3"), ("a second one with a name", "true")]));
+    let mut command = bed.command(RALPH);
+    command.args(["gate", "--keep-going"]).env("TERM", "xterm-256color");
+    let pty = Pty::spawn(command, 40, 80);
+    assert_eq!(pty.wait_exit(SOON), Some(1));
+    assert!(pty.wait_closed(SOON));
+    let screen = pty.screen();
+    let logs: Vec<&str> = screen.lines().filter(|line| line.starts_with("    .ralph/logs/")).collect();
+    assert!(logs.len() == 2 && logs[0].ends_with("-run-all-of-the-tests-sh.log"), "{screen}");
+    for log in logs {
+        assert!(bed.path(log.trim()).exists(), "{log}");
+    }
+    let row = screen.lines().find(|line| line.starts_with("a second one with a name   pass ")).unwrap();
+    assert_eq!(row.matches(" ms").count() + row.matches(" s").count() - row.matches(" second").count(), 1, "{row}");
+}
+
+/// What is open in a list no command prints, so the table has it, on a terminal as in a pipe.
+#[test]
+fn a_list_says_on_a_terminal_what_is_next() {
+    let bed = Bed::in_git();
+    bed.write("ralph.toml", "[[gate]]\nname = \"list\"\nfeatures = \"prd.json\"\n");
+    bed.write(
+        "prd.json",
+        r#"{"userStories": [{"id": "US-2", "title": "two", "passes": true, "verify": "exit 3"}, {"id": "US-3", "passes": false}]}"#,
+    );
+    bed.ralph_ok(&["trust", "--yes"]);
+    let piped = bed.ralph(&["gate"]).stdout;
+    assert!(
+        piped.contains("item US-2: running…\n") && piped.contains("    Next: US-2: two\n") && piped.contains("-item-US-2.log"),
+        "{piped}"
+    );
+    let pty = on_a_terminal(&bed, &["gate"]);
+    assert_eq!(pty.wait_exit(SOON), Some(1));
+    assert!(pty.wait_closed(SOON) && pty.screen().contains("    Next: US-2: two\n"), "{}", pty.screen());
+}
+
+/// What a check agent is told to try by hand can be tried by hand.
+#[test]
+fn s3_2_the_commands_of_check_agents_can_be_run_by_hand() {
+    let bed = Bed::in_git();
+    bed.write(".ideal/worktree.yaml", "verify:\n  - echo of-agents\n");
+    bed.ralph_ok(&["trust", "--yes"]);
+    let out = bed.ralph(&["gate"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(out.stderr.contains("check agents") && out.stdout.contains("echo of-agents  pass"), "{out:?}");
+    bed.write("ralph.toml", gates(&[("own", "true")]));
+    bed.ralph_ok(&["trust", "--yes"]);
+    let names = |args: &[&str]| bed.ralph_json(args)["findings"].as_array().unwrap().iter().map(|f| f["gate"].clone()).collect::<Vec<_>>();
+    assert_eq!(names(&["gate", "--json"]), ["own"]);
+    assert_eq!(names(&["gate", "--json", "--preset", "verify"]), ["echo of-agents"]);
+    fs::remove_file(bed.path(".ideal/worktree.yaml")).unwrap();
+    let out = bed.ralph(&["gate", "--preset", "verify"]);
+    assert!(out.code == Some(1) && out.stderr.contains("check agents have to pass no command"), "{out:?}");
 }
 
 /// The output comes while the command runs, with its own colours; below it stands one line that counts.
@@ -185,6 +249,10 @@ fn ctrl_c_ends_the_commands_and_all_they_started() {
     assert!(is_alive(&pid));
     pty.send("\u{3}");
     assert_eq!(pty.wait_exit(SOON), Some(130));
+    assert!(pty.wait_closed(SOON));
+    let screen = pty.screen();
+    assert!(screen.lines().any(|l| l.starts_with("gate slow: interrupted (")), "{screen}");
+    assert!(!screen.contains("unknown") && !screen.contains("error:"), "said once: {screen}");
     let until = Instant::now() + Duration::from_secs(5);
     while is_alive(&pid) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
@@ -221,15 +289,16 @@ fn white_space_around_a_loops_command_is_nothing() {
 #[test]
 fn output_of_two_commands_at_once() {
     let wait = "while [ ! -e go ]; do sleep 0.05; done";
-    let one = |name: &str| format!("[[gate]]\nname = \"{name}\"\nparallel = true\ncommand = \"echo from-{name}; {wait}\"\n");
+    let one = |name: &str| format!("[[gate]]\nname = \"{name}\"\nparallel = true\ncommand = \"echo from-{name}; {wait}; printf half\"\n");
     let bed = trusted(&[one("a"), one("b")].concat());
     let pty = on_a_terminal(&bed, &["gate"]);
-    let screen = pty.wait_for(|s| s.contains("from-a") && s.contains("from-b"), SOON).unwrap();
-    let before = |line: &str| screen.lines().take_while(|l| *l != line).last().unwrap_or_default().to_owned();
-    assert!(["[a]", "gate a", "gate b"].contains(&before("from-a").as_str()), "{screen}");
+    let both = |s: &str| ["a | from-a", "b | from-b"].iter().all(|line| s.lines().any(|l| l == *line));
+    let screen = pty.wait_for(both, SOON).unwrap();
+    assert!(!screen.lines().any(|l| l == "gate a" || l == "gate b"), "a heading for each would double the lines: {screen}");
     pty.wait_for(|s| s.contains("gate a, b: ") || s.contains("gate b, a: "), SOON).unwrap();
     bed.write("go", "");
     assert_eq!(pty.wait_exit(SOON), Some(0));
+    assert!(pty.wait_closed(SOON) && pty.screen().contains("a | half\n"), "{}", pty.screen());
 }
 
 #[test]

@@ -169,8 +169,6 @@ fn s3_3_however_a_command_ends_it_is_told() {
         ("kill -9 $$", "ended by signal 9"),
         ("kill -SEGV $$", "ended by signal 11"),
         ("kill -TERM $$", "ended by signal 15"),
-        ("echo x > plain; ./plain", "exit code 126"),
-        ("no-such-program-at-all", "exit code 127"),
         ("exit 255", "exit code 255"),
     ] {
         let bed = Gated::new(&gate("ends", command, ""));
@@ -183,8 +181,10 @@ fn s3_3_however_a_command_ends_it_is_told() {
 fn s3_3_what_cannot_be_started_is_unknown() {
     let argv = |words: &str, more: &str| format!("[[gate]]\nname = \"x\"\ncommand = {words}\n{more}\n");
     for (settings, told) in [
-        (argv("[\"no-such-program-at-all\"]", ""), "cannot be started: No such file"),
+        (argv("[\"no-such-program-at-all\"]", ""), "cannot be started: there is no such program"),
         (argv("[\"./plain\"]", ""), "cannot be started: Permission denied"),
+        (argv("\"./plain\"", ""), "exit code 126"),
+        (argv("\"no-such-program-at-all\"", ""), "exit code 127"),
         (argv("[\"true\"]", "folder = \"nowhere\""), "its folder nowhere is not there"),
         (argv("[\"true\"]", "folder = \"plain\""), "its folder plain is not there"),
         (argv("[\"true\"]", "folder = \"out\""), "its folder out leads out of the project"),

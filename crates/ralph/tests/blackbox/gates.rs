@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use serde_json::json;
 
 use crate::{
-    common::{LOOP, next_stop},
+    common::{Bed, LOOP, ME, next_stop},
     gated::{COUNT, Gated, begin, gate, line, reason, send_with},
 };
 
@@ -71,6 +71,7 @@ fn s3_3_unknown_never_passes_and_pauses_in_the_third_round() {
     }
     let told = bed.claim().send().line();
     assert!(told.contains("paused at iteration 3") && told.contains("3 times in a row") && told.contains("within 1 s"), "{told}");
+    assert!(told.contains("a longer `deadline` gives it more time"), "what to do about it: {told}");
     assert_eq!((bed.value("active").as_str(), bed.runs()), ("false", 3), "and never believed from before");
     bed.leaves_nothing();
 }
@@ -291,6 +292,11 @@ fn point_8_a_command_ends_before_the_hooks_own_time_does() {
     let (answer, took) = send_with(&bed.claim(), &["--timeout", "8"]);
     assert!(reason(&answer).contains("Gate \"slow\" could not be measured: "), "{answer:?}");
     assert!(took < Duration::from_millis(6500), "{took:?}");
+    assert!(
+        bed.what("slow").ends_with("and was ended; the hook's time ended first"),
+        "a longer deadline would not help: {}",
+        bed.what("slow")
+    );
     assert_eq!(bed.verdicts(), pairs(&[("slow", "unknown"), ("next", "unknown")]));
     bed.leaves_nothing();
 }
@@ -369,4 +375,83 @@ fn point_2_a_hook_that_was_killed_is_in_nobodys_way() {
     let answer = bed.claim().send();
     assert!(reason(&answer).contains("exit code 1"), "{answer:?}");
     assert_eq!(bed.iteration(), 2);
+}
+
+/// What once had to be proven does not vanish with the file that says so: deleted, emptied, replaced, or with its gates taken out.
+#[test]
+fn point_1_gates_that_are_taken_away_are_missed() {
+    type Edit = fn(&Gated);
+    let edits: [(&str, Edit); 4] = [
+        ("deleted", |bed| fs::remove_file(bed.path("ralph.toml")).unwrap()),
+        ("emptied", |bed| drop(bed.write("ralph.toml", ""))),
+        ("a link to nowhere", |bed| {
+            fs::remove_file(bed.path("ralph.toml")).unwrap();
+            std::os::unix::fs::symlink("nowhere.toml", bed.path("ralph.toml")).unwrap();
+        }),
+        ("words instead of work", |bed| drop(bed.write("ralph.toml", "[[gate]]\nname = \"t\"\nfile = \"ralph.toml\"\n"))),
+    ];
+    for guard in ["warn", "block", "off"] {
+        for (how, edit) in &edits {
+            let bed = Gated::new(&format!("guard = \"{guard}\"\n{}", gate("t", "exit 1", "")));
+            bed.claim().send();
+            edit(&bed);
+            bed.claim().send();
+            let status = bed.status();
+            let expected = if guard == "block" { ["active", "promise.unproven"] } else { ["paused", "gate.broken"] };
+            assert_eq!([&status["status"], &status["last_code"]], expected, "{guard}, {how}");
+        }
+    }
+}
+
+/// Who types a command sees how long it may run, and can give it more.
+#[test]
+fn s3_3_a_deadline_for_the_commands_of_one_loop() {
+    let bed = Bed::new();
+    let usual = bed.ralph_ok(&["start", "x", "--name", "usual", "--verify", "cargo test"]);
+    assert!(usual.contains("gate: cargo test (at most 2 min)"), "{usual}");
+    let longer = bed.ralph_ok(&["start", "x", "--session", ME, "--verify", "true", "--verify", "true", "--deadline", "10m"]);
+    assert!(longer.contains("gates: true · true 2 (at most 10 min each)"), "{longer}");
+    assert!(bed.read(LOOP).contains("verify:\n  - run: \"true\"\n    deadline: 10m\n  - run: \"true\"\n    deadline: 10m\n"));
+    let told = bed.work().send().line();
+    assert!(told.contains("complete") && told.contains("all 2 gates hold"), "they run, and nobody is asked again: {told}");
+    for args in [&["start", "x", "--deadline", "10m"][..], &["start", "x", "--verify", "true", "--deadline", "soon"]] {
+        assert_eq!(bed.ralph(args).code, Some(2), "{args:?}");
+    }
+}
+
+/// What could only pause the loop later is refused while there is somebody to mend it.
+#[test]
+fn s3_2_a_preset_that_finds_nothing_is_refused_at_the_start() {
+    for (preset, expected) in [("verify", "the preset \"verify\" finds no commands"), ("features", "the preset \"features\" finds no list")]
+    {
+        let bed = Bed::new();
+        let refused = bed.ralph(&["start", "x", "--preset", preset]);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains(expected), "{refused:?}");
+        let typed =
+            bed.event("UserPromptSubmit").field("prompt", format!("/ralph-loop x --preset {preset}")).field("prompt_id", "t").send();
+        assert!(typed.json.as_ref().unwrap()["stopReason"].as_str().unwrap().contains(expected), "{typed:?}");
+        assert!(!bed.exists(LOOP), "nothing was written");
+    }
+    let bed = Bed::new();
+    bed.write(".ideal/worktree.yaml", "verify: [\"true\"]\n");
+    assert_eq!(bed.ralph(&["start", "x", "--session", ME, "--preset", "verify"]).code, Some(0));
+    bed.write(".ideal/worktree.yaml", "verify: []\n");
+    assert!(bed.work().send().line().contains("finds no commands"));
+    assert_eq!(bed.codes(), ["gate.broken"]);
+}
+
+/// Trusting it would not help.
+#[test]
+fn s3_2_settings_that_cannot_be_read_pause_the_loop_under_their_own_code() {
+    let bed = Gated::new(&gate("fine", "true", ""));
+    bed.write("ralph.toml", "[gate]\ncommand = \"true\"\n");
+    let told = bed.claim().send().line();
+    assert!(told.contains("paused at iteration 1") && told.contains("write [[gate]], with two brackets"), "{told}");
+    assert_eq!(bed.code(), "gate.broken");
+    let bed = Bed::new();
+    bed.write("ralph.toml", "[gate]\n");
+    let started = bed.ralph(&["start", "x", "--preset", "verify"]);
+    assert_eq!(started.code, Some(0), "{started:?}");
+    assert!(started.stderr.contains("with two brackets"), "{started:?}");
 }

@@ -37,6 +37,15 @@ fn every_page_has_its_sections() {
     }
 }
 
+/// A synopsis says what an option takes, and what may be given more than once.
+#[test]
+fn a_synopsis_has_values_and_dots() {
+    let page = plain(&Bed::new().ralph_ok(&["man", "gate"])).replace('\n', " ");
+    for part in ["[--loop LOOP]", "[--cached]", "[NAME]..."] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+}
+
 /// The page keeps up with what ralph reads: every variable, but those that only recognise other agents or provoke faults.
 #[test]
 fn the_page_names_every_variable_that_ralph_reads() {

@@ -506,3 +506,14 @@ fn pains_9_another_command_goes_first_and_the_person_is_told() {
         held_up_by(typed).2.is_silent();
     }
 }
+
+/// A deadline is for commands, and without any it would set nothing.
+#[test]
+fn s3_3_a_deadline_can_be_typed() {
+    let bed = Bed::new();
+    let refused = submit(&bed, "ralph-loop", "fix it --deadline 10m", "t").send();
+    assert!(refused.json.unwrap()["stopReason"].as_str().unwrap().contains("give --verify as well"));
+    let (_, _, line) = context(&submit(&bed, "ralph-loop", "fix it --verify \"cargo test\" --deadline 10m", "u").send());
+    assert!(line.contains("\nRalph: gate: cargo test (at most 10 min)."), "{line}");
+    assert!(bed.read(LOOP).contains("  - run: \"cargo test\"\n    deadline: 10m\n"));
+}

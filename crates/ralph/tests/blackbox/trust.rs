@@ -152,7 +152,8 @@ fn lists_and_loop_files_are_trusted_by_their_commands() {
     assert_eq!(states(&bed), []);
     list(false, &["make a", "make b"]);
     is("untrusted");
-    assert!(bed.ralph_ok(&["trust", "--yes"]).contains("  7\n    $ make a\n"));
+    let text = bed.ralph_ok(&["trust", "--yes"]);
+    assert!(text.contains("  7\n    $ make a\n") && text.ends_with("Trusted: work.json. Only a changed command asks again.\n"), "{text}");
     is("trusted");
     list(true, &["make b"]);
     is("trusted");
@@ -216,6 +217,12 @@ fn without_a_home_nothing_can_be_trusted() {
     let out = run(bed.command(RALPH).args(["trust", "--yes"]).env_remove("HOME").env_remove("XDG_STATE_HOME"), b"");
     assert_eq!(out.code, Some(1));
     assert!(out.stderr.contains("set HOME"), "{out:?}");
+    // A home that lies in the project is a home that the project brings along.
+    let before = bed.tree();
+    let out = run(bed.command(RALPH).args(["trust", "--yes"]).env("HOME", ".").env_remove("XDG_STATE_HOME"), b"");
+    assert_eq!(out.code, Some(1));
+    assert!(out.stderr.contains("set HOME"), "{out:?}");
+    assert_eq!(bed.tree(), before);
 }
 
 /// Names, commands, variables and problems of a stranger's file reach the terminal only as plain characters, and all of them do.

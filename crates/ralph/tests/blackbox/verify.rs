@@ -175,7 +175,11 @@ fn s3_2_what_is_broken_is_a_warning_and_no_commands() {
         let bed = Bed::new();
         bed.write(YAML, yaml);
         let told = check(&bed, "a1").send().line();
-        assert!(told.starts_with("Ralph: .ideal/worktree.yaml cannot be read: ") && told.contains(line), "{told}");
+        assert!(
+            told.starts_with("Ralph: the work of the agent check is unverified: .ideal/worktree.yaml cannot be read: ")
+                && told.contains(line),
+            "{told}"
+        );
         assert!(!bed.path("ran").exists());
     }
     let bed = Bed::new();
@@ -409,7 +413,12 @@ fn s3_5_what_nobody_trusts_is_not_run_and_the_agent_goes_unverified() {
     let bed = Bed::new();
     bed.write(YAML, yaml(&["touch ran"]));
     let line = check(&bed, "a1").send().line();
-    assert!(line.starts_with("Ralph: the work of the agent check is unverified: .ideal/worktree.yaml is not trusted"), "{line}");
+    assert!(
+        line.starts_with(
+            "Ralph: the work of the agent check is unverified: its command was not run, because .ideal/worktree.yaml is not trusted"
+        ),
+        "{line}"
+    );
     assert!(line.contains("`ralph trust`") && !bed.path("ran").exists() && !bed.path(STATE).exists(), "{line}");
     trust(&bed);
     check(&bed, "a1").send().is_silent();
@@ -514,6 +523,44 @@ fn s3_5_the_person_is_told_when_the_session_stops() {
     assert!(!bed.work().send().blocks_with(crate::common::PROMPT).contains("agent"));
 }
 
+/// An agent that was sent back does away with what asked for its proof: it goes, because nothing is left to measure, but never silently.
+#[test]
+fn s3_5_an_agent_that_frees_itself_is_told_as_unverified() {
+    type Trick = fn(&Bed);
+    let tricks: [(&str, Trick); 6] = [
+        ("renamed", |bed| fs::rename(bed.path(YAML), bed.path("elsewhere.yaml")).unwrap()),
+        ("emptied", |bed| drop(bed.write(YAML, ""))),
+        ("without commands", |bed| drop(bed.write(YAML, "verify: []\n"))),
+        ("other agents", |bed| drop(bed.write("ralph.toml", "[verify]\nagents = [\"other\"]\n"))),
+        ("broken", |bed| drop(bed.write(YAML, "verify: [\n"))),
+        ("a proof of its own choice", |bed| {
+            fs::remove_file(bed.path(YAML)).unwrap();
+            bed.write(".ideal/.current-task", "t1");
+            bed.write(".ideal/tasks/t1/check.jsonl", "{\"reason\": \"lint\"}\n");
+        }),
+    ];
+    for (name, trick) in tricks {
+        let bed = bed(&["touch ran; false"]);
+        blocked(&check(&bed, "a1").send());
+        fs::remove_file(bed.path("ran")).unwrap();
+        trick(&bed);
+        let line = says(&bed, "check", "a1", "LINT_FINISH").send().line();
+        assert!(line.starts_with("Ralph: the work of the agent check is unverified: it was sent back, and what asked"), "{name}: {line}");
+        assert!(!bed.path("ran").exists() && !bed.read(STATE).contains("a1"), "{name}");
+        assert!(codes(&bed).last().unwrap().ends_with("verify.gone"), "{name}");
+        bed.stop("Done.").send().tells(&line);
+        // It is told once, and an agent that nobody ever asked hears nothing.
+        stops(&bed, "Explore", "a1").send().is_silent();
+    }
+    // The counts of settings in ralph.toml lie with ralph's own files.
+    let bed = bed_with("ralph.toml", "[verify]\nagents = [\"review\"]\ncommands = [\"false\"]\n");
+    blocked(&stops(&bed, "p:review", "a1").send());
+    bed.write("ralph.toml", "[verify\n");
+    stops(&bed, "p:review", "a2").send().is_silent();
+    assert!(stops(&bed, "p:review", "a1").send().line().contains("unverified"));
+    stops(&bed, "p:review", "a1").send().is_silent();
+}
+
 /// S3-5: what was mended lies where the tree does not show it: the last round is run, not remembered.
 #[test]
 fn s3_5_the_last_round_is_run_whatever_was_found_before() {
@@ -579,4 +626,16 @@ fn s3_3_commands_end_within_the_hooks_own_limit() {
     assert!(begun.elapsed() < Duration::from_secs(7), "{:?}", begun.elapsed());
     let (text, _) = blocked(&Answer::of(&out));
     assert!(text.contains("could not be measured"), "{text}");
+}
+
+/// Commands under a misspelt key would let every agent pass in silence.
+#[test]
+fn s3_2_a_misspelt_verify_is_told() {
+    let bed = Bed::new();
+    bed.write(YAML, "copy: [.env]\nverfy:\n  - touch ran\n");
+    let told = check(&bed, "a1").send().line();
+    assert!(told.contains("is unverified: .ideal/worktree.yaml cannot be read: line 2: `verfy` asks for nothing"), "{told}");
+    assert!(told.contains("did you mean `verify`?"), "{told}");
+    bed.write(YAML, "copy: [.env]\nversion: 2\n");
+    check(&bed, "a2").send().is_silent();
 }

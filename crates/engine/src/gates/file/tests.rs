@@ -130,6 +130,22 @@ fn a_link_counts_only_within_the_project() {
     bed.is(&exists(), Verdict::Fail, "docs/AUDIT.md is not a plain file");
 }
 
+/// The time that a stranger's expression takes is bounded, whatever it says and however large the file is.
+#[test]
+fn an_expression_that_would_take_too_long_is_not_tried() {
+    let bed = Bed::new();
+    bed.write(AUDIT, &"a".repeat(1 << 20), 0);
+    let hostile = format!("{}b", ".*".repeat(400));
+    let begun = std::time::Instant::now();
+    let (verdict, what) = bed.measure(&says(&hostile), &[]);
+    assert!(verdict == Verdict::Unknown && what.contains("in 1 MB would take too long: ask for plain words"), "{what}");
+    bed.write(AUDIT, &format!("{}PASS", "a".repeat(MAX_BYTES - 4)), 0);
+    bed.is(&says("PASS"), Verdict::Pass, "docs/AUDIT.md is there and says `PASS`");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    bed.write(AUDIT, &"a".repeat(1_000), 0);
+    assert_eq!(bed.measure(&says(&hostile), &[]).0, Verdict::Fail);
+}
+
 /// S2-2: so has one that does not say so, wherever the line stands.
 #[test]
 fn a_file_must_say_so() {

@@ -26,19 +26,31 @@ const MAX_BYTES: usize = 1 << 20;
 /// Where the packages of one repository usually lie.
 const AROUND_PACKAGES: [&str; 5] = ["", "packages", "apps", "libs", "services"];
 
-/// Digests of what the gates are made of; an empty one: it is not there.
-pub(super) fn of(project: &Project, gates: &[Gate]) -> BTreeMap<String, String> {
-    let mut found = Found { root: project.root().to_owned(), digests: BTreeMap::new(), seen: BTreeSet::new() };
+/// What the gates are made of.
+pub(super) struct Scripts {
+    /// Digests; an empty one: it is not there.
+    pub(super) digests: BTreeMap<String, String>,
+    /// The gates that run each of them.
+    pub(super) runners: BTreeMap<String, BTreeSet<String>>,
+}
+
+pub(super) fn of(project: &Project, gates: &[Gate]) -> Scripts {
+    let mut scripts = Scripts { digests: BTreeMap::new(), runners: BTreeMap::new() };
     for gate in gates {
-        if let Origin::File(path) = &gate.origin {
-            found.file(Path::new(path));
-        }
+        let mut found = Found { root: project.root().to_owned(), digests: BTreeMap::new(), seen: BTreeSet::new() };
         if let Check::Command(command) = &gate.check {
             let folder = PathBuf::from(command.folder.as_deref().unwrap_or(""));
             found.all(&folder, named(&command.run));
         }
+        for file in found.digests.keys() {
+            scripts.runners.entry(file.clone()).or_default().insert(gate.name.clone());
+        }
+        if let Origin::File(path) = &gate.origin {
+            found.file(Path::new(path));
+        }
+        scripts.digests.append(&mut found.digests);
     }
-    found.digests
+    scripts
 }
 
 struct Found {

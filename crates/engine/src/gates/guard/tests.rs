@@ -92,9 +92,9 @@ fn a_weaker_proof_is() {
     bed.says(&[
         "tests/auth.rs: 1 test is gone (logout)",
         "tests/auth.rs: 1 marker that skips or singles out tests was added (`#[ignore]`)",
-        "Makefile is gone: gates are made of it",
-        "package.json (script \"test\") changed since the loop began: gates are made of it",
-        "verify.sh changed since the loop began: gates are made of it",
+        "Makefile, which the gate \"make check\" runs, is gone",
+        "package.json (script \"test\"), which the gate \"npm test\" runs, has changed since the loop began",
+        "verify.sh, which the gate \"./verify.sh\" runs, has changed since the loop began",
         "TODO.md: 1 item is gone (first)",
         "prd.json: 1 item is gone (2)",
         "prd.json: what 1 item asked for changed (1)",
@@ -108,7 +108,7 @@ fn a_script_of_a_script_counts() {
     let bed = Bed::new();
     bed.begin();
     bed.write("scripts/lint.sh", "true\n");
-    bed.says(&["scripts/lint.sh changed since the loop began: gates are made of it"]);
+    bed.says(&["scripts/lint.sh, which the gate \"npm test\" runs, has changed since the loop began"]);
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn a_script_in_another_folder_counts_too() {
     assert_eq!(
         suspicions(&bed.project, LOOP, &declared),
         [
-            "ci/check.sh changed since the loop began: gates are made of it",
-            "packages/a/package.json (script \"test\") changed since the loop began: gates are made of it",
+            "ci/check.sh, which the gate \"cd ci && ./check.sh\" runs, has changed since the loop began",
+            "packages/a/package.json (script \"test\"), which the gate \"pnpm --filter @x/a test\" runs, has changed since the loop began",
         ]
     );
 }
@@ -150,7 +150,7 @@ fn the_guard_cannot_be_switched_off_by_the_one_it_watches() {
     assert_eq!(suspicions(&bed.project, LOOP, &off), ["the guard was set to \"block\" when the loop began, and is set to \"off\" now"]);
     note_start(&bed.project, "another", &off);
     assert_eq!(policy(&bed.project, "another", &off), GuardPolicy::Off, "it was off from the beginning");
-    assert!(!bed.project.kept(&path("another")).unwrap().exists());
+    assert_eq!(read(&bed.project, "another").unwrap().sources, None, "and nobody looked at the tests");
 }
 
 /// Who trusts `ralph.toml` has seen `ralph.toml`, and nothing else.
@@ -180,7 +180,7 @@ fn trusted_settings_renew_themselves_alone() {
         [
             "tests/auth.rs: 1 test is gone (logout)",
             "gate \"own\" asked for `make check` when the loop began, and asks for `true` now",
-            "verify.sh changed since the loop began: gates are made of it",
+            "verify.sh, which the gate \"tests\" runs, has changed since the loop began",
             "the guard was set to \"block\" when the loop began, and is set to \"warn\" now",
         ]
     );
@@ -216,7 +216,7 @@ fn a_name_that_is_no_text_does_not_blind_it() {
     use std::os::unix::ffi::OsStrExt;
     let bed = Bed::new();
     bed.begin();
-    std::fs::write(bed.scratch.path().join(std::ffi::OsStr::from_bytes(b"odd\xff")), "").unwrap();
+    write_whole(&bed.scratch.path().join(std::ffi::OsStr::from_bytes(b"odd\xff")), b"").unwrap();
     bed.write("tests/auth.rs", "#[test] fn login() {}\n");
     bed.says(&["tests/auth.rs: 1 test is gone (logout)"]);
 }

@@ -1,47 +1,48 @@
 //! `ralph gate`: run the gates now, as the hook would.
 
+mod lines;
 mod progress;
+mod subject;
 mod summary;
 
 use std::{sync::Arc, time::Duration};
 
+use clap::ValueEnum;
 use ralph_core::{
     gate::{Check, Finding, Gate, Kind, Verdict},
     words::clean,
 };
 use ralph_engine::{
-    gates::{
-        self, Context, Want,
-        declared::{self, Declared},
-        guard,
-    },
+    gates::{self, Context, Want, guard},
     hook,
     hosts::claude::registration::LONG,
-    ops::{self, Refusal, measured},
+    ops::measured,
     store::project::Project,
     sys::{env, signals},
 };
 use serde::Serialize;
 
 use crate::{
-    commands::asker,
     exit::{Done, Failure, INTERRUPTED, told},
     ui,
 };
 
 use progress::Progress;
+use subject::Subject;
 
 /// Run the gates now, as the hook would
 ///
-/// Measures what the project's loop has to prove; without a loop, what ralph.toml asks for. What the commands print is shown while they run, and
-/// kept in .ralph/logs. The verdicts are kept, too, so that the hook need not measure an unchanged tree again; not those of an agent's own shell. Gates that look for words in an
-/// agent's message cannot be measured here, and do not count. Exit code 0 if all others hold; 1 if one does not, or if there is none.
+/// Measures what the project's loop has to prove; without a loop, what ralph.toml asks for; without either, what check agents have to pass. What
+/// the commands print is shown while they run, and kept in .ralph/logs. The verdicts are kept, too, so that the hook need not measure an unchanged
+/// tree again; not those of an agent's own shell. Gates that look for words in an agent's message cannot be measured here, and do not count. Exit
+/// code 0 if all others hold; 1 if one does not, or if there is none.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph gate                    all gates
   ralph gate tests lint         these two
   ralph gate --keep-going       go on after a failure
   ralph gate --cached           believe verdicts on an unchanged tree
+  ralph gate --preset verify    what check agents have to pass
   ralph gate --accept           accept the tests and gates as they are now")]
 pub(crate) struct Args {
     /// Only these gates, by their names
@@ -50,6 +51,9 @@ pub(crate) struct Args {
     /// The loop whose gates are run, by name or id, where there are several
     #[arg(long = "loop", value_name = "LOOP")]
     which: Option<String>,
+    /// Instead of the gates, the commands that check agents have to pass
+    #[arg(long, value_name = "PRESET", conflicts_with_all = ["which", "accept"])]
+    preset: Option<Preset>,
     /// Believe what was measured before on the same tree
     #[arg(long, conflicts_with = "accept")]
     cached: bool,
@@ -64,11 +68,10 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What is measured: a loop's gates, or the project's.
-struct Subject {
-    /// The loop's id.
-    of_loop: Option<String>,
-    declared: Declared,
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Preset {
+    /// What worktree.yaml, or [verify] in ralph.toml, asks of check agents
+    Verify,
 }
 
 #[derive(Serialize)]
@@ -87,20 +90,27 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 }
 
 fn gate(project: &Project, args: &Args) -> Done {
-    let subject = subject(project, args.which.as_deref())?;
+    let subject = match args.preset {
+        Some(Preset::Verify) => Subject::of_check_agents(project),
+        None => Subject::of(project, args.which.as_deref())?,
+    };
     if args.accept {
         return accept(project, &subject, args.json);
     }
-    let chosen = chosen(&subject.declared, &args.names)?;
+    let chosen = subject.chosen(&args.names)?;
     if chosen.is_empty() && subject.declared.problems.is_empty() {
-        return Err(Failure::new(NO_GATE));
+        return Err(Failure::new(if args.preset.is_some() { NO_COMMAND } else { NO_GATE }));
     }
-    let progress = Progress::begin(args.json);
+    if subject.stands_in && !args.json {
+        ui::note("No gate is declared. These are the commands that check agents have to pass.");
+    }
+    let progress = Progress::begin(args.json, &chosen);
     let mut findings = subject.declared.problems.clone();
     findings.extend(measure(project, &subject, chosen, args, &progress));
     progress.end();
     if signals::asked_to_end() {
-        return Err(Failure { code: INTERRUPTED, message: "interrupted".to_owned(), in_json: false });
+        let message = if progress.has_told_of_the_end() { "" } else { "interrupted" };
+        return Err(Failure { code: INTERRUPTED, message: message.to_owned(), in_json: false });
     }
     let of_loop = subject.of_loop.as_deref();
     let suspicions = of_loop.map(|id| guard::weigh(project, id, &subject.declared, &mut findings)).unwrap_or_default();
@@ -108,45 +118,26 @@ fn gate(project: &Project, args: &Args) -> Done {
         // What was found counts, whether or not the journal can be written.
         let _ = measured::by_hand(project, id, &findings);
     }
-    let passed = findings.iter().filter(|finding| !is_for_agents(finding)).all(|finding| finding.verdict == Verdict::Pass);
+    let is_measured = findings.iter().any(|finding| !is_for_agents(finding));
+    let passed = is_measured && findings.iter().filter(|finding| !is_for_agents(finding)).all(|finding| finding.verdict == Verdict::Pass);
     if args.json {
         ui::json(&Report { passed, of_loop, findings: &findings, suspicions: &suspicions });
     } else {
         summary::show(&findings, &suspicions, progress.has_shown_output());
     }
-    if passed { Ok(()) } else { Err(Failure { in_json: args.json, ..Failure::reported() }) }
+    let message = if is_measured { "" } else { NOT_MEASURED };
+    if passed { Ok(()) } else { Err(Failure { message: message.to_owned(), in_json: args.json, ..Failure::reported() }) }
 }
+
+const NOT_MEASURED: &str = "nothing was measured, so nothing is proven";
+
+const NO_COMMAND: &str = "check agents have to pass no command: neither a worktree.yaml nor [verify] in ralph.toml has any";
 
 const NO_GATE: &str =
     "no gate is declared, so nothing is proven. For one loop: ralph start \"…\" --verify \"cargo test\". For the project, in ralph.toml:
   [[gate]]
   name = \"tests\"
   command = \"cargo test\"";
-
-/// The loop that is meant, and what it has to prove. A project needs no loop for its own gates.
-fn subject(project: &Project, which: Option<&str>) -> Result<Subject, Failure> {
-    match ops::choose(project, which, asker().session.as_deref()) {
-        Ok(found) => {
-            let file = found.parsed.as_ref().map_err(|problem| Failure::new(format!("{}: {problem}", found.path.display())))?;
-            Ok(Subject { of_loop: Some(found.id()), declared: declared::of_loop(project, file) })
-        }
-        Err(Refusal::NoLoop) if which.is_none() => Ok(Subject { of_loop: None, declared: declared::of_project(project) }),
-        Err(refusal) => Err(refusal.into()),
-    }
-}
-
-/// The gates of these names; all of them without any.
-fn chosen(declared: &Declared, names: &[String]) -> Result<Vec<Gate>, Failure> {
-    if let Some(name) = names.iter().find(|name| !declared.gates.iter().any(|gate| gate.name == **name)) {
-        let known: Vec<String> = declared.gates.iter().map(|gate| clean(&gate.name)).collect();
-        let there = if known.is_empty() { "there is none".to_owned() } else { format!("there are: {}", known.join(", ")) };
-        let lines =
-            std::iter::once(format!("there is no gate \"{name}\"; {there}")).chain(declared.problems.iter().map(|p| p.what.clone()));
-        return Err(Failure::usage(lines.collect::<Vec<_>>().join("\n")));
-    }
-    let is_wanted = |gate: &&Gate| names.is_empty() || names.contains(&gate.name);
-    Ok(declared.gates.iter().filter(is_wanted).cloned().collect())
-}
 
 fn measure(project: &Project, subject: &Subject, gates: Vec<Gate>, args: &Args, progress: &Progress) -> Vec<Finding> {
     signals::notice();

@@ -11,16 +11,19 @@ use std::{
 };
 
 use ralph_core::{
-    gate::{Finding, Gate},
+    gate::{Check, Finding, Gate, Origin, Verdict},
     output::Stream,
     time::in_words,
     words::clean,
 };
-use ralph_engine::gates::Watch;
+use ralph_engine::{gates::Watch, sys::signals};
 
 use crate::{
     columns::{columns, cut},
-    commands::gate::summary::verdict,
+    commands::gate::{
+        lines::Lines,
+        summary::{interrupted, verdict},
+    },
     ui,
 };
 
@@ -35,14 +38,14 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Silent where programs read the output.
-    pub(super) fn begin(silent: bool) -> Self {
+    pub(super) fn begin(silent: bool, gates: &[Gate]) -> Self {
         let plain = anstream::stdout().current_choice() == anstream::ColorChoice::Never;
         let form = match ui::width() {
             _ if silent => Form::Silent,
             Some(width) => Form::Terminal { width, plain },
             None => Form::Lines,
         };
-        let screen = Arc::new(Screen { form, state: Mutex::default() });
+        let screen = Arc::new(Screen { form, together: together(gates), state: Mutex::default() });
         let ticking = matches!(form, Form::Terminal { .. }).then(|| tick(Arc::clone(&screen)));
         Progress { screen, ticking: Mutex::new(ticking) }
     }
@@ -55,9 +58,21 @@ impl Progress {
         self.screen.write(&mut state, b"");
     }
 
+    /// A person ended it, and was told what was running.
+    pub(super) fn has_told_of_the_end(&self) -> bool {
+        !matches!(self.screen.form, Form::Silent) && self.screen.state().interrupted
+    }
+
     pub(super) fn has_shown_output(&self) -> bool {
         matches!(self.screen.form, Form::Terminal { .. })
     }
+}
+
+/// The gates that run at the same time as a neighbour.
+fn together(gates: &[Gate]) -> Vec<String> {
+    let may = |gate: &Gate| matches!(&gate.check, Check::Command(command) if command.parallel);
+    let rows = gates.chunk_by(|a, b| may(a) && may(b)).filter(|row| row.len() > 1);
+    rows.flatten().map(|gate| gate.name.clone()).collect()
 }
 
 /// Draws the line again and again until the sender is gone.
@@ -87,6 +102,8 @@ enum Form {
 /// The one place that writes while gates run; they do so from several threads.
 pub(super) struct Screen {
     form: Form,
+    /// Gates whose lines have to be told apart.
+    together: Vec<String>,
     state: Mutex<State>,
 }
 
@@ -99,12 +116,15 @@ struct State {
     open: bool,
     /// A command has spoken to the terminal itself, which may be left in any colour.
     styled: bool,
-    /// The gate whose output came last.
-    speaker: String,
+    /// A gate was ended by whoever started it.
+    interrupted: bool,
 }
 
 struct Running {
     gate: String,
+    label: String,
+    /// Both streams of a gate whose lines have to be told apart.
+    lines: [Lines; 2],
     begun: Instant,
     limit: Duration,
 }
@@ -141,62 +161,96 @@ impl Screen {
     fn say(&self, state: &mut State, text: &str) {
         let end = if state.open { "\n" } else { "" };
         let plain = if std::mem::take(&mut state.styled) { "\u{1b}[0m" } else { "" };
-        let mut styled = Vec::new();
-        let _ = writeln!(anstream::AutoStream::new(&mut styled, anstream::stdout().current_choice()), "{text}");
-        let bytes = [plain.as_bytes(), end.as_bytes(), &styled].concat();
+        let bytes = [plain.as_bytes(), end.as_bytes(), &styled(text), b"\n"].concat();
         self.write(state, &bytes);
-        state.speaker.clear();
     }
+
+    /// Whole lines of one of several gates, each with its name.
+    fn quote(&self, state: &mut State, gate: &str, lines: &[Vec<u8>]) {
+        let name = styled(&ui::dim(format!("{} |", clean(gate))));
+        let quoted = |line: &Vec<u8>| {
+            let end: &[u8] = if line.contains(&0x1b) { b"\x1b[0m\n" } else { b"\n" };
+            [&name, b" ".as_slice(), line, end].concat()
+        };
+        let bytes: Vec<u8> = lines.iter().flat_map(quoted).collect();
+        self.write(state, &bytes);
+    }
+}
+
+/// A text with as much style as this output has.
+fn styled(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _ = write!(anstream::AutoStream::new(&mut bytes, anstream::stdout().current_choice()), "{text}");
+    bytes
 }
 
 /// What runs, for how long, and how long it may: of several the one that began first.
 fn line(running: &[Running]) -> String {
     let Some(first) = running.first() else { return String::new() };
-    let names: Vec<&str> = running.iter().map(|r| r.gate.as_str()).collect();
+    let names: Vec<String> = running.iter().skip(1).map(|r| clean(&r.gate)).collect();
+    let names = std::iter::once(first.label.clone()).chain(names).collect::<Vec<_>>().join(", ");
     let millis = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
-    format!("gate {}: {} of {}", names.join(", "), in_words(millis(first.begun.elapsed())), in_words(millis(first.limit)))
+    format!("{names}: {} of {}", in_words(millis(first.begun.elapsed())), in_words(millis(first.limit)))
+}
+
+/// An item of a list is no gate of that name.
+fn label(gate: &Gate) -> String {
+    let name = clean(&gate.name);
+    if matches!(gate.origin, Origin::List(_)) { name } else { format!("gate {name}") }
 }
 
 impl Watch for Screen {
     fn begins(&self, gate: &Gate, limit: Duration) {
-        let name = clean(&gate.name);
         let mut state = self.state();
+        let label = label(gate);
+        state.running.push(Running {
+            gate: gate.name.clone(),
+            label: label.clone(),
+            lines: Default::default(),
+            begun: Instant::now(),
+            limit,
+        });
         match self.form {
             Form::Silent => {}
             Form::Lines => {
-                ui::try_line(format!("gate {name}: running…"));
+                ui::try_line(format!("{label}: running…"));
             }
-            Form::Terminal { .. } => {
-                state.running.push(Running { gate: name.clone(), begun: Instant::now(), limit });
-                self.say(&mut state, &ui::bold(format!("gate {name}")));
-            }
+            Form::Terminal { .. } if self.together.contains(&gate.name) => self.write(&mut state, b""),
+            Form::Terminal { .. } => self.say(&mut state, &ui::bold(label)),
         }
     }
 
-    fn says(&self, gate: &str, _stream: Stream, bytes: &[u8]) {
+    fn says(&self, gate: &str, stream: Stream, bytes: &[u8]) {
         if !matches!(self.form, Form::Terminal { .. }) || bytes.is_empty() {
             return;
         }
         let mut state = self.state();
-        let several = state.running.len() > 1;
-        if several && state.speaker != gate {
-            self.say(&mut state, &ui::dim(format!("[{}]", clean(gate))));
-            gate.clone_into(&mut state.speaker);
+        if self.together.iter().any(|name| name == gate) {
+            let running = state.running.iter_mut().find(|running| running.gate == gate);
+            let lines = running.map(|running| running.lines[stream as usize].feed(bytes)).unwrap_or_default();
+            self.quote(&mut state, gate, &lines);
+            return;
         }
         state.styled |= bytes.contains(&0x1b);
         self.write(&mut state, bytes);
     }
 
     fn ended(&self, finding: &Finding) {
-        let name = clean(&finding.gate);
         let mut state = self.state();
-        state.running.retain(|running| running.gate != name);
-        let text = format!("gate {name}: {}", verdict(finding));
+        let Some(at) = state.running.iter().position(|running| running.gate == finding.gate) else { return };
+        let mut running = state.running.remove(at);
+        let rest: Vec<Vec<u8>> = running.lines.iter_mut().filter_map(Lines::rest).collect();
+        self.quote(&mut state, &finding.gate, &rest);
+        let is_interrupted = signals::asked_to_end() && finding.verdict == Verdict::Unknown;
+        state.interrupted |= is_interrupted;
+        let text = format!("{}: {}", running.label, if is_interrupted { interrupted(finding) } else { verdict(finding) });
         match self.form {
             Form::Silent => {}
             Form::Lines => {
                 ui::try_line(text);
             }
+            // The terminal has written what was typed to end it.
+            Form::Terminal { .. } if is_interrupted => self.say(&mut state, &format!("\r{text}")),
             Form::Terminal { .. } => self.say(&mut state, &text),
         }
     }

@@ -1,51 +1,71 @@
 //! What the gates found, one line for each.
 
 use ralph_core::{
-    gate::{Finding, Verdict},
+    gate::{Finding, Kind, Verdict},
     words::clean,
 };
 
 use crate::{columns::columns, ui};
 
+/// Columns before what stands below a row.
+const BELOW: usize = 4;
+
 /// All findings. What the agent would be told of a failure is shown where the command's own output was not.
 pub(super) fn show(findings: &[Finding], suspicions: &[String], has_shown_output: bool) {
-    ui::line("");
-    let name = findings.iter().map(|finding| columns(&clean(&finding.gate))).max().unwrap_or(0);
-    for finding in findings {
+    let (broken, measured): (Vec<&Finding>, Vec<&Finding>) = findings.iter().partition(|finding| finding.kind == Kind::Config);
+    let name = measured.iter().map(|finding| columns(&clean(&finding.gate))).max().unwrap_or(0);
+    if !measured.is_empty() {
+        ui::line("");
+    }
+    for finding in measured {
         row(finding, name);
-        if finding.verdict != Verdict::Pass && !finding.detail.is_empty() && (!has_shown_output || finding.cached) {
+        let was_shown = has_shown_output && finding.kind == Kind::Command && !finding.cached;
+        if finding.verdict != Verdict::Pass && !was_shown {
             for line in ui::harmless(&finding.detail).lines() {
-                ui::line(format!("    {line}"));
+                ui::line(format!("{:BELOW$}{line}", ""));
             }
+        }
+        if let Some(log) = &finding.log {
+            ui::line(ui::dim(format!("{:BELOW$}{}", "", clean(log))));
         }
     }
     for suspicion in suspicions {
         ui::paragraph(format!("{} {}", ui::warn("guard:"), clean(suspicion)), 7);
     }
+    for finding in broken {
+        ui::error(&unreadable(finding));
+    }
+}
+
+/// What declares gates and cannot be read is no gate. What mends it is said only where that says more than the file's name again.
+fn unreadable(finding: &Finding) -> String {
+    let needs = finding.needs.as_deref().filter(|needs| !needs.contains(&finding.gate));
+    [Some(finding.what.as_str()), needs].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 fn row(finding: &Finding, width: usize) {
     let name = clean(&finding.gate);
     let pad = " ".repeat(width - columns(&name));
     let word = coloured(finding.verdict, &format!("{:<7}", finding.verdict.as_str()));
-    let took = if finding.took_ms == 0 { String::new() } else { seconds(finding.took_ms) };
-    ui::paragraph(format!("{}{pad}  {word}  {took:>9}  {}", ui::bold(name), what(finding)), width + 22);
-    if let Some(log) = &finding.log {
-        ui::line(ui::dim(format!("{}{}", " ".repeat(width + 22), clean(log))));
-    }
+    ui::paragraph(format!("{}{pad}  {word}  {}", ui::bold(name), what(finding)), width + 11);
     if let Some(needs) = &finding.needs {
-        ui::paragraph(format!("{}{}", " ".repeat(width + 22), clean(needs)), width + 22);
+        ui::paragraph(format!("{:BELOW$}{}", "", clean(needs)), BELOW);
     }
 }
 
 fn what(finding: &Finding) -> String {
-    let known = if finding.cached { " (known from before, the tree is the same)" } else { "" };
+    let known = if finding.cached { " (known from before: no file has changed since)" } else { "" };
     format!("{}{known}", clean(&finding.what))
 }
 
 /// `pass (3.2 s)`
 pub(super) fn verdict(finding: &Finding) -> String {
     format!("{} ({})", coloured(finding.verdict, finding.verdict.as_str()), seconds(finding.took_ms))
+}
+
+/// `interrupted (3.2 s)`
+pub(super) fn interrupted(finding: &Finding) -> String {
+    format!("{} ({})", ui::warn("interrupted"), seconds(finding.took_ms))
 }
 
 fn coloured(verdict: Verdict, word: &str) -> String {

@@ -29,7 +29,8 @@ fn s3_2_a_broken_worktree_yaml_is_a_warning() {
 fn s4_1_a_list_that_cannot_be_read() {
     let patient = Patient::sound();
     patient.bed.write("ralph.toml", "[[gate]]\nfeatures = \"work/list.json\"\n");
-    patient.complains("gates.list", "error", &["work/list.json"]);
+    let found = patient.complains("gates.list", "error", &["work/list.json is not there"]);
+    assert!(!found["what"].as_str().unwrap().contains("os error") && found["advice"] != "Mend it.", "{found}");
     patient.bed.write("work/list.json", "{\"features\": [");
     patient.complains("gates.list", "error", &["work/list.json", "line 1"]);
     patient.bed.write("work/list.json", r#"{"features": [{"id": "1", "description": "x", "passes": false}]}"#);
@@ -44,9 +45,52 @@ fn commands_that_nobody_trusted_are_an_error_that_ralph_trust_mends() {
     assert_eq!(found["fix"], "ralph trust");
     patient.sh_ok("ralph trust --yes");
     patient.is_quiet_about("gates.trust");
-    assert!(patient.doctor(&[]).stdout.contains("1 command of ralph.toml may run, each for 2 min at most"));
+    assert!(patient.doctor(&[]).stdout.contains("1 command of ralph.toml may run, for 2 min at most"));
     patient.bed.write("ralph.toml", TESTS.replace("true", "true && true"));
     patient.complains("gates.trust", "error", &["ralph.toml", "changed since you trusted it"]);
+}
+
+/// A list that merely lies there asks nobody for anything; one that a loop has to work off does.
+#[test]
+fn commands_that_nobody_has_to_pass_are_a_note() {
+    let patient = Patient::sound();
+    patient.bed.write("prd.json", r#"{"userStories": [{"id": "1", "passes": false, "verify": "true"}]}"#);
+    patient.complains("gates.trust", "note", &["prd.json", "Nobody has to pass it now"]);
+    patient.sh_ok("ralph start Go --session x --preset features 2> /dev/null");
+    patient.complains("gates.trust", "error", &["prd.json", "no loop can prove anything"]);
+    patient.sh_ok("ralph cancel");
+    patient.bed.write("ralph.toml", "[[gate]]\nfeatures = \"prd.json\"\n");
+    patient.complains("gates.trust", "error", &["prd.json"]);
+}
+
+#[test]
+fn s3_2_commands_of_check_agents_are_told_as_such() {
+    let patient = Patient::sound();
+    patient.bed.write(".ideal/worktree.yaml", "verify:\n  - sh -c true\n");
+    patient.complains("gates.trust", "error", &[".ideal/worktree.yaml", "the work of check agents stays unverified"]);
+    patient.edit_user(|s| drop(s["hooks"].as_object_mut().unwrap().remove("SubagentStop")));
+    patient.complains("gates.trust", "note", &[".ideal/worktree.yaml"]);
+    patient.sh_ok("ralph start Go --session x --preset verify 2> /dev/null");
+    patient.complains("gates.trust", "error", &["no loop can prove anything"]);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_found_and_a_program_told_once() {
+    let patient = Patient::sound();
+    let gate = |name: &str, rest: &str| format!("[[gate]]\nname = \"{name}\"\n{rest}\n");
+    let gates = [
+        gate("a", "command = \"./run\"\nfolder = \"gone\""),
+        gate("b", "command = \"no-such-tool one\""),
+        gate("c", "command = \"no-such-tool two\"\ndeadline = \"5m\""),
+    ];
+    patient.bed.write("ralph.toml", gates.concat());
+    patient.sh_ok("ralph trust --yes");
+    patient.complains("gates.folder", "warning", &["\"a\" of ralph.toml", "gone"]);
+    patient.complains("gates.program", "warning", &["\"b\" of ralph.toml and 1 more need `no-such-tool`"]);
+    assert!(!patient.doctor(&[]).stdout.contains("--fix"), "nothing of it can be mended by itself");
+    patient.bed.write("ralph.toml", [gate("b", "command = \"true\""), gate("c", "command = \"true\"\ndeadline = \"5m\"")].concat());
+    patient.sh_ok("ralph trust --yes");
+    assert!(patient.doctor(&[]).stdout.contains("2 commands of ralph.toml may run, the longest for 5 min at most"));
 }
 
 #[test]
