@@ -2,6 +2,8 @@
 //!
 //! A promise is a claim; a gate is a proof. Here are the plain values; measuring has effects and lives in the engine.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::test_results::TestResults;
@@ -218,12 +220,32 @@ pub struct Finding {
     /// Which tests failed, where the command told. Too much for a journal; `what` has it in short.
     #[serde(skip)]
     pub tests: Option<TestResults>,
+    /// How the command ended; `what` says it in words.
+    #[serde(skip)]
+    pub end: Option<End>,
     /// Only a person can change it: what to type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
     /// How far a list is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tally: Option<Tally>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    Code(i32),
+    Signal(i32),
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            End::Code(code) => write!(f, "exit code {code}"),
+            End::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
 }
 
 /// How far a list is.
@@ -251,6 +273,7 @@ impl Finding {
             cached: false,
             flaky: false,
             tests: None,
+            end: None,
             needs: None,
             tally: None,
         }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use source::{Source, look, may_hold_tests};
 
 use crate::{
-    gate::{Check, Gate, GuardPolicy, Kind, OldFailures},
+    gate::{Check, Gate, GuardPolicy, Kind, OldFailures, Origin},
     words::opening,
 };
 
@@ -47,6 +47,9 @@ pub struct Facts {
 pub struct Asked {
     pub name: String,
     pub kind: Kind,
+    /// The file that declares it, where that is trusted as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// The command, the file, the list or the words.
     pub what: Vec<String>,
     /// What else must stay as it is.
@@ -84,7 +87,8 @@ impl Asked {
             Check::Features(list) => vec![list.path.clone()],
             Check::Markers(markers) => markers.words.clone(),
         };
-        Asked { name: gate.name.clone(), kind: gate.kind(), what, terms }
+        let file = if let Origin::File(path) = &gate.origin { Some(path.clone()) } else { None };
+        Asked { name: gate.name.clone(), kind: gate.kind(), file, what, terms }
     }
 
     fn asks_the_same(&self, other: &Asked) -> bool {
@@ -238,7 +242,8 @@ fn markers_added(before: &Sources, now: &Sources) -> Vec<String> {
     said
 }
 
-fn gates_weakened(before: &[Asked], now: &[Asked]) -> Vec<String> {
+/// The gates that are gone or ask for less.
+pub fn gates_weakened(before: &[Asked], now: &[Asked]) -> Vec<String> {
     let mut said = Vec::new();
     for old in before {
         let name = opening(&old.name, 60);

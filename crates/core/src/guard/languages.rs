@@ -1,7 +1,8 @@
 //! Which files hold tests, what their tests are called, and what keeps one from being run: one table.
 //!
 //! A pattern is a row of tokens. `a|b` is either word, `test*` any word that begins so, `^word` one that begins its line, `WORD` any word, `TEXT` any string,
-//! `NAME` either, `METHOD` a name that is declared there. `PATH` is any number of `word::` before the next one, and `..` anything up to what comes next.
+//! `NAME` either, `METHOD` a name that is declared there. `PATH` is any number of `word::` before the next one, `..` anything up to what comes
+//! next, and `WITHIN` the same, but nothing beyond a square bracket.
 //! What a test is called is what the last of `test*`, `WORD`, `TEXT`, `NAME` and `METHOD` stands for.
 
 use super::tokens::{Oddity, Quote, Syntax};
@@ -49,7 +50,7 @@ pub(super) const LANGUAGES: [Language; 10] = [
         needs: "test",
         syntax: Syntax { quotes: &[lines("\"")], oddity: Oddity::Rust, ..LIKE_C },
         tests: &["# [ PATH test|rstest|test_case|wasm_bindgen_test|quickcheck|proptest .. fn WORD"],
-        markers: &["# [ ignore"],
+        markers: &["# [ ignore", "# [ cfg_attr WITHIN , ignore"],
     },
     Language {
         extensions: &["py"],
@@ -66,7 +67,9 @@ pub(super) const LANGUAGES: [Language; 10] = [
             "pytest . mark . skip|skipif|xfail",
             "@ mark . skip|skipif|xfail",
             "pytest . skip|xfail (",
-            "unittest . skip|skipIf|skipUnless|expectedFailure",
+            "unittest . skip|skipIf|skipUnless|expectedFailure|SkipTest",
+            "raise SkipTest",
+            "__test__ = False",
             "@ skip|skipIf|skipUnless|expectedFailure",
             "self . skipTest (",
         ],
@@ -86,6 +89,7 @@ pub(super) const LANGUAGES: [Language; 10] = [
         ],
         markers: &[
             "it|test|describe|context|suite|specify . skip|only|todo|fixme",
+            "it|test . failing|fails",
             "it|test|describe . concurrent|sequential . skip|only|todo",
             "xit|xtest|xdescribe|xcontext|xspecify|fit|ftest|fdescribe|fcontext (",
         ],

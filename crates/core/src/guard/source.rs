@@ -83,16 +83,18 @@ fn tests(language: &Language, tokens: &Tokens<'_>) -> Vec<String> {
 
 fn markers(language: &Language, tokens: &Tokens<'_>) -> Vec<String> {
     let shown = |found: Found| {
-        let text: String = tokens[found.begin..found.end]
-            .iter()
-            .filter_map(|(token, _)| match token {
-                Token::Word(word) => Some((*word).to_owned()),
-                Token::Sign(sign) => Some(sign.to_string()),
-                Token::Text(_) => None,
-            })
-            .collect();
+        let mut text = String::new();
+        for (token, _) in &tokens[found.begin..found.end] {
+            match token {
+                Token::Word(word) if text.ends_with(char::is_alphanumeric) => text.extend([" ", word]),
+                Token::Word(word) => text.push_str(word),
+                Token::Sign(sign) => text.push(*sign),
+                Token::Text(_) => {}
+            }
+        }
         let text = text.trim_start_matches(',').trim_end_matches('(');
-        if text.contains('[') { format!("{text}]") } else { text.to_owned() }
+        let open = text.matches('(').count().saturating_sub(text.matches(')').count());
+        if text.contains('[') { format!("{text}{}]", ")".repeat(open)) } else { text.to_owned() }
     };
     found(language.markers, tokens).map(shown).collect()
 }
@@ -123,6 +125,7 @@ enum Element {
     Method,
     Path,
     Gap,
+    Within,
 }
 
 impl Element {
@@ -135,6 +138,7 @@ impl Element {
             ("METHOD", ..) => Element::Method,
             ("PATH", ..) => Element::Path,
             ("..", ..) => Element::Gap,
+            ("WITHIN", ..) => Element::Within,
             (_, Some(sign), None) if !sign.is_alphanumeric() => Element::Sign(sign),
             _ => match (text.strip_suffix('*'), text.strip_prefix('^')) {
                 (Some(prefix), _) => Element::Prefix(prefix),
@@ -187,6 +191,11 @@ fn go_on(pattern: &[Element], tokens: &Tokens<'_>, mut at: usize, name: Option<u
     let Some((element, rest)) = pattern.split_first() else { return Some((at, name)) };
     match element {
         Element::Gap => (at..tokens.len().min(at + LONGEST_GAP)).find_map(|next| go_on(rest, tokens, next, name)),
+        Element::Within => {
+            let is_bracket = |at: usize| matches!(tokens.get(at), Some((Token::Sign('[' | ']'), _)));
+            let reach = (at..tokens.len().min(at + LONGEST_GAP)).take_while(|at| !is_bracket(*at));
+            reach.into_iter().find_map(|next| go_on(rest, tokens, next, name))
+        }
         Element::Path => {
             let colon = |at: usize| matches!(tokens.get(at), Some((Token::Sign(':'), _)));
             while matches!(tokens.get(at), Some((Token::Word(_), _))) && colon(at + 1) && colon(at + 2) {

@@ -190,6 +190,25 @@ fn tests_and_markers_of_every_language() {
 }
 
 #[test]
+fn ways_to_skip_that_are_less_known() {
+    #[rustfmt::skip]
+    let table: &[(&str, &str, &[&str])] = &[
+        ("a.rs", "#[cfg_attr(miri, ignore)] #[test] fn a() {}", &["#[cfg_attr(miri,ignore)]"]),
+        ("a.rs", "#[cfg_attr(all(unix, x), ignore = \"slow\")] #[test] fn a() {}", &["#[cfg_attr(all(unix,x),ignore)]"]),
+        ("a.rs", "#[cfg_attr(test, derive(Debug))] struct A; #[test] fn a() { f(x, ignore) }", &[]),
+        ("test_a.py", "def test_a():\n    raise unittest.SkipTest('x')", &["unittest.SkipTest"]),
+        ("test_a.py", "def test_a():\n    raise SkipTest", &["raise SkipTest"]),
+        ("test_a.py", "def test_a():\n    pytest.skip('x')", &["pytest.skip"]),
+        ("test_a.py", "class TestA:\n    __test__ = False\n", &["__test__=False"]),
+        ("test_a.py", "class TestA:\n    __test__ = True\n", &[]),
+        ("a.test.ts", "it.failing('x', f)", &["it.failing"]),
+    ];
+    for (path, text, markers) in table {
+        assert_eq!(seen(path, text).1, *markers, "{text}");
+    }
+}
+
+#[test]
 fn only_what_may_hold_tests_is_read() {
     for path in [
         "src/lib.rs",

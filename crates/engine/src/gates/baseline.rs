@@ -1,7 +1,9 @@
 //! What failed when the loop began: the old failures of its commands.
 
+use std::fs;
+
 use ralph_core::{
-    gate::{Finding, Verdict},
+    gate::{End, Finding, Verdict},
     test_results::TestResults,
 };
 use serde::{Deserialize, Serialize};
@@ -19,10 +21,16 @@ pub(super) struct Before {
     /// Which tests, where the command told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tests: Option<TestResults>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) end: Option<End>,
 }
 
 fn path(loop_id: &str) -> String {
     format!("baseline/{loop_id}.failures.jsonl")
+}
+
+pub(super) fn forget(project: &Project, loop_id: &str) {
+    let _ = project.kept(&path(loop_id)).map(fs::remove_file);
 }
 
 fn lines(project: &Project, loop_id: &str) -> Vec<u8> {
@@ -42,7 +50,7 @@ pub(super) fn note(project: &Project, loop_id: &str, gate: &str, finding: &Findi
     if !matches!(finding.verdict, Verdict::Pass | Verdict::Fail) || of(project, loop_id, gate).is_some() {
         return;
     }
-    let before = Before { gate: gate.to_owned(), failed: finding.verdict == Verdict::Fail, tests: finding.tests.clone() };
+    let before = Before { gate: gate.to_owned(), failed: finding.verdict == Verdict::Fail, tests: finding.tests.clone(), end: finding.end };
     let (Ok(path), Ok(line)) = (project.keep(&path(loop_id)), serde_json::to_vec(&before)) else { return };
     // Without it all failures count as new.
     let _ = files::replace_private(&path, &[lines(project, loop_id), line, b"\n".to_vec()].concat());

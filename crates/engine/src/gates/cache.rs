@@ -9,7 +9,7 @@ use std::{
 };
 
 use ralph_core::{
-    gate::{Command, Finding, Run, Verdict},
+    gate::{Command, End, Finding, Run, Verdict},
     test_results::TestResults,
     time::Millis,
 };
@@ -35,6 +35,7 @@ struct Kept {
     at: Millis,
     finding: Finding,
     tests: Option<TestResults>,
+    end: Option<End>,
 }
 
 /// What a verdict belongs to.
@@ -62,13 +63,13 @@ pub(super) fn find(project: &Project, key: &Key) -> Option<Finding> {
     let age = u64::try_from(clock::now() - kept.at).ok()?;
     let believed = kept.finding.verdict == Verdict::Pass || age < FAILURE_MS.max(kept.finding.took_ms.saturating_mul(3));
     let log = kept.finding.log.clone().filter(|log| project.root().join(log).exists());
-    believed.then_some(Finding { cached: true, log, tests: kept.tests, ..kept.finding })
+    believed.then_some(Finding { cached: true, log, tests: kept.tests, end: kept.end, ..kept.finding })
 }
 
 /// Keeps a verdict. One that cannot be kept is measured again, and nothing else.
 pub(super) fn keep(project: &Project, key: &Key, finding: &Finding) {
     let Ok(path) = project.keep(&key.path()) else { return };
-    let kept = Kept { at: clock::now(), finding: finding.clone(), tests: finding.tests.clone() };
+    let kept = Kept { at: clock::now(), finding: finding.clone(), tests: finding.tests.clone(), end: finding.end };
     if let Ok(json) = serde_json::to_vec(&kept) {
         let _ = files::replace_private(&path, &json);
     }

@@ -9,7 +9,7 @@ use std::{
 
 use ralph_core::{
     config::short_name,
-    gate::{Command, Finding, Gate, OldFailures, Origin, Run, Verdict},
+    gate::{Command, End, Finding, Gate, OldFailures, Origin, Run, Verdict},
     output::{Stream, Useful},
     test_results::{self, Split, TestResults},
     time::in_words,
@@ -162,7 +162,8 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let what = if gate.name == short_name(&command.run.shown()) { state } else { format!("`{shown}`: {state}") };
     let what = [Some(what), told(tests.as_ref()), problem].into_iter().flatten().collect::<Vec<_>>().join("; ");
     let detail = if verdict == Verdict::Pass { String::new() } else { excerpt };
-    Finding { log, took_ms, tests, ..gate.finding(verdict, what).with_detail(detail) }
+    let end = ended.ok().and_then(|ended| ended.code.map(End::Code).or(ended.signal.map(End::Signal)));
+    Finding { log, took_ms, tests, end, ..gate.finding(verdict, what).with_detail(detail) }
 }
 
 /// What a command says goes to the log, to whoever watches, and to those who make sense of it.
@@ -288,8 +289,20 @@ fn weighed(gate: &Gate, command: &Command, ctx: &Context<'_>, finding: Finding) 
         // Without the names nobody can tell: a suite that no longer compiles is not an old failure.
         _ => return finding,
     };
+    let (only_old, note) = match (before.end, finding.end) {
+        (Some(then), Some(now)) if only_old && !ends_alike((then, before.tests.as_ref()), (now, finding.tests.as_ref())) => {
+            (false, format!("before the loop began it failed too, but with {then}"))
+        }
+        _ => (only_old, note),
+    };
     let verdict = if only_old && allows { Verdict::Pass } else { Verdict::Fail };
     Finding { what: format!("{} ({note})", finding.what), verdict, ..finding }
+}
+
+/// Whether a command failed in the same way. A suite that crashes halfway tells of no new failure either. Some commands end with the number of their failures.
+fn ends_alike(then: (End, Option<&TestResults>), now: (End, Option<&TestResults>)) -> bool {
+    let counts = |(end, tests): (End, Option<&TestResults>)| matches!((end, tests), (End::Code(code), Some(tests)) if usize::try_from(code) == Ok(tests.failed.len()));
+    then.0 == now.0 || (counts(then) && counts(now))
 }
 
 fn count(failures: usize) -> String {

@@ -13,14 +13,14 @@ use std::{
 
 use ralph_core::{
     feature_list::{self, List},
-    gate::{Check, Finding, GuardPolicy, Kind, Verdict},
+    gate::{Check, Finding, Gate, GuardPolicy, Kind, Origin, Verdict},
     guard::{self, Asked, Facts, Item, Source},
     words::opening,
 };
 
 use crate::{
     gates::{
-        cache,
+        baseline, cache,
         declared::Declared,
         tree::{self, Tree},
     },
@@ -56,18 +56,42 @@ pub fn note_start(project: &Project, loop_id: &str, declared: &Declared) {
     let _ = write(project, loop_id, &facts);
 }
 
+/// Another loop begins that is called like a former one: what that one began with is no measure for it.
+pub fn forget(project: &Project, loop_id: &str) {
+    let _ = project.kept(&path(loop_id)).map(fs::remove_file);
+    baseline::forget(project, loop_id);
+}
+
 /// A person says that it is right as it is: from now on this is what it is compared with.
 pub fn accept(project: &Project, loop_id: &str, declared: &Declared) -> Result<(), Error> {
     write(project, loop_id, &look(project, declared, None))
 }
 
-/// A person has looked at the settings and trusts them: what they ask for now is what later settings are compared with. Tests and items stay noted as they were.
-pub fn accept_settings(project: &Project, loop_id: &str, declared: &Declared) -> Result<(), Error> {
-    let Some(before) = read(project, loop_id) else { return Ok(()) };
-    let mut files = scripts::of(project, &declared.gates).digests;
-    files.retain(|_, digest| !digest.is_empty());
-    let gates = declared.gates.iter().map(Asked::of).collect();
-    write(project, loop_id, &Facts { gates, files, guard: declared.guard, ..before })
+/// A person has read a file of settings and trusts it: the gates that it declares now are what later ones are compared with. Everything else stays noted
+/// as it was, the scripts that its gates run above all: nobody has been shown those.
+pub fn accept_settings(project: &Project, loop_id: &str, declared: &Declared, file: &str) -> Result<(), Error> {
+    let Some(mut before) = read(project, loop_id) else { return Ok(()) };
+    let is_own = |gate: &&Gate| gate.origin == Origin::File(file.to_owned());
+    let own: Vec<Gate> = declared.gates.iter().filter(is_own).cloned().collect();
+    before.gates.retain(|gate| gate.file.as_deref() != Some(file));
+    before.gates.extend(own.iter().map(Asked::of));
+    for (path, digest) in scripts::of(project, &own).digests.into_iter().filter(|(_, digest)| !digest.is_empty()) {
+        if path == file {
+            before.files.insert(path, digest);
+        } else {
+            before.files.entry(path).or_insert(digest);
+        }
+    }
+    before.guard = guard::stricter(before.guard, declared.guard);
+    write(project, loop_id, &before)
+}
+
+/// The gates of a file of settings that are gone or ask for less than when the loop began, one sentence each.
+pub fn weaker_settings(project: &Project, loop_id: &str, declared: &Declared, file: &str) -> Vec<String> {
+    let Some(mut before) = read(project, loop_id) else { return Vec::new() };
+    before.gates.retain(|gate| gate.file.as_deref() == Some(file));
+    // A gate that has moved to another file still asks.
+    guard::gates_weakened(&before.gates, &declared.gates.iter().map(Asked::of).collect::<Vec<_>>())
 }
 
 /// What looks as if the proof had been made easier since the loop began, one sentence each.

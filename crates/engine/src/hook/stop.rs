@@ -11,7 +11,7 @@ use ralph_core::{
 };
 
 use crate::{
-    gates::declared,
+    gates::{declared, guard},
     hook::{
         Call, Outcome,
         evidence::{Gathered, gather},
@@ -49,6 +49,9 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         Ok(l) => l,
         Err(found) => return corrupt(call, &locked, &found),
     };
+    if l.is_new && l.file.started_at.is_none() {
+        guard::forget(&call.project, &l.id);
+    }
     match l.owner() {
         Some(owner) if owner != session => return Ok(Outcome::silent("session.other").of_loop(&l.id)),
         Some(_) => {}

@@ -1,6 +1,6 @@
 //! The files of a project that can make ralph run commands, as a person has to see them before they may.
 
-use std::io;
+use std::{collections::BTreeSet, io};
 
 use ralph_core::{
     config,
@@ -12,7 +12,7 @@ use ralph_core::{
 
 use crate::{
     gates::{
-        declared::{self, LOOP_ORIGIN, WORKTREE_FILES},
+        declared::{self, Declared, LOOP_ORIGIN, WORKTREE_FILES},
         features, guard,
     },
     store::{
@@ -240,10 +240,26 @@ fn content(project: &Project, relative: &str, role: Role) -> Option<Result<Vec<u
 /// Lets sources run, exactly as they were read. For loops that run already, what a person has just read and allowed is no reason for suspicion.
 pub fn allow(project: &Project, sources: &[&Source]) -> Result<(), Error> {
     sources.iter().try_for_each(|source| source.allow(project))?;
-    for found in loops::all(project) {
-        if let Ok(file) = &found.parsed {
-            guard::accept_settings(project, &found.id(), &declared::of_loop(project, file))?;
+    for (id, declared) in of_live_loops(project) {
+        for source in sources.iter().filter(|source| matches!(source.basis, Basis::Content(_))) {
+            guard::accept_settings(project, &id, &declared, &source.origin)?;
         }
     }
     Ok(())
+}
+
+/// What became easier for loops that run already, in a file that was trusted before and has changed.
+pub fn weaker(project: &Project, source: &Source) -> Vec<String> {
+    if source.trust != Trust::Changed {
+        return Vec::new();
+    }
+    let said =
+        of_live_loops(project).into_iter().flat_map(|(id, declared)| guard::weaker_settings(project, &id, &declared, &source.origin));
+    let said: BTreeSet<String> = said.collect();
+    said.into_iter().collect()
+}
+
+fn of_live_loops(project: &Project) -> Vec<(String, Declared)> {
+    let of_loop = |found: loops::Found| Some((found.id(), declared::of_loop(project, found.parsed.as_ref().ok()?)));
+    loops::all(project).into_iter().filter_map(of_loop).collect()
 }

@@ -45,16 +45,13 @@ fn folders<'f>(file: &'f Path, path: &str) -> Vec<&'f Path> {
     file.ancestors().skip(1).take(path.split('/').count() + 1).collect()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt};
 
     use super::*;
     use crate::sys::scratch::Scratch;
-
-    fn mode(path: &Path) -> u32 {
-        fs::metadata(path).unwrap().permissions().mode() & 0o777
-    }
 
     #[test]
     fn it_lies_with_the_user_and_for_the_user_alone() {
@@ -70,6 +67,7 @@ mod tests {
         assert_eq!(own.file_name().unwrap().len(), 32);
         let whose = own.join(WHOSE);
         assert_eq!(fs::read_to_string(&whose).unwrap().trim_end(), root.canonicalize().unwrap().display().to_string());
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(own), mode(&whose)), (0o700, 0o600));
         fs::set_permissions(own, fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(project.kept("verdicts/x"), None, "others can write there");

@@ -86,6 +86,9 @@ fn decide(project: &Project, args: &Args) -> Done {
     }
     for source in &new {
         show(source);
+        for what in sources::weaker(project, source) {
+            ui::paragraph(format!("  {} {}", ui::bad("Weaker than when the loop began:"), visible(&what)), 4);
+        }
     }
     if !args.yes {
         ask(&new)?;
@@ -233,11 +236,13 @@ struct InJson {
 
 fn in_json(project: &Project, sources: &[Source], broken: &[Broken], args: &Args) -> Done {
     let new: Vec<&Source> = sources.iter().filter(|source| args.yes && !source.trust.is_trusted()).collect();
+    // Before it is trusted: then it is what later ones are compared with.
+    let weaker: Vec<Vec<String>> = sources.iter().map(|source| sources::weaker(project, source)).collect();
     sources::allow(project, &new)?;
     let trust_now = |source: &Source| if args.yes { Trust::Trusted } else { source.trust };
-    let of_source = |source: &Source| json!({ "file": source.origin, "trust": trust_now(source), "commands": source.commands.iter().map(of_command).collect::<Vec<_>>() });
+    let of_source = |(source, weaker): (&Source, &Vec<String>)| json!({ "file": source.origin, "trust": trust_now(source), "commands": source.commands.iter().map(of_command).collect::<Vec<_>>(), "weaker": weaker });
     ui::json(&InJson {
-        files: sources.iter().map(of_source).collect(),
+        files: sources.iter().zip(&weaker).map(of_source).collect(),
         problems: broken.iter().map(|problem| json!({ "file": problem.origin, "what": problem.what })).collect(),
         trusted: new.iter().map(|source| source.origin.clone()).collect(),
         decisions: trust::list(project),

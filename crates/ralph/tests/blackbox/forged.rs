@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt};
 use ralph_testkit::Output;
 
 use crate::{
-    common::{Bed, RALPH, run},
+    common::{Bed, LOOP, ME, RALPH, loop_text, run},
     gated::{COUNT, Gated, gate, reason},
 };
 
@@ -69,4 +69,53 @@ fn an_item_that_passed_in_an_agents_shell_is_proven_again() {
     assert_eq!(out.code, Some(0), "{}", out.stderr);
     let told = reason(&bed.claim().send());
     assert!(told.contains("1 is marked as done, but its command fails"), "{told}");
+}
+
+/// S3-4: a suite that crashes does not fail as it did when the loop began.
+#[test]
+fn another_end_is_no_old_failure() {
+    let bed = Bed::new();
+    bed.write("code", "1");
+    bed.write("ralph.toml", gate("suite", "exit $(cat code)", "old_failures = \"allow\""));
+    bed.ralph_ok(&["trust", "--yes"]);
+    bed.ralph_ok(&["start", "Go", "--completion-promise", "DONE"]);
+    bed.write("code", "139");
+    let told = reason(&bed.stop("<promise>DONE</promise>").send());
+    assert!(told.contains("before the loop began it failed too, but with exit code 1"), "{told}");
+    bed.write("code", "1");
+    assert!(!bed.stop("Again: <promise>DONE</promise>").send().blocks(), "as it did at the start");
+}
+
+/// S3-4: a loop file that was written by hand again is another loop, even if it is called like the one before.
+#[test]
+fn a_second_loop_of_the_same_name_has_a_start_of_its_own() {
+    let bed = Gated::new(&gate("fine", "true", ""));
+    let is_by_hand = |line: &&str| !line.starts_with("started_at") && !line.starts_with("session_id");
+    let by_hand: Vec<String> = loop_text(ME, 1, 20, "DONE").lines().filter(is_by_hand).map(str::to_owned).collect();
+    let by_hand = by_hand.join("\n");
+    bed.write(LOOP, &by_hand);
+    bed.write("tests/a.rs", "#[test] fn one() {}\n#[test] fn two() {}\n");
+    bed.works().send();
+    bed.claim().send();
+    assert!(!bed.exists(LOOP), "the first loop has ended");
+    bed.write("tests/a.rs", "#[test] fn one() {}\n");
+    bed.write(LOOP, &by_hand);
+    bed.works().send();
+    let last = bed.claim().send();
+    assert!(!format!("{last:?}").contains("gone"), "{last:?}");
+    assert!(!bed.exists(LOOP));
+}
+
+/// S3-4: who trusts changed settings sees first what they no longer ask for.
+#[test]
+fn trust_shows_what_became_weaker() {
+    let bed = Gated::new(&(gate("tests", "make test", "") + &gate("lint", "make lint", "")));
+    bed.works().send();
+    bed.write("ralph.toml", gate("tests", "true", ""));
+    let out = bed.ralph(&["trust", "--yes"]);
+    assert_eq!(out.code, Some(0), "{}", out.stderr);
+    let shown = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["Weaker than when the loop began: gate \"lint\" is gone (`make lint`)", "gate \"tests\" asked for `make test`"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
 }

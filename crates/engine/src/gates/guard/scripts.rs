@@ -23,6 +23,9 @@ use crate::{
 /// A larger one is no script.
 const MAX_BYTES: usize = 1 << 20;
 
+/// Where the packages of one repository usually lie.
+const AROUND_PACKAGES: [&str; 5] = ["", "packages", "apps", "libs", "services"];
+
 /// What the gates are made of.
 pub(super) struct Scripts {
     /// Digests; an empty one: it is not there.
@@ -58,11 +61,19 @@ struct Found {
 }
 
 impl Found {
-    fn all(&mut self, folder: &Path, named: Vec<Named>) {
-        for one in named {
+    fn all(&mut self, folder: &Path, named: Vec<(String, Named)>) {
+        for (below, one) in named {
+            let folder = &folder.join(below);
             match one {
                 Named::File(path) => self.file(&folder.join(path)),
                 Named::Script(name) => self.script(folder, &name),
+                Named::OfPackage { package, script } => {
+                    // `@scope/name` and `./packages/name` lie in a folder of that name, or nobody knows where.
+                    let name = package.rsplit('/').next().unwrap_or(&package);
+                    for around in AROUND_PACKAGES {
+                        self.script(&folder.join(around).join(name), &script);
+                    }
+                }
                 Named::FirstOf(names) => {
                     let is_there = |name: &&&str| self.root.join(folder).join(name).is_file();
                     if let Some(name) = names.iter().find(is_there).or(names.last()) {

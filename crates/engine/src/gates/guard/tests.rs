@@ -112,6 +112,26 @@ fn a_script_of_a_script_counts() {
 }
 
 #[test]
+fn a_script_in_another_folder_counts_too() {
+    let bed = Bed::new();
+    bed.write("ci/check.sh", "cargo test\n");
+    bed.write("packages/a/package.json", r#"{"scripts": {"test": "vitest"}}"#);
+    let run = |line: &str| gate(line, Check::Command(Command::shell(line)));
+    let gates = vec![run("cd ci && ./check.sh"), run("pnpm --filter @x/a test")];
+    let declared = Declared { gates, ..Declared::default() };
+    note_start(&bed.project, LOOP, &declared);
+    bed.write("ci/check.sh", "true\n");
+    bed.write("packages/a/package.json", r#"{"scripts": {"test": "true"}}"#);
+    assert_eq!(
+        suspicions(&bed.project, LOOP, &declared),
+        [
+            "ci/check.sh, which the gate \"cd ci && ./check.sh\" runs, has changed since the loop began",
+            "packages/a/package.json (script \"test\"), which the gate \"pnpm --filter @x/a test\" runs, has changed since the loop began",
+        ]
+    );
+}
+
+#[test]
 fn the_beginning_is_noted_once() {
     let bed = Bed::new();
     bed.says(&[]);
@@ -130,7 +150,51 @@ fn the_guard_cannot_be_switched_off_by_the_one_it_watches() {
     assert_eq!(suspicions(&bed.project, LOOP, &off), ["the guard was set to \"block\" when the loop began, and is set to \"off\" now"]);
     note_start(&bed.project, "another", &off);
     assert_eq!(policy(&bed.project, "another", &off), GuardPolicy::Off, "it was off from the beginning");
-    assert!(!bed.project.kept(&path("another")).unwrap().exists());
+    assert_eq!(read(&bed.project, "another").unwrap().sources, None, "and nobody looked at the tests");
+}
+
+/// Who trusts `ralph.toml` has seen `ralph.toml`, and nothing else.
+#[test]
+fn trusted_settings_renew_themselves_alone() {
+    let bed = Bed::new();
+    bed.write("ralph.toml", "x");
+    let of_toml = |gate: Gate| Gate { origin: Origin::File("ralph.toml".to_owned()), ..gate };
+    let run = |name: &str, line: &str| gate(name, Check::Command(Command::shell(line)));
+    let before = vec![of_toml(run("tests", "./verify.sh")), run("own", "make check"), of_toml(run("lint", "sh scripts/lint.sh"))];
+    note_start(&bed.project, LOOP, &Declared { gates: before, guard: GuardPolicy::Block, ..Declared::default() });
+    bed.write("ralph.toml", "y");
+    bed.write("verify.sh", "exit 0\n");
+    bed.write("tests/auth.rs", "#[test] fn login() {}\n");
+    let now = Declared { gates: vec![of_toml(run("tests", "./verify.sh --fast")), run("own", "true")], ..Declared::default() };
+    let said = weaker_settings(&bed.project, LOOP, &now, "ralph.toml");
+    assert_eq!(
+        said,
+        [
+            "gate \"tests\" asked for `./verify.sh` when the loop began, and asks for `./verify.sh --fast` now",
+            "gate \"lint\" is gone (`sh scripts/lint.sh`)",
+        ]
+    );
+    accept_settings(&bed.project, LOOP, &now, "ralph.toml").unwrap();
+    assert_eq!(
+        suspicions(&bed.project, LOOP, &now),
+        [
+            "tests/auth.rs: 1 test is gone (logout)",
+            "gate \"own\" asked for `make check` when the loop began, and asks for `true` now",
+            "verify.sh, which the gate \"tests\" runs, has changed since the loop began",
+            "the guard was set to \"block\" when the loop began, and is set to \"warn\" now",
+        ]
+    );
+}
+
+#[test]
+fn another_loop_of_the_same_name_begins_anew() {
+    let bed = Bed::new();
+    bed.begin();
+    baseline::note(&bed.project, LOOP, "tests", &Finding::new("tests", Kind::Command, Verdict::Fail, ""));
+    bed.write("tests/auth.rs", "#[test] fn login() {}\n");
+    forget(&bed.project, LOOP);
+    bed.says(&[]);
+    assert_eq!(baseline::of(&bed.project, LOOP, "tests"), None);
 }
 
 /// Who removes tests must not be able to hide it.
@@ -152,7 +216,7 @@ fn a_name_that_is_no_text_does_not_blind_it() {
     use std::os::unix::ffi::OsStrExt;
     let bed = Bed::new();
     bed.begin();
-    std::fs::write(bed.scratch.path().join(std::ffi::OsStr::from_bytes(b"odd\xff")), "").unwrap();
+    write_whole(&bed.scratch.path().join(std::ffi::OsStr::from_bytes(b"odd\xff")), b"").unwrap();
     bed.write("tests/auth.rs", "#[test] fn login() {}\n");
     bed.says(&["tests/auth.rs: 1 test is gone (logout)"]);
 }

@@ -249,7 +249,7 @@ fn a_merge_in_progress_cannot_be_told() {
 fn a_name_that_is_no_text_hides_nothing_else() {
     use std::os::unix::ffi::OsStrExt;
     for bed in [Bed::committed(), Bed::bare()] {
-        fs::write(bed.root().join(OsStr::from_bytes(b"src/odd\xff.rs")), "x").unwrap();
+        write_whole(&bed.root().join(OsStr::from_bytes(b"src/odd\xff.rs")), b"x").unwrap();
         assert_eq!(bed.print_of(&[]), None);
         assert_eq!(files(bed.root()).unwrap(), ["README.md", "docs/x.md", "src/a.rs", "src/deep/b.rs"]);
         assert!(!Tree::of(bed.root(), PATIENCE).unwrap().is_whole());
