@@ -1,14 +1,14 @@
-//! What failed when the loop began: the old failures of its commands.
+//! What failed when the loop began, and what that means for what fails now.
 
 use std::fs;
 
 use ralph_core::{
-    gate::{End, Finding, Verdict},
-    test_results::TestResults,
+    gate::{Command, End, Finding, Gate, OldFailures, Verdict},
+    test_results::{Split, TestResults},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{store::project::Project, sys::files};
+use crate::{gates::Context, store::project::Project, sys::files};
 
 /// More than this is no list of failures.
 const MAX_BYTES: usize = 16 << 20;
@@ -54,6 +54,46 @@ pub(super) fn note(project: &Project, loop_id: &str, gate: &str, finding: &Findi
     let (Ok(path), Ok(line)) = (project.keep(&path(loop_id)), serde_json::to_vec(&before)) else { return };
     // Without it all failures count as new.
     let _ = files::replace_private(&path, &[lines(project, loop_id), line, b"\n".to_vec()].concat());
+}
+
+/// A failure compared with what failed when the loop began.
+pub(super) fn weigh(gate: &Gate, command: &Command, ctx: &Context<'_>, finding: Finding) -> Finding {
+    if finding.verdict != Verdict::Fail {
+        return finding;
+    }
+    let Some(before) = of(ctx.project, ctx.about, &gate.name).filter(|before| before.failed) else { return finding };
+    let allows = command.old_failures == OldFailures::Allow;
+    let (only_old, note) = match (&finding.tests, &before.tests) {
+        (Some(now), Some(then)) => {
+            let Split { new, old } = now.split(&then.failed);
+            match (new.len(), old.len()) {
+                (0, 1) => (true, "a failure from before the loop began".to_owned()),
+                (0, old) if old > 0 => (true, format!("all {old} failures are from before the loop began")),
+                (new, old) => (false, format!("{} new, {old} from before the loop began", count(new))),
+            }
+        }
+        (None, None) => (true, "it failed before the loop began, too".to_owned()),
+        // Without the names nobody can tell: a suite that no longer compiles is not an old failure.
+        _ => return finding,
+    };
+    let (only_old, note) = match (before.end, finding.end) {
+        (Some(then), Some(now)) if only_old && !ends_alike((then, before.tests.as_ref()), (now, finding.tests.as_ref())) => {
+            (false, format!("before the loop began it failed too, but with {then}"))
+        }
+        _ => (only_old, note),
+    };
+    let verdict = if only_old && allows { Verdict::Pass } else { Verdict::Fail };
+    Finding { what: format!("{} ({note})", finding.what), verdict, ..finding }
+}
+
+/// Whether a command failed in the same way. A suite that crashes halfway tells of no new failure either. Some commands end with the number of their failures.
+fn ends_alike(then: (End, Option<&TestResults>), now: (End, Option<&TestResults>)) -> bool {
+    let counts = |(end, tests): (End, Option<&TestResults>)| matches!((end, tests), (End::Code(code), Some(tests)) if usize::try_from(code) == Ok(tests.failed.len()));
+    then.0 == now.0 || (counts(then) && counts(now))
+}
+
+fn count(failures: usize) -> String {
+    if failures == 1 { "1 failure".to_owned() } else { format!("{failures} failures") }
 }
 
 #[cfg(test)]

@@ -2,16 +2,16 @@
 
 use std::{
     ffi::OsString,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use ralph_core::{
     config::short_name,
-    gate::{Command, End, Finding, Gate, OldFailures, Origin, Run, Verdict},
+    gate::{Command, End, Finding, Gate, Origin, Run, Verdict},
     output::{Stream, Useful},
-    test_results::{self, Split, TestResults},
+    test_results::{self, TestResults},
     time::in_words,
     words::opening,
 };
@@ -47,7 +47,7 @@ pub fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let fingerprint = if command.cache { ctx.fingerprint() } else { None };
     let key = fingerprint.as_deref().map(|tree| cache::Key::of(&gate.name, command, tree));
     if let Some(finding) = key.as_ref().filter(|_| !ctx.again).and_then(|key| cache::find(ctx.project, key)) {
-        return weighed(gate, command, ctx, finding);
+        return baseline::weigh(gate, command, ctx, finding);
     }
     if let Some(why) = why_not(ctx) {
         return gate.finding(Verdict::Unknown, why);
@@ -66,7 +66,7 @@ pub fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
             }
         }
     }
-    let finding = weighed(gate, command, ctx, finding);
+    let finding = baseline::weigh(gate, command, ctx, finding);
     ctx.watch.ended(&finding);
     finding
 }
@@ -133,22 +133,10 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     }));
     kin::inherit_orphans();
     signals::notice();
-    let (program, args) = program(&command.run);
-    let vars = command.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    let task = Task {
-        program,
-        args,
-        folder: &folder,
-        vars: vars.chain([(env::GATE.into(), gate.name.clone().into())]).collect(),
-        hidden: Vec::new(),
-        input: Vec::new(),
-        limit,
-        most_output: 0,
-    };
     let begun = std::time::Instant::now();
     let mark = command.leave_running.then(|| format!("{}={}", env::GATE, gate.name));
     let leave = Leave { cancelled: &|| ctx.is_cancelled(), grace: GRACE, leave_running: mark.as_deref() };
-    let ended = task.run_heard(&listener(gate, ctx, &heard), leave);
+    let ended = task(gate, command, &folder, limit).run_heard(&listener(gate, ctx, &heard), leave);
     // Whoever ends this process may have ended the command too, or a part of it, and that says nothing about the work.
     let ended = if ended.is_ok() && ctx.is_cancelled() { Err(Failure::Cancelled) } else { ended };
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -164,6 +152,21 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let detail = if verdict == Verdict::Pass { String::new() } else { excerpt };
     let end = ended.ok().and_then(|ended| ended.code.map(End::Code).or(ended.signal.map(End::Signal)));
     Finding { log, took_ms, tests, end, ..gate.finding(verdict, what).with_detail(detail) }
+}
+
+fn task<'a>(gate: &Gate, command: &Command, folder: &'a Path, limit: Duration) -> Task<'a> {
+    let (program, args) = program(&command.run);
+    let vars = command.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    Task {
+        program,
+        args,
+        folder,
+        vars: vars.chain([(env::GATE.into(), gate.name.clone().into())]).collect(),
+        hidden: Vec::new(),
+        input: Vec::new(),
+        limit,
+        most_output: 0,
+    }
 }
 
 /// What a command says goes to the log, to whoever watches, and to those who make sense of it.
@@ -252,7 +255,7 @@ fn too_long(gate: &Gate, command: &Command, limit: Duration) -> String {
 }
 
 /// The test results: those of a report that this run wrote, else those that it printed.
-fn tests_of(heard: &mut Heard, report: Option<&std::path::Path>, stale: Option<std::time::SystemTime>) -> Option<TestResults> {
+fn tests_of(heard: &mut Heard, report: Option<&Path>, stale: Option<std::time::SystemTime>) -> Option<TestResults> {
     let printed = std::mem::take(&mut heard.tests).finish();
     let Some(path) = report else { return printed };
     let is_new = path.metadata().and_then(|meta| meta.modified()).is_ok_and(|at| Some(at) != stale);
@@ -267,44 +270,4 @@ fn told(tests: Option<&TestResults>) -> Option<String> {
     let more = if failed.len() > names.len() { format!(" and {} more", failed.len() - names.len()) } else { String::new() };
     let tests = if failed.len() == 1 { "1 test fails".to_owned() } else { format!("{} tests fail", failed.len()) };
     (!failed.is_empty()).then(|| format!("{tests}: {}{more}", names.join(", ")))
-}
-
-/// A failure compared with what failed when the loop began.
-fn weighed(gate: &Gate, command: &Command, ctx: &Context<'_>, finding: Finding) -> Finding {
-    if finding.verdict != Verdict::Fail {
-        return finding;
-    }
-    let Some(before) = baseline::of(ctx.project, ctx.about, &gate.name).filter(|before| before.failed) else { return finding };
-    let allows = command.old_failures == OldFailures::Allow;
-    let (only_old, note) = match (&finding.tests, &before.tests) {
-        (Some(now), Some(then)) => {
-            let Split { new, old } = now.split(&then.failed);
-            match (new.len(), old.len()) {
-                (0, 1) => (true, "a failure from before the loop began".to_owned()),
-                (0, old) if old > 0 => (true, format!("all {old} failures are from before the loop began")),
-                (new, old) => (false, format!("{} new, {old} from before the loop began", count(new))),
-            }
-        }
-        (None, None) => (true, "it failed before the loop began, too".to_owned()),
-        // Without the names nobody can tell: a suite that no longer compiles is not an old failure.
-        _ => return finding,
-    };
-    let (only_old, note) = match (before.end, finding.end) {
-        (Some(then), Some(now)) if only_old && !ends_alike((then, before.tests.as_ref()), (now, finding.tests.as_ref())) => {
-            (false, format!("before the loop began it failed too, but with {then}"))
-        }
-        _ => (only_old, note),
-    };
-    let verdict = if only_old && allows { Verdict::Pass } else { Verdict::Fail };
-    Finding { what: format!("{} ({note})", finding.what), verdict, ..finding }
-}
-
-/// Whether a command failed in the same way. A suite that crashes halfway tells of no new failure either. Some commands end with the number of their failures.
-fn ends_alike(then: (End, Option<&TestResults>), now: (End, Option<&TestResults>)) -> bool {
-    let counts = |(end, tests): (End, Option<&TestResults>)| matches!((end, tests), (End::Code(code), Some(tests)) if usize::try_from(code) == Ok(tests.failed.len()));
-    then.0 == now.0 || (counts(then) && counts(now))
-}
-
-fn count(failures: usize) -> String {
-    if failures == 1 { "1 failure".to_owned() } else { format!("{failures} failures") }
 }

@@ -4,7 +4,7 @@
 
 mod command;
 mod evidence;
-mod guard;
+mod fail_open;
 mod proof;
 mod queued;
 mod select;
@@ -147,7 +147,7 @@ pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
         // A gate may ask an agent for its opinion. That one is no part of the loop, and to measure gates for it would never end.
         _ if env::is_within_gate() => Outcome::silent("gate.within"),
         Caller::Foreign(agent) => Outcome { error: Some(format!("called by {agent}")), ..Outcome::silent("host.foreign") },
-        Caller::ClaudeCode { .. } => guard::open(&call, || dispatch(&call)),
+        Caller::ClaudeCode { .. } => fail_open::guarded(&call, || dispatch(&call)),
     };
     // One look for both: where ralph is not used, nothing waits and nothing is logged.
     let in_use = call.project.is_in_use();

@@ -224,7 +224,6 @@ fn goes_first(ruling: &Ruling, queue: &[String]) -> Option<String> {
 /// Makes the ruling real: the loop's file first, because it is what counts, then the journal. `false`: the file is gone.
 fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Result<bool, Error> {
     let Ruled { at, gathered, ruling, note, told } = ruled;
-    let (now, evidence) = (*at, &gathered.evidence);
     let there = match ruling.next {
         Next::GoesOn { iteration } => locked.set(l, &[("iteration", Value::Plain(&iteration.to_string()))])?,
         Next::Stays => true,
@@ -237,50 +236,56 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
     if !there {
         return Ok(false);
     }
-    l.state.stops += 1;
+    remember(&mut l.state, ruled);
     l.state.client_pid = Call::client_pid();
-    l.state.left_behind = false;
-    match ruling.next {
-        Next::GoesOn { .. } => {
-            if evidence.idle_rounds <= 1 {
-                // Idleness that begins with this round began after the ruling before it.
-                l.state.idle_since = l.state.last.as_ref().map(|last| last.at).or(l.state.armed_since);
-            }
-            l.state.idle_rounds = evidence.idle_rounds;
-            l.state.message = Some(gathered.message.clone());
-        }
-        Next::Stays => {}
-        Next::Pauses => {
-            l.state.disarm(now);
-            if let Some(items) = l.state.items.as_mut().filter(|_| ruling.code == Code::FeaturesPerSession) {
-                // Whoever resumes it wants as many again.
-                items.before = items.done;
-            }
-            l.state.idle_rounds = evidence.idle_rounds;
-        }
-        Next::Ends { ending } => {
-            l.state.disarm(now);
-            l.state.ended = Some(ending);
-        }
-    }
     l.state.turn = call.event.text("prompt_id").map(str::to_owned);
-    l.state.gated |= !evidence.gates.is_empty();
-    l.state.unknown_rounds = if ruling.next == Next::Pauses { 0 } else { evidence.unknown_rounds };
-    l.state.queue.clone_from(&gathered.queue);
-    let answered = Answered {
+    l.state.last = Some(Answered {
         stop: call.event.stop_fingerprint(),
-        at: now,
+        at: *at,
         uptime_ms: clock::uptime_ms(),
         ruling: ruling.clone(),
         note: note.clone(),
         told: told.clone(),
-    };
-    l.state.last = Some(answered);
+    });
     let client = call.client.map(|(a, b, c)| format!("{a}.{b}.{c}"));
     let said = words::excerpt(&gathered.text, 160);
-    let event = Event::Stop { evidence: Box::new(evidence.clone()), ruling: ruling.clone(), said, client };
-    locked.record(l, now, call.event.session(), event)?;
+    let event = Event::Stop { evidence: Box::new(gathered.evidence.clone()), ruling: ruling.clone(), said, client };
+    locked.record(l, *at, call.event.session(), event)?;
     Ok(true)
+}
+
+/// What the next stop has to know of this one.
+fn remember(state: &mut State, ruled: &Ruled) {
+    let Ruled { at, gathered, ruling, .. } = ruled;
+    let evidence = &gathered.evidence;
+    state.stops += 1;
+    state.left_behind = false;
+    match ruling.next {
+        Next::GoesOn { .. } => {
+            if evidence.idle_rounds <= 1 {
+                // Idleness that begins with this round began after the ruling before it.
+                state.idle_since = state.last.as_ref().map(|last| last.at).or(state.armed_since);
+            }
+            state.idle_rounds = evidence.idle_rounds;
+            state.message = Some(gathered.message.clone());
+        }
+        Next::Stays => {}
+        Next::Pauses => {
+            state.disarm(*at);
+            if let Some(items) = state.items.as_mut().filter(|_| ruling.code == Code::FeaturesPerSession) {
+                // Whoever resumes it wants as many again.
+                items.before = items.done;
+            }
+            state.idle_rounds = evidence.idle_rounds;
+        }
+        Next::Ends { ending } => {
+            state.disarm(*at);
+            state.ended = Some(ending);
+        }
+    }
+    state.gated |= !evidence.gates.is_empty();
+    state.unknown_rounds = if ruling.next == Next::Pauses { 0 } else { evidence.unknown_rounds };
+    state.queue.clone_from(&gathered.queue);
 }
 
 /// The answer to a ruling. `note` is what the agent gets besides the prompt, or what the person is told; `told` is what the person is told about

@@ -62,34 +62,8 @@ impl Started {
 }
 
 pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Started, Refusal> {
-    if request.prompt.trim().is_empty() {
-        return Err(Refusal::Because("there is no prompt: say what the agent shall work on".to_owned()));
-    }
-    if request.completion_promise.as_ref().is_some_and(|p| p.trim().is_empty()) {
-        return Err(Refusal::Because("the completion promise needs words".to_owned()));
-    }
-    if request.prompt.len() > MAX_PROMPT {
-        return Err(Refusal::Because(format!(
-            "the prompt is longer than {} MB: put the details in a file and name it in the prompt",
-            MAX_PROMPT >> 20
-        )));
-    }
     let name = request.name.as_deref().unwrap_or("main");
-    if !loop_file::is_name(name) {
-        return Err(Refusal::Because(format!("\"{name}\" is no name for a loop: use letters, digits, - and _")));
-    }
-    // As it will be read from the file: only what is trusted letter by letter runs.
-    let verify: Vec<Run> = request.verify.iter().map(|line| Run::Shell(line.trim().to_owned())).collect();
-    if verify.iter().any(|run| run.shown().is_empty() || run.shown().contains('\0')) {
-        return Err(Refusal::Because("a command to verify with needs words".to_owned()));
-    }
-    if request.deadline_ms.is_some() && verify.is_empty() {
-        return Err(Refusal::Because("a deadline needs a command that it is for: give --verify as well".to_owned()));
-    }
-    // Later the loop could only pause for it; now there is somebody who can mend it.
-    if let Some(problem) = request.preset.as_deref().and_then(Preset::of).and_then(|preset| declared::preset_problem(project, preset)) {
-        return Err(Refusal::Because(problem));
-    }
+    let verify = checked(project, request, name)?;
     let locked = Locked::acquire(project)?;
     refuse_a_live_one(project, name, asker)?;
     // Whoever types a command trusts it. An agent that runs ralph in its shell is not who has to.
@@ -99,22 +73,7 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     }
     let now = clock::now();
     let id = new_id(project, name, &time::format(now));
-    let started_at = time::format(now);
-    let new = NewLoop {
-        id: &id,
-        session_id: asker.session.as_deref(),
-        started_at: &started_at,
-        max_iterations: request.max_iterations.unwrap_or(0),
-        completion_promise: request.completion_promise.as_deref(),
-        max_hours: request.hours.unwrap_or(DEFAULT_HOURS),
-        idle_rounds: request.idle_rounds,
-        continue_with: request.continue_with.as_deref(),
-        verify: &request.verify,
-        deadline_ms: request.deadline_ms,
-        preset: request.preset.as_deref(),
-        prompt: &request.prompt,
-    };
-    if !locked.create(name, &new)? {
+    if !locked.create(name, &new_loop(request, &id, &time::format(now), asker))? {
         return Err(Refusal::Because(format!("{} is there already", loop_file::file_of(name))));
     }
     let found = loops::read(project, name)?.ok_or(Refusal::NoLoop)?;
@@ -127,11 +86,49 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     } else {
         l.state.released = true;
     }
-    let gated = !declared::of_loop(project, &l.file).is_empty();
-    l.state.gated = gated;
+    l.state.gated = !declared::of_loop(project, &l.file).is_empty();
     let event = Event::Started { file: loop_file::file_of(name), by: asker.actor(), prompt: words::opening(&request.prompt, 200) };
     locked.record(&mut l, now, asker.session.as_deref(), event)?;
-    Ok(Started { id, path: l.found.path, file: l.file, gated })
+    Ok(Started { id, path: l.found.path, file: l.file, gated: l.state.gated })
+}
+
+/// Refuses what makes no loop; its commands, as they will be read from the file: only what is trusted letter by letter runs.
+fn checked(project: &Project, request: &Request, name: &str) -> Result<Vec<Run>, Refusal> {
+    let verify: Vec<Run> = request.verify.iter().map(|line| Run::Shell(line.trim().to_owned())).collect();
+    let problem = if request.prompt.trim().is_empty() {
+        Some("there is no prompt: say what the agent shall work on".to_owned())
+    } else if request.completion_promise.as_ref().is_some_and(|p| p.trim().is_empty()) {
+        Some("the completion promise needs words".to_owned())
+    } else if request.prompt.len() > MAX_PROMPT {
+        Some(format!("the prompt is longer than {} MB: put the details in a file and name it in the prompt", MAX_PROMPT >> 20))
+    } else if !loop_file::is_name(name) {
+        Some(format!("\"{name}\" is no name for a loop: use letters, digits, - and _"))
+    } else if verify.iter().any(|run| run.shown().is_empty() || run.shown().contains('\0')) {
+        Some("a command to verify with needs words".to_owned())
+    } else if request.deadline_ms.is_some() && verify.is_empty() {
+        Some("a deadline needs a command that it is for: give --verify as well".to_owned())
+    } else {
+        // Later the loop could only pause for it; now there is somebody who can mend it.
+        request.preset.as_deref().and_then(Preset::of).and_then(|preset| declared::preset_problem(project, preset))
+    };
+    problem.map_or(Ok(verify), |problem| Err(Refusal::Because(problem)))
+}
+
+fn new_loop<'a>(request: &'a Request, id: &'a str, started_at: &'a str, asker: &'a Asker) -> NewLoop<'a> {
+    NewLoop {
+        id,
+        session_id: asker.session.as_deref(),
+        started_at,
+        max_iterations: request.max_iterations.unwrap_or(0),
+        completion_promise: request.completion_promise.as_deref(),
+        max_hours: request.hours.unwrap_or(DEFAULT_HOURS),
+        idle_rounds: request.idle_rounds,
+        continue_with: request.continue_with.as_deref(),
+        verify: &request.verify,
+        deadline_ms: request.deadline_ms,
+        preset: request.preset.as_deref(),
+        prompt: &request.prompt,
+    }
 }
 
 /// A live loop is never overwritten, and a session carries one loop at a time.

@@ -9,6 +9,9 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+};
+#[cfg(target_os = "linux")]
+use std::{
     thread,
     time::{Duration, Instant},
 };
@@ -17,14 +20,22 @@ use std::{
 static INHERITS: AtomicBool = AtomicBool::new(false);
 
 /// What this process started. Whoever changes anything about it, starting and ending included, holds this.
-static ALL: Mutex<All> = Mutex::new(All { running: Vec::new(), left: Vec::new(), marks: Vec::new() });
+static ALL: Mutex<All> = Mutex::new(All {
+    running: Vec::new(),
+    #[cfg(target_os = "linux")]
+    left: Vec::new(),
+    #[cfg(target_os = "linux")]
+    marks: Vec::new(),
+});
 
 struct All {
     /// The programs that run right now.
     running: Vec<u32>,
     /// Processes that may live on.
+    #[cfg(target_os = "linux")]
     left: Vec<u32>,
     /// So may those that have one of these in their environment: some of them are not born yet when their time comes to be left alone.
+    #[cfg(target_os = "linux")]
     marks: Vec<String>,
 }
 
@@ -126,6 +137,7 @@ pub(super) fn still_ours(pids: &[u32]) -> Vec<u32> {
 }
 
 /// What a program started that has just ended may live on: what is there now, and whatever has `mark` in its environment.
+#[cfg(target_os = "linux")]
 pub(super) fn leave_running(mark: &str) {
     with_all(|all| {
         let strays = all.strays();
@@ -133,6 +145,9 @@ pub(super) fn leave_running(mark: &str) {
         all.marks.push(mark.to_owned());
     });
 }
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn leave_running(_mark: &str) {}
 
 /// Ends what descends from this process and from no program that runs: orphans that it inherited. While any program runs nothing is done, because an
 /// orphan may be its; the last one to end finds it. Nobody waits for long, because there are processes that cannot be ended: those of another user, or
@@ -177,13 +192,6 @@ impl All {
             let _ = waitpid(Some(pid), WaitOptions::NOHANG);
         }
         !strays.is_empty()
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-impl All {
-    fn strays(&self) -> Vec<u32> {
-        Vec::new()
     }
 }
 

@@ -126,17 +126,7 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
             },
         ),
     ];
-    for f in &e.gates {
-        if f.skipped {
-            out.push(("gate", format!("{}: {}", f.gate, f.what)));
-            continue;
-        }
-        let how = if f.cached { " (known)" } else { "" };
-        out.push(("gate", format!("{}: {}{how}: {}", f.gate, f.verdict.as_str(), f.what)));
-        out.extend(f.log.as_ref().map(|log| ("log", log.clone())));
-        out.extend(f.needs.as_ref().map(|needs| ("needs", needs.clone())));
-    }
-    out.extend(e.suspicions.iter().map(|suspicion| ("guard", suspicion.clone())));
+    out.extend(proof(e));
     if !e.active {
         out.push(("paused", "the loop was paused".to_owned()));
     }
@@ -149,6 +139,23 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
     if !e.background.is_empty() {
         out.push(("background", e.background.join(", ")));
     }
+    out
+}
+
+/// What the gates found, and what the guard saw.
+fn proof(e: &Evidence) -> Vec<(&'static str, String)> {
+    let mut out = Vec::new();
+    for f in &e.gates {
+        if f.skipped {
+            out.push(("gate", format!("{}: {}", f.gate, f.what)));
+            continue;
+        }
+        let how = if f.cached { " (known)" } else { "" };
+        out.push(("gate", format!("{}: {}{how}: {}", f.gate, f.verdict.as_str(), f.what)));
+        out.extend(f.log.as_ref().map(|log| ("log", log.clone())));
+        out.extend(f.needs.as_ref().map(|needs| ("needs", needs.clone())));
+    }
+    out.extend(e.suspicions.iter().map(|suspicion| ("guard", suspicion.clone())));
     out
 }
 

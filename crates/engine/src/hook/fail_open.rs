@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Runs `work`; whatever it does, there is an outcome.
-pub(super) fn open(call: &Call, work: impl FnOnce() -> Result<Outcome, Error>) -> Outcome {
+pub(super) fn guarded(call: &Call, work: impl FnOnce() -> Result<Outcome, Error>) -> Outcome {
     // The person sees one line of ralph's, never a stack trace.
     set_hook(Box::new(|_| {}));
     let result = catch_unwind(AssertUnwindSafe(|| {
