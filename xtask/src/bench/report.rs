@@ -110,7 +110,7 @@ fn memory(all: &[Measured]) -> Option<Check> {
         p95: None,
         unit: "MB",
         // Nearly all of it is the program's own file, which all processes share: the kernel maps it in large pieces.
-        target: Target::AtMost(6.0),
+        target: Target::AtMost(4.0),
     })
 }
 
