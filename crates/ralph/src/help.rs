@@ -95,15 +95,17 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("~/.local/state/ralph/trust/<hash>.json", "The commands of one repository's files that you let run; `ralph trust --list` shows them."),
     (
         "~/.local/state/ralph/projects/<hash>/",
-        "What ralph believes about one project (`root` names it). Not in the project, where an agent could write it.",
+        "What ralph believes about one project, which `root` names. It is not in the project, where an agent could write it.",
     ),
-    ("~/.local/state/ralph/projects/<hash>/verdicts/", "What gates found on which tree; may be removed at any time."),
+    ("verdicts/", "In there: what gates found on which tree; may be removed at any time."),
     (
-        "~/.local/state/ralph/projects/<hash>/baseline/<id>.json",
-        "What tests, gates and lists looked like when a loop began; `<id>.failures.jsonl` has what failed then.",
+        "baseline/<id>.json",
+        "In there: what tests, gates and lists looked like when a loop began; `<id>.failures.jsonl` has what failed then.",
     ),
-    ("~/.local/state/ralph/projects/<hash>/items/", "Which items of which list were proven; may be removed at any time."),
-    ("~/.local/state/ralph/projects/<hash>/fresh.json", "Which reports were newer than their sources; may be removed at any time."),
+    (
+        "items/, fresh.json",
+        "In there: which items were proven, and which reports were newer than their sources; may be removed at any time.",
+    ),
 ];
 
 /// What programs can rely on.

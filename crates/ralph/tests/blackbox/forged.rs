@@ -44,15 +44,15 @@ fn a_state_folder_in_the_project_is_not_used() {
 /// S3-3: a pass that was made with an agent's programs is not believed.
 #[test]
 fn a_pass_in_an_agents_shell_proves_nothing() {
-    let bed = Gated::new(&gate("check", "check", ""));
+    let bed = Gated::new(&gate("check", "check || exit 3", ""));
     let out = by_agent(&bed, &["gate"]);
     assert_eq!(out.code, Some(0), "{}", out.stderr);
     assert_eq!(bed.kept("verdicts").len(), 0);
-    assert!(reason(&bed.claim().send()).contains("exit code 127"), "there is no such program");
+    assert!(reason(&bed.claim().send()).contains("exit code 3"), "there is no such program");
     let out = by_agent(&bed, &["gate"]);
     assert_eq!(out.code, Some(0), "{}", out.stderr);
     assert_eq!(bed.kept("verdicts").len(), 0, "the failure is measured again");
-    assert!(reason(&bed.claim().send()).contains("exit code 127"));
+    assert!(reason(&bed.claim().send()).contains("exit code 3"));
     assert!(!bed.findings()[0]["cached"].as_bool().unwrap_or(false));
 }
 
@@ -62,7 +62,7 @@ fn an_item_that_passed_in_an_agents_shell_is_proven_again() {
     let bed = Gated::new("");
     bed.write(
         "prd.json",
-        r#"{"userStories": [{"id": "1", "title": "a", "passes": false, "verify": ["check"]}, {"id": "2", "title": "b", "passes": false}]}"#,
+        r#"{"userStories": [{"id": "1", "title": "a", "passes": false, "verify": ["check || exit 1"]}, {"id": "2", "title": "b", "passes": false}]}"#,
     );
     bed.set("[[gate]]\nname = \"list\"\nfeatures = \"prd.json\"\n");
     let out = by_agent(&bed, &["item", "done", "1"]);
@@ -78,7 +78,7 @@ fn another_end_is_no_old_failure() {
     bed.write("code", "1");
     bed.write("ralph.toml", gate("suite", "exit $(cat code)", "old_failures = \"allow\""));
     bed.ralph_ok(&["trust", "--yes"]);
-    bed.ralph_ok(&["start", "Go", "--completion-promise", "DONE"]);
+    assert_eq!(bed.ralph(&["start", "Go", "--completion-promise", "DONE", "--max-iterations", "9"]).code, Some(0));
     bed.write("code", "139");
     let told = reason(&bed.stop("<promise>DONE</promise>").send());
     assert!(told.contains("before the loop began it failed too, but with exit code 1"), "{told}");
