@@ -12,7 +12,10 @@ mod session;
 mod stop;
 mod subagent;
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
 
 use ralph_core::loop_file::fnv1a;
 
@@ -64,9 +67,18 @@ pub(crate) struct Call {
     limit: Duration,
     /// The process that started this one.
     parent: Option<u32>,
+    /// The project is known not to use ralph: one look is enough.
+    unused: AtomicBool,
 }
 
 impl Call {
+    /// Whether the project uses ralph, looked at before anything in it is.
+    fn finds_ralph_in_use(&self) -> bool {
+        let in_use = self.project.is_in_use();
+        self.unused.store(!in_use, Ordering::Relaxed);
+        in_use
+    }
+
     /// Until when commands may run: the answer has to be out before the client's patience ends, which began with this process.
     fn budget(&self) -> Instant {
         let now = Instant::now();
@@ -142,7 +154,14 @@ pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
     };
     let caller = Caller::of(&event);
     let client = if let Caller::ClaudeCode { version } = caller { version } else { None };
-    let call = Call { project: Project::of_event(event.text("cwd")), client, limit, event, parent: process::parent_pid() };
+    let call = Call {
+        project: Project::of_event(event.text("cwd")),
+        client,
+        limit,
+        event,
+        parent: process::parent_pid(),
+        unused: AtomicBool::new(false),
+    };
     let outcome = match caller {
         // A gate may ask an agent for its opinion. That one is no part of the loop, and to measure gates for it would never end.
         _ if env::is_within_gate() => Outcome::silent("gate.within"),
@@ -150,7 +169,7 @@ pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
         Caller::ClaudeCode { .. } => fail_open::guarded(&call, || dispatch(&call)),
     };
     // One look for both: where ralph is not used, nothing waits and nothing is logged.
-    let in_use = call.project.is_in_use();
+    let in_use = !call.unused.load(Ordering::Relaxed) && call.project.is_in_use();
     let outcome = if in_use { told_what_waits(&call, outcome) } else { outcome };
     log(&call, &outcome, in_use);
     outcome.answer.to_json()

@@ -30,6 +30,8 @@ use crate::{
 pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
     let seen = match select(&call.project, session) {
+        // Mostly there is nothing of ralph's at all, and then one look tells.
+        Selected::Nothing("loop.none") if !call.finds_ralph_in_use() => return Ok(Outcome::silent("loop.none")),
         Selected::Nothing(_) if folder::lost_its_list(&call.project, session) => return lost_list(call, session),
         Selected::Nothing("loop.none") => return Ok(no_loop(call)),
         Selected::Nothing(code) => return Ok(Outcome::silent(code)),

@@ -121,7 +121,6 @@ pub(super) fn read(project: &Project, want: Want) -> Option<Found> {
 /// Whether the list is gone while the loop was alive and this session's, as far as its journal tells.
 pub fn lost_its_list(project: &Project, session: &str) -> bool {
     let was_alive = |state: &State| state.ended.is_none() && state.armed_since.is_some() && state.owner.as_deref() == Some(session);
-    // Mostly there is no journal, and then one look tells.
     journal::tail(&project.journal(ID)).last.is_some_and(|record| was_alive(&record.state)) && !place(project).join(LIST).exists()
 }
 
