@@ -33,8 +33,11 @@ impl Begun {
         if !self.declared.gates.is_empty() {
             told.push(named(&self.declared.gates));
         }
-        let failing = self.before.iter().filter(|f| f.verdict != Verdict::Pass);
-        told.extend(failing.map(|f| format!("before the loop begins: {}: {}", clean(&f.gate), clean(&f.what))));
+        let (gate, what) = (|f: &Finding| clean(&f.gate), |f: &Finding| clean(&f.what));
+        told.extend(self.before.iter().filter(|f| f.verdict != Verdict::Pass).map(|f| match f.verdict {
+            Verdict::Fail => format!("before the loop begins: {}: {}", gate(f), what(f)),
+            _ => format!("{}: what fails already could not be noted, so all failures count ({})", gate(f), what(f)),
+        }));
         told
     }
 

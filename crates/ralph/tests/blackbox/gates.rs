@@ -455,3 +455,13 @@ fn s3_2_settings_that_cannot_be_read_pause_the_loop_under_their_own_code() {
     assert_eq!(started.code, Some(0), "{started:?}");
     assert!(started.stderr.contains("with two brackets"), "{started:?}");
 }
+
+/// Where nobody could see what fails already, everything counts, and the person knows it.
+#[test]
+fn point_2_old_failures_that_could_not_be_noted_are_told() {
+    let bed = Bed::new();
+    bed.write("ralph.toml", gate("slow", "sleep 30", "deadline = \"1s\"\nold_failures = \"allow\""));
+    bed.ralph_ok(&["trust", "--yes"]);
+    let started = bed.ralph(&["start", "x", "--session", ME]).stdout;
+    assert!(started.contains("slow: what fails already could not be noted, so all failures count"), "{started}");
+}
