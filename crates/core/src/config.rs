@@ -11,17 +11,11 @@ use reader::{Field, Fields};
 
 use crate::{
     expression,
-    gate::{Check, Command, DEFAULT_DEADLINE_MS, DEFAULT_EXCERPT, Features, File, Gate, GuardPolicy, Markers, OldFailures, Origin, Run},
+    gate::{Check, Command, DEFAULT_EXCERPT, Features, File, Gate, GuardPolicy, MAX_DEADLINE_MS, Markers, OldFailures, Origin, Run},
 };
 
 /// The file, in the project's root.
 pub const FILE: &str = "ralph.toml";
-
-/// A file larger than this was not meant as settings.
-pub const MAX_BYTES: usize = 1 << 20;
-
-/// Longer than this no command may run.
-const MAX_DEADLINE_MS: u64 = 24 * 3_600_000;
 
 /// More than this of an output would fill the agent's context.
 const MAX_EXCERPT: usize = 8_000;
@@ -236,25 +230,6 @@ fn verify_command(entry: Field<'_>) -> Result<Command, Problem> {
         (Some(_), Some(_)) => return Err(table.problem("`run` and `command` mean the same: give one of them")),
     };
     Ok(Command { run, deadline_ms: table.read("deadline", deadline)?.unwrap_or(usual.deadline_ms), ..usual })
-}
-
-impl Command {
-    /// A line for the shell with everything else as it is when nobody says otherwise.
-    pub fn shell(line: impl Into<String>) -> Self {
-        Command {
-            run: Run::Shell(line.into()),
-            folder: None,
-            env: Vec::new(),
-            deadline_ms: DEFAULT_DEADLINE_MS,
-            parallel: false,
-            retry: false,
-            cache: true,
-            leave_running: false,
-            old_failures: OldFailures::Block,
-            junit: None,
-            excerpt: DEFAULT_EXCERPT,
-        }
-    }
 }
 
 fn run(field: Field<'_>) -> Result<Run, Problem> {

@@ -11,6 +11,9 @@ use crate::test_results::TestResults;
 /// How long a command may run when nobody says otherwise (S3-3).
 pub const DEFAULT_DEADLINE_MS: u64 = 120_000;
 
+/// Longer than this no command may run.
+pub(crate) const MAX_DEADLINE_MS: u64 = 24 * 3_600_000;
+
 /// How much of a command's output the agent is shown when nobody says otherwise, in characters (S3-3).
 pub const DEFAULT_EXCERPT: usize = 500;
 
@@ -57,6 +60,25 @@ pub struct Command {
     pub junit: Option<String>,
     /// How many characters of its output the agent gets.
     pub excerpt: usize,
+}
+
+impl Command {
+    /// A line for the shell with everything else as it is when nobody says otherwise.
+    pub fn shell(line: impl Into<String>) -> Self {
+        Command {
+            run: Run::Shell(line.into()),
+            folder: None,
+            env: Vec::new(),
+            deadline_ms: DEFAULT_DEADLINE_MS,
+            parallel: false,
+            retry: false,
+            cache: true,
+            leave_running: false,
+            old_failures: OldFailures::Block,
+            junit: None,
+            excerpt: DEFAULT_EXCERPT,
+        }
+    }
 }
 
 /// How a command is started.

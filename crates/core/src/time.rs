@@ -16,6 +16,11 @@ pub fn parse(text: &str) -> Option<Millis> {
     text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
 }
 
+/// A length of time in milliseconds.
+pub fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Hours as milliseconds, rounded up: a limit of next to nothing is still one. The hours are finite and not negative.
 pub fn of_hours(hours: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; saturates")]

@@ -9,7 +9,7 @@ use granit_parser::{Event, Parser, ScalarStyle};
 use crate::{
     config,
     front_matter::Problem,
-    gate::{Command, Run},
+    gate::{Command, MAX_DEADLINE_MS, Run},
     spelling,
 };
 
@@ -21,9 +21,6 @@ const MAX_COMMANDS: usize = 100;
 
 /// Deeper than anybody nests by hand.
 const MAX_DEPTH: usize = 64;
-
-/// A day: no single command is worth waiting for longer.
-const MAX_DEADLINE_MS: u64 = 24 * 3_600_000;
 
 /// The commands that a `worktree.yaml` asks for, in order; none if it does not say `verify:`.
 pub fn commands(bytes: &[u8]) -> Result<Vec<Command>, Problem> {

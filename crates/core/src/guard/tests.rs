@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::gate::{Command, DEFAULT_DEADLINE_MS, Features, File, Markers, Origin, Run};
+use crate::gate::{Command, Features, File, Markers, Origin};
 
 fn seen(path: &str, text: &str) -> (Vec<String>, Vec<String>) {
     let source = look(path, text).unwrap_or_default();
@@ -337,19 +337,7 @@ fn gate(name: &str, check: Check) -> Gate {
 }
 
 fn command(line: &str) -> Command {
-    Command {
-        run: Run::Shell(line.to_owned()),
-        folder: None,
-        env: Vec::new(),
-        deadline_ms: DEFAULT_DEADLINE_MS,
-        parallel: false,
-        retry: false,
-        cache: true,
-        leave_running: false,
-        old_failures: OldFailures::Block,
-        junit: None,
-        excerpt: 500,
-    }
+    Command::shell(line)
 }
 
 fn audit() -> File {

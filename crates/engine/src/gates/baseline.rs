@@ -1,7 +1,5 @@
 //! What failed when the loop began, and what that means for what fails now.
 
-use std::fs;
-
 use ralph_core::{
     gate::{Command, End, Finding, Gate, OldFailures, Verdict},
     test_results::{Split, TestResults},
@@ -30,7 +28,7 @@ fn path(loop_id: &str) -> String {
 }
 
 pub(super) fn forget(project: &Project, loop_id: &str) {
-    let _ = project.kept(&path(loop_id)).map(fs::remove_file);
+    project.forget(&path(loop_id));
 }
 
 fn lines(project: &Project, loop_id: &str) -> Vec<u8> {

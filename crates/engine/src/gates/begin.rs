@@ -13,7 +13,7 @@ use crate::{
     gates::{
         Context, Watch, baseline, command,
         declared::{self, Declared},
-        guard,
+        guard, is_untrusted,
     },
     store::project::Project,
     sys::env,
@@ -44,8 +44,7 @@ impl Begun {
     /// What keeps the loop from ever ending, unless a person does something about it.
     pub fn in_the_way(&self) -> Vec<String> {
         let problems = self.declared.problems.iter().map(|f| clean(&f.what));
-        let is_untrusted = |gate: &&Gate| matches!(gate.check, Check::Command(_)) && !gate.trusted;
-        let untrusted = self.declared.gates.iter().find(is_untrusted).map(|gate| {
+        let untrusted = self.declared.gates.iter().find(|gate| is_untrusted(gate)).map(|gate| {
             format!("{} is not trusted yet, so nothing in it is run and the loop cannot end: `ralph trust`", gate.origin.shown())
         });
         problems.chain(untrusted).collect()

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     store::project::Project,
-    sys::{clock, digest, files},
+    sys::{clock, digest},
 };
 
 /// How long a failure is believed at least; a long run's is believed for three times as long as it took.
@@ -59,7 +59,7 @@ impl Key {
 
 /// The verdict on this tree, if it is still believed.
 pub(super) fn find(project: &Project, key: &Key) -> Option<Finding> {
-    let kept: Kept = serde_json::from_slice(&files::read(&project.kept(&key.path())?, MAX_BYTES).ok()?).ok()?;
+    let kept: Kept = project.recall(&key.path(), MAX_BYTES)?;
     let age = u64::try_from(clock::now() - kept.at).ok()?;
     let believed = kept.finding.verdict == Verdict::Pass || age < FAILURE_MS.max(kept.finding.took_ms.saturating_mul(3));
     let log = kept.finding.log.clone().filter(|log| project.root().join(log).exists());
@@ -68,26 +68,24 @@ pub(super) fn find(project: &Project, key: &Key) -> Option<Finding> {
 
 /// Keeps a verdict. One that cannot be kept is measured again, and nothing else.
 pub(super) fn keep(project: &Project, key: &Key, finding: &Finding) {
-    let Ok(path) = project.keep(&key.path()) else { return };
     let kept = Kept { at: clock::now(), finding: finding.clone(), tests: finding.tests.clone(), end: finding.end };
-    if let Ok(json) = serde_json::to_vec(&kept) {
-        let _ = files::replace_private(&path, &json);
-    }
-    if let Some(folder) = path.parent() {
-        prune(folder, KEPT);
+    if let Ok(path) = project.remember(&key.path(), &kept) {
+        prune_beside(&path, KEPT);
     }
 }
 
 /// Somebody whose word does not count says that it passes: if it is known to fail, that is measured once more.
 pub(super) fn doubt(project: &Project, key: &Key) {
     if find(project, key).is_some_and(|known| known.verdict == Verdict::Fail) {
-        let _ = project.kept(&key.path()).map(fs::remove_file);
+        project.forget(&key.path());
     }
 }
 
-/// Removes the oldest files of a folder until there are no more than `kept`.
-pub(super) fn prune(folder: &Path, kept: usize) {
-    let mut all: Vec<(Duration, PathBuf)> = fs::read_dir(folder)
+/// Removes the oldest files of a file's folder until there are no more than `kept`.
+pub(super) fn prune_beside(file: &Path, kept: usize) {
+    let mut all: Vec<(Duration, PathBuf)> = file
+        .parent()
+        .and_then(|folder| fs::read_dir(folder).ok())
         .into_iter()
         .flatten()
         .flatten()

@@ -12,7 +12,7 @@ use ralph_core::{
     gate::{Command, End, Finding, Gate, Origin, Run, Verdict},
     output::{Stream, Useful},
     test_results::{self, TestResults},
-    time::in_words,
+    time::{in_words, millis},
     words::opening,
 };
 
@@ -139,7 +139,7 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let ended = task(gate, command, &folder, limit).run_heard(&listener(gate, ctx, &heard), leave);
     // Whoever ends this process may have ended the command too, or a part of it, and that says nothing about the work.
     let ended = if ended.is_ok() && ctx.is_cancelled() { Err(Failure::Cancelled) } else { ended };
-    let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let took_ms = millis(begun.elapsed());
     let (verdict, state) = state(&ended, took_ms, || too_long(gate, command, limit));
     let mut heard = lock(&heard);
     let (log, problem) = heard.log.take().map(|log| log.finish(ctx.project, &state)).unwrap_or_default();
@@ -244,7 +244,7 @@ fn state(ended: &Result<Ended, Failure>, took_ms: u64, too_long: impl FnOnce() -
 
 /// What to tell about a command that was ended at this limit: its own, or that of whoever waits.
 fn too_long(gate: &Gate, command: &Command, limit: Duration) -> String {
-    let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+    let limit = millis(limit);
     let why = match gate.origin {
         _ if limit < command.deadline_ms => "; the hook's time ended first",
         // Commands of items have no settings of their own.

@@ -111,6 +111,12 @@ pub fn of_project(project: &Project) -> Declared {
     of_settings(config(project)).0
 }
 
+/// Whether a loop may have something to prove, at a glance: what that is, [`of_loop`] says.
+pub fn may_ask(project: &Project, file: &LoopFile) -> bool {
+    let of_its_own = !file.verify.is_empty() || file.preset.is_some() || file.list.is_some();
+    of_its_own || project.root().join(config::FILE).symlink_metadata().is_ok()
+}
+
 /// What a loop has to prove.
 pub fn of_loop(project: &Project, file: &LoopFile) -> Declared {
     let (mut declared, settings) = of_settings(config(project));

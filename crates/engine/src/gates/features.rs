@@ -102,11 +102,19 @@ fn read(gate: &Gate, check: &Features, ctx: &Context<'_>) -> Result<List, Box<Fi
         let detail = format!("Mend {shown} so that it can be read, and change nothing else in it.");
         Box::new(gate.finding(Verdict::Unknown, format!("{shown} cannot be read: {problem}")).with_detail(detail))
     };
-    let bytes = locate(ctx.project, ctx.tree, &check.path).and_then(|file| files::read(&file, MAX_BYTES)).map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Box::new(gate.finding(Verdict::Unknown, format!("{shown} is not there"))),
-        _ => cannot(e.to_string()),
+    let bytes = bytes(ctx.project, ctx.tree, &check.path).map_err(|e| {
+        if files::is_missing(&e) {
+            Box::new(gate.finding(Verdict::Unknown, format!("{shown} is not there")))
+        } else {
+            cannot(e.to_string())
+        }
     })?;
     List::parse(&bytes).map_err(|problem| cannot(clean(&problem.to_string())))
+}
+
+/// What stands in a list.
+pub fn bytes(project: &Project, tree: &Path, path: &str) -> io::Result<Vec<u8>> {
+    files::read(&locate(project, tree, path)?, MAX_BYTES)
 }
 
 /// The file that a list is in, past all links. One that leads out of the working tree is no list of the project, but for the folder that a person

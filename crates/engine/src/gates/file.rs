@@ -72,7 +72,7 @@ fn read(shown: &str, path: &str, tree: &Path) -> Result<(Vec<u8>, Metadata), Mis
     let cannot = |e: &io::Error| Miss::unknown(format!("{shown} cannot be read: {e}"));
     let at = match tree.join(path).canonicalize() {
         Ok(at) => at,
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Err(e) if files::is_missing(&e) => {
             return Err(Miss::fails(format!("{shown} is not there: write it")));
         }
         Err(e) => return Err(cannot(&e)),

@@ -22,6 +22,7 @@ use crate::{
     gates::{
         baseline, cache,
         declared::Declared,
+        features,
         tree::{self, Tree},
     },
     store::{Error, project::Project},
@@ -58,7 +59,7 @@ pub fn note_start(project: &Project, loop_id: &str, declared: &Declared) {
 
 /// Another loop begins that is called like a former one: what that one began with is no measure for it.
 pub fn forget(project: &Project, loop_id: &str) {
-    let _ = project.kept(&path(loop_id)).map(fs::remove_file);
+    project.forget(&path(loop_id));
     baseline::forget(project, loop_id);
 }
 
@@ -94,52 +95,60 @@ pub fn weaker_settings(project: &Project, loop_id: &str, declared: &Declared, fi
     guard::gates_weakened(&before.gates, &declared.gates.iter().map(Asked::of).collect::<Vec<_>>())
 }
 
-/// What looks as if the proof had been made easier since the loop began, one sentence each.
-pub fn suspicions(project: &Project, loop_id: &str, declared: &Declared) -> Vec<String> {
-    let Some(before) = read(project, loop_id) else { return Vec::new() };
-    guard::suspicions(&before, &look(project, declared, Some(&before)))
-}
+/// What a loop began with, as far as it was noted. Read once for each stop: it knows every test.
+pub struct Start(Option<Facts>);
 
-/// Gates that the loop began with and that nobody declares any more, whatever the guard's policy is: a gate that is not there proves nothing.
-pub fn gone(project: &Project, loop_id: &str, declared: &Declared) -> Vec<Finding> {
-    let finding = |name: &str, what: String| Finding {
-        needs: Some("put it back, or `ralph gate --accept` says that it is right so".to_owned()),
-        ..Finding::new(name, Kind::Config, Verdict::Unknown, what)
-    };
-    let now: Vec<Asked> = declared.gates.iter().map(Asked::of).collect();
-    match read(project, loop_id) {
-        // Settings that cannot be read say nothing about what is gone.
-        _ if !declared.problems.is_empty() => Vec::new(),
-        Some(before) => {
-            let gone = guard::gone(&before.gates, &now);
-            gone.iter()
-                .map(|gate| finding(&gate.name, format!("the gate \"{}\", which the loop began with, is not declared any more", gate.name)))
-                .collect()
+impl Start {
+    pub fn of(project: &Project, loop_id: &str) -> Self {
+        Start(read(project, loop_id))
+    }
+
+    /// What looks as if the proof had been made easier since, one sentence each.
+    pub fn suspicions(&self, project: &Project, declared: &Declared) -> Vec<String> {
+        let Some(before) = &self.0 else { return Vec::new() };
+        guard::suspicions(before, &look(project, declared, Some(before)))
+    }
+
+    /// Gates that the loop began with and that nobody declares any more, whatever the guard's policy is: a gate that is not there proves nothing.
+    pub fn gone(&self, declared: &Declared) -> Vec<Finding> {
+        let finding = |name: &str, what: String| Finding {
+            needs: Some("put it back, or `ralph gate --accept` says that it is right so".to_owned()),
+            ..Finding::new(name, Kind::Config, Verdict::Unknown, what)
+        };
+        let now: Vec<Asked> = declared.gates.iter().map(Asked::of).collect();
+        match &self.0 {
+            // Settings that cannot be read say nothing about what is gone.
+            _ if !declared.problems.is_empty() => Vec::new(),
+            Some(before) => {
+                let what = |gate: &Asked| format!("the gate \"{}\", which the loop began with, is not declared any more", gate.name);
+                guard::gone(&before.gates, &now).into_iter().map(|gate| finding(&gate.name, what(gate))).collect()
+            }
+            None if now.is_empty() => {
+                vec![finding("gates", "the loop had something to prove, and nothing is declared any more".to_owned())]
+            }
+            None => Vec::new(),
         }
-        None if now.is_empty() => vec![finding("gates", "the loop had something to prove, and nothing is declared any more".to_owned())],
-        None => Vec::new(),
     }
-}
 
-/// How strict the guard is: as strict as when the loop began, or stricter.
-pub fn policy(project: &Project, loop_id: &str, declared: &Declared) -> GuardPolicy {
-    read(project, loop_id).map_or(declared.guard, |before| guard::stricter(before.guard, declared.guard))
-}
+    /// How strict the guard is: as strict as when the loop began, or stricter. Whoever is watched must not switch it off.
+    pub fn policy(&self, declared: &Declared) -> GuardPolicy {
+        self.0.as_ref().map_or(declared.guard, |before| guard::stricter(before.guard, declared.guard))
+    }
 
-/// What looks as if the proof had been weakened. Where that may block, it is a finding of its own.
-pub fn weigh(project: &Project, loop_id: &str, declared: &Declared, findings: &mut Vec<Finding>) -> Vec<String> {
-    // As strict as when the loop began: whoever is watched must not switch it off.
-    let policy = policy(project, loop_id, declared);
-    if policy == GuardPolicy::Off {
-        return Vec::new();
+    /// What looks as if the proof had been weakened. Where that may block, it is a finding of its own.
+    pub fn weigh(&self, project: &Project, declared: &Declared, findings: &mut Vec<Finding>) -> Vec<String> {
+        let policy = self.policy(declared);
+        if policy == GuardPolicy::Off {
+            return Vec::new();
+        }
+        let found = self.suspicions(project, declared);
+        if policy == GuardPolicy::Block && !found.is_empty() {
+            let what = "the proof itself has changed since the loop began";
+            let detail = "Undo it. If it is right as it is, only a person can say so: `ralph gate --accept`.";
+            findings.push(Finding::new("guard", Kind::Guard, Verdict::Fail, what).with_detail(detail));
+        }
+        found
     }
-    let found = suspicions(project, loop_id, declared);
-    if policy == GuardPolicy::Block && !found.is_empty() {
-        let what = "the proof itself has changed since the loop began";
-        let detail = "Undo it. If it is right as it is, only a person can say so: `ralph gate --accept`.";
-        findings.push(Finding::new("guard", Kind::Guard, Verdict::Fail, what).with_detail(detail));
-    }
-    found
 }
 
 fn path(loop_id: &str) -> String {
@@ -147,7 +156,7 @@ fn path(loop_id: &str) -> String {
 }
 
 fn read(project: &Project, loop_id: &str) -> Option<Facts> {
-    serde_json::from_slice(&files::read(&project.kept(&path(loop_id))?, MAX_FACTS).ok()?).ok()
+    project.recall(&path(loop_id), MAX_FACTS)
 }
 
 fn write(project: &Project, loop_id: &str, facts: &Facts) -> Result<(), Error> {
@@ -158,9 +167,7 @@ fn write(project: &Project, loop_id: &str, facts: &Facts) -> Result<(), Error> {
         bytes = json(&Facts { sources: None, ..facts.clone() })?;
     }
     files::replace_private(&path, &bytes).map_err(Error::io("write", &path))?;
-    if let Some(folder) = path.parent() {
-        cache::prune(folder, KEPT);
-    }
+    cache::prune_beside(&path, KEPT);
     Ok(())
 }
 
@@ -229,9 +236,9 @@ fn sources(project: &Project, before: Option<&Facts>) -> Result<(BTreeMap<String
 fn items(project: &Project, declared: &Declared) -> Option<Vec<Item>> {
     let mut all = Vec::new();
     for gate in &declared.gates {
-        let Check::Features(features) = &gate.check else { continue };
-        let bytes = files::read(&project.root().join(&features.path), feature_list::MAX_BYTES).ok()?;
-        all.extend(List::parse(&bytes).ok()?.items.iter().map(|item| asked_of(&features.path, item)));
+        let Check::Features(list) = &gate.check else { continue };
+        let bytes = features::bytes(project, project.root(), &list.path).ok()?;
+        all.extend(List::parse(&bytes).ok()?.items.iter().map(|item| asked_of(&list.path, item)));
     }
     Some(all)
 }

@@ -3,10 +3,7 @@
 use ralph_core::feature_list::Item;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    store::project::Project,
-    sys::{digest, files},
-};
+use crate::{store::project::Project, sys::digest};
 
 /// The items of one list that were proven, each by its id and its commands.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -29,8 +26,7 @@ fn path(list: &str) -> String {
 }
 
 pub(super) fn of(project: &Project, list: &str) -> Proven {
-    let read = || serde_json::from_slice(&files::read(&project.kept(&path(list))?, 1 << 20).ok()?).ok();
-    read().unwrap_or_default()
+    project.recall(&path(list), 1 << 20).unwrap_or_default()
 }
 
 pub(super) fn note(project: &Project, list: &str, item: &Item) {
@@ -43,13 +39,12 @@ pub(super) fn forget(project: &Project, list: &str, item: &Item) {
 
 /// What cannot be noted is proven again, and nothing else.
 fn change(project: &Project, list: &str, change: impl FnOnce(&mut Vec<String>)) {
-    let Ok(path) = project.keep(&path(list)) else { return };
     let Proven(before) = of(project, list);
     let mut marks = before.clone();
     change(&mut marks);
     marks.sort();
     marks.dedup();
     if marks != before {
-        let _ = files::replace_private(&path, &serde_json::to_vec(&marks).unwrap_or_default());
+        let _ = project.remember(&path(list), &marks);
     }
 }

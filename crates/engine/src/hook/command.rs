@@ -3,7 +3,7 @@
 //! The text comes with the event, byte for byte: no shell and no model stands between the person and the loop. Clients report one command
 //! through two events, in either order; the second report changes nothing.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use ralph_core::{
     journal::Actor,
@@ -130,8 +130,7 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
     };
     let started = start::start(&call.project, &request, asker)?;
     let mut lines = vec![format!("Ralph: loop started: {}.", started.limits(env::block_cap().as_deref()).join("; "))];
-    let budget = call.budget().saturating_duration_since(Instant::now());
-    let begun = begin::note(&call.project, &started.id, &started.file, budget, Arc::new(Unwatched));
+    let begun = begin::note(&call.project, &started.id, &started.file, call.time_left(), Arc::new(Unwatched));
     lines.extend(begun.told().into_iter().chain(begun.in_the_way()).map(|told| format!("Ralph: {told}.")));
     lines.extend(options.warnings.iter().map(|w| format!("Ralph: {w}.")));
     let line = lines.join("\n");

@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::loop_file::fnv1a;
+use ralph_core::{loop_file::fnv1a, time::millis};
 
 use crate::{
     hosts::claude::{
@@ -85,6 +85,11 @@ impl Call {
         now.checked_add(time_to_work(self.limit).saturating_sub(age())).unwrap_or(now)
     }
 
+    /// How long commands may still run.
+    fn time_left(&self) -> Duration {
+        self.budget().saturating_duration_since(Instant::now())
+    }
+
     /// Whether anybody waits for the answer: nobody does if the client wants this process to end, or has gone without a word.
     fn is_awaited(&self) -> bool {
         !signals::asked_to_end() && process::parent_pid() == self.parent
@@ -115,7 +120,7 @@ impl Call {
 /// Whether a process was born when another one answered: before that, because all hooks of one stop are started at once, but by no more than the
 /// time that a hook may take; a machine that was restarted since counts from zero again.
 fn is_same_moment(born_ms: u64, answered_ms: u64, limit: Duration) -> bool {
-    let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+    let limit_ms = millis(limit);
     born_ms <= answered_ms.saturating_add(SAME_STOP_MS) && born_ms.saturating_add(limit_ms) >= answered_ms
 }
 

@@ -4,13 +4,14 @@ use std::{
     fs::{self, File},
     path::Path,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use ralph_core::{
     gate::{Check, Finding, Gate, Proof},
     journal::Event,
     judge::Evidence,
+    time::millis,
     words::opening,
 };
 
@@ -50,7 +51,7 @@ impl Measured {
 /// The right to measure a loop's gates, where it has any: one hook at a time, whoever reports the stop. Where there is no place for a lock, hooks of one
 /// stop measure at the same time, and the first one to end answers for all.
 pub(super) fn turn(call: &Call, seen: &Found) -> Result<Option<File>, Error> {
-    let gated = seen.parsed.as_ref().is_ok_and(|file| !declared::of_loop(&call.project, file).is_empty());
+    let gated = seen.parsed.as_ref().is_ok_and(|file| declared::may_ask(&call.project, file));
     let Some(folder) = gated.then(|| call.project.folder("locks").ok()).flatten() else { return Ok(None) };
     remove_old_locks(&folder);
     let path = folder.join(format!("{}.lock", seen.id()));
@@ -94,18 +95,18 @@ pub(super) fn measure<'p>(
     let found = l.found.clone();
     let wanted = || loops::is_wanted(&found);
     let progress = Progress { project: call.project.clone(), found: found.clone(), session: call.event.session().map(str::to_owned) };
-    let budget = call.budget().saturating_duration_since(Instant::now());
     let ctx = Context {
         message: &gathered.text,
         cancelled: &|| !wanted() || !call.is_awaited(),
         watch: Arc::new(progress),
         keep_going: declared.keep_going,
-        ..Context::new(&call.project, &l.id, budget)
+        ..Context::new(&call.project, &l.id, call.time_left())
     };
     let mut findings = declared.problems.clone();
-    findings.extend(guard::gone(&call.project, &l.id, declared));
+    let start = guard::Start::of(&call.project, &l.id);
+    findings.extend(start.gone(declared));
     findings.extend(gates::measure(&declared.gates, if wants_proof { Want::Everything } else { Want::Cheap }, &ctx));
-    let suspicions = if wants_proof { guard::weigh(&call.project, &l.id, declared, &mut findings) } else { Vec::new() };
+    let suspicions = if wants_proof { start.weigh(&call.project, declared, &mut findings) } else { Vec::new() };
     if !call.is_awaited() {
         return Ok(None);
     }
@@ -124,11 +125,7 @@ struct Progress {
 impl Watch for Progress {
     fn begins(&self, gate: &Gate, limit: Duration) {
         let Check::Command(command) = &gate.check else { return };
-        let event = Event::Checking {
-            gate: gate.name.clone(),
-            command: opening(&command.run.shown(), 200),
-            limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
-        };
+        let event = Event::Checking { gate: gate.name.clone(), command: opening(&command.run.shown(), 200), limit_ms: millis(limit) };
         let note = || {
             let locked = Locked::acquire(&self.project).ok()?;
             let mut l = locked.open(loops::reread(&self.project, self.found.clone()).ok()??).ok()?;

@@ -4,7 +4,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    time::Instant,
+    time::Duration,
 };
 
 use ralph_core::{
@@ -211,7 +211,7 @@ fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
     }
     if asked.gates.iter().any(|gate| !gate.trusted) {
         // Only a person can change that: to send the agent back would trap it.
-        let finding = gates::measure(&asked.gates, Want::Cheap, &Context::new(&call.project, "verify", std::time::Duration::ZERO));
+        let finding = gates::measure(&asked.gates, Want::Cheap, &Context::new(&call.project, "verify", Duration::ZERO));
         let line = finding.first().map_or_else(|| unverified::unverified(agent), |finding| unverified::needs_person(agent, finding));
         return Outcome::tell("verify.untrusted", line);
     }
@@ -255,7 +255,7 @@ fn measure(call: &Call, asked: &Asked, key: &str, again: bool) -> Vec<Finding> {
         cancelled: &|| !call.is_awaited(),
         keep_going: asked.keep_going,
         again,
-        ..Context::new(&call.project, &about, call.budget().saturating_duration_since(Instant::now()))
+        ..Context::new(&call.project, &about, call.time_left())
     };
     let mut findings = gates::measure(&asked.gates, Want::Everything, &ctx);
     if tree != call.project.root() {

@@ -48,10 +48,8 @@ impl Listed {
     fn read(project: &Project, path: &str) -> Result<Self, String> {
         let shown = clean(path);
         // A link leads to the file that is changed; the link itself stays.
-        let cannot = |e: io::Error| match e.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => format!("{shown} is not there"),
-            _ => format!("cannot read {shown}: {e}"),
-        };
+        let cannot =
+            |e: io::Error| if files::is_missing(&e) { format!("{shown} is not there") } else { format!("cannot read {shown}: {e}") };
         let file = features::locate(project, project.root(), path).map_err(cannot)?;
         let bytes = files::read(&file, MAX_BYTES).map_err(cannot)?;
         let list = List::parse(&bytes).map_err(|problem| format!("{shown} cannot be read: {}", clean(&problem.to_string())))?;

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, io};
 
 use ralph_core::{
     config,
-    feature_list::{self, Item, List},
+    feature_list::{Item, List},
     gate::{Check, Command, Gate, Run},
     loop_file::{LoopFile, Preset},
     verify_yaml,
@@ -82,17 +82,13 @@ impl Broken {
     }
 
     fn of_io(origin: &str, e: &io::Error, role: Role) -> Self {
-        Broken { is_missing: is_missing(e), ..Broken::new(origin, e, role) }
+        Broken { is_missing: files::is_missing(e), ..Broken::new(origin, e, role) }
     }
 
     /// In one sentence.
     pub fn told(&self) -> String {
         if self.is_missing { format!("{} is not there", self.origin) } else { format!("{} cannot be read: {}", self.origin, self.what) }
     }
-}
-
-fn is_missing(e: &io::Error) -> bool {
-    matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// What is trusted of it.
@@ -187,7 +183,7 @@ fn list_of(gate: Gate) -> Option<String> {
 }
 
 fn list(project: &Project, path: &str) -> Result<Source, Broken> {
-    let bytes = files::read(&project.root().join(path), feature_list::MAX_BYTES).map_err(|e| Broken::of_io(path, &e, Role::List))?;
+    let bytes = features::bytes(project, project.root(), path).map_err(|e| Broken::of_io(path, &e, Role::List))?;
     let list = List::parse(&bytes).map_err(|problem| Broken::new(path, &problem, Role::List))?;
     let of_item = |item: Item| {
         let named = move |line| Named { name: item.id.clone(), command: Command::shell(line), of_subagents: false };
@@ -231,7 +227,7 @@ fn worktree(project: &Project, file: &str) -> Option<Result<Source, Broken>> {
 /// The bytes of a file; `None` if there is none.
 fn content(project: &Project, relative: &str, role: Role) -> Option<Result<Vec<u8>, Broken>> {
     match trust::read(project, relative) {
-        Err(e) if is_missing(&e) => None,
+        Err(e) if files::is_missing(&e) => None,
         Err(e) => Some(Err(Broken::new(relative, &e, role))),
         Ok(bytes) => Some(Ok(bytes)),
     }

@@ -93,7 +93,7 @@ pub(super) fn read(project: &Project, want: Want) -> Option<Found> {
     let dir = place(project);
     let path = dir.join(LIST);
     let read = match files::read(&path, MAX_BYTES) {
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return None,
+        Err(e) if files::is_missing(&e) => return None,
         read => read.map_err(|e| Problem::new(None, e.to_string())),
     };
     let progress = files::read(&dir.join("progress.txt"), MAX_BYTES).ok();

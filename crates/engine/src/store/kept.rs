@@ -3,7 +3,12 @@
 //! It lies in the user's state folder and not in the project: an agent that may edit the project must not be able to write down that its work is done.
 //! Without a state folder, or with one that anybody else can write into, nothing is kept and nothing is believed.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     store::{Error, private, project::Project, trust::place::Place},
@@ -35,6 +40,24 @@ impl Project {
         Ok(file)
     }
 
+    /// What a file there says, if it can be believed.
+    pub fn recall<T: DeserializeOwned>(&self, path: &str, max: usize) -> Option<T> {
+        serde_json::from_slice(&files::read(&self.kept(path)?, max).ok()?).ok()
+    }
+
+    /// Writes it down, and tells where.
+    pub fn remember(&self, path: &str, what: &impl Serialize) -> Result<PathBuf, Error> {
+        let path = self.keep(path)?;
+        let json = serde_json::to_vec(what).map_err(|e| Error::io("write", &path)(e.into()))?;
+        files::replace_private(&path, &json).map_err(Error::io("write", &path))?;
+        Ok(path)
+    }
+
+    /// Nothing is known any more.
+    pub fn forget(&self, path: &str) {
+        let _ = self.kept(path).map(fs::remove_file);
+    }
+
     fn folder_of_kept(&self, place: &Place) -> Option<PathBuf> {
         Some(self.state()?.join("projects").join(digest::short(place.root().as_os_str().as_encoded_bytes())))
     }
@@ -48,7 +71,7 @@ fn folders<'f>(file: &'f Path, path: &str) -> Vec<&'f Path> {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt};
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
     use crate::sys::scratch::Scratch;

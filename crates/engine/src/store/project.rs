@@ -132,7 +132,7 @@ impl Project {
                 Ok(_) if !files::may_write_into(&folder) => {
                     return Err(Error::io("write into", &folder)(io::ErrorKind::PermissionDenied.into()));
                 }
-                Err(e) if !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Err(e) if !files::is_missing(&e) => {
                     return Err(Error::io("look at", &folder)(e));
                 }
                 _ => {}

@@ -29,6 +29,11 @@ pub fn read_head(path: &Path, max: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Whether an error says that there is no such file.
+pub fn is_missing(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 /// The last bytes of a file, at most so many.
 pub fn read_end(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let (mut file, size) = open_regular(path)?;

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use ralph_core::{
     gate::{Command, Run},
-    time::in_words,
+    time::{in_words, millis},
     words::opening,
 };
 use ralph_engine::{
@@ -169,10 +169,6 @@ fn too_long(case: &Case, event: &str, commands: &[&Command]) -> Option<Finding> 
 fn together(commands: &[&Command]) -> u64 {
     let rows = commands.chunk_by(|a, b| a.parallel && b.parallel);
     rows.map(|row| row.iter().map(|command| command.deadline_ms).max().unwrap_or(0)).fold(0, u64::saturating_add)
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn sound(sources: &[Source], findings: &[Finding]) -> Option<Finding> {

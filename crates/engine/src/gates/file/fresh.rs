@@ -19,7 +19,7 @@ use crate::{
         tree::{self, Patterns, Tree},
     },
     store::project::Project,
-    sys::{digest, files},
+    sys::digest,
 };
 
 /// So many sightings are kept.
@@ -112,8 +112,7 @@ const FILE: &str = "fresh.json";
 
 impl<'a> Memory<'a> {
     fn of(project: &'a Project) -> Self {
-        let read = || serde_json::from_slice(&files::read(&project.kept(FILE)?, 1 << 20).ok()?).ok();
-        Memory { project, seen: read().unwrap_or_default() }
+        Memory { project, seen: project.recall(FILE, 1 << 20).unwrap_or_default() }
     }
 
     /// Whether these words were fresh for these sources; `Some(false)`: this very report was, for other ones. `None`: nothing is known.
@@ -135,7 +134,6 @@ impl<'a> Memory<'a> {
         self.seen.push(sighting);
         let too_many = self.seen.len().saturating_sub(KEPT);
         self.seen.drain(..too_many);
-        let (Ok(path), Ok(json)) = (self.project.keep(FILE), serde_json::to_vec(&self.seen)) else { return };
-        let _ = files::replace_private(&path, &json);
+        let _ = self.project.remember(FILE, &self.seen);
     }
 }

@@ -42,7 +42,7 @@ impl Bed {
     }
 
     fn says(&self, said: &[&str]) {
-        assert_eq!(suspicions(&self.project, LOOP, &declared()), said);
+        assert_eq!(Start::of(&self.project, LOOP).suspicions(&self.project, &declared()), said);
     }
 }
 
@@ -123,7 +123,7 @@ fn a_script_in_another_folder_counts_too() {
     bed.write("ci/check.sh", "true\n");
     bed.write("packages/a/package.json", r#"{"scripts": {"test": "true"}}"#);
     assert_eq!(
-        suspicions(&bed.project, LOOP, &declared),
+        Start::of(&bed.project, LOOP).suspicions(&bed.project, &declared),
         [
             "ci/check.sh, which the gate \"cd ci && ./check.sh\" runs, has changed since the loop began",
             "packages/a/package.json (script \"test\"), which the gate \"pnpm --filter @x/a test\" runs, has changed since the loop began",
@@ -146,10 +146,13 @@ fn the_guard_cannot_be_switched_off_by_the_one_it_watches() {
     let bed = Bed::new();
     note_start(&bed.project, LOOP, &Declared { guard: GuardPolicy::Block, ..declared() });
     let off = Declared { guard: GuardPolicy::Off, ..declared() };
-    assert_eq!(policy(&bed.project, LOOP, &off), GuardPolicy::Block);
-    assert_eq!(suspicions(&bed.project, LOOP, &off), ["the guard was set to \"block\" when the loop began, and is set to \"off\" now"]);
+    assert_eq!(Start::of(&bed.project, LOOP).policy(&off), GuardPolicy::Block);
+    assert_eq!(
+        Start::of(&bed.project, LOOP).suspicions(&bed.project, &off),
+        ["the guard was set to \"block\" when the loop began, and is set to \"off\" now"]
+    );
     note_start(&bed.project, "another", &off);
-    assert_eq!(policy(&bed.project, "another", &off), GuardPolicy::Off, "it was off from the beginning");
+    assert_eq!(Start::of(&bed.project, "another").policy(&off), GuardPolicy::Off, "it was off from the beginning");
     assert_eq!(read(&bed.project, "another").unwrap().sources, None, "and nobody looked at the tests");
 }
 
@@ -176,7 +179,7 @@ fn trusted_settings_renew_themselves_alone() {
     );
     accept_settings(&bed.project, LOOP, &now, "ralph.toml").unwrap();
     assert_eq!(
-        suspicions(&bed.project, LOOP, &now),
+        Start::of(&bed.project, LOOP).suspicions(&bed.project, &now),
         [
             "tests/auth.rs: 1 test is gone (logout)",
             "gate \"own\" asked for `make check` when the loop began, and asks for `true` now",
@@ -229,7 +232,7 @@ fn what_cannot_be_seen_is_no_suspicion() {
     bed.says(&[]);
     let problem = Finding::new("ralph.toml", Kind::Config, Verdict::Unknown, "broken");
     let broken = Declared { gates: Vec::new(), problems: vec![problem], ..Declared::default() };
-    assert_eq!(suspicions(&bed.project, LOOP, &broken), [""; 0]);
+    assert_eq!(Start::of(&bed.project, LOOP).suspicions(&bed.project, &broken), [""; 0]);
     write_whole(&bed.project.keep(&path(LOOP)).unwrap(), b"{").unwrap();
-    assert_eq!(suspicions(&bed.project, LOOP, &Declared::default()), [""; 0]);
+    assert_eq!(Start::of(&bed.project, LOOP).suspicions(&bed.project, &Declared::default()), [""; 0]);
 }

@@ -143,7 +143,7 @@ pub(super) fn prepare(folder: &Path, place: &Place) -> Result<Option<File>, Erro
 pub(super) fn remove(folder: &Path, place: &Place) -> Result<(), Error> {
     let path = folder.join(place.file_name());
     match fs::remove_file(&path) {
-        Err(e) if !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Err(Error::io("remove", &path)(e)),
+        Err(e) if !files::is_missing(&e) => return Err(Error::io("remove", &path)(e)),
         _ => {}
     }
     // With the last decision their folder goes too, and ralph's; a folder that holds anything else cannot be removed like this.

@@ -13,7 +13,10 @@ use ralph_core::{
     words::clean,
 };
 use ralph_engine::{
-    gates::{self, Context, Want, guard},
+    gates::{
+        self, Context, Want,
+        guard::{self, Start},
+    },
     hook,
     hosts::claude::registration::LONG,
     ops::measured,
@@ -113,7 +116,7 @@ fn gate(project: &Project, args: &Args) -> Done {
         return Err(Failure { code: INTERRUPTED, message: message.to_owned(), in_json: false });
     }
     let of_loop = subject.of_loop.as_deref();
-    let suspicions = of_loop.map(|id| guard::weigh(project, id, &subject.declared, &mut findings)).unwrap_or_default();
+    let suspicions = of_loop.map(|id| Start::of(project, id).weigh(project, &subject.declared, &mut findings)).unwrap_or_default();
     if let Some(id) = of_loop {
         // What was found counts, whether or not the journal can be written.
         let _ = measured::by_hand(project, id, &findings);
@@ -170,7 +173,7 @@ fn accept(project: &Project, subject: &Subject, json: bool) -> Done {
         )));
     }
     let Some(id) = subject.of_loop.as_deref() else { return Err(Failure::no_loop()) };
-    let accepted = guard::suspicions(project, id, &subject.declared);
+    let accepted = Start::of(project, id).suspicions(project, &subject.declared);
     guard::accept(project, id, &subject.declared)?;
     measured::accepted(project, id, &accepted)?;
     if json {

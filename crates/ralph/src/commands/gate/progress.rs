@@ -13,7 +13,7 @@ use std::{
 use ralph_core::{
     gate::{Check, Finding, Gate, Origin, Verdict},
     output::Stream,
-    time::in_words,
+    time::{in_words, millis},
     words::clean,
 };
 use ralph_engine::{gates::Watch, sys::signals};
@@ -189,7 +189,6 @@ fn line(running: &[Running]) -> String {
     let Some(first) = running.first() else { return String::new() };
     let names: Vec<String> = running.iter().skip(1).map(|r| clean(&r.gate)).collect();
     let names = std::iter::once(first.label.clone()).chain(names).collect::<Vec<_>>().join(", ");
-    let millis = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
     format!("{names}: {} of {}", in_words(millis(first.begun.elapsed())), in_words(millis(first.limit)))
 }
 
