@@ -3,15 +3,17 @@
 //! Everything in it is optional. A key that nobody knows is an error: a gate that is silently not there proves nothing.
 
 mod keys;
+mod pull_requests;
 mod reader;
 
 pub use keys::schema;
+pub use pull_requests::PullRequests;
 
 use reader::{Field, Fields};
 
 use crate::{
     expression,
-    gate::{Check, Command, DEFAULT_EXCERPT, Features, File, Gate, GuardPolicy, MAX_DEADLINE_MS, Markers, OldFailures, Origin, Run},
+    gate::{Check, Command, DEFAULT_EXCERPT, Features, File, Gate, GuardPolicy, MAX_DEADLINE_MS, Markers, OldFailures, Origin, Run, Stage},
 };
 
 /// The file, in the project's root.
@@ -34,6 +36,7 @@ pub struct Config {
     /// After so many items done in one session a loop pauses; 0 means no limit.
     pub per_session: u64,
     pub verify: Option<Verify>,
+    pub pull_requests: PullRequests,
 }
 
 /// What a subagent must prove when it stops.
@@ -76,13 +79,14 @@ pub fn parse(bytes: &[u8]) -> Result<Config, Problem> {
     let top = Fields::of(text, document.get_ref(), 1, &keys::TOP)?;
     let features = top.read("features", |field| field.table(&keys::FEATURES))?;
     let per_session = features.map(|table| table.read("per_session", Field::count)).transpose()?.flatten().unwrap_or(0);
+    let pull_requests = top.read("pr", |field| pull_requests::read(&field.table(&keys::PR)?))?.unwrap_or_default();
     let tables = top.read("gate", |field| field.tables(&keys::GATE))?.unwrap_or_default();
     if let Some(excess) = tables.get(MAX_GATES) {
         return Err(excess.problem(format!("there are {} gates, and at most {MAX_GATES} may be there", tables.len())));
     }
     let mut gates: Vec<Gate> = Vec::with_capacity(tables.len());
     for table in tables {
-        let gate = gate(&table, per_session)?;
+        let gate = gate(&table, per_session, &pull_requests)?;
         if gates.iter().any(|other| other.name == gate.name) {
             return Err(table.problem(format!("there are two gates called \"{}\": give them names of their own", gate.name)));
         }
@@ -94,6 +98,7 @@ pub fn parse(bytes: &[u8]) -> Result<Config, Problem> {
         gates,
         per_session,
         verify: top.read("verify", |field| verify(&field.table(&keys::VERIFY)?))?,
+        pull_requests,
     })
 }
 
@@ -105,12 +110,12 @@ fn guard(field: Field<'_>) -> Result<GuardPolicy, Problem> {
     })
 }
 
-fn gate(table: &Fields<'_>, per_session: u64) -> Result<Gate, Problem> {
+fn gate(table: &Fields<'_>, per_session: u64, pull_requests: &PullRequests) -> Result<Gate, Problem> {
     let given: Vec<&str> = keys::CHECKS.into_iter().filter(|check| table.get(check).is_some()).collect();
     let [check] = given[..] else {
         let name = table.get("name").and_then(Field::as_text).map(|n| format!(" \"{n}\"")).unwrap_or_default();
         return Err(table.problem(match given[..] {
-            [] => format!("the gate{name} checks nothing: give it `command`, `file`, `features` or `markers`"),
+            [] => format!("the gate{name} checks nothing: give it `command`, `file`, `features`, `markers`, `pr` or `ci`"),
             _ => format!("the gate{name} has {}: make it a gate for each", given.join(" and ")),
         }));
     };
@@ -131,15 +136,29 @@ fn gate(table: &Fields<'_>, per_session: u64) -> Result<Gate, Problem> {
             let path = table.read("features", inside)?.unwrap_or_default();
             (path.clone(), Check::Features(Features { path, per_session }))
         }
+        "pr" => {
+            let stage = table.read("pr", stage)?.unwrap_or(Stage::Open);
+            let name = if stage == Stage::Open { "pr" } else { "merged" };
+            (name.to_owned(), pull_requests.request(stage, name).check)
+        }
+        "ci" => {
+            let required_only = table.read("ci", pull_requests::requires)?.unwrap_or(false);
+            ("ci".to_owned(), pull_requests.green(required_only, "ci").check)
+        }
         _ => ("markers".to_owned(), Check::Markers(Markers { words: table.read("markers", markers)?.unwrap_or_default() })),
     };
+    let name = table.read("name", gate_name)?.unwrap_or_else(|| short_name(&made));
+    // What is decided elsewhere is asked at every stop: the agent does not have to claim anything before ralph waits for it.
+    let asks_the_forge = matches!(check, Check::PullRequest(_) | Check::Ci(_));
     Ok(Gate {
-        name: table.read("name", gate_name)?.unwrap_or_else(|| short_name(&made)),
-        check,
-        origin: Origin::File(FILE.to_owned()),
-        trusted: false,
-        every_stop: table.read("every_stop", Field::bool)?.unwrap_or(false),
+        every_stop: table.read("every_stop", Field::bool)?.unwrap_or(asks_the_forge),
+        next: table.read("next", pull_requests::told)?,
+        ..Gate::new(name, check, Origin::File(FILE.to_owned()))
     })
+}
+
+fn stage(field: Field<'_>) -> Result<Stage, Problem> {
+    Ok(if field.choice()? == "merged" { Stage::Merged } else { Stage::Open })
 }
 
 fn gate_name(field: Field<'_>) -> Result<String, Problem> {
@@ -181,22 +200,24 @@ fn old_failures(field: Field<'_>) -> Result<OldFailures, Problem> {
 }
 
 fn file(table: &Fields<'_>) -> Result<File, Problem> {
-    let contains = |field: Field<'_>| {
-        let text = field.text()?;
-        match expression::of_lines(&text) {
-            Ok(_) => Ok(text),
-            Err(e) => Err(field.problem(format!("`contains` is no regular expression: {e}"))),
-        }
-    };
     let fresh = |field: Field<'_>| match field.as_bool() {
         Some(all) => Ok(all.then(Vec::new)),
         None => field.texts().map(Some),
     };
     Ok(File {
         path: table.read("file", inside)?.unwrap_or_default(),
-        contains: table.read("contains", contains)?,
+        contains: table.read("contains", expression_of_lines)?,
         fresh: table.read("fresh", fresh)?.flatten(),
+        entries: table.read("entries", Field::count)?.unwrap_or(0),
     })
+}
+
+fn expression_of_lines(field: Field<'_>) -> Result<String, Problem> {
+    let text = field.text()?;
+    match expression::of_lines(&text) {
+        Ok(_) => Ok(text),
+        Err(e) => Err(field.problem(format!("`{}` is no regular expression: {e}", field.key.name))),
+    }
 }
 
 fn markers(field: Field<'_>) -> Result<Vec<String>, Problem> {

@@ -27,6 +27,8 @@ pub struct Gate {
     pub trusted: bool,
     /// Measured at every stop, not only when the agent claims to be done. What costs nothing is always measured.
     pub every_stop: bool,
+    /// What the agent should do while it does not hold.
+    pub next: Option<String>,
 }
 
 /// What is measured.
@@ -36,6 +38,8 @@ pub enum Check {
     File(File),
     Features(Features),
     Markers(Markers),
+    PullRequest(PullRequest),
+    Ci(Ci),
 }
 
 /// A command that must pass.
@@ -121,6 +125,15 @@ pub struct File {
     pub contains: Option<String>,
     /// Patterns of the sources that must not have changed since the file was last written; `None`: its age does not matter.
     pub fresh: Option<Vec<String>>,
+    /// So many entries must stand in it: items of lists, rows of tables, paragraphs.
+    pub entries: u64,
+}
+
+impl File {
+    /// A file that must be there, whatever it says.
+    pub fn at(path: impl Into<String>) -> Self {
+        File { path: path.into(), contains: None, fresh: None, entries: 0 }
+    }
 }
 
 /// A list whose items must all pass.
@@ -136,6 +149,40 @@ pub struct Features {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Markers {
     pub words: Vec<String>,
+}
+
+/// A pull request for the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PullRequest {
+    pub must_be: Stage,
+    /// Who merges it, where it must be merged.
+    pub merge: Merge,
+}
+
+/// How far a pull request must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Open,
+    Merged,
+}
+
+/// Who merges a pull request once everything else holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Merge {
+    #[default]
+    Agent,
+    Ralph,
+}
+
+/// Green checks on the head commit of the pull request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ci {
+    /// Checks that the base branch does not require do not count.
+    pub required_only: bool,
+    /// Patterns of the names of checks that do not count.
+    pub ignore: Vec<String>,
+    /// A commit that no check reports on passes, once there was time for them to appear.
+    pub may_have_none: bool,
 }
 
 /// Where a gate was declared.
@@ -167,6 +214,8 @@ pub enum Kind {
     File,
     Features,
     Markers,
+    PullRequest,
+    Ci,
     /// The comparison with the start of the loop, where it may block.
     Guard,
     /// What declares gates and cannot be read.
@@ -180,7 +229,23 @@ impl Gate {
             Check::File(_) => Kind::File,
             Check::Features(_) => Kind::Features,
             Check::Markers(_) => Kind::Markers,
+            Check::PullRequest(_) => Kind::PullRequest,
+            Check::Ci(_) => Kind::Ci,
         }
+    }
+
+    /// Whether it does something when it is measured, rather than look.
+    pub fn acts(&self) -> bool {
+        match &self.check {
+            Check::Command(_) => true,
+            Check::PullRequest(request) => request.must_be == Stage::Merged && request.merge == Merge::Ralph,
+            Check::File(_) | Check::Features(_) | Check::Markers(_) | Check::Ci(_) => false,
+        }
+    }
+
+    /// A gate that nobody has trusted yet, measured when the agent claims to be done.
+    pub fn new(name: impl Into<String>, check: Check, origin: Origin) -> Self {
+        Gate { name: name.into(), check, origin, trusted: false, every_stop: false, next: None }
     }
 
     /// A finding about this gate, still without what the agent needs to know.
@@ -225,6 +290,9 @@ pub struct Finding {
     /// What the agent needs to know in order to mend it, bounded.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
+    /// What the agent should do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
     /// The whole output, relative to the project's root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
@@ -289,6 +357,7 @@ impl Finding {
             verdict,
             what: what.into(),
             detail: String::new(),
+            next: None,
             log: None,
             took_ms: 0,
             skipped: false,

@@ -82,10 +82,18 @@ impl Asked {
             Check::File(file) => {
                 must("text", file.contains.clone());
                 must("list of sources", file.fresh.as_ref().map(|patterns| patterns.join(", ")));
+                must("number of entries", (file.entries > 0).then(|| file.entries.to_string()));
                 vec![file.path.clone()]
             }
             Check::Features(list) => vec![list.path.clone()],
             Check::Markers(markers) => markers.words.clone(),
+            Check::PullRequest(request) => vec![format!("{:?}", request.must_be).to_lowercase()],
+            Check::Ci(ci) => {
+                must("word on optional checks", (!ci.required_only).then(|| "all".to_owned()));
+                must("list of checks that do not count", Some(ci.ignore.join(", ")));
+                must("word on commits without checks", (!ci.may_have_none).then(|| "ask".to_owned()));
+                vec!["ci".to_owned()]
+            }
         };
         let file = if let Origin::File(path) = &gate.origin { Some(path.clone()) } else { None };
         Asked { name: gate.name.clone(), kind: gate.kind(), file, what, terms }

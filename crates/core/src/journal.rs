@@ -66,6 +66,11 @@ pub enum Event {
         /// How long it may run.
         limit_ms: u64,
     },
+    /// Ralph began to wait for what is decided elsewhere.
+    Waiting {
+        /// For what, in words.
+        what: String,
+    },
     /// The gates were measured by hand.
     Measured {
         findings: Vec<Finding>,
@@ -167,6 +172,9 @@ pub struct State {
     /// Fingerprint of the last message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The loop waits for something outside, and the agent was allowed to stop meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parked: Option<Parked>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Answered>,
     /// What waited in the client's queue at the last ruling, the oldest first.
@@ -177,6 +185,15 @@ pub struct State {
     pub command: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ending>,
+}
+
+/// What a loop waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Parked {
+    pub since: Millis,
+    /// In words.
+    pub what: String,
 }
 
 /// The count of the items that were done.

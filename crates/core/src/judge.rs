@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    gate::{Finding, Kind, Proof},
+    gate::{Finding, Kind, Proof, Verdict},
     limits::{IdleLimitFrom, ToolUse},
     promise::Claim,
 };
@@ -55,6 +55,9 @@ pub struct Evidence {
     /// What looks as if the proof had been weakened since the loop began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspicions: Vec<String>,
+    /// How long ralph waited for something outside before this ruling.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub waited_ms: u64,
 }
 
 impl Evidence {
@@ -66,6 +69,13 @@ impl Evidence {
     /// Nothing but the limits speaks for letting the agent stop: nobody interrupted it, and nothing is under way.
     fn is_undisturbed(&self) -> bool {
         !self.interrupted && self.background.is_empty() && !matches!(self.message, Message::Unreadable { .. })
+    }
+
+    /// Whether there is nothing to do but to wait: something outside has not decided yet, and nothing that was measured asks for work. Nobody has to
+    /// claim anything for that: a round spent on asking again would be wasted.
+    pub fn waits(&self) -> bool {
+        let any = |verdict| self.gates.iter().any(|f| f.verdict == verdict && !f.skipped);
+        any(Verdict::Wait) && !any(Verdict::Fail) && !any(Verdict::Unknown)
     }
 
     /// Whether the gates should be measured in full before this stop is judged; `gated`: there are any.
@@ -120,6 +130,8 @@ pub enum Next {
     },
     /// Just as it was.
     Stays,
+    /// Armed, in the same round, until something outside has decided.
+    Parks,
     /// Kept, and not armed until somebody resumes it.
     Pauses,
     Ends {
@@ -275,9 +287,11 @@ pub fn judge(e: &Evidence) -> Ruling {
         match proof {
             Proof::NeedsPerson => return allow(why_a_person(e), Next::Pauses),
             Proof::Unknown if e.unknown_rounds >= UNKNOWN_ROUNDS => return allow(Code::GateUnknown, Next::Pauses),
-            Proof::Waits => return allow(Code::GateWaiting, Next::Stays),
             _ => {}
         }
+    }
+    if e.waits() {
+        return allow(Code::GateWaiting, Next::Parks);
     }
     if e.items_per_session > 0 && e.items_done >= e.items_per_session {
         return allow(Code::FeaturesPerSession, Next::Pauses);
@@ -309,7 +323,7 @@ fn why_blocked(e: &Evidence, proof: Proof) -> Code {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{gate::Verdict, promise::Refusal};
+    use crate::promise::Refusal;
     use proptest::prelude::*;
 
     fn working() -> Evidence {
@@ -334,6 +348,7 @@ mod tests {
             items_done: 0,
             items_per_session: 0,
             suspicions: Vec::new(),
+            waited_ms: 0,
         }
     }
 
@@ -349,7 +364,7 @@ mod tests {
         assert_eq!(judge(&claimed(&[Pass, Pass])), allowed(Code::PromiseAccepted, Next::Ends { ending: Ending::Complete }));
         assert_eq!(ruled(&claimed(&[Pass, Fail])), (Decision::Block, Code::PromiseUnproven));
         assert_eq!(ruled(&claimed(&[Pass, Unknown])), (Decision::Block, Code::GateUnknown), "unknown never counts as pass");
-        assert_eq!(judge(&claimed(&[Wait])), allowed(Code::GateWaiting, Next::Stays));
+        assert_eq!(judge(&claimed(&[Wait])), allowed(Code::GateWaiting, Next::Parks));
         assert_eq!(judge(&Evidence { unknown_rounds: 3, ..claimed(&[Unknown]) }), allowed(Code::GateUnknown, Next::Pauses));
         assert_eq!(ruled(&Evidence { unknown_rounds: 3, ..claimed(&[Unknown, Fail]) }), (Decision::Block, Code::PromiseUnproven));
         assert_eq!(judge(&Evidence { iteration: 10, ..claimed(&[Fail]) }).code, Code::LimitIterations);
@@ -379,6 +394,22 @@ mod tests {
         assert_eq!(judge(&busy), allowed(Code::HostBackground, Next::Stays), "nobody said that it is done");
         assert_eq!(judge(&Evidence { interrupted: true, ..gated(&[Pass]) }).code, Code::HostInterrupted);
         assert!(!Evidence { active: false, ..gated(&[]) }.wants_proof(true));
+    }
+
+    #[test]
+    fn s2_5_what_is_decided_elsewhere_is_waited_for_and_costs_no_round() {
+        use Verdict::{Fail, Pass, Unknown, Wait};
+        let parked = allowed(Code::GateWaiting, Next::Parks);
+        let with = |verdicts: &[Verdict]| Evidence { gates: found(verdicts), ..working() };
+        assert_eq!(judge(&with(&[Pass, Wait])), parked, "nobody has to claim anything");
+        assert_eq!(judge(&Evidence { idle_rounds: 9, ..with(&[Wait]) }), parked, "waiting is not idling");
+        assert_eq!(judge(&with(&[Wait, Fail])).decision, Decision::Block, "there is work to do meanwhile");
+        assert_eq!(judge(&with(&[Wait, Unknown])).decision, Decision::Block);
+        let mut skipped = with(&[Wait, Unknown]);
+        skipped.gates[1].skipped = true;
+        assert_eq!(judge(&skipped), parked, "a command that nobody asked for decides nothing");
+        assert_eq!(judge(&Evidence { spent_ms: 60_000, ..with(&[Wait]) }).code, Code::LimitTime, "S2-7");
+        assert_eq!(judge(&Evidence { queued_input: true, ..with(&[Wait]) }).code, Code::HostQueuedInput);
     }
 
     #[test]
@@ -472,6 +503,7 @@ mod tests {
                 items_done: n.0,
                 items_per_session: n.5,
                 suspicions: Vec::new(),
+                waited_ms: 0,
             },
         )
     }

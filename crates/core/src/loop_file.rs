@@ -35,18 +35,36 @@ pub enum Preset {
     Verify,
     /// The list of items that is in the project.
     Features,
+    /// From code to an open pull request (S2-2).
+    PrePr,
+    /// From red CI to a merged pull request (S2-3).
+    AfterPr,
 }
 
 impl Preset {
+    pub const ALL: [Preset; 4] = [Preset::Verify, Preset::Features, Preset::PrePr, Preset::AfterPr];
+
     pub fn of(name: &str) -> Option<Self> {
-        [Preset::Verify, Preset::Features].into_iter().find(|preset| preset.as_str() == name)
+        Preset::ALL.into_iter().find(|preset| preset.as_str() == name)
     }
 
     pub fn as_str(self) -> &'static str {
         match self {
             Preset::Verify => "verify",
             Preset::Features => "features",
+            Preset::PrePr => "pre-pr",
+            Preset::AfterPr => "after-pr",
         }
+    }
+
+    /// What the agent must say in the end, where nobody chose other words.
+    pub fn promise(self) -> Option<&'static str> {
+        (self == Preset::AfterPr).then_some("CI_PASSED")
+    }
+
+    /// Whether it looks at a pull request.
+    pub fn is_of_a_pull_request(self) -> bool {
+        matches!(self, Preset::PrePr | Preset::AfterPr)
     }
 }
 
@@ -88,11 +106,12 @@ impl LoopFile {
         if prompt.trim().is_empty() {
             return Err(Problem::new(None, "there is no prompt after the front matter"));
         }
+        let preset = keys.preset()?;
         Ok(LoopFile {
             active: keys.bool("active")?.unwrap_or(true),
             iteration: keys.count("iteration")?.ok_or_else(|| Problem::new(None, "`iteration` is missing"))?,
             max_iterations: keys.count("max_iterations")?.unwrap_or(0),
-            completion_promise: keys.text("completion_promise")?,
+            completion_promise: keys.text("completion_promise")?.or_else(|| preset?.promise().map(str::to_owned)),
             session_id: keys.text("session_id")?,
             started_at: keys.text("started_at")?,
             loop_id: keys.text("loop_id")?,
@@ -101,7 +120,7 @@ impl LoopFile {
             continue_with: keys.continue_with()?,
             remind: keys.bool("remind")?.unwrap_or(false),
             verify: verify(&front_matter, bytes)?,
-            preset: keys.preset()?,
+            preset,
             list: None,
             prompt,
             warnings: misspelt(&front_matter),
@@ -323,7 +342,8 @@ impl Reader<'_> {
 
     fn preset(&self) -> Result<Option<Preset>, Problem> {
         let Some((s, line)) = self.scalar("preset")? else { return Ok(None) };
-        let wrong = || Problem::new(line, format!("`preset` must be verify or features, not `{}`", shown(&s.text)));
+        let names = Preset::ALL.map(Preset::as_str).join(", ");
+        let wrong = || Problem::new(line, format!("`preset` must be one of {names}, not `{}`", shown(&s.text)));
         Preset::of(s.text.trim()).map(Some).ok_or_else(wrong)
     }
 }

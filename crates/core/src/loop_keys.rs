@@ -109,10 +109,10 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "preset",
-        kind: Kind::Choice(&["verify", "features"]),
+        kind: Kind::Choice(&["verify", "features", "pre-pr", "after-pr"]),
         required: false,
         example: "verify",
-        about: "gates that need no ralph.toml: verify takes the commands of a worktree.yaml, features the list that is in the project",
+        about: "gates that need no ralph.toml: verify takes the commands of a worktree.yaml, features the list that is in the project, pre-pr leads to an open pull request, after-pr from red checks to the merge",
     },
 ];
 

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::{config, spelling};
+use crate::{config, loop_file::Preset, spelling};
 
 /// What a typed command asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,8 +136,8 @@ impl Options {
             "verify" if value.trim().is_empty() => return Err("--verify needs a command".to_owned()),
             "verify" => self.verify.push(value.to_owned()),
             "deadline" => self.deadline_ms = Some(config::time_limit(value).map_err(|what| format!("--deadline: {what}"))?),
-            "preset" if !matches!(value, "verify" | "features") => {
-                return Err(format!("--preset needs verify or features, not \"{value}\""));
+            "preset" if Preset::of(value).is_none() => {
+                return Err(format!("--preset needs one of {}, not \"{value}\"", Preset::ALL.map(Preset::as_str).join(", ")));
             }
             "preset" => self.preset = Some(value.to_owned()),
             _ => return Err(unknown(flag)),

@@ -85,6 +85,9 @@ fn append_detail(text: &mut String, f: &Finding, max: usize) {
         let mark = if cut.len() < f.detail.len() { " …" } else { "" };
         let _ = write!(text, "\n{cut}{mark}");
     }
+    if let Some(next) = &f.next {
+        let _ = write!(text, "\nNext: {}", clean(next));
+    }
     if let Some(log) = &f.log {
         let _ = write!(text, "\nThe whole output: {}", clean(log));
     }

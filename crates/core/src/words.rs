@@ -71,8 +71,11 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
     let round = of_limit(e.iteration, e.max_iterations);
     let again = "`ralph resume` arms it again";
     let line = match (ruling.code, ruling.next) {
-        (Code::GateWaiting, _) => format!("waits at iteration {round}: {}.", unproven::in_short(e)),
-        (_, Next::Stays | Next::GoesOn { .. }) => return None,
+        (Code::GateWaiting, _) => {
+            let waited = if e.waited_ms == 0 { String::new() } else { format!(" after {} of waiting", in_words(e.waited_ms)) };
+            format!("parked at iteration {round}{waited}: {}. `ralph wait` waits for it.", unproven::in_short(e))
+        }
+        (_, Next::Stays | Next::Parks | Next::GoesOn { .. }) => return None,
         (Code::PromiseAccepted, _) => {
             let promise = e.promise.as_deref().unwrap_or_default();
             let how = unproven::proven(e).map(|gates| format!(", and {gates}")).unwrap_or_default();

@@ -21,6 +21,7 @@ pub(crate) fn of_event(record: &Record) -> String {
             let command = if gate == command { String::new() } else { format!(" ({command})") };
             format!("runs the gate \"{gate}\"{command}, for {} at most", in_words(*limit_ms))
         }
+        Event::Waiting { what } => format!("waits: {what}"),
         Event::Measured { findings } => format!("gates measured by hand: {}", in_short(findings)),
         Event::Accepted { suspicions } => format!("a person accepted what the guard suspected: {}", suspicions.join("; ")),
         Event::Paused { by, why } if why.is_empty() => format!("paused {}", by_whom(*by)),
@@ -45,6 +46,7 @@ pub(crate) fn of_ruling(e: &Evidence, ruling: &Ruling) -> String {
         (Decision::Block, Next::GoesOn { iteration }) => format!("sent back to iteration {}", of_limit(iteration, e.max_iterations)),
         (_, Next::Ends { ending }) => format!("allowed, the loop is {}", ending.as_str()),
         (_, Next::Pauses) => "allowed, the loop is paused".to_owned(),
+        (_, Next::Parks) => "allowed, the loop is parked".to_owned(),
         _ => "allowed, the loop stays as it is".to_owned(),
     };
     format!("{:<18} {what}", ruling.code.as_str())

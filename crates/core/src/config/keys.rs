@@ -25,6 +25,8 @@ pub(super) enum Kind {
     Run,
     Time,
     Fresh,
+    /// A path, or false.
+    Report,
     Env,
     Gates,
     Table(&'static Table),
@@ -51,6 +53,9 @@ const fn of(gate: &'static str, name: &'static str, kind: Kind, about: &'static 
 pub(super) const GUARD: &[&str] = &["warn", "block", "off"];
 pub(super) const OLD_FAILURES: &[&str] = &["block", "allow"];
 
+const STAGE: &[&str] = &["open", "merged"];
+const CHECKS_THAT_COUNT: &[&str] = &["all", "required"];
+
 pub(super) static TOP: Table = Table {
     header: "the file",
     about: "Settings of a project that uses ralph.",
@@ -64,18 +69,20 @@ pub(super) static TOP: Table = Table {
         key("gate", Kind::Gates, "What must hold before a loop may end, in this order."),
         key("features", Kind::Table(&FEATURES), "Settings for all lists."),
         key("verify", Kind::Table(&VERIFY), "What a subagent must prove when it stops."),
+        key("pr", Kind::Table(&PR), "What the loops of a pull request look at."),
     ],
 };
 
 /// What a gate can check: one of these keys it must have.
-pub(super) const CHECKS: [&str; 4] = ["command", "file", "features", "markers"];
+pub(super) const CHECKS: [&str; 6] = ["command", "file", "features", "markers", "pr", "ci"];
 
 pub(super) static GATE: Table = Table {
     header: "[[gate]]",
-    about: "One thing that must hold: a command, a file, a list or markers.",
+    about: "One thing that must hold: a command, a file, a list, markers, a pull request or its checks.",
     keys: &[
         key("name", Kind::Text, "What it is called; made from what it checks if not given."),
         key("every_stop", Kind::Bool, "Measure it at every stop, not only when the agent claims to be done."),
+        key("next", Kind::Text, "What the agent should do while it does not hold."),
         key("command", Kind::Run, "A command that must pass: a line for the shell, or a program and its arguments."),
         of("command", "folder", Kind::Text, "Where it runs, relative to the project's root."),
         of("command", "env", Kind::Env, "Variables beside those of the agent."),
@@ -100,12 +107,19 @@ pub(super) static GATE: Table = Table {
             Kind::Fresh,
             "Its sources must not have changed since it was written: true for all files, or patterns such as \"src/**\".",
         ),
+        of("file", "entries", Kind::Count, "So many entries must stand in it: items of lists, rows of tables, paragraphs."),
         key(
             "features",
             Kind::Text,
             "A list whose items must all pass: `feature_list.json`, `prd.json`, or a Markdown file with check boxes.",
         ),
         key("markers", Kind::Texts, "Words that must all stand in the agent's last message."),
+        key("pr", Kind::Choice(STAGE), "The branch's pull request must be open, or merged."),
+        key(
+            "ci",
+            Kind::Choice(CHECKS_THAT_COUNT),
+            "The checks on the pull request's head commit must be green: all of them, or those that the base branch requires.",
+        ),
     ],
 };
 
@@ -113,6 +127,32 @@ pub(super) static FEATURES: Table = Table {
     header: "[features]",
     about: "Settings for all lists.",
     keys: &[key("per_session", Kind::Count, "After so many items done in one session the loop pauses; 0 means no limit.")],
+};
+
+pub(super) static PR: Table = Table {
+    header: "[pr]",
+    about: "What the loops of a pull request (the presets pre-pr and after-pr) look at.",
+    keys: &[
+        key("audit", Kind::Report, "The report of the audit, docs/AUDIT-REPORT.md if not given; false: none is asked for."),
+        key("audit_says", Kind::Text, "A regular expression that must match in the report; a line `Decision: PASS` if not given."),
+        key("audit_command", Kind::Text, "What the agent is told to run for it; /audit if not given."),
+        key(
+            "quality",
+            Kind::Report,
+            "What the project's quality gate leaves behind, .quality-gate-passed if not given; false: none is asked for.",
+        ),
+        key("quality_command", Kind::Text, "What the agent is told to run for it; `npm run qa:gate` if not given."),
+        key("sources", Kind::Texts, "Patterns of the files that must not have changed since the quality gate passed; all if not given."),
+        key("evidence", Kind::Report, "Where the evidence stands, .layer2-evidence.md if not given; false: none is asked for."),
+        key("checks", Kind::Choice(CHECKS_THAT_COUNT), "Which checks must be green: all, or those that the base branch requires."),
+        key("ignore", Kind::Texts, "Patterns of the names of checks that do not count, such as \"codecov/*\"."),
+        key("no_checks", Kind::Choice(&["ask", "pass"]), "A commit that no check reports on: ask (the loop pauses), or pass."),
+        key(
+            "merge",
+            Kind::Choice(&["agent", "ralph"]),
+            "Who merges once everything else holds: the agent, or ralph (squash, and the branch is deleted).",
+        ),
+    ],
 };
 
 pub(super) static VERIFY: Table = Table {
@@ -151,6 +191,7 @@ impl Kind {
             }
             Kind::Run => "a line for the shell such as \"cargo test\", or a list of words such as [\"cargo\", \"test\"]".to_owned(),
             Kind::Time => "a length of time such as \"10m\", or seconds".to_owned(),
+            Kind::Report => "a path within the project, or false".to_owned(),
             Kind::Fresh => "true, false, or a list of patterns such as [\"src/**\"]".to_owned(),
             Kind::Env => "names with texts in quotes, such as { RUST_BACKTRACE = \"1\" }".to_owned(),
             Kind::Gates => "a list of gates: write [[gate]], with two brackets".to_owned(),
@@ -172,6 +213,7 @@ impl Kind {
             Kind::Texts | Kind::Run => or(text, &texts),
             Kind::Choice(values) => json!({ "enum": values }),
             Kind::Time => or(text, &json!({ "type": "integer", "minimum": 1 })),
+            Kind::Report => or(text, &json!({ "const": false })),
             Kind::Fresh => json!({ "type": ["boolean", "string", "array"], "items": text }),
             Kind::Env => json!({ "type": "object", "additionalProperties": text }),
             Kind::Gates => json!({ "type": "array", "items": { "$ref": "#/$defs/gate" } }),
@@ -216,6 +258,7 @@ pub fn schema() -> Value {
         "gate": GATE.schema_with_one_of(&CHECKS),
         "features": FEATURES.schema(),
         "verify": VERIFY.schema(),
+        "pr": PR.schema(),
         "command": VERIFY_COMMAND.schema_with_one_of(&["run", "command"]),
     });
     schema

@@ -333,7 +333,7 @@ fn one_of_two_tests_of_a_name_is_missed() {
 }
 
 fn gate(name: &str, check: Check) -> Gate {
-    Gate { name: name.to_owned(), check, origin: Origin::Loop, trusted: true, every_stop: false }
+    Gate { trusted: true, ..Gate::new(name, check, Origin::Loop) }
 }
 
 fn command(line: &str) -> Command {
@@ -341,7 +341,7 @@ fn command(line: &str) -> Command {
 }
 
 fn audit() -> File {
-    File { path: "AUDIT.md".to_owned(), contains: Some("PASS".to_owned()), fresh: Some(Vec::new()) }
+    File { contains: Some("PASS".to_owned()), fresh: Some(Vec::new()), ..File::at("AUDIT.md") }
 }
 
 fn with_gates(gates: &[Gate]) -> Facts {

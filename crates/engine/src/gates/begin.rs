@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn s3_3_the_gates_are_told_with_their_deadlines() {
-        let gate = |name: &str, check| Gate { name: name.to_owned(), check, origin: Origin::Loop, trusted: true, every_stop: false };
+        let gate = |name: &str, check| Gate { trusted: true, ..Gate::new(name, check, Origin::Loop) };
         let command = |name, deadline_ms| gate(name, Check::Command(Command { deadline_ms, ..Command::shell(name) }));
         let words = gate("words", Check::Markers(Markers { words: vec!["X".to_owned()] }));
         assert_eq!(named(&[command("cargo test", 120_000)]), "gate: cargo test (at most 2 min)");

@@ -3,8 +3,8 @@
 use std::io;
 
 use ralph_core::{
-    config::{self, Config},
-    gate::{Check, Command, Features, Finding, Gate, GuardPolicy, Kind, Origin, Verdict},
+    config::{self, Config, PullRequests},
+    gate::{Check, Command, Features, Finding, Gate, GuardPolicy, Kind, Merge, Origin, Verdict},
     loop_file::{LoopFile, Preset},
     verify_yaml,
 };
@@ -53,7 +53,7 @@ impl Declared {
     fn add_commands(&mut self, commands: Vec<Command>, origin: &Origin, trusted: bool) {
         for command in commands {
             let name = config::short_name(&command.run.shown());
-            self.add(Gate { name, check: Check::Command(command), origin: origin.clone(), trusted, every_stop: false });
+            self.add(Gate { trusted, ..Gate::new(name, Check::Command(command), origin.clone()) });
         }
     }
 }
@@ -70,10 +70,10 @@ pub fn config(project: &Project) -> Read<(Config, Trust)> {
     };
     let parsed = config::parse(&bytes).map_err(|problem| unreadable(config::FILE, &problem.to_string()));
     Some(parsed.map(|config| {
-        let has_commands = config.verify.as_ref().is_some_and(|v| !v.commands.is_empty())
-            || config.gates.iter().any(|gate| matches!(gate.check, Check::Command(_)));
-        // Settings without commands need nobody's trust.
-        let trust = if has_commands { trust::of_bytes(project, config::FILE, &bytes) } else { Trust::Trusted };
+        let has_commands = config.verify.as_ref().is_some_and(|v| !v.commands.is_empty()) || config.gates.iter().any(Gate::acts);
+        // Settings that make nothing happen need nobody's trust.
+        let acts = has_commands || config.pull_requests.merge == Merge::Ralph;
+        let trust = if acts { trust::of_bytes(project, config::FILE, &bytes) } else { Trust::Trusted };
         (config, trust)
     }))
 }
@@ -145,6 +145,8 @@ fn add_preset(project: &Project, preset: Preset, settings: &Settings, declared: 
     match preset {
         Preset::Verify => add_verify(project, settings, declared),
         Preset::Features => add_features(project, settings, declared),
+        Preset::PrePr => add_pull_request(settings.pull_requests.before_the_request(), settings, declared),
+        Preset::AfterPr => add_pull_request(settings.pull_requests.after_the_request(), settings, declared),
     }
 }
 
@@ -153,6 +155,7 @@ fn add_preset(project: &Project, preset: Preset, settings: &Settings, declared: 
 struct Settings {
     per_session: u64,
     verify: Vec<Command>,
+    pull_requests: PullRequests,
     trust: Option<Trust>,
 }
 
@@ -164,7 +167,8 @@ fn of_settings(config: Read<(Config, Trust)>) -> (Declared, Settings) {
             let gates = config.gates.into_iter().map(|gate| Gate { trusted: trust.is_trusted(), ..gate }).collect();
             let declared = Declared { gates, guard: config.guard, keep_going: config.keep_going, problems: Vec::new() };
             let verify = config.verify.map(|verify| verify.commands).unwrap_or_default();
-            (declared, Settings { per_session: config.per_session, verify, trust: Some(trust) })
+            let pull_requests = config.pull_requests;
+            (declared, Settings { per_session: config.per_session, verify, pull_requests, trust: Some(trust) })
         }
     }
 }
@@ -185,6 +189,16 @@ fn add_verify(project: &Project, settings: &Settings, declared: &mut Declared) {
     }
 }
 
+/// What the file asks for itself, in other words, is not asked for twice.
+fn add_pull_request(gates: Vec<Gate>, settings: &Settings, declared: &mut Declared) {
+    let trusted = settings.trust.is_none_or(Trust::is_trusted);
+    for gate in gates {
+        if !declared.gates.iter().any(|other| other.check == gate.check) {
+            declared.add(Gate { trusted, ..gate });
+        }
+    }
+}
+
 fn add_features(project: &Project, settings: &Settings, declared: &mut Declared) {
     if declared.gates.iter().any(|gate| matches!(gate.check, Check::Features(_))) {
         return;
@@ -201,13 +215,9 @@ fn add_list(path: String, settings: &Settings, declared: &mut Declared) {
     if declared.gates.iter().any(|gate| matches!(&gate.check, Check::Features(features) if features.path == path)) {
         return;
     }
-    declared.add(Gate {
-        name: "features".to_owned(),
-        origin: Origin::List(path.clone()),
-        check: Check::Features(Features { path, per_session: settings.per_session }),
-        trusted: true,
-        every_stop: true,
-    });
+    let origin = Origin::List(path.clone());
+    let check = Check::Features(Features { path, per_session: settings.per_session });
+    declared.add(Gate { trusted: true, every_stop: true, ..Gate::new("features", check, origin) });
 }
 
 fn missing(preset: &str, what: String) -> Finding {

@@ -44,13 +44,8 @@ pub fn gates_of(project: &Project, path: &str, item: &Item) -> Vec<Gate> {
     let gate = |line: &String| {
         let run = Run::Shell(line.clone());
         let trusted = trust::of_commands(project, path, std::slice::from_ref(&run)).is_trusted();
-        Gate {
-            name: format!("item {}", clean(&item.id)),
-            check: Check::Command(Command::shell(line)),
-            origin: Origin::List(path.to_owned()),
-            trusted,
-            every_stop: false,
-        }
+        let name = format!("item {}", clean(&item.id));
+        Gate { trusted, ..Gate::new(name, Check::Command(Command::shell(line)), Origin::List(path.to_owned())) }
     };
     item.verify.iter().map(gate).collect()
 }

@@ -41,13 +41,7 @@ mod tests {
 
     fn found(message: &str, markers: &[&str]) -> Finding {
         let check = Markers { words: markers.iter().map(|m| (*m).to_owned()).collect() };
-        let gate = Gate {
-            name: "markers".to_owned(),
-            check: Check::Markers(check.clone()),
-            origin: Origin::Loop,
-            trusted: true,
-            every_stop: true,
-        };
+        let gate = Gate::new("markers", Check::Markers(check.clone()), Origin::Loop);
         let project = Project::at("/nowhere");
         measure(&gate, &check, &Context { message, ..Context::new(&project, "x", Duration::ZERO) })
     }

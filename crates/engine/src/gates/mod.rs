@@ -7,6 +7,7 @@ pub mod command;
 pub mod declared;
 pub mod features;
 pub mod file;
+mod forge;
 pub mod guard;
 mod logs;
 pub mod markers;
@@ -154,7 +155,14 @@ pub fn measure(gates: &[Gate], want: Want, ctx: &Context<'_>) -> Vec<Finding> {
             at += 1;
         }
     }
-    seen.into_iter().filter_map(|seen| seen.finding).collect()
+    let findings = seen.into_iter().filter_map(|seen| seen.finding);
+    findings.zip(gates).map(|(finding, gate)| with_next(finding, gate)).collect()
+}
+
+/// What the agent should do, where the gate says so and measuring it found nothing better.
+fn with_next(finding: Finding, gate: &Gate) -> Finding {
+    let next = finding.next.or_else(|| gate.next.clone().filter(|_| finding.verdict == Verdict::Fail && !finding.skipped));
+    Finding { next, ..finding }
 }
 
 /// What is known about a gate before anything is run.
@@ -170,9 +178,9 @@ impl Seen {
     }
 }
 
-/// Whether a gate has a command that nobody trusts.
+/// Whether a gate acts, by a command or by a merge, and nobody trusts it.
 pub fn is_untrusted(gate: &Gate) -> bool {
-    matches!(gate.check, Check::Command(_)) && !gate.trusted
+    gate.acts() && !gate.trusted
 }
 
 /// The finding about such a gate.
@@ -190,10 +198,10 @@ fn look(gate: &Gate, gates: &[Gate], want: Want, ctx: &Context<'_>) -> Seen {
     let known = |finding: Finding| Seen { finding: Some(finding), runs: false };
     match &gate.check {
         _ if is_untrusted(gate) => known(untrusted(gate)),
-        Check::Command(_) if want == Want::Cheap && !gate.every_stop => {
+        Check::Command(_) | Check::PullRequest(_) | Check::Ci(_) if want == Want::Cheap && !gate.every_stop => {
             known(Finding { skipped: true, ..gate.finding(Verdict::Unknown, "not asked, because nothing was claimed") })
         }
-        Check::Command(_) => Seen { finding: None, runs: true },
+        Check::Command(_) | Check::PullRequest(_) | Check::Ci(_) => Seen { finding: None, runs: true },
         Check::File(check) => known(file::measure(gate, check, gates, ctx)),
         Check::Features(check) => {
             let (finding, is_due) = features::look(gate, check, ctx);
@@ -225,6 +233,7 @@ fn run_group(gates: &[Gate], ctx: &Context<'_>) -> Vec<Finding> {
     let one = |gate: &Gate| match &gate.check {
         Check::Command(command) => command::run(gate, command, ctx),
         Check::Features(check) => features::measure(gate, check, ctx),
+        Check::PullRequest(_) | Check::Ci(_) => forge::measure(gate, ctx),
         Check::File(_) | Check::Markers(_) => gate.finding(Verdict::Unknown, "nothing of it can be run"),
     };
     if let [gate] = gates {

@@ -100,6 +100,7 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         items_done: 0,
         items_per_session: 0,
         suspicions: Vec::new(),
+        waited_ms: 0,
     };
     Gathered { evidence, text, message: fingerprint, queue: round.queue }
 }

@@ -3,7 +3,7 @@
 use ralph_core::{
     front_matter::Value,
     gate::Tally,
-    journal::{Actor, Answered, Event, Items, State},
+    journal::{Actor, Answered, Event, Items, Parked, State},
     judge::{Code, Decision, Evidence, Next, Ruling, judge},
     loop_file, slash,
     time::Millis,
@@ -228,7 +228,7 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
     let Ruled { at, gathered, ruling, note, told } = ruled;
     let there = match ruling.next {
         Next::GoesOn { iteration } => locked.set(l, &[("iteration", Value::Plain(&iteration.to_string()))])?,
-        Next::Stays => true,
+        Next::Stays | Next::Parks => true,
         Next::Pauses => locked.set(l, &[("active", Value::Plain("false"))])?,
         Next::Ends { ending } => {
             ending::note(&call.project, &l.id, &call.event.stop_fingerprint(), note.as_deref().unwrap_or_default());
@@ -271,7 +271,7 @@ fn remember(state: &mut State, ruled: &Ruled) {
             state.idle_rounds = evidence.idle_rounds;
             state.message = Some(gathered.message.clone());
         }
-        Next::Stays => {}
+        Next::Stays | Next::Parks => {}
         Next::Pauses => {
             state.disarm(*at);
             if let Some(items) = state.items.as_mut().filter(|_| ruling.code == Code::FeaturesPerSession) {
@@ -285,6 +285,7 @@ fn remember(state: &mut State, ruled: &Ruled) {
             state.ended = Some(ending);
         }
     }
+    state.parked = (ruling.next == Next::Parks).then(|| Parked { since: *at, what: unproven::in_short(evidence) });
     state.gated |= !evidence.gates.is_empty();
     state.unknown_rounds = if ruling.next == Next::Pauses { 0 } else { evidence.unknown_rounds };
     state.queue.clone_from(&gathered.queue);

@@ -176,7 +176,7 @@ impl Asked {
         let found = check_task::FOLDERS.into_iter().find_map(|folder| Some((folder, check_task::markers(project, folder)?)));
         if let Some((folder, (file, words))) = found {
             let check = Check::Markers(Markers { words });
-            self.gates = vec![Gate { name: "markers".to_owned(), check, origin: Origin::List(file), trusted: true, every_stop: true }];
+            self.gates = vec![Gate { trusted: true, every_stop: true, ..Gate::new("markers", check, Origin::List(file)) }];
             self.folder = Some(folder);
         }
     }

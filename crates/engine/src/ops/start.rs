@@ -120,7 +120,7 @@ fn new_loop<'a>(request: &'a Request, id: &'a str, started_at: &'a str, asker: &
         session_id: asker.session.as_deref(),
         started_at,
         max_iterations: request.max_iterations.unwrap_or(0),
-        completion_promise: request.completion_promise.as_deref(),
+        completion_promise: request.completion_promise.as_deref().or_else(|| Preset::of(request.preset.as_deref()?)?.promise()),
         max_hours: request.hours.unwrap_or(DEFAULT_HOURS),
         idle_rounds: request.idle_rounds,
         continue_with: request.continue_with.as_deref(),

@@ -75,7 +75,7 @@ pub fn past(path: &Path) -> Past {
                 past.note(evidence.gates, true);
                 match ruling.next {
                     Next::Pauses => past.paused_at = Some(record.state.stops),
-                    Next::Stays => {}
+                    Next::Stays | Next::Parks => {}
                     Next::GoesOn { .. } | Next::Ends { .. } => past.paused_at = None,
                 }
             }

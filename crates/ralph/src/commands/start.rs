@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{gate::Gate, words::clean};
+use ralph_core::{gate::Gate, loop_file::Preset, words::clean};
 use ralph_engine::{
     gates::{Watch, begin},
     ops::{Asker, start},
@@ -53,8 +53,9 @@ pub(crate) struct Args {
     /// How long each --verify command may run: 90s, 10m, 2h, or seconds [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = ralph_core::config::time_limit, requires = "verify")]
     deadline: Option<u64>,
-    /// Gates that need no ralph.toml: the commands of a worktree.yaml, or the list that is in the project
-    #[arg(long, value_parser = ["verify", "features"])]
+    /// Gates that need no ralph.toml: the commands of a worktree.yaml, the list that is in the project, the way to an open pull request, or from red checks
+    /// to the merge
+    #[arg(long, value_parser = Preset::ALL.map(Preset::as_str))]
     preset: Option<String>,
     /// End after this many hours; 0 means no limit [default: 8]
     #[arg(long, value_name = "H", value_parser = hours, allow_hyphen_values = true)]

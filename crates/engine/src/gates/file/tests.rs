@@ -84,11 +84,11 @@ impl Bed {
 }
 
 fn gate(check: File) -> Gate {
-    Gate { name: "audit".to_owned(), check: Check::File(check), origin: Origin::Loop, trusted: true, every_stop: false }
+    Gate { trusted: true, ..Gate::new("audit", Check::File(check), Origin::Loop) }
 }
 
 fn exists() -> File {
-    File { path: AUDIT.to_owned(), contains: None, fresh: None }
+    File::at(AUDIT)
 }
 
 fn says(expression: &str) -> File {
@@ -227,7 +227,7 @@ fn evidence_and_ralphs_files_are_no_sources() {
     bed.write(".quality-gate-passed", "", 30);
     bed.write(".ralph/journal/x.jsonl", "", 30);
     bed.write(".claude/ralph-loop.local.md", "", 30);
-    let other = gate(File { path: "./.quality-gate-passed".to_owned(), contains: None, fresh: None });
+    let other = gate(File::at("./.quality-gate-passed"));
     assert_eq!(bed.measure(&fresh(&[]), std::slice::from_ref(&other)).0, Verdict::Pass);
     bed.write(".quality-gate-passed", "again", 40);
     assert_eq!(bed.measure(&fresh(&[]), &[other]).0, Verdict::Pass);

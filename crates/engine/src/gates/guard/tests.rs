@@ -47,7 +47,7 @@ impl Bed {
 }
 
 fn gate(name: &str, check: Check) -> Gate {
-    Gate { name: name.to_owned(), check, origin: Origin::Loop, trusted: true, every_stop: false }
+    Gate { trusted: true, ..Gate::new(name, check, Origin::Loop) }
 }
 
 fn declared() -> Declared {
