@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     gate::Finding,
     judge::{Ending, Evidence, Ruling},
+    limits::ToolUse,
     loop_file::LoopFile,
     time::Millis,
 };
@@ -194,6 +195,9 @@ pub struct Parked {
     pub since: Millis,
     /// In words.
     pub what: String,
+    /// What the round before had: whoever rules again after the wait has nothing new to see of it.
+    pub tools: ToolUse,
+    pub idle_rounds: u64,
 }
 
 /// The count of the items that were done.

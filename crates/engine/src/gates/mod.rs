@@ -13,6 +13,7 @@ mod logs;
 pub mod markers;
 mod proven;
 pub mod tree;
+pub mod wait;
 
 use std::{
     path::Path,

@@ -160,7 +160,7 @@ fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     if declared.is_empty() && !l.state.gated {
         return decide(call, &locked, l, Measured::default());
     }
-    let Some((locked, mut l, measured)) = proof::measure(call, locked, l, &declared)? else {
+    let Some((locked, mut l, measured)) = proof::measure(call, locked, l, &declared, proof::Waiting::Here)? else {
         // A cancel, another hook, or a hand that deleted the file was faster; or the client wants no answer any more.
         return Ok(if signals::asked_to_end() { Outcome::silent("hook.ended") } else { no_loop(call) });
     };
@@ -175,6 +175,15 @@ fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     decide(call, &locked, l, measured)
 }
 
+/// Rules again on a stop that was parked, for the hook that waited meanwhile.
+pub(super) fn rule_again(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
+    let declared = declared::of_loop(&call.project, &l.file);
+    match proof::measure(call, locked, l, &declared, proof::Waiting::IsOver)? {
+        Some((locked, l, measured)) => decide(call, &locked, l, measured),
+        None => Ok(no_loop(call)),
+    }
+}
+
 fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, measured: Measured) -> Result<Outcome, Error> {
     let at = clock::now();
     // A pause by hand is first seen here.
@@ -184,6 +193,10 @@ fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, measured: Measured) -> 
         l.state.disarm(at);
     }
     let mut gathered = gather(call, &l, at);
+    if let Some(parked) = measured.after(&l.state) {
+        gathered.evidence.tools = parked.tools;
+        gathered.evidence.idle_rounds = parked.idle_rounds;
+    }
     measured.join(&mut gathered.evidence, l.state.unknown_rounds);
     count_items(&mut gathered.evidence, &mut l.state, call.event.session().unwrap_or_default());
     let ruling = judge(&gathered.evidence);
@@ -285,7 +298,8 @@ fn remember(state: &mut State, ruled: &Ruled) {
             state.ended = Some(ending);
         }
     }
-    state.parked = (ruling.next == Next::Parks).then(|| Parked { since: *at, what: unproven::in_short(evidence) });
+    let parked = Parked { since: *at, what: unproven::in_short(evidence), tools: evidence.tools, idle_rounds: evidence.idle_rounds };
+    state.parked = (ruling.next == Next::Parks).then_some(parked);
     state.gated |= !evidence.gates.is_empty();
     state.unknown_rounds = if ruling.next == Next::Pauses { 0 } else { evidence.unknown_rounds };
     state.queue.clone_from(&gathered.queue);

@@ -196,6 +196,7 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     l.state.left_behind = false;
     l.state.ended = None;
     l.state.last = None;
+    l.state.parked = None;
     l.state.idle_rounds = 0;
     l.state.command.clone_from(&asker.command);
     l.state.client_pid =

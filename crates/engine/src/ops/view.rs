@@ -10,17 +10,20 @@ use ralph_core::{
     journal::{Event, Record, State},
     judge::Ending,
     loop_file::LoopFile,
-    time, words,
+    time::{self, Millis},
+    words,
 };
 use serde::{Serialize, Serializer};
 
 use crate::{
     gates::{self, declared},
+    hosts::claude::registration::LONG,
     ops::came_with_the_repository,
     store::{
         journal::{self, owner_may_live},
         loops::{self, Found},
         project::Project,
+        waiter,
     },
     sys::clock,
 };
@@ -31,6 +34,8 @@ use crate::{
 pub enum Status {
     /// A session works on it.
     Active,
+    /// Its agent was allowed to stop until something outside is decided.
+    Parked,
     /// No session has it yet: the first one that stops in the project takes it.
     Waiting,
     /// It came with the repository: nobody takes it until a person says so.
@@ -52,6 +57,7 @@ impl Status {
     pub fn words(self) -> &'static str {
         match self {
             Status::Active => "active",
+            Status::Parked => "parked",
             Status::Waiting => "waiting for a session",
             Status::Tracked => "came with the repository",
             Status::Paused => "paused",
@@ -66,7 +72,7 @@ impl Status {
     }
 
     fn is_armed(self) -> bool {
-        matches!(self, Status::Active | Status::Waiting | Status::LeftBehind)
+        matches!(self, Status::Active | Status::Parked | Status::Waiting | Status::LeftBehind)
     }
 
     fn of_ending(ending: Option<Ending>) -> Self {
@@ -109,6 +115,8 @@ pub struct View {
     pub paused_at: Option<u64>,
     /// The command that a hook is running for it right now.
     pub checking: Option<Checking>,
+    /// What it waits for.
+    pub waits: Option<Waits>,
     pub problem: Option<String>,
     /// Keys that look misspelt.
     pub warnings: Vec<String>,
@@ -134,6 +142,27 @@ pub struct Checking {
     pub since: String,
     pub for_ms: u64,
     pub limit_ms: u64,
+}
+
+/// A wait for something outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Waits {
+    /// For what, in words.
+    pub what: String,
+    pub since: String,
+    pub for_ms: u64,
+    pub by: Waiter,
+}
+
+/// Who waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Waiter {
+    /// A stop hook: the agent stands at its stop.
+    Hook,
+    /// A hook in the background of the session, which it wakes then.
+    Session,
+    Nobody,
 }
 
 /// A folder may have a name that is no Unicode text; that must not cost the rest of the JSON.
@@ -194,6 +223,7 @@ pub fn view_of(project: &Project, found: &Found) -> View {
         Ok(_) if owner.is_none() && came_with_the_repository(project, found, state.released) => Status::Tracked,
         Ok(_) if owner.is_none() => Status::Waiting,
         Ok(_) if !owner_may_live(&state) => Status::LeftBehind,
+        Ok(_) if state.parked.is_some() => Status::Parked,
         Ok(_) => Status::Active,
     };
     let mut view = bare(project, &id, &found.name, status, &state, record.as_ref());
@@ -206,6 +236,7 @@ pub fn view_of(project: &Project, found: &Found) -> View {
         view.gates = gates(project, &past.findings, file);
         view.paused_at = past.paused_at.filter(|_| status == Status::Paused);
         view.checking = record.as_ref().filter(|_| status.is_armed()).and_then(checking);
+        view.waits = record.as_ref().filter(|_| status.is_armed()).and_then(|record| waits(project, &id, record));
     }
     view
 }
@@ -233,6 +264,20 @@ fn checking(record: &Record) -> Option<Checking> {
     let for_ms = u64::try_from(clock::now() - time::parse(&record.at)?).ok()?;
     let is_running = for_ms < limit_ms + 10_000;
     is_running.then(|| Checking { gate: gate.clone(), since: record.at.clone(), for_ms, limit_ms: *limit_ms })
+}
+
+/// What a loop waits for: parked, or with its agent at the stop.
+fn waits(project: &Project, id: &str, record: &Record) -> Option<Waits> {
+    let passed = |since: Millis| u64::try_from(clock::now() - since).unwrap_or(0);
+    if let Some(parked) = &record.state.parked {
+        let by = if waiter::of(project, id).is_some() { Waiter::Session } else { Waiter::Nobody };
+        return Some(Waits { what: parked.what.clone(), since: time::format(parked.since), for_ms: passed(parked.since), by });
+    }
+    let Event::Waiting { what } = &record.event else { return None };
+    let for_ms = passed(time::parse(&record.at)?);
+    // A hook that should have answered long ago was killed.
+    let is_waiting = for_ms < LONG * 1_000 + 10_000;
+    is_waiting.then(|| Waits { what: what.clone(), since: record.at.clone(), for_ms, by: Waiter::Hook })
 }
 
 fn fill(view: &mut View, file: &LoopFile) {
@@ -265,6 +310,7 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         gates: Vec::new(),
         paused_at: None,
         checking: None,
+        waits: None,
         problem: None,
         warnings: Vec::new(),
         prompt: String::new(),

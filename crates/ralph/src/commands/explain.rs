@@ -127,6 +127,9 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
         ),
     ];
     out.extend(proof(e));
+    if e.waited_ms > 0 {
+        out.push(("waited", format!("{} for what is decided elsewhere", in_words(e.waited_ms))));
+    }
     if !e.active {
         out.push(("paused", "the loop was paused".to_owned()));
     }

@@ -20,6 +20,7 @@ mod start;
 mod status;
 mod trust;
 mod uninstall;
+mod wait;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -68,6 +69,7 @@ enum Command {
     Cancel(cancel::Args),
     Pause(pause::Args),
     Resume(resume::Args),
+    Wait(wait::Args),
     Status(status::Args),
     List(list::Args),
     Log(log::Args),
@@ -104,6 +106,10 @@ struct HookArgs {
     #[arg(value_parser = ["claude"])]
     host: Option<String>,
 
+    /// Wait in the background for what a stop was parked for, and wake the session with exit code 2
+    #[arg(long)]
+    wait: bool,
+
     /// After how many seconds the agent ends the hook; 60 if not given
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<String>,
@@ -136,6 +142,7 @@ pub(crate) fn run() -> u8 {
         Command::Cancel(args) => cancel::run(project, &args),
         Command::Pause(args) => pause::run(project, &args),
         Command::Resume(args) => resume::run(project, &args),
+        Command::Wait(args) => wait::run(project, &args),
         Command::Status(args) => status::run(project, &args),
         Command::List(args) => list::run(project, &args),
         Command::Log(args) => log::run(project, &args),

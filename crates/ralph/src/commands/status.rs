@@ -5,7 +5,7 @@ use ralph_core::{
     words::{clean, ends_on},
 };
 use ralph_engine::{
-    ops::view::{self, GateView, Status, View},
+    ops::view::{self, GateView, Status, View, Waiter},
     store::project::Project,
 };
 use serde::Serialize;
@@ -72,6 +72,14 @@ fn after_a_pause(v: &View) -> String {
     }
 }
 
+/// Who sees to it that a parked loop goes on.
+fn after_the_wait(v: &View) -> &'static str {
+    match v.waits.as_ref().map(|waits| waits.by) {
+        Some(Waiter::Session) => "its session is woken when that is decided",
+        _ => "`ralph wait` waits for it; in its session, /ralph-resume goes on",
+    }
+}
+
 fn show(v: &View) {
     let status = match v.status {
         Status::Active | Status::Waiting => ui::good(v.status.words()),
@@ -93,6 +101,9 @@ fn show(v: &View) {
     if let Some(c) = &v.checking {
         ui::field("checking", format!("{} for {} (of {} at most)", c.gate, in_words(c.for_ms), in_words(c.limit_ms)));
     }
+    if let Some(waits) = &v.waits {
+        ui::field("waits", format!("for {}: {}", in_words(waits.for_ms), waits.what));
+    }
     if v.idle_rounds > 0 {
         ui::field("idle", format!("{} rounds without any tool call", v.idle_rounds));
     }
@@ -107,6 +118,7 @@ fn show(v: &View) {
     ui::field("session", session);
     match v.status {
         Status::Paused => ui::field("next", after_a_pause(v)),
+        Status::Parked => ui::field("next", after_the_wait(v)),
         Status::LeftBehind => ui::field("next", "its session has ended: `ralph resume` hands it to the next one that stops here"),
         Status::Tracked => ui::field("next", "`ralph resume` releases it; a loop that came with a repository arms itself for nobody"),
         _ => {}

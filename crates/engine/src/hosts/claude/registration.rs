@@ -50,6 +50,9 @@ pub const ARGS: [&str; 2] = ["hook", "claude"];
 /// How a hook that runs commands is told its own limit: the client does not say, and kills it without a word.
 pub const TIMEOUT: &str = "--timeout";
 
+/// How the hook is told that it is the one that waits in the background.
+pub const WAIT: &str = "--wait";
+
 impl Hook {
     /// The hook of that event, if ralph registers one.
     pub fn of(event: &str) -> Option<&'static Hook> {

@@ -3,7 +3,7 @@
 mod lines;
 mod progress;
 mod subject;
-mod summary;
+pub(super) mod summary;
 
 use std::{sync::Arc, time::Duration};
 
