@@ -84,6 +84,7 @@ impl GitHub {
     /// A hub with one repository, `owner/name`, without pull requests.
     pub fn start(repository: &str) -> Self {
         let dir = TempDir::with_prefix("ralph-github-").unwrap();
+        std::fs::create_dir(dir.path().join("tmp")).unwrap();
         let hosts = [API, GIT, BLOBS];
         let shared = Arc::new(Shared {
             model: Mutex::new(Model::new(repository)),
@@ -129,8 +130,8 @@ impl GitHub {
             ("SSL_CERT_FILE", place("ca.pem")),
             ("GIT_SSL_CAINFO", place("ca.pem")),
             ("GH_CONFIG_DIR", place("gh")),
-            ("XDG_STATE_HOME", place("state")),
-            ("XDG_CACHE_HOME", place("cache")),
+            // gh keeps answers there for a day, for whoever asks the same with the same token.
+            ("TMPDIR", place("tmp")),
             ("GH_PROMPT_DISABLED", "1".to_owned()),
             ("GH_NO_UPDATE_NOTIFIER", "1".to_owned()),
             ("NO_COLOR", "1".to_owned()),
@@ -164,17 +165,15 @@ impl GitHub {
         self.model().bare = Some(bare.to_owned());
     }
 
-    /// Opens a pull request of a branch of the repository itself, into `main`; returns its number.
+    /// Opens a pull request of a branch of the repository itself, into `main`; returns its number. Where the hub follows a
+    /// repository, its head is what was pushed there, if anything was.
     pub fn open(&self, branch: &str, oid: &str) -> u64 {
-        self.model().open(branch, oid)
+        self.model().open(branch, oid, Head::Here)
     }
 
     /// Opens one from a fork, `owner/name`.
     pub fn open_from_fork(&self, fork: &str, branch: &str, oid: &str) -> u64 {
-        let mut model = self.model();
-        let number = model.open(branch, oid);
-        model.pull(number).head = Head::Fork(fork.to_owned());
-        number
+        self.model().open(branch, oid, Head::Fork(fork.to_owned()))
     }
 
     /// Changes anything of a pull request.

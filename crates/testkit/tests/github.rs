@@ -101,6 +101,7 @@ fn the_list_names_none_one_and_several_with_one_request_each() {
     let numbers: Vec<u64> = several.as_array().unwrap().iter().map(|pull| pull["number"].as_u64().unwrap()).collect();
     assert_eq!(numbers, [third, second, first], "the newest first, of this branch only");
     assert_eq!(several[0]["headRepository"], Value::Null, "a fork that was deleted");
+    assert_eq!(several[0]["headRepositoryOwner"], json!({"login": ""}));
     assert_eq!(several[1]["headRepositoryOwner"]["login"], "bob");
     assert_eq!(several[1]["isCrossRepository"], true);
     assert_eq!(several[2]["state"], "CLOSED");
@@ -122,7 +123,9 @@ fn a_view_is_by_number_or_by_branch() {
     assert_eq!(by_number, bed.json(&["pr", "view", "--json", FIELDS]));
     assert_eq!((by_number["isDraft"].clone(), by_number["mergeStateStatus"].clone()), (json!(true), json!("DRAFT")));
     assert!(bed.ok(&["pr", "view", "1"]).contains("state:\tDRAFT"));
-    assert_eq!((bed.hub.count_of("PullRequestByNumber"), bed.hub.count_of("PullRequestForBranch")), (3, 2));
+    bed.ok(&["pr", "ready", "1"]);
+    assert!(!bed.hub.pull(pr).draft);
+    assert_eq!((bed.hub.count_of("PullRequestByNumber"), bed.hub.count_of("PullRequestForBranch")), (4, 2));
 }
 
 #[test]
@@ -147,6 +150,8 @@ fn checks_are_runs_and_statuses_with_all_their_ends() {
     assert_eq!(rollup[1]["context"], "legacy/ci");
     assert_eq!(rollup[2]["conclusion"], "SKIPPED");
     assert_eq!((&rollup[3]["status"], &rollup[3]["conclusion"]), (&json!("QUEUED"), &json!("")));
+    let never = json!("0001-01-01T00:00:00Z");
+    assert_eq!((&rollup[3]["startedAt"], &rollup[3]["completedAt"]), (&never, &never), "what has not happened yet");
     let red = bed.gh(&["pr", "checks", &pr]);
     assert_eq!(red.code, Some(1), "{red:?}");
     assert!(
@@ -182,20 +187,7 @@ fn a_query_of_ones_own_learns_which_checks_are_required() {
     bed.hub.check(&bed.oid, Check::status("legacy"));
     let query = "query Required($owner:String!,$name:String!,$number:Int!,$after:String){repository(owner:$owner,name:$name){pullRequest(number:$number){headRefOid commits(last:1){nodes{commit{oid statusCheckRollup{state contexts(first:100,after:$after){pageInfo{hasNextPage endCursor}nodes{__typename ...on CheckRun{name isRequired(pullRequestNumber:$number)}...on StatusContext{context isRequired(pullRequestNumber:$number)}}}}}}}}}}";
     let number = format!("number={pr}");
-    let args = ["api", "graphql", "-f", &format!("query={query}"), "-f", "owner={owner}", "-f", "name={repo}", "-F", &number];
-    let args: Vec<&str> = args
-        .iter()
-        .map(|arg| {
-            if arg.contains("{owner}") {
-                "owner=acme"
-            } else if arg.contains("{repo}") {
-                "name=widget"
-            } else {
-                arg
-            }
-        })
-        .collect();
-    let answer = bed.json(&args);
+    let answer = bed.json(&["api", "graphql", "-f", &format!("query={query}"), "-f", "owner=acme", "-f", "name=widget", "-F", &number]);
     let commit = &answer["data"]["repository"]["pullRequest"]["commits"]["nodes"][0]["commit"];
     assert_eq!(commit["oid"], bed.oid.as_str());
     let nodes = &commit["statusCheckRollup"]["contexts"]["nodes"];
@@ -281,6 +273,9 @@ fn a_merge_holds_the_head_to_its_word() {
     assert_eq!(bed.hub.pull(pr).state, "MERGED");
     assert_eq!(bed.hub.branches().len(), 1, "the branch is gone: {:?}", bed.hub.branches());
     assert!(!merged.stderr.contains("warning"), "{merged:?}");
+    assert_eq!(bed.hub.count_of("PullRequest_fields"), 1, "kept by gh, but only for this hub");
+    let again = merge(&bed.oid);
+    assert_eq!((again.code, again.stderr.trim()), (Some(0), "! Pull request #1 was already merged"));
     assert_eq!(bed.project.git(&["branch", "--show-current"]).trim(), "main", "gh leaves the branch that it deletes");
     assert_eq!(bed.project.read("a.txt"), "a\n", "and fetches what was merged");
 }

@@ -97,6 +97,7 @@ struct Waiting {
 
 impl Faults {
     pub(super) fn add(&mut self, fault: Fault, operation: Option<&str>, times: usize) {
+        assert!(times > 0, "a fault that never comes");
         self.waiting.push(Waiting { fault, operation: operation.map(str::to_owned), times });
     }
 

@@ -86,16 +86,18 @@ impl Model {
         self.pulls.iter_mut().find(|pull| pull.number == number).unwrap_or_else(|| panic!("no pull request {number}"))
     }
 
-    pub(super) fn open(&mut self, branch: &str, oid: &str) -> u64 {
+    pub(super) fn open(&mut self, branch: &str, oid: &str, head: Head) -> u64 {
         let number = 1 + self.pulls.iter().map(|pull| pull.number).max().unwrap_or(0);
-        self.branches.insert(branch.to_owned(), oid.to_owned());
+        if head == Head::Here {
+            self.branches.insert(branch.to_owned(), oid.to_owned());
+        }
         self.pulls.push(PullRequest {
             number,
             state: "OPEN".to_owned(),
             draft: false,
             branch: branch.to_owned(),
             oid: oid.to_owned(),
-            head: Head::Here,
+            head,
             base: "main".to_owned(),
             title: format!("Pull request {number}"),
             body: String::new(),
@@ -277,7 +279,7 @@ impl Model {
         let sample = match kind {
             "PullRequest" => {
                 let mut sample = Self::new("acme/widget");
-                sample.open("sample", "0");
+                sample.open("sample", "0", Head::Here);
                 sample.pull_tree(&sample.pulls[0])
             }
             "Repository" => self.repository_tree(),
@@ -412,7 +414,7 @@ impl Model {
         if self.pulls.iter().any(|pull| pull.state == "OPEN" && pull.branch == branch && pull.base == base) {
             return refuse(format!("A pull request already exists for {}:{branch}.", self.owner));
         }
-        let number = self.open(&branch, &oid);
+        let number = self.open(&branch, &oid, Head::Here);
         let pull = self.pull(number);
         (pull.title, pull.body, pull.base) = (text("title"), text("body"), base);
         pull.draft = input["draft"] == true;
