@@ -74,10 +74,10 @@ fn report(field: Field<'_>) -> Result<Option<String>, Problem> {
 /// What the agent is told to run. Ralph itself never runs it.
 pub(super) fn told(field: Field<'_>) -> Result<String, Problem> {
     let text = field.text()?;
-    match text.trim().is_empty() || text.chars().any(char::is_control) {
-        true => Err(field.problem(format!("`{}` must be one line that says what to run", field.key.name))),
-        false => Ok(text.trim().to_owned()),
+    if text.trim().is_empty() || text.chars().any(char::is_control) {
+        return Err(field.problem(format!("`{}` must be one line that says what to run", field.key.name)));
     }
+    Ok(text.trim().to_owned())
 }
 
 /// Which checks count: all of them, or those that the base branch requires.
