@@ -260,7 +260,7 @@ impl Tui {
 }
 
 /// The cache folder, `<target>/claude-code` unless `RALPH_TEST_CACHE` names another one.
-fn cache_dir() -> PathBuf {
+pub(crate) fn cache_dir() -> PathBuf {
     if let Some(dir) = std::env::var_os("RALPH_TEST_CACHE") {
         return dir.into();
     }
@@ -315,7 +315,7 @@ fn npm_install(dir: &Path, version: Version) -> Result<(), Skip> {
     Err(Skip(format!("npm cannot install {name}: {}", reason.unwrap_or("no reason given"))))
 }
 
-fn find_on_path(program: &str) -> Option<PathBuf> {
+pub(crate) fn find_on_path(program: &str) -> Option<PathBuf> {
     let path: OsString = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
 }

@@ -1,4 +1,4 @@
-//! The little HTTP/1.1 that the scripted model server needs: read one request, write one response or one event stream.
+//! The little HTTP/1.1 that the scripted servers need: read one request, write one response or one event stream.
 
 use std::io::{BufRead, Write};
 
@@ -90,6 +90,19 @@ pub(crate) fn write_json(
     out.flush()
 }
 
+/// Writes a whole response with a body of any kind.
+pub(crate) fn write_body(
+    out: &mut (impl Write + ?Sized),
+    status: u16,
+    headers: &[(String, String)],
+    content_type: &str,
+    body: &[u8],
+) -> std::io::Result<()> {
+    write!(out, "{}content-length: {}\r\n\r\n", head(status, headers, content_type), body.len())?;
+    out.write_all(body)?;
+    out.flush()
+}
+
 /// A server-sent event stream in chunked encoding.
 pub(crate) struct EventStream<'a, W: Write> {
     out: &'a mut W,
@@ -127,13 +140,17 @@ fn head(status: u16, headers: &[(String, String)], content_type: &str) -> String
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
+        204 => "No Content",
+        302 => "Found",
         400 => "Bad Request",
         401 => "Unauthorized",
         403 => "Forbidden",
         404 => "Not Found",
         413 => "Payload Too Large",
         429 => "Too Many Requests",
+        422 => "Unprocessable Entity",
         500 => "Internal Server Error",
+        502 => "Bad Gateway",
         529 => "Overloaded",
         _ => "Status",
     }

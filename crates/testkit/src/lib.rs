@@ -1,4 +1,5 @@
-//! Test bed for ralph: sealed projects, a scripted model server, the real client, a pseudo terminal, a crash injector.
+//! Test bed for ralph: sealed projects, a scripted model server, the real client, a scripted GitHub and the real `gh`, a
+//! pseudo terminal, a crash injector.
 //!
 //! Nothing here is shipped. The point is that ralph's tests can drive the *real* Claude Code client offline: the client
 //! talks to [`ModelServer`] on the loopback interface, lives in a [`Project`] with a home folder of its own, and runs
@@ -14,10 +15,13 @@
 )]
 
 pub mod client;
+pub mod gh;
+pub mod github;
 mod http;
 #[cfg(target_os = "linux")]
 pub mod killer;
 pub mod model_server;
+pub mod origin;
 pub mod process;
 pub mod project;
 pub mod pty;
@@ -25,7 +29,10 @@ pub mod settings;
 pub mod skip;
 
 pub use client::{Client, PrintOutput, PrintRun, Tui, TuiRun, Version};
+pub use gh::Gh;
+pub use github::{Check, Fault, GitHub, PullRequest};
 pub use model_server::{Gate, Kind, ModelServer, Reply, Request};
+pub use origin::Origin;
 pub use process::Output;
 pub use project::{Project, Run};
 pub use pty::Pty;

@@ -27,6 +27,15 @@ impl Output {
 
 /// Runs `command` in a process group of its own. Whatever it leaves running when `timeout` is over is killed.
 pub fn run_bounded(command: &mut Command, stdin: &[u8], timeout: Duration) -> Output {
+    run(command, stdin, timeout).0
+}
+
+/// The same for a program that prints no text: what it printed, byte for byte.
+pub(crate) fn run_bytes(command: &mut Command, stdin: &[u8], timeout: Duration) -> Vec<u8> {
+    run(command, stdin, timeout).1
+}
+
+fn run(command: &mut Command, stdin: &[u8], timeout: Duration) -> (Output, Vec<u8>) {
     let start = Instant::now();
     let mut child = command
         .stdin(Stdio::piped())
@@ -40,14 +49,16 @@ pub fn run_bounded(command: &mut Command, stdin: &[u8], timeout: Duration) -> Ou
     let stderr = drain(child.stderr.take().unwrap());
     let (status, timed_out) = wait_until(&mut child, start + timeout);
     let _ = writer.join();
-    Output {
+    let bytes = collect(&stdout);
+    let output = Output {
         code: status.code(),
         signal: status.signal(),
-        stdout: collect(&stdout),
-        stderr: collect(&stderr),
+        stdout: text(&bytes),
+        stderr: text(&collect(&stderr)),
         duration: start.elapsed(),
         timed_out,
-    }
+    };
+    (output, bytes)
 }
 
 fn feed(child: &mut Child, stdin: &[u8]) -> thread::JoinHandle<()> {
@@ -73,13 +84,17 @@ fn drain(mut pipe: impl Read + Send + 'static) -> Drained {
 }
 
 /// Gathers what was read. An orphan that inherited the pipe may keep it open for ever, so the wait for the end is short.
-fn collect(drained: &Drained) -> String {
+fn collect(drained: &Drained) -> Vec<u8> {
     let deadline = Instant::now() + Duration::from_secs(2);
     let mut bytes = Vec::new();
     while let Ok(part) = drained.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
         bytes.extend(part);
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn wait_until(child: &mut Child, deadline: Instant) -> (ExitStatus, bool) {
