@@ -21,6 +21,7 @@ pub mod output;
 pub mod plain_lines;
 pub mod progress;
 pub mod promise;
+pub mod pull_request;
 pub mod slash;
 pub mod spelling;
 pub mod test_results;

@@ -1,8 +1,9 @@
 //! Everything that touches the world: the clock and the disk (`sys`), what ralph keeps (`store`), the agents it speaks to (`hosts`), what must hold (`gates`),
-//! the operations on a loop (`ops`), the path of one hook call (`hook`) and what it takes to be called at all (`setup`).
+//! where pull requests are (`forge`), the operations on a loop (`ops`), the path of one hook call (`hook`) and what it takes to be called at all (`setup`).
 //!
 //! All of it is synchronous and small: a hook call is a process that lives for about a millisecond.
 
+pub mod forge;
 pub mod gates;
 pub mod hook;
 pub mod hosts;

@@ -7,7 +7,7 @@ pub mod command;
 pub mod declared;
 pub mod features;
 pub mod file;
-mod forge;
+pub mod forge;
 pub mod guard;
 mod logs;
 pub mod markers;
@@ -49,8 +49,14 @@ pub struct Context<'a> {
     pub keep_going: bool,
     /// What is found is believed later. Not what is measured in an agent's own shell, which has whatever programs the agent put on its path.
     pub keeps: bool,
+    /// A stop is judged that says that the work is done: what a gate does besides looking is done now.
+    pub acts: bool,
     pub fingerprint: Memo,
+    pub forge: forge::Memo,
 }
+
+/// What gates that nobody's loop has are measured about.
+pub const BY_HAND: &str = "gate";
 
 /// The tree's fingerprint, once somebody asked for it.
 #[derive(Default)]
@@ -78,7 +84,9 @@ impl<'a> Context<'a> {
             again: false,
             keep_going: false,
             keeps: true,
+            acts: false,
             fingerprint: Memo::default(),
+            forge: forge::Memo::default(),
         }
     }
 
@@ -136,7 +144,7 @@ pub fn measure(gates: &[Gate], want: Want, ctx: &Context<'_>) -> Vec<Finding> {
     let mut failing: Vec<usize> = (0..gates.len()).filter(|at| seen[*at].fails()).collect();
     let mut at = 0;
     while at < gates.len() {
-        if !seen[at].runs {
+        if !seen[at].runs || forge::is_about_the_merge(&gates[at]) {
             at += 1;
             continue;
         }
@@ -146,7 +154,7 @@ pub fn measure(gates: &[Gate], want: Want, ctx: &Context<'_>) -> Vec<Finding> {
         let group = &gates[at..at + together];
         let found: Vec<Finding> = match first {
             Some(first) => group.iter().zip(&seen[at..]).map(|(gate, seen)| not_run(gate, seen, &gates[*first].name)).collect(),
-            None => run_group(group, ctx),
+            None => run_group(group, gates, ctx),
         };
         for finding in found {
             if finding.verdict != Verdict::Pass && !finding.skipped {
@@ -155,6 +163,22 @@ pub fn measure(gates: &[Gate], want: Want, ctx: &Context<'_>) -> Vec<Finding> {
             seen[at].finding = Some(finding);
             at += 1;
         }
+    }
+    let merges: Vec<usize> = (0..gates.len()).filter(|at| seen[*at].runs && forge::is_about_the_merge(&gates[*at])).collect();
+    for at in merges {
+        // Whatever else is found goes before the merge, and nothing that does not hold is merged.
+        let finding = match failing.first() {
+            Some(first) => not_run(&gates[at], &seen[at], &gates[*first].name),
+            None => {
+                let all_hold = seen.iter().filter_map(|seen| seen.finding.as_ref()).all(|finding| finding.verdict == Verdict::Pass);
+                let merges = if ctx.acts && all_hold { forge::Merges::Now } else { forge::Merges::NotYet };
+                forge::measure(&gates[at], gates, merges, ctx)
+            }
+        };
+        if finding.verdict != Verdict::Pass && !finding.skipped {
+            failing.push(at);
+        }
+        seen[at].finding = Some(finding);
     }
     let findings = seen.into_iter().filter_map(|seen| seen.finding);
     findings.zip(gates).map(|(finding, gate)| with_next(finding, gate)).collect()
@@ -186,7 +210,7 @@ pub fn is_untrusted(gate: &Gate) -> bool {
 
 /// The finding about such a gate.
 pub fn untrusted(gate: &Gate) -> Finding {
-    command::untrusted(gate)
+    if matches!(gate.check, Check::PullRequest(_)) { forge::untrusted(gate) } else { command::untrusted(gate) }
 }
 
 /// Findings of gates that are not measured at all.
@@ -230,18 +254,18 @@ fn neighbours(gates: &[Gate], seen: &[Seen]) -> usize {
     row.max(1)
 }
 
-fn run_group(gates: &[Gate], ctx: &Context<'_>) -> Vec<Finding> {
+fn run_group(group: &[Gate], gates: &[Gate], ctx: &Context<'_>) -> Vec<Finding> {
     let one = |gate: &Gate| match &gate.check {
         Check::Command(command) => command::run(gate, command, ctx),
         Check::Features(check) => features::measure(gate, check, ctx),
-        Check::PullRequest(_) | Check::Ci(_) => forge::measure(gate, ctx),
+        Check::PullRequest(_) | Check::Ci(_) => forge::measure(gate, gates, forge::Merges::NotYet, ctx),
         Check::File(_) | Check::Markers(_) => gate.finding(Verdict::Unknown, "nothing of it can be run"),
     };
-    if let [gate] = gates {
+    if let [gate] = group {
         return vec![one(gate)];
     }
     std::thread::scope(|scope| {
-        let running: Vec<_> = gates.iter().map(|gate| (gate, scope.spawn(|| one(gate)))).collect();
+        let running: Vec<_> = group.iter().map(|gate| (gate, scope.spawn(|| one(gate)))).collect();
         running
             .into_iter()
             .map(|(gate, thread)| thread.join().unwrap_or_else(|_| gate.finding(Verdict::Unknown, "ralph failed while it ran")))

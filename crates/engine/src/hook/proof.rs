@@ -154,7 +154,7 @@ pub(super) struct Looking<'a> {
 impl Looking<'_> {
     fn measure(&self) -> Measured {
         let cancelled = || !(self.wanted)();
-        let ctx = self.context(&cancelled);
+        let ctx = Context { acts: self.wants_proof, ..self.context(&cancelled) };
         let mut findings = self.declared.problems.clone();
         let start = guard::Start::of(&self.call.project, &self.l.id);
         findings.extend(start.gone(self.declared));

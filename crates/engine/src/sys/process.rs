@@ -48,6 +48,15 @@ pub fn which(name: &str) -> Option<PathBuf> {
     env::search_path().into_iter().filter(|dir| dir.is_absolute()).map(|dir| dir.join(&file)).find(|path| is_executable(path))
 }
 
+/// The same, but never in `folder`, where others can put programs.
+pub fn which_outside(name: &str, folder: &Path) -> Option<PathBuf> {
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let is_inside = |dir: &Path| dir.canonicalize().is_ok_and(|dir| dir.starts_with(&folder));
+    let dirs = env::search_path().into_iter().filter(|dir| dir.is_absolute() && !is_inside(dir));
+    dirs.map(|dir| dir.join(&file)).find(|path| is_executable(path))
+}
+
 #[cfg(unix)]
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;

@@ -144,7 +144,7 @@ const NO_GATE: &str =
 
 fn measure(project: &Project, subject: &Subject, gates: Vec<Gate>, args: &Args, progress: &Progress) -> Vec<Finding> {
     signals::notice();
-    let mut context = Context::new(project, subject.of_loop.as_deref().unwrap_or("gate"), budget());
+    let mut context = Context::new(project, subject.of_loop.as_deref().unwrap_or(gates::BY_HAND), budget());
     context.cancelled = &signals::asked_to_end;
     context.watch = Arc::clone(&progress.screen) as Arc<dyn gates::Watch>;
     context.again = !args.cached;

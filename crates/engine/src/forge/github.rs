@@ -1,0 +1,153 @@
+//! GitHub, asked through the `gh` that people have.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use ralph_core::{
+    output::Stream,
+    pull_request::{self, PullRequest, Repository, Trouble},
+};
+
+use super::{Asking, Forge, Sink};
+use crate::sys::{
+    bounded::{Failure, Leave, Listener, Task},
+    env, kin, process, signals,
+};
+
+/// What is asked about a pull request.
+const FIELDS: &str = "number,state,isDraft,headRefOid,headRefName,headRepository,headRepositoryOwner,isCrossRepository,baseRefName,url,title,\
+                      createdAt,mergeable,mergeStateStatus,reviewDecision,statusCheckRollup";
+
+/// More of an answer is not read.
+const MOST_ANSWER: usize = 16 << 20;
+
+/// The time between the request to end and the end.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Which checks of a pull request's head the base branch requires.
+const REQUIRED: &str = "query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) { pullRequest(number: $number) { \
+    commits(last: 1) { nodes { commit { oid statusCheckRollup { contexts(first: 100) { nodes { __typename \
+    ... on CheckRun { name isRequired(pullRequestNumber: $number) checkSuite { workflowRun { workflow { name } } } } \
+    ... on StatusContext { context isRequired(pullRequestNumber: $number) } } } } } } } } } }";
+
+pub struct GitHub;
+
+/// Where gh lies. One in the project is somebody else's.
+pub(super) fn program(folder: &Path) -> Result<PathBuf, Trouble> {
+    process::which_outside("gh", folder).ok_or_else(|| {
+        Trouble::lasting("`gh`, through which ralph asks GitHub, is not there", "install it (https://cli.github.com), then `gh auth login`")
+    })
+}
+
+impl Forge for GitHub {
+    fn of_branch(&self, asking: &Asking<'_>, branch: &str) -> Result<Vec<PullRequest>, Trouble> {
+        let repository = asking.repository.to_string();
+        let said = ask(asking, &["pr", "list", "-R", &repository, "--head", branch, "--state", "all", "--limit", "20", "--json", FIELDS])?;
+        pull_request::requests(said.as_bytes(), asking.repository).ok_or_else(pull_request::of_answer)
+    }
+
+    fn by_number(&self, asking: &Asking<'_>, number: u64) -> Result<PullRequest, Trouble> {
+        let repository = asking.repository.to_string();
+        let said = ask(asking, &["pr", "view", &number.to_string(), "-R", &repository, "--json", FIELDS])?;
+        let found = pull_request::requests(said.as_bytes(), asking.repository).and_then(|found| found.into_iter().next());
+        found.ok_or_else(pull_request::of_answer)
+    }
+
+    fn mark_required(&self, asking: &Asking<'_>, request: &mut PullRequest) -> Result<(), Trouble> {
+        let Repository { host, owner, name } = asking.repository;
+        let (query, owner, name) = (format!("query={REQUIRED}"), format!("owner={owner}"), format!("name={name}"));
+        let number = format!("number={}", request.number);
+        let said = ask(asking, &["api", "graphql", "--hostname", host, "-f", &query, "-f", &owner, "-f", &name, "-F", &number])?;
+        let required = pull_request::required(said.as_bytes()).ok_or_else(pull_request::of_answer)?;
+        for check in &mut request.checks {
+            check.required = Some(required.iter().any(|(workflow, name)| *name == check.name && *workflow == check.workflow));
+        }
+        Ok(())
+    }
+
+    fn job_log(&self, asking: &Asking<'_>, job: u64, sink: Sink) -> Result<(), Trouble> {
+        let Repository { host, owner, name } = asking.repository;
+        let sink = Mutex::new(sink);
+        let listener: Listener = Arc::new(move |stream, bytes: &[u8]| (sink.lock().unwrap_or_else(PoisonError::into_inner))(stream, bytes));
+        let path = format!("repos/{owner}/{name}/actions/jobs/{job}/logs");
+        let heard = Mutex::new(Vec::new());
+        let heard = Arc::new(heard);
+        let errors = Arc::clone(&heard);
+        let listener: Listener = Arc::new(move |stream, bytes: &[u8]| match stream {
+            Stream::Out => listener(stream, bytes),
+            Stream::Err => keep(&errors, bytes),
+        });
+        let code = run(asking, &["api", "--hostname", host, &path], &listener)?;
+        let said = heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if code == Some(0) { Ok(()) } else { Err(failure(asking, code, &String::from_utf8_lossy(&said))) }
+    }
+
+    fn merge(&self, asking: &Asking<'_>, request: &PullRequest) -> Result<(), Trouble> {
+        let (number, repository) = (request.number.to_string(), asking.repository.to_string());
+        let args = ["pr", "merge", &number, "-R", &repository, "--squash", "--delete-branch", "--match-head-commit", &request.head];
+        ask(asking, &args).map(drop)
+    }
+}
+
+fn failure(asking: &Asking<'_>, code: Option<i32>, said: &str) -> Trouble {
+    let Repository { host, owner, name } = asking.repository;
+    pull_request::of_failure(code, said, host, &format!("{owner}/{name}"))
+}
+
+fn keep(kept: &Mutex<Vec<u8>>, bytes: &[u8]) {
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    let room = (MOST_ANSWER + 1).saturating_sub(kept.len()).min(bytes.len());
+    kept.extend_from_slice(&bytes[..room]);
+}
+
+/// What gh prints, if it ends well.
+fn ask(asking: &Asking<'_>, args: &[&str]) -> Result<String, Trouble> {
+    let kept = Arc::new([Mutex::new(Vec::new()), Mutex::new(Vec::new())]);
+    let heard = Arc::clone(&kept);
+    let listener: Listener = Arc::new(move |stream: Stream, bytes: &[u8]| keep(&heard[stream as usize], bytes));
+    let code = run(asking, args, &listener)?;
+    let text = |stream: Stream| {
+        let bytes = kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    if code == Some(0) { Ok(text(Stream::Out)) } else { Err(failure(asking, code, &text(Stream::Err))) }
+}
+
+/// Runs gh, bounded: by itself it waits for ever. Its exit code; `None`: a signal ended it.
+fn run(asking: &Asking<'_>, args: &[&str], listener: &Listener) -> Result<Option<i32>, Trouble> {
+    const QUIET: [(&str, &str); 5] = [
+        ("GH_PROMPT_DISABLED", "1"),
+        ("GH_NO_UPDATE_NOTIFIER", "1"),
+        ("NO_COLOR", "1"),
+        ("GH_PAGER", "cat"),
+        // What gh starts is within a gate, as a command is.
+        (env::GATE, "forge"),
+    ];
+    // What would make it print other things, or ask about another repository.
+    const LOUD: [&str; 6] = ["GH_DEBUG", "DEBUG", "GH_FORCE_TTY", "CLICOLOR_FORCE", "GH_REPO", "GH_HOST"];
+    let limit = asking.limit();
+    let task = Task {
+        program: program(asking.folder)?.into(),
+        args: args.iter().map(OsString::from).collect(),
+        folder: asking.folder,
+        vars: QUIET.map(|(name, value)| (name.into(), value.into())).into(),
+        hidden: LOUD.map(OsString::from).into(),
+        input: Vec::new(),
+        limit,
+        most_output: 0,
+    };
+    kin::inherit_orphans();
+    signals::notice();
+    let leave = Leave { cancelled: &|| (asking.cancelled)(), grace: GRACE, leave_running: None };
+    let now = |why: String| Trouble::passing(format!("GitHub cannot be asked right now: {why}"));
+    match task.run_heard(listener, leave) {
+        Ok(ended) => Ok(ended.code),
+        Err(Failure::TookTooLong) => Err(now(format!("it did not answer within {} s", limit.as_secs()))),
+        Err(Failure::Cancelled) => Err(now("nobody waits for it any more".to_owned())),
+        Err(Failure::CannotStart(e)) => Err(now(format!("gh cannot be started: {e}"))),
+    }
+}

@@ -1,0 +1,36 @@
+//! For how long head commits have been known, on the clock that nobody sets: checks need a while to appear, and a clock that jumps must not shorten it.
+
+use serde::{Deserialize, Serialize};
+
+use super::Question;
+use crate::sys::clock;
+
+const PATH: &str = "forge/heads.json";
+
+/// So many are remembered.
+const KEPT: usize = 20;
+
+#[derive(Serialize, Deserialize)]
+struct Sighting {
+    head: String,
+    at_ms: u64,
+}
+
+/// How long ago a head commit was seen for the first time.
+pub(super) fn of(question: &Question<'_>, head: &str) -> u64 {
+    let now = clock::uptime_ms();
+    let mut known: Vec<Sighting> = question.project.recall(PATH, 64 << 10).unwrap_or_default();
+    // What lies in the future is from before the machine was started again.
+    known.retain(|sighting| sighting.at_ms <= now);
+    if let Some(sighting) = known.iter().find(|sighting| sighting.head == head) {
+        return now - sighting.at_ms;
+    }
+    if question.keeps {
+        known.push(Sighting { head: head.to_owned(), at_ms: now });
+        let excess = known.len().saturating_sub(KEPT);
+        known.drain(..excess);
+        // What cannot be noted is seen for the first time again.
+        let _ = question.project.remember(PATH, &known);
+    }
+    0
+}

@@ -1,0 +1,57 @@
+//! What a loop's gates speak about: the repositories that were there when it began, and the pull request since it was first seen.
+//!
+//! Kept with the user: merging with gh switches the checkout and deletes the branch, and an agent can give a remote another address.
+
+use ralph_core::pull_request::{Checkout, PullRequest, Repository};
+use serde::{Deserialize, Serialize};
+
+use super::{Question, checkout};
+use crate::store::project::Project;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Subject {
+    /// Where pull requests are looked for.
+    pub(super) base: Option<Repository>,
+    /// Where their branches may lie.
+    pub(super) repositories: Vec<Repository>,
+    #[serde(default)]
+    pub(super) number: Option<u64>,
+}
+
+fn path(loop_id: &str) -> String {
+    format!("forge/{loop_id}.json")
+}
+
+fn kept(project: &Project, loop_id: &str) -> Option<Subject> {
+    project.recall::<Subject>(&path(loop_id), 64 << 10).filter(|subject| subject.base.is_some())
+}
+
+fn of_checkout(checkout: &Checkout) -> Subject {
+    Subject { base: checkout.base(), repositories: checkout.repositories(), number: None }
+}
+
+/// The subject of a question: the loop's, else that of what lies here.
+pub(super) fn of(question: &Question<'_>, checkout: &Checkout) -> Subject {
+    question.of_loop.and_then(|id| kept(question.project, id)).unwrap_or_else(|| of_checkout(checkout))
+}
+
+/// Notes what a loop begins with. What cannot be noted is taken as it is at its first stop.
+pub fn note(project: &Project, loop_id: &str, until: std::time::Instant) {
+    if kept(project, loop_id).is_none()
+        && let Ok(checkout) = checkout::read(project.root(), until)
+    {
+        let subject = of_checkout(&checkout);
+        if subject.base.is_some() {
+            let _ = project.remember(&path(loop_id), &subject);
+        }
+    }
+}
+
+/// Remembers which pull request a loop is about.
+pub(super) fn keep(question: &Question<'_>, subject: Subject, request: Option<&PullRequest>) {
+    let Some(id) = question.of_loop.filter(|_| question.keeps) else { return };
+    let now = Subject { number: request.map(|request| request.number).or(subject.number), ..subject };
+    if kept(question.project, id).as_ref() != Some(&now) {
+        let _ = question.project.remember(&path(id), &now);
+    }
+}
