@@ -103,6 +103,7 @@ fn registered(case: &Case) -> Vec<Finding> {
     }
     findings.extend(missing_events(case, &ours));
     findings.extend(ours.iter().filter_map(|r| in_the_wrong_place(case, r)));
+    findings.extend(ours.iter().filter_map(|r| another_program(case, &ours, r)));
     findings.extend(limits_of_time(case, &ours));
     findings
 }
@@ -133,6 +134,20 @@ fn in_the_wrong_place(case: &Case, r: &Registration) -> Option<Finding> {
         return None;
     };
     Some(registering_there(case, origin, Finding::error("hook.background", what)))
+}
+
+/// The made-up stop goes through the hook that judges. One that waits with another program is never tried, and missed only when CI is done.
+fn another_program(case: &Case, ours: &[Registration], r: &Registration) -> Option<Finding> {
+    let judges: Vec<&Registration> = ours.iter().filter(|judge| judge.hook.answers("Stop")).collect();
+    let is_same = |judge: &&Registration| judge.hook.line.program() == r.hook.line.program() && judge.root == r.root;
+    let judge = judges.first().filter(|_| r.hook.line.waits() && !judges.iter().any(|judge| is_same(judge)))?;
+    let what = format!(
+        "the hook that waits for CI is registered as `{}` in {}, and the one that judges as `{}`: it should be one program",
+        opening(&r.hook.line.to_string(), 200),
+        r.origin,
+        opening(&judge.hook.line.to_string(), 200)
+    );
+    Some(registering_there(case, &r.origin, Finding::warning("hook.program", what)))
 }
 
 /// The client kills a hook at the entry's `timeout`, without a word; the hook knows of it only by its argument.

@@ -142,6 +142,14 @@ impl CommandLine {
         self.words().contains(&WAIT)
     }
 
+    /// The program, by its name or path.
+    pub fn program(&self) -> &str {
+        match self {
+            CommandLine::Exec { program, .. } => program,
+            CommandLine::Shell(line) => program_of(line).0,
+        }
+    }
+
     fn words(&self) -> Vec<&str> {
         match self {
             CommandLine::Exec { args, .. } => args.iter().map(String::as_str).collect(),
