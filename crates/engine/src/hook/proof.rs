@@ -21,7 +21,7 @@ use crate::{
         declared::{self, Declared},
         guard,
     },
-    hook::{Call, evidence::gather, select},
+    hook::{Call, evidence::gather, select, standstill},
     store::{
         Error,
         locked::{Locked, Loop},
@@ -36,9 +36,16 @@ use crate::{
 pub(super) struct Measured {
     findings: Vec<Finding>,
     suspicions: Vec<String>,
+    /// The commit and the files that it was measured on, where somebody asks.
+    pub(super) tree: Option<String>,
 }
 
 impl Measured {
+    /// Of a loop that has nothing to prove.
+    pub(super) fn of_tree(tree: Option<String>) -> Self {
+        Measured { tree, ..Measured::default() }
+    }
+
     /// Puts it into the evidence.
     pub(super) fn join(self, evidence: &mut Evidence, unknown_before: u64) {
         evidence.gates = self.findings;
@@ -86,7 +93,7 @@ pub(super) fn measure<'p>(
 ) -> Result<Option<(Locked<'p>, Loop, Measured)>, Error> {
     let gathered = gather(call, &l, clock::now());
     if !l.file.active {
-        return Ok(Some((locked, l, Measured { findings: gates::unasked(&declared.gates), suspicions: Vec::new() })));
+        return Ok(Some((locked, l, Measured { findings: gates::unasked(&declared.gates), ..Measured::default() })));
     }
     let wants_proof = gathered.evidence.wants_proof(true);
     drop(locked);
@@ -107,12 +114,13 @@ pub(super) fn measure<'p>(
     findings.extend(start.gone(declared));
     findings.extend(gates::measure(&declared.gates, if wants_proof { Want::Everything } else { Want::Cheap }, &ctx));
     let suspicions = if wants_proof { start.weigh(&call.project, declared, &mut findings) } else { Vec::new() };
+    let tree = if l.file.stall_rounds > 0 { standstill::tree(&ctx) } else { None };
     if !call.is_awaited() {
         return Ok(None);
     }
     let again = select::under_lock(&call.project, l.found)?;
     let own = again.filter(|(_, l)| l.owner().is_none() || l.owner() == call.event.session());
-    Ok(own.map(|(locked, l)| (locked, l, Measured { findings, suspicions })))
+    Ok(own.map(|(locked, l)| (locked, l, Measured { findings, suspicions, tree })))
 }
 
 /// Tells the journal which command runs, for whoever looks.
