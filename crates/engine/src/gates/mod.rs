@@ -91,7 +91,7 @@ impl<'a> Context<'a> {
     }
 
     /// The tree's fingerprint, asked for once between two commands that run.
-    fn fingerprint(&self) -> Option<String> {
+    pub(crate) fn fingerprint(&self) -> Option<String> {
         let mut known = self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*known, Known::NotAsked) {
             let fingerprint = tree::fingerprint_within(self.tree, self.time_left());
@@ -113,7 +113,7 @@ impl<'a> Context<'a> {
         signals::asked_to_end() || (self.cancelled)()
     }
 
-    fn time_left(&self) -> Duration {
+    pub(crate) fn time_left(&self) -> Duration {
         self.until.saturating_duration_since(Instant::now())
     }
 }

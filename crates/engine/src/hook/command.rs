@@ -128,7 +128,9 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
         max_iterations: options.max_iterations,
         completion_promise: options.completion_promise,
         hours: options.hours,
+        usd: options.usd,
         idle_rounds: options.idle_rounds,
+        stall_rounds: options.stall_rounds,
         continue_with: None,
         verify: options.verify,
         deadline_ms: options.deadline_ms,
@@ -156,7 +158,9 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
         which,
         max_iterations: options.max_iterations,
         hours: options.hours,
+        usd: options.usd,
         idle_rounds: options.idle_rounds,
+        stall_rounds: options.stall_rounds,
         session: None,
     };
     let resumed = resume::resume(&call.project, &request, asker)?;

@@ -9,6 +9,8 @@ mod proof;
 mod queued;
 mod select;
 mod session;
+mod spending;
+mod standstill;
 mod stop;
 mod subagent;
 mod waiter;

@@ -23,7 +23,7 @@ use crate::{
         guard,
         wait::{self, Waited},
     },
-    hook::{Call, evidence::gather, select, waiter},
+    hook::{Call, evidence::gather, select, standstill, waiter},
     store::{
         Error,
         locked::{Locked, Loop},
@@ -42,9 +42,16 @@ pub(super) struct Measured {
     waited_ms: u64,
     /// The stop was ruled on before, and parked.
     is_after_a_wait: bool,
+    /// The commit and the files that it was measured on, where somebody asks.
+    pub(super) tree: Option<String>,
 }
 
 impl Measured {
+    /// Of a loop that has nothing to prove.
+    pub(super) fn of_tree(tree: Option<String>) -> Self {
+        Measured { tree, ..Measured::default() }
+    }
+
     /// Puts it into the evidence.
     pub(super) fn join(self, evidence: &mut Evidence, unknown_before: u64) {
         evidence.gates = self.findings;
@@ -160,7 +167,8 @@ impl Looking<'_> {
         findings.extend(start.gone(self.declared));
         findings.extend(gates::measure(&self.declared.gates, if self.wants_proof { Want::Everything } else { Want::Cheap }, &ctx));
         let suspicions = if self.wants_proof { start.weigh(&self.call.project, self.declared, &mut findings) } else { Vec::new() };
-        Measured { findings, suspicions, ..Measured::default() }
+        let tree = if self.l.file.stall_rounds > 0 { standstill::tree(&ctx) } else { None };
+        Measured { findings, suspicions, tree, ..Measured::default() }
     }
 
     fn context<'c>(&'c self, cancelled: &'c (dyn Fn() -> bool + Sync)) -> Context<'c> {

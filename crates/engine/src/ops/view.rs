@@ -10,6 +10,7 @@ use ralph_core::{
     journal::{Event, Record, State},
     judge::Ending,
     loop_file::LoopFile,
+    prices,
     time::{self, Millis},
     words,
 };
@@ -99,7 +100,15 @@ pub struct View {
     /// 0 means no limit.
     pub max_ms: u64,
     pub spent_ms: u64,
+    /// 0 means no limit.
+    pub max_usd: f64,
+    /// An estimate; `None`: nobody counts.
+    pub spent_usd: Option<f64>,
     pub idle_rounds: u64,
+    /// Rounds in a row in which nothing changed, where that is counted.
+    pub stalled_rounds: u64,
+    /// 0 means no limit.
+    pub stall_limit: u64,
     pub stops: u64,
     pub session: Option<String>,
     /// The reason code of the last ruling.
@@ -176,6 +185,12 @@ impl View {
         self.file.is_some() && self.status != Status::Corrupt
     }
 
+    /// `about $3.20 of $50`; `None`: nobody counts.
+    pub fn money(&self) -> Option<String> {
+        let spent = self.spent_usd.or((self.max_usd > 0.0).then_some(0.0))?;
+        Some(words::spent_of(prices::of_dollars(spent), prices::of_dollars(self.max_usd)))
+    }
+
     /// One line: where it stands and how far it is.
     pub fn line(&self) -> String {
         let named = if self.name == "main" { String::new() } else { format!(" \"{}\"", self.name) };
@@ -185,7 +200,8 @@ impl View {
             Some(problem) => format!("Ralph loop{named}: {} ({problem})", self.status.words()),
             None => {
                 let end = words::ends_on(self.completion_promise.as_deref(), !self.gates.is_empty());
-                format!("Ralph loop{named}: {}, iteration {round}, {spent}, ends on {end}", self.status.words())
+                let money = self.money().map(|money| format!(", {money}")).unwrap_or_default();
+                format!("Ralph loop{named}: {}, iteration {round}, {spent}{money}, ends on {end}", self.status.words())
             }
         }
     }
@@ -285,6 +301,8 @@ fn fill(view: &mut View, file: &LoopFile) {
     view.max_iterations = file.max_iterations;
     view.completion_promise.clone_from(&file.completion_promise);
     view.max_ms = file.max_millis();
+    view.max_usd = file.max_usd;
+    view.stall_limit = file.stall_rounds;
     view.warnings.clone_from(&file.warnings);
     view.prompt = words::opening(&file.prompt, 200);
 }
@@ -300,7 +318,11 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         max_ms: 0,
         // Only what is armed goes on ageing.
         spent_ms: state.spent(if status.is_armed() { clock::now() } else { record.and_then(|r| time::parse(&r.at)).unwrap_or(0) }),
+        max_usd: 0.0,
+        spent_usd: state.spending.as_ref().map(|spending| prices::in_dollars(spending.usd_micros)),
         idle_rounds: state.idle_rounds,
+        stalled_rounds: state.standstill.as_ref().map_or(0, |standstill| standstill.rounds),
+        stall_limit: 0,
         stops: state.stops,
         session: state.owner.clone(),
         last_code: state.last.as_ref().map(|l| l.ruling.code.as_str().to_owned()),

@@ -190,8 +190,8 @@ fn count(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "must be a whole number from 0 on".to_owned())
 }
 
-/// A number of hours that makes sense.
-fn hours(text: &str) -> Result<f64, String> {
+/// A number of hours or dollars that makes sense.
+fn amount(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|h: &f64| h.is_finite() && *h >= 0.0).ok_or_else(|| "must be a number from 0 on".to_owned())
 }
 

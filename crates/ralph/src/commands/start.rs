@@ -16,7 +16,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::{asker, count, hours, name, show_json},
+    commands::{amount, asker, count, name, show_json},
     doctor::Case,
     exit::{Done, Failure, told},
     ui,
@@ -58,11 +58,19 @@ pub(crate) struct Args {
     #[arg(long, value_parser = Preset::ALL.map(Preset::as_str))]
     preset: Option<String>,
     /// End after this many hours; 0 means no limit [default: 8]
-    #[arg(long, value_name = "H", value_parser = hours, allow_hyphen_values = true)]
+    #[arg(long, value_name = "H", value_parser = amount, allow_hyphen_values = true)]
     hours: Option<f64>,
+    /// End when about this many dollars are spent, estimated from the tokens that the client reports; 0 means no limit [default: 50 with the presets pre-pr
+    /// and after-pr, else no limit]
+    #[arg(long, value_name = "X", value_parser = amount, allow_hyphen_values = true)]
+    usd: Option<f64>,
     /// Pause after this many rounds in a row without any tool call
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     idle_rounds: Option<u64>,
+    /// Pause after this many rounds in a row that change nothing: no commit, no file, no finding; 0 means never [default: 6 with the presets pre-pr and
+    /// after-pr, else never]
+    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
+    stall_rounds: Option<u64>,
     /// A name, for more than one loop in a project
     #[arg(long, value_parser = name)]
     name: Option<String>,
@@ -96,7 +104,9 @@ fn start(project: &Project, args: Args) -> Done {
         max_iterations: args.max_iterations,
         completion_promise: args.completion_promise,
         hours: args.hours,
+        usd: args.usd,
         idle_rounds: args.idle_rounds,
+        stall_rounds: args.stall_rounds,
         continue_with: args.continue_with,
         verify: args.verify,
         deadline_ms: args.deadline,

@@ -93,6 +93,9 @@ fn show(v: &View) {
     ui::field("iteration", format!("{} ({limit})", v.iteration));
     let time = if v.max_ms > 0 { format!("of {}", in_words(v.max_ms)) } else { "no limit".to_owned() };
     ui::field("time", format!("{} ({time})", in_words(v.spent_ms)));
+    if let Some(money) = v.money() {
+        ui::field("money", money);
+    }
     ui::field("ends on", ends_on(v.completion_promise.as_deref(), !v.gates.is_empty()));
     let widest = v.gates.iter().map(|gate| columns(&clean(&gate.name))).max().unwrap_or(0).min(30);
     for gate in &v.gates {
@@ -106,6 +109,9 @@ fn show(v: &View) {
     }
     if v.idle_rounds > 0 {
         ui::field("idle", format!("{} rounds without any tool call", v.idle_rounds));
+    }
+    if v.stalled_rounds > 0 {
+        ui::field("standstill", format!("{} rounds changed nothing (of {})", v.stalled_rounds, v.stall_limit));
     }
     for warning in &v.warnings {
         ui::field("warning", warning);
