@@ -69,9 +69,6 @@ pub const REWAKES: &str = "asyncRewake";
 /// How a hook that measures is told its own limit: the client does not say, and kills it without a word.
 pub const TIMEOUT: &str = "--timeout";
 
-/// How the hook is told that it is the one that waits in the background.
-pub const WAIT: &str = "--wait";
-
 impl Hook {
     /// The hook that answers to that event, if ralph registers one.
     pub fn of(event: &str) -> Option<&'static Hook> {
