@@ -36,6 +36,7 @@ mod limits;
 mod loop_file;
 mod man;
 mod ownership;
+mod phase;
 mod races;
 mod readme;
 mod robustness;
