@@ -21,7 +21,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// The exit codes: in a word, and in a sentence.
-pub(crate) const EXIT_CODES: [(u8, &str, &str); 5] = [
+pub(crate) const EXIT_CODES: [(u8, &str, &str); 6] = [
     (0, "done", "What was asked is done. A hook call ends with 0 whatever was decided."),
     (crate::exit::FAILED, "failed", "Something went wrong, or was refused; standard error says what."),
     (
@@ -30,6 +30,7 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 5] = [
         "The command line makes no sense. Under an agent (CLAUDE_PROJECT_DIR is set) an unknown command or option ends with 1, because a 2 would block the agent.",
     ),
     (crate::exit::NO_LOOP, "no loop", "There is no loop to do it to."),
+    (crate::exit::WAITING, "waiting", "Nothing fails, and something outside has not decided yet: CI still runs, for instance."),
     (crate::exit::INTERRUPTED, "interrupted", "Ctrl-C, or a request to end, before `ralph gate` was done; its commands were ended first."),
 ];
 
