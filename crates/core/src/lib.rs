@@ -5,6 +5,7 @@
 mod checkboxes;
 pub mod completion_markers;
 pub mod config;
+pub mod entries;
 pub mod expression;
 pub mod feature_list;
 pub mod front_matter;

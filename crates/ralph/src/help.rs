@@ -14,7 +14,7 @@ use crate::{
 /// The commands by what people want to do. One that stands nowhere here is shown at the end.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start and control", &["start", "pause", "resume", "wait", "cancel"]),
-    ("See", &["status", "list", "log", "explain"]),
+    ("See", &["status", "phase", "list", "log", "explain"]),
     ("Prove", &["gate", "item", "trust"]),
     ("Set up", &["init", "doctor", "demo", "plugin", "uninstall", "completions", "man"]),
     ("For agents", &["hook"]),

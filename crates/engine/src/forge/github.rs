@@ -43,6 +43,13 @@ pub(super) fn program(folder: &Path) -> Result<PathBuf, Trouble> {
     })
 }
 
+/// Whether gh has a token for the host; it asks nobody for that. The token itself is not looked at.
+pub(super) fn has_token(asking: &Asking<'_>) -> Result<(), Trouble> {
+    let host = &asking.repository.host;
+    let code = run(asking, &["auth", "token", "--hostname", host], &(Arc::new(|_, _: &[u8]| {}) as Listener))?;
+    if code == Some(0) { Ok(()) } else { Err(pull_request::of_failure(Some(4), "", host, "")) }
+}
+
 impl Forge for GitHub {
     fn of_branch(&self, asking: &Asking<'_>, branch: &str) -> Result<Vec<PullRequest>, Trouble> {
         let repository = asking.repository.to_string();
@@ -74,8 +81,7 @@ impl Forge for GitHub {
         let sink = Mutex::new(sink);
         let listener: Listener = Arc::new(move |stream, bytes: &[u8]| (sink.lock().unwrap_or_else(PoisonError::into_inner))(stream, bytes));
         let path = format!("repos/{owner}/{name}/actions/jobs/{job}/logs");
-        let heard = Mutex::new(Vec::new());
-        let heard = Arc::new(heard);
+        let heard = Arc::new(Mutex::new(Vec::new()));
         let errors = Arc::clone(&heard);
         let listener: Listener = Arc::new(move |stream, bytes: &[u8]| match stream {
             Stream::Out => listener(stream, bytes),

@@ -144,3 +144,11 @@ pub fn obstacle(project: &Project) -> Option<Trouble> {
         Err(trouble) => Some(trouble),
     }
 }
+
+/// Whether gh has no token for the forge; what that takes. Whether the token is good only the network knows.
+pub fn not_signed_in(project: &Project) -> Option<Trouble> {
+    let until = Instant::now() + PATIENCE;
+    let base = checkout::read(project.root(), until).ok()?.base()?;
+    let asking = Asking { folder: project.root(), repository: &base, until, cancelled: &|| false };
+    github::has_token(&asking).err()
+}

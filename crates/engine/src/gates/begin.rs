@@ -1,6 +1,9 @@
 //! The beginning of a loop: what it has to prove, and what later rounds are compared with.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use ralph_core::{
     gate::{Check, Finding, Gate, OldFailures, Verdict},
@@ -10,6 +13,7 @@ use ralph_core::{
 };
 
 use crate::{
+    forge,
     gates::{
         Context, Watch, baseline, command,
         declared::{self, Declared},
@@ -74,6 +78,9 @@ pub fn note(project: &Project, loop_id: &str, file: &LoopFile, budget: Duration,
         return Begun { declared, before: Vec::new() };
     }
     guard::note_start(project, loop_id, &declared);
+    if declared.gates.iter().any(|gate| matches!(gate.check, Check::PullRequest(_) | Check::Ci(_))) {
+        forge::note_subject(project, loop_id, Instant::now() + budget);
+    }
     let ctx = Context { watch, keeps: env::of_an_agent().is_none(), ..Context::new(project, loop_id, budget) };
     let mut before = Vec::new();
     for gate in &declared.gates {

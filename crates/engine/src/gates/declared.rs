@@ -10,6 +10,7 @@ use ralph_core::{
 };
 
 use crate::{
+    forge,
     gates::features,
     store::{
         project::Project,
@@ -138,7 +139,12 @@ pub fn preset_problem(project: &Project, preset: Preset) -> Option<String> {
     let (mut declared, settings) = of_settings(config(project));
     let of_settings = declared.problems.len();
     add_preset(project, preset, &settings, &mut declared);
-    declared.problems.into_iter().nth(of_settings).map(|finding| finding.what)
+    let problem = declared.problems.into_iter().nth(of_settings).map(|finding| finding.what);
+    problem.or_else(|| {
+        let obstacle = matches!(preset, Preset::PrePr | Preset::AfterPr).then(|| forge::obstacle(project)).flatten()?;
+        let needs = obstacle.needs.map(|needs| format!("; {needs}")).unwrap_or_default();
+        Some(format!("the preset \"{}\" needs a pull request: {}{needs}", preset.as_str(), obstacle.what))
+    })
 }
 
 fn add_preset(project: &Project, preset: Preset, settings: &Settings, declared: &mut Declared) {

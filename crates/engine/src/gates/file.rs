@@ -12,6 +12,7 @@ use std::{
 };
 
 use ralph_core::{
+    entries,
     expression::{self, Unmatched},
     gate::{Check, File, Finding, Gate, Verdict},
     words::opening,
@@ -57,6 +58,14 @@ fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss>
         }
         holds.push(format!("says `{shown}`"));
     }
+    if check.entries > 0 {
+        let found = entries::count(&String::from_utf8_lossy(&bytes));
+        if found < check.entries {
+            let has = if found == 0 { "no entry".to_owned() } else { entries_of(found) };
+            return Err(Miss::fails(format!("{path} has {has}, and {} must be there", at_least(check.entries))));
+        }
+        holds.push(format!("has {}", entries_of(found)));
+    }
     if let Some(patterns) = &check.fresh {
         fresh::look(&fresh::Evidence { shown: &path, path: &check.path, bytes: &bytes, meta: &meta }, patterns, &evidence(gates), ctx)?;
         holds.push("is newer than the sources".to_owned());
@@ -65,6 +74,14 @@ fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss>
         [first, middle @ .., last] if !middle.is_empty() => format!("{first}, {} and {last}", middle.join(", ")),
         all => all.join(" and "),
     })
+}
+
+fn entries_of(n: u64) -> String {
+    if n == 1 { "1 entry".to_owned() } else { format!("{n} entries") }
+}
+
+fn at_least(n: u64) -> String {
+    if n == 1 { "at least one".to_owned() } else { format!("at least {n}") }
 }
 
 /// The file's content. A link counts as what it leads to, if that lies in the project.

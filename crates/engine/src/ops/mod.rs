@@ -4,6 +4,7 @@ pub mod cancel;
 pub mod item;
 pub mod measured;
 pub mod pause;
+pub mod phase;
 pub mod resume;
 pub mod sources;
 pub mod start;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, io};
 use ralph_core::{
     config,
     feature_list::{Item, List},
-    gate::{Check, Command, Gate, Run},
+    gate::{Check, Command, Gate, Merge, Run},
     loop_file::{LoopFile, Preset},
     verify_yaml,
 };
@@ -207,13 +207,24 @@ fn of_loops(project: &Project) -> Vec<Source> {
 fn settings(project: &Project) -> Option<Result<Source, Broken>> {
     Some(content(project, config::FILE, Role::Settings)?.and_then(|bytes| {
         let config = config::parse(&bytes).map_err(|problem| Broken::new(config::FILE, &problem, Role::Settings))?;
+        let merges = config.pull_requests.merge == Merge::Ralph;
         let of_gates = config.gates.into_iter().filter_map(|gate| match gate.check {
             Check::Command(command) => Some(Named { name: gate.name, command, of_subagents: false }),
             _ => None,
         });
-        let commands = of_gates.chain(config.verify.into_iter().flat_map(|verify| Named::of_subagents(verify.commands))).collect();
+        let commands = of_gates
+            .chain(merges.then(merge))
+            .chain(config.verify.into_iter().flat_map(|verify| Named::of_subagents(verify.commands)))
+            .collect();
         Ok(Source::of_content(project, config::FILE, Role::Settings, bytes, commands))
     }))
+}
+
+/// What ralph does itself where `merge = "ralph"` says so.
+fn merge() -> Named {
+    let words = ["gh", "pr", "merge", "NUMBER", "--squash", "--delete-branch", "--match-head-commit", "COMMIT"];
+    let run = Run::Argv(words.map(str::to_owned).to_vec());
+    Named { name: "merged".to_owned(), command: Command { run, ..Command::shell("") }, of_subagents: false }
 }
 
 /// What a subagent that checks the work has to pass (S3-2).

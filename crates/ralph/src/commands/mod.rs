@@ -12,6 +12,7 @@ mod list;
 mod log;
 mod man;
 mod pause;
+mod phase;
 mod pick;
 mod plugin;
 mod resume;
@@ -79,6 +80,7 @@ enum Command {
     Uninstall(uninstall::Args),
     Doctor(doctor::Args),
     Gate(gate::Args),
+    Phase(phase::Args),
     Trust(trust::Args),
     Plugin(plugin::Args),
     Demo(demo::Args),
@@ -152,6 +154,7 @@ pub(crate) fn run() -> u8 {
         Command::Uninstall(args) => uninstall::run(project, &args),
         Command::Doctor(args) => doctor::run(project, &args),
         Command::Gate(args) => gate::run(project, &args),
+        Command::Phase(args) => phase::run(project, &args),
         Command::Trust(args) => trust::run(project, &args),
         Command::Plugin(args) => plugin::run(&args),
         Command::Demo(args) => demo::run(&args),

@@ -1,6 +1,7 @@
 //! Is everything in place for a loop? One file for each kind of check; every finding says what is the matter and what to do about it.
 
 mod agent;
+mod forge;
 mod gates;
 mod hooks;
 mod loops;
@@ -100,7 +101,7 @@ impl Case {
 
     /// What would keep a loop from working at all, as far as a look at files can tell: told when one is started.
     pub(crate) fn before_a_loop(&self) -> Vec<Finding> {
-        let checks: [fn(&Case) -> Vec<Finding>; 4] = [hooks::check, hooks::not_found, permissions::check, gates::check];
+        let checks: [fn(&Case) -> Vec<Finding>; 5] = [hooks::check, hooks::not_found, permissions::check, gates::check, forge::check];
         let findings = checks.iter().flat_map(|check| check(self));
         let matters = |f: &Finding| f.severity == Severity::Error || (f.id == "permissions" && f.severity == Severity::Warning);
         findings.filter(matters).collect()
@@ -118,8 +119,17 @@ impl Case {
 
     /// All findings, in the order in which a person would look.
     pub(crate) fn examine(&self) -> Vec<Finding> {
-        let checks: [fn(&Case) -> Vec<Finding>; 8] =
-            [agent::check, hooks::check, probe::check, permissions::check, loops::check, gates::check, machine::check, repository::check];
+        let checks: [fn(&Case) -> Vec<Finding>; 9] = [
+            agent::check,
+            hooks::check,
+            probe::check,
+            permissions::check,
+            loops::check,
+            gates::check,
+            forge::check,
+            machine::check,
+            repository::check,
+        ];
         checks.iter().flat_map(|check| check(self)).collect()
     }
 }

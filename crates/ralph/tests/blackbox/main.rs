@@ -37,6 +37,7 @@ mod limits;
 mod loop_file;
 mod man;
 mod ownership;
+mod phase;
 mod races;
 mod readme;
 mod robustness;

@@ -26,7 +26,7 @@ use ralph_engine::{
 use serde::Serialize;
 
 use crate::{
-    exit::{Done, Failure, INTERRUPTED, told},
+    exit::{Done, FAILED, Failure, INTERRUPTED, PARKED, told},
     ui,
 };
 
@@ -38,7 +38,7 @@ use subject::Subject;
 /// Measures what the project's loop has to prove; without a loop, what ralph.toml asks for; without either, what check agents have to pass. What
 /// the commands print is shown while they run, and kept in .ralph/logs. The verdicts are kept, too, so that the hook need not measure an unchanged
 /// tree again; not those of an agent's own shell. Gates that look for words in an agent's message cannot be measured here, and do not count. Exit
-/// code 0 if all others hold; 1 if one does not, or if there is none.
+/// code 0 if all others hold; 1 if one does not, or if there is none; 75 if nothing fails and something outside has not decided yet.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph gate                    all gates
@@ -129,7 +129,14 @@ fn gate(project: &Project, args: &Args) -> Done {
         summary::show(&findings, &suspicions, progress.has_shown_output());
     }
     let message = if is_measured { "" } else { NOT_MEASURED };
-    if passed { Ok(()) } else { Err(Failure { message: message.to_owned(), in_json: args.json, ..Failure::reported() }) }
+    let code = if waits(&findings) { PARKED } else { FAILED };
+    if passed { Ok(()) } else { Err(Failure { code, message: message.to_owned(), in_json: args.json }) }
+}
+
+/// Whether there is nothing to do but to wait.
+fn waits(findings: &[Finding]) -> bool {
+    let mut open = findings.iter().filter(|finding| finding.verdict != Verdict::Pass && !finding.skipped).peekable();
+    open.peek().is_some() && open.all(|finding| finding.verdict == Verdict::Wait)
 }
 
 const NOT_MEASURED: &str = "nothing was measured, so nothing is proven";

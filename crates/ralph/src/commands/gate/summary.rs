@@ -25,6 +25,9 @@ pub(in crate::commands) fn show(findings: &[Finding], suspicions: &[String], has
                 ui::line(format!("{:BELOW$}{line}", ""));
             }
         }
+        if let Some(next) = finding.next.as_ref().filter(|_| finding.verdict != Verdict::Pass) {
+            ui::paragraph(format!("{:BELOW$}next: {}", "", clean(next)), BELOW + 6);
+        }
         if let Some(log) = &finding.log {
             ui::line(ui::dim(format!("{:BELOW$}{}", "", clean(log))));
         }

@@ -1,0 +1,157 @@
+//! How far the work is on its way through a pull request, for people and programs.
+
+use std::time::{Duration, Instant};
+
+use ralph_core::{
+    config::PullRequests,
+    gate::{Check, Ci, Gate},
+    pull_request::{self, CheckRun, Phase, Told, View},
+};
+use serde::Serialize;
+
+use crate::{
+    forge::{self, Question},
+    gates::{
+        declared::{self, Declared},
+        forge as gate,
+    },
+    ops::{self, Refusal},
+    store::project::Project,
+    sys::env,
+};
+
+/// The phase and all that it follows from; the JSON of `ralph phase --json`.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub phase: Phase,
+    pub evidence: Vec<String>,
+    pub next: Option<String>,
+    /// The loop that this is about.
+    #[serde(rename = "loop")]
+    pub of_loop: Option<String>,
+    /// Where pull requests are looked for: `github.com/owner/name`.
+    pub repository: Option<String>,
+    /// What lies here.
+    pub branch: Option<String>,
+    pub commit: Option<String>,
+    pub pull_request: Option<Request>,
+    pub checks: Vec<OneCheck>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Request {
+    pub number: u64,
+    /// `open`, `closed` or `merged`.
+    pub state: &'static str,
+    pub draft: bool,
+    pub title: String,
+    pub url: String,
+    pub branch: String,
+    pub base: String,
+    /// Its head commit.
+    pub commit: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct OneCheck {
+    pub name: String,
+    pub workflow: Option<String>,
+    /// `pass`, `fail`, `wait` or `unknown`.
+    pub verdict: &'static str,
+    /// In the words of the forge.
+    pub says: String,
+    /// Whether it counts.
+    pub counts: bool,
+    pub url: Option<String>,
+}
+
+/// The loop that is meant: the named one, else the only one that has to do with a pull request.
+pub fn subject(project: &Project, name: Option<&str>, session: Option<&str>) -> Result<Option<(String, Declared)>, Refusal> {
+    let found = match ops::choose(project, name, session) {
+        Ok(found) => found,
+        Err(Refusal::NoLoop | Refusal::Which { .. }) if name.is_none() => return Ok(None),
+        Err(refusal) => return Err(refusal),
+    };
+    let declared = found.parsed.as_ref().map(|file| declared::of_loop(project, file)).unwrap_or_default();
+    let is_meant = name.is_some() || declared.gates.iter().any(asks_the_forge);
+    Ok(is_meant.then(|| (found.id(), declared)))
+}
+
+/// Whether a forge decides about a gate.
+pub fn asks_the_forge(gate: &Gate) -> bool {
+    matches!(gate.check, Check::PullRequest(_) | Check::Ci(_))
+}
+
+/// The rules for checks: those of the loop's own gate, else of `[pr]` in `ralph.toml`.
+fn rules(project: &Project, declared: Option<&Declared>) -> Ci {
+    let of_gate = |gate: &Gate| if let Check::Ci(check) = &gate.check { Some(check.clone()) } else { None };
+    let of_loop = declared.and_then(|declared| declared.gates.iter().find_map(of_gate));
+    of_loop.unwrap_or_else(|| match declared::config(project) {
+        Some(Ok((config, _))) => config.gates.iter().find_map(of_gate).unwrap_or(config.pull_requests.ci),
+        _ => PullRequests::default().ci,
+    })
+}
+
+/// Tells the phase, within this time.
+pub fn tell(project: &Project, subject: Option<&(String, Declared)>, time: Duration, cancelled: &(dyn Fn() -> bool + Sync)) -> Report {
+    let of_loop = subject.map(|(id, _)| id.as_str());
+    let rules = rules(project, subject.map(|(_, declared)| declared));
+    let keeps = env::of_an_agent().is_none();
+    let question = Question { project, tree: project.root(), of_loop, keeps, until: Instant::now() + time, cancelled };
+    let looked = forge::look(&question).and_then(|mut view| {
+        gate::require(&rules, &mut view, &question)?;
+        Ok(view)
+    });
+    match looked {
+        Ok(view) => {
+            let told = pull_request::phase(&view, |run| gate::counts(&rules, run), rules.may_have_none);
+            of_view(told, &view, &rules, of_loop)
+        }
+        Err(trouble) => {
+            let Told { phase, evidence, next } = pull_request::of_trouble(&trouble);
+            Report {
+                phase,
+                evidence,
+                next,
+                of_loop: of_loop.map(str::to_owned),
+                repository: None,
+                branch: None,
+                commit: None,
+                pull_request: None,
+                checks: Vec::new(),
+            }
+        }
+    }
+}
+
+fn of_view(told: Told, view: &View, rules: &Ci, of_loop: Option<&str>) -> Report {
+    let check = |run: &CheckRun| OneCheck {
+        name: run.name.clone(),
+        workflow: run.workflow.clone(),
+        verdict: run.word.verdict().as_str(),
+        says: run.word.shown().to_owned(),
+        counts: gate::counts(rules, run),
+        url: run.url.clone(),
+    };
+    let request = view.request.as_ref();
+    Report {
+        phase: told.phase,
+        evidence: told.evidence,
+        next: told.next,
+        of_loop: of_loop.map(str::to_owned),
+        repository: Some(view.repository.to_string()),
+        branch: view.checkout.branch.clone(),
+        commit: view.checkout.head.clone(),
+        pull_request: request.map(|request| Request {
+            number: request.number,
+            state: request.state.as_str(),
+            draft: request.is_draft,
+            title: request.title.clone(),
+            url: request.url.clone(),
+            branch: request.branch.clone(),
+            base: request.base.clone(),
+            commit: request.head.clone(),
+        }),
+        checks: request.map(|request| request.checks.iter().map(check).collect()).unwrap_or_default(),
+    }
+}

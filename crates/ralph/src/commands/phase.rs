@@ -1,0 +1,76 @@
+//! `ralph phase`: how far the work is on its way through a pull request.
+
+use std::time::Duration;
+
+use ralph_core::{pull_request::Phase, words::clean};
+use ralph_engine::{
+    ops::phase::{self, Report},
+    store::project::Project,
+    sys::signals,
+};
+
+use crate::{
+    commands::asker,
+    exit::{Done, Failure, told},
+    ui,
+};
+
+/// Longer than this nobody waits for it.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Tell how far the work is on its way through a pull request
+///
+/// Asks git what lies here, and GitHub, through gh, about its pull request and the checks on its head commit. p0: there is no pull request yet. p1: it needs
+/// work, because CI is red, because commits are not pushed, or because it has conflicts. pending: CI has not decided. p2: CI is green, or it is merged.
+/// unknown: it cannot be told, and why. With a loop that has to do with a pull request it speaks of that loop's; otherwise of the branch that is checked out.
+/// Exit code 0 if a phase was told, 1 if it is unknown.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph phase
+  ralph phase --json | jq -r .phase")]
+pub(crate) struct Args {
+    /// The loop whose pull request is meant, by name or id
+    name: Option<String>,
+    /// For programs: JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    told(args.json, tell(project, args))
+}
+
+fn tell(project: &Project, args: &Args) -> Done {
+    let subject = phase::subject(project, args.name.as_deref(), asker().session.as_deref())?;
+    signals::notice();
+    let report = phase::tell(project, subject.as_ref(), PATIENCE, &signals::asked_to_end);
+    if args.json {
+        ui::json(&report);
+    } else {
+        show(&report);
+    }
+    if report.phase == Phase::Unknown { Err(Failure { in_json: args.json, ..Failure::reported() }) } else { Ok(()) }
+}
+
+/// `p1  the pull request needs work`, why, and what to do.
+pub(crate) fn show(report: &Report) {
+    let word = report.phase.as_str();
+    let word = match report.phase {
+        Phase::P2 => ui::good(word),
+        Phase::P1 => ui::bad(word),
+        Phase::P0 | Phase::Pending | Phase::Unknown => ui::warn(word),
+    };
+    ui::paragraph(format!("{word}  {}", report.phase.shown()), 2);
+    if let Some(id) = &report.of_loop {
+        ui::field("loop", id);
+    }
+    if let Some(request) = &report.pull_request {
+        ui::field("request", format!("#{} {}", request.number, clean(&request.title)));
+    }
+    for evidence in &report.evidence {
+        ui::field("because", evidence);
+    }
+    if let Some(next) = &report.next {
+        ui::field("next", next);
+    }
+}
