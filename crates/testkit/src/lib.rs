@@ -25,7 +25,7 @@ pub mod settings;
 pub mod skip;
 
 pub use client::{Client, PrintOutput, PrintRun, Tui, TuiRun, Version};
-pub use model_server::{Gate, Kind, ModelServer, Reply, Request};
+pub use model_server::{Cached, Gate, Kind, ModelServer, Reply, Request};
 pub use process::Output;
 pub use project::{Project, Run};
 pub use pty::Pty;
