@@ -143,7 +143,7 @@ mod tests {
     fn s2_7_rounds_that_change_nothing_are_counted() {
         let tests = |what: &str| vec![found("tests", Verdict::Fail, what)];
         let same = (Some("a"), tests("exit code 1 after 3 s"));
-        assert_eq!(stalled(&[same.clone()]), 0, "nobody knows what the first round changed");
+        assert_eq!(stalled(std::slice::from_ref(&same)), 0, "nobody knows what the first round changed");
         assert_eq!(stalled(&[same.clone(), same.clone(), same.clone()]), 2);
         assert_eq!(stalled(&[same.clone(), (Some("a"), tests("exit code 1 after 1 min 20 s"))]), 1, "time passes");
         assert_eq!(stalled(&[same.clone(), same.clone(), (Some("b"), tests("exit code 1 after 3 s"))]), 0, "another tree");

@@ -151,9 +151,9 @@ impl Known {
             }
             skips |= line.len() + n - from > MAX_LINE;
             if skips {
-                line.clear()
+                line.clear();
             } else {
-                line.extend_from_slice(&block[from..n])
+                line.extend_from_slice(&block[from..n]);
             }
             at += n as u64;
             *budget = budget.saturating_sub(n as u64);

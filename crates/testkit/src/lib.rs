@@ -31,7 +31,7 @@ pub mod skip;
 pub use client::{Client, PrintOutput, PrintRun, Tui, TuiRun, Version};
 pub use gh::Gh;
 pub use github::{Check, Fault, GitHub, PullRequest};
-pub use model_server::{Gate, Kind, ModelServer, Reply, Request};
+pub use model_server::{Cached, Gate, Kind, ModelServer, Reply, Request};
 pub use origin::Origin;
 pub use process::Output;
 pub use project::{Project, Run};

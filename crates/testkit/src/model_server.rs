@@ -93,6 +93,14 @@ struct ApiError {
     message: String,
 }
 
+/// Tokens that went into the cache, for five minutes and for an hour, and that came out of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cached {
+    pub written_5m: u64,
+    pub written_1h: u64,
+    pub read: u64,
+}
+
 /// What the model answers.
 #[derive(Debug, Clone)]
 pub struct Reply {
@@ -100,6 +108,7 @@ pub struct Reply {
     stop_reason: Option<String>,
     input_tokens: u64,
     output_tokens: u64,
+    cached: Cached,
     delay: Duration,
     gate: Option<Gate>,
     error: Option<ApiError>,
@@ -114,6 +123,7 @@ impl Reply {
             stop_reason: None,
             input_tokens: 100,
             output_tokens: 10,
+            cached: Cached::default(),
             delay: Duration::ZERO,
             gate: None,
             error: None,
@@ -174,6 +184,12 @@ impl Reply {
     pub fn usage(mut self, input_tokens: u64, output_tokens: u64) -> Self {
         self.input_tokens = input_tokens;
         self.output_tokens = output_tokens;
+        self
+    }
+
+    #[must_use]
+    pub fn cached(mut self, cached: Cached) -> Self {
+        self.cached = cached;
         self
     }
 
@@ -467,8 +483,12 @@ fn message(request: &Request, reply: &Reply, id: usize) -> Value {
         "usage": {
             "input_tokens": reply.input_tokens,
             "output_tokens": 1,
-            "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": 0,
+            "cache_creation_input_tokens": reply.cached.written_5m + reply.cached.written_1h,
+            "cache_read_input_tokens": reply.cached.read,
+            "cache_creation": {
+                "ephemeral_5m_input_tokens": reply.cached.written_5m,
+                "ephemeral_1h_input_tokens": reply.cached.written_1h,
+            },
         },
     })
 }

@@ -16,7 +16,7 @@ fn of_model(id: &str, at: Millis, model: &str, output: u64) -> String {
     format!(r#"{{"type":"assistant","timestamp":"{at}","message":{{"id":"{id}","model":"{model}","content":[],"usage":{usage}}}}}"#) + "\n"
 }
 
-fn own<'s>(text: &'s str, changed: u64) -> Seen<'s, [u8]> {
+fn own(text: &str, changed: u64) -> Seen<'_, [u8]> {
     Seen { file: "main".to_owned(), is_own: true, changed, source: text.as_bytes() }
 }
 

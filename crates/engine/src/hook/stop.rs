@@ -158,11 +158,12 @@ struct Ruled {
 fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     let declared = declared::of_loop(&call.project, &l.file);
     // What once had to be proven does not vanish with the file that says so.
-    let measured = match declared.is_empty() && !l.state.gated {
-        true if l.file.stall_rounds == 0 || !l.file.active => return decide(call, &locked, l, Measured::default()),
-        true => standstill::look(call, locked, l)?,
-        false => proof::measure(call, locked, l, &declared, proof::Waiting::Here)?,
-    };
+    let gated = !declared.is_empty() || l.state.gated;
+    if !gated && (l.file.stall_rounds == 0 || !l.file.active) {
+        return decide(call, &locked, l, Measured::default());
+    }
+    let measured =
+        if gated { proof::measure(call, locked, l, &declared, proof::Waiting::Here)? } else { standstill::look(call, locked, l)? };
     let Some((locked, mut l, measured)) = measured else {
         // A cancel, another hook, or a hand that deleted the file was faster; or the client wants no answer any more.
         return Ok(if signals::asked_to_end() { Outcome::silent("hook.ended") } else { no_loop(call) });

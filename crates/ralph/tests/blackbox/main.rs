@@ -13,6 +13,7 @@
     reason = "tests: they fail loudly, and make their own files and processes"
 )]
 
+mod brakes;
 mod claims;
 mod commands;
 mod common;
