@@ -140,7 +140,7 @@ fn in_the_wrong_place(case: &Case, r: &Registration) -> Option<Finding> {
 fn another_program(case: &Case, ours: &[Registration], r: &Registration) -> Option<Finding> {
     let judges: Vec<&Registration> = ours.iter().filter(|judge| judge.hook.answers("Stop")).collect();
     let is_same = |judge: &&Registration| judge.hook.line.program() == r.hook.line.program() && judge.root == r.root;
-    let judge = judges.first().filter(|_| r.hook.line.waits() && !judges.iter().any(|judge| is_same(judge)))?;
+    let judge = judges.first().filter(|_| r.hook.line.waits() && !judges.iter().any(is_same))?;
     let what = format!(
         "the hook that waits for CI is registered as `{}` in {}, and the one that judges as `{}`: it should be one program",
         opening(&r.hook.line.to_string(), 200),

@@ -205,9 +205,10 @@ fn s2_5_a_set_up_of_the_version_before_is_brought_up_to_date() {
 fn without_waiter(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let waits = lines.iter().position(|line| line.contains("\"--wait\"")).unwrap();
+    // A group begins and ends with a brace that is six blanks in.
     let is_group = |line: &&str| line.trim_start().len() + 6 == line.len();
-    let begin = waits - lines[..waits].iter().rev().position(|line| is_group(line)).unwrap() - 1;
-    let end = waits + lines[waits..].iter().position(|line| is_group(line)).unwrap();
+    let begin = waits - lines[..waits].iter().rev().position(&is_group).unwrap() - 1;
+    let end = waits + lines[waits..].iter().position(is_group).unwrap();
     let left: Vec<&str> = [&lines[..begin], &lines[end + 1..]].concat();
     format!("{}\n", left.join("\n"))
 }
