@@ -205,10 +205,10 @@ fn file(table: &Fields<'_>) -> Result<File, Problem> {
         None => field.texts().map(Some),
     };
     Ok(File {
-        path: table.read("file", inside)?.unwrap_or_default(),
         contains: table.read("contains", expression_of_lines)?,
         fresh: table.read("fresh", fresh)?.flatten(),
         entries: table.read("entries", Field::count)?.unwrap_or(0),
+        ..File::at(table.read("file", inside)?.unwrap_or_default())
     })
 }
 

@@ -123,6 +123,8 @@ pub struct File {
     pub path: String,
     /// A regular expression that must match somewhere in it.
     pub contains: Option<String>,
+    /// What that asks for, where the expression itself would tell nobody.
+    pub called: Option<String>,
     /// Patterns of the sources that must not have changed since the file was last written; `None`: its age does not matter.
     pub fresh: Option<Vec<String>>,
     /// So many entries must stand in it: items of lists, rows of tables, paragraphs.
@@ -132,7 +134,7 @@ pub struct File {
 impl File {
     /// A file that must be there, whatever it says.
     pub fn at(path: impl Into<String>) -> Self {
-        File { path: path.into(), contains: None, fresh: None, entries: 0 }
+        File { path: path.into(), contains: None, called: None, fresh: None, entries: 0 }
     }
 }
 

@@ -110,10 +110,23 @@ fn works(command: &str, says: &str) -> [Reply; 2] {
     [Reply::bash(command).delay(PACE / 2), say(says)]
 }
 
-/// What the last messages of the requests that began a round have in common with `words`: the reasons, in order.
-fn told(server: &ModelServer, words: &[&str]) -> Vec<String> {
-    let all: Vec<String> = server.main_requests().iter().map(ralph_testkit::Request::last_user_text).collect();
-    words.iter().map(|word| all.iter().filter(|text| text.contains(word)).count().to_string()).collect()
+/// Every reason that the agent was sent back with, in order: the first gate that was named, and all of the text.
+fn reasons(server: &ModelServer) -> Vec<(String, String)> {
+    let texts = server.main_requests().into_iter().map(|request| request.last_user_text());
+    let gate = |text: &String| Some(text.split_once("[ralph]")?.1.split_once("Gate \"")?.1.split_once('"')?.0.to_owned());
+    texts.filter_map(|text| Some((gate(&text)?, text))).collect()
+}
+
+/// The reasons came in this order, each with these words.
+fn assert_reasons(server: &ModelServer, expected: &[(&str, &[&str])]) {
+    let reasons = reasons(server);
+    assert_eq!(reasons.len(), expected.len(), "{reasons:#?}");
+    for ((gate, text), (name, words)) in reasons.iter().zip(expected) {
+        assert_eq!(gate, name, "{text}");
+        for word in *words {
+            assert!(text.contains(word), "{word}: {text}");
+        }
+    }
 }
 
 /// S2-2: five stops from code to an open pull request, each with its own reason and what to do next, and an end without a promise.
@@ -134,25 +147,18 @@ fn s2_2_five_stops_from_code_to_an_open_pull_request(version: Version) {
     assert_eq!(result_text(&output), "The pull request is open.");
     let journal = bed.journal();
     assert_eq!(journal.codes(), ["gate.failed", "gate.failed", "gate.failed", "gate.failed", "gates.passed"]);
-    let reasons = [
-        "docs/AUDIT-REPORT.md is not there",
-        "docs/AUDIT-REPORT.md does not say",
-        ".quality-gate-passed is not there",
-        "Gate \"pr\" fails",
-        "Next: Run `/audit`",
-        "grep -q works src.txt",
-        "gh pr create",
-    ];
-    assert_eq!(told(&server, &reasons), ["1", "1", "1", "1", "2", "1", "1"]);
-    let of_stops = journal.of_kind("stop");
-    let failing: Vec<String> = of_stops
-        .iter()
-        .map(|stop| {
-            let gates = stop["event"]["evidence"]["gates"].as_array().unwrap();
-            gates.iter().find(|f| f["verdict"] == "fail").map(|f| f["gate"].as_str().unwrap().to_owned()).unwrap_or_default()
-        })
-        .collect();
-    assert_eq!(failing, ["audit", "audit", "quality", "pr", ""], "the first that fails, stop by stop");
+    assert_reasons(
+        &server,
+        &[
+            ("audit", &["docs/AUDIT-REPORT.md is not there", "Next: Run `/audit`"]),
+            ("audit", &["docs/AUDIT-REPORT.md does not say `Decision: PASS`", "Next: Run `/audit`"]),
+            ("quality", &[".quality-gate-passed is not there", "Next: Run `grep -q works src.txt"]),
+            (
+                "pr",
+                &["there is no pull request for feature/login", "Next: Open one: `git push -u origin feature/login`, then `gh pr create`."],
+            ),
+        ],
+    );
     assert_eq!(server.main_requests().len(), 10);
     assert_eq!(bed.hub.pulls().len(), 1);
     bed.assert_archived(5);
@@ -198,8 +204,14 @@ fn s2_3_four_stops_from_red_checks_to_the_merge(version: Version) {
     let journal = bed.journal();
     assert_eq!(journal.codes(), ["promise.missing", "promise.missing", "promise.missing", "promise.accepted"]);
     assert_eq!(journal.iterations(), [1, 2, 3, 4], "waiting is no round");
-    let reasons = ["error: nearly is not enough", "Gate \"quality\" fails", "gh pr merge 1 --squash --delete-branch"];
-    assert_eq!(told(&server, &reasons), ["1", "1", "1"], "the log of the job that failed, the stale report, the merge that is missing");
+    assert_reasons(
+        &server,
+        &[
+            ("ci", &["CI / build (failure)", "error: nearly is not enough", "Next: Mend it, commit and push."]),
+            ("quality", &["src.txt changed after .quality-gate-passed was written", "Next: Run `grep -q works src.txt"]),
+            ("merged", &["#1 is not merged yet", "Next: Merge it: `gh pr merge 1 --squash --delete-branch`."]),
+        ],
+    );
     assert_eq!(server.main_requests().len(), 8);
     assert_eq!(bed.hub.pulls()[0].state, "MERGED");
     bed.assert_archived(4);
@@ -245,8 +257,8 @@ fn s2_5_a_cancel_ends_the_wait_of_a_session(version: Version) {
     sees(&tui, "Ralph: parked at iteration 3");
     let asked = server.main_requests().len();
     tui.submit("/cancel-ralph");
-    sees(&tui, "Cancelled");
-    wait_until("the end of the wait", || bed.logged(&["wait.over"]) == 1);
+    sees(&tui, "cancelled after 3 iterations");
+    wait_until("the end of the wait", || bed.logged(&["code=wait.over"]) == 1);
     bed.hub.passed(&head, "build");
     thread::sleep(QUIET);
     assert_eq!(server.main_requests().len(), asked);

@@ -107,9 +107,10 @@ impl PullRequests {
 
     fn audit_gate(&self) -> Option<Gate> {
         let path = self.audit.as_ref()?;
-        let shown = if self.audit_says == PASSED { "Decision: PASS" } else { &self.audit_says };
+        let called = (self.audit_says == PASSED).then(|| "Decision: PASS".to_owned());
+        let shown = called.as_deref().unwrap_or(&self.audit_says);
         let next = format!("Run `{}`, and mend what it finds until {path} says `{shown}`.", self.audit_command);
-        let file = File { contains: Some(self.audit_says.clone()), ..File::at(path) };
+        let file = File { contains: Some(self.audit_says.clone()), called, ..File::at(path) };
         Some(preset("audit", Check::File(file), next))
     }
 

@@ -52,7 +52,7 @@ fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss>
     let (bytes, meta) = read(&path, &check.path, ctx.tree)?;
     let mut holds = vec![format!("{path} is there")];
     if let Some(expression) = &check.contains {
-        let shown = opening(expression, SHOWN);
+        let shown = opening(check.called.as_ref().unwrap_or(expression), SHOWN);
         if !says(&bytes, expression)? {
             return Err(Miss::fails(format!("{path} does not say `{shown}`")));
         }
