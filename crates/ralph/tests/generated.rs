@@ -168,9 +168,12 @@ fn journal_lines_fit_their_schema() {
 
 /// The example of `docs/gates.md` that shows every key.
 fn full_settings() -> String {
-    let page = checked_in("docs/gates.md");
-    let blocks = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
-    blocks.max_by_key(|block| block.len()).expect("the page has an example").to_owned()
+    let longest = |page: &str| {
+        let page = checked_in(page);
+        let blocks = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+        blocks.max_by_key(|block| block.len()).expect("the page has an example").to_owned()
+    };
+    format!("{}\n{}", longest("docs/gates.md"), longest("docs/pull-requests.md"))
 }
 
 fn from_toml(text: &str) -> Value {
@@ -190,9 +193,8 @@ fn the_documented_settings_fit_the_schema_and_show_every_key() {
     for key in keys(&schema["$defs"]["gate"]) {
         assert!(gates.iter().any(|gate| gate.get(&key).is_some()), "the example does not show `{key}` of a gate");
     }
-    for (place, of) in
-        [(&settings, &schema), (&settings["features"], &schema["$defs"]["features"]), (&settings["verify"], &schema["$defs"]["verify"])]
-    {
+    let tables = ["features", "verify", "pr"].map(|table| (&settings[table], &schema["$defs"][table]));
+    for (place, of) in [(&settings, &schema)].into_iter().chain(tables) {
         for key in keys(of) {
             assert!(place.get(&key).is_some(), "the example does not show `{key}`");
         }
