@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use ralph_engine::hosts::claude::registration::CommandLine;
+use ralph_engine::hosts::claude::registration::Hook;
 use serde_json::json;
 
 use crate::Result;
@@ -33,10 +33,7 @@ formats are present. I will write tests for both before I change anything.";
 
 /// The arguments that the hook is registered with.
 pub(crate) fn hook_args() -> Vec<String> {
-    match CommandLine::own("ralph", "Stop") {
-        CommandLine::Exec { args, .. } => args,
-        CommandLine::Shell(_) => Vec::new(),
-    }
+    Hook::of("Stop").map(|hook| hook.args(hook.timeout)).unwrap_or_default()
 }
 
 /// The file that is never there.

@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     gate::Finding,
     judge::{Ending, Evidence, Ruling},
+    limits::{Standstill, ToolUse},
     loop_file::LoopFile,
     time::Millis,
+    usage::Spending,
 };
 
 /// The version of the records that this program writes.
@@ -153,7 +155,13 @@ pub struct State {
     pub armed_since: Option<Millis>,
     /// Time armed before that.
     pub spent_ms: u64,
+    /// What was spent, where there is a limit on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spending: Option<Spending>,
     pub idle_rounds: u64,
+    /// Since when nothing has changed, where there is a limit on that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standstill: Option<Standstill>,
     /// The loop has, or had, something to prove.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gated: bool,
@@ -194,6 +202,9 @@ pub struct Parked {
     pub since: Millis,
     /// In words.
     pub what: String,
+    /// What the round before had: whoever rules again after the wait has nothing new to see of it.
+    pub tools: ToolUse,
+    pub idle_rounds: u64,
 }
 
 /// The count of the items that were done.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     gate::{Finding, Kind, Proof, Verdict},
     limits::{IdleLimitFrom, ToolUse},
+    prices::Micros,
     promise::Claim,
 };
 
@@ -35,11 +36,23 @@ pub struct Evidence {
     pub spent_ms: u64,
     /// 0 means no limit.
     pub max_ms: u64,
+    /// What was spent, estimated, in millionths of a dollar; counted only where there is a limit.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub spent_usd_micros: Micros,
+    /// 0 means no limit.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub max_usd_micros: Micros,
     pub tools: ToolUse,
     /// Rounds in a row without any tool call, this one included.
     pub idle_rounds: u64,
     pub idle_limit: u64,
     pub idle_limit_from: IdleLimitFrom,
+    /// Rounds in a row in which nothing changed, this one included; counted only where there is a limit.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub stalled_rounds: u64,
+    /// 0 means no limit.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub stall_limit: u64,
     /// What the gates found, one finding for each. Empty: there is no gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Finding>,
@@ -69,6 +82,11 @@ impl Evidence {
     /// Nothing but the limits speaks for letting the agent stop: nobody interrupted it, and nothing is under way.
     fn is_undisturbed(&self) -> bool {
         !self.interrupted && self.background.is_empty() && !matches!(self.message, Message::Unreadable { .. })
+    }
+
+    /// Whether nothing changed for as many rounds as are borne.
+    pub fn is_stalled(&self) -> bool {
+        self.stall_limit > 0 && self.stalled_rounds >= self.stall_limit
     }
 
     /// Whether there is nothing to do but to wait: something outside has not decided yet, and nothing that was measured asks for work. Nobody has to
@@ -206,6 +224,9 @@ pub enum Code {
     LimitIterations,
     #[serde(rename = "limit.time")]
     LimitTime,
+    #[serde(rename = "limit.cost")]
+    LimitCost,
+    /// Rounds without any tool call, or rounds in which nothing changed.
     #[serde(rename = "progress.none")]
     ProgressNone,
     #[serde(rename = "host.block-cap")]
@@ -239,6 +260,7 @@ impl Code {
             Code::PromiseNone => "promise.none",
             Code::LimitIterations => "limit.iterations",
             Code::LimitTime => "limit.time",
+            Code::LimitCost => "limit.cost",
             Code::ProgressNone => "progress.none",
             Code::HostBlockCap => "host.block-cap",
             Code::HostBackground => "host.background",
@@ -278,6 +300,9 @@ pub fn judge(e: &Evidence) -> Ruling {
     if e.max_ms > 0 && e.spent_ms >= e.max_ms {
         return allow(Code::LimitTime, Next::Ends { ending: Ending::Capped });
     }
+    if e.max_usd_micros > 0 && e.spent_usd_micros >= e.max_usd_micros {
+        return allow(Code::LimitCost, Next::Ends { ending: Ending::Capped });
+    }
     // After the limits, which let the input through as well: sending the agent on afterwards must not lead past them.
     if e.queued_input {
         return allow(Code::HostQueuedInput, Next::Stays);
@@ -299,6 +324,9 @@ pub fn judge(e: &Evidence) -> Ruling {
     if e.idle_rounds >= e.idle_limit {
         let code = if e.idle_limit_from == IdleLimitFrom::HostCap { Code::HostBlockCap } else { Code::ProgressNone };
         return allow(code, Next::Pauses);
+    }
+    if e.is_stalled() {
+        return allow(Code::ProgressNone, Next::Pauses);
     }
     Ruling { decision: Decision::Block, code: why_blocked(e, proof), next: Next::GoesOn { iteration: e.iteration.saturating_add(1) } }
 }
@@ -339,10 +367,14 @@ mod tests {
             background: Vec::new(),
             spent_ms: 1_000,
             max_ms: 60_000,
+            spent_usd_micros: 1_000_000,
+            max_usd_micros: 50_000_000,
             tools: ToolUse::Used,
             idle_rounds: 0,
             idle_limit: 7,
             idle_limit_from: IdleLimitFrom::HostCap,
+            stalled_rounds: 0,
+            stall_limit: 6,
             gates: Vec::new(),
             unknown_rounds: 0,
             items_done: 0,
@@ -452,6 +484,25 @@ mod tests {
     }
 
     #[test]
+    fn s2_7_money_that_is_spent_ends_the_loop() {
+        let spent = Evidence { spent_usd_micros: 50_000_000, ..working() };
+        assert_eq!(judge(&spent), allowed(Code::LimitCost, Next::Ends { ending: Ending::Capped }));
+        assert_eq!(judge(&Evidence { max_usd_micros: 0, ..spent.clone() }).code, Code::PromiseMissing, "0 is no limit");
+        assert_eq!(judge(&Evidence { claim: Claim::Made, ..spent.clone() }).code, Code::PromiseAccepted, "a kept promise is complete");
+        assert_eq!(judge(&Evidence { queued_input: true, ..spent.clone() }).code, Code::LimitCost, "no way past the limit");
+        assert_eq!(judge(&Evidence { gates: found(&[Verdict::Wait]), ..spent }).code, Code::LimitCost);
+    }
+
+    #[test]
+    fn s2_7_rounds_that_change_nothing_pause_the_loop() {
+        let stalled = Evidence { stalled_rounds: 6, gates: found(&[Verdict::Fail]), ..working() };
+        assert_eq!(judge(&stalled), allowed(Code::ProgressNone, Next::Pauses), "whatever tools were called");
+        assert_eq!(judge(&Evidence { stalled_rounds: 5, ..stalled.clone() }).decision, Decision::Block);
+        assert_eq!(judge(&Evidence { stall_limit: 0, ..stalled.clone() }).decision, Decision::Block);
+        assert_eq!(judge(&Evidence { gates: found(&[Verdict::Wait]), ..stalled }).code, Code::GateWaiting, "waiting is no standstill");
+    }
+
+    #[test]
     fn brakes_pause_and_say_who_asked_for_it() {
         let idle = Evidence { idle_rounds: 7, ..working() };
         assert_eq!(judge(&idle), allowed(Code::HostBlockCap, Next::Pauses));
@@ -478,7 +529,7 @@ mod tests {
         let from = prop_oneof![Just(IdleLimitFrom::Loop), Just(IdleLimitFrom::HostCap), Just(IdleLimitFrom::Default)];
         let message = prop_oneof![Just(Message::Event), Just(Message::NoText), Just(Message::Unreadable { transcript: String::new() })];
         let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-        let numbers = (0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12);
+        let numbers = (0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12);
         let verdict = prop_oneof![Just(Verdict::Pass), Just(Verdict::Fail), Just(Verdict::Wait), Just(Verdict::Unknown)];
         let verdicts = proptest::collection::vec(verdict, 0..3);
         (claim, from, message, flags, numbers, verdicts).prop_map(
@@ -494,10 +545,14 @@ mod tests {
                 background: if busy { vec!["x".to_owned()] } else { Vec::new() },
                 spent_ms: n.2,
                 max_ms: n.3,
+                spent_usd_micros: n.6,
+                max_usd_micros: n.7,
                 tools: ToolUse::None,
                 idle_rounds: n.4,
                 idle_limit: n.5,
                 idle_limit_from,
+                stalled_rounds: n.7,
+                stall_limit: n.6,
                 gates: found(&verdicts),
                 unknown_rounds: n.4,
                 items_done: n.0,
@@ -516,7 +571,9 @@ mod tests {
                 prop_assert!(e.claim != Claim::Made || e.gates.iter().any(|f| f.verdict != Verdict::Pass));
                 prop_assert!(e.max_iterations == 0 || e.iteration < e.max_iterations);
                 prop_assert!(e.max_ms == 0 || e.spent_ms < e.max_ms);
+                prop_assert!(e.max_usd_micros == 0 || e.spent_usd_micros < e.max_usd_micros);
                 prop_assert!(e.idle_rounds < e.idle_limit);
+                prop_assert!(e.stall_limit == 0 || e.stalled_rounds < e.stall_limit);
                 prop_assert!(e.items_per_session == 0 || e.items_done < e.items_per_session);
             }
         }

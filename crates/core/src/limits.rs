@@ -1,6 +1,10 @@
-//! The brakes: how many rounds without any tool call are borne, and what counts as such a round.
+//! The brakes: how many rounds without any tool call, or without any change, are borne, and what counts as such a round.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+use crate::{gate::Finding, loop_file::fnv1a};
 
 /// Consecutive blocks that Claude Code honours before it ends the turn by itself, unless its environment says otherwise.
 pub const DEFAULT_BLOCK_CAP: u64 = 8;
@@ -65,9 +69,120 @@ pub fn count_idle(before: u64, tools: ToolUse, same_message: bool) -> u64 {
     }
 }
 
+/// What there was to see at the last stop, and for how many rounds it has been so.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Standstill {
+    /// The commit, and a fingerprint of all files.
+    pub tree: String,
+    /// Fingerprints of what each gate found when it was last measured.
+    pub findings: BTreeMap<String, String>,
+    /// Rounds in a row in which nothing changed.
+    pub rounds: u64,
+}
+
+impl Standstill {
+    /// The count after one more round. Where the files cannot be seen nothing is concluded; a gate that was not measured has not changed.
+    #[must_use]
+    pub fn after(before: Option<&Self>, tree: Option<&str>, gates: &[Finding]) -> Option<Self> {
+        let Some(tree) = tree else { return before.cloned() };
+        let measured = gates.iter().filter(|f| !f.skipped).map(|f| (f.gate.clone(), fingerprint(f)));
+        let findings: BTreeMap<String, String> = measured.collect();
+        let is_same =
+            |last: &&Self| last.tree == tree && findings.iter().all(|(gate, f)| last.findings.get(gate).is_none_or(|known| known == f));
+        Some(match before.filter(is_same) {
+            None => Standstill { tree: tree.to_owned(), findings, rounds: 0 },
+            Some(last) => {
+                let known = last.findings.clone().into_iter().chain(findings).collect();
+                Standstill { findings: known, rounds: last.rounds.saturating_add(1), ..last.clone() }
+            }
+        })
+    }
+}
+
+/// What a gate found, whatever time it took.
+fn fingerprint(f: &Finding) -> String {
+    let text = format!("{}\0{}", f.verdict.as_str(), without_durations(&f.what));
+    format!("{:016x}", fnv1a(text.as_bytes()))
+}
+
+/// A text without `3 s`, `812 ms`, `1 h 20 min`.
+fn without_durations(text: &str) -> String {
+    const UNITS: [&str; 5] = ["ms", "s", "min", "h", "d"];
+    let mut kept: Vec<&str> = Vec::new();
+    for word in text.split_whitespace() {
+        let is_unit = UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
+        let is_number = |last: &&str| last.trim_start_matches('(').parse::<u64>().is_ok();
+        if is_unit && kept.last().is_some_and(is_number) {
+            kept.pop();
+        } else {
+            kept.push(word);
+        }
+    }
+    kept.join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::{Kind, Verdict};
+    use proptest::prelude::*;
+
+    fn found(gate: &str, verdict: Verdict, what: &str) -> Finding {
+        Finding::new(gate, Kind::Command, verdict, what)
+    }
+
+    /// The count after looks at the tree and the gates, one for each round.
+    fn stalled(looks: &[(Option<&str>, Vec<Finding>)]) -> u64 {
+        let last = looks.iter().fold(None, |before, (tree, gates)| Standstill::after(before.as_ref(), *tree, gates));
+        last.map_or(0, |s| s.rounds)
+    }
+
+    #[test]
+    fn s2_7_rounds_that_change_nothing_are_counted() {
+        let tests = |what: &str| vec![found("tests", Verdict::Fail, what)];
+        let same = (Some("a"), tests("exit code 1 after 3 s"));
+        assert_eq!(stalled(&[same.clone()]), 0, "nobody knows what the first round changed");
+        assert_eq!(stalled(&[same.clone(), same.clone(), same.clone()]), 2);
+        assert_eq!(stalled(&[same.clone(), (Some("a"), tests("exit code 1 after 1 min 20 s"))]), 1, "time passes");
+        assert_eq!(stalled(&[same.clone(), same.clone(), (Some("b"), tests("exit code 1 after 3 s"))]), 0, "another tree");
+        assert_eq!(stalled(&[same.clone(), same.clone(), (Some("a"), tests("exit code 2 after 3 s"))]), 0, "another finding");
+        assert_eq!(stalled(&[same.clone(), same.clone(), (Some("a"), vec![found("tests", Verdict::Pass, "exit code 1 after 3 s")])]), 0);
+        assert_eq!(stalled(&[same.clone(), (None, tests("x")), same.clone()]), 1, "what cannot be seen is no change and no standstill");
+    }
+
+    #[test]
+    fn s2_7_a_gate_that_was_not_asked_has_not_changed() {
+        let asked = (Some("a"), vec![found("tests", Verdict::Fail, "exit code 1")]);
+        let mut not_asked = asked.clone();
+        not_asked.1[0] = Finding { skipped: true, ..found("tests", Verdict::Unknown, "not asked") };
+        assert_eq!(
+            stalled(&[not_asked.clone(), asked.clone(), not_asked.clone(), asked.clone()]),
+            3,
+            "claiming every other round is no progress"
+        );
+        let passed = (Some("a"), vec![found("tests", Verdict::Pass, "passed in 1 s")]);
+        assert_eq!(stalled(&[asked, not_asked, passed]), 0);
+    }
+
+    #[test]
+    fn durations_say_nothing_about_the_work() {
+        assert_eq!(without_durations("exit code 1 after 812 ms"), "exit code 1 after");
+        assert_eq!(without_durations("3 of 12 tests fail (after 1 h 20 min), 4 s later"), "3 of 12 tests fail (after later");
+        assert_eq!(without_durations("5 jobs fail: build, d, s"), "5 jobs fail: build, d, s");
+    }
+
+    proptest! {
+        /// A standstill is never counted across a change.
+        #[test]
+        fn s2_7_a_change_starts_anew(trees in proptest::collection::vec(0u8..3, 1..20)) {
+            let names: Vec<String> = trees.iter().map(u8::to_string).collect();
+            let looks: Vec<_> = names.iter().map(|name| (Some(name.as_str()), Vec::new())).collect();
+            let same = trees.iter().rev().take_while(|tree| Some(*tree) == trees.last()).count();
+            prop_assert_eq!(stalled(&looks), same as u64 - 1);
+        }
+    }
 
     #[test]
     fn the_cap_is_read_as_the_client_reads_it() {

@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 use crate::{
     front_matter::{Entry, FrontMatter, Problem, Scalar, Value, quoted},
     gate::Command,
-    loop_keys, spelling, time, verify_yaml,
+    loop_keys,
+    prices::{self, Micros},
+    spelling, time, verify_yaml,
 };
 
 /// The loop of a project that has only one.
@@ -15,6 +17,10 @@ pub const DEFAULT_FILE: &str = "ralph-loop.local.md";
 
 /// Hours that a loop may run when its file does not say.
 pub const DEFAULT_HOURS: f64 = 8.0;
+
+/// Dollars that a loop about a pull request may spend, and rounds that may change nothing, when its file does not say (S2-7): it has no last round.
+pub const DEFAULT_USD: f64 = 50.0;
+pub const DEFAULT_STALL_ROUNDS: u64 = 6;
 
 /// A prompt larger than this was not meant as one.
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
@@ -62,6 +68,16 @@ impl Preset {
         (self == Preset::AfterPr).then_some("CI_PASSED")
     }
 
+    /// Dollars that its loops may spend when nobody says otherwise.
+    pub fn max_usd(self) -> Option<f64> {
+        self.is_of_a_pull_request().then_some(DEFAULT_USD)
+    }
+
+    /// Rounds that may change nothing when nobody says otherwise.
+    pub fn stall_rounds(self) -> Option<u64> {
+        self.is_of_a_pull_request().then_some(DEFAULT_STALL_ROUNDS)
+    }
+
     /// Whether it looks at a pull request.
     pub fn is_of_a_pull_request(self) -> bool {
         matches!(self, Preset::PrePr | Preset::AfterPr)
@@ -80,7 +96,11 @@ pub struct LoopFile {
     pub started_at: Option<String>,
     pub loop_id: Option<String>,
     pub max_hours: f64,
+    /// 0 means no limit.
+    pub max_usd: f64,
     pub idle_rounds: Option<u64>,
+    /// 0 means no limit.
+    pub stall_rounds: u64,
     pub continue_with: ContinueWith,
     pub remind: bool,
     /// Commands that must pass before the loop may end.
@@ -115,8 +135,10 @@ impl LoopFile {
             session_id: keys.text("session_id")?,
             started_at: keys.text("started_at")?,
             loop_id: keys.text("loop_id")?,
-            max_hours: keys.hours("max_hours")?.unwrap_or(DEFAULT_HOURS),
+            max_hours: keys.amount("max_hours", "hours")?.unwrap_or(DEFAULT_HOURS),
+            max_usd: keys.amount("max_usd", "dollars")?.or_else(|| preset?.max_usd()).unwrap_or(0.0),
             idle_rounds: keys.count("idle_rounds")?,
+            stall_rounds: keys.count("stall_rounds")?.or_else(|| preset?.stall_rounds()).unwrap_or(0),
             continue_with: keys.continue_with()?,
             remind: keys.bool("remind")?.unwrap_or(false),
             verify: verify(&front_matter, bytes)?,
@@ -143,6 +165,10 @@ impl LoopFile {
 
     pub fn max_millis(&self) -> u64 {
         time::of_hours(self.max_hours)
+    }
+
+    pub fn max_usd_micros(&self) -> Micros {
+        prices::of_dollars(self.max_usd)
     }
 }
 
@@ -237,7 +263,9 @@ pub struct NewLoop<'a> {
     pub max_iterations: u64,
     pub completion_promise: Option<&'a str>,
     pub max_hours: f64,
+    pub max_usd: Option<f64>,
     pub idle_rounds: Option<u64>,
+    pub stall_rounds: Option<u64>,
     pub continue_with: Option<&'a str>,
     /// Lines for the shell that must pass.
     pub verify: &'a [String],
@@ -259,8 +287,11 @@ impl NewLoop<'_> {
             quoted(self.id),
             self.max_hours,
         );
-        if let Some(rounds) = self.idle_rounds {
-            let _ = writeln!(out, "idle_rounds: {rounds}");
+        if let Some(dollars) = self.max_usd {
+            let _ = writeln!(out, "max_usd: {dollars}");
+        }
+        for (key, rounds) in [("idle_rounds", self.idle_rounds), ("stall_rounds", self.stall_rounds)] {
+            let _ = rounds.map(|rounds| writeln!(out, "{key}: {rounds}"));
         }
         if let Some(form) = self.continue_with {
             let _ = writeln!(out, "continue_with: {form}");
@@ -322,11 +353,11 @@ impl Reader<'_> {
             .map_err(|_| Problem::new(line, format!("`{key}` must be a whole number from 0 on, not `{}`", shown(&s.text))))
     }
 
-    fn hours(&self, key: &str) -> Result<Option<f64>, Problem> {
+    fn amount(&self, key: &str, unit: &str) -> Result<Option<f64>, Problem> {
         let Some((s, line)) = self.scalar(key)? else { return Ok(None) };
         match s.text.trim().parse::<f64>() {
-            Ok(hours) if hours.is_finite() && hours >= 0.0 => Ok(Some(hours)),
-            _ => Err(Problem::new(line, format!("`{key}` must be a number of hours from 0 on, not `{}`", shown(&s.text)))),
+            Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(Some(amount)),
+            _ => Err(Problem::new(line, format!("`{key}` must be a number of {unit} from 0 on, not `{}`", shown(&s.text)))),
         }
     }
 
@@ -415,6 +446,23 @@ mod tests {
     }
 
     #[test]
+    fn s2_7_loops_about_a_pull_request_have_brakes_of_their_own() {
+        let brakes = |keys: &str| {
+            let file = LoopFile::parse(format!("---\niteration: 1\n{keys}---\np").as_bytes());
+            file.map(|l| (l.max_usd_micros(), l.stall_rounds)).map_err(|p| p.to_string())
+        };
+        assert_eq!(brakes(""), Ok((0, 0)));
+        assert_eq!(brakes("preset: verify\n"), Ok((0, 0)));
+        for preset in ["pre-pr", "after-pr"] {
+            assert_eq!(brakes(&format!("preset: {preset}\n")), Ok((50_000_000, 6)));
+            assert_eq!(brakes(&format!("preset: {preset}\nmax_usd: 0\nstall_rounds: 0\n")), Ok((0, 0)), "0 is no limit");
+        }
+        assert_eq!(brakes("max_usd: 0.0000001\nstall_rounds: 3\n"), Ok((1, 3)), "a tiny limit is one");
+        assert_eq!(brakes("max_usd: -1\n"), Err("line 3: `max_usd` must be a number of dollars from 0 on, not `-1`".to_owned()));
+        assert_eq!(brakes("max_usd: $5\n"), Err("line 3: `max_usd` must be a number of dollars from 0 on, not `$5`".to_owned()));
+    }
+
+    #[test]
     fn names_and_files_belong_together() {
         assert_eq!(name_of("ralph-loop.local.md"), Some("main"));
         assert_eq!(name_of("ralph-loop.docs.local.md"), Some("docs"));
@@ -432,11 +480,12 @@ mod tests {
             let line = format!("run {}", promise.replace('\0', "0").trim_end());
             let new = NewLoop {
                 id: "main-1", session_id: Some("s"), started_at: "2026-11-15T00:00:00Z", max_iterations: 3, completion_promise: Some(&promise),
-                max_hours: 1.5, idle_rounds: Some(4), continue_with: Some("block"), verify: std::slice::from_ref(&line), deadline_ms, preset: Some("verify"), prompt: &prompt,
+                max_hours: 1.5, max_usd: Some(2.5), idle_rounds: Some(4), stall_rounds: Some(5), continue_with: Some("block"), verify: std::slice::from_ref(&line), deadline_ms, preset: Some("verify"), prompt: &prompt,
             };
             let file = LoopFile::parse(new.render().as_bytes());
             let got = file.as_ref().map(|l| (l.prompt.as_str(), l.completion_promise.as_deref(), l.id("main"), l.max_millis(), l.idle_rounds));
             prop_assert_eq!(got, Ok((prompt.as_str(), Some(promise.as_str()), "main-1".to_owned(), 5_400_000, Some(4))));
+            prop_assert_eq!(file.as_ref().map(|l| (l.max_usd_micros(), l.stall_rounds)), Ok((2_500_000, 5)));
             let verify = file.as_ref().map(|l| l.verify.iter().map(|c| (c.run.shown(), c.deadline_ms)).collect::<Vec<_>>());
             prop_assert_eq!(verify, Ok(vec![(line.clone(), deadline_ms.unwrap_or(crate::gate::DEFAULT_DEADLINE_MS))]));
         }

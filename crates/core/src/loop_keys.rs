@@ -20,7 +20,7 @@ pub struct Key {
 pub enum Kind {
     Bool,
     Count,
-    Hours,
+    Number,
     Text,
     Choice(&'static [&'static str]),
     /// One line for the shell, or a list of them.
@@ -74,10 +74,17 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "max_hours",
-        kind: Kind::Hours,
+        kind: Kind::Number,
         required: false,
         example: "8",
         about: "how long the loop may run, pauses and closed sessions not counted; 0 means no limit; 8 if not given",
+    },
+    Key {
+        name: "max_usd",
+        kind: Kind::Number,
+        required: false,
+        example: "50",
+        about: "about how many dollars the loop may spend, estimated from the tokens that the client reports; 0 means no limit; if not given, 50 with the presets pre-pr and after-pr, else no limit",
     },
     Key {
         name: "idle_rounds",
@@ -85,6 +92,13 @@ pub const KEYS: &[Key] = &[
         required: false,
         example: "7",
         about: "rounds in a row without any tool call after which the loop is paused; if not given, 7 under the client's own cap of 8 and 25 where that was lifted",
+    },
+    Key {
+        name: "stall_rounds",
+        kind: Kind::Count,
+        required: false,
+        example: "6",
+        about: "rounds in a row that change nothing (no commit, no file, no finding) after which the loop is paused; 0 means never; if not given, 6 with the presets pre-pr and after-pr, else never",
     },
     Key {
         name: "continue_with",
@@ -121,7 +135,8 @@ pub fn template() -> String {
     let mut out = String::from("---\n# A Ralph loop. Save as .claude/ralph-loop.local.md; edits count from the next stop on.\n");
     for key in KEYS {
         let _ = writeln!(out, "\n# {}{}", key.about, if key.required { " (required)" } else { "" });
-        let unset = matches!(key.name, "session_id" | "started_at" | "loop_id" | "idle_rounds" | "verify" | "preset");
+        let unset =
+            matches!(key.name, "session_id" | "started_at" | "loop_id" | "max_usd" | "idle_rounds" | "stall_rounds" | "verify" | "preset");
         let _ = writeln!(out, "{}{}: {}", if unset { "# " } else { "" }, key.name, key.example);
     }
     out.push_str("---\n\nDescribe the task here. When all of it is true, end with\n<promise>COMPLETE</promise>\non a line of its own.\n");
@@ -136,7 +151,7 @@ pub fn schema() -> serde_json::Value {
             let mut spec = match key.kind {
                 Kind::Bool => json!({ "type": "boolean" }),
                 Kind::Count => json!({ "type": ["integer", "null"], "minimum": 0 }),
-                Kind::Hours => json!({ "type": ["number", "null"], "minimum": 0 }),
+                Kind::Number => json!({ "type": ["number", "null"], "minimum": 0 }),
                 Kind::Text => json!({ "type": ["string", "null"] }),
                 Kind::Choice(values) => json!({ "enum": values }),
                 Kind::Commands => json!({ "type": ["string", "array", "object", "null"], "items": { "type": ["string", "object"] } }),

@@ -42,7 +42,9 @@ pub enum Key {
     Iteration,
     MaxIterations,
     MaxHours,
+    MaxUsd,
     IdleRounds,
+    StallRounds,
     Status,
 }
 
@@ -52,7 +54,9 @@ impl Key {
             Key::Iteration => "Iteration:",
             Key::MaxIterations => "Max Iterations:",
             Key::MaxHours => "Max Hours:",
+            Key::MaxUsd => "Max USD:",
             Key::IdleRounds => "Idle Rounds:",
+            Key::StallRounds => "Stall Rounds:",
             Key::Status => "Status:",
         }
     }
@@ -65,8 +69,8 @@ impl Key {
                 let word = end(|c| c.is_ascii_alphabetic() || *c == '_');
                 Some(if Status::of(&text[..word]).is_some() { word } else { text.trim_end().len() }).filter(|len| *len > 0)
             }
-            Key::MaxHours => Some(end(|c| c.is_ascii_digit() || *c == '.')).filter(|len| text[..*len].parse::<f64>().is_ok()),
-            Key::Iteration | Key::MaxIterations | Key::IdleRounds => {
+            Key::MaxHours | Key::MaxUsd => Some(end(|c| c.is_ascii_digit() || *c == '.')).filter(|len| text[..*len].parse::<f64>().is_ok()),
+            Key::Iteration | Key::MaxIterations | Key::IdleRounds | Key::StallRounds => {
                 Some(end(char::is_ascii_digit)).filter(|len| text[..*len].parse::<u64>().is_ok())
             }
         }
@@ -79,7 +83,9 @@ pub struct Progress {
     pub iteration: Option<u64>,
     pub max_iterations: Option<u64>,
     pub max_hours: Option<f64>,
+    pub max_usd: Option<f64>,
     pub idle_rounds: Option<u64>,
+    pub stall_rounds: Option<u64>,
     pub status: Option<Status>,
 }
 
@@ -90,11 +96,15 @@ impl Progress {
             Some(Place::Value(span)) => bytes.get(span).and_then(|b| std::str::from_utf8(b).ok()),
             _ => None,
         };
+        let amount = |key| text(key).and_then(|t| t.parse().ok()).filter(|n: &f64| n.is_finite());
+        let count = |key| text(key).and_then(|t| t.parse().ok());
         Progress {
-            iteration: text(Key::Iteration).and_then(|t| t.parse().ok()),
-            max_iterations: text(Key::MaxIterations).and_then(|t| t.parse().ok()),
-            max_hours: text(Key::MaxHours).and_then(|t| t.parse().ok()).filter(|h: &f64| h.is_finite()),
-            idle_rounds: text(Key::IdleRounds).and_then(|t| t.parse().ok()),
+            iteration: count(Key::Iteration),
+            max_iterations: count(Key::MaxIterations),
+            max_hours: amount(Key::MaxHours),
+            max_usd: amount(Key::MaxUsd),
+            idle_rounds: count(Key::IdleRounds),
+            stall_rounds: count(Key::StallRounds),
             status: text(Key::Status).and_then(Status::of),
         }
     }

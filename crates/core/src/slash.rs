@@ -66,7 +66,9 @@ pub struct Options {
     pub max_iterations: Option<u64>,
     pub completion_promise: Option<String>,
     pub hours: Option<f64>,
+    pub usd: Option<f64>,
     pub idle_rounds: Option<u64>,
+    pub stall_rounds: Option<u64>,
     pub name: Option<String>,
     pub mode: Option<String>,
     /// Lines for the shell that must pass, in the order in which they were typed.
@@ -78,7 +80,19 @@ pub struct Options {
     pub warnings: Vec<String>,
 }
 
-const FLAGS: &[&str] = &["max-iterations", "completion-promise", "hours", "idle-rounds", "name", "mode", "verify", "deadline", "preset"];
+const FLAGS: &[&str] = &[
+    "max-iterations",
+    "completion-promise",
+    "hours",
+    "usd",
+    "idle-rounds",
+    "stall-rounds",
+    "name",
+    "mode",
+    "verify",
+    "deadline",
+    "preset",
+];
 
 /// Reads the argument text of a start or resume command.
 pub fn parse(args: &str) -> Result<Options, String> {
@@ -119,13 +133,16 @@ pub fn parse(args: &str) -> Result<Options, String> {
 impl Options {
     fn set(&mut self, flag: &str, value: &str) -> Result<(), String> {
         let count = || value.parse::<u64>().map_err(|_| format!("--{flag} needs a whole number from 0 on, not \"{value}\""));
+        let amount = |unit: &str| match value.parse::<f64>() {
+            Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
+            _ => Err(format!("--{flag} needs a number of {unit} from 0 on, not \"{value}\"")),
+        };
         match flag {
             "max-iterations" => self.max_iterations = Some(count()?),
             "idle-rounds" => self.idle_rounds = Some(count()?),
-            "hours" => match value.parse::<f64>() {
-                Ok(hours) if hours.is_finite() && hours >= 0.0 => self.hours = Some(hours),
-                _ => return Err(format!("--hours needs a number of hours from 0 on, not \"{value}\"")),
-            },
+            "stall-rounds" => self.stall_rounds = Some(count()?),
+            "hours" => self.hours = Some(amount("hours")?),
+            "usd" => self.usd = Some(amount("dollars")?),
             "completion-promise" if value.trim().is_empty() => return Err("--completion-promise needs words".to_owned()),
             "completion-promise" => self.completion_promise = Some(value.to_owned()),
             "name" if !crate::loop_file::is_name(value) => {
@@ -259,6 +276,13 @@ mod tests {
         assert!(error("fix --verify make --deadline 25h").contains("at most 24 hours"));
         let quoted = parse("\"fix it --max-iterations 3\"").map(|o| (o.prompt, o.max_iterations, o.warnings.len()));
         assert_eq!(quoted, Ok(("fix it --max-iterations 3".to_owned(), None, 1)));
+    }
+
+    #[test]
+    fn s2_7_limits_on_money_and_standstill() {
+        let options = parse("fix it --usd 12.5 --stall-rounds=4").map(|o| (o.prompt, o.usd, o.stall_rounds));
+        assert_eq!(options, Ok(("fix it".to_owned(), Some(12.5), Some(4))));
+        assert_eq!(parse("fix --usd $5").err().as_deref(), Some("--usd needs a number of dollars from 0 on, not \"$5\""));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::{
     judge::{Code, Evidence, Next, Ruling},
+    prices::{self, Micros},
     promise::{Claim, normalised},
     time::{in_words, of_hours},
     unproven,
@@ -106,11 +107,24 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             in_words(e.max_ms),
             unproven::at_the_end(e)
         ),
+        (Code::LimitCost, _) => format!(
+            "stopped at its limit of {}: about {} spent (iteration {round}){}. The loop is kept: `ralph resume --usd {}` goes on.",
+            prices::shown(e.max_usd_micros),
+            prices::shown(e.spent_usd_micros),
+            unproven::at_the_end(e),
+            prices::in_dollars(e.max_usd_micros)
+        ),
         (Code::HostBlockCap, _) => format!(
             "paused at iteration {round}: {} rounds in a row without any tool call, and Claude Code would soon end the turn by itself as if it were done. \
              {again}; `ralph init --block-cap 0` lifts the client's cap.",
             e.idle_rounds
         ),
+        (Code::ProgressNone, _) if e.idle_rounds < e.idle_limit => {
+            let what = if e.gates.is_empty() { "same commit, same files" } else { "same commit, same files, same findings" };
+            let open = unproven::in_short(e);
+            let open = if open.is_empty() { String::new() } else { format!(" ({open})") };
+            format!("paused at iteration {round}: {} rounds in a row changed nothing: {what}{open}. {again}.", e.stalled_rounds)
+        }
         (Code::ProgressNone, _) => {
             format!("paused at iteration {round}: {} rounds in a row without any tool call. {again}.", e.idle_rounds)
         }
@@ -158,6 +172,25 @@ pub fn limits(max_iterations: u64, promise: Option<&str>, gated: bool, max_hours
             format!("pauses after {idle_rounds} rounds in a row without any tool call")
         },
     ]
+}
+
+/// The limits that only some loops have; `spelled_out`: their absence is told, too.
+pub fn further_limits(max_usd_micros: Micros, stall_rounds: u64, spelled_out: bool) -> Vec<String> {
+    let money = match max_usd_micros {
+        0 => spelled_out.then(|| "no limit on money".to_owned()),
+        max => Some(format!("at most about {}, estimated from the tokens that the client reports", prices::shown(max))),
+    };
+    let standstill = match stall_rounds {
+        0 => spelled_out.then(|| "no pause for rounds that change nothing".to_owned()),
+        rounds => Some(format!("pauses after {rounds} rounds in a row that change nothing: no commit, no file, no finding")),
+    };
+    money.into_iter().chain(standstill).collect()
+}
+
+/// `about $3.20 of $50`.
+pub fn spent_of(spent: Micros, max: Micros) -> String {
+    let spent = prices::shown(spent);
+    if max == 0 { format!("about {spent}") } else { format!("about {spent} of {}", prices::shown(max)) }
 }
 
 /// The person's line when a command that is not ralph's was let through before the loop goes on.
@@ -215,6 +248,20 @@ mod tests {
             ]
         );
         assert_eq!(limits(1, Some("X"), false, 0.0, u64::MAX)[1..3], ["at most 1 iteration", "no limit on time"]);
+    }
+
+    #[test]
+    fn s2_7_money_and_standstill_are_spelled_out() {
+        assert_eq!(
+            further_limits(50_000_000, 6, true),
+            [
+                "at most about $50, estimated from the tokens that the client reports",
+                "pauses after 6 rounds in a row that change nothing: no commit, no file, no finding"
+            ]
+        );
+        assert_eq!(further_limits(0, 0, true), ["no limit on money", "no pause for rounds that change nothing"]);
+        assert!(further_limits(0, 0, false).is_empty());
+        assert_eq!(spent_of(3_200_000, 50_000_000), "about $3.20 of $50");
     }
 
     #[test]

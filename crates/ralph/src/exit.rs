@@ -10,8 +10,8 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 /// There is no loop to do it to.
 pub(crate) const NO_LOOP: u8 = 3;
-/// Nothing is wrong, and something outside has not decided yet.
-pub(crate) const WAITING: u8 = 75;
+/// Something outside has not been decided yet: try again later.
+pub(crate) const PARKED: u8 = 75;
 /// A person or the system ended it before it was done.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -72,6 +72,7 @@ pub(crate) fn told(json: bool, done: Done) -> Done {
     let kind = match failure.code {
         NO_LOOP => "no-loop",
         USAGE => "usage",
+        PARKED => "parked",
         INTERRUPTED => "interrupted",
         _ => "failed",
     };

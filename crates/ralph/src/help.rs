@@ -13,7 +13,7 @@ use crate::{
 
 /// The commands by what people want to do. One that stands nowhere here is shown at the end.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Start and control", &["start", "pause", "resume", "cancel"]),
+    ("Start and control", &["start", "pause", "resume", "wait", "cancel"]),
     ("See", &["status", "phase", "list", "log", "explain"]),
     ("Prove", &["gate", "item", "trust"]),
     ("Set up", &["init", "doctor", "demo", "plugin", "uninstall", "completions", "man"]),
@@ -30,8 +30,12 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 6] = [
         "The command line makes no sense. Under an agent (CLAUDE_PROJECT_DIR is set) an unknown command or option ends with 1, because a 2 would block the agent.",
     ),
     (crate::exit::NO_LOOP, "no loop", "There is no loop to do it to."),
-    (crate::exit::WAITING, "waiting", "Nothing fails, and something outside has not decided yet: CI still runs, for instance."),
-    (crate::exit::INTERRUPTED, "interrupted", "Ctrl-C, or a request to end, before `ralph gate` was done; its commands were ended first."),
+    (crate::exit::PARKED, "parked", "What is decided elsewhere, by CI for instance, has not been decided yet: try again later."),
+    (
+        crate::exit::INTERRUPTED,
+        "interrupted",
+        "Ctrl-C, or a request to end, before `ralph gate` or `ralph wait` was done; commands were ended first.",
+    ),
 ];
 
 /// The environment variables, and what ralph takes from them.
@@ -46,6 +50,10 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "The client's own cap on stops that are blocked in a row without any tool call (8 if unset, 0 for none). Ralph pauses a loop before the cap ends the turn.",
     ),
     ("AI_AGENT, CLAUDE_PID", "The client's version and process. The client sets them."),
+    (
+        "CLAUDE_CODE_ENTRYPOINT",
+        "`cli` where a person sits at the client's screen: a hook in the background may wake such a session. The client sets it.",
+    ),
     ("CLAUDECODE", "Set in the shell of an agent, where nobody can trust commands (`ralph trust`). The client sets it."),
     (
         "CLAUDE_CONFIG_DIR",
@@ -93,6 +101,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     (".ralph/last-ending.json", "What the last ended loop was answered, for a second hook on the same stop."),
     (".ralph/lock", "Held for some milliseconds at a time."),
     (".ralph/locks/<id>.lock", "Held while a loop's gates are measured."),
+    (".ralph/locks/<id>.waiter", "Which process waits in the background of a session for what a parked loop waits for."),
     ("~/.local/state/ralph/trust/<hash>.json", "The commands of one repository's files that you let run; `ralph trust --list` shows them."),
     (
         "~/.local/state/ralph/projects/<hash>/",
@@ -112,7 +121,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
 /// What programs can rely on.
 pub(crate) const FOR_PROGRAMS: &str = "With --json standard output is JSON and nothing else: one document, for `ralph log` one for each line. \
     start, pause, resume and cancel print the loop as `ralph status --json` does. \
-    If nothing could be done it is {\"error\":{\"kind\":…,\"message\":…}}, with the kind failed, usage, no-loop or interrupted; the exit codes are the same as without. \
+    If nothing could be done it is {\"error\":{\"kind\":…,\"message\":…}}, with the kind failed, usage, no-loop, parked or interrupted; the exit codes are the same as without. \
     Unknown options and commands are answered on standard error only. \
     Fields may be added, but none is renamed or left out.";
 

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsStr,
-    io::{IsTerminal, Read, Write, stdin, stdout},
+    io::{IsTerminal, Read, Write, stderr, stdin, stdout},
     time::Duration,
 };
 
@@ -22,20 +22,49 @@ pub(crate) fn run(unknown: Option<&OsStr>, limit: Duration) -> u8 {
         ui::line(serde_json::json!({ "systemMessage": line }));
         return 0;
     }
-    if stdin().is_terminal() {
-        ui::error("`ralph hook` is called by an agent, with an event on standard input. `ralph --help` lists what people use");
-        return exit::USAGE;
-    }
-    let mut input = Vec::new();
-    // Without an event there is nothing to decide: the one failure that is not answered with a zero (S0-11).
-    if let Err(e) = stdin().lock().take(MAX_EVENT).read_to_end(&mut input) {
-        ui::error(&format!("cannot read the event from standard input: {e}"));
-        return exit::FAILED;
-    }
+    let input = match event() {
+        Ok(input) => input,
+        Err(code) => return code,
+    };
     if let Some(answer) = ralph_engine::hook::answer(&input, limit) {
         let mut out = stdout().lock();
         // A client that went away needs no answer.
         let _ = out.write_all(answer.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
     }
     0
+}
+
+/// The hook that waits in the background of a session. Here an exit code of 2 is the point: with it the client wakes the agent, and gives it what stands on
+/// standard error.
+pub(crate) fn wait(limit: Duration) -> u8 {
+    const WAKES: u8 = 2;
+    let input = match event() {
+        Ok(input) => input,
+        Err(code) => return code,
+    };
+    match ralph_engine::hook::wait(&input, limit) {
+        Some(text) => {
+            let mut out = stderr().lock();
+            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+            WAKES
+        }
+        None => 0,
+    }
+}
+
+/// The event on standard input, or the exit code where there is none to read.
+fn event() -> Result<Vec<u8>, u8> {
+    if stdin().is_terminal() {
+        ui::error("`ralph hook` is called by an agent, with an event on standard input. `ralph --help` lists what people use");
+        return Err(exit::USAGE);
+    }
+    let mut input = Vec::new();
+    // Without an event there is nothing to decide: the one failure that is not answered with a zero (S0-11).
+    match stdin().lock().take(MAX_EVENT).read_to_end(&mut input) {
+        Ok(_) => Ok(input),
+        Err(e) => {
+            ui::error(&format!("cannot read the event from standard input: {e}"));
+            Err(exit::FAILED)
+        }
+    }
 }

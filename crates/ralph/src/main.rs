@@ -18,7 +18,7 @@ use std::{
     io::{IsTerminal, stdin},
 };
 
-use ralph_engine::hosts::claude::registration::{TIMEOUT, limit_of};
+use ralph_engine::hosts::claude::registration::{TIMEOUT, WAIT, limit_of};
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 use entry::main;
@@ -40,10 +40,14 @@ fn called_as_hook(args: &[OsString]) -> u8 {
         [] => true,
         [host] => host == "claude",
         [host, option, _] => host == "claude" && option == TIMEOUT,
+        [host, wait, option, _] => host == "claude" && wait == WAIT && option == TIMEOUT,
         _ => false,
     };
     if !is_known && (stdin().is_terminal() || args.iter().any(|a| a == "--help" || a == "-h")) {
         return commands::run();
+    }
+    if args.iter().any(|arg| arg == WAIT) {
+        return hook::wait(limit_of(args));
     }
     let unknown = args.first().filter(|host| *host != "claude" && !host.to_string_lossy().starts_with('-'));
     hook::run(unknown.map(OsString::as_os_str), limit_of(args))

@@ -71,11 +71,11 @@ fn report(field: Field<'_>) -> Result<Option<String>, Problem> {
     }
 }
 
-/// What the agent is told to run. Ralph itself never runs it.
+/// What the agent is told to do. Ralph itself never does it.
 pub(super) fn told(field: Field<'_>) -> Result<String, Problem> {
     let text = field.text()?;
     if text.trim().is_empty() || text.chars().any(char::is_control) {
-        return Err(field.problem(format!("`{}` must be one line that says what to run", field.key.name)));
+        return Err(field.problem(format!("`{}` must be one line that says what to do", field.key.name)));
     }
     Ok(text.trim().to_owned())
 }

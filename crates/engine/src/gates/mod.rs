@@ -13,6 +13,7 @@ mod logs;
 pub mod markers;
 mod proven;
 pub mod tree;
+pub mod wait;
 
 use std::{
     path::Path,
@@ -48,6 +49,8 @@ pub struct Context<'a> {
     pub keep_going: bool,
     /// What is found is believed later. Not what is measured in an agent's own shell, which has whatever programs the agent put on its path.
     pub keeps: bool,
+    /// A stop is judged that says that the work is done: what a gate does besides looking is done now.
+    pub acts: bool,
     pub fingerprint: Memo,
     pub forge: forge::Memo,
 }
@@ -81,13 +84,14 @@ impl<'a> Context<'a> {
             again: false,
             keep_going: false,
             keeps: true,
+            acts: false,
             fingerprint: Memo::default(),
             forge: forge::Memo::default(),
         }
     }
 
     /// The tree's fingerprint, asked for once between two commands that run.
-    fn fingerprint(&self) -> Option<String> {
+    pub(crate) fn fingerprint(&self) -> Option<String> {
         let mut known = self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*known, Known::NotAsked) {
             let fingerprint = tree::fingerprint_within(self.tree, self.time_left());
@@ -109,7 +113,7 @@ impl<'a> Context<'a> {
         signals::asked_to_end() || (self.cancelled)()
     }
 
-    fn time_left(&self) -> Duration {
+    pub(crate) fn time_left(&self) -> Duration {
         self.until.saturating_duration_since(Instant::now())
     }
 }
@@ -167,7 +171,7 @@ pub fn measure(gates: &[Gate], want: Want, ctx: &Context<'_>) -> Vec<Finding> {
             Some(first) => not_run(&gates[at], &seen[at], &gates[*first].name),
             None => {
                 let all_hold = seen.iter().filter_map(|seen| seen.finding.as_ref()).all(|finding| finding.verdict == Verdict::Pass);
-                let merges = if want == Want::Everything && all_hold { forge::Merges::Now } else { forge::Merges::NotYet };
+                let merges = if ctx.acts && all_hold { forge::Merges::Now } else { forge::Merges::NotYet };
                 forge::measure(&gates[at], gates, merges, ctx)
             }
         };

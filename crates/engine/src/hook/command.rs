@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use ralph_core::{
+    gate::{Finding, Verdict},
     journal::Actor,
     slash::{self, Verb},
-    words,
+    unproven, words,
 };
 
 use crate::{
@@ -18,6 +19,7 @@ use crate::{
         evidence::was_interrupted,
         queued::{answered, was_sent_on},
         select::{Selected, select, under_lock},
+        waiter,
     },
     hosts::claude::answer::Answer,
     ops::{Asker, Refusal, cancel, pause, resume, start, view},
@@ -35,6 +37,10 @@ pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
         && let Some((verb, args)) = slash::verb_of(name, args)
     {
         return carry_out(call, verb, args);
+    }
+    // Esc may well have come before it; it is still nothing that the person typed.
+    if waiter::is_wake(call) {
+        return Ok(Outcome::silent("session.woken"));
     }
     if call.event.name() == "UserPromptSubmit" { after_interrupt(call, typed) } else { Ok(Outcome::silent("command.other")) }
 }
@@ -122,7 +128,9 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
         max_iterations: options.max_iterations,
         completion_promise: options.completion_promise,
         hours: options.hours,
+        usd: options.usd,
         idle_rounds: options.idle_rounds,
+        stall_rounds: options.stall_rounds,
         continue_with: None,
         verify: options.verify,
         deadline_ms: options.deadline_ms,
@@ -150,16 +158,19 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
         which,
         max_iterations: options.max_iterations,
         hours: options.hours,
+        usd: options.usd,
         idle_rounds: options.idle_rounds,
+        stall_rounds: options.stall_rounds,
         session: None,
     };
     let resumed = resume::resume(&call.project, &request, asker)?;
     let line = format!("Ralph: the loop goes on at iteration {}.", words::of_limit(resumed.file.iteration, resumed.file.max_iterations));
-    let answer = Answer::Context {
-        event: event_name(call),
-        text: format!("Go on with this task now:\n\n{}", resumed.file.prompt),
-        line: Some(line),
-    };
+    let findings = journal::past(&call.project.journal(&resumed.id)).findings;
+    let failing: Vec<&Finding> = findings.iter().filter(|f| f.verdict == Verdict::Fail).collect();
+    let known =
+        if failing.is_empty() { String::new() } else { format!("\n\n[ralph] When it was last measured: {}", unproven::told(&failing)) };
+    let text = format!("Go on with this task now:\n\n{}{known}", resumed.file.prompt);
+    let answer = Answer::Context { event: event_name(call), text, line: Some(line) };
     Ok(Outcome { answer, ..Outcome::silent("command.resume") }.of_loop(&resumed.id))
 }
 

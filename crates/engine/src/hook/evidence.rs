@@ -4,7 +4,7 @@ use std::{fs::File, path::Path, time::Duration};
 
 use ralph_core::{
     judge::{Evidence, Message},
-    limits::{self, ToolUse},
+    limits::{self, Standstill, ToolUse},
     loop_file::fnv1a,
     promise::{self, Claim},
     time::Millis,
@@ -27,6 +27,8 @@ pub(super) struct Gathered {
     pub message: String,
     /// What waits in the client's queue.
     pub queue: Vec<String>,
+    /// Since when nothing has changed, where that is counted.
+    pub standstill: Option<Standstill>,
 }
 
 /// The client holds a message's lines back until the message has ended, and writes them up to 150 ms after it called the hook. Only then can
@@ -91,10 +93,14 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         background: call.event.background(),
         spent_ms: l.state.spent(now),
         max_ms: l.file.max_millis(),
+        spent_usd_micros: 0,
+        max_usd_micros: 0,
         tools: round.tools,
         idle_rounds: limits::count_idle(idle_before, round.tools, same_message),
         idle_limit,
         idle_limit_from,
+        stalled_rounds: 0,
+        stall_limit: 0,
         gates: Vec::new(),
         unknown_rounds: 0,
         items_done: 0,
@@ -102,7 +108,7 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         suspicions: Vec::new(),
         waited_ms: 0,
     };
-    Gathered { evidence, text, message: fingerprint, queue: round.queue }
+    Gathered { evidence, text, message: fingerprint, queue: round.queue, standstill: None }
 }
 
 /// Where to look in the transcript, and for what.
@@ -156,13 +162,13 @@ pub(super) fn was_interrupted(path: &str, typed: &str) -> bool {
 }
 
 /// A file as the transcript reader wants it.
-struct OpenFile {
+pub(super) struct OpenFile {
     file: File,
     size: u64,
 }
 
 impl OpenFile {
-    fn open(path: &str) -> Option<Self> {
+    pub(super) fn open(path: &str) -> Option<Self> {
         if path.is_empty() {
             return None;
         }

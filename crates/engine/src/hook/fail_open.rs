@@ -30,6 +30,17 @@ pub(super) fn guarded(call: &Call, work: impl FnOnce() -> Result<Outcome, Error>
     }
 }
 
+/// The same for work that nobody waits for: the loop stays as it is.
+pub(super) fn quietly(work: impl FnOnce() -> Result<Outcome, Error>) -> Outcome {
+    set_hook(Box::new(|_| {}));
+    let what = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(outcome)) => return outcome,
+        Ok(Err(e)) => e.to_string(),
+        Err(panic) => format!("internal error: {}", message(panic.as_ref())),
+    };
+    Outcome { error: Some(what), ..Outcome::silent("internal.error") }
+}
+
 /// Only a stop that could not be judged leaves the loop in doubt, so only then is it paused.
 fn failed(call: &Call, what: &str, may_pause: bool) -> Outcome {
     let paused = may_pause

@@ -9,8 +9,11 @@ mod proof;
 mod queued;
 mod select;
 mod session;
+mod spending;
+mod standstill;
 mod stop;
 mod subagent;
+mod waiter;
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -72,6 +75,17 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    fn of(event: Event, caller: &Caller, limit: Duration) -> Self {
+        Call {
+            project: Project::of_event(event.text("cwd")),
+            client: if let Caller::ClaudeCode { version } = caller { *version } else { None },
+            limit,
+            event,
+            parent: process::parent_pid(),
+            unused: AtomicBool::new(false),
+        }
+    }
+
     /// Whether the project uses ralph, looked at before anything in it is.
     fn finds_ralph_in_use(&self) -> bool {
         let in_use = self.project.is_in_use();
@@ -158,15 +172,7 @@ pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
         Err(e) => return invalid_input(input, &e),
     };
     let caller = Caller::of(&event);
-    let client = if let Caller::ClaudeCode { version } = caller { version } else { None };
-    let call = Call {
-        project: Project::of_event(event.text("cwd")),
-        client,
-        limit,
-        event,
-        parent: process::parent_pid(),
-        unused: AtomicBool::new(false),
-    };
+    let call = Call::of(event, &caller, limit);
     let outcome = match caller {
         // A gate may ask an agent for its opinion. That one is no part of the loop, and to measure gates for it would never end.
         _ if env::is_within_gate() => Outcome::silent("gate.within"),
@@ -180,6 +186,21 @@ pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
     outcome.answer.to_json()
 }
 
+/// Waits in the background of an interactive session for what its stop was parked for; the result is what to wake the session with.
+pub fn wait(input: &[u8], limit: Duration) -> Option<String> {
+    let event = Event::parse(input).ok()?;
+    let caller = Caller::of(&event);
+    if env::is_within_gate() || !matches!(caller, Caller::ClaudeCode { .. }) {
+        return None;
+    }
+    let call = Call::of(event, &caller, limit);
+    let outcome = fail_open::quietly(|| waiter::on_stop(&call));
+    if outcome.code != waiter::NONE {
+        log(&call, &outcome, call.project.is_in_use());
+    }
+    waiter::told(&call, outcome)
+}
+
 fn dispatch(call: &Call) -> Result<Outcome, Error> {
     match call.event.name() {
         "Stop" => stop::on_stop(call),
@@ -191,9 +212,10 @@ fn dispatch(call: &Call) -> Result<Outcome, Error> {
     }
 }
 
-/// When a session stops, the person is told what could not be shown to them before.
+/// When a session stops or is woken, the person is told what could not be shown to them before.
 fn told_what_waits(call: &Call, outcome: Outcome) -> Outcome {
-    let Some(session) = call.event.session().filter(|_| call.event.name() == "Stop") else { return outcome };
+    let is_shown = call.event.name() == "Stop" || waiter::is_wake(call);
+    let Some(session) = call.event.session().filter(|_| is_shown) else { return outcome };
     let lines = notices::take(&call.project, session, clock::now());
     if lines.is_empty() { outcome } else { Outcome { answer: outcome.answer.and_tell(&lines.join("\n")), ..outcome } }
 }

@@ -4,14 +4,15 @@ use std::{
     fs::{self, File},
     path::Path,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ralph_core::{
-    gate::{Check, Finding, Gate, Proof},
-    journal::Event,
-    judge::Evidence,
+    gate::{Check, Finding, Gate, GuardPolicy, Proof},
+    journal::{Event, Parked, State},
+    judge::{Evidence, Next, judge},
     time::millis,
+    unproven,
     words::opening,
 };
 
@@ -20,8 +21,9 @@ use crate::{
         self, Context, Want, Watch,
         declared::{self, Declared},
         guard,
+        wait::{self, Waited},
     },
-    hook::{Call, evidence::gather, select},
+    hook::{Call, evidence::gather, select, standstill, waiter},
     store::{
         Error,
         locked::{Locked, Loop},
@@ -36,15 +38,34 @@ use crate::{
 pub(super) struct Measured {
     findings: Vec<Finding>,
     suspicions: Vec<String>,
+    /// How long what is decided elsewhere was waited for.
+    waited_ms: u64,
+    /// The stop was ruled on before, and parked.
+    is_after_a_wait: bool,
+    /// The commit and the files that it was measured on, where somebody asks.
+    pub(super) tree: Option<String>,
 }
 
 impl Measured {
+    /// Of a loop that has nothing to prove.
+    pub(super) fn of_tree(tree: Option<String>) -> Self {
+        Measured { tree, ..Measured::default() }
+    }
+
     /// Puts it into the evidence.
     pub(super) fn join(self, evidence: &mut Evidence, unknown_before: u64) {
         evidence.gates = self.findings;
         evidence.suspicions = self.suspicions;
+        evidence.waited_ms = self.waited_ms;
         let is_unknown = evidence.claims() && Proof::of(&evidence.gates) == Proof::Unknown;
         evidence.unknown_rounds = if is_unknown { unknown_before.saturating_add(1) } else { 0 };
+    }
+}
+
+impl Measured {
+    /// What the loop was parked for, where this was measured after the wait for it.
+    pub(super) fn after<'s>(&self, state: &'s State) -> Option<&'s Parked> {
+        state.parked.as_ref().filter(|_| self.is_after_a_wait)
     }
 }
 
@@ -77,42 +98,132 @@ fn remove_old_locks(folder: &Path) {
     }
 }
 
+/// Who waits for what is decided elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waiting {
+    /// This hook, unless another one does beside it.
+    Here,
+    /// Nobody any more: this process has waited.
+    IsOver,
+}
+
 /// Measures what the loop has to prove. `None`: there is nothing left to answer.
 pub(super) fn measure<'p>(
     call: &'p Call,
     locked: Locked<'p>,
     l: Loop,
     declared: &Declared,
+    waiting: Waiting,
 ) -> Result<Option<(Locked<'p>, Loop, Measured)>, Error> {
     let gathered = gather(call, &l, clock::now());
     if !l.file.active {
-        return Ok(Some((locked, l, Measured { findings: gates::unasked(&declared.gates), suspicions: Vec::new() })));
+        return Ok(Some((locked, l, Measured { findings: gates::unasked(&declared.gates), ..Measured::default() })));
     }
-    let wants_proof = gathered.evidence.wants_proof(true);
     drop(locked);
     // A loop that nobody started with ralph begins, for all that ralph knows, with its first stop.
     guard::note_start(&call.project, &l.id, declared);
-    let found = l.found.clone();
-    let wanted = || loops::is_wanted(&found);
-    let progress = Progress { project: call.project.clone(), found: found.clone(), session: call.event.session().map(str::to_owned) };
-    let ctx = Context {
-        message: &gathered.text,
-        cancelled: &|| !wanted() || !call.is_awaited(),
-        watch: Arc::new(progress),
-        keep_going: declared.keep_going,
-        ..Context::new(&call.project, &l.id, call.time_left())
-    };
-    let mut findings = declared.problems.clone();
-    let start = guard::Start::of(&call.project, &l.id);
-    findings.extend(start.gone(declared));
-    findings.extend(gates::measure(&declared.gates, if wants_proof { Want::Everything } else { Want::Cheap }, &ctx));
-    let suspicions = if wants_proof { start.weigh(&call.project, declared, &mut findings) } else { Vec::new() };
+    let wanted = || loops::is_wanted(&l.found) && call.is_awaited();
+    let looking = Looking { call, l: &l, declared, text: gathered.text, wants_proof: gathered.evidence.wants_proof(true), wanted: &wanted };
+    let mut measured = looking.measure();
+    if waiting == Waiting::Here && looking.has_to_wait(&measured.findings) && !waiter::takes_over(call, &l.id) {
+        measured = looking.wait(measured);
+    }
+    if waiting == Waiting::IsOver {
+        measured.is_after_a_wait = true;
+        measured.waited_ms = l.state.parked.as_ref().map_or(0, |parked| u64::try_from(clock::now() - parked.since).unwrap_or(0));
+    }
     if !call.is_awaited() {
         return Ok(None);
     }
     let again = select::under_lock(&call.project, l.found)?;
-    let own = again.filter(|(_, l)| l.owner().is_none() || l.owner() == call.event.session());
-    Ok(own.map(|(locked, l)| (locked, l, Measured { findings, suspicions })))
+    let own = again.filter(|(_, l)| l.owner().is_none() || is_of_this_client(call, l, waiting));
+    Ok(own.map(|(locked, l)| (locked, l, measured)))
+}
+
+/// Whether a loop is this session's; or, for one that waited, that of the session that `/clear` began in the same client.
+fn is_of_this_client(call: &Call, l: &Loop, waiting: Waiting) -> bool {
+    let has_waited = waiting == Waiting::IsOver && l.state.client_pid.is_some() && l.state.client_pid == Call::client_pid();
+    l.owner() == call.event.session() || has_waited
+}
+
+/// Looks at what a loop has to prove, without the lock.
+pub(super) struct Looking<'a> {
+    pub(super) call: &'a Call,
+    pub(super) l: &'a Loop,
+    pub(super) declared: &'a Declared,
+    /// The agent's last message.
+    pub(super) text: String,
+    pub(super) wants_proof: bool,
+    /// Whether anybody still wants to know.
+    pub(super) wanted: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Looking<'_> {
+    fn measure(&self) -> Measured {
+        let cancelled = || !(self.wanted)();
+        let mut findings = self.declared.problems.clone();
+        let start = guard::Start::of(&self.call.project, &self.l.id);
+        findings.extend(start.gone(self.declared));
+        let acts = self.wants_proof && findings.is_empty() && !self.is_doubtful(&start);
+        let ctx = Context { acts, ..self.context(&cancelled) };
+        findings.extend(gates::measure(&self.declared.gates, if self.wants_proof { Want::Everything } else { Want::Cheap }, &ctx));
+        let suspicions = if self.wants_proof { start.weigh(&self.call.project, self.declared, &mut findings) } else { Vec::new() };
+        let tree = if self.l.file.stall_rounds > 0 { standstill::tree(&ctx) } else { None };
+        Measured { findings, suspicions, tree, ..Measured::default() }
+    }
+
+    /// Whether the guard keeps the loop from ending, so that nothing may be done that cannot be undone.
+    fn is_doubtful(&self, start: &guard::Start) -> bool {
+        let does_something = self.declared.gates.iter().any(|gate| gate.acts() && !matches!(gate.check, Check::Command(_)));
+        does_something && self.declared.guard == GuardPolicy::Block && !start.suspicions(&self.call.project, self.declared).is_empty()
+    }
+
+    fn context<'c>(&'c self, cancelled: &'c (dyn Fn() -> bool + Sync)) -> Context<'c> {
+        let session = self.call.event.session().map(str::to_owned);
+        let progress = Progress { project: self.call.project.clone(), found: self.l.found.clone(), session };
+        Context {
+            message: &self.text,
+            cancelled,
+            watch: Arc::new(progress),
+            keep_going: self.declared.keep_going,
+            ..Context::new(&self.call.project, &self.l.id, self.call.time_left())
+        }
+    }
+
+    /// Whether a ruling now would park the loop.
+    fn has_to_wait(&self, findings: &[Finding]) -> bool {
+        let mut evidence = gather(self.call, self.l, clock::now()).evidence;
+        evidence.gates = findings.to_vec();
+        judge(&evidence).next == Next::Parks
+    }
+
+    /// Waits within the hook's time until there is something else to rule, and measures again then: what held before may not hold any more.
+    fn wait(&self, mut measured: Measured) -> Measured {
+        let began = Instant::now();
+        while self.has_to_wait(&measured.findings) && self.until_decided(&measured.findings) == Waited::Decided {
+            measured = self.measure();
+        }
+        Measured { waited_ms: millis(began.elapsed()), ..measured }
+    }
+
+    /// Waits for these findings to change, for as long as this process may.
+    pub(super) fn until_decided(&self, findings: &[Finding]) -> Waited {
+        let event = Event::Waiting { what: unproven::short(findings) };
+        note(&self.call.project, &self.l.found, self.call.event.session(), event);
+        let waiting = wait::waiting(&self.declared.gates, findings);
+        let cancelled = || !(self.wanted)();
+        wait::until_decided(&waiting, self.call.budget(), || self.context(&cancelled), &cancelled, &|| !self.has_to_wait(findings))
+    }
+}
+
+/// Writes into the loop's journal what goes on, for whoever looks. The verdict is what counts; a journal that cannot be written is told by the ruling.
+fn note(project: &Project, found: &Found, session: Option<&str>, event: Event) {
+    let write = || {
+        let locked = Locked::acquire(project).ok()?;
+        let mut l = locked.open(loops::reread(project, found.clone()).ok()??).ok()?;
+        locked.record(&mut l, clock::now(), session, event).ok()
+    };
+    let _ = write();
 }
 
 /// Tells the journal which command runs, for whoever looks.
@@ -126,12 +237,6 @@ impl Watch for Progress {
     fn begins(&self, gate: &Gate, limit: Duration) {
         let Check::Command(command) = &gate.check else { return };
         let event = Event::Checking { gate: gate.name.clone(), command: opening(&command.run.shown(), 200), limit_ms: millis(limit) };
-        let note = || {
-            let locked = Locked::acquire(&self.project).ok()?;
-            let mut l = locked.open(loops::reread(&self.project, self.found.clone()).ok()??).ok()?;
-            locked.record(&mut l, clock::now(), self.session.as_deref(), event).ok()
-        };
-        // The verdict is what counts; a journal that cannot be written is told by the ruling.
-        let _ = note();
+        note(&self.project, &self.found, self.session.as_deref(), event);
     }
 }

@@ -127,6 +127,10 @@ fn told(v: &view::View, session: &str) -> Option<String> {
         Status::Active if own => format!(
             "Ralph: this session's loop is armed (iteration {round}{when}). It goes on at the next stop; `ralph cancel{named}` ends it."
         ),
+        Status::Parked if own => format!(
+            "Ralph: this session's loop is parked (iteration {round}{when}){}. `ralph wait{named}` waits for it; /ralph-resume goes on now.",
+            v.waits.as_ref().map(|waits| format!(": {}", words::clean(&waits.what))).unwrap_or_default()
+        ),
         Status::Waiting => format!(
             "Ralph: a loop waits for a session (iteration {round}). It takes this one at its first stop; `ralph cancel{named}` drops it."
         ),
@@ -137,7 +141,9 @@ fn told(v: &view::View, session: &str) -> Option<String> {
         Status::LeftBehind => format!("Ralph: a loop was left behind here (iteration {round}{when}). {choose}."),
         Status::Corrupt => format!("Ralph: {} cannot be read: {}.", v.file.as_deref()?.display(), v.problem.as_deref()?),
         // Somebody else works on it, or nobody does any more.
-        Status::Active | Status::Complete | Status::Capped | Status::Cancelled | Status::Failed | Status::Gone => return None,
+        Status::Active | Status::Parked | Status::Complete | Status::Capped | Status::Cancelled | Status::Failed | Status::Gone => {
+            return None;
+        }
     })
 }
 

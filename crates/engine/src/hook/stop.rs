@@ -17,6 +17,7 @@ use crate::{
         evidence::{Gathered, gather},
         proof::{self, Measured},
         select::{Selected, select},
+        spending, standstill,
     },
     hosts::claude::answer::Answer,
     store::{
@@ -157,10 +158,12 @@ struct Ruled {
 fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     let declared = declared::of_loop(&call.project, &l.file);
     // What once had to be proven does not vanish with the file that says so.
-    if declared.is_empty() && !l.state.gated {
-        return decide(call, &locked, l, Measured::default());
-    }
-    let Some((locked, mut l, measured)) = proof::measure(call, locked, l, &declared)? else {
+    let measured = match declared.is_empty() && !l.state.gated {
+        true if l.file.stall_rounds == 0 || !l.file.active => return decide(call, &locked, l, Measured::default()),
+        true => standstill::look(call, locked, l)?,
+        false => proof::measure(call, locked, l, &declared, proof::Waiting::Here)?,
+    };
+    let Some((locked, mut l, measured)) = measured else {
         // A cancel, another hook, or a hand that deleted the file was faster; or the client wants no answer any more.
         return Ok(if signals::asked_to_end() { Outcome::silent("hook.ended") } else { no_loop(call) });
     };
@@ -175,7 +178,16 @@ fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     decide(call, &locked, l, measured)
 }
 
-fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, measured: Measured) -> Result<Outcome, Error> {
+/// Rules again on a stop that was parked, for the hook that waited meanwhile.
+pub(super) fn rule_again(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
+    let declared = declared::of_loop(&call.project, &l.file);
+    match proof::measure(call, locked, l, &declared, proof::Waiting::IsOver)? {
+        Some((locked, l, measured)) => decide(call, &locked, l, measured),
+        None => Ok(no_loop(call)),
+    }
+}
+
+fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, mut measured: Measured) -> Result<Outcome, Error> {
     let at = clock::now();
     // A pause by hand is first seen here.
     if l.file.active {
@@ -184,8 +196,15 @@ fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, measured: Measured) -> 
         l.state.disarm(at);
     }
     let mut gathered = gather(call, &l, at);
+    if let Some(parked) = measured.after(&l.state) {
+        gathered.evidence.tools = parked.tools;
+        gathered.evidence.idle_rounds = parked.idle_rounds;
+    }
+    spending::count(call, &mut l, at, &mut gathered.evidence);
+    let tree = measured.tree.take();
     measured.join(&mut gathered.evidence, l.state.unknown_rounds);
     count_items(&mut gathered.evidence, &mut l.state, call.event.session().unwrap_or_default());
+    standstill::count(&mut gathered, &l, tree.as_deref());
     let ruling = judge(&gathered.evidence);
     let note = match ruling.decision {
         Decision::Block => words::hint(&gathered.evidence, l.file.remind),
@@ -270,6 +289,7 @@ fn remember(state: &mut State, ruled: &Ruled) {
             }
             state.idle_rounds = evidence.idle_rounds;
             state.message = Some(gathered.message.clone());
+            state.standstill.clone_from(&gathered.standstill);
         }
         Next::Stays | Next::Parks => {}
         Next::Pauses => {
@@ -279,13 +299,15 @@ fn remember(state: &mut State, ruled: &Ruled) {
                 items.before = items.done;
             }
             state.idle_rounds = evidence.idle_rounds;
+            state.standstill = None;
         }
         Next::Ends { ending } => {
             state.disarm(*at);
             state.ended = Some(ending);
         }
     }
-    state.parked = (ruling.next == Next::Parks).then(|| Parked { since: *at, what: unproven::in_short(evidence) });
+    let parked = Parked { since: *at, what: unproven::in_short(evidence), tools: evidence.tools, idle_rounds: evidence.idle_rounds };
+    state.parked = (ruling.next == Next::Parks).then_some(parked);
     state.gated |= !evidence.gates.is_empty();
     state.unknown_rounds = if ruling.next == Next::Pauses { 0 } else { evidence.unknown_rounds };
     state.queue.clone_from(&gathered.queue);

@@ -46,6 +46,7 @@ pub fn set_paused(locked: &Locked<'_>, l: &mut Loop, session: Option<&str>, by: 
     }
     let now = clock::now();
     l.state.disarm(now);
+    l.state.parked = None;
     locked.record(l, now, session, Event::Paused { by, why: why.to_owned() })?;
     Ok(true)
 }

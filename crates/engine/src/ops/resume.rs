@@ -7,6 +7,8 @@ use ralph_core::{
     front_matter::Value,
     journal::Event,
     loop_file::{self, LoopFile},
+    prices,
+    usage::Spending,
     words,
 };
 
@@ -33,7 +35,9 @@ pub struct Request {
     pub which: Option<String>,
     pub max_iterations: Option<u64>,
     pub hours: Option<f64>,
+    pub usd: Option<f64>,
     pub idle_rounds: Option<u64>,
+    pub stall_rounds: Option<u64>,
     /// The session that shall carry the loop.
     pub session: Option<String>,
 }
@@ -153,6 +157,14 @@ fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
             ralph_core::time::in_words(spent)
         )));
     }
+    let (spent, max) = (l.state.spending.as_ref().map_or(0, |s| s.usd_micros), l.file.max_usd_micros());
+    if request.usd.is_none() && max > 0 && spent >= max {
+        return Err(Refusal::Because(format!(
+            "the loop has used up its money ({}): give it more with --usd {}",
+            words::spent_of(spent, max),
+            prices::in_dollars(max)
+        )));
+    }
     Ok(())
 }
 
@@ -162,23 +174,19 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     let asked = request.session.clone().or_else(|| asker.session.clone());
     let owner = asked.or_else(|| before.clone().filter(|_| owner_may_live(&l.state)));
     let was_active = l.file.active && l.state.ended.is_none() && owner == before && owner.is_some();
-    let number = |n: Option<String>| n.unwrap_or_default();
-    let (max, hours, idle) = (
-        number(request.max_iterations.map(|n| n.to_string())),
-        number(request.hours.map(|h| h.to_string())),
-        number(request.idle_rounds.map(|n| n.to_string())),
-    );
+    let wanted: [(&str, Option<String>); 5] = [
+        ("max_iterations", request.max_iterations.map(|n| n.to_string())),
+        ("max_hours", request.hours.map(|h| h.to_string())),
+        ("max_usd", request.usd.map(|usd| usd.to_string())),
+        ("idle_rounds", request.idle_rounds.map(|n| n.to_string())),
+        ("stall_rounds", request.stall_rounds.map(|n| n.to_string())),
+    ];
     let mut values: Vec<(&str, Value<'_>)> = Vec::new();
     // A file without the key is active already; nothing is added to it for saying so.
     if !l.file.active {
         values.push(("active", Value::Plain("true")));
     }
-    values.extend(
-        [("max_iterations", max.as_str()), ("max_hours", &hours), ("idle_rounds", &idle)]
-            .into_iter()
-            .filter(|(_, v)| !v.is_empty())
-            .map(|(k, v)| (k, Value::Plain(v))),
-    );
+    values.extend(wanted.iter().filter_map(|(key, value)| Some((*key, Value::Plain(value.as_deref()?)))));
     if l.file.session_id.is_some() && l.file.session_id != owner {
         values.push(("session_id", owner.as_deref().map_or(Value::Plain("null"), Value::Text)));
     }
@@ -190,13 +198,21 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
         l.state.disarm(now);
         l.state.spent_ms = 0;
     }
+    match &mut l.state.spending {
+        spending if request.usd.is_some() => *spending = Some(Spending::since(now)),
+        // What was used while it was paused is the person's own.
+        Some(spending) if !was_active => spending.since = now,
+        _ => {}
+    }
     l.state.arm(now);
     l.state.owner = if l.file.session_id.is_some() { None } else { owner.clone() };
     l.state.released = owner.is_none();
     l.state.left_behind = false;
     l.state.ended = None;
     l.state.last = None;
+    l.state.parked = None;
     l.state.idle_rounds = 0;
+    l.state.standstill = None;
     l.state.command.clone_from(&asker.command);
     l.state.client_pid =
         if owner.is_some() && asker.session == owner { asker.client_pid } else { l.state.client_pid.filter(|_| owner == before) };

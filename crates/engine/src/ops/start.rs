@@ -33,7 +33,9 @@ pub struct Request {
     pub max_iterations: Option<u64>,
     pub completion_promise: Option<String>,
     pub hours: Option<f64>,
+    pub usd: Option<f64>,
     pub idle_rounds: Option<u64>,
+    pub stall_rounds: Option<u64>,
     pub continue_with: Option<String>,
     /// Lines for the shell that must pass before the loop may end. Whoever asks for them trusts them.
     pub verify: Vec<String>,
@@ -57,7 +59,11 @@ impl Started {
     pub fn limits(&self, block_cap: Option<&str>) -> Vec<String> {
         let cap = limits::block_cap(block_cap);
         let (idle, _) = limits::idle_limit(self.file.idle_rounds, cap);
-        words::limits(self.file.max_iterations, self.file.completion_promise.as_deref(), self.gated, self.file.max_hours, idle)
+        let f = &self.file;
+        let mut limits = words::limits(f.max_iterations, f.completion_promise.as_deref(), self.gated, f.max_hours, idle);
+        let is_of_a_pull_request = f.preset.is_some_and(Preset::is_of_a_pull_request);
+        limits.extend(words::further_limits(f.max_usd_micros(), f.stall_rounds, is_of_a_pull_request));
+        limits
     }
 }
 
@@ -115,14 +121,17 @@ fn checked(project: &Project, request: &Request, name: &str) -> Result<Vec<Run>,
 }
 
 fn new_loop<'a>(request: &'a Request, id: &'a str, started_at: &'a str, asker: &'a Asker) -> NewLoop<'a> {
+    let preset = request.preset.as_deref().and_then(Preset::of);
     NewLoop {
         id,
         session_id: asker.session.as_deref(),
         started_at,
         max_iterations: request.max_iterations.unwrap_or(0),
-        completion_promise: request.completion_promise.as_deref().or_else(|| Preset::of(request.preset.as_deref()?)?.promise()),
+        completion_promise: request.completion_promise.as_deref().or_else(|| preset?.promise()),
         max_hours: request.hours.unwrap_or(DEFAULT_HOURS),
+        max_usd: request.usd.or_else(|| preset?.max_usd()),
         idle_rounds: request.idle_rounds,
+        stall_rounds: request.stall_rounds.or_else(|| preset?.stall_rounds()),
         continue_with: request.continue_with.as_deref(),
         verify: &request.verify,
         deadline_ms: request.deadline_ms,

@@ -10,17 +10,21 @@ use ralph_core::{
     journal::{Event, Record, State},
     judge::Ending,
     loop_file::LoopFile,
-    time, words,
+    prices,
+    time::{self, Millis},
+    words,
 };
 use serde::{Serialize, Serializer};
 
 use crate::{
     gates::{self, declared},
+    hosts::claude::registration::LONG,
     ops::came_with_the_repository,
     store::{
         journal::{self, owner_may_live},
         loops::{self, Found},
         project::Project,
+        waiter,
     },
     sys::clock,
 };
@@ -31,6 +35,8 @@ use crate::{
 pub enum Status {
     /// A session works on it.
     Active,
+    /// Its agent was allowed to stop until something outside is decided.
+    Parked,
     /// No session has it yet: the first one that stops in the project takes it.
     Waiting,
     /// It came with the repository: nobody takes it until a person says so.
@@ -52,6 +58,7 @@ impl Status {
     pub fn words(self) -> &'static str {
         match self {
             Status::Active => "active",
+            Status::Parked => "parked",
             Status::Waiting => "waiting for a session",
             Status::Tracked => "came with the repository",
             Status::Paused => "paused",
@@ -66,7 +73,7 @@ impl Status {
     }
 
     fn is_armed(self) -> bool {
-        matches!(self, Status::Active | Status::Waiting | Status::LeftBehind)
+        matches!(self, Status::Active | Status::Parked | Status::Waiting | Status::LeftBehind)
     }
 
     fn of_ending(ending: Option<Ending>) -> Self {
@@ -93,7 +100,15 @@ pub struct View {
     /// 0 means no limit.
     pub max_ms: u64,
     pub spent_ms: u64,
+    /// 0 means no limit.
+    pub max_usd: f64,
+    /// An estimate; `None`: nobody counts.
+    pub spent_usd: Option<f64>,
     pub idle_rounds: u64,
+    /// Rounds in a row in which nothing changed, where that is counted.
+    pub stalled_rounds: u64,
+    /// 0 means no limit.
+    pub stall_limit: u64,
     pub stops: u64,
     pub session: Option<String>,
     /// The reason code of the last ruling.
@@ -109,6 +124,8 @@ pub struct View {
     pub paused_at: Option<u64>,
     /// The command that a hook is running for it right now.
     pub checking: Option<Checking>,
+    /// What it waits for.
+    pub waits: Option<Waits>,
     pub problem: Option<String>,
     /// Keys that look misspelt.
     pub warnings: Vec<String>,
@@ -136,6 +153,27 @@ pub struct Checking {
     pub limit_ms: u64,
 }
 
+/// A wait for something outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Waits {
+    /// For what, in words.
+    pub what: String,
+    pub since: String,
+    pub for_ms: u64,
+    pub by: Waiter,
+}
+
+/// Who waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Waiter {
+    /// A stop hook: the agent stands at its stop.
+    Hook,
+    /// A hook in the background of the session, which it wakes then.
+    Session,
+    Nobody,
+}
+
 /// A folder may have a name that is no Unicode text; that must not cost the rest of the JSON.
 fn readable<S: Serializer>(path: &(impl Clone + Into<Option<PathBuf>>), serializer: S) -> Result<S::Ok, S::Error> {
     let path: Option<PathBuf> = path.clone().into();
@@ -147,6 +185,12 @@ impl View {
         self.file.is_some() && self.status != Status::Corrupt
     }
 
+    /// `about $3.20 of $50`; `None`: nobody counts.
+    pub fn money(&self) -> Option<String> {
+        let spent = self.spent_usd.or((self.max_usd > 0.0).then_some(0.0))?;
+        Some(words::spent_of(prices::of_dollars(spent), prices::of_dollars(self.max_usd)))
+    }
+
     /// One line: where it stands and how far it is.
     pub fn line(&self) -> String {
         let named = if self.name == "main" { String::new() } else { format!(" \"{}\"", self.name) };
@@ -156,7 +200,8 @@ impl View {
             Some(problem) => format!("Ralph loop{named}: {} ({problem})", self.status.words()),
             None => {
                 let end = words::ends_on(self.completion_promise.as_deref(), !self.gates.is_empty());
-                format!("Ralph loop{named}: {}, iteration {round}, {spent}, ends on {end}", self.status.words())
+                let money = self.money().map(|money| format!(", {money}")).unwrap_or_default();
+                format!("Ralph loop{named}: {}, iteration {round}, {spent}{money}, ends on {end}", self.status.words())
             }
         }
     }
@@ -194,6 +239,7 @@ pub fn view_of(project: &Project, found: &Found) -> View {
         Ok(_) if owner.is_none() && came_with_the_repository(project, found, state.released) => Status::Tracked,
         Ok(_) if owner.is_none() => Status::Waiting,
         Ok(_) if !owner_may_live(&state) => Status::LeftBehind,
+        Ok(_) if state.parked.is_some() => Status::Parked,
         Ok(_) => Status::Active,
     };
     let mut view = bare(project, &id, &found.name, status, &state, record.as_ref());
@@ -206,6 +252,7 @@ pub fn view_of(project: &Project, found: &Found) -> View {
         view.gates = gates(project, &past.findings, file);
         view.paused_at = past.paused_at.filter(|_| status == Status::Paused);
         view.checking = record.as_ref().filter(|_| status.is_armed()).and_then(checking);
+        view.waits = record.as_ref().filter(|_| status.is_armed()).and_then(|record| waits(project, &id, record));
     }
     view
 }
@@ -235,11 +282,27 @@ fn checking(record: &Record) -> Option<Checking> {
     is_running.then(|| Checking { gate: gate.clone(), since: record.at.clone(), for_ms, limit_ms: *limit_ms })
 }
 
+/// What a loop waits for: parked, or with its agent at the stop.
+fn waits(project: &Project, id: &str, record: &Record) -> Option<Waits> {
+    let passed = |since: Millis| u64::try_from(clock::now() - since).unwrap_or(0);
+    if let Some(parked) = &record.state.parked {
+        let by = if waiter::of(project, id).is_some() { Waiter::Session } else { Waiter::Nobody };
+        return Some(Waits { what: parked.what.clone(), since: time::format(parked.since), for_ms: passed(parked.since), by });
+    }
+    let Event::Waiting { what } = &record.event else { return None };
+    let for_ms = passed(time::parse(&record.at)?);
+    // A hook that should have answered long ago was killed.
+    let is_waiting = for_ms < LONG * 1_000 + 10_000;
+    is_waiting.then(|| Waits { what: what.clone(), since: record.at.clone(), for_ms, by: Waiter::Hook })
+}
+
 fn fill(view: &mut View, file: &LoopFile) {
     view.iteration = file.iteration;
     view.max_iterations = file.max_iterations;
     view.completion_promise.clone_from(&file.completion_promise);
     view.max_ms = file.max_millis();
+    view.max_usd = file.max_usd;
+    view.stall_limit = file.stall_rounds;
     view.warnings.clone_from(&file.warnings);
     view.prompt = words::opening(&file.prompt, 200);
 }
@@ -255,7 +318,11 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         max_ms: 0,
         // Only what is armed goes on ageing.
         spent_ms: state.spent(if status.is_armed() { clock::now() } else { record.and_then(|r| time::parse(&r.at)).unwrap_or(0) }),
+        max_usd: 0.0,
+        spent_usd: state.spending.as_ref().map(|spending| prices::in_dollars(spending.usd_micros)),
         idle_rounds: state.idle_rounds,
+        stalled_rounds: state.standstill.as_ref().map_or(0, |standstill| standstill.rounds),
+        stall_limit: 0,
         stops: state.stops,
         session: state.owner.clone(),
         last_code: state.last.as_ref().map(|l| l.ruling.code.as_str().to_owned()),
@@ -265,6 +332,7 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         gates: Vec::new(),
         paused_at: None,
         checking: None,
+        waits: None,
         problem: None,
         warnings: Vec::new(),
         prompt: String::new(),

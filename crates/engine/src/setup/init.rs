@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use crate::{
     hosts::claude::{
         commands,
-        registration::{BLOCK_CAP, CommandLine},
+        registration::{BLOCK_CAP, CommandLine, Hook},
         settings::{Settings, as_the_client_reads},
     },
     setup::{
@@ -13,7 +13,7 @@ use crate::{
         change::{self, Change},
         places::{Places, Scope},
         record::Records,
-        survey::{Origin, Plugin, Survey},
+        survey::{Origin, Plugin, Registration, Survey},
     },
     sys::process,
 };
@@ -114,12 +114,13 @@ fn hooks_for(places: &Places, survey: &Survey, wish: &Wish, notes: &mut Vec<Stri
         ));
     }
     let is_settings = |origin: &Origin| !matches!(origin, Origin::Plugin(_)) && *origin != Origin::Settings(wish.scope);
-    let elsewhere = survey.ours().into_iter().find(|r| is_settings(&r.origin) && r.hook.line != CommandLine::own(command, &r.hook.event));
+    let own = |r: &Registration| CommandLine::own(command, Hook::of_line(&r.hook.event, &r.hook.line));
+    let elsewhere = survey.ours().into_iter().find(|r| is_settings(&r.origin) && r.hook.line != own(r));
     match elsewhere {
         None => Ok(Hooks::In),
         Some(other) => {
             let scope = if let Origin::Settings(scope) = other.origin { format!(" --{}", scope.word()) } else { String::new() };
-            let own = CommandLine::own(command, &other.hook.event);
+            let own = own(&other);
             let what = format!(
                 "registers the hook already, as `{}`; a second one as `{own}` would run beside it. Take that one out first: `ralph uninstall{scope}`",
                 other.hook.line

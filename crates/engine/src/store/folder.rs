@@ -106,8 +106,8 @@ pub(super) fn read(project: &Project, want: Want) -> Option<Found> {
     let ended = match values.status {
         Some(Status::Cancelled) => true,
         Some(Status::Complete) => open == 0 || list.is_err(),
-        // Whoever raises the iterations goes on; a limit of time is raised by `ralph resume`.
-        Some(Status::ReachedLimit) => open > 0 && ((max > 0 && iteration >= max) || ran_out_of_time(&state)),
+        // Whoever raises the iterations goes on; a limit of time or money is raised by `ralph resume`.
+        Some(Status::ReachedLimit) => open > 0 && ((max > 0 && iteration >= max) || ran_out(&state)),
         Some(Status::Paused | Status::InProgress) | None => false,
     };
     if ended && want == Want::Live {
@@ -143,18 +143,23 @@ fn iteration(values: &Progress, state: &State, open: usize) -> u64 {
     }
 }
 
-fn ran_out_of_time(state: &State) -> bool {
-    state.ended == Some(Ending::Capped) && state.last.as_ref().is_some_and(|last| last.ruling.code == Code::LimitTime)
+/// Of time or of money.
+fn ran_out(state: &State) -> bool {
+    let has = |code| matches!(code, Code::LimitTime | Code::LimitCost);
+    state.ended == Some(Ending::Capped) && state.last.as_ref().is_some_and(|last| has(last.ruling.code))
 }
 
 /// The loop as a file would describe it.
 fn as_loop(project: &Project, path: &Path, values: &Progress, active: bool, iteration: u64, max: u64) -> Result<LoopFile, Problem> {
     let hours = values.max_hours.unwrap_or(DEFAULT_HOURS);
-    let idle = values.idle_rounds.map(|n| format!("idle_rounds: {n}\n")).unwrap_or_default();
+    let line = |key: &str, value: Option<String>| value.map(|value| format!("{key}: {value}\n")).unwrap_or_default();
+    let usd = line("max_usd", values.max_usd.map(|n| n.to_string()));
+    let idle = line("idle_rounds", values.idle_rounds.map(|n| n.to_string()));
+    let stall = line("stall_rounds", values.stall_rounds.map(|n| n.to_string()));
     let list = path.strip_prefix(project.root()).unwrap_or(path).display().to_string();
     let shown = words::clean(&list);
     let text = format!(
-        "---\nactive: {active}\niteration: {iteration}\nmax_iterations: {max}\nmax_hours: {hours}\n{idle}---\n\n\
+        "---\nactive: {active}\niteration: {iteration}\nmax_iterations: {max}\nmax_hours: {hours}\n{usd}{idle}{stall}---\n\n\
          Work through the features in {shown}, one at a time, in the order in which ralph names them. Do what its steps say, make sure that it works, \
          commit, and mark it with `ralph item done ID`, which runs the feature's own checks first and changes the list for you. \
          You can keep notes in progress.txt beside the list; its Iteration and Status are ralph's.\n"
@@ -180,7 +185,9 @@ fn changes<'v>(values: &[(&str, Value<'v>)], now: &Progress) -> Vec<(Key, &'v st
             }
             "max_iterations" => out.push((Key::MaxIterations, text)),
             "max_hours" => out.push((Key::MaxHours, text)),
+            "max_usd" => out.push((Key::MaxUsd, text)),
             "idle_rounds" => out.push((Key::IdleRounds, text)),
+            "stall_rounds" => out.push((Key::StallRounds, text)),
             _ => {}
         }
     }

@@ -13,6 +13,7 @@ mod private;
 pub mod project;
 pub mod trust;
 pub mod verify_state;
+pub mod waiter;
 
 use std::{fmt, io, path::Path};
 

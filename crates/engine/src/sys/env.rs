@@ -26,6 +26,11 @@ pub fn ai_agent() -> Option<String> {
     text("AI_AGENT")
 }
 
+/// Whether a person sits at the client's own screen, rather than a program that waits for its output.
+pub fn is_interactive() -> bool {
+    text("CLAUDE_CODE_ENTRYPOINT").as_deref() == Some("cli")
+}
+
 /// The client's process, where it says so.
 pub fn claude_pid() -> Option<u32> {
     text("CLAUDE_PID")?.parse().ok()

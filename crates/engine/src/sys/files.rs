@@ -5,7 +5,7 @@ use std::{
     io::{self, Read, Seek, SeekFrom, Write},
     path::Path,
     thread,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use crate::sys::scratch::unguessable;
@@ -151,6 +151,11 @@ pub fn wait_for_lock(file: &File, patience: Duration) -> io::Result<bool> {
 /// Whether a file was last changed longer ago than that.
 pub fn is_older(meta: &Metadata, age: Duration) -> bool {
     meta.modified().is_ok_and(|at| at.elapsed().is_ok_and(|passed| passed > age))
+}
+
+/// When a file was last changed, in milliseconds since the epoch; 0 where nobody knows.
+pub fn changed_ms(meta: &Metadata) -> u64 {
+    meta.modified().ok().and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).map_or(0, ralph_core::time::millis)
 }
 
 /// Adds whole lines to the end of a text file, making it and its folder if need be.

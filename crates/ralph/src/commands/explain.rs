@@ -9,7 +9,7 @@ use ralph_core::{
     limits::ToolUse,
     promise::Claim,
     time::in_words,
-    words::{clean, iterations, tag},
+    words::{clean, iterations, spent_of, tag},
 };
 use ralph_engine::store::project::Project;
 use serde::Serialize;
@@ -126,7 +126,16 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
             },
         ),
     ];
+    if e.max_usd_micros > 0 {
+        out.push(("money", spent_of(e.spent_usd_micros, e.max_usd_micros)));
+    }
+    if e.stall_limit > 0 {
+        out.push(("standstill", format!("{} rounds in a row changed nothing, of {}", e.stalled_rounds, e.stall_limit)));
+    }
     out.extend(proof(e));
+    if e.waited_ms > 0 {
+        out.push(("waited", format!("{} for what is decided elsewhere", in_words(e.waited_ms))));
+    }
     if !e.active {
         out.push(("paused", "the loop was paused".to_owned()));
     }
@@ -188,6 +197,8 @@ fn alternatives(e: &Evidence, ruling: &Ruling) -> Vec<(String, Evidence, Ruling)
     change(format!("a limit of {}", iterations(e.iteration)), &|o| o.max_iterations = o.iteration.max(1));
     change("no limit on iterations".to_owned(), &|o| o.max_iterations = 0);
     change("no limit on time".to_owned(), &|o| o.max_ms = 0);
+    change("no limit on money".to_owned(), &|o| o.max_usd_micros = 0);
+    change("a change in this round".to_owned(), &|o| o.stalled_rounds = 0);
     let judged = changes.into_iter().map(|(what, other)| {
         let ruling = judge(&other);
         (what, other, ruling)

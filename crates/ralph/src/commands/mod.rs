@@ -21,6 +21,7 @@ mod start;
 mod status;
 mod trust;
 mod uninstall;
+mod wait;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -69,6 +70,7 @@ enum Command {
     Cancel(cancel::Args),
     Pause(pause::Args),
     Resume(resume::Args),
+    Wait(wait::Args),
     Status(status::Args),
     List(list::Args),
     Log(log::Args),
@@ -106,6 +108,10 @@ struct HookArgs {
     #[arg(value_parser = ["claude"])]
     host: Option<String>,
 
+    /// Wait in the background for what a stop was parked for, and wake the session with exit code 2
+    #[arg(long)]
+    wait: bool,
+
     /// After how many seconds the agent ends the hook; 60 if not given
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<String>,
@@ -138,6 +144,7 @@ pub(crate) fn run() -> u8 {
         Command::Cancel(args) => cancel::run(project, &args),
         Command::Pause(args) => pause::run(project, &args),
         Command::Resume(args) => resume::run(project, &args),
+        Command::Wait(args) => wait::run(project, &args),
         Command::Status(args) => status::run(project, &args),
         Command::List(args) => list::run(project, &args),
         Command::Log(args) => log::run(project, &args),
@@ -186,8 +193,8 @@ fn count(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "must be a whole number from 0 on".to_owned())
 }
 
-/// A number of hours that makes sense.
-fn hours(text: &str) -> Result<f64, String> {
+/// A number of hours or dollars that makes sense.
+fn amount(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|h: &f64| h.is_finite() && *h >= 0.0).ok_or_else(|| "must be a number from 0 on".to_owned())
 }
 

@@ -4,7 +4,7 @@ use ralph_core::words::{clean, of_limit};
 use ralph_engine::{ops::resume, store::project::Project};
 
 use crate::{
-    commands::{Which, asker, count, hours, show_json},
+    commands::{Which, amount, asker, count, show_json},
     doctor::Case,
     exit::{Done, told},
     ui,
@@ -25,11 +25,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     max_iterations: Option<u64>,
     /// A new allowance of time, from now on; 0 means no limit
-    #[arg(long, value_name = "H", value_parser = hours, allow_hyphen_values = true)]
+    #[arg(long, value_name = "H", value_parser = amount, allow_hyphen_values = true)]
     hours: Option<f64>,
+    /// A new allowance of dollars, from now on; 0 means no limit
+    #[arg(long, value_name = "X", value_parser = amount, allow_hyphen_values = true)]
+    usd: Option<f64>,
     /// A new limit on rounds in a row without any tool call
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     idle_rounds: Option<u64>,
+    /// A new limit on rounds in a row that change nothing; 0 means none
+    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
+    stall_rounds: Option<u64>,
     /// The session that shall carry the loop
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -47,7 +53,9 @@ fn resume(project: &Project, args: &Args) -> Done {
         which: args.which.get().map(str::to_owned),
         max_iterations: args.max_iterations,
         hours: args.hours,
+        usd: args.usd,
         idle_rounds: args.idle_rounds,
+        stall_rounds: args.stall_rounds,
         session: args.session.clone(),
     };
     let resumed = resume::resume(project, &request, &asker())?;

@@ -11,12 +11,17 @@ use std::{
 use ralph_core::{gate::Gate, loop_file::Preset, words::clean};
 use ralph_engine::{
     gates::{Watch, begin},
-    ops::{Asker, start},
+    ops::{
+        Asker,
+        phase::{self, asks_the_forge},
+        start,
+    },
     store::project::Project,
+    sys::signals,
 };
 
 use crate::{
-    commands::{asker, count, hours, name, show_json},
+    commands::{amount, asker, count, name, show_json},
     doctor::Case,
     exit::{Done, Failure, told},
     ui,
@@ -58,11 +63,19 @@ pub(crate) struct Args {
     #[arg(long, value_parser = Preset::ALL.map(Preset::as_str))]
     preset: Option<String>,
     /// End after this many hours; 0 means no limit [default: 8]
-    #[arg(long, value_name = "H", value_parser = hours, allow_hyphen_values = true)]
+    #[arg(long, value_name = "H", value_parser = amount, allow_hyphen_values = true)]
     hours: Option<f64>,
+    /// End when about this many dollars are spent, estimated from the tokens that the client reports; 0 means no limit [default: 50 with the presets pre-pr
+    /// and after-pr, else no limit]
+    #[arg(long, value_name = "X", value_parser = amount, allow_hyphen_values = true)]
+    usd: Option<f64>,
     /// Pause after this many rounds in a row without any tool call
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     idle_rounds: Option<u64>,
+    /// Pause after this many rounds in a row that change nothing: no commit, no file, no finding; 0 means never [default: 6 with the presets pre-pr and
+    /// after-pr, else never]
+    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
+    stall_rounds: Option<u64>,
     /// A name, for more than one loop in a project
     #[arg(long, value_parser = name)]
     name: Option<String>,
@@ -96,7 +109,9 @@ fn start(project: &Project, args: Args) -> Done {
         max_iterations: args.max_iterations,
         completion_promise: args.completion_promise,
         hours: args.hours,
+        usd: args.usd,
         idle_rounds: args.idle_rounds,
+        stall_rounds: args.stall_rounds,
         continue_with: args.continue_with,
         verify: args.verify,
         deadline_ms: args.deadline,
@@ -117,6 +132,12 @@ fn start(project: &Project, args: Args) -> Done {
     for told in begun.told() {
         ui::paragraph(format!("  {}", clean(&told)), 4);
     }
+    if begun.declared.gates.iter().any(asks_the_forge) {
+        let subject = (started.id.clone(), begun.declared);
+        let report = phase::tell(project, Some(&subject), PHASE, &signals::asked_to_end);
+        let why = report.evidence.last().map(|why| format!(": {}", clean(why))).unwrap_or_default();
+        ui::paragraph(format!("  phase {}{why}", report.phase.as_str()), 4);
+    }
     ui::field("file", started.path.display());
     match started.file.session_id {
         Some(session) => ui::field("session", session),
@@ -128,6 +149,9 @@ fn start(project: &Project, args: Args) -> Done {
     case.warn();
     Ok(())
 }
+
+/// Nobody waits longer than this to be told how far a pull request is.
+const PHASE: Duration = Duration::from_secs(10);
 
 /// How long the commands whose old failures shall not count may take together.
 const BUDGET: Duration = Duration::from_hours(1);

@@ -5,7 +5,7 @@ use ralph_core::{
     words::{clean, ends_on},
 };
 use ralph_engine::{
-    ops::view::{self, GateView, Status, View},
+    ops::view::{self, GateView, Status, View, Waiter},
     store::project::Project,
 };
 use serde::Serialize;
@@ -72,6 +72,14 @@ fn after_a_pause(v: &View) -> String {
     }
 }
 
+/// Who sees to it that a parked loop goes on.
+fn after_the_wait(v: &View) -> &'static str {
+    match v.waits.as_ref().map(|waits| waits.by) {
+        Some(Waiter::Session) => "its session is woken when that is decided",
+        _ => "`ralph wait` waits for it; in its session, /ralph-resume goes on",
+    }
+}
+
 fn show(v: &View) {
     let status = match v.status {
         Status::Active | Status::Waiting => ui::good(v.status.words()),
@@ -85,6 +93,9 @@ fn show(v: &View) {
     ui::field("iteration", format!("{} ({limit})", v.iteration));
     let time = if v.max_ms > 0 { format!("of {}", in_words(v.max_ms)) } else { "no limit".to_owned() };
     ui::field("time", format!("{} ({time})", in_words(v.spent_ms)));
+    if let Some(money) = v.money() {
+        ui::field("money", money);
+    }
     ui::field("ends on", ends_on(v.completion_promise.as_deref(), !v.gates.is_empty()));
     let widest = v.gates.iter().map(|gate| columns(&clean(&gate.name))).max().unwrap_or(0).min(30);
     for gate in &v.gates {
@@ -93,8 +104,14 @@ fn show(v: &View) {
     if let Some(c) = &v.checking {
         ui::field("checking", format!("{} for {} (of {} at most)", c.gate, in_words(c.for_ms), in_words(c.limit_ms)));
     }
+    if let Some(waits) = &v.waits {
+        ui::field("waits", format!("for {}: {}", in_words(waits.for_ms), waits.what));
+    }
     if v.idle_rounds > 0 {
         ui::field("idle", format!("{} rounds without any tool call", v.idle_rounds));
+    }
+    if v.stalled_rounds > 0 {
+        ui::field("standstill", format!("{} rounds changed nothing (of {})", v.stalled_rounds, v.stall_limit));
     }
     for warning in &v.warnings {
         ui::field("warning", warning);
@@ -107,6 +124,7 @@ fn show(v: &View) {
     ui::field("session", session);
     match v.status {
         Status::Paused => ui::field("next", after_a_pause(v)),
+        Status::Parked => ui::field("next", after_the_wait(v)),
         Status::LeftBehind => ui::field("next", "its session has ended: `ralph resume` hands it to the next one that stops here"),
         Status::Tracked => ui::field("next", "`ralph resume` releases it; a loop that came with a repository arms itself for nobody"),
         _ => {}

@@ -70,7 +70,7 @@ fn distrusted(case: &Case, source: &Source) -> Option<Finding> {
 
 /// Whether the hook is registered for an event.
 fn is_heard(case: &Case, event: &str) -> bool {
-    case.survey.ours().iter().any(|r| r.hook.event == event)
+    case.survey.ours().iter().any(|r| r.hook.answers(event))
 }
 
 fn folder(case: &Case, command: &Command) -> PathBuf {
@@ -151,7 +151,7 @@ fn unheard(case: &Case, sources: &[Source]) -> Option<Finding> {
 
 /// Commands that may take longer, together, than the hook that runs them: those that are left then prove nothing.
 fn too_long(case: &Case, event: &str, commands: &[&Command]) -> Option<Finding> {
-    let limits = case.survey.ours().into_iter().filter(|r| r.hook.event == event).map(|r| r.hook.line.limit().unwrap_or(SHORT));
+    let limits = case.survey.ours().into_iter().filter(|r| r.hook.answers(event)).map(|r| r.hook.line.limit().unwrap_or(SHORT));
     let limit = limits.min()?;
     let time = millis(hook::time_to_work(Duration::from_secs(limit)));
     let needed = together(commands);

@@ -6,7 +6,7 @@ use ralph_core::{limits, words::opening};
 use ralph_engine::{
     hosts::claude::{
         commands::COMMANDS,
-        registration::{BLOCK_CAP, CommandLine, HOOKS, Hook, LONG, SHORT},
+        registration::{BLOCK_CAP, CommandLine, HOOKS, Hook, REWAKES, SHORT},
     },
     setup::{
         change, init,
@@ -102,51 +102,89 @@ fn registered(case: &Case) -> Vec<Finding> {
         }
     }
     findings.extend(missing_events(case, &ours));
+    findings.extend(ours.iter().filter_map(|r| in_the_wrong_place(case, r)));
+    findings.extend(ours.iter().filter_map(|r| another_program(case, &ours, r)));
     findings.extend(limits_of_time(case, &ours));
     findings
 }
 
-/// The client kills a hook at the entry's `timeout`, without a word; the hook knows of it only by its argument.
-fn limits_of_time(case: &Case, ours: &[Registration]) -> Vec<Finding> {
-    let of_commands = |r: &&Registration| Hook::of(&r.hook.event).is_some_and(Hook::measures);
-    ours.iter().filter(of_commands).filter_map(|r| limit_of_time(case, r)).collect()
+/// One of ralph's hooks, as a person calls it.
+fn called(hook: &Hook) -> String {
+    if hook.waits { "the hook that waits for CI".to_owned() } else { format!("the hook for {}", hook.event) }
 }
 
-fn limit_of_time(case: &Case, r: &Registration) -> Option<Finding> {
-    let (event, origin, told) = (&r.hook.event, &r.origin, r.hook.line.limit());
+/// Registering the hooks anew, in the place that one comes from, mends the finding.
+fn registering_there(case: &Case, origin: &Origin, finding: Finding) -> Finding {
+    match origin {
+        Origin::Settings(scope) => registering(case, finding, *scope),
+        Origin::Plugin(id) => finding.fix(format!("claude plugin update {}", quoted(id))),
+        Origin::Managed => finding.advice("Ask whoever manages this machine."),
+    }
+}
+
+/// The client waits for a hook, unless the entry says otherwise: only the one that waits for CI may say so, and it must.
+fn in_the_wrong_place(case: &Case, r: &Registration) -> Option<Finding> {
+    let hook = Hook::of_line(&r.hook.event, &r.hook.line)?;
+    let (called, origin) = (called(hook), &r.origin);
+    let what = if hook.waits && !r.hook.rewakes {
+        format!("{called} has no \"{REWAKES}\" in {origin}: it runs in the way of every stop, and can hold one for hours")
+    } else if !hook.waits && r.hook.in_background {
+        format!("{called} runs in the background in {origin}, so nobody hears its answer: {}", hook.without)
+    } else {
+        return None;
+    };
+    Some(registering_there(case, origin, Finding::error("hook.background", what)))
+}
+
+/// The made-up stop goes through the hook that judges. One that waits with another program is never tried, and missed only when CI is done.
+fn another_program(case: &Case, ours: &[Registration], r: &Registration) -> Option<Finding> {
+    let judges: Vec<&Registration> = ours.iter().filter(|judge| judge.hook.answers("Stop")).collect();
+    let is_same = |judge: &&Registration| judge.hook.line.program() == r.hook.line.program() && judge.root == r.root;
+    let judge = judges.first().filter(|_| r.hook.line.waits() && !judges.iter().any(|judge| is_same(judge)))?;
+    let what = format!(
+        "the hook that waits for CI is registered as `{}` in {}, and the one that judges as `{}`: it should be one program",
+        opening(&r.hook.line.to_string(), 200),
+        r.origin,
+        opening(&judge.hook.line.to_string(), 200)
+    );
+    Some(registering_there(case, &r.origin, Finding::warning("hook.program", what)))
+}
+
+/// The client kills a hook at the entry's `timeout`, without a word; the hook knows of it only by its argument.
+fn limits_of_time(case: &Case, ours: &[Registration]) -> Vec<Finding> {
+    let with_limit = |r: &Registration| Hook::of_line(&r.hook.event, &r.hook.line).filter(|hook| hook.measures());
+    ours.iter().filter_map(|r| limit_of_time(case, with_limit(r)?, r)).collect()
+}
+
+fn limit_of_time(case: &Case, hook: &Hook, r: &Registration) -> Option<Finding> {
+    let (called, origin, told) = (called(hook), &r.origin, r.hook.line.limit());
     let given = match r.hook.timeout {
         Some(given) if given < 5.0 => {
-            let what = format!(
-                "the hook's timeout for {event} in {origin} is {given} s: a hook that is cut off lets the agent stop without a word"
-            );
-            return Some(Finding::warning("hook.timeout", what).advice(format!("Set \"timeout\" to {LONG} in {}.", r.path.display())));
+            let then = if hook.waits { "wakes nobody" } else { "lets the agent stop without a word" };
+            let what = format!("{called} has a timeout of {given} s in {origin}: a hook that is cut off {then}");
+            let advice = format!("Set \"timeout\" to {} in {}.", hook.timeout, r.path.display());
+            return Some(Finding::warning("hook.timeout", what).advice(advice));
         }
         Some(given) => format!("is given {given} s"),
         None => "is given no time of its own".to_owned(),
     };
+    let work = if hook.waits { "the wait for CI" } else { "commands that prove the work" };
     let what = match told {
         #[expect(clippy::cast_precision_loss, clippy::float_cmp, reason = "whole seconds that a person wrote")]
         Some(told) if r.hook.timeout.is_some_and(|given| given.floor() == told as f64) => return None,
         Some(told) => format!(
-            "the hook for {event} in {origin} {given} and is told that it has {told} s: when they differ, the client ends it without a word, or commands are cut short"
+            "{called} {given} in {origin} and is told that it has {told} s: when they differ, the client ends it without a word, or it cuts {work} short"
         ),
-        None => {
-            format!("the hook for {event} in {origin} {given} and is not told so: commands that prove the work may take {SHORT} s at most")
-        }
+        None => format!("{called} {given} in {origin} and is not told so: {work} may take {SHORT} s at most"),
     };
-    let finding = Finding::warning("hook.limit", what);
-    Some(match origin {
-        Origin::Settings(scope) => registering(case, finding, *scope),
-        Origin::Plugin(id) => finding.fix(format!("claude plugin update {}", quoted(id))),
-        Origin::Managed => finding.advice("Ask whoever manages this machine."),
-    })
+    Some(registering_there(case, origin, Finding::warning("hook.limit", what)))
 }
 
 /// Programs that are registered by their name and lie nowhere on the PATH. To try them would tell more, and take longer.
 pub(super) fn not_found(case: &Case) -> Vec<Finding> {
     let ours = case.survey.ours();
     let is_missing = |r: &&Registration| match &r.hook.line {
-        CommandLine::Exec { program, .. } => r.hook.event == "Stop" && !program.contains(['/', '\\']) && process::which(program).is_none(),
+        CommandLine::Exec { program, .. } => r.hook.answers("Stop") && !program.contains(['/', '\\']) && process::which(program).is_none(),
         CommandLine::Shell(_) => false,
     };
     let finding = |r: &Registration| {
@@ -178,15 +216,14 @@ fn origins(ours: &[Registration]) -> Vec<Origin> {
 }
 
 fn missing_events(case: &Case, ours: &[Registration]) -> Vec<Finding> {
-    let is_there = |event: &str| ours.iter().any(|r| r.hook.event == event && r.hook.matcher.is_none());
-    let missing = HOOKS.iter().filter(|hook| !is_there(hook.event));
-    missing
-        .map(|hook| {
-            let what = format!("the hook is not registered for {}: {}", hook.event, hook.without);
-            let finding = if hook.event == "Stop" { Finding::error("hook.events", what) } else { Finding::warning("hook.events", what) };
-            registering_again(case, ours, finding)
-        })
-        .collect()
+    let is_there = |hook: &Hook| ours.iter().any(|r| r.hook.is(hook) && r.hook.matcher.is_none());
+    let finding = |hook: &Hook| {
+        let what = format!("{} is not registered: {}", called(hook), hook.without);
+        let holds = Hook::of("Stop") == Some(hook);
+        let finding = if holds { Finding::error("hook.events", what) } else { Finding::warning("hook.events", what) };
+        registering_again(case, ours, finding)
+    };
+    HOOKS.iter().filter(|hook| !is_there(hook)).map(finding).collect()
 }
 
 /// Registering the hook anew, where it is registered already, mends the finding.

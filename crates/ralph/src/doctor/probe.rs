@@ -10,7 +10,7 @@ use super::{Case, Finding};
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let mut lines: Vec<Registration> = Vec::new();
-    for registration in case.survey.ours().into_iter().filter(|r| r.hook.event == "Stop") {
+    for registration in case.survey.ours().into_iter().filter(|r| r.hook.answers("Stop")) {
         if lines.iter().all(|known| known.hook.line != registration.hook.line || known.root != registration.root) {
             lines.push(registration);
         }

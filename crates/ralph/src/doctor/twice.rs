@@ -1,7 +1,7 @@
 //! A hook that is registered twice: which of the two may go, and who decides.
 
 use ralph_engine::{
-    hosts::claude::registration::HOOKS,
+    hosts::claude::registration::{HOOKS, Hook},
     setup::{
         places::Scope,
         survey::{Origin, Registration},
@@ -12,9 +12,9 @@ use super::{Case, Finding, Repair, hooks::broken};
 use crate::text::quoted;
 
 pub(super) fn check(case: &Case, ours: &[Registration]) -> Option<Finding> {
-    let (one, other) = second(ours)?;
-    let (one, other) = (&one.origin, &other.origin);
-    let finding = Finding::warning("hook.twice", format!("the hook is registered twice, in {one} and in {other}: both run at every stop"));
+    let (hook, one, other) = of_stops().find_map(|hook| second(ours, hook).map(|(one, other)| (hook, &one.origin, &other.origin)))?;
+    let which = if hook.waits { "the hook that waits for CI" } else { "the hook" };
+    let finding = Finding::warning("hook.twice", format!("{which} is registered twice, in {one} and in {other}: both run at every stop"));
     if broken(case).is_some() {
         return Some(finding.advice("Mend the settings first, then look again."));
     }
@@ -25,9 +25,14 @@ pub(super) fn check(case: &Case, ours: &[Registration]) -> Option<Finding> {
     })
 }
 
-/// Two registrations that both run. One command line in several settings files runs once; a plugin's runs beside them.
-fn second(ours: &[Registration]) -> Option<(&Registration, &Registration)> {
-    let stops: Vec<&Registration> = ours.iter().filter(|r| r.hook.event == "Stop").collect();
+/// The hooks that run at a stop, the one that judges first.
+fn of_stops() -> impl Iterator<Item = &'static Hook> {
+    Hook::of("Stop").into_iter().chain(HOOKS.iter().filter(|hook| hook.waits))
+}
+
+/// Two registrations of one hook that both run. One command line in several settings files runs once; a plugin's runs beside them.
+fn second<'a>(ours: &'a [Registration], hook: &Hook) -> Option<(&'a Registration, &'a Registration)> {
+    let stops: Vec<&Registration> = ours.iter().filter(|r| r.hook.is(hook)).collect();
     let is_plugins = |r: &Registration| matches!(r.origin, Origin::Plugin(_));
     let both_run = |a: &Registration, b: &Registration| a.hook.line != b.hook.line || is_plugins(a) || is_plugins(b);
     let pairs = stops.iter().enumerate().flat_map(|(n, a)| stops[n + 1..].iter().map(move |b| (*a, *b)));
@@ -37,7 +42,7 @@ fn second(ours: &[Registration]) -> Option<(&Registration, &Registration)> {
 /// Personal settings that can go without any loss: what stays hears of every event, and wherever they counted it counts too.
 fn needless(case: &Case, ours: &[Registration], goes: &Origin, stays: &Origin) -> Option<Scope> {
     let Origin::Settings(scope @ (Scope::User | Scope::Local)) = *goes else { return None };
-    let is_whole = HOOKS.iter().all(|hook| ours.iter().any(|r| r.origin == *stays && r.hook.event == hook.event));
+    let is_whole = HOOKS.iter().all(|hook| ours.iter().any(|r| r.origin == *stays && r.hook.is(hook)));
     (is_whole && case.survey.reach(stays) > case.survey.reach(goes)).then_some(scope)
 }
 

@@ -447,6 +447,7 @@ fn s2_8_status_for_people_and_programs() {
         "problem",
         "gates",
         "checking",
+        "waits",
         "paused_at",
         "prompt",
     ];

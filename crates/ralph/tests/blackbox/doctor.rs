@@ -101,7 +101,10 @@ impl Patient {
 
     /// Another program in all of the user's hooks.
     fn register(&self, command: &str) {
-        self.edit_user(|s| s["hooks"].as_object_mut().unwrap().values_mut().for_each(|e| e[0]["hooks"][0]["command"] = json!(command)));
+        self.edit_user(|s| {
+            let groups = s["hooks"].as_object_mut().unwrap().values_mut().flat_map(|groups| groups.as_array_mut().unwrap());
+            groups.for_each(|group| group["hooks"][0]["command"] = json!(command));
+        });
     }
 
     fn run(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Output {
@@ -232,6 +235,22 @@ fn entry(command: &str) -> Value {
     json!([{"hooks": [{"type": "command", "command": command, "args": ["hook", "claude", "--timeout", "3600"], "timeout": 3600}]}])
 }
 
+/// A hook entry that has this wait after a stop.
+fn waiter(command: &str) -> Value {
+    let args = json!(["hook", "claude", "--wait", "--timeout", "28800"]);
+    json!([{"hooks": [{"type": "command", "command": command, "args": args, "timeout": 28_800, "asyncRewake": true}]}])
+}
+
+/// The entry of an event that answers, in settings as `ralph init` writes them.
+fn answering<'a>(settings: &'a mut Value, event: &str) -> &'a mut Value {
+    &mut settings["hooks"][event].as_array_mut().unwrap().last_mut().unwrap()["hooks"][0]
+}
+
+/// The entry that waits, in settings as `ralph init` writes them.
+fn waiting(settings: &mut Value) -> &mut Value {
+    &mut settings["hooks"]["Stop"][0]["hooks"][0]
+}
+
 /// A hook entry that runs this at another event.
 fn short_entry(command: &str) -> Value {
     json!([{"hooks": [{"type": "command", "command": command, "args": ["hook", "claude"], "timeout": 60}]}])
@@ -239,7 +258,8 @@ fn short_entry(command: &str) -> Value {
 
 /// All of ralph's hooks, as this program.
 fn all_entries(command: &str) -> Value {
-    let stops = ["Stop", "SubagentStop"].map(|event| (event.to_owned(), entry(command)));
+    let stop = json!([waiter(command)[0], entry(command)[0]]);
+    let stops = [("Stop".to_owned(), stop), ("SubagentStop".to_owned(), entry(command))];
     let others = ["StopFailure", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
     let others = others.map(|event| (event.to_owned(), short_entry(command)));
     json!({"hooks": stops.into_iter().chain(others).collect::<serde_json::Map<_, _>>()})

@@ -16,6 +16,9 @@ pub const TESTED: Version = (2, 1, 325);
 /// From this version on a stop hook may add context instead of blocking.
 pub const CONTEXT_SINCE: Version = (2, 1, 163);
 
+/// The oldest version that is known to wake a session when a hook in its background asks for it.
+pub const REWAKE_SINCE: Version = (2, 1, 197);
+
 /// From this version on the event carries the last message, so that its absence means a message without text.
 pub const MESSAGE_SINCE: Version = (2, 1, 47);
 

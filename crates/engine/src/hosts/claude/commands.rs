@@ -21,7 +21,7 @@ enum Body {
     Answered,
 }
 
-const OPTIONS: &str = "TASK [--completion-promise TEXT] [--verify CMD] [--max-iterations N] [--hours H] [--name NAME]";
+const OPTIONS: &str = "TASK [--completion-promise TEXT] [--verify CMD] [--max-iterations N] [--hours H] [--usd X] [--name NAME]";
 
 pub const COMMANDS: [Command; 6] = [
     Command {
@@ -57,7 +57,7 @@ pub const COMMANDS: [Command; 6] = [
         short: "ralph-resume",
         scoped: "resume",
         description: "Go on with a paused or ended ralph loop",
-        hint: "[NAME] [--max-iterations N] [--hours H]",
+        hint: "[NAME] [--max-iterations N] [--hours H] [--usd X]",
         body: Body::Resume,
     },
 ];

@@ -6,10 +6,12 @@ use serde_json::{Value, json};
 
 use crate::sys::process;
 
-/// One event that ralph wants to hear of.
+/// One entry that ralph wants the client to have: known by its event, and by whether it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hook {
     pub event: &'static str,
+    /// It answers nothing: the client runs it in the background and is woken by it.
+    pub waits: bool,
     /// In seconds. Always written down: a hook that runs into the client's own limit is an allowed stop without a word.
     pub timeout: u64,
     /// What the client shows while the hook runs.
@@ -24,8 +26,14 @@ pub const SHORT: u64 = 60;
 /// In seconds: what a project's own tests and linters may take together.
 pub const LONG: u64 = 3_600;
 
+/// In seconds: as long as a loop lasts that was given no time of its own.
+pub const WAITING: u64 = 28_800;
+
 /// Only events that every supported client knows: 2.1.197 drops all hooks of a plugin for one event that it does not know.
-pub const HOOKS: [Hook; 7] = [
+///
+/// The one that waits stands before the one that judges. A client before 2.1.139 knows no arguments, takes the two for one, and runs the last of them.
+pub const HOOKS: [Hook; 8] = [
+    waiting("Stop", "in an interactive session ralph waits for CI inside the stop hook, and the screen is held meanwhile"),
     measuring("Stop", "ralph judges the stop", "no loop is held"),
     measuring("SubagentStop", "ralph verifies the subagent's work", "the work of check agents is not verified"),
     hook("StopFailure", None, "API errors are missing in the journal"),
@@ -36,35 +44,55 @@ pub const HOOKS: [Hook; 7] = [
 ];
 
 const fn hook(event: &'static str, status: Option<&'static str>, without: &'static str) -> Hook {
-    Hook { event, timeout: SHORT, status, without }
+    Hook { event, waits: false, timeout: SHORT, status, without }
 }
 
 /// A hook that runs commands.
 const fn measuring(event: &'static str, status: &'static str, without: &'static str) -> Hook {
-    Hook { event, timeout: LONG, status: Some(status), without }
+    Hook { event, waits: false, timeout: LONG, status: Some(status), without }
+}
+
+/// A hook that waits for the world outside. It has no status: 2.1.197 would show it in place of the judge's.
+const fn waiting(event: &'static str, without: &'static str) -> Hook {
+    Hook { event, waits: true, timeout: WAITING, status: None, without }
 }
 
 /// The arguments of the registered command.
 pub const ARGS: [&str; 2] = ["hook", "claude"];
 
-/// How a hook that runs commands is told its own limit: the client does not say, and kills it without a word.
+/// How a hook is told that it is the one that waits.
+pub const WAIT: &str = "--wait";
+
+/// The field of an entry that has the client run it in the background and wake the model when it ends with 2.
+pub const REWAKES: &str = "asyncRewake";
+
+/// How a hook that measures is told its own limit: the client does not say, and kills it without a word.
 pub const TIMEOUT: &str = "--timeout";
 
 impl Hook {
-    /// The hook of that event, if ralph registers one.
+    /// The hook that answers to that event, if ralph registers one.
     pub fn of(event: &str) -> Option<&'static Hook> {
-        HOOKS.iter().find(|hook| hook.event == event)
+        HOOKS.iter().find(|hook| hook.event == event && !hook.waits)
     }
 
-    /// Whether it runs commands, so that it has to know its limit.
+    /// The hook that such a line under that event is.
+    pub fn of_line(event: &str, line: &CommandLine) -> Option<&'static Hook> {
+        HOOKS.iter().find(|hook| hook.event == event && hook.waits == line.waits())
+    }
+
+    /// Whether it takes its time, so that it has to know its limit.
     pub fn measures(&self) -> bool {
         self.timeout > SHORT
     }
 
     /// The arguments for a limit of so many seconds.
     pub fn args(&self, timeout: u64) -> Vec<String> {
-        let limit = [TIMEOUT.to_owned(), timeout.to_string()];
-        ARGS.map(str::to_owned).into_iter().chain(limit.into_iter().filter(|_| self.measures())).collect()
+        let mut args = ARGS.map(str::to_owned).to_vec();
+        args.extend(self.waits.then(|| WAIT.to_owned()));
+        if self.measures() {
+            args.extend([TIMEOUT.to_owned(), timeout.to_string()]);
+        }
+        args
     }
 }
 
@@ -77,6 +105,7 @@ pub fn entry(hook: &Hook, timeout: u64, command: &str) -> Vec<(&'static str, Val
     let args = json!(hook.args(timeout));
     let mut fields = vec![("type", "command".into()), ("command", command.into()), ("args", args), ("timeout", timeout.into())];
     fields.extend(hook.status.map(|status| ("statusMessage", status.into())));
+    fields.extend(hook.waits.then(|| (REWAKES, true.into())));
     fields
 }
 
@@ -90,9 +119,9 @@ pub enum CommandLine {
 }
 
 impl CommandLine {
-    /// What ralph registers for this program and event.
-    pub fn own(program: &str, event: &str) -> Self {
-        let args = Hook::of(event).map_or_else(|| ARGS.map(str::to_owned).to_vec(), |hook| hook.args(hook.timeout));
+    /// What ralph registers for this program as this hook; without one, what it would at any event.
+    pub fn own(program: &str, hook: Option<&Hook>) -> Self {
+        let args = hook.map_or_else(|| ARGS.map(str::to_owned).to_vec(), |hook| hook.args(hook.timeout));
         CommandLine::Exec { program: program.to_owned(), args }
     }
 
@@ -103,13 +132,28 @@ impl CommandLine {
 
     /// The limit that the hook is told, in seconds.
     pub fn limit(&self) -> Option<u64> {
-        let of = |words: &[&str]| {
-            let at = words.iter().position(|word| *word == TIMEOUT)?;
-            words.get(at + 1)?.parse().ok()
-        };
+        let words = self.words();
+        let at = words.iter().position(|word| *word == TIMEOUT)?;
+        words.get(at + 1)?.parse().ok()
+    }
+
+    /// Whether the hook is told that it is the one that waits.
+    pub fn waits(&self) -> bool {
+        self.words().contains(&WAIT)
+    }
+
+    /// The program, by its name or path.
+    pub fn program(&self) -> &str {
         match self {
-            CommandLine::Exec { args, .. } => of(&args.iter().map(String::as_str).collect::<Vec<_>>()),
-            CommandLine::Shell(line) => of(&line.split_whitespace().collect::<Vec<_>>()),
+            CommandLine::Exec { program, .. } => program,
+            CommandLine::Shell(line) => program_of(line).0,
+        }
+    }
+
+    fn words(&self) -> Vec<&str> {
+        match self {
+            CommandLine::Exec { args, .. } => args.iter().map(String::as_str).collect(),
+            CommandLine::Shell(line) => line.split_whitespace().collect(),
         }
     }
 
@@ -155,13 +199,13 @@ impl std::fmt::Display for CommandLine {
     }
 }
 
-/// Whether these arguments call the hook and say nothing else than its limit.
+/// Whether these arguments call the hook and say nothing else than whether it waits, and its limit.
 pub fn calls_the_hook<S: AsRef<str>>(args: &[S]) -> bool {
     let args: Vec<&str> = args.iter().map(AsRef::as_ref).collect();
     let is_number = |text: &str| !text.is_empty() && text.len() <= 9 && text.bytes().all(|b| b.is_ascii_digit());
     match args.strip_prefix(&ARGS) {
-        Some([]) => true,
-        Some([TIMEOUT, seconds]) => is_number(seconds),
+        Some([] | [WAIT]) => true,
+        Some([TIMEOUT, seconds] | [WAIT, TIMEOUT, seconds]) => is_number(seconds),
         Some(_) => false,
         None => ARGS.starts_with(&args),
     }
@@ -213,18 +257,40 @@ mod tests {
             let entry: Value = entry(hook, hook.timeout, "ralph").into_iter().collect();
             let line = CommandLine::of(&entry).unwrap();
             assert!(line.is_ralphs() && line.is_own_of("ralph") && !line.is_own_of("/opt/ralph"), "{line}");
-            assert_eq!(line, CommandLine::own("ralph", hook.event));
-            // A hook that runs commands knows how long it may take, and it is what the client gives it.
-            let told = line.limit();
-            assert_eq!((entry["timeout"].as_u64(), told), if hook.measures() { (told, Some(3_600)) } else { (Some(60), None) }, "{entry}");
+            assert_eq!((&line, Hook::of_line(hook.event, &line)), (&CommandLine::own("ralph", Some(hook)), Some(hook)));
+            // A hook that takes its time knows how much it has, and it is what the client gives it.
+            let limit = match (hook.event, hook.waits) {
+                ("Stop", true) => Some(28_800),
+                ("Stop" | "SubagentStop", false) => Some(3_600),
+                _ => None,
+            };
+            assert_eq!((line.limit(), entry["timeout"].as_u64()), (limit, limit.or(Some(60))), "{entry}");
         }
-        let measuring: Vec<&str> = HOOKS.iter().filter(|hook| hook.measures()).map(|hook| hook.event).collect();
-        assert_eq!(measuring, ["Stop", "SubagentStop"]);
+    }
+
+    #[test]
+    fn s2_5_the_hook_that_waits_is_another_than_the_one_that_judges() {
+        let waiter = HOOKS.iter().find(|hook| hook.waits).unwrap();
+        let entry: Value = entry(waiter, waiter.timeout, "ralph").into_iter().collect();
+        let args = json!(["hook", "claude", "--wait", "--timeout", "28800"]);
+        assert_eq!(entry, json!({"type": "command", "command": "ralph", "args": args, "timeout": 28_800, "asyncRewake": true}));
+        let hours = ralph_core::loop_file::DEFAULT_HOURS;
+        assert!((Duration::from_secs(WAITING).as_secs_f64() - hours * 3_600.0).abs() < 1e-6, "as long as a loop lasts");
+        // It stands before the judge, which answers where there are no arguments.
+        let stops: Vec<bool> = HOOKS.iter().filter(|hook| hook.event == "Stop").map(|hook| hook.waits).collect();
+        assert_eq!(stops, [true, false]);
+        assert!(HOOKS.iter().all(|hook| Hook::of(hook.event).is_some_and(|judge| !judge.waits)));
+        let shell = |line: &str| CommandLine::Shell(line.to_owned());
+        assert_eq!(Hook::of_line("Stop", &shell("ralph hook claude --wait")), Some(waiter));
+        assert_eq!(Hook::of_line("Stop", &shell("ralph hook claude")), Hook::of("Stop"));
+        assert_eq!(Hook::of_line("SubagentStop", &shell("ralph hook claude --wait")), None);
     }
 
     #[test]
     fn a_call_of_the_hook_says_nothing_else() {
-        for call in [&[][..], &["hook"], &["hook", "claude"], &["hook", "claude", "--timeout", "7"]] {
+        const WAITS: [&str; 5] = ["hook", "claude", "--wait", "--timeout", "7"];
+        for call in [&[][..], &["hook"], &["hook", "claude"], &["hook", "claude", "--timeout", "7"], &["hook", "claude", "--wait"], &WAITS]
+        {
             assert!(calls_the_hook(call), "{call:?}");
         }
         for other in [
@@ -235,6 +301,10 @@ mod tests {
             &["hook", "claude", "--timeout", ""],
             &["hook", "claude", "--timeout", "7", "--directory", "/"],
             &["hook", "--timeout", "7"],
+            &["hook", "--wait"],
+            &["hook", "claude", "--wait", "x"],
+            &["hook", "claude", "--wait", "--wait"],
+            &["hook", "claude", "--wait", "--timeout"],
         ] {
             assert!(!calls_the_hook(other), "{other:?}");
         }

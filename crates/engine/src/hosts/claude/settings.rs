@@ -13,7 +13,7 @@ use jsonc_parser::{
 };
 use serde_json::Value;
 
-use crate::hosts::claude::registration::{CommandLine, HOOKS, Hook, SHORT, entry};
+use crate::hosts::claude::registration::{CommandLine, HOOKS, Hook, REWAKES, SHORT, entry};
 
 const BOM: &str = "\u{feff}";
 
@@ -41,8 +41,24 @@ pub struct Registered {
     pub event: String,
     pub line: CommandLine,
     pub timeout: Option<f64>,
+    /// Whether the client goes on at once, and never sees what it prints.
+    pub in_background: bool,
+    /// Whether it can wake the model from there.
+    pub rewakes: bool,
     /// The occasions that it is restricted to, if it is.
     pub matcher: Option<String>,
+}
+
+impl Registered {
+    /// Whether it is this hook of ralph's, whatever its program is.
+    pub fn is(&self, hook: &Hook) -> bool {
+        self.line.is_ralphs() && Hook::of_line(&self.event, &self.line) == Some(hook)
+    }
+
+    /// Whether it is ralph's answer to an event.
+    pub fn answers(&self, event: &str) -> bool {
+        self.event == event && self.line.is_ralphs() && !self.line.waits()
+    }
 }
 
 impl Settings {
@@ -90,7 +106,7 @@ impl Settings {
         let hooks = object(&self.root.object_value_or_set(), "hooks", "hooks")?;
         for hook in &HOOKS {
             let groups = array(&hooks, hook.event, &format!("hooks.{}", hook.event))?;
-            let mut ours: Vec<_> = entries_of(&groups).into_iter().filter(|(_, entry)| is_ralphs(entry)).collect();
+            let mut ours: Vec<_> = entries_of(&groups).into_iter().filter(|(_, entry)| may_be(entry, hook)).collect();
             let first = ours.iter().position(|(group, _)| !is_restricted(group)).map(|at| ours.remove(at));
             // A second one would run beside the first, and one for some occasions only is none.
             for (group, entry) in ours {
@@ -98,11 +114,7 @@ impl Settings {
             }
             match first {
                 Some((_, entry)) => update(&entry, hook, command),
-                None => {
-                    let fields =
-                        entry(hook, hook.timeout, command).iter().map(|(name, value)| ((*name).to_owned(), input(value))).collect();
-                    groups.append(one("hooks", CstInputValue::Array(vec![CstInputValue::Object(fields)])));
-                }
+                None => add(&groups, hook, command),
             }
         }
         Ok(())
@@ -187,10 +199,15 @@ pub fn registered(settings: &Value) -> Vec<Registered> {
         .filter(|(_, _, hook)| hook.get("type").is_some())
         .filter_map(|(event, matcher, hook)| {
             let timeout = hook.get("timeout").and_then(Value::as_f64);
-            CommandLine::of(hook).map(|line| Registered { event: event.clone(), line, timeout, matcher })
+            let is_set = |field: &str| hook.get(field) == Some(&Value::Bool(true));
+            let (rewakes, in_background) = (is_set(REWAKES), BACKGROUND.into_iter().any(is_set));
+            CommandLine::of(hook).map(|line| Registered { event: event.clone(), line, timeout, in_background, rewakes, matcher })
         })
         .collect()
 }
+
+/// The fields that have the client run an entry in the background.
+const BACKGROUND: [&str; 2] = ["async", REWAKES];
 
 /// What a group of hooks is restricted to.
 fn matcher(group: &Value) -> Option<String> {
@@ -216,11 +233,23 @@ fn dialect() -> ParseOptions {
 /// The entries of an event, each with the group that it stands in.
 fn entries_of(groups: &CstArray) -> Vec<(CstObject, CstObject)> {
     let groups = groups.elements().into_iter().filter_map(|group| group.as_object());
-    let of_group = |group: CstObject| {
-        let entries = group.array_value("hooks").map(|list| list.elements()).unwrap_or_default();
-        entries.into_iter().filter_map(|entry| entry.as_object()).map(move |entry| (group.clone(), entry)).collect::<Vec<_>>()
+    groups.flat_map(|group| entries_in(&group).into_iter().map(move |entry| (group.clone(), entry))).collect()
+}
+
+fn entries_in(group: &CstObject) -> Vec<CstObject> {
+    let entries = group.array_value("hooks").map(|list| list.elements()).unwrap_or_default();
+    entries.into_iter().filter_map(|entry| entry.as_object()).collect()
+}
+
+/// Puts a new entry in, behind everything else; but the one that waits stands before the one that judges.
+fn add(groups: &CstArray, hook: &Hook, command: &str) {
+    let fields = entry(hook, hook.timeout, command).iter().map(|(name, value)| ((*name).to_owned(), input(value))).collect();
+    let group = one("hooks", CstInputValue::Array(vec![CstInputValue::Object(fields)]));
+    let is_ours = |group: &CstNode| group.as_object().is_some_and(|group| entries_in(&group).iter().any(is_ralphs));
+    match groups.elements().iter().position(is_ours).filter(|_| hook.waits) {
+        Some(place) => groups.insert(place, group),
+        None => groups.append(group),
     };
-    groups.flat_map(of_group).collect()
 }
 
 /// Takes an entry out, and the group that held nothing else.
@@ -237,6 +266,12 @@ fn is_ralphs(entry: &CstObject) -> bool {
     entry.to_serde_value().as_ref().and_then(CommandLine::of).is_some_and(|line| line.is_ralphs())
 }
 
+/// Whether an entry is ralph's, and this hook of the event; or none that ralph registers there: then it becomes this one.
+fn may_be(entry: &CstObject, hook: &Hook) -> bool {
+    let line = entry.to_serde_value().as_ref().and_then(CommandLine::of).filter(CommandLine::is_ralphs);
+    line.is_some_and(|line| Hook::of_line(hook.event, &line).is_none_or(|is| is == hook))
+}
+
 /// Brings an entry of ralph's own up to date, and leaves one alone that runs what it should.
 fn update(entry: &CstObject, hook: &Hook, command: &str) {
     let is = entry.to_serde_value().unwrap_or_default();
@@ -245,6 +280,13 @@ fn update(entry: &CstObject, hook: &Hook, command: &str) {
     let wanted: Value = self::entry(hook, chosen.unwrap_or(hook.timeout), command).into_iter().collect();
     if chosen.is_none() && is.get("timeout") != wanted.get("timeout") {
         set(entry, "timeout", &wanted);
+    }
+    for name in BACKGROUND {
+        match (is.get(name) == Some(&true.into()), wanted.get(name).is_some()) {
+            (false, true) => set(entry, name, &wanted),
+            (true, false) => entry.get(name).into_iter().for_each(CstObjectProp::remove),
+            _ => {}
+        }
     }
     let is_complete = entry.get("type").is_some();
     if is_complete && line == CommandLine::of(&wanted) {
@@ -381,9 +423,68 @@ mod tests {
         let text = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"},{"type":"command","command":"/old/ralph hook","timeout":9}]}]}}"#;
         let with = registered_in(text);
         let stops: Vec<_> = registered(&serde_json::from_str(&with).unwrap()).into_iter().filter(|r| r.event == "Stop").collect();
-        assert_eq!(stops.iter().map(|r| r.line.to_string()).collect::<Vec<_>>(), ["mine", "ralph hook claude --timeout 9"]);
-        assert_eq!(stops[1].timeout, Some(9.0), "a person's own timeout stays");
+        let lines: Vec<String> = stops.iter().map(|r| r.line.to_string()).collect();
+        assert_eq!(lines, ["ralph hook claude --wait --timeout 28800", "mine", "ralph hook claude --timeout 9"]);
+        assert_eq!(stops[2].timeout, Some(9.0), "a person's own timeout stays");
         assert_eq!(changed(text, |s| s.unregister(None)), r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"}]}]}}"#);
+    }
+
+    /// Ralph's hooks for a stop, as they stand: whether each waits, its limit, and how the client runs it.
+    fn stops_of(text: &str) -> Vec<(bool, Option<f64>, bool, bool)> {
+        let value = Settings::parse(text.as_bytes()).unwrap().value();
+        let stops = registered(&value).into_iter().filter(|r| r.event == "Stop" && r.line.is_ralphs());
+        stops.map(|r| (r.line.waits(), r.timeout, r.in_background, r.rewakes)).collect()
+    }
+
+    const WAITER: (bool, Option<f64>, bool, bool) = (true, Some(28_800.0), true, true);
+    const JUDGE: (bool, Option<f64>, bool, bool) = (false, Some(3_600.0), false, false);
+
+    #[test]
+    fn s2_5_the_hook_that_waits_comes_before_the_one_of_an_older_ralph_and_goes_with_it() {
+        let old = r#"{"type": "command", "command": "ralph", "args": ["hook", "claude", "--timeout", "3600"], "timeout": 3600}"#;
+        let mine = r#"{"type": "command", "command": "mine"}"#;
+        for (stop, without) in [
+            (format!("[{{\"hooks\": [{old}]}}]"), "[]".to_owned()),
+            (
+                format!("[\n  // mine\n  {{\"hooks\": [{mine}]}},\n  {{\"hooks\": [{old}]}}\n]"),
+                format!("[\n  // mine\n  {{\"hooks\": [{mine}]}}\n]"),
+            ),
+            (format!("[\n  {{\"hooks\": [{mine}, {old}]}}\n]"), format!("[\n  {{\"hooks\": [{mine}]}}\n]")),
+        ] {
+            let text = |stop: &str| format!("{{\n  \"hooks\": {{\n    \"Notification\": [],\n    \"Stop\": {stop}\n  }}\n}}\n");
+            let with = registered_in(&text(&stop));
+            assert_eq!(stops_of(&with), [WAITER, JUDGE], "{with}");
+            assert_eq!(registered_in(&with), with, "a second time changes nothing");
+            let was = Settings::parse(text("[]").as_bytes()).unwrap();
+            assert_eq!(changed(&with, |s| s.unregister(Some(&was))), text(&without), "{with}");
+        }
+    }
+
+    #[test]
+    fn s2_5_of_each_kind_one_is_left_and_runs_as_it_should() {
+        let entry = |args: &str, more: &str| format!(r#"{{"hooks": [{{"type": "command", "command": "ralph", "args": [{args}]{more}}}]}}"#);
+        let (judge, waiter) = (r#""hook", "claude", "--timeout", "3600""#, r#""hook", "claude", "--wait", "--timeout", "28800""#);
+        let stops = |entries: &[String]| stops_of(&registered_in(&format!(r#"{{"hooks": {{"Stop": [{}]}}}}"#, entries.join(", "))));
+        let (limit, wakes) = (r#", "timeout": 28800"#, r#", "timeout": 28800, "asyncRewake": true"#);
+        assert_eq!(stops(&[entry(waiter, wakes)]), [WAITER, JUDGE], "the one that judges is missing");
+        assert_eq!(stops(&[entry(waiter, wakes), entry(judge, ""), entry(waiter, wakes), entry(judge, "")]), [WAITER, JUDGE]);
+        // What somebody changed so that it would hold every stop, or none.
+        for changed in [limit.to_owned(), format!(r#"{limit}, "asyncRewake": false"#), format!(r#"{limit}, "async": true"#)] {
+            assert_eq!(
+                stops(&[entry(waiter, &changed), entry(judge, r#", "asyncRewake": true, "async": true"#)]),
+                [WAITER, JUDGE],
+                "{changed}"
+            );
+        }
+        // A limit of one's own stays, and the hook is told.
+        let with = registered_in(&format!(r#"{{"hooks": {{"Stop": [{}]}}}}"#, entry(waiter, r#", "timeout": 7200, "asyncRewake": true"#)));
+        assert_eq!(stops_of(&with), [(true, Some(7_200.0), true, true), JUDGE]);
+        assert!(registered(&serde_json::from_str(&with).unwrap()).iter().any(|r| r.line.limit() == Some(7_200)), "{with}");
+        // One that waits where nothing is to be waited for becomes the one that answers.
+        let with = registered_in(&format!(r#"{{"hooks": {{"SubagentStop": [{}]}}}}"#, entry(waiter, wakes)));
+        let subagents: Vec<Registered> =
+            registered(&serde_json::from_str(&with).unwrap()).into_iter().filter(|r| r.event == "SubagentStop").collect();
+        assert!(subagents.len() == 1 && subagents[0].answers("SubagentStop") && !subagents[0].in_background, "{with}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod lines;
 mod progress;
 mod subject;
-mod summary;
+pub(super) mod summary;
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ use ralph_engine::{
 use serde::Serialize;
 
 use crate::{
-    exit::{Done, FAILED, Failure, INTERRUPTED, WAITING, told},
+    exit::{Done, FAILED, Failure, INTERRUPTED, PARKED, told},
     ui,
 };
 
@@ -129,7 +129,7 @@ fn gate(project: &Project, args: &Args) -> Done {
         summary::show(&findings, &suspicions, progress.has_shown_output());
     }
     let message = if is_measured { "" } else { NOT_MEASURED };
-    let code = if waits(&findings) { WAITING } else { FAILED };
+    let code = if waits(&findings) { PARKED } else { FAILED };
     if passed { Ok(()) } else { Err(Failure { code, message: message.to_owned(), in_json: args.json }) }
 }
 

@@ -11,7 +11,7 @@ use crate::{columns::columns, ui};
 const BELOW: usize = 4;
 
 /// All findings. What the agent would be told of a failure is shown where the command's own output was not.
-pub(super) fn show(findings: &[Finding], suspicions: &[String], has_shown_output: bool) {
+pub(in crate::commands) fn show(findings: &[Finding], suspicions: &[String], has_shown_output: bool) {
     let (broken, measured): (Vec<&Finding>, Vec<&Finding>) = findings.iter().partition(|finding| finding.kind == Kind::Config);
     let name = measured.iter().map(|finding| columns(&clean(&finding.gate))).max().unwrap_or(0);
     if !measured.is_empty() {

@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{Patient, all_entries, entry, executable, write};
+use super::{Patient, all_entries, answering, entry, executable, waiter, waiting, write};
 use crate::common::RALPH;
 
 #[test]
@@ -57,26 +57,125 @@ fn s2_8_two_command_lines_in_two_files_and_in_one() {
 #[test]
 fn s2_8_events_that_are_missing() {
     let others = ["SubagentStop", "StopFailure", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
-    for (event, severity) in [("Stop", "error")].into_iter().chain(others.map(|event| (event, "warning"))) {
+    for event in others {
         let patient = Patient::sound();
         patient.edit_user(|s| drop(s["hooks"].as_object_mut().unwrap().remove(event)));
-        patient.mends("hook.events", severity, &[event], "ralph init --user");
+        patient.mends("hook.events", "warning", &[event], "ralph init --user");
     }
+    let patient = Patient::sound();
+    patient.edit_user(|s| drop(s["hooks"]["Stop"].as_array_mut().unwrap().pop()));
+    patient.mends("hook.events", "error", &["the hook for Stop is not registered: no loop is held"], "ralph init --user");
     // An entry without its type is skipped by the client, or costs the whole file.
     let patient = Patient::sound();
-    patient.edit_user(|s| drop(s["hooks"]["Stop"][0]["hooks"][0].as_object_mut().unwrap().remove("type")));
+    patient.edit_user(|s| drop(answering(s, "Stop").as_object_mut().unwrap().remove("type")));
     patient.mends("hook.events", "error", &["Stop"], "ralph init --user");
+}
+
+/// As the version before registered it, there is no hook that waits.
+#[test]
+fn s2_5_a_hook_that_waits_and_is_missing() {
+    let patient = Patient::sound();
+    let whole = fs::read_to_string(patient.user_file()).unwrap();
+    patient.edit_user(|s| drop(s["hooks"]["Stop"].as_array_mut().unwrap().remove(0)));
+    let words = ["the hook that waits for CI is not registered", "waits for CI inside the stop hook, and the screen is held meanwhile"];
+    let found = patient.complains("hook.events", "warning", &words);
+    assert_eq!((&found["fix"], &found["fixable"]), (&json!("ralph init --user"), &json!(true)));
+    assert_eq!(patient.fix(), ["registered, as `ralph init --user` does"]);
+    patient.is_quiet_about("hook.events");
+    let settings = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    assert_eq!(settings(&fs::read_to_string(patient.user_file()).unwrap()), settings(&whole));
+    // A plugin of the version before is brought up to date by its own means.
+    let patient = Patient::new();
+    patient.write_user(&json!({}));
+    let mut old = all_entries(RALPH);
+    old["hooks"]["Stop"].as_array_mut().unwrap().remove(0);
+    plugin(&patient, "ralph", &old);
+    assert_eq!(patient.complains("hook.events", "warning", &words)["fix"], "claude plugin update ralph@market");
+}
+
+/// One that waits in the way of the stop would hold it for hours; one that judges in the background holds nothing.
+#[test]
+fn s2_5_a_hook_that_runs_in_the_wrong_place() {
+    for (field, value) in [("asyncRewake", json!(null)), ("asyncRewake", json!(false)), ("async", json!(true))] {
+        let patient = Patient::sound();
+        patient.is_quiet_about("hook.background");
+        patient.edit_user(|s| {
+            let entry = waiting(s).as_object_mut().unwrap();
+            entry.remove("asyncRewake");
+            entry.insert(field.to_owned(), value.clone());
+            entry.retain(|_, value| !value.is_null());
+        });
+        let words = ["the hook that waits for CI has no \"asyncRewake\" in user settings", "for hours"];
+        let found = patient.complains("hook.background", "error", &words);
+        assert_eq!((&found["fix"], &found["fixable"]), (&json!("ralph init --user"), &json!(true)));
+        // Whoever starts a loop is told at once.
+        let said = patient.sh("ralph start Go && ralph cancel").stderr;
+        assert!(said.contains("asyncRewake") && said.contains("`ralph init --user`"), "{said}");
+        assert_eq!(patient.fix(), ["registered, as `ralph init --user` does"]);
+        patient.is_quiet_about("hook.background");
+    }
+    for (event, field) in [("Stop", "async"), ("Stop", "asyncRewake"), ("SubagentStop", "async"), ("SessionStart", "asyncRewake")] {
+        let patient = Patient::sound();
+        patient.edit_user(|s| answering(s, event)[field] = json!(true));
+        patient.mends(
+            "hook.background",
+            "error",
+            &[&format!("the hook for {event} runs in the background"), "nobody hears"],
+            "ralph init --user",
+        );
+    }
+    // In a plugin it is for the plugin to mend.
+    let patient = Patient::new();
+    patient.write_user(&json!({}));
+    let mut hooks = all_entries(RALPH);
+    waiting(&mut hooks).as_object_mut().unwrap().remove("asyncRewake");
+    plugin(&patient, "ralph", &hooks);
+    assert_eq!(patient.complains("hook.background", "error", &["plugin ralph@market"])["fix"], "claude plugin update ralph@market");
+}
+
+/// One that judges and one that waits are not two; two of a kind are.
+#[test]
+fn s2_5_two_hooks_that_wait() {
+    let patient = Patient::sound();
+    patient.is_quiet_about("hook.twice");
+    patient.edit_user(|s| s["hooks"]["Stop"].as_array_mut().unwrap().push(waiter(RALPH)[0].clone()));
+    let words = ["the hook that waits for CI is registered twice, in user settings"];
+    patient.mends("hook.twice", "warning", &words, "ralph uninstall --user && ralph init --user");
+    // One command line in two files runs once.
+    patient.write_project(&json!({"hooks": {"Stop": waiter("ralph")}}));
+    patient.is_quiet_about("hook.twice");
+    // A plugin's runs beside it.
+    let patient = Patient::sound();
+    plugin(&patient, "ralph", &json!({"hooks": {"Stop": waiter("ralph")}}));
+    assert_eq!(patient.complains("hook.twice", "warning", &["that waits for CI", "plugin ralph@market"])["fixable"], false);
+    // A plugin of the version before is no reason to take out what is whole.
+    let patient = Patient::sound();
+    let mut old = all_entries(RALPH);
+    old["hooks"]["Stop"].as_array_mut().unwrap().remove(0);
+    plugin(&patient, "ralph", &old);
+    assert_eq!(patient.complains("hook.twice", "warning", &["plugin ralph@market"])["fixable"], false);
+}
+
+/// A program that is gone would be missed only when CI is done; the one that judges is tried.
+#[test]
+fn s2_5_a_hook_that_waits_with_another_program() {
+    let patient = Patient::sound();
+    patient.edit_user(|s| waiting(s)["command"] = json!("/gone/ralph"));
+    patient.mends("hook.program", "warning", &["`/gone/ralph hook claude --wait", "in user settings"], "ralph init --user");
 }
 
 #[test]
 fn s2_8_a_timeout_that_is_too_short() {
     let patient = Patient::sound();
-    patient.edit_user(|s| s["hooks"]["Stop"][0]["hooks"][0]["timeout"] = json!(2));
+    patient.edit_user(|s| answering(s, "Stop")["timeout"] = json!(2));
     let found = patient.complains("hook.timeout", "warning", &["2 s", "user settings"]);
     assert_eq!(found["advice"], format!("Set \"timeout\" to 3600 in {}.", patient.user_file().display()));
-    patient.edit_user(|s| s["hooks"]["Stop"][0]["hooks"][0]["timeout"] = json!(3600));
+    patient.edit_user(|s| answering(s, "Stop")["timeout"] = json!(3600));
     patient.is_quiet_about("hook.timeout");
     patient.is_quiet_about("hook.limit");
+    patient.edit_user(|s| waiting(s)["timeout"] = json!(2));
+    let found = patient.complains("hook.timeout", "warning", &["that waits for CI", "2 s", "wakes nobody"]);
+    assert_eq!(found["advice"], format!("Set \"timeout\" to 28800 in {}.", patient.user_file().display()));
 }
 
 /// Issue 4, point 8: the client ends a hook after the entry's `timeout`, and the hook goes by its own `--timeout`.
@@ -88,7 +187,7 @@ fn s3_3_a_limit_that_the_hook_is_told_otherwise() {
             let patient = Patient::sound();
             patient.is_quiet_about("hook.limit");
             patient.edit_user(|s| {
-                let entry = s["hooks"][event][0]["hooks"][0].as_object_mut().unwrap();
+                let entry = answering(s, event).as_object_mut().unwrap();
                 entry.extend(change.as_object().unwrap().clone());
                 entry.retain(|_, value| !value.is_null());
             });
@@ -110,6 +209,16 @@ fn s3_3_a_limit_that_the_hook_is_told_otherwise() {
         patient.mends("hook.limit", "warning", &[event, "is given no time of its own"], "ralph init --user");
         assert_eq!(limits(&patient, event), (json!(3600), json!(["hook", "claude", "--timeout", "3600"])));
     }
+    // The same for the one that waits.
+    let patient = Patient::sound();
+    patient.edit_user(|s| waiting(s)["timeout"] = json!(7200));
+    let words = ["the hook that waits for CI is given 7200 s", "is told that it has 28800 s", "the wait for CI short"];
+    patient.mends("hook.limit", "warning", &words, "ralph init --user");
+    patient.edit_user(|s| {
+        assert_eq!(waiting(s)["args"], json!(["hook", "claude", "--wait", "--timeout", "7200"]));
+        waiting(s)["args"] = json!(["hook", "claude", "--wait"]);
+    });
+    patient.mends("hook.limit", "warning", &["is not told so: the wait for CI may take 60 s at most"], "ralph init --user");
     // A plugin is mended by whoever made it.
     let patient = Patient::new();
     patient.write_user(&json!({}));
@@ -119,8 +228,8 @@ fn s3_3_a_limit_that_the_hook_is_told_otherwise() {
 
 /// What an event's entry in the user's settings says about time.
 fn limits(patient: &Patient, event: &str) -> (Value, Value) {
-    let settings: Value = serde_json::from_str(&fs::read_to_string(patient.user_file()).unwrap()).unwrap();
-    let entry = &settings["hooks"][event][0]["hooks"][0];
+    let mut settings: Value = serde_json::from_str(&fs::read_to_string(patient.user_file()).unwrap()).unwrap();
+    let entry = answering(&mut settings, event);
     (entry["timeout"].clone(), entry["args"].clone())
 }
 
@@ -238,7 +347,7 @@ fn s4_7_the_made_up_stop_goes_the_way_that_the_client_takes() {
         patient.is_quiet_about("hook.answers");
     }
     for shell in ["\"$CLAUDE_PROJECT_DIR/tools/ralph\" hook claude", "\"${CLAUDE_PROJECT_DIR}/tools/ralph\" hook"] {
-        patient.edit_user(|s| s["hooks"]["Stop"][0]["hooks"][0] = json!({"type": "command", "command": shell, "timeout": 60}));
+        patient.edit_user(|s| *answering(s, "Stop") = json!({"type": "command", "command": shell, "timeout": 60}));
         patient.is_quiet_about("hook.answers");
     }
     // A path of the settings' own is the one that counts.

@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
 use serde_json::json;
 
-use super::{Patient, age, all_entries, changed, entry, write};
+use super::{Patient, age, all_entries, answering, changed, entry, write};
 use crate::common::{LOOP, RALPH};
 
 #[test]
@@ -35,7 +35,7 @@ fn s4_7_fix_changes_nothing_that_a_person_made() {
     let other = json!({"hooks": [{"type": "command", "command": "notify-send done"}]});
     patient.edit_user(|s| {
         s["hooks"]["Stop"].as_array_mut().unwrap().insert(0, other);
-        s["hooks"]["Stop"][1]["hooks"][0]["timeout"] = json!(2);
+        answering(s, "Stop")["timeout"] = json!(2);
         s["disableAllHooks"] = json!(true);
     });
     patient.bed.write("README.md", "Changed.\n");
@@ -138,7 +138,7 @@ fn s4_7_fix_does_not_swap_the_program_that_is_registered() {
         let before = fs::read_to_string(&path).unwrap();
         patient.fix();
         assert_eq!(fs::read_to_string(&path).unwrap(), before);
-        assert_eq!(patient.complaints("hook.events").len(), 6);
+        assert_eq!(patient.complaints("hook.events").len(), 7);
     }
 }
 

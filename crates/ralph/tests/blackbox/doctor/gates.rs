@@ -157,7 +157,7 @@ fn deadlines_and_the_hooks_own_time_agree() {
     patient.bed.write("ralph.toml", "[verify]\ncommands = [{ run = \"true\", deadline = \"2h\" }]\n");
     patient.complains("gates.time", "warning", &["at SubagentStop may take 2 h"]);
     patient.bed.write("ralph.toml", gates("20s", false));
-    patient.edit_user(|s| s["hooks"]["Stop"][0]["hooks"][0]["args"] = serde_json::json!(["hook", "claude"]));
+    patient.edit_user(|s| super::answering(s, "Stop")["args"] = serde_json::json!(["hook", "claude"]));
     patient.complains("gates.time", "warning", &["at Stop may take 1 min together", "the hook has 55 s"]);
 }
 

@@ -138,19 +138,33 @@ fn ours(settings: &Value, event: &str) -> Vec<Value> {
     groups.iter().flat_map(|g| g["hooks"].as_array().cloned().unwrap_or_default()).filter(is_ralphs).collect()
 }
 
+fn waits(entry: &Value) -> bool {
+    entry["args"].as_array().is_some_and(|args| args.contains(&json!("--wait")))
+}
+
+/// Those of them that answer, and do not wait.
+fn answering(settings: &Value, event: &str) -> Vec<Value> {
+    ours(settings, event).into_iter().filter(|entry| !waits(entry)).collect()
+}
+
 #[track_caller]
 fn is_registered(text: &str, command: &str) {
     let says = says(text);
     for event in EVENTS {
-        let entries = ours(&says, event);
-        assert_eq!(entries.len(), 1, "{event}: {text}");
+        let entries = answering(&says, event);
+        assert_eq!((entries.len(), ours(&says, event).len()), (1, 1 + usize::from(event == "Stop")), "{event}: {text}");
         let entry = &entries[0];
         let limit = entry["timeout"].as_u64().filter(|t| *t >= 10).unwrap_or_else(|| panic!("{entry}"));
         // What runs commands knows how long it may take.
         let told = json!(["hook", "claude", "--timeout", limit.to_string()]);
         let args = if event == "Stop" || event == "SubagentStop" { told } else { json!(["hook", "claude"]) };
         assert_eq!((&entry["type"], &entry["command"], &entry["args"]), (&json!("command"), &json!(command), &args));
+        assert_eq!((&entry["async"], &entry["asyncRewake"]), (&Value::Null, &Value::Null), "{entry}");
     }
+    // A client that knows no arguments runs the last of two that have the same command.
+    let args = json!(["hook", "claude", "--wait", "--timeout", "28800"]);
+    let waiter = json!({"type": "command", "command": command, "args": args, "timeout": 28_800, "asyncRewake": true});
+    assert_eq!(ours(&says, "Stop")[0], waiter, "{text}");
 }
 
 #[track_caller]

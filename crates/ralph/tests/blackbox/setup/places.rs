@@ -10,8 +10,8 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    CAP, COMMANDS, SCOPES, USUAL, bed_with, command_file, everything, is_not_registered, is_registered, on_path, ours, put, ralph_with,
-    safety::is_refused, says, settings, text_of,
+    CAP, COMMANDS, SCOPES, USUAL, answering, bed_with, command_file, everything, is_not_registered, is_registered, on_path, ours, put,
+    ralph_with, safety::is_refused, says, settings, text_of, waits,
 };
 use crate::common::{Answer, Bed, LOOP, RALPH, loop_text, run};
 
@@ -266,7 +266,7 @@ fn s1_1_what_is_registered_answers_a_stop() {
     for scope in SCOPES {
         let bed = Bed::new();
         bed.ralph_ok(&["init", scope]);
-        let entry = ours(&says(&text_of(&settings(&bed, scope))), "Stop")[0].clone();
+        let entry = answering(&says(&text_of(&settings(&bed, scope))), "Stop")[0].clone();
         assert!(answer_of(&bed, &entry, &on_path(&bed)).blocks(), "{entry}");
         let said = bed.ralph_ok(&["uninstall"]);
         assert!(said.contains("A loop is live in this project"), "{said}");
@@ -296,7 +296,7 @@ fn s1_1_the_plugin_brings_its_own_program() {
     assert!(root.join("README.md").exists());
     let hooks = text_of(&root.join("hooks/hooks.json"));
     is_registered(&hooks, "${CLAUDE_PLUGIN_ROOT}/bin/ralph");
-    assert!(answer_of(&bed, &ours(&says(&hooks), "Stop")[0], &root).blocks());
+    assert!(answer_of(&bed, &answering(&says(&hooks), "Stop")[0], &root).blocks());
     // It can be updated by itself, and its folder can be elsewhere.
     let out = run(bed.command(root.join("bin/ralph")).args(["plugin", folder.to_str().unwrap()]), b"");
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -436,7 +436,8 @@ fn s1_1_a_renamed_program_registers_once() {
         assert_eq!(run(bed.command(&renamed).arg("init"), b"").code, Some(0));
     }
     let registered = says(&text_of(&settings(&bed, "--user")));
-    assert_eq!(registered["hooks"]["Stop"].as_array().unwrap().len(), 1, "{registered}");
+    let stops = registered["hooks"]["Stop"].as_array().unwrap();
+    assert_eq!(stops.iter().map(|group| waits(&group["hooks"][0])).collect::<Vec<_>>(), [true, false], "{registered}");
     assert_eq!(run(bed.command(&renamed).arg("uninstall"), b"").code, Some(0));
     assert!(!settings(&bed, "--user").exists());
 }

@@ -4,7 +4,10 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{CAP, USUAL, bed_with, has_lines_of, is_not_registered, is_registered, others, ours, says, settings, text_of, there_and_back};
+use super::{
+    CAP, SCOPES, USUAL, answering, bed_with, everything, has_lines_of, is_not_registered, is_registered, others, ours, put, says, settings,
+    text_of, there_and_back,
+};
 use crate::common::{Bed, RALPH};
 
 /// Files with line breaks in them. Ralph's lines come out again even when nothing is known of the file as it was.
@@ -155,17 +158,70 @@ fn s1_1_an_entry_by_hand_is_brought_up_to_date_and_goes_with_the_rest() {
         let bed = bed_with("--user", &text);
         bed.ralph_ok(&["init"]);
         let new = says(&text_of(&settings(&bed, "--user")));
-        let entries = ours(&new, "Stop");
+        let entries = answering(&new, "Stop");
         let old: Value = serde_json::from_str(by_hand).unwrap();
         // Sixty seconds are what an older ralph wrote, and not what a person chose.
         let limit = old.get("timeout").filter(|t| **t != json!(60)).cloned().unwrap_or(json!(3600));
         assert_eq!(entries[0].get("timeout"), Some(&limit), "{new}");
         let args = json!(["hook", "claude", "--timeout", limit.to_string()]);
         assert_eq!((entries.len(), &entries[0]["command"], &entries[0]["args"]), (1, &json!(RALPH), &args), "{new}");
-        assert_eq!(new["hooks"]["Stop"][0]["hooks"][0]["command"], "mine");
+        assert_eq!((ours(&new, "Stop").len(), &new["hooks"]["Stop"][1]["hooks"][0]["command"]), (2, &json!("mine")), "{new}");
         bed.ralph_ok(&["uninstall"]);
         assert_eq!(text_of(&settings(&bed, "--user")), text.replace(&format!(", {by_hand}"), ""));
     }
+}
+
+/// What the version before wrote has no hook that waits: it gets one, and all of it goes together, with or without a record of what was there.
+#[test]
+fn s2_5_a_set_up_of_the_version_before_is_brought_up_to_date() {
+    for scope in SCOPES {
+        for has_record in [true, false] {
+            let bed = bed_with(
+                scope,
+                "{\n  \"model\": \"opus\",\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"mine\"}]}\n    ]\n  }\n}\n",
+            );
+            let before = everything(&bed);
+            let program = if scope == "--project" { "ralph" } else { RALPH };
+            bed.ralph_ok(&["init", scope]);
+            let path = settings(&bed, scope);
+            let old = without_waiter(&text_of(&path));
+            put(&path, &old);
+            if !has_record {
+                fs::remove_dir_all(bed.home().join(".local/state/ralph")).unwrap();
+            }
+            let said = bed.ralph_ok(&["init", scope]);
+            assert!(said.lines().any(|line| line.starts_with("    +") && line.contains("--wait")), "{said}");
+            assert!(!said.lines().any(|line| line.starts_with("    -")), "nothing else changes: {said}");
+            let new = text_of(&path);
+            is_registered(&new, program);
+            has_lines_of(&new, &old);
+            bed.ralph_ok(&["uninstall", scope]);
+            assert_eq!(everything(&bed), before, "{scope} {has_record}: {new}");
+        }
+    }
+}
+
+/// A settings file as `ralph init` writes it, less the group of the hook that waits.
+fn without_waiter(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let waits = lines.iter().position(|line| line.contains("\"--wait\"")).unwrap();
+    let is_group = |line: &&str| line.trim_start().len() + 6 == line.len();
+    let begin = waits - lines[..waits].iter().rev().position(|line| is_group(line)).unwrap() - 1;
+    let end = waits + lines[waits..].iter().position(|line| is_group(line)).unwrap();
+    let left: Vec<&str> = [&lines[..begin], &lines[end + 1..]].concat();
+    format!("{}\n", left.join("\n"))
+}
+
+/// An entry of each kind is enough, and no kind is left that runs in the wrong place.
+#[test]
+fn s2_5_two_hooks_that_wait_become_one() {
+    let waiter =
+        |more: &str| format!(r#"{{"hooks": [{{"type": "command", "command": "ralph", "args": ["hook", "claude", "--wait"]{more}}}]}}"#);
+    let judge = r#"{"hooks": [{"type": "command", "command": "/old/ralph hook", "async": true}]}"#;
+    let text = format!(r#"{{"hooks": {{"Stop": [{}, {judge}, {}]}}}}"#, waiter(""), waiter(r#", "asyncRewake": true"#));
+    let bed = bed_with("--user", text);
+    bed.ralph_ok(&["init"]);
+    is_registered(&text_of(&settings(&bed, "--user")), RALPH);
 }
 
 /// A generator of documents with comments, trailing commas and odd white space in every place that allows them.

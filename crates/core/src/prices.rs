@@ -1,0 +1,214 @@
+//! What tokens cost about: the vendor's public price list (platform.claude.com/docs/en/about-claude/pricing, November 2026), by model.
+//!
+//! It is an estimate. Discounts, subscriptions and other vendors' prices are not in it, nor is what the client asks for without writing it down, such as
+//! titles of sessions. What is not known counts as the dearest that is: a brake that comes early costs a word, one that comes late costs money.
+
+use std::fmt;
+
+/// An amount of money in millionths of a dollar.
+pub type Micros = u64;
+
+const DOLLAR: Micros = 1_000_000;
+
+/// Tokens of one answer of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tokens {
+    pub input: u64,
+    pub output: u64,
+    /// Written into the cache, for five minutes and for an hour.
+    pub written_5m: u64,
+    pub written_1h: u64,
+    pub read: u64,
+    pub searches: u64,
+    /// The dearer mode that answers faster.
+    pub is_fast: bool,
+    /// Computed in one country only, which costs a tenth more.
+    pub is_local: bool,
+}
+
+/// The price of one token in billionths of a dollar, which is that of a million in thousandths.
+#[derive(Debug, Clone, Copy)]
+struct Price {
+    input: u64,
+    output: u64,
+    read: u64,
+    /// Times as much in the fast mode.
+    fast: u64,
+    /// Times as much above [`LONG_PROMPT`] tokens.
+    long: u64,
+}
+
+const LONG_PROMPT: u64 = 100_000;
+
+/// A web search, in billionths of a dollar.
+const SEARCH: u64 = 10_000_000;
+
+const fn price(input: u64, output: u64, read: u64) -> Price {
+    Price { input, output, read, fast: 6, long: 1 }
+}
+
+/// With the newer models' fast mode.
+const fn doubled(input: u64, output: u64, read: u64) -> Price {
+    Price { fast: 2, ..price(input, output, read) }
+}
+
+/// What is not in the list costs as much as the dearest in it.
+const DEAREST: Price = price(15_000, 75_000, 1_500);
+
+/// Models by the part of their names that all vendors of them use.
+const PRICES: &[(&[&str], Price)] = &[
+    (&["fable-5-2", "mythos-5-2"], doubled(8_000, 40_000, 200)),
+    (&["fable-5-1", "mythos-5-1"], price(10_000, 50_000, 250)),
+    (&["fable-5", "mythos-5"], price(10_000, 50_000, 1_000)),
+    (&["opus-5-5"], doubled(4_000, 20_000, 200)),
+    (&["opus-5", "opus-4-8"], doubled(5_000, 25_000, 500)),
+    (&["opus-4-7", "opus-4-6", "opus-4-5"], price(5_000, 25_000, 500)),
+    (&["opus-4-1", "opus-4-0", "opus-4", "3-opus"], DEAREST),
+    (&["sonnet-5-5"], price(2_000, 10_000, 100)),
+    (&["sonnet-5"], price(2_000, 10_000, 200)),
+    (&["sonnet-4-6", "sonnet-4-5", "sonnet-4-0", "sonnet-4", "3-7-sonnet", "3-5-sonnet", "3-sonnet"], price(3_000, 15_000, 300)),
+    (&["haiku-5-5"], Price { long: 5, ..price(100, 500, 10) }),
+    (&["haiku-4-5"], price(1_000, 5_000, 100)),
+    (&["3-5-haiku"], price(800, 4_000, 80)),
+    (&["3-haiku"], price(250, 1_250, 30)),
+];
+
+/// What tokens of a model cost about, rounded up.
+pub fn cost(model: &str, tokens: &Tokens) -> Micros {
+    let price = PRICES.iter().find(|(names, _)| names.iter().any(|name| is_called(model, name))).map_or(DEAREST, |(_, price)| *price);
+    let prompt = [tokens.input, tokens.written_5m, tokens.written_1h, tokens.read].into_iter().fold(0, u64::saturating_add);
+    let parts = [
+        (tokens.input, price.input),
+        (tokens.output, price.output),
+        (tokens.written_5m, price.input * 5 / 4),
+        (tokens.written_1h, price.input * 2),
+        (tokens.read, price.read),
+    ];
+    let sum: u128 = parts.into_iter().map(|(tokens, price)| u128::from(tokens) * u128::from(price)).sum();
+    let times = (if tokens.is_fast { price.fast } else { 1 }) * (if prompt > LONG_PROMPT { price.long } else { 1 });
+    let sum = sum * u128::from(times) * if tokens.is_local { 11 } else { 10 } / 10;
+    let sum = sum + u128::from(tokens.searches) * u128::from(SEARCH);
+    Micros::try_from(sum.div_ceil(1_000)).unwrap_or(Micros::MAX)
+}
+
+/// Whether a model's name has this part and no other version after it; a date, a region or a form may follow.
+fn is_called(model: &str, name: &str) -> bool {
+    model.match_indices(name).any(|(at, _)| {
+        let rest = &model[at + name.len()..];
+        let is_cut = rest.starts_with(|c: char| c.is_ascii_digit());
+        let digits = rest.strip_prefix(['-', '.']).map_or(0, |rest| rest.chars().take_while(char::is_ascii_digit).count());
+        !is_cut && !(1..=2).contains(&digits)
+    })
+}
+
+/// Dollars as millionths, rounded up: a limit of next to nothing is still one. They are finite and not negative.
+pub fn of_dollars(dollars: f64) -> Micros {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; saturates")]
+    let micros = (dollars * 1_000_000.0).ceil() as Micros;
+    micros
+}
+
+/// Millionths as dollars, for programs.
+pub fn in_dollars(micros: Micros) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "nobody spends billions")]
+    let dollars = micros as f64 / 1_000_000.0;
+    dollars
+}
+
+/// `$50`, `$3.20`, `$0.0042`.
+pub fn shown(micros: Micros) -> impl fmt::Display {
+    let (whole, rest) = (micros / DOLLAR, micros % DOLLAR);
+    match (whole, rest) {
+        (whole, 0) => format!("${whole}"),
+        (0, rest) if rest < 9_995 => format!("$0.{:04}", rest.div_ceil(100)),
+        (whole, rest) if rest >= 995_000 => format!("${}.00", whole + 1),
+        (whole, rest) => format!("${whole}.{:02}", (rest + 5_000) / 10_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(model: &str, tokens: Tokens) -> Micros {
+        cost(model, &tokens)
+    }
+
+    fn million(model: &str) -> Micros {
+        of(model, Tokens { input: 100_000, ..Tokens::default() }) * 10
+    }
+
+    #[test]
+    fn s2_7_models_have_their_list_price_wherever_they_run() {
+        for (model, dollars) in [
+            ("claude-opus-5-5", 4.0),
+            ("claude-opus-5", 5.0),
+            ("claude-opus-5-20260723", 5.0),
+            ("us.anthropic.claude-opus-4-6-v1:0", 5.0),
+            ("claude-opus-4-5@20251101", 5.0),
+            ("claude-opus-4-8[1m]", 5.0),
+            ("claude-opus-4-20250514", 15.0),
+            ("claude-sonnet-5", 2.0),
+            ("claude-sonnet-4-5-20250929", 3.0),
+            ("claude-3-7-sonnet-latest", 3.0),
+            ("claude-haiku-4-5-20251001", 1.0),
+            ("claude-haiku-5-5", 0.1),
+            ("claude-fable-5-2", 8.0),
+            ("claude-fable-5-20261001", 10.0),
+        ] {
+            assert_eq!(million(model), of_dollars(dollars), "{model}");
+        }
+    }
+
+    #[test]
+    fn s2_7_what_is_not_known_counts_as_the_dearest() {
+        for model in ["", "gpt-9", "claude-opus-4-9", "claude-opus-5-6", "claude-sonnet-6", "<synthetic>"] {
+            assert_eq!(million(model), 15 * DOLLAR, "{model}");
+        }
+    }
+
+    #[test]
+    fn s2_7_each_kind_of_token_has_its_price() {
+        let one = |tokens: Tokens| of("claude-opus-5", tokens);
+        let none = Tokens::default();
+        assert_eq!(one(Tokens { output: 1_000_000, ..none }), 25 * DOLLAR);
+        assert_eq!(one(Tokens { written_5m: 1_000_000, ..none }), 6_250_000);
+        assert_eq!(one(Tokens { written_1h: 1_000_000, ..none }), 10 * DOLLAR);
+        assert_eq!(one(Tokens { read: 1_000_000, ..none }), 500_000);
+        assert_eq!(one(Tokens { searches: 3, ..none }), 30_000);
+        assert_eq!(one(Tokens { output: 1_000_000, is_fast: true, ..none }), 50 * DOLLAR);
+        assert_eq!(one(Tokens { output: 1_000_000, is_local: true, ..none }), 27_500_000);
+        assert_eq!(of("claude-opus-4-6", Tokens { output: 1_000_000, is_fast: true, ..none }), 150 * DOLLAR);
+        assert_eq!(of("claude-haiku-5-5", Tokens { input: 1, read: 100_000, ..none }), 5_001, "a long prompt costs five times as much");
+        assert_eq!(of("claude-haiku-5-5", Tokens { output: 1, ..none }), 1, "rounded up");
+    }
+
+    #[test]
+    fn money_is_shown_as_people_write_it() {
+        for (micros, text) in [
+            (0, "$0"),
+            (50 * DOLLAR, "$50"),
+            (3_204_999, "$3.20"),
+            (1, "$0.0001"),
+            (4_200, "$0.0042"),
+            (9_999, "$0.01"),
+            (999_999, "$1.00"),
+            (1_500_000, "$1.50"),
+        ] {
+            assert_eq!(shown(micros).to_string(), text);
+        }
+        assert_eq!((of_dollars(0.0), of_dollars(1e-9), of_dollars(1e300)), (0, 1, Micros::MAX));
+    }
+
+    proptest! {
+        /// Whatever a file says, there is a price for it, and more tokens never cost less.
+        #[test]
+        fn s2_7_more_never_costs_less(model in "\\PC{0,30}", input in any::<u64>(), output in any::<u64>(), more in any::<u64>()) {
+            let less = cost(&model, &Tokens { input, output, ..Tokens::default() });
+            let tokens = Tokens { input, output: output.saturating_add(more), read: more, ..Tokens::default() };
+            prop_assert!(cost(&model, &tokens) >= less);
+            prop_assert!(shown(less).to_string().starts_with('$'));
+        }
+    }
+}

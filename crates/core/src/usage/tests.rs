@@ -1,0 +1,138 @@
+//! Transcripts that grow, tear, shrink and repeat themselves.
+
+use super::*;
+use proptest::prelude::*;
+
+/// One block of a message that used a thousand tokens of output: 2.5 cents.
+fn line(id: &str, at: Millis) -> String {
+    of_model(id, at, "claude-opus-5", 1_000)
+}
+
+const COST: Micros = 25_000;
+
+fn of_model(id: &str, at: Millis, model: &str, output: u64) -> String {
+    let usage = format!(r#"{{"input_tokens":0,"output_tokens":{output},"cache_creation":null,"service_tier":null}}"#);
+    let at = time::format(at);
+    format!(r#"{{"type":"assistant","timestamp":"{at}","message":{{"id":"{id}","model":"{model}","content":[],"usage":{usage}}}}}"#) + "\n"
+}
+
+fn own<'s>(text: &'s str, changed: u64) -> Seen<'s, [u8]> {
+    Seen { file: "main".to_owned(), is_own: true, changed, source: text.as_bytes() }
+}
+
+fn read(spending: &mut Spending, text: &str) -> Micros {
+    spending.read(&own(text, 1), &mut REACH.clone());
+    spending.usd_micros
+}
+
+#[test]
+fn s2_7_a_message_counts_once_however_many_lines_it_has() {
+    let user = "{\"type\":\"user\",\"message\":{\"content\":\"\\\"usage\\\"\"}}\n";
+    let text = line("a", 10) + &line("a", 11) + user + &line("b", 12) + &line("a", 13) + &line("b", 14);
+    assert_eq!(read(&mut Spending::default(), &text), 2 * COST);
+    let grown = of_model("a", 10, "claude-opus-5", 1) + &line("a", 11);
+    assert_eq!(read(&mut Spending::default(), &grown), COST, "an aborted answer that was written twice");
+}
+
+#[test]
+fn s2_7_each_stop_reads_only_what_is_new() {
+    let mut spending = Spending::default();
+    let mut text = line("a", 10);
+    assert_eq!(read(&mut spending, &text), COST);
+    text.push_str(&line("a", 11));
+    assert_eq!(read(&mut spending, &text), COST, "a late block of the same message");
+    let half = line("b", 12);
+    text.push_str(&half[..40]);
+    assert_eq!(read(&mut spending, &text), COST, "half a line is none");
+    text.push_str(&half[40..]);
+    assert_eq!(read(&mut spending, &text), 2 * COST);
+    let mut left = 10;
+    spending.read(&own(&text, 1), &mut left);
+    assert_eq!((spending.usd_micros, left), (2 * COST, 10), "nothing was read");
+}
+
+#[test]
+fn s2_7_what_is_older_than_the_loop_does_not_count() {
+    let text = line("old", 100) + &line("new", 101);
+    assert_eq!(read(&mut Spending::since(100), &text), COST);
+    let spending = Spending::since(100);
+    assert!(spending.has_read("agent-1", 5, 99) && !spending.has_read("agent-1", 5, 101));
+}
+
+#[test]
+fn s2_7_a_transcript_that_was_replaced_counts_nothing_twice() {
+    let mut spending = Spending::default();
+    read(&mut spending, &(line("a", 10) + &line("b", 20)));
+    let shrunk = line("b", 20);
+    assert_eq!(read(&mut spending, &shrunk), 2 * COST);
+    assert_eq!(read(&mut spending, &(shrunk + &line("c", 30))), 3 * COST);
+    let other = format!("{{\"type\":\"summary\",\"text\":\"{}\"}}\n", "x".repeat(2_000)) + &line("b", 20) + &line("d", 40);
+    assert_eq!(read(&mut spending, &other), 4 * COST, "it is as long as the one before, and another one");
+}
+
+#[test]
+fn s2_7_a_line_of_any_length_is_passed_over() {
+    let long = format!("{{\"type\":\"user\",\"usage\":\"{}\"}}\n", "x".repeat(MAX_LINE + BLOCK));
+    let text = line("a", 10) + &long + &line("b", 11);
+    assert_eq!(read(&mut Spending::default(), &text), 2 * COST);
+}
+
+#[test]
+fn s2_7_what_is_read_for_one_stop_is_bounded() {
+    let text = (0..4_000).map(|n| line(&format!("m{n}"), n + 1)).collect::<String>();
+    let mut spending = Spending::default();
+    let mut rounds = 0;
+    while spending.usd_micros < 4_000 * COST && rounds < 100 {
+        spending.read(&own(&text, 1), &mut 1);
+        rounds += 1;
+    }
+    assert_eq!(spending.usd_micros, 4_000 * COST);
+    assert!(rounds > 2, "a block at a time");
+}
+
+#[test]
+fn s2_7_hundreds_of_subagents_leave_a_small_state() {
+    let mut spending = Spending::default();
+    for n in 0..300_u64 {
+        let text = line(&format!("m{n}"), 10);
+        let file = format!("agent-{n}");
+        assert!(!spending.has_read(&file, text.len() as u64, 1_000 + n), "{n}");
+        spending.read(&Seen { file, is_own: false, changed: 1_000 + n, source: text.as_bytes() }, &mut REACH.clone());
+        let main = line("main", 10);
+        spending.read(&own(&main, 5), &mut REACH.clone());
+    }
+    assert_eq!((spending.usd_micros, spending.files.len()), (301 * COST, MOST_FILES));
+    assert!(spending.has_read("agent-3", 1, 1_003) && spending.has_read("agent-299", line("m299", 10).len() as u64, 1_299));
+    assert!(serde_json::to_string(&spending).unwrap_or_default().len() < 3_000);
+    let main = line("main", 10) + &line("main-2", 11);
+    spending.read(&own(&main, 6), &mut REACH.clone());
+    assert_eq!(spending.usd_micros, 302 * COST, "the session's own is never forgotten");
+}
+
+proptest! {
+    #[test]
+    fn s2_7_any_bytes_never_panic(pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 0..5)) {
+        let mut spending = Spending::default();
+        for bytes in &pieces {
+            spending.read(&Seen { file: String::new(), is_own: true, changed: 0, source: bytes.as_slice() }, &mut REACH.clone());
+        }
+        prop_assert_eq!(spending.usd_micros, 0);
+    }
+
+    /// However a transcript is cut into stops, the sum is the same.
+    #[test]
+    fn s2_7_the_sum_does_not_depend_on_the_stops(ids in proptest::collection::vec(0u8..6, 1..20), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..6)) {
+        // Blocks of one message stand next to each other.
+        let mut ids = ids;
+        ids.sort_unstable();
+        let text: String = ids.iter().zip(1..).map(|(id, at)| line(&id.to_string(), at)).collect();
+        let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).chain([text.len()]).collect();
+        ends.sort_unstable();
+        let mut spending = Spending::default();
+        for end in ends {
+            read(&mut spending, &text[..end]);
+        }
+        ids.dedup();
+        prop_assert_eq!(spending.usd_micros, ids.len() as u64 * COST);
+    }
+}

@@ -1,0 +1,114 @@
+//! Waiting for what is decided elsewhere: the program looks again now and then, so that no model has to.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use ralph_core::gate::{Finding, Gate, Verdict};
+
+use crate::gates::{Context, Want, measure};
+
+/// How soon it is looked at again for the first time: right after a push much happens.
+const SOON: Duration = Duration::from_secs(2);
+
+/// How rarely at most.
+const RARELY: Duration = Duration::from_mins(1);
+
+/// How soon a cancel is seen.
+const STEP: Duration = Duration::from_millis(200);
+
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// There is something new to judge.
+    Decided,
+    TimeOver,
+    /// Nobody wants to know any more.
+    Cancelled,
+}
+
+/// The pauses between two looks, each half as long again as the one before.
+struct Pauses(Duration);
+
+impl Pauses {
+    fn next(&mut self) -> Duration {
+        let pause = self.0;
+        self.0 = (pause * 3 / 2).min(RARELY);
+        pause
+    }
+}
+
+/// The gates that these findings, one for each of them, call waiting.
+pub fn waiting<'g>(gates: &'g [Gate], findings: &[Finding]) -> Vec<&'g Gate> {
+    let waits = |gate: &&Gate| findings.iter().any(|f| f.gate == gate.name && f.verdict == Verdict::Wait);
+    gates.iter().filter(waits).collect()
+}
+
+/// Waits until a gate that waited does so no more, or `over` says that there is something else to judge. Nothing is run for it but these gates.
+pub fn until_decided<'a>(
+    gates: &[&Gate],
+    until: Instant,
+    context: impl Fn() -> Context<'a>,
+    cancelled: &dyn Fn() -> bool,
+    over: &dyn Fn() -> bool,
+) -> Waited {
+    let gates: Vec<Gate> = gates.iter().copied().cloned().collect();
+    let mut pauses = Pauses(SOON);
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let pause = pauses.next();
+        if !sleep(pause.min(left), cancelled) {
+            return Waited::Cancelled;
+        }
+        if over() {
+            return Waited::Decided;
+        }
+        if pause >= left {
+            return Waited::TimeOver;
+        }
+        let found = measure(&gates, Want::Everything, &context());
+        if cancelled() {
+            return Waited::Cancelled;
+        }
+        if found.iter().any(|finding| finding.verdict != Verdict::Wait) {
+            return Waited::Decided;
+        }
+    }
+}
+
+/// Sleeps unless that is of no use any more.
+fn sleep(pause: Duration, cancelled: &dyn Fn() -> bool) -> bool {
+    let end = Instant::now() + pause;
+    loop {
+        if cancelled() {
+            return false;
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        thread::sleep(left.min(STEP));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s2_5_it_looks_ever_more_rarely_and_at_least_once_a_minute() {
+        let mut pauses = Pauses(SOON);
+        let first: Vec<u64> = (0..4).map(|_| pauses.next().as_secs()).collect();
+        assert_eq!(first, [2, 3, 4, 6]);
+        assert_eq!((0..20).map(|_| pauses.next()).last(), Some(RARELY));
+    }
+
+    #[test]
+    fn a_cancel_ends_the_sleep_at_once() {
+        let began = Instant::now();
+        assert!(!sleep(Duration::from_mins(1), &|| true));
+        assert!(began.elapsed() < Duration::from_secs(5));
+        assert!(sleep(Duration::from_millis(1), &|| false));
+    }
+}

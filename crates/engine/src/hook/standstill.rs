@@ -1,0 +1,52 @@
+//! Whether a round changed anything: the commit, the files, and what the gates found. Only a loop with a limit on rounds that do not is looked at.
+
+use std::{ffi::OsStr, path::Path, time::Duration};
+
+use ralph_core::{judge::Evidence, limits::Standstill};
+
+use crate::{
+    gates::{Context, tree::PATIENCE},
+    hook::{Call, evidence::Gathered, proof::Measured, select},
+    store::{
+        Error,
+        locked::{Locked, Loop},
+    },
+    sys::process,
+};
+
+/// The commit and a fingerprint of all files, with the one that measuring made if it did. `None`: it cannot be told.
+pub(super) fn tree(ctx: &Context<'_>) -> Option<String> {
+    let fingerprint = ctx.fingerprint()?;
+    Some(format!("{} {fingerprint}", commit(ctx.tree, ctx.time_left().min(PATIENCE))))
+}
+
+/// Outside of a repository, and in one without any commit, there is none.
+fn commit(root: &Path, limit: Duration) -> String {
+    let args = ["rev-parse", "--verify", "--quiet", "HEAD"].map(OsStr::new);
+    let ran = process::git(root, &args, limit).ok().filter(|ran| ran.code == Some(0));
+    ran.map(|ran| ran.stdout.trim().to_owned()).unwrap_or_default()
+}
+
+/// Looks at the tree of a loop that has nothing to prove, without the lock, because that may take long. `None`: there is nothing left to answer.
+pub(super) fn look<'p>(call: &'p Call, locked: Locked<'p>, l: Loop) -> Result<Option<(Locked<'p>, Loop, Measured)>, Error> {
+    drop(locked);
+    let tree = tree(&Context::new(&call.project, &l.id, call.time_left()));
+    if !call.is_awaited() {
+        return Ok(None);
+    }
+    let again = select::under_lock(&call.project, l.found)?;
+    let own = again.filter(|(_, l)| l.owner().is_none() || l.owner() == call.event.session());
+    Ok(own.map(|(locked, l)| (locked, l, Measured::of_tree(tree))))
+}
+
+/// Counts the rounds that changed nothing. A stop at which ralph waits for others ends no round.
+pub(super) fn count(gathered: &mut Gathered, l: &Loop, tree: Option<&str>) {
+    let evidence: &mut Evidence = &mut gathered.evidence;
+    evidence.stall_limit = l.file.stall_rounds;
+    if evidence.stall_limit == 0 || !l.file.active {
+        return;
+    }
+    let before = l.state.standstill.as_ref();
+    gathered.standstill = if evidence.waits() { before.cloned() } else { Standstill::after(before, tree, &evidence.gates) };
+    evidence.stalled_rounds = gathered.standstill.as_ref().map_or(0, |standstill| standstill.rounds);
+}

@@ -1,0 +1,168 @@
+//! `ralph wait`: wait for what a parked loop waits for.
+
+use std::time::{Duration, Instant};
+
+use ralph_core::{
+    gate::{Check, Finding, Gate, Verdict},
+    time::in_words,
+    unproven,
+    words::clean,
+};
+use ralph_engine::{
+    gates::{
+        self, Context, Want, declared,
+        wait::{Waited, until_decided, waiting},
+    },
+    ops::{
+        self, measured,
+        view::{self, View, Waiter},
+    },
+    store::{
+        loops::{self, Found},
+        project::Project,
+    },
+    sys::{env, signals},
+};
+use serde::Serialize;
+
+use crate::{
+    commands::{Which, asker, gate::summary},
+    exit::{Done, Failure, INTERRUPTED, PARKED, told},
+    ui,
+};
+
+/// Wait until what a loop waits for is decided: its pull request's checks, for instance
+///
+/// Nothing is spent meanwhile: no model is asked, and no round is counted. Ends with 0 as soon as there is something to go on with, whether that is good
+/// news or bad, and with 75 if the time is over first. A session that waits by itself is woken by itself; otherwise the last line says how to go on.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph wait
+  ralph wait --timeout 30m || echo 'still not decided'
+  ralph wait && claude --continue -p 'Go on'")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    which: Which,
+    /// Wait no longer than this: 90s, 10m, 2h, or seconds
+    #[arg(long, value_name = "TIME", value_parser = ralph_core::config::time_limit, default_value = "8h")]
+    timeout: u64,
+    /// For programs: the findings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    told(args.json, wait(project, args))
+}
+
+/// The JSON.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(rename = "loop")]
+    of_loop: &'a str,
+    /// Nothing is undecided any more.
+    decided: bool,
+    waited_ms: u64,
+    findings: &'a [Finding],
+}
+
+fn wait(project: &Project, args: &Args) -> Done {
+    let found = ops::choose(project, args.which.get(), asker().session.as_deref())?;
+    let file = found.parsed.as_ref().map_err(|problem| Failure::new(format!("{}: {problem}", found.path.display())))?;
+    let gates: Vec<Gate> = declared::of_loop(project, file).gates.into_iter().filter(is_decided_elsewhere).collect();
+    if gates.is_empty() {
+        return Err(Failure::new("this loop waits for nothing: none of its gates is about a pull request or its checks"));
+    }
+    signals::notice();
+    let watch =
+        Watch { project, id: found.id(), found: &found, until: Instant::now() + Duration::from_millis(args.timeout), json: args.json };
+    let began = Instant::now();
+    let findings = watch.until_nothing_waits(&gates)?;
+    let decided = !waits(&findings);
+    // What was found counts, whether or not the journal can be written.
+    let _ = measured::after_a_wait(project, &watch.id, &findings);
+    if args.json {
+        let waited_ms = ralph_core::time::millis(began.elapsed());
+        ui::json(&Report { of_loop: &watch.id, decided, waited_ms, findings: &findings });
+    } else {
+        summary::show(&findings, &[], false);
+    }
+    if !decided {
+        let message = format!("not decided within {}", in_words(args.timeout));
+        return Err(Failure { code: PARKED, message, in_json: args.json });
+    }
+    if !args.json {
+        watch.say_how_to_go_on();
+    }
+    Ok(())
+}
+
+fn is_decided_elsewhere(gate: &Gate) -> bool {
+    matches!(gate.check, Check::PullRequest(_) | Check::Ci(_))
+}
+
+/// Whether there is nothing to do but to wait.
+fn waits(findings: &[Finding]) -> bool {
+    let any = |verdict| findings.iter().any(|f| f.verdict == verdict && !f.skipped);
+    any(Verdict::Wait) && !any(Verdict::Fail) && !any(Verdict::Unknown)
+}
+
+fn cancelled() -> Failure {
+    if signals::asked_to_end() {
+        return Failure { code: INTERRUPTED, message: "interrupted; the loop is as it was".to_owned(), in_json: false };
+    }
+    Failure::new("the loop was paused or ended meanwhile")
+}
+
+/// One wait for one loop.
+struct Watch<'a> {
+    project: &'a Project,
+    id: String,
+    found: &'a Found,
+    until: Instant,
+    json: bool,
+}
+
+impl Watch<'_> {
+    fn until_nothing_waits(&self, gates: &[Gate]) -> Result<Vec<Finding>, Failure> {
+        let is_over = || signals::asked_to_end() || !loops::is_wanted(self.found);
+        let mut said = String::new();
+        loop {
+            let findings = gates::measure(gates, Want::Everything, &self.context(&is_over));
+            if !is_over() && !waits(&findings) {
+                return Ok(findings);
+            }
+            let what = unproven::short(&findings);
+            if !self.json && what != said && !is_over() {
+                ui::note(&format!("waits: {}", clean(&what)));
+                said = what;
+            }
+            match until_decided(&waiting(gates, &findings), self.until, || self.context(&is_over), &is_over, &|| false) {
+                Waited::Decided => {}
+                Waited::TimeOver => return Ok(findings),
+                Waited::Cancelled => return Err(cancelled()),
+            }
+        }
+    }
+
+    /// Looks only: whatever a gate may do when a stop is judged is not done here.
+    fn context<'c>(&'c self, cancelled: &'c (dyn Fn() -> bool + Sync)) -> Context<'c> {
+        let left = self.until.saturating_duration_since(Instant::now()).max(Duration::from_secs(30));
+        Context { cancelled, keeps: env::of_an_agent().is_none(), keep_going: true, ..Context::new(self.project, &self.id, left) }
+    }
+
+    fn say_how_to_go_on(&self) {
+        let Some(view) = self.view() else { return };
+        let by_itself = view.waits.as_ref().is_some_and(|waits| waits.by != Waiter::Nobody);
+        let line = match &view.session {
+            _ if by_itself => "Its session goes on by itself.".to_owned(),
+            Some(session) => format!("Go on in its session with /ralph-resume, or with: claude --resume {} \"Go on\"", clean(session)),
+            None => "The next session that stops in this project goes on with it.".to_owned(),
+        };
+        ui::paragraph(line, 0);
+    }
+
+    fn view(&self) -> Option<View> {
+        view::live(self.project).into_iter().find(|view| view.id == self.id)
+    }
+}
