@@ -252,7 +252,10 @@ fn not_in_step(view: &View, request: &PullRequest) -> Option<Outcome> {
     let remote = view.checkout.push_remote();
     match view.relation {
         Relation::Same | Relation::Elsewhere => None,
-        Relation::Ahead(n) => Some(Outcome::fails(format!("{} not pushed, so nothing has checked them", commits(n)), "Push: `git push`.")),
+        Relation::Ahead(n) => {
+            let them = if n == 1 { "it" } else { "them" };
+            Some(Outcome::fails(format!("{} not pushed, so CI has not seen {them}", commits(n)), "Push: `git push`."))
+        }
         Relation::Behind(n) => {
             Some(Outcome::fails(format!("{} missing here: the head of #{} is {head}", commits(n), request.number), "Get them: `git pull`."))
         }

@@ -191,7 +191,7 @@ fn s2_5_the_verdict_is_bound_to_the_head_commit() {
     assert_eq!(in_step(Relation::Same).0, Verdict::Pass);
     assert_eq!(in_step(Relation::Elsewhere).0, Verdict::Pass, "another branch lies here");
     let (verdict, what, next) = in_step(Relation::Ahead(2));
-    assert_eq!((verdict, what.as_str()), (Verdict::Fail, "2 commits are not pushed, so nothing has checked them"));
+    assert_eq!((verdict, what.as_str()), (Verdict::Fail, "2 commits are not pushed, so CI has not seen them"));
     assert!(next.contains("git push"));
     for (relation, wanted) in [
         (Relation::Behind(1), "git pull"),

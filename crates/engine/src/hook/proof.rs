@@ -8,7 +8,7 @@ use std::{
 };
 
 use ralph_core::{
-    gate::{Check, Finding, Gate, Proof},
+    gate::{Check, Finding, Gate, GuardPolicy, Proof},
     journal::{Event, Parked, State},
     judge::{Evidence, Next, judge},
     time::millis,
@@ -161,14 +161,21 @@ pub(super) struct Looking<'a> {
 impl Looking<'_> {
     fn measure(&self) -> Measured {
         let cancelled = || !(self.wanted)();
-        let ctx = Context { acts: self.wants_proof, ..self.context(&cancelled) };
         let mut findings = self.declared.problems.clone();
         let start = guard::Start::of(&self.call.project, &self.l.id);
         findings.extend(start.gone(self.declared));
+        let acts = self.wants_proof && findings.is_empty() && !self.is_doubtful(&start);
+        let ctx = Context { acts, ..self.context(&cancelled) };
         findings.extend(gates::measure(&self.declared.gates, if self.wants_proof { Want::Everything } else { Want::Cheap }, &ctx));
         let suspicions = if self.wants_proof { start.weigh(&self.call.project, self.declared, &mut findings) } else { Vec::new() };
         let tree = if self.l.file.stall_rounds > 0 { standstill::tree(&ctx) } else { None };
         Measured { findings, suspicions, tree, ..Measured::default() }
+    }
+
+    /// Whether the guard keeps the loop from ending, so that nothing may be done that cannot be undone.
+    fn is_doubtful(&self, start: &guard::Start) -> bool {
+        let does_something = self.declared.gates.iter().any(|gate| gate.acts() && !matches!(gate.check, Check::Command(_)));
+        does_something && self.declared.guard == GuardPolicy::Block && !start.suspicions(&self.call.project, self.declared).is_empty()
     }
 
     fn context<'c>(&'c self, cancelled: &'c (dyn Fn() -> bool + Sync)) -> Context<'c> {

@@ -11,8 +11,13 @@ use std::{
 use ralph_core::{gate::Gate, loop_file::Preset, words::clean};
 use ralph_engine::{
     gates::{Watch, begin},
-    ops::{Asker, start},
+    ops::{
+        Asker,
+        phase::{self, asks_the_forge},
+        start,
+    },
     store::project::Project,
+    sys::signals,
 };
 
 use crate::{
@@ -127,6 +132,12 @@ fn start(project: &Project, args: Args) -> Done {
     for told in begun.told() {
         ui::paragraph(format!("  {}", clean(&told)), 4);
     }
+    if begun.declared.gates.iter().any(asks_the_forge) {
+        let subject = (started.id.clone(), begun.declared);
+        let report = phase::tell(project, Some(&subject), PHASE, &signals::asked_to_end);
+        let why = report.evidence.last().map(|why| format!(": {}", clean(why))).unwrap_or_default();
+        ui::paragraph(format!("  phase {}{why}", report.phase.as_str()), 4);
+    }
     ui::field("file", started.path.display());
     match started.file.session_id {
         Some(session) => ui::field("session", session),
@@ -138,6 +149,9 @@ fn start(project: &Project, args: Args) -> Done {
     case.warn();
     Ok(())
 }
+
+/// Nobody waits longer than this to be told how far a pull request is.
+const PHASE: Duration = Duration::from_secs(10);
 
 /// How long the commands whose old failures shall not count may take together.
 const BUDGET: Duration = Duration::from_hours(1);

@@ -1,6 +1,6 @@
 //! A project with a branch on a scripted GitHub, and a loop about its pull request, through the real `gh`.
 
-use std::ops::Deref;
+use std::{ops::Deref, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use ralph_testkit::{Check, Gh, GitHub, Origin, Output};
 
@@ -28,7 +28,7 @@ impl Hubbed {
         let gh = Gh::installed().map_err(|skip| skip.tell()).ok()?;
         let hub = GitHub::start("acme/widget");
         let bed = Bed::in_git();
-        bed.write(".gitignore", ".claude/\n.ralph/\n");
+        bed.write(".gitignore", ".claude/\n.ralph/\nralph.toml\n");
         bed.commit_all("begin");
         let origin = Origin::at(&hub, &bed);
         origin.branch(BRANCH);
@@ -47,6 +47,21 @@ impl Hubbed {
 
     pub(crate) fn origin(&self) -> Origin<'_> {
         Origin::known(&self.bed)
+    }
+
+    /// The commit that is checked out.
+    pub(crate) fn head(&self) -> String {
+        self.origin().head()
+    }
+
+    /// Opens a pull request of the branch, with these checks on its head; its number.
+    pub(crate) fn open(&self, checks: &[Check]) -> u64 {
+        let head = self.head();
+        let number = self.hub.open(BRANCH, &head);
+        for check in checks {
+            self.hub.check(&head, check.clone());
+        }
+        number
     }
 
     /// The loop of [`ME`] with this preset, whose files are not asked for.
@@ -70,7 +85,7 @@ impl Hubbed {
     }
 
     fn env(&self) -> Vec<(String, String)> {
-        let path = ("PATH".to_owned(), self.gh.path().into_string().unwrap());
+        let path = ("PATH".to_owned(), self.path_with_gh());
         self.hub.env().into_iter().chain([path]).collect()
     }
 
@@ -89,13 +104,63 @@ impl Hubbed {
         self.asking(self.bed.stop(&format!("Merged ({}).\n\n<promise>CI_PASSED</promise>", unique())))
     }
 
-    /// Runs `ralph` as a person does who has `gh`.
-    pub(crate) fn ralph_asking(&self, args: &[&str]) -> Output {
+    /// `ralph` as a person runs it who has `gh`.
+    pub(crate) fn asking_command(&self, args: &[&str]) -> Command {
         if args.contains(&"start") {
             self.register();
         }
         let mut command = self.command(RALPH);
         command.args(args).envs(self.env());
-        run(&mut command, b"")
+        command
     }
+
+    pub(crate) fn ralph_asking(&self, args: &[&str]) -> Output {
+        run(&mut self.asking_command(args), b"")
+    }
+
+    /// The search path of somebody whose `gh` is this script.
+    pub(crate) fn instead_of_gh(&self, text: &str) -> String {
+        let folder = self.home().join("fake");
+        std::fs::create_dir_all(&folder).unwrap();
+        script(&folder.join("gh"), text);
+        format!("{}:{}", folder.display(), self.path_with_gh())
+    }
+
+    pub(crate) fn path_with_gh(&self) -> String {
+        self.gh.path().into_string().unwrap()
+    }
+
+    /// The search path of somebody who has git and no `gh`.
+    pub(crate) fn path_without_gh(&self) -> String {
+        let folder = self.home().join("only-git");
+        std::fs::create_dir_all(&folder).unwrap();
+        let git = std::env::split_paths(&self.gh.path()).map(|dir| dir.join("git")).find(|git| git.exists()).unwrap();
+        let _ = std::os::unix::fs::symlink(git, folder.join("git"));
+        folder.to_str().unwrap().to_owned()
+    }
+}
+
+pub(crate) fn script(path: &Path, text: &str) {
+    std::fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// What nobody scripted was not tested.
+impl Drop for Hubbed {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(self.hub.unexpected(), Vec::<String>::new());
+        }
+    }
+}
+
+/// A bed with a hub, or the end of the test where there is no `gh`.
+#[macro_export]
+macro_rules! hub {
+    () => {
+        match $crate::hub::Hubbed::new() {
+            Some(hub) => hub,
+            None => return,
+        }
+    };
 }

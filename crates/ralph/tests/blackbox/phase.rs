@@ -1,89 +1,16 @@
 //! `ralph phase` through the real gh: one case for every situation that a branch can be in (S2-1), and what each fault of the forge leads to.
 
-use std::{ops::Deref, path::Path, process::Command};
-
-use ralph_testkit::{Check, Fault, Gh, GitHub, Origin, Output};
+use ralph_testkit::{Check, Fault, Output};
 use serde_json::Value;
 
-use crate::common::{Bed, RALPH, run};
+use crate::{
+    common::{Bed, run},
+    hub,
+    hub::{Hubbed, script},
+};
 
-/// A project with an origin at a scripted GitHub, on the branch `feature/x` with one pushed commit.
-pub(crate) struct Hub {
-    bed: Bed,
-    pub(crate) github: GitHub,
-    gh: Gh,
-    pub(crate) head: String,
-}
-
-impl Deref for Hub {
-    type Target = Bed;
-    fn deref(&self) -> &Bed {
-        &self.bed
-    }
-}
-
-impl Hub {
-    /// `None`, and said so, where there is no `gh`.
-    pub(crate) fn new() -> Option<Self> {
-        let gh = Gh::installed().map_err(|skip| skip.tell()).ok()?;
-        let (github, bed) = (GitHub::start("acme/widget"), Bed::in_git());
-        let origin = Origin::at(&github, &bed);
-        origin.branch("feature/x");
-        origin.commit("a.txt", "a\n");
-        let head = origin.push();
-        Some(Hub { bed, github, gh, head })
-    }
-
-    pub(crate) fn origin(&self) -> Origin<'_> {
-        Origin::known(&self.bed)
-    }
-
-    /// `ralph` as a person runs it, with gh on the path and this hub behind it.
-    pub(crate) fn command(&self, args: &[&str]) -> Command {
-        self.register();
-        let mut command = self.bed.command(RALPH);
-        command.args(args).env("PATH", self.gh.path()).envs(self.github.env());
-        command
-    }
-
-    pub(crate) fn ralph(&self, args: &[&str]) -> Output {
-        run(&mut self.command(args), b"")
-    }
-
-    pub(crate) fn phase(&self) -> Value {
-        told(&self.ralph(&["phase", "--json"]))
-    }
-
-    /// An open pull request of the branch with these checks on its head.
-    pub(crate) fn open(&self, checks: &[Check]) -> u64 {
-        let number = self.github.open("feature/x", &self.head);
-        for check in checks {
-            self.github.check(&self.head, check.clone());
-        }
-        number
-    }
-
-    /// A program that is found before gh and is called like it.
-    pub(crate) fn instead_of_gh(&self, script: &str) -> String {
-        let folder = self.home().join("fake");
-        std::fs::create_dir_all(&folder).unwrap();
-        Hub::script(&folder.join("gh"), script);
-        format!("{}:{}", folder.display(), self.gh.path().to_string_lossy())
-    }
-
-    pub(crate) fn script(path: &Path, text: &str) {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
-}
-
-impl Drop for Hub {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            assert_eq!(self.github.unexpected(), Vec::<String>::new());
-        }
-    }
+fn phase(hub: &Hubbed) -> Value {
+    told(&hub.ralph_asking(&["phase", "--json"]))
 }
 
 fn told(out: &Output) -> Value {
@@ -91,17 +18,6 @@ fn told(out: &Output) -> Value {
     let code = i32::from(told["phase"] == "unknown");
     assert_eq!((out.code, out.stderr.as_str()), (Some(code), ""), "{told}");
     told
-}
-
-/// A hub, or the end of the test.
-#[macro_export]
-macro_rules! hub {
-    () => {
-        match $crate::phase::Hub::new() {
-            Some(hub) => hub,
-            None => return,
-        }
-    };
 }
 
 fn evidence(told: &Value) -> String {
@@ -118,8 +34,8 @@ fn assert_phase(told: &Value, phase: &str, because: &str, next: &str) {
 #[test]
 fn s2_1_no_pull_request_yet() {
     let hub = hub!();
-    assert_phase(&hub.phase(), "p0", "there is no pull request for feature/x in acme/widget", "gh pr create");
-    assert_eq!(hub.github.requests().len(), 1, "one question is enough: {:?}", hub.github.requests());
+    assert_phase(&phase(&hub), "p0", "there is no pull request for feature/x in acme/widget", "gh pr create");
+    assert_eq!(hub.hub.requests().len(), 1, "one question is enough: {:?}", hub.hub.requests());
 }
 
 #[test]
@@ -147,14 +63,14 @@ fn s2_1_checks_by_what_they_say() {
         (many(&[Check::status("ci/circle").concluded("ERROR")]), "p1", "ci/circle (error)", "Mend it"),
         (many(&[Check::status("ci/circle").pending(), Check::run("build")]), "pending", "ci/circle (pending)", "Wait"),
     ];
-    for (checks, phase, because, next) in table {
-        hub.github.forget_checks(&hub.head);
+    for (checks, wanted, because, next) in table {
+        hub.hub.forget_checks(&hub.head());
         for check in &checks {
-            hub.github.check(&hub.head, check.clone());
+            hub.hub.check(&hub.head(), check.clone());
         }
-        let asked = hub.github.requests().len();
-        assert_phase(&hub.phase(), phase, because, next);
-        assert_eq!(hub.github.requests().len(), asked + 1, "one question is enough");
+        let asked = hub.hub.requests().len();
+        assert_phase(&phase(&hub), wanted, because, next);
+        assert_eq!(hub.hub.requests().len(), asked + 1, "one question is enough");
     }
 }
 
@@ -162,34 +78,34 @@ fn s2_1_checks_by_what_they_say() {
 fn s2_1_right_after_a_push_no_checks_are_pending_and_later_a_question() {
     let hub = hub!();
     hub.open(&[]);
-    assert_phase(&hub.phase(), "pending", "no check reports on", "Wait");
+    assert_phase(&phase(&hub), "pending", "no check reports on", "Wait");
     // As if the head had been seen for the first time three minutes ago, on the clock that nobody sets.
     let path = hub.place_of_kept("forge/heads.json");
     let mut heads: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let at = heads[0]["at_ms"].as_u64().unwrap();
     heads[0]["at_ms"] = at.saturating_sub(180_000).into();
     std::fs::write(&path, heads.to_string()).unwrap();
-    assert_phase(&hub.phase(), "unknown", "no check reports on", "no_checks = \"pass\"");
+    assert_phase(&phase(&hub), "unknown", "no check reports on", "no_checks = \"pass\"");
     hub.write("ralph.toml", "[pr]\nno_checks = \"pass\"\n");
-    assert_phase(&hub.phase(), "p2", "none is asked for", "gh pr merge");
+    assert_phase(&phase(&hub), "p2", "none is asked for", "gh pr merge");
 }
 
 #[test]
 fn s2_1_a_clock_that_jumps_changes_nothing() {
     let hub = hub!();
     hub.open(&[]);
-    assert_phase(&hub.phase(), "pending", "no check reports on", "Wait");
+    assert_phase(&phase(&hub), "pending", "no check reports on", "Wait");
     // A sighting that lies in the future is from before the machine was started again: the wait begins anew, and does not end at once.
     let path = hub.place_of_kept("forge/heads.json");
     let mut heads: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     heads[0]["at_ms"] = u64::MAX.into();
     std::fs::write(&path, heads.to_string()).unwrap();
-    assert_phase(&hub.phase(), "pending", "no check reports on", "Wait");
+    assert_phase(&phase(&hub), "pending", "no check reports on", "Wait");
     // No date of GitHub's is compared with the clock here: checks of the year 2001 and of 2099 count alike.
     for (begun, ended) in [("2001-01-01T00:00:00Z", "2001-01-01T00:10:00Z"), ("2099-01-01T00:00:00Z", "2099-01-01T00:10:00Z")] {
-        hub.github.forget_checks(&hub.head);
-        hub.github.check(&hub.head, Check::run("build").times(begun, ended));
-        assert_phase(&hub.phase(), "p2", "CI is green", "merge");
+        hub.hub.forget_checks(&hub.head());
+        hub.hub.check(&hub.head(), Check::run("build").times(begun, ended));
+        assert_phase(&phase(&hub), "p2", "CI is green", "merge");
     }
 }
 
@@ -197,25 +113,25 @@ fn s2_1_a_clock_that_jumps_changes_nothing() {
 fn s2_1_conflicts_keep_workflows_from_running() {
     let hub = hub!();
     let number = hub.open(&[]);
-    hub.github.edit(number, |pull| pull.mergeable = "CONFLICTING".to_owned());
-    assert_phase(&hub.phase(), "p1", "has conflicts with main", "git pull --no-rebase origin main");
+    hub.hub.edit(number, |pull| pull.mergeable = "CONFLICTING".to_owned());
+    assert_phase(&phase(&hub), "p1", "has conflicts with main", "git pull --no-rebase origin main");
 }
 
 #[test]
 fn s2_1_a_draft_is_a_pull_request() {
     let hub = hub!();
     let number = hub.open(&[Check::run("build")]);
-    hub.github.edit(number, |pull| pull.draft = true);
-    assert_phase(&hub.phase(), "p2", "#1 is open as a draft", "gh pr ready 1");
+    hub.hub.edit(number, |pull| pull.draft = true);
+    assert_phase(&phase(&hub), "p2", "#1 is open as a draft", "gh pr ready 1");
 }
 
 #[test]
 fn s2_1_of_several_the_newest_open_one_counts() {
     let hub = hub!();
     hub.open(&[Check::run("build")]);
-    let second = hub.github.open("feature/x", &hub.head);
-    hub.github.edit(second, |pull| pull.base = "next".to_owned());
-    let told = hub.phase();
+    let second = hub.hub.open("feature/x", &hub.head());
+    hub.hub.edit(second, |pull| pull.base = "next".to_owned());
+    let told = phase(&hub);
     assert_phase(&told, "p2", "further open ones of the branch: #1", "gh pr merge 2");
     assert_eq!(told["pull_request"]["number"], second);
 }
@@ -224,27 +140,27 @@ fn s2_1_of_several_the_newest_open_one_counts() {
 fn s2_1_closed_and_merged_ones() {
     let hub = hub!();
     let number = hub.open(&[Check::run("build")]);
-    hub.github.close(number);
-    assert_phase(&hub.phase(), "p0", "#1 was closed and not merged", "gh pr reopen 1");
-    let number = hub.github.open("feature/x", &hub.head);
-    hub.github.merge(number);
-    let told = hub.phase();
+    hub.hub.close(number);
+    assert_phase(&phase(&hub), "p0", "#1 was closed and not merged", "gh pr reopen 1");
+    let number = hub.hub.open("feature/x", &hub.head());
+    hub.hub.merge(number);
+    let told = phase(&hub);
     assert_phase(&told, "p2", "#2 is merged", "");
     assert_eq!(told["pull_request"]["state"], "merged");
     // New commits on the same branch: what was merged is history.
     hub.origin().commit("b.txt", "b\n");
-    assert_phase(&hub.phase(), "p0", "#2 was merged, and what lies here is newer", "gh pr create");
+    assert_phase(&phase(&hub), "p0", "#2 was merged, and what lies here is newer", "gh pr create");
 }
 
 #[test]
 fn s2_1_a_strangers_fork_is_not_ours_and_our_own_is() {
     let hub = hub!();
-    hub.github.open_from_fork("mallory/widget", "feature/x", &hub.head);
-    hub.github.passed(&hub.head, "build");
-    assert_phase(&hub.phase(), "p0", "there is no pull request for feature/x", "gh pr create");
+    hub.hub.open_from_fork("mallory/widget", "feature/x", &hub.head());
+    hub.hub.passed(&hub.head(), "build");
+    assert_phase(&phase(&hub), "p0", "there is no pull request for feature/x", "gh pr create");
     hub.git(&["remote", "add", "fork", "https://github.com/me/widget.git"]);
-    let number = hub.github.open_from_fork("me/widget", "feature/x", &hub.head);
-    let told = hub.phase();
+    let number = hub.hub.open_from_fork("me/widget", "feature/x", &hub.head());
+    let told = phase(&hub);
     assert_phase(&told, "p2", "#2 is open", "gh pr merge 2");
     assert_eq!(told["pull_request"]["number"], number);
 }
@@ -254,10 +170,10 @@ fn s2_1_without_a_branch_or_on_the_default_one() {
     let hub = hub!();
     hub.open(&[Check::run("build")]);
     hub.git(&["checkout", "--quiet", "--detach"]);
-    assert_phase(&hub.phase(), "p0", "no branch is checked out", "git switch");
+    assert_phase(&phase(&hub), "p0", "no branch is checked out", "git switch");
     hub.git(&["checkout", "--quiet", "main"]);
-    assert_phase(&hub.phase(), "p0", "main is checked out", "git switch -c NAME");
-    assert_eq!(hub.github.requests().len(), 0, "nothing to ask");
+    assert_phase(&phase(&hub), "p0", "main is checked out", "git switch -c NAME");
+    assert_eq!(hub.hub.requests().len(), 0, "nothing to ask");
 }
 
 #[test]
@@ -266,19 +182,35 @@ fn s2_1_s2_5_a_head_that_moved_meanwhile() {
     hub.open(&[Check::run("build")]);
     hub.origin().commit("b.txt", "b\n");
     hub.origin().commit("c.txt", "c\n");
-    assert_phase(&hub.phase(), "p1", "2 commits are not pushed", "git push");
+    assert_phase(&phase(&hub), "p1", "2 commits are not pushed", "git push");
     hub.git(&["reset", "--quiet", "--hard", "HEAD~2"]);
-    assert_phase(&hub.phase(), "p2", "CI is green", "merge");
+    assert_phase(&phase(&hub), "p2", "CI is green", "merge");
     // Somebody else pushed.
     let bare = hub.origin().bare().to_str().unwrap().to_owned();
-    let moved = hub.git(&["-C", &bare, "commit-tree", "feature/x^{tree}", "-p", "feature/x", "-m", "theirs"]).trim().to_owned();
+    let moved = hub
+        .git(&[
+            "-C",
+            &bare,
+            "-c",
+            "user.name=they",
+            "-c",
+            "user.email=they@example.invalid",
+            "commit-tree",
+            "feature/x^{tree}",
+            "-p",
+            "feature/x",
+            "-m",
+            "theirs",
+        ])
+        .trim()
+        .to_owned();
     hub.git(&["-C", &bare, "update-ref", "refs/heads/feature/x", &moved]);
-    hub.github.passed(&moved, "build");
-    assert_phase(&hub.phase(), "p1", "is not known here: it moved meanwhile", "git pull");
+    hub.hub.passed(&moved, "build");
+    assert_phase(&phase(&hub), "p1", "is not known here: it moved meanwhile", "git pull");
     hub.git(&["fetch", "--quiet", &bare, "feature/x"]);
-    assert_phase(&hub.phase(), "p1", "1 commit is missing here", "git pull");
+    assert_phase(&phase(&hub), "p1", "1 commit is missing here", "git pull");
     hub.origin().commit("d.txt", "d\n");
-    assert_phase(&hub.phase(), "p1", "1 commit is not pushed, and 1 commit is missing here", "git pull --rebase");
+    assert_phase(&phase(&hub), "p1", "1 commit is not pushed, and 1 commit is missing here", "git pull --rebase");
 }
 
 #[test]
@@ -286,16 +218,16 @@ fn s2_1_required_and_optional_checks() {
     let hub = hub!();
     hub.write("ralph.toml", "[pr]\nchecks = \"required\"\nignore = [\"codecov/*\"]\n");
     hub.open(&[Check::run("build").required(), Check::run("nightly").failed()]);
-    assert_phase(&hub.phase(), "p2", "CI is green", "merge");
-    hub.github.check(&hub.head, Check::run("build").required().failed());
-    assert_phase(&hub.phase(), "p1", "CI / build (failure)", "Mend it");
-    hub.github.check(&hub.head, Check::run("build").required().pending());
-    assert_phase(&hub.phase(), "pending", "CI / build (in progress)", "Wait");
-    hub.github.check(&hub.head, Check::run("build").required());
-    hub.github.check(&hub.head, Check::status("codecov/patch").failed().required());
-    assert_phase(&hub.phase(), "p2", "CI is green", "merge");
+    assert_phase(&phase(&hub), "p2", "CI is green", "merge");
+    hub.hub.check(&hub.head(), Check::run("build").required().failed());
+    assert_phase(&phase(&hub), "p1", "CI / build (failure)", "Mend it");
+    hub.hub.check(&hub.head(), Check::run("build").required().pending());
+    assert_phase(&phase(&hub), "pending", "CI / build (in progress)", "Wait");
+    hub.hub.check(&hub.head(), Check::run("build").required());
+    hub.hub.check(&hub.head(), Check::status("codecov/patch").failed().required());
+    assert_phase(&phase(&hub), "p2", "CI is green", "merge");
     hub.write("ralph.toml", "");
-    assert_phase(&hub.phase(), "p1", "CI / nightly (failure)", "Mend it");
+    assert_phase(&phase(&hub), "p1", "CI / nightly (failure)", "Mend it");
 }
 
 #[test]
@@ -303,10 +235,10 @@ fn s2_1_more_checks_than_a_list_holds() {
     let hub = hub!();
     hub.open(&[]);
     for n in 0..105 {
-        hub.github.check(&hub.head, Check::run(&format!("job{n:03}")));
+        hub.hub.check(&hub.head(), Check::run(&format!("job{n:03}")));
     }
-    hub.github.check(&hub.head, Check::run("zz-last").failed());
-    assert_phase(&hub.phase(), "p1", "zz-last (failure)", "Mend it");
+    hub.hub.check(&hub.head(), Check::run("zz-last").failed());
+    assert_phase(&phase(&hub), "p1", "zz-last (failure)", "Mend it");
 }
 
 #[test]
@@ -314,24 +246,21 @@ fn s2_1_what_lasts_says_what_to_type() {
     let hub = hub!();
     hub.open(&[Check::run("build")]);
     // Not signed in.
-    let mut command = hub.command(&["phase", "--json"]);
+    let mut command = hub.asking_command(&["phase", "--json"]);
     command.env_remove("GH_TOKEN");
     assert_phase(&told(&run(&mut command, b"")), "unknown", "gh is not signed in to github.com", "gh auth login");
     // No gh.
-    let mut command = hub.command(&["phase", "--json"]);
-    let empty = hub.home().join("bin-without-gh");
-    std::fs::create_dir_all(&empty).unwrap();
-    std::os::unix::fs::symlink("/usr/bin/git", empty.join("git")).unwrap();
-    command.env("PATH", &empty);
+    let mut command = hub.asking_command(&["phase", "--json"]);
+    command.env("PATH", hub.path_without_gh());
     assert_phase(&told(&run(&mut command, b"")), "unknown", "`gh`, through which ralph asks GitHub, is not there", "Install it");
     for (fault, because, next) in [
         (Fault::BadCredentials, "GitHub does not accept gh's token", "gh auth login"),
         (Fault::NoRepository, "GitHub knows no acme/widget", "gh auth login"),
         (Fault::Untrusted, "certificate is not trusted", "rust"),
     ] {
-        hub.github.fail_always(fault);
-        assert_phase(&hub.phase(), "unknown", because, next);
-        hub.github.heal();
+        hub.hub.fail_always(fault);
+        assert_phase(&phase(&hub), "unknown", because, next);
+        hub.hub.heal();
     }
 }
 
@@ -340,9 +269,9 @@ fn s2_1_a_gh_of_the_project_is_not_run() {
     let hub = hub!();
     hub.open(&[Check::run("build").failed()]);
     std::fs::create_dir_all(hub.path("bin")).unwrap();
-    Hub::script(&hub.path("bin/gh"), "touch \"$HOME/forged\"; echo '[]'");
-    let mut command = hub.command(&["phase", "--json"]);
-    command.env("PATH", format!("bin:{}:{}", hub.path("bin").display(), hub.gh.path().to_string_lossy()));
+    script(&hub.path("bin/gh"), "touch \"$HOME/forged\"; echo '[]'");
+    let mut command = hub.asking_command(&["phase", "--json"]);
+    command.env("PATH", format!("bin:{}:{}", hub.path("bin").display(), hub.path_with_gh()));
     assert_phase(&told(&run(&mut command, b"")), "p1", "CI / build (failure)", "Mend it");
     assert!(!hub.home().join("forged").exists());
 }
@@ -362,23 +291,23 @@ fn s2_1_what_passes_by_is_unknown_and_says_so() {
         (Fault::Refused, "connection refused"),
         (Fault::Garbage, "right now"),
     ] {
-        hub.github.fail_always(fault.clone());
-        assert_phase(&hub.phase(), "unknown", because, "Try again");
-        hub.github.heal();
+        hub.hub.fail_always(fault.clone());
+        assert_phase(&phase(&hub), "unknown", because, "Try again");
+        hub.hub.heal();
     }
-    let mut offline = hub.command(&["phase", "--json"]);
-    offline.envs(hub.github.env_offline());
+    let mut offline = hub.asking_command(&["phase", "--json"]);
+    offline.envs(hub.hub.env_offline());
     assert_phase(&told(&run(&mut offline, b"")), "unknown", "connection refused", "Try again");
     // Gh dies, or prints what is no answer.
     for (script, because) in [("kill -9 $$", "ended by a signal"), ("echo '[{\"number\":1,'", "cannot be read"), ("exit 3", "exit code 3")]
     {
         let path = hub.instead_of_gh(script);
-        let mut command = hub.command(&["phase", "--json"]);
+        let mut command = hub.asking_command(&["phase", "--json"]);
         command.env("PATH", path);
         assert_phase(&told(&run(&mut command, b"")), "unknown", because, "Try again");
     }
-    hub.github.fail(Fault::Slow(std::time::Duration::from_secs(3)), 1);
-    assert_phase(&hub.phase(), "p2", "CI is green", "merge");
+    hub.hub.fail(Fault::Slow(std::time::Duration::from_secs(3)), 1);
+    assert_phase(&phase(&hub), "p2", "CI is green", "merge");
 }
 
 #[test]
@@ -397,9 +326,9 @@ fn s2_1_no_repository_no_remote_and_another_forge() {
 fn s2_1_for_people() {
     let hub = hub!();
     hub.open(&[Check::run("build").failed()]);
-    let out = hub.ralph(&["phase"]);
+    let out = hub.ralph_asking(&["phase"]);
     assert_eq!(out.code, Some(0), "{}", out.stderr);
-    let head = &hub.head[..7];
+    let head = &hub.head()[..7];
     assert_eq!(
         out.stdout,
         format!(
