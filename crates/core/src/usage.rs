@@ -2,6 +2,8 @@
 //!
 //! Transcripts only grow, so each stop reads on where the one before left off. A message stands there in one line for each of its blocks, and every one of
 //! them repeats what the whole message used: it counts once. What is older than the loop does not count; lines without a time do.
+//!
+//! Of a compaction only its size is written down, so its price is guessed: as if nothing of the conversation had been in the cache.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +19,9 @@ pub const REACH: u64 = 64 << 20;
 
 /// A longer line is no message of a model's.
 const MAX_LINE: usize = 4 << 20;
+
+/// A summary has about so many tokens, generously.
+const SUMMARY: u64 = 10_000;
 
 const BLOCK: usize = 256 << 10;
 
@@ -60,6 +65,9 @@ pub struct Known {
     /// It was replaced by another file: what is older than this was counted before.
     #[serde(skip_serializing_if = "is_none")]
     pub after: Millis,
+    /// The model of its newest message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The messages that were read last, with what was counted for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recent: Vec<(String, Micros)>,
@@ -163,12 +171,26 @@ impl Known {
 
     /// What one line adds.
     fn count(&mut self, line: &[u8], since: Millis) -> Micros {
-        let Some((message, at)) = Line::message(line) else { return 0 };
+        let Some(line) = Line::parse(line) else { return 0 };
+        let at = line.timestamp.as_deref().and_then(time::parse);
         if at.is_some_and(|at| at <= since) || (at.is_none() && self.after > 0) {
             return 0;
         }
         self.at = self.at.max(at.unwrap_or(0));
-        let cost = message.cost();
+        match (line.kind.as_deref(), line.message, line.compact_metadata) {
+            (Some("assistant"), Some(message), _) => self.count_message(message),
+            (Some("system"), _, Some(compacted)) => {
+                let tokens = Tokens { input: compacted.pre_tokens.unwrap_or(0), output: SUMMARY, ..Tokens::default() };
+                prices::cost(self.model.as_deref().unwrap_or_default(), &tokens)
+            }
+            _ => 0,
+        }
+    }
+
+    fn count_message(&mut self, message: Message) -> Micros {
+        let cost = prices::cost(message.model.as_deref().unwrap_or_default(), &message.usage.tokens());
+        // What the client says itself is no model's.
+        self.model = message.model.filter(|model| !model.starts_with('<') && model.len() < 100).or(self.model.take());
         let Some(id) = message.id else { return cost };
         // What an aborted answer is said to have used can still grow.
         if let Some((_, counted)) = self.recent.iter_mut().find(|(known, _)| *known == id) {
@@ -192,21 +214,28 @@ fn begins_a_line(source: &(impl Source + ?Sized), at: u64) -> bool {
 
 /// One line of a transcript, as far as it matters.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 struct Line {
     #[serde(rename = "type")]
     kind: Option<String>,
     timestamp: Option<String>,
     message: Option<Message>,
+    compact_metadata: Option<Compacted>,
 }
 
 impl Line {
-    /// The model's message in a line, and its time.
-    fn message(bytes: &[u8]) -> Option<(Message, Option<Millis>)> {
-        memchr::memmem::find(bytes, b"\"usage\"")?;
-        let line: Line = parse_tolerant(bytes).ok().filter(|line: &Line| line.kind.as_deref() == Some("assistant"))?;
-        Some((line.message?, line.timestamp.as_deref().and_then(time::parse)))
+    /// `None` for a line that cannot matter or cannot be read.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let has = |needle: &[u8]| memchr::memmem::find(bytes, needle).is_some();
+        if has(b"\"usage\"") || has(b"\"compactMetadata\"") { parse_tolerant(bytes).ok() } else { None }
     }
+}
+
+/// A conversation that was made shorter.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Compacted {
+    pre_tokens: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
@@ -215,12 +244,6 @@ struct Message {
     id: Option<String>,
     model: Option<String>,
     usage: Usage,
-}
-
-impl Message {
-    fn cost(&self) -> Micros {
-        prices::cost(self.model.as_deref().unwrap_or_default(), &self.usage.tokens())
-    }
 }
 
 /// What the model's vendor says that it used.

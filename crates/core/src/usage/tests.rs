@@ -34,6 +34,20 @@ fn s2_7_a_message_counts_once_however_many_lines_it_has() {
     assert_eq!(read(&mut Spending::default(), &grown), COST, "an aborted answer that was written twice");
 }
 
+/// The client does not write down what a compaction used.
+#[test]
+fn s2_7_a_compaction_counts_by_its_size() {
+    let compacted = |at: Millis| {
+        let at = time::format(at);
+        format!(r#"{{"type":"system","subtype":"compact_boundary","timestamp":"{at}","compactMetadata":{{"preTokens":100000}}}}"#) + "\n"
+    };
+    let mut spending = Spending::since(9);
+    let synthetic = of_model("x", 11, "<synthetic>", 0);
+    let text = compacted(9) + &line("a", 10) + &synthetic + &compacted(12);
+    assert_eq!(read(&mut spending, &text), COST + 500_000 + 250_000, "at the price of the model that spoke last");
+    assert_eq!(read(&mut Spending::default(), &compacted(1)), 1_500_000 + 750_000, "the dearest, where nobody has spoken");
+}
+
 #[test]
 fn s2_7_each_stop_reads_only_what_is_new() {
     let mut spending = Spending::default();
