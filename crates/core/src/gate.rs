@@ -245,6 +245,11 @@ impl Gate {
         }
     }
 
+    /// Whether somebody else decides it, in their own time.
+    pub fn is_decided_elsewhere(&self) -> bool {
+        matches!(self.check, Check::PullRequest(_) | Check::Ci(_))
+    }
+
     /// A gate that nobody has trusted yet, measured when the agent claims to be done.
     pub fn new(name: impl Into<String>, check: Check, origin: Origin) -> Self {
         Gate { name: name.into(), check, origin, trusted: false, every_stop: false, next: None }
@@ -414,6 +419,12 @@ impl Proof {
             Proof::Holds
         }
     }
+}
+
+/// Whether there is nothing to do but to wait: something outside has not decided yet, and nothing else that was measured asks for work.
+pub fn only_waits(findings: &[Finding]) -> bool {
+    let mut open = findings.iter().filter(|finding| finding.verdict != Verdict::Pass && !finding.skipped).peekable();
+    open.peek().is_some() && open.all(|finding| finding.verdict == Verdict::Wait)
 }
 
 /// What happens when the work looks as if the proof had been weakened instead of the work been done.

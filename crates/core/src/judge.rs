@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    gate::{Finding, Kind, Proof, Verdict},
+    gate::{self, Finding, Kind, Proof},
     limits::{IdleLimitFrom, ToolUse},
     prices::Micros,
     promise::Claim,
@@ -89,11 +89,9 @@ impl Evidence {
         self.stall_limit > 0 && self.stalled_rounds >= self.stall_limit
     }
 
-    /// Whether there is nothing to do but to wait: something outside has not decided yet, and nothing that was measured asks for work. Nobody has to
-    /// claim anything for that: a round spent on asking again would be wasted.
+    /// Whether there is nothing to do but to wait. Nobody has to claim anything for that: a round spent on asking again would be wasted.
     pub fn waits(&self) -> bool {
-        let any = |verdict| self.gates.iter().any(|f| f.verdict == verdict && !f.skipped);
-        any(Verdict::Wait) && !any(Verdict::Fail) && !any(Verdict::Unknown)
+        gate::only_waits(&self.gates)
     }
 
     /// Whether the gates should be measured in full before this stop is judged; `gated`: there are any.
@@ -351,7 +349,7 @@ fn why_blocked(e: &Evidence, proof: Proof) -> Code {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::promise::Refusal;
+    use crate::{gate::Verdict, promise::Refusal};
     use proptest::prelude::*;
 
     fn working() -> Evidence {

@@ -78,7 +78,7 @@ pub fn note(project: &Project, loop_id: &str, file: &LoopFile, budget: Duration,
         return Begun { declared, before: Vec::new() };
     }
     guard::note_start(project, loop_id, &declared);
-    if declared.gates.iter().any(|gate| matches!(gate.check, Check::PullRequest(_) | Check::Ci(_))) {
+    if declared.gates.iter().any(Gate::is_decided_elsewhere) {
         forge::note_subject(project, loop_id, Instant::now() + budget);
     }
     let ctx = Context { watch, keeps: env::of_an_agent().is_none(), ..Context::new(project, loop_id, budget) };

@@ -9,7 +9,7 @@ use std::{
 };
 
 use ralph_core::{
-    gate::Check,
+    gate::Gate,
     judge::{Code, Next},
 };
 
@@ -85,7 +85,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     };
     let Ok(file) = &found.parsed else { return Ok(Outcome::silent(NONE)) };
     let declared = declared::of_loop(&call.project, file);
-    if !declared.gates.iter().any(|gate| matches!(gate.check, Check::PullRequest(_) | Check::Ci(_))) {
+    if !declared.gates.iter().any(Gate::is_decided_elsewhere) {
         return Ok(Outcome::silent(NONE));
     }
     let id = found.id();

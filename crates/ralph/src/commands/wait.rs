@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ralph_core::{
-    gate::{Check, Finding, Gate, Verdict},
+    gate::{Finding, Gate, only_waits},
     time::in_words,
     unproven,
     words::clean,
@@ -69,7 +69,7 @@ struct Report<'a> {
 fn wait(project: &Project, args: &Args) -> Done {
     let found = ops::choose(project, args.which.get(), asker().session.as_deref())?;
     let file = found.parsed.as_ref().map_err(|problem| Failure::new(format!("{}: {problem}", found.path.display())))?;
-    let gates: Vec<Gate> = declared::of_loop(project, file).gates.into_iter().filter(is_decided_elsewhere).collect();
+    let gates: Vec<Gate> = declared::of_loop(project, file).gates.into_iter().filter(Gate::is_decided_elsewhere).collect();
     if gates.is_empty() {
         return Err(Failure::new("this loop waits for nothing: none of its gates is about a pull request or its checks"));
     }
@@ -78,7 +78,7 @@ fn wait(project: &Project, args: &Args) -> Done {
         Watch { project, id: found.id(), found: &found, until: Instant::now() + Duration::from_millis(args.timeout), json: args.json };
     let began = Instant::now();
     let findings = watch.until_nothing_waits(&gates)?;
-    let decided = !waits(&findings);
+    let decided = !only_waits(&findings);
     // What was found counts, whether or not the journal can be written.
     let _ = measured::after_a_wait(project, &watch.id, &findings);
     if args.json {
@@ -95,16 +95,6 @@ fn wait(project: &Project, args: &Args) -> Done {
         watch.say_how_to_go_on();
     }
     Ok(())
-}
-
-fn is_decided_elsewhere(gate: &Gate) -> bool {
-    matches!(gate.check, Check::PullRequest(_) | Check::Ci(_))
-}
-
-/// Whether there is nothing to do but to wait.
-fn waits(findings: &[Finding]) -> bool {
-    let any = |verdict| findings.iter().any(|f| f.verdict == verdict && !f.skipped);
-    any(Verdict::Wait) && !any(Verdict::Fail) && !any(Verdict::Unknown)
 }
 
 fn cancelled() -> Failure {
@@ -129,7 +119,7 @@ impl Watch<'_> {
         let mut said = String::new();
         loop {
             let findings = gates::measure(gates, Want::Everything, &self.context(&is_over));
-            if !is_over() && !waits(&findings) {
+            if !is_over() && !only_waits(&findings) {
                 return Ok(findings);
             }
             let what = unproven::short(&findings);

@@ -166,3 +166,26 @@ fn s2_5_an_outage_is_waited_for_and_costs_no_round() {
     assert_eq!(bed.codes().len(), 1);
     assert_eq!(bed.iteration(), 2);
 }
+
+#[test]
+fn s2_5_a_claim_that_waited_for_its_proof_completes_in_the_background() {
+    let Some((bed, number, head)) = Hubbed::with_request() else { return };
+    bed.arm("after-pr", "CI_PASSED");
+    bed.hub.pending(&head, "build");
+    bed.hub.merge(number);
+    let stop = bed.claims().env("AI_AGENT", CLIENT);
+    let waiter = begin(&stop, &["--wait", "--timeout", "60"]);
+    let (answer, _) = send_with(&stop, &["--timeout", "3600"]);
+    assert!(line(&answer).contains("parked at iteration 1"), "{answer:?}");
+    bed.green(&head);
+    let output = waiter.child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "there is nothing to wake the agent for");
+    assert!(!bed.path(LOOP).exists());
+    assert_eq!(bed.last_ended()["status"], "complete");
+    // Nobody sees what a hook in the background says, so it is said when the session stops next.
+    let told = line(&bed.asking(bed.work()).send());
+    assert!(
+        told.contains("Ralph: complete after 1 iteration") && told.contains("CI is green") || told.contains("all 3 gates hold"),
+        "{told}"
+    );
+}

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use clap::ValueEnum;
 use ralph_core::{
-    gate::{Check, Finding, Gate, Kind, Verdict},
+    gate::{Check, Finding, Gate, Kind, Verdict, only_waits},
     words::clean,
 };
 use ralph_engine::{
@@ -129,14 +129,8 @@ fn gate(project: &Project, args: &Args) -> Done {
         summary::show(&findings, &suspicions, progress.has_shown_output());
     }
     let message = if is_measured { "" } else { NOT_MEASURED };
-    let code = if waits(&findings) { PARKED } else { FAILED };
+    let code = if only_waits(&findings) { PARKED } else { FAILED };
     if passed { Ok(()) } else { Err(Failure { code, message: message.to_owned(), in_json: args.json }) }
-}
-
-/// Whether there is nothing to do but to wait.
-fn waits(findings: &[Finding]) -> bool {
-    let mut open = findings.iter().filter(|finding| finding.verdict != Verdict::Pass && !finding.skipped).peekable();
-    open.peek().is_some() && open.all(|finding| finding.verdict == Verdict::Wait)
 }
 
 const NOT_MEASURED: &str = "nothing was measured, so nothing is proven";
