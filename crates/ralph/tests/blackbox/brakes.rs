@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::{
     common::{Answer, Bed, LOOP, ME, PROMPT, Transcript, loop_text, now_ms, tick, unique},
     gated::{Gated, gate},
+    hub::Hubbed,
 };
 
 /// A loop file with further keys.
@@ -182,8 +183,8 @@ fn s2_7_odd_transcripts_count_nothing_twice() {
 /// S2-7: the loops of a pull request have no last round, so their other brakes are on, and all of it is spelled out.
 #[test]
 fn s2_7_the_presets_of_a_pull_request_have_brakes() {
-    let bed = Bed::new();
-    let said = bed.ralph_ok(&["start", "Ship it.", "--preset", "pre-pr"]);
+    let Some(bed) = Hubbed::new() else { return };
+    let said = bed.ralph_asking(&["start", "Ship it.", "--preset", "pre-pr"]).stdout;
     for line in [
         "no limit on iterations",
         "at most 8 h",
@@ -195,8 +196,8 @@ fn s2_7_the_presets_of_a_pull_request_have_brakes() {
     assert!(bed.read(LOOP).contains("max_usd: 50\n") && bed.read(LOOP).contains("stall_rounds: 6\n"));
     assert!(bed.ralph_ok(&["status"]).contains("about $0 of $50"));
     assert_eq!(bed.status()["stall_limit"], 6);
-    let none = Bed::new();
-    let said = none.ralph_ok(&["start", "Ship it.", "--preset", "after-pr", "--usd", "0", "--stall-rounds", "0"]);
+    let Some(none) = Hubbed::new() else { return };
+    let said = none.ralph_asking(&["start", "Ship it.", "--preset", "after-pr", "--usd", "0", "--stall-rounds", "0"]).stdout;
     assert!(said.contains("no limit on money") && said.contains("no pause for rounds that change nothing"), "{said}");
     assert!(none.read(LOOP).contains("max_usd: 0\n") && none.read(LOOP).contains("stall_rounds: 0\n"));
     let out = none.ralph(&["start", "x", "--usd", "lots"]);
