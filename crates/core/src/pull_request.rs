@@ -18,7 +18,7 @@ pub use choice::{Choice, Wanted, choose};
 pub use ci::{CheckRun, Standing, Word, ci, standing};
 pub use outcome::{Outcome, merged, open};
 pub use phase::{Phase, Told, of_trouble, phase};
-pub use read::{MOST_CHECKS, requests, required};
+pub use read::{Asked, MOST_CHECKS, requests, required};
 pub use remote::{Checkout, Remote, Repository};
 pub use trouble::{Trouble, of_answer, of_failure};
 

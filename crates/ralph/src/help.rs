@@ -113,6 +113,10 @@ pub(crate) const FILES: &[(&str, &str)] = &[
         "In there: what tests, gates and lists looked like when a loop began; `<id>.failures.jsonl` has what failed then.",
     ),
     (
+        "subjects/<id>.json, forge/heads.json",
+        "In there: which repositories and which pull request a loop is about, and since when head commits are known.",
+    ),
+    (
         "items/, fresh.json",
         "In there: which items were proven, and which reports were newer than their sources; may be removed at any time.",
     ),

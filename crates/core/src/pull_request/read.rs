@@ -140,17 +140,19 @@ fn job(url: &str) -> Option<u64> {
     (before.contains("/actions/runs/") && before.ends_with("/job")).then(|| number.parse().ok())?
 }
 
-/// Which checks the base branch requires: the answer to the question that the engine asks about one pull request, as pairs of workflow and name.
-pub fn required(bytes: &[u8]) -> Option<Vec<(Option<String>, String)>> {
+/// A check that a forge was asked about: its workflow, its name, and whether the base branch requires it.
+pub type Asked = (Option<String>, String, bool);
+
+/// Which checks the base branch requires: the answer to the question that the engine asks about one pull request.
+pub fn required(bytes: &[u8]) -> Option<Vec<Asked>> {
     let said: Value = parse_tolerant(bytes).ok()?;
     let commit = said.pointer("/data/repository/pullRequest/commits/nodes/0/commit")?;
     let Some(nodes) = commit.pointer("/statusCheckRollup/contexts/nodes").and_then(Value::as_array) else { return Some(Vec::new()) };
     let text =
         |node: &Value, path: &str| node.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty()).map(|t| opening(t, SHOWN));
-    let is_required = |node: &&Value| node.get("isRequired").and_then(Value::as_bool) == Some(true);
-    let key = |node: &Value| {
+    let asked = |node: &Value| {
         let name = text(node, "/name").or_else(|| text(node, "/context"))?;
-        Some((text(node, "/checkSuite/workflowRun/workflow/name"), name))
+        Some((text(node, "/checkSuite/workflowRun/workflow/name"), name, node.get("isRequired")?.as_bool()?))
     };
-    Some(nodes.iter().filter(is_required).filter_map(key).collect())
+    Some(nodes.iter().filter_map(asked).collect())
 }

@@ -34,7 +34,7 @@ const REQUIRED: &str = "query($owner: String!, $name: String!, $number: Int!) { 
     ... on CheckRun { name isRequired(pullRequestNumber: $number) checkSuite { workflowRun { workflow { name } } } } \
     ... on StatusContext { context isRequired(pullRequestNumber: $number) } } } } } } } } } }";
 
-pub struct GitHub;
+pub(super) struct GitHub;
 
 /// Where gh lies. One in the project is somebody else's.
 pub(super) fn program(folder: &Path) -> Result<PathBuf, Trouble> {
@@ -71,7 +71,9 @@ impl Forge for GitHub {
         let said = ask(asking, &["api", "graphql", "--hostname", host, "-f", &query, "-f", &owner, "-f", &name, "-F", &number])?;
         let required = pull_request::required(said.as_bytes()).ok_or_else(pull_request::of_answer)?;
         for check in &mut request.checks {
-            check.required = Some(required.iter().any(|(workflow, name)| *name == check.name && *workflow == check.workflow));
+            // One that the answer does not name may be required: it counts.
+            let mut named = required.iter().filter(|(workflow, name, _)| *name == check.name && *workflow == check.workflow).peekable();
+            check.required = named.peek().is_some().then(|| named.any(|(_, _, is_required)| *is_required));
         }
         Ok(())
     }

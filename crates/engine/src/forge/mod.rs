@@ -5,8 +5,7 @@ mod github;
 mod sightings;
 mod subject;
 
-pub use github::GitHub;
-pub use subject::note as note_subject;
+pub use subject::{forget as forget_subject, note as note_subject};
 
 use std::{
     path::Path,
@@ -115,9 +114,9 @@ pub fn look(question: &Question<'_>) -> Result<View, Trouble> {
 }
 
 /// The forge that a repository lies on.
-pub fn of(repository: &Repository) -> Result<GitHub, Trouble> {
+pub fn of(repository: &Repository) -> Result<Box<dyn Forge>, Trouble> {
     match repository.other_forge() {
-        None => Ok(GitHub),
+        None => Ok(Box::new(github::GitHub)),
         Some(other) => Err(Trouble::lasting(
             format!("{repository} is on {other}, and ralph knows only GitHub so far"),
             "take the gates `pr` and `ci` out, or push to GitHub",

@@ -6,7 +6,7 @@ use ralph_core::pull_request::{Checkout, PullRequest, Repository};
 use serde::{Deserialize, Serialize};
 
 use super::{Question, checkout};
-use crate::store::project::Project;
+use crate::{gates::cache, store::project::Project};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Subject {
@@ -18,8 +18,11 @@ pub(super) struct Subject {
     pub(super) number: Option<u64>,
 }
 
+/// The subjects of so many loops are kept.
+const KEPT: usize = 200;
+
 fn path(loop_id: &str) -> String {
-    format!("forge/{loop_id}.json")
+    format!("subjects/{loop_id}.json")
 }
 
 fn kept(project: &Project, loop_id: &str) -> Option<Subject> {
@@ -42,8 +45,20 @@ pub fn note(project: &Project, loop_id: &str, until: std::time::Instant) {
     {
         let subject = of_checkout(&checkout);
         if subject.base.is_some() {
-            let _ = project.remember(&path(loop_id), &subject);
+            write(project, loop_id, &subject);
         }
+    }
+}
+
+/// Another loop begins that is called like a former one: it is about another pull request.
+pub fn forget(project: &Project, loop_id: &str) {
+    project.forget(&path(loop_id));
+}
+
+/// What cannot be kept is looked for again.
+fn write(project: &Project, loop_id: &str, subject: &Subject) {
+    if let Ok(path) = project.remember(&path(loop_id), subject) {
+        cache::prune_beside(&path, KEPT);
     }
 }
 
@@ -52,6 +67,6 @@ pub(super) fn keep(question: &Question<'_>, subject: Subject, request: Option<&P
     let Some(id) = question.of_loop.filter(|_| question.keeps) else { return };
     let now = Subject { number: request.map(|request| request.number).or(subject.number), ..subject };
     if kept(question.project, id).as_ref() != Some(&now) {
-        let _ = question.project.remember(&path(id), &now);
+        write(question.project, id, &now);
     }
 }

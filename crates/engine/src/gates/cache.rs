@@ -82,7 +82,7 @@ pub(super) fn doubt(project: &Project, key: &Key) {
 }
 
 /// Removes the oldest files of a file's folder until there are no more than `kept`.
-pub(super) fn prune_beside(file: &Path, kept: usize) {
+pub(crate) fn prune_beside(file: &Path, kept: usize) {
     let mut all: Vec<(Duration, PathBuf)> = file
         .parent()
         .and_then(|folder| fs::read_dir(folder).ok())

@@ -14,7 +14,7 @@ use ralph_core::{
 };
 
 use crate::{
-    forge::{self, Forge, Question},
+    forge::{self, Question},
     gates::{BY_HAND, Context, tree::Patterns},
     sys::env,
 };

@@ -19,6 +19,7 @@ use ralph_core::{
 };
 
 use crate::{
+    forge,
     gates::{
         baseline, cache,
         declared::Declared,
@@ -61,6 +62,7 @@ pub fn note_start(project: &Project, loop_id: &str, declared: &Declared) {
 pub fn forget(project: &Project, loop_id: &str) {
     project.forget(&path(loop_id));
     baseline::forget(project, loop_id);
+    forge::forget_subject(project, loop_id);
 }
 
 /// A person says that it is right as it is: from now on this is what it is compared with.

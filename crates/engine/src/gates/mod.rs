@@ -2,7 +2,7 @@
 
 mod baseline;
 pub mod begin;
-mod cache;
+pub(crate) mod cache;
 pub mod command;
 pub mod declared;
 pub mod features;

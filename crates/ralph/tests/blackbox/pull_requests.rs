@@ -6,7 +6,7 @@ use ralph_testkit::{Check, Fault};
 use serde_json::Value;
 
 use crate::{
-    common::{ME, run},
+    common::{Event, ME, run},
     hub,
     hub::Hubbed,
 };
@@ -138,7 +138,10 @@ const BARE: &str = "[pr]\naudit = false\nquality = false\nevidence = false\n";
 
 /// A stop of the loop's session, with gh and the hub: what the agent is told, in one text.
 fn stop(hub: &Hubbed, said: &str) -> String {
-    let event = hub.asking(hub.stop(said));
+    heard(&hub.asking(hub.stop(said)))
+}
+
+fn heard(event: &Event<'_>) -> String {
     let out = run(&mut event.command(), event.json().as_bytes());
     format!("{}{}", out.stdout, out.stderr)
 }
@@ -201,7 +204,7 @@ fn s2_6_nothing_is_merged_that_nobody_trusted() {
     hub.write("ralph.toml", format!("{BARE}merge = \"ralph\"\n"));
     hub.open(&[Check::run("build")]);
     hub.ralph_asking(&["start", "--preset", "after-pr", "--session", ME, "get it merged"]);
-    let told = stop(&hub, "Done. <promise>CI_PASSED</promise>");
+    let told = heard(&hub.claims());
     assert_eq!(hub.hub.pull(1).state, "OPEN", "{told}");
     assert!(told.contains("ralph trust"), "{told}");
 }
@@ -243,6 +246,9 @@ fn s2_2_a_preset_that_can_prove_nothing_is_refused() {
             out.stderr
         );
     }
+    let typed = hub.asking(hub.typed("/ralph-loop go --preset after-pr")).env("PATH", hub.path_without_gh());
+    let told = heard(&typed);
+    assert!(told.contains("`gh`, through which ralph asks GitHub, is not there"), "{told}");
     hub.git(&["remote", "remove", "origin"]);
     let out = hub.ralph_asking(&["start", "--preset", "pre-pr", "go"]);
     assert!(out.code == Some(1) && out.stderr.contains("has no remote") && out.stderr.contains("git remote add"), "{}", out.stderr);
@@ -266,4 +272,24 @@ fn s2_8_doctor_says_what_gates_about_pull_requests_need() {
     let missing = finding(true);
     assert_eq!((&missing["severity"], &missing["fix"]), (&"error".into(), &"gh auth login --hostname github.com".into()), "{missing:#}");
     assert_eq!(hub.hub.requests().len(), 0, "nothing is asked over the network");
+}
+
+#[test]
+fn s2_6_only_the_commit_that_was_checked_is_merged() {
+    let hub = hub!();
+    hub.write("ralph.toml", format!("{BARE}merge = \"ralph\"\n"));
+    hub.ralph_asking(&["trust", "--yes"]);
+    hub.open(&[Check::run("build")]);
+    hub.ralph_asking(&["start", "--preset", "after-pr", "--session", ME, "get it merged"]);
+    // Between the look and the merge somebody pushes: gh's answer to the first question is late, and already old then.
+    let gh = hub.path_with_gh();
+    let bare = hub.origin().bare().display().to_string();
+    let push = format!(
+        "c=$(git -C {bare} -c user.name=x -c user.email=x@example.invalid commit-tree 'feature/x^{{tree}}' -p feature/x -m late); \
+         git -C {bare} update-ref refs/heads/feature/x $c"
+    );
+    let script = format!("PATH='{gh}'\ncase \"$1 $2\" in 'pr merge') {push};; esac\nexec gh \"$@\"");
+    let told = heard(&hub.claims().env("PATH", hub.instead_of_gh(&script)));
+    assert_eq!(hub.hub.pull(1).state, "OPEN", "{told}");
+    assert!(told.contains("could not be merged"), "{told}");
 }

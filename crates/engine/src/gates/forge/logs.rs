@@ -9,7 +9,7 @@ use ralph_core::{
 };
 
 use crate::{
-    forge::{Asking, Forge, GitHub},
+    forge::{self, Asking},
     gates::{Context, logs::Log},
 };
 
@@ -62,7 +62,7 @@ fn useful(check: &CheckRun, job: u64, room: usize, asking: &Asking<'_>, log: &Ar
         let (reader, useful) = &mut *listening.lock().unwrap_or_else(PoisonError::into_inner);
         reader.feed(bytes, &mut |text| useful.feed(Stream::Out, text));
     });
-    let fetched = GitHub.job_log(asking, job, sink);
+    let fetched = forge::of(asking.repository).and_then(|forge| forge.job_log(asking, job, sink));
     let (reader, mut useful) =
         std::mem::replace(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner), (job_log::Reader::default(), Useful::new(0)));
     reader.finish(&mut |text| useful.feed(Stream::Out, text));
