@@ -149,11 +149,11 @@ fn gate(table: &Fields<'_>, per_session: u64, pull_requests: &PullRequests) -> R
     };
     let name = table.read("name", gate_name)?.unwrap_or_else(|| short_name(&made));
     // What is decided elsewhere is asked at every stop: the agent does not have to claim anything before ralph waits for it.
-    let asks_the_forge = matches!(check, Check::PullRequest(_) | Check::Ci(_));
+    let gate = Gate::new(name, check, Origin::File(FILE.to_owned()));
     Ok(Gate {
-        every_stop: table.read("every_stop", Field::bool)?.unwrap_or(asks_the_forge),
+        every_stop: table.read("every_stop", Field::bool)?.unwrap_or(gate.is_decided_elsewhere()),
         next: table.read("next", pull_requests::told)?,
-        ..Gate::new(name, check, Origin::File(FILE.to_owned()))
+        ..gate
     })
 }
 

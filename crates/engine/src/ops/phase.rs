@@ -73,13 +73,8 @@ pub fn subject(project: &Project, name: Option<&str>, session: Option<&str>) -> 
         Err(refusal) => return Err(refusal),
     };
     let declared = found.parsed.as_ref().map(|file| declared::of_loop(project, file)).unwrap_or_default();
-    let is_meant = name.is_some() || declared.gates.iter().any(asks_the_forge);
+    let is_meant = name.is_some() || declared.gates.iter().any(Gate::is_decided_elsewhere);
     Ok(is_meant.then(|| (found.id(), declared)))
-}
-
-/// Whether a forge decides about a gate.
-pub fn asks_the_forge(gate: &Gate) -> bool {
-    matches!(gate.check, Check::PullRequest(_) | Check::Ci(_))
 }
 
 /// The rules for checks: those of the loop's own gate, else of `[pr]` in `ralph.toml`.

@@ -11,11 +11,7 @@ use std::{
 use ralph_core::{gate::Gate, loop_file::Preset, words::clean};
 use ralph_engine::{
     gates::{Watch, begin},
-    ops::{
-        Asker,
-        phase::{self, asks_the_forge},
-        start,
-    },
+    ops::{Asker, phase, start},
     store::project::Project,
     sys::signals,
 };
@@ -132,7 +128,7 @@ fn start(project: &Project, args: Args) -> Done {
     for told in begun.told() {
         ui::paragraph(format!("  {}", clean(&told)), 4);
     }
-    if begun.declared.gates.iter().any(asks_the_forge) {
+    if begun.declared.gates.iter().any(Gate::is_decided_elsewhere) {
         let subject = (started.id.clone(), begun.declared);
         let report = phase::tell(project, Some(&subject), PHASE, &signals::asked_to_end);
         let why = report.evidence.last().map(|why| format!(": {}", clean(why))).unwrap_or_default();

@@ -1,10 +1,9 @@
 //! Gates that a forge decides: can it be asked at all? Nothing is asked over the network.
 
-use ralph_core::pull_request::Trouble;
+use ralph_core::{gate::Gate, pull_request::Trouble};
 use ralph_engine::{
     forge,
     gates::declared::{self, Declared},
-    ops::phase::asks_the_forge,
     store::loops,
 };
 
@@ -12,7 +11,7 @@ use super::{Case, Finding};
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let project = &case.project;
-    let asks = |declared: Declared| declared.gates.iter().any(asks_the_forge);
+    let asks = |declared: Declared| declared.gates.iter().any(Gate::is_decided_elsewhere);
     let of_loop = || loops::all(project).iter().any(|found| found.parsed.as_ref().is_ok_and(|file| asks(declared::of_loop(project, file))));
     if !asks(declared::of_project(project)) && !of_loop() {
         return Vec::new();
