@@ -16,7 +16,7 @@ mod tests;
 
 pub use choice::{Choice, Wanted, choose};
 pub use ci::{CheckRun, Standing, Word, ci, standing};
-pub use outcome::{Outcome, merged, open};
+pub use outcome::{Outcome, carries_the_work, merged, open};
 pub use phase::{Phase, Told, of_trouble, phase};
 pub use read::{Asked, MOST_CHECKS, requests, required};
 pub use remote::{Checkout, Remote, Repository};

@@ -1,6 +1,6 @@
 //! What is found about a pull request: whether it is open, whether it is merged, and what to do about it.
 
-use super::{CheckRun, PullRequest, State, View};
+use super::{CheckRun, PullRequest, Relation, State, View, commits};
 use crate::gate::Verdict;
 
 /// A verdict with its words.
@@ -51,6 +51,20 @@ pub fn open(view: &View) -> Outcome {
             let draft = if request.is_draft && request.state == State::Open { " as a draft" } else { "" };
             Outcome::passes(format!("#{} is {}{draft} ({})", request.number, request.state.as_str(), request.url))
         }
+    }
+}
+
+/// The same, and all that lies here is in it.
+pub fn carries_the_work(view: &View) -> Outcome {
+    let unpushed = match view.relation {
+        Relation::Ahead(n) | Relation::Diverged { ahead: n, .. } => n,
+        Relation::Same | Relation::Behind(_) | Relation::NotHere | Relation::Elsewhere => 0,
+    };
+    match existing(view) {
+        Ok(request) if request.state == State::Open && unpushed > 0 => {
+            Outcome::fails(format!("#{} is open, and {} not pushed", request.number, commits(unpushed)), "Push: `git push`.")
+        }
+        _ => open(view),
     }
 }
 

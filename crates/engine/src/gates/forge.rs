@@ -157,7 +157,7 @@ fn is_ignored(check: &Ci, run: &CheckRun) -> bool {
 
 fn measure_request(gate: &Gate, request: PullRequest, gates: &[Gate], merges: Merges, ctx: &Context<'_>) -> Finding {
     match (request.must_be, request.merge) {
-        (Stage::Open, _) => told(gate, ctx.seen(|view| Ok(pull_request::open(view)))),
+        (Stage::Open, _) => told(gate, ctx.seen(|view| Ok(pull_request::carries_the_work(view)))),
         (Stage::Merged, Merge::Agent) => told(gate, ctx.seen(|view| Ok(pull_request::merged(view)))),
         (Stage::Merged, Merge::Ralph) => merge(gate, gates, merges, ctx),
     }

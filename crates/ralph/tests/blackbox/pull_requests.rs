@@ -44,7 +44,12 @@ fn s2_2_s2_3_the_gates_of_a_pull_request_in_their_order() {
     assert_found(&found, "ci", "wait", "CI runs on");
     assert_found(&found, "merged", "unknown", "not run, because \"ci\" does not hold");
     assert_eq!(hub.hub.requests().len(), asked + 1, "one look for all gates");
-    hub.hub.passed(&hub.head(), "build");
+    let pushed = hub.head();
+    hub.origin().commit("src.txt", "two\n");
+    let found = gate(&hub, 1);
+    assert_found(&found, "pr", "fail", "#1 is open, and 1 commit is not pushed");
+    hub.git(&["reset", "--quiet", "--hard", &pushed]);
+    hub.hub.passed(&pushed, "build");
     let found = gate(&hub, 1);
     assert_found(&found, "ci", "pass", "CI is green");
     assert_found(&found, "merged", "fail", "#1 is not merged yet");
