@@ -200,6 +200,9 @@ pub struct State {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parked {
     pub since: Millis,
+    /// Fingerprint of the stop that parked it.
+    #[serde(default)]
+    pub stop: String,
     /// In words.
     pub what: String,
     /// What the round before had: whoever rules again after the wait has nothing new to see of it.

@@ -25,7 +25,7 @@ pub const WORKTREE_FILES: [&str; 2] = [".ideal/worktree.yaml", ".trellis/worktre
 pub const LOOP_ORIGIN: &str = "loop";
 
 /// What applies to a loop, or to a project.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Declared {
     pub gates: Vec<Gate>,
     pub guard: GuardPolicy,

@@ -28,8 +28,15 @@ pub enum Waited {
     Cancelled,
 }
 
-/// The pauses between two looks, each half as long again as the one before.
-struct Pauses(Duration);
+/// The pauses between two looks, each half as long again as the one before, however often the wait is interrupted.
+#[derive(Debug)]
+pub struct Pauses(Duration);
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Pauses(SOON)
+    }
+}
 
 impl Pauses {
     fn next(&mut self) -> Duration {
@@ -45,23 +52,24 @@ pub fn waiting<'g>(gates: &'g [Gate], findings: &[Finding]) -> Vec<&'g Gate> {
     gates.iter().filter(waits).collect()
 }
 
-/// Waits until a gate that waited does so no more, or `over` says that there is something else to judge. Nothing is run for it but these gates.
+/// Waits until a gate that waited does so no more, or `over` says that there is something else to judge. Nothing is run for it but these gates; where
+/// there are none, there is something else.
 pub fn until_decided<'a>(
     gates: &[&Gate],
     until: Instant,
+    pauses: &mut Pauses,
     context: impl Fn() -> Context<'a>,
     cancelled: &dyn Fn() -> bool,
     over: &dyn Fn() -> bool,
 ) -> Waited {
     let gates: Vec<Gate> = gates.iter().copied().cloned().collect();
-    let mut pauses = Pauses(SOON);
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let pause = pauses.next();
         if !sleep(pause.min(left), cancelled) {
             return Waited::Cancelled;
         }
-        if over() {
+        if gates.is_empty() || over() {
             return Waited::Decided;
         }
         if pause >= left {
@@ -98,7 +106,7 @@ mod tests {
 
     #[test]
     fn s2_5_it_looks_ever_more_rarely_and_at_least_once_a_minute() {
-        let mut pauses = Pauses(SOON);
+        let mut pauses = Pauses::default();
         let first: Vec<u64> = (0..4).map(|_| pauses.next().as_secs()).collect();
         assert_eq!(first, [2, 3, 4, 6]);
         assert_eq!((0..20).map(|_| pauses.next()).last(), Some(RARELY));

@@ -19,6 +19,7 @@ use crate::{
         evidence::was_interrupted,
         queued::{answered, was_sent_on},
         select::{Selected, select, under_lock},
+        session::heard_that,
         waiter,
     },
     hosts::claude::answer::Answer,
@@ -40,9 +41,9 @@ pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
     }
     // Esc may well have come before it; it is still nothing that the person typed.
     if waiter::is_wake(call) {
-        return Ok(Outcome::silent("session.woken"));
+        return Ok(waiter::on_wake(call));
     }
-    if call.event.name() == "UserPromptSubmit" { after_interrupt(call, typed) } else { Ok(Outcome::silent("command.other")) }
+    if call.event.name() == "UserPromptSubmit" { on_message(call, typed) } else { Ok(Outcome::silent("command.other")) }
 }
 
 fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
@@ -183,12 +184,15 @@ pub(super) fn event_name(call: &Call) -> &'static str {
     if call.event.name() == "UserPromptExpansion" { "UserPromptExpansion" } else { "UserPromptSubmit" }
 }
 
+/// A message begins a turn: its stop will be judged, so nobody waits for the one before any more.
+///
 /// Esc fires no hook. What the person types next is the first that ralph hears of it, and it must not end in the loop going on as if nothing had happened.
-fn after_interrupt(call: &Call, typed: &str) -> Result<Outcome, Error> {
+fn on_message(call: &Call, typed: &str) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
     let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
+    let is_parked = journal::live_state(&call.project, &seen).parked.is_some();
     if !was_interrupted(call.event.text("transcript_path").unwrap_or_default(), typed) {
-        return Ok(Outcome::silent("prompt.typed"));
+        return if is_parked { heard_that(call, None, |l| l.state.parked = None) } else { Ok(Outcome::silent("prompt.typed")) };
     }
     let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent("loop.none")) };
     if !l.file.active || !pause::set_paused(&locked, &mut l, Some(session), Actor::Session, "interrupted")? {

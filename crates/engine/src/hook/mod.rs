@@ -198,7 +198,7 @@ pub fn wait(input: &[u8], limit: Duration) -> Option<String> {
     if outcome.code != waiter::NONE {
         log(&call, &outcome, call.project.is_in_use());
     }
-    waiter::told(&call, outcome)
+    waiter::told(outcome)
 }
 
 fn dispatch(call: &Call) -> Result<Outcome, Error> {

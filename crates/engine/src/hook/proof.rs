@@ -1,8 +1,7 @@
 //! The proof of one stop: its loop's gates are measured without the lock, because that may take long and a cancel must not wait.
 
 use std::{
-    fs::{self, File},
-    path::Path,
+    fs::File,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -11,6 +10,7 @@ use ralph_core::{
     gate::{Check, Finding, Gate, GuardPolicy, Proof},
     journal::{Event, Parked, State},
     judge::{Evidence, Next, judge},
+    loop_file::LoopFile,
     time::millis,
     unproven,
     words::opening,
@@ -21,16 +21,17 @@ use crate::{
         self, Context, Want, Watch,
         declared::{self, Declared},
         guard,
-        wait::{self, Waited},
+        wait::{self, Pauses, Waited},
     },
     hook::{Call, evidence::gather, select, standstill, waiter},
     store::{
-        Error,
+        Error, journal,
         locked::{Locked, Loop},
         loops::{self, Found},
         project::Project,
+        turn,
     },
-    sys::{clock, files},
+    sys::clock,
 };
 
 /// What was measured for one stop.
@@ -73,29 +74,7 @@ impl Measured {
 /// stop measure at the same time, and the first one to end answers for all.
 pub(super) fn turn(call: &Call, seen: &Found) -> Result<Option<File>, Error> {
     let gated = seen.parsed.as_ref().is_ok_and(|file| declared::may_ask(&call.project, file));
-    let Some(folder) = gated.then(|| call.project.folder("locks").ok()).flatten() else { return Ok(None) };
-    remove_old_locks(&folder);
-    let path = folder.join(format!("{}.lock", seen.id()));
-    let Ok(file) = files::options().write(true).create(true).truncate(false).open(&path) else { return Ok(None) };
-    match files::wait_for_lock(&file, call.patience()) {
-        Ok(true) => Ok(Some(file)),
-        Ok(false) => Err(Error::Busy),
-        Err(_) => Ok(None),
-    }
-}
-
-/// Removes the locks of loops that nobody can still be measuring. A lock is never written, so its age is that of the loop's first stop; the lock of a
-/// loop that lives on is made anew.
-fn remove_old_locks(folder: &Path) {
-    const OLD: Duration = Duration::from_hours(30 * 24);
-    let is_old = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_file() && files::is_older(&meta, OLD));
-    let locks = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    for path in locks.filter(|path| path.extension().is_some_and(|e| e == "lock") && is_old(path)) {
-        let is_free = File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
-        if is_free {
-            let _ = fs::remove_file(path);
-        }
-    }
+    if gated { turn::take(&call.project, &seen.id(), call.patience()) } else { Ok(None) }
 }
 
 /// Who waits for what is decided elsewhere.
@@ -115,29 +94,55 @@ pub(super) fn measure<'p>(
     declared: &Declared,
     waiting: Waiting,
 ) -> Result<Option<(Locked<'p>, Loop, Measured)>, Error> {
-    let gathered = gather(call, &l, clock::now());
     if !l.file.active {
         return Ok(Some((locked, l, Measured { findings: gates::unasked(&declared.gates), ..Measured::default() })));
     }
     drop(locked);
     // A loop that nobody started with ralph begins, for all that ralph knows, with its first stop.
     guard::note_start(&call.project, &l.id, declared);
-    let wanted = || loops::is_wanted(&l.found) && call.is_awaited();
-    let looking = Looking { call, l: &l, declared, text: gathered.text, wants_proof: gathered.evidence.wants_proof(true), wanted: &wanted };
-    let mut measured = looking.measure();
-    if waiting == Waiting::Here && looking.has_to_wait(&measured.findings) && !waiter::takes_over(call, &l.id) {
-        measured = looking.wait(measured);
-    }
-    if waiting == Waiting::IsOver {
-        measured.is_after_a_wait = true;
-        measured.waited_ms = l.state.parked.as_ref().map_or(0, |parked| u64::try_from(clock::now() - parked.since).unwrap_or(0));
-    }
+    let found = l.found.clone();
+    let is_parked = |found: Found| journal::live_state(&call.project, &found).parked.is_some();
+    let is_of_use =
+        || waiting == Waiting::Here || loops::reread(&call.project, found.clone()).is_ok_and(|found| found.is_some_and(is_parked));
+    let wanted = || loops::is_wanted(&found) && call.is_awaited() && is_of_use();
+    let measured = match waiting {
+        Waiting::Here => until_nothing_waits(call, &l, declared, &wanted)?,
+        Waiting::IsOver => {
+            let waited = l.state.parked.as_ref().map_or(0, |parked| clock::now() - parked.since);
+            let measured = Looking::at(call, &l, declared, &wanted).measure();
+            Measured { is_after_a_wait: true, waited_ms: u64::try_from(waited).unwrap_or(0), ..measured }
+        }
+    };
     if !call.is_awaited() {
         return Ok(None);
     }
     let again = select::under_lock(&call.project, l.found)?;
     let own = again.filter(|(_, l)| l.owner().is_none() || is_of_this_client(call, l, waiting));
     Ok(own.map(|(locked, l)| (locked, l, measured)))
+}
+
+/// Measures, and where there is nothing to do but to wait, waits within the hook's time until there is something else to rule. All is measured again
+/// then: what held before may not hold any more, and something else may be asked for.
+fn until_nothing_waits(call: &Call, l: &Loop, declared: &Declared, wanted: &(dyn Fn() -> bool + Sync)) -> Result<Measured, Error> {
+    let looking = Looking::at(call, l, declared, wanted);
+    let mut measured = looking.measure();
+    if !looking.has_to_wait(&measured.findings) || waiter::takes_over(call, &l.id) {
+        return Ok(measured);
+    }
+    let began = Instant::now();
+    let mut pauses = Pauses::default();
+    let mut waited = looking.until_decided(&measured.findings, &mut pauses);
+    while waited == Waited::Decided {
+        let Some((_, l)) = select::under_lock(&call.project, l.found.clone())? else { break };
+        let declared = declared::of_loop(&call.project, &l.file);
+        let looking = Looking::at(call, &l, &declared, wanted);
+        measured = looking.measure();
+        if !looking.has_to_wait(&measured.findings) || waiter::is_there(call, &l.id) {
+            break;
+        }
+        waited = looking.until_decided(&measured.findings, &mut pauses);
+    }
+    Ok(Measured { waited_ms: millis(began.elapsed()), ..measured })
 }
 
 /// Whether a loop is this session's; or, for one that waited, that of the session that `/clear` began in the same client.
@@ -148,17 +153,22 @@ fn is_of_this_client(call: &Call, l: &Loop, waiting: Waiting) -> bool {
 
 /// Looks at what a loop has to prove, without the lock.
 pub(super) struct Looking<'a> {
-    pub(super) call: &'a Call,
-    pub(super) l: &'a Loop,
-    pub(super) declared: &'a Declared,
+    call: &'a Call,
+    l: &'a Loop,
+    declared: &'a Declared,
     /// The agent's last message.
-    pub(super) text: String,
-    pub(super) wants_proof: bool,
+    text: String,
+    wants_proof: bool,
     /// Whether anybody still wants to know.
-    pub(super) wanted: &'a (dyn Fn() -> bool + Sync),
+    wanted: &'a (dyn Fn() -> bool + Sync),
 }
 
-impl Looking<'_> {
+impl<'a> Looking<'a> {
+    pub(super) fn at(call: &'a Call, l: &'a Loop, declared: &'a Declared, wanted: &'a (dyn Fn() -> bool + Sync)) -> Self {
+        let gathered = gather(call, l, clock::now());
+        Looking { call, l, declared, text: gathered.text, wants_proof: gathered.evidence.wants_proof(true), wanted }
+    }
+
     fn measure(&self) -> Measured {
         let cancelled = || !(self.wanted)();
         let mut findings = self.declared.problems.clone();
@@ -197,22 +207,21 @@ impl Looking<'_> {
         judge(&evidence).next == Next::Parks
     }
 
-    /// Waits within the hook's time until there is something else to rule, and measures again then: what held before may not hold any more.
-    fn wait(&self, mut measured: Measured) -> Measured {
-        let began = Instant::now();
-        while self.has_to_wait(&measured.findings) && self.until_decided(&measured.findings) == Waited::Decided {
-            measured = self.measure();
-        }
-        Measured { waited_ms: millis(began.elapsed()), ..measured }
-    }
-
     /// Waits for these findings to change, for as long as this process may.
-    pub(super) fn until_decided(&self, findings: &[Finding]) -> Waited {
+    pub(super) fn until_decided(&self, findings: &[Finding], pauses: &mut Pauses) -> Waited {
         let event = Event::Waiting { what: unproven::short(findings) };
         note(&self.call.project, &self.l.found, self.call.event.session(), event);
         let waiting = wait::waiting(&self.declared.gates, findings);
         let cancelled = || !(self.wanted)();
-        wait::until_decided(&waiting, self.call.budget(), || self.context(&cancelled), &cancelled, &|| !self.has_to_wait(findings))
+        let over = || self.is_outdated() || !self.has_to_wait(findings) || waiter::is_there(self.call, &self.l.id);
+        wait::until_decided(&waiting, self.call.budget(), pauses, || self.context(&cancelled), &cancelled, &over)
+    }
+
+    /// Whether the loop, or what it has to prove, has changed since.
+    fn is_outdated(&self) -> bool {
+        let Ok(Some(now)) = loops::reread(&self.call.project, self.l.found.clone()) else { return true };
+        let asks_the_same = |file: &LoopFile| declared::of_loop(&self.call.project, file) == *self.declared;
+        !now.is_same(&self.l.found) || !now.parsed.as_ref().is_ok_and(asks_the_same)
     }
 }
 

@@ -183,8 +183,9 @@ fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
 pub(super) fn rule_again(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     let declared = declared::of_loop(&call.project, &l.file);
     match proof::measure(call, locked, l, &declared, proof::Waiting::IsOver)? {
-        Some((locked, l, measured)) => decide(call, &locked, l, measured),
-        None => Ok(no_loop(call)),
+        Some((locked, l, measured)) if l.state.parked.is_some() => decide(call, &locked, l, measured),
+        // Whoever was faster has answered.
+        _ => Ok(no_loop(call)),
     }
 }
 
@@ -258,7 +259,7 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
     if !there {
         return Ok(false);
     }
-    remember(&mut l.state, ruled);
+    remember(&mut l.state, &call.event.stop_fingerprint(), ruled);
     l.state.client_pid = Call::client_pid();
     l.state.turn = call.event.text("prompt_id").map(str::to_owned);
     l.state.last = Some(Answered {
@@ -277,7 +278,7 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
 }
 
 /// What the next stop has to know of this one.
-fn remember(state: &mut State, ruled: &Ruled) {
+fn remember(state: &mut State, stop: &str, ruled: &Ruled) {
     let Ruled { at, gathered, ruling, .. } = ruled;
     let evidence = &gathered.evidence;
     state.stops += 1;
@@ -307,8 +308,14 @@ fn remember(state: &mut State, ruled: &Ruled) {
             state.ended = Some(ending);
         }
     }
-    let parked = Parked { since: *at, what: unproven::in_short(evidence), tools: evidence.tools, idle_rounds: evidence.idle_rounds };
-    state.parked = (ruling.next == Next::Parks).then_some(parked);
+    state.parked = (ruling.next == Next::Parks).then(|| Parked {
+        // Since the stop, however often it was ruled on again.
+        since: state.parked.as_ref().filter(|before| before.stop == stop).map_or(*at, |before| before.since),
+        stop: stop.to_owned(),
+        what: unproven::in_short(evidence),
+        tools: evidence.tools,
+        idle_rounds: evidence.idle_rounds,
+    });
     state.gated |= !evidence.gates.is_empty();
     state.unknown_rounds = if ruling.next == Next::Pauses { 0 } else { evidence.unknown_rounds };
     state.queue.clone_from(&gathered.queue);

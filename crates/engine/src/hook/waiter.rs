@@ -4,23 +4,19 @@
 //! says is seen, but what it wakes the agent with.
 
 use std::{
-    thread,
+    process, thread,
     time::{Duration, Instant},
 };
 
-use ralph_core::{
-    gate::Gate,
-    judge::{Code, Next},
-};
+use ralph_core::{gate::Gate, journal::State, judge::Code};
 
 use crate::{
     gates::{
         declared::{self, Declared},
-        wait::Waited,
+        wait::{Pauses, Waited},
     },
     hook::{
         Call, Outcome,
-        evidence::gather,
         proof::{self, Looking},
         select::{self, Selected},
         stop,
@@ -33,14 +29,17 @@ use crate::{
         Error, journal,
         locked::Loop,
         loops::{self, Found},
-        notices,
+        notices, turn,
         waiter::{self, Waiter},
     },
-    sys::{clock, env},
+    sys::{clock, env, signals},
 };
 
 /// How long the hook that judges looks for the one that waits: both are started at once, on a busy machine some 50 ms apart.
 const BORN_TOGETHER: Duration = Duration::from_millis(500);
+
+/// For so long the hook that judges may not have begun. Then it is at work, or it was killed.
+const JUDGE_AT_WORK: Duration = Duration::from_secs(10);
 
 /// How often this hook looks whether the other one has ruled: at first, and in the end.
 const STEP: Duration = Duration::from_millis(20);
@@ -58,14 +57,12 @@ fn can_wake(client: Option<Version>) -> bool {
     env::is_interactive() && client.is_some_and(|version| version >= REWAKE_SINCE)
 }
 
-/// For the hook that judges: another one waits for this very stop.
+/// For the hook that judges: another one waits for this very stop, or is about to.
 pub(super) fn takes_over(call: &Call, loop_id: &str) -> bool {
     let until = Instant::now() + BORN_TOGETHER;
-    let stop = call.event.stop_fingerprint();
-    let is_there = || waiter::of(&call.project, loop_id).is_some_and(|waiter| waiter.stop == stop);
     can_wake(call.client)
         && loop {
-            if is_there() {
+            if is_there(call, loop_id) {
                 break true;
             }
             if Instant::now() >= until {
@@ -75,26 +72,49 @@ pub(super) fn takes_over(call: &Call, loop_id: &str) -> bool {
         }
 }
 
+/// Whether another process waits for this very stop in the background of a session.
+pub(super) fn is_there(call: &Call, loop_id: &str) -> bool {
+    let waits = |waiter: &Waiter| waiter.pid != process::id() && waiter.stop == call.event.stop_fingerprint();
+    can_wake(call.client) && waiter::of(&call.project, loop_id).as_ref().is_some_and(waits)
+}
+
 pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
-    let session = call.event.session().unwrap_or_default();
     if call.event.name() != "Stop" || !can_wake(call.client) {
         return Ok(Outcome::silent(NONE));
     }
-    let (Selected::Own(found) | Selected::Adoptable(found)) = select::select(&call.project, session) else {
-        return Ok(Outcome::silent(NONE));
-    };
-    let Ok(file) = &found.parsed else { return Ok(Outcome::silent(NONE)) };
-    let declared = declared::of_loop(&call.project, file);
-    if !declared.gates.iter().any(Gate::is_decided_elsewhere) {
-        return Ok(Outcome::silent(NONE));
-    }
+    // Whoever is asked to end takes its mark away first.
+    signals::notice();
+    let Some((found, declared)) = own_loop(call) else { return Ok(Outcome::silent(NONE)) };
     let id = found.id();
     let waiter = Waiter::this(call.event.stop_fingerprint());
     waiter.begin(&call.project, &id)?;
     let watch = Watch { call, id: &id, waiter: &waiter, found: &found };
-    let outcome = if watch.was_parked() { watch.wait(&declared) } else { Ok(Outcome::silent(NONE)) };
+    let outcome = if watch.was_parked() { watch.wait(declared) } else { Ok(Outcome::silent(NONE)) };
     waiter.end(&call.project, &id);
     outcome.map(|outcome| outcome.of_loop(&id))
+}
+
+/// The session's loop, if it can be parked. One that belongs to nobody yet is the session's as soon as the hook that judges has taken it; several sessions
+/// may try at the same moment.
+fn own_loop(call: &Call) -> Option<(Found, Declared)> {
+    let session = call.event.session().unwrap_or_default();
+    let until = Instant::now() + JUDGE_AT_WORK;
+    loop {
+        match select::select(&call.project, session) {
+            Selected::Own(found) => return parkable(call, &found).map(|declared| (*found, declared)),
+            Selected::Adoptable(found) if call.is_awaited() && Instant::now() < until => {
+                parkable(call, &found)?;
+                thread::sleep(STEP);
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// What a loop has to prove, if some of it is decided elsewhere.
+fn parkable(call: &Call, found: &Found) -> Option<Declared> {
+    let declared = declared::of_loop(&call.project, found.parsed.as_ref().ok()?);
+    declared.gates.iter().any(Gate::is_decided_elsewhere).then_some(declared)
 }
 
 /// One wait for one stop of one loop.
@@ -111,16 +131,32 @@ impl Watch<'_> {
         self.call.is_awaited() && loops::is_wanted(self.found) && self.waiter.is_newest(&self.call.project, self.id)
     }
 
+    /// The loop's state now.
+    fn state(&self) -> State {
+        let found = loops::reread(&self.call.project, self.found.clone()).ok().flatten();
+        found.map(|found| journal::live_state(&self.call.project, &found)).unwrap_or_default()
+    }
+
+    /// Whether the loop is parked by this very stop.
+    fn is_parked(&self) -> bool {
+        self.state().parked.is_some_and(|parked| parked.stop == self.waiter.stop)
+    }
+
     /// Waits for the ruling of the hook that judges; whether that parked the loop.
     fn was_parked(&self) -> bool {
         let mut step = STEP;
+        let until = Instant::now() + JUDGE_AT_WORK;
         loop {
-            let state = journal::live_state(&self.call.project, self.found);
-            let ruled = state.last.filter(|last| last.stop == self.waiter.stop && self.call.is_same_moment(last.uptime_ms));
-            if let Some(last) = ruled {
-                return last.ruling.next == Next::Parks;
+            // Looked at before the ruling is: it is free as soon as there is one.
+            let is_judged = Instant::now() < until || turn::is_taken(&self.call.project, self.id);
+            // `/clear` forgets the ruling, and keeps the loop parked.
+            if self.is_parked() {
+                return true;
             }
-            if !self.is_wanted() || self.call.time_left().is_zero() {
+            if self.state().last.is_some_and(|last| last.stop == self.waiter.stop && self.call.is_same_moment(last.uptime_ms)) {
+                return false;
+            }
+            if !is_judged || !self.is_wanted() || self.call.time_left().is_zero() {
                 return false;
             }
             thread::sleep(step);
@@ -128,35 +164,41 @@ impl Watch<'_> {
         }
     }
 
-    /// Waits, and rules on the stop once more.
-    fn wait(&self, declared: &Declared) -> Result<Outcome, Error> {
+    /// Waits, and rules on the stop once more. `declared` is what it had to prove then.
+    fn wait(&self, mut declared: Declared) -> Result<Outcome, Error> {
         let over = || Ok(Outcome::silent("wait.over"));
+        let wanted = || self.is_wanted() && self.is_parked();
+        let mut pauses = Pauses::default();
         loop {
             let Some(l) = self.parked()? else { return over() };
-            let gathered = gather(self.call, &l, clock::now());
-            let wanted = || self.is_wanted();
-            let looking = Looking {
-                call: self.call,
-                l: &l,
-                declared,
-                text: gathered.text,
-                wants_proof: gathered.evidence.wants_proof(true),
-                wanted: &wanted,
-            };
-            if looking.until_decided(&journal::past(&self.call.project.journal(self.id)).findings) == Waited::Cancelled {
+            let looking = Looking::at(self.call, &l, &declared, &wanted);
+            let findings = journal::last_findings(&self.call.project.journal(self.id));
+            if looking.until_decided(&findings, &mut pauses) == Waited::Cancelled {
                 return over();
             }
             // One at a time: another stop of the same loop may just be judged.
             let _turn = proof::turn(self.call, self.found)?;
             let Some((locked, l)) = select::under_lock(&self.call.project, self.found.clone())? else { return over() };
-            if l.state.parked.is_none() || !self.is_wanted() {
+            if !wanted() {
                 return over();
             }
+            let (owner, asked) = (l.owner().map(str::to_owned), l.file.clone());
             let outcome = stop::rule_again(self.call, locked, l)?;
             if outcome.code != Code::GateWaiting.as_str() || self.call.time_left().is_zero() {
+                self.keep_line(owner.as_deref(), &outcome.answer);
                 return Ok(outcome);
             }
+            declared = declared::of_loop(&self.call.project, &asked);
         }
+    }
+
+    /// Nobody sees what a hook in the background tells the person, so that is told when the session wakes, or else at its next stop. The session is the
+    /// one that has the loop now: `/clear` may have begun another.
+    fn keep_line(&self, owner: Option<&str>, answer: &Answer) {
+        let (Answer::Block { line, .. } | Answer::Context { line: Some(line), .. } | Answer::Tell { line }) = answer else { return };
+        let session = owner.or(self.call.event.session()).unwrap_or_default();
+        // A line that cannot be kept is in the journal all the same.
+        let _ = notices::keep(&self.call.project, session, clock::now(), line);
     }
 
     /// The loop, as long as it is parked.
@@ -166,24 +208,31 @@ impl Watch<'_> {
     }
 }
 
-/// What the session is woken with. Nobody sees what a hook in the background tells the person, so that is told when the session wakes, or else at its next
-/// stop.
-pub(super) fn told(call: &Call, outcome: Outcome) -> Option<String> {
-    let (text, line) = match outcome.answer {
-        Answer::Block { reason: text, line } => (Some(text), Some(line)),
-        Answer::Context { text, line, .. } => (Some(text), line),
-        Answer::Tell { line } => (None, Some(line)),
-        Answer::Silent | Answer::Instead { .. } => (None, None),
-    };
-    if let Some(line) = line {
-        // A line that cannot be kept is in the journal all the same.
-        let _ = notices::keep(&call.project, call.event.session().unwrap_or_default(), clock::now(), &line);
+/// What the session is woken with.
+pub(super) fn told(outcome: Outcome) -> Option<String> {
+    match outcome.answer {
+        Answer::Block { reason: text, .. } | Answer::Context { text, .. } => Some(format!("{WOKEN}\n\n{text}")),
+        Answer::Tell { .. } | Answer::Silent | Answer::Instead { .. } => None,
     }
-    text.map(|text| format!("{WOKEN}\n\n{text}"))
 }
 
 /// Whether what arrives as a message is what a hook woke the session with, and not the person's.
 pub(super) fn is_wake(call: &Call) -> bool {
     let typed = || call.event.text("prompt").unwrap_or_default();
     call.event.name() == "UserPromptSubmit" && typed().starts_with("<task-notification>") && typed().contains(WOKEN)
+}
+
+/// A session that was woken. What it was woken for may be over by then: it came behind a turn of the person's, whose own stop was judged meanwhile.
+pub(super) fn on_wake(call: &Call) -> Outcome {
+    let late = |why: &str| Outcome::instead("session.woken-late", format!("Ralph: nothing is to be done about this: {why}."));
+    let Selected::Own(found) = select::select(&call.project, call.event.session().unwrap_or_default()) else {
+        return late("there is no loop in this session any more");
+    };
+    if found.parsed.as_ref().is_ok_and(|file| !file.active) {
+        return late("the loop is paused");
+    }
+    if journal::live_state(&call.project, &found).parked.is_some() {
+        return late("the loop waits again");
+    }
+    Outcome::silent("session.woken").of_loop(&found.id())
 }

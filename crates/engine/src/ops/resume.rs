@@ -24,6 +24,7 @@ use crate::{
         locked::{Locked, Loop},
         loops::{self, Carrier, Found},
         project::Project,
+        waiter,
     },
     sys::{clock, files},
 };
@@ -210,7 +211,9 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     l.state.left_behind = false;
     l.state.ended = None;
     l.state.last = None;
-    l.state.parked = None;
+    // A session that is woken by itself still is, whatever is said elsewhere.
+    let is_woken = was_active && asker.session != owner && waiter::of(locked.project, &l.id).is_some();
+    l.state.parked = l.state.parked.filter(|_| is_woken);
     l.state.idle_rounds = 0;
     l.state.standstill = None;
     l.state.command.clone_from(&asker.command);

@@ -18,13 +18,12 @@ use serde::{Serialize, Serializer};
 
 use crate::{
     gates::{self, declared},
-    hosts::claude::registration::LONG,
     ops::came_with_the_repository,
     store::{
         journal::{self, owner_may_live},
         loops::{self, Found},
         project::Project,
-        waiter,
+        turn, waiter,
     },
     sys::clock,
 };
@@ -291,9 +290,8 @@ fn waits(project: &Project, id: &str, record: &Record) -> Option<Waits> {
     }
     let Event::Waiting { what } = &record.event else { return None };
     let for_ms = passed(time::parse(&record.at)?);
-    // A hook that should have answered long ago was killed.
-    let is_waiting = for_ms < LONG * 1_000 + 10_000;
-    is_waiting.then(|| Waits { what: what.clone(), since: record.at.clone(), for_ms, by: Waiter::Hook })
+    // A hook that was killed, or interrupted, waits no more.
+    turn::is_taken(project, id).then(|| Waits { what: what.clone(), since: record.at.clone(), for_ms, by: Waiter::Hook })
 }
 
 fn fill(view: &mut View, file: &LoopFile) {

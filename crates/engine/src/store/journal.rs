@@ -56,6 +56,13 @@ pub fn live_state(project: &Project, found: &Found) -> State {
     live(project, found).1
 }
 
+/// What was found at the last stop that was ruled on.
+pub fn last_findings(path: &Path) -> Vec<Finding> {
+    let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
+    let found = |record: Record| if let Event::Stop { evidence, .. } = record.event { Some(evidence.gates) } else { None };
+    records(&end).0.into_iter().rev().find_map(found).unwrap_or_default()
+}
+
 /// What the end of a journal tells about a loop's past.
 #[derive(Debug, Default)]
 pub struct Past {

@@ -12,6 +12,7 @@ pub mod notices;
 mod private;
 pub mod project;
 pub mod trust;
+pub mod turn;
 pub mod verify_state;
 pub mod waiter;
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     store::{Error, project::Project},
-    sys::{files, process},
+    sys::{clock, files, process},
 };
 
 /// A larger file is not ours.
@@ -18,6 +18,9 @@ pub struct Waiter {
     /// Fingerprint of the stop.
     pub stop: String,
     pub pid: u32,
+    /// When it was born, where the system tells.
+    #[serde(default)]
+    born_ms: Option<u64>,
 }
 
 fn path(project: &Project, loop_id: &str) -> Result<PathBuf, Error> {
@@ -26,14 +29,25 @@ fn path(project: &Project, loop_id: &str) -> Result<PathBuf, Error> {
 
 /// Who waits for this loop; whoever has ended does not.
 pub fn of(project: &Project, loop_id: &str) -> Option<Waiter> {
+    noted(project, loop_id).filter(Waiter::is_alive)
+}
+
+/// Who said last that it waits for this loop.
+fn noted(project: &Project, loop_id: &str) -> Option<Waiter> {
     let bytes = files::read(&project.own().join("locks").join(format!("{loop_id}.waiter")), MAX_BYTES).ok()?;
-    serde_json::from_slice(&bytes).ok().filter(|waiter: &Waiter| process::is_alive(waiter.pid))
+    serde_json::from_slice(&bytes).ok()
 }
 
 impl Waiter {
     /// This process, for that stop.
     pub fn this(stop: String) -> Self {
-        Waiter { stop, pid: std::process::id() }
+        let pid = std::process::id();
+        Waiter { stop, pid, born_ms: clock::birth_of(pid) }
+    }
+
+    /// Whether it runs, and is no other process with the same number.
+    fn is_alive(&self) -> bool {
+        process::is_alive(self.pid) && clock::birth_of(self.pid) == self.born_ms
     }
 
     /// Takes over from whoever waited before.
@@ -43,14 +57,14 @@ impl Waiter {
         files::write_whole(&path, &bytes).map_err(Error::io("write", &path))
     }
 
-    /// Whether nobody has taken over.
+    /// Whether nobody has taken over. Nobody did so by removing the file.
     pub fn is_newest(&self, project: &Project, loop_id: &str) -> bool {
-        of(project, loop_id).as_ref() == Some(self)
+        noted(project, loop_id).is_none_or(|newest| newest == *self)
     }
 
-    /// Nobody is told to end by a file that is gone, so only one's own is removed.
+    /// Only one's own file is removed.
     pub fn end(&self, project: &Project, loop_id: &str) {
-        if self.is_newest(project, loop_id)
+        if noted(project, loop_id).as_ref() == Some(self)
             && let Ok(path) = path(project, loop_id)
         {
             let _ = std::fs::remove_file(path);

@@ -32,14 +32,19 @@ pub fn uptime_ms() -> u64 {
 /// Two hooks that the client starts for one stop are born within a few milliseconds of each other, however late the machine lets the second one
 /// run: birth is what tells a second report of one stop from the next stop. Where the system does not tell, the time of asking is the answer.
 pub fn born_ms() -> u64 {
-    birth_from_proc().unwrap_or_else(uptime_ms)
+    birth_from_proc("self").unwrap_or_else(uptime_ms)
+}
+
+/// When a process was started, where the system tells: the number of one that has ended may be another's now.
+pub fn birth_of(pid: u32) -> Option<u64> {
+    birth_from_proc(&pid.to_string())
 }
 
 #[cfg(target_os = "linux")]
-fn birth_from_proc() -> Option<u64> {
+fn birth_from_proc(process: &str) -> Option<u64> {
     use std::io::Read;
     let mut buffer = [0; 1024];
-    let n = std::fs::File::open("/proc/self/stat").ok()?.read(&mut buffer).ok()?;
+    let n = std::fs::File::open(format!("/proc/{process}/stat")).ok()?.read(&mut buffer).ok()?;
     let stat = String::from_utf8_lossy(&buffer[..n]);
     // The command's name stands in brackets and may hold anything; field 22 of the line is the 20th after it.
     let ticks: u64 = stat.rsplit(')').next()?.split_whitespace().nth(19)?.parse().ok()?;
@@ -47,6 +52,6 @@ fn birth_from_proc() -> Option<u64> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn birth_from_proc() -> Option<u64> {
+fn birth_from_proc(_process: &str) -> Option<u64> {
     None
 }

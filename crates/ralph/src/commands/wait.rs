@@ -11,7 +11,7 @@ use ralph_core::{
 use ralph_engine::{
     gates::{
         self, Context, Want, declared,
-        wait::{Waited, until_decided, waiting},
+        wait::{Pauses, Waited, until_decided, waiting},
     },
     ops::{
         self, measured,
@@ -80,7 +80,7 @@ fn wait(project: &Project, args: &Args) -> Done {
     let findings = watch.until_nothing_waits(&gates)?;
     let decided = !only_waits(&findings);
     // What was found counts, whether or not the journal can be written.
-    let _ = measured::after_a_wait(project, &watch.id, &findings);
+    let _ = if decided { measured::after_a_wait(project, &watch.id, &findings) } else { measured::by_hand(project, &watch.id, &findings) };
     if args.json {
         let waited_ms = ralph_core::time::millis(began.elapsed());
         ui::json(&Report { of_loop: &watch.id, decided, waited_ms, findings: &findings });
@@ -117,6 +117,7 @@ impl Watch<'_> {
     fn until_nothing_waits(&self, gates: &[Gate]) -> Result<Vec<Finding>, Failure> {
         let is_over = || signals::asked_to_end() || !loops::is_wanted(self.found);
         let mut said = String::new();
+        let mut pauses = Pauses::default();
         loop {
             let findings = gates::measure(gates, Want::Everything, &self.context(&is_over));
             if !is_over() && !only_waits(&findings) {
@@ -127,7 +128,7 @@ impl Watch<'_> {
                 ui::note(&format!("waits: {}", clean(&what)));
                 said = what;
             }
-            match until_decided(&waiting(gates, &findings), self.until, || self.context(&is_over), &is_over, &|| false) {
+            match until_decided(&waiting(gates, &findings), self.until, &mut pauses, || self.context(&is_over), &is_over, &|| false) {
                 Waited::Decided => {}
                 Waited::TimeOver => return Ok(findings),
                 Waited::Cancelled => return Err(cancelled()),

@@ -49,4 +49,5 @@ mod slash;
 mod trust;
 mod verify;
 mod waiting;
+mod waiting_disturbed;
 mod wire;

@@ -14,14 +14,14 @@ use crate::{
 };
 
 /// A session that cannot be woken.
-const PRINT: (&str, &str) = ("CLAUDE_CODE_ENTRYPOINT", "sdk-cli");
+pub(crate) const PRINT: (&str, &str) = ("CLAUDE_CODE_ENTRYPOINT", "sdk-cli");
 
 /// A stop in a session that a hook in its background can wake.
-fn wakeable(bed: &Hubbed) -> Event<'_> {
+pub(crate) fn wakeable(bed: &Hubbed) -> Event<'_> {
     bed.works().env("AI_AGENT", CLIENT)
 }
 
-fn soon(what: impl Fn() -> bool) -> bool {
+pub(crate) fn soon(what: impl Fn() -> bool) -> bool {
     let until = Instant::now() + Duration::from_secs(15);
     while Instant::now() < until {
         if what() {
