@@ -57,7 +57,7 @@ pub(super) fn measure(gate: &Gate, gates: &[Gate], merges: Merges, ctx: &Context
     let finding = match &gate.check {
         Check::Ci(check) => measure_ci(gate, check, ctx),
         Check::PullRequest(request) => measure_request(gate, *request, gates, merges, ctx),
-        _ => gate.finding(Verdict::Unknown, "nothing of it is on a forge"),
+        _ => gate.finding(Verdict::Unknown, "nothing of it is at GitHub"),
     };
     let finding = if ctx.is_cancelled() {
         gate.finding(Verdict::Unknown, "not asked: nobody waits for it any more")

@@ -203,7 +203,7 @@ impl Looking<'_> {
         while self.has_to_wait(&measured.findings) && self.until_decided(&measured.findings) == Waited::Decided {
             measured = self.measure();
         }
-        Measured { waited_ms: millis(began.elapsed()), ..measured }
+        Measured { waited_ms: millis(began.elapsed()).max(1), ..measured }
     }
 
     /// Waits for these findings to change, for as long as this process may.
