@@ -40,7 +40,8 @@ pub(super) fn is_about_the_merge(gate: &Gate) -> bool {
 
 /// The finding about a merge that nobody has allowed.
 pub(super) fn untrusted(gate: &Gate) -> Finding {
-    let what = format!("nothing is merged, because {} is not trusted, or has changed since it was", gate.origin.shown());
+    // Only the project's settings can ask for it, whoever declares the gate.
+    let what = "nothing is merged, because ralph.toml, which says `merge = \"ralph\"`, is not trusted, or has changed since it was";
     Finding { needs: Some("`ralph trust` shows what it asks for".to_owned()), ..gate.finding(Verdict::Unknown, what) }
 }
 
