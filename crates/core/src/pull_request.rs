@@ -22,6 +22,8 @@ pub use read::{Asked, MOST_CHECKS, requests, required};
 pub use remote::{Checkout, Remote, Repository};
 pub use trouble::{Trouble, of_answer, of_failure};
 
+use serde::Serialize;
+
 use crate::time::Millis;
 
 /// A pull request.
@@ -46,7 +48,8 @@ pub struct PullRequest {
     pub checks: Vec<CheckRun>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum State {
     Open,
     Closed,

@@ -101,8 +101,13 @@ pub fn in_short(e: &Evidence) -> String {
 /// The same of any findings.
 pub fn short(findings: &[Finding]) -> String {
     let one = |f: &&Finding| {
-        let verb = if f.verdict == Verdict::Fail { "fails" } else { f.verdict.as_str() };
-        format!("{} {verb}: {}", clean(&f.gate), what(f))
+        let verb = match f.verdict {
+            Verdict::Fail => " fails",
+            Verdict::Unknown => " unknown",
+            // What it waits for says it.
+            Verdict::Pass | Verdict::Wait => "",
+        };
+        format!("{}{verb}: {}", clean(&f.gate), what(f))
     };
     let open: Vec<&Finding> = findings.iter().filter(|f| f.verdict != Verdict::Pass && !f.skipped).collect();
     let mut short: Vec<String> = open.iter().take(2).map(one).collect();

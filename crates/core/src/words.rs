@@ -73,8 +73,12 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
     let again = "`ralph resume` arms it again";
     let line = match (ruling.code, ruling.next) {
         (Code::GateWaiting, _) => {
-            let waited = if e.waited_ms == 0 { String::new() } else { format!(" after {} of waiting", in_words(e.waited_ms)) };
-            format!("parked at iteration {round}{waited}: {}. `ralph wait` waits for it.", unproven::in_short(e))
+            // Whoever has not waited leaves it to the hook beside it, which wakes the session.
+            let (waited, then) = match e.waited_ms {
+                0 => (String::new(), "This session goes on by itself when that is decided."),
+                ms => (format!(" after {} of waiting", in_words(ms)), "`ralph wait` waits on, and says how to go on."),
+            };
+            format!("parked at iteration {round}{waited}, for {}. {then}", unproven::in_short(e))
         }
         (_, Next::Stays | Next::Parks | Next::GoesOn { .. }) => return None,
         (Code::PromiseAccepted, _) => {

@@ -21,7 +21,7 @@ pub(crate) fn of_event(record: &Record) -> String {
             let command = if gate == command { String::new() } else { format!(" ({command})") };
             format!("runs the gate \"{gate}\"{command}, for {} at most", in_words(*limit_ms))
         }
-        Event::Waiting { what } => format!("waits: {what}"),
+        Event::Waiting { what } => format!("waits for {what}"),
         Event::Measured { findings } => format!("gates measured by hand: {}", in_short(findings)),
         Event::Accepted { suspicions } => format!("a person accepted what the guard suspected: {}", suspicions.join("; ")),
         Event::Paused { by, why } if why.is_empty() => format!("paused {}", by_whom(*by)),

@@ -256,9 +256,10 @@ fn not_in_step(view: &View, request: &PullRequest) -> Option<Outcome> {
             let them = if n == 1 { "it" } else { "them" };
             Some(Outcome::fails(format!("{} not pushed, so CI has not seen {them}", commits(n)), "Push: `git push`."))
         }
-        Relation::Behind(n) => {
-            Some(Outcome::fails(format!("{} missing here: the head of #{} is {head}", commits(n), request.number), "Get them: `git pull`."))
-        }
+        Relation::Behind(n) => Some(Outcome::fails(
+            format!("{} missing here: the head of #{} is {head}", commits(n), request.number),
+            "Get what is missing: `git pull`.",
+        )),
         Relation::Diverged { ahead, behind } => Some(Outcome::fails(
             format!("{} not pushed, and {} missing here: the head of #{} is {head}", commits(ahead), commits(behind), request.number),
             "Bring them together and push: `git pull --rebase`, then `git push`.",

@@ -125,9 +125,9 @@ fn none(view: &View) -> Outcome {
             Outcome::fails(format!("there is no pull request for {branch} in {repository}{past}"), format!("Open one: {}.", create(view)))
         }
         (None, Some(branch)) => Outcome::fails(
-            format!("{branch} is checked out, and nobody opens a pull request from that"),
+            format!("{branch} is checked out, and a pull request comes from a branch of its own"),
             format!(
-                "Put the work on a branch of its own, `git switch -c NAME`, and open a pull request: `git push -u {} NAME`, then `gh pr create`.",
+                "Begin one for the work, `git switch -c NAME`, and open a pull request: `git push -u {} NAME`, then `gh pr create`.",
                 checkout.push_remote()
             ),
         ),

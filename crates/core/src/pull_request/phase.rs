@@ -30,13 +30,15 @@ impl Phase {
         }
     }
 
-    /// In words.
-    pub fn shown(self) -> &'static str {
+    /// In words; `state` is that of the pull request, if there is one.
+    pub fn shown(self, state: Option<State>) -> &'static str {
         match self {
+            Phase::P0 if state == Some(State::Closed) => "the pull request was closed",
             Phase::P0 => "no pull request yet",
             Phase::P1 => "the pull request needs work",
             Phase::Pending => "CI has not decided yet",
-            Phase::P2 => "CI is green, or it is merged",
+            Phase::P2 if state == Some(State::Merged) => "the pull request is merged",
+            Phase::P2 => "CI is green",
             Phase::Unknown => "it cannot be told",
         }
     }

@@ -126,8 +126,7 @@ pub fn of(repository: &Repository) -> Result<Box<dyn Forge>, Trouble> {
 
 fn no_remote(checkout: &Checkout) -> Trouble {
     let is_bare = checkout.remotes.is_empty();
-    let what =
-        if is_bare { "this repository has no remote, so there is no forge to ask" } else { "no remote of this repository is on a forge" };
+    let what = if is_bare { "this repository has no remote" } else { "no remote of this repository leads to GitHub" };
     Trouble::lasting(what, "add one: `git remote add origin URL`")
 }
 

@@ -27,15 +27,33 @@ const MAX_BYTES: usize = 16 << 20;
 const SHOWN: usize = 120;
 
 /// What does not hold, or cannot be told.
-struct Miss(Verdict, String);
+struct Miss {
+    verdict: Verdict,
+    what: String,
+    /// What to do about it, where the gate itself does not say.
+    advice: Option<&'static str>,
+}
 
 impl Miss {
     fn fails(what: String) -> Self {
-        Miss(Verdict::Fail, what)
+        Miss { verdict: Verdict::Fail, what, advice: None }
     }
 
     fn unknown(what: String) -> Self {
-        Miss(Verdict::Unknown, what)
+        Miss { verdict: Verdict::Unknown, ..Miss::fails(what) }
+    }
+
+    fn advises(self, advice: &'static str) -> Self {
+        Miss { advice: Some(advice), ..self }
+    }
+
+    /// An agent that hears "write it" beside "run the quality gate until it writes it" may well write it.
+    fn finding(self, gate: &Gate) -> Finding {
+        let what = match self.advice.filter(|_| gate.next.is_none()) {
+            Some(advice) => format!("{}: {advice}", self.what),
+            None => self.what,
+        };
+        gate.finding(self.verdict, what)
     }
 }
 
@@ -43,7 +61,7 @@ impl Miss {
 pub(super) fn measure(gate: &Gate, check: &File, gates: &[Gate], ctx: &Context<'_>) -> Finding {
     match look(check, gates, ctx) {
         Ok(what) => gate.finding(Verdict::Pass, what),
-        Err(Miss(verdict, what)) => gate.finding(verdict, what),
+        Err(miss) => miss.finding(gate),
     }
 }
 
@@ -90,7 +108,7 @@ fn read(shown: &str, path: &str, tree: &Path) -> Result<(Vec<u8>, Metadata), Mis
     let at = match tree.join(path).canonicalize() {
         Ok(at) => at,
         Err(e) if files::is_missing(&e) => {
-            return Err(Miss::fails(format!("{shown} is not there: write it")));
+            return Err(Miss::fails(format!("{shown} is not there")).advises("write it"));
         }
         Err(e) => return Err(cannot(&e)),
     };

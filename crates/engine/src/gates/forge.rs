@@ -40,7 +40,8 @@ pub(super) fn is_about_the_merge(gate: &Gate) -> bool {
 
 /// The finding about a merge that nobody has allowed.
 pub(super) fn untrusted(gate: &Gate) -> Finding {
-    let what = format!("nothing is merged, because {} is not trusted, or has changed since it was", gate.origin.shown());
+    // Only the project's settings can ask for it, whoever declares the gate.
+    let what = "nothing is merged, because ralph.toml, which says `merge = \"ralph\"`, is not trusted, or has changed since it was";
     Finding { needs: Some("`ralph trust` shows what it asks for".to_owned()), ..gate.finding(Verdict::Unknown, what) }
 }
 
@@ -57,7 +58,7 @@ pub(super) fn measure(gate: &Gate, gates: &[Gate], merges: Merges, ctx: &Context
     let finding = match &gate.check {
         Check::Ci(check) => measure_ci(gate, check, ctx),
         Check::PullRequest(request) => measure_request(gate, *request, gates, merges, ctx),
-        _ => gate.finding(Verdict::Unknown, "nothing of it is on a forge"),
+        _ => gate.finding(Verdict::Unknown, "nothing of it is at GitHub"),
     };
     let finding = if ctx.is_cancelled() {
         gate.finding(Verdict::Unknown, "not asked: nobody waits for it any more")

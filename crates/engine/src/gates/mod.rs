@@ -169,6 +169,7 @@ pub fn measure(gates: &[Gate], want: Want, ctx: &Context<'_>) -> Vec<Finding> {
         // Whatever else is found goes before the merge, and nothing that does not hold is merged.
         let finding = match failing.first() {
             Some(first) => not_run(&gates[at], &seen[at], &gates[*first].name),
+            None if is_untrusted(&gates[at]) => untrusted(&gates[at]),
             None => {
                 let all_hold = seen.iter().filter_map(|seen| seen.finding.as_ref()).all(|finding| finding.verdict == Verdict::Pass);
                 let merges = if ctx.acts && all_hold { forge::Merges::Now } else { forge::Merges::NotYet };
@@ -222,7 +223,8 @@ pub fn unasked(gates: &[Gate]) -> Vec<Finding> {
 fn look(gate: &Gate, gates: &[Gate], want: Want, ctx: &Context<'_>) -> Seen {
     let known = |finding: Finding| Seen { finding: Some(finding), runs: false };
     match &gate.check {
-        _ if is_untrusted(gate) => known(untrusted(gate)),
+        // Whether a merge is allowed is no question before everything else holds.
+        _ if is_untrusted(gate) && !forge::is_about_the_merge(gate) => known(untrusted(gate)),
         Check::Command(_) | Check::PullRequest(_) | Check::Ci(_) if want == Want::Cheap && !gate.every_stop => {
             known(Finding { skipped: true, ..gate.finding(Verdict::Unknown, "not asked, because nothing was claimed") })
         }

@@ -142,7 +142,7 @@ fn until_nothing_waits(call: &Call, l: &Loop, declared: &Declared, wanted: &(dyn
         }
         waited = looking.until_decided(&measured.findings, &mut pauses);
     }
-    Ok(Measured { waited_ms: millis(began.elapsed()), ..measured })
+    Ok(Measured { waited_ms: millis(began.elapsed()).max(1), ..measured })
 }
 
 /// Whether a loop is this session's; or, for one that waited, that of the session that `/clear` began in the same client.

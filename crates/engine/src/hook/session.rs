@@ -129,7 +129,7 @@ fn told(v: &view::View, session: &str) -> Option<String> {
         ),
         Status::Parked if own => format!(
             "Ralph: this session's loop is parked (iteration {round}{when}){}. `ralph wait{named}` waits for it; /ralph-resume goes on now.",
-            v.waits.as_ref().map(|waits| format!(": {}", words::clean(&waits.what))).unwrap_or_default()
+            v.waits.as_ref().map(|waits| format!(", for {}", words::clean(&waits.what))).unwrap_or_default()
         ),
         Status::Waiting => format!(
             "Ralph: a loop waits for a session (iteration {round}). It takes this one at its first stop; `ralph cancel{named}` drops it."

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ralph_core::{
     config::PullRequests,
     gate::{Check, Ci, Gate},
-    pull_request::{self, CheckRun, Phase, Told, View},
+    pull_request::{self, CheckRun, Phase, State, Told, View},
 };
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ pub struct Report {
 pub struct Request {
     pub number: u64,
     /// `open`, `closed` or `merged`.
-    pub state: &'static str,
+    pub state: State,
     pub draft: bool,
     pub title: String,
     pub url: String,
@@ -139,7 +139,7 @@ fn of_view(told: Told, view: &View, rules: &Ci, of_loop: Option<&str>) -> Report
         commit: view.checkout.head.clone(),
         pull_request: request.map(|request| Request {
             number: request.number,
-            state: request.state.as_str(),
+            state: request.state,
             draft: request.is_draft,
             title: request.title.clone(),
             url: request.url.clone(),

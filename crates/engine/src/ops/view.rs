@@ -200,7 +200,8 @@ impl View {
             None => {
                 let end = words::ends_on(self.completion_promise.as_deref(), !self.gates.is_empty());
                 let money = self.money().map(|money| format!(", {money}")).unwrap_or_default();
-                format!("Ralph loop{named}: {}, iteration {round}, {spent}{money}, ends on {end}", self.status.words())
+                let waits = self.waits.as_ref().map(|waits| format!(", waits for {}", words::clean(&waits.what))).unwrap_or_default();
+                format!("Ralph loop{named}: {}, iteration {round}, {spent}{money}, ends on {end}{waits}", self.status.words())
             }
         }
     }

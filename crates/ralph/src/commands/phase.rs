@@ -1,4 +1,4 @@
-//! `ralph phase`: how far the work is on its way through a pull request.
+//! `ralph phase`: where the branch's pull request stands.
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ use crate::{
 /// Longer than this nobody waits for it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Tell how far the work is on its way through a pull request
+/// Tell where the branch's pull request stands, and what comes next
 ///
-/// Asks git what lies here, and GitHub, through gh, about its pull request and the checks on its head commit. p0: there is no pull request yet. p1: it needs
+/// Asks git what lies here, and GitHub, through gh, about its pull request and the checks on its head commit. p0: there is no open pull request. p1: it needs
 /// work, because CI is red, because commits are not pushed, or because it has conflicts. pending: CI has not decided. p2: CI is green, or it is merged.
 /// unknown: it cannot be told, and why. With a loop that has to do with a pull request it speaks of that loop's; otherwise of the branch that is checked out.
 /// Exit code 0 if a phase was told, 1 if it is unknown.
@@ -60,7 +60,7 @@ pub(crate) fn show(report: &Report) {
         Phase::P1 => ui::bad(word),
         Phase::P0 | Phase::Pending | Phase::Unknown => ui::warn(word),
     };
-    ui::paragraph(format!("{word}  {}", report.phase.shown()), 2);
+    ui::paragraph(format!("{word}  {}", report.phase.shown(report.pull_request.as_ref().map(|request| request.state))), 2);
     if let Some(id) = &report.of_loop {
         ui::field("loop", id);
     }

@@ -72,6 +72,16 @@ fn after_a_pause(v: &View) -> String {
     }
 }
 
+/// How a loop goes on whose session is gone.
+fn after_the_session(v: &View) -> &'static str {
+    match &v.waits {
+        Some(_) => {
+            "its session has ended: `ralph wait` waits for that, and says how to go on; `ralph resume` hands it to the next one that stops here"
+        }
+        None => "its session has ended: `ralph resume` hands it to the next one that stops here",
+    }
+}
+
 /// Who sees to it that a parked loop goes on.
 fn after_the_wait(v: &View) -> &'static str {
     match v.waits.as_ref().map(|waits| waits.by) {
@@ -105,7 +115,7 @@ fn show(v: &View) {
         ui::field("checking", format!("{} for {} (of {} at most)", c.gate, in_words(c.for_ms), in_words(c.limit_ms)));
     }
     if let Some(waits) = &v.waits {
-        ui::field("waits", format!("for {}: {}", in_words(waits.for_ms), waits.what));
+        ui::field("waits", format!("for {} ({} so far)", waits.what, in_words(waits.for_ms)));
     }
     if v.idle_rounds > 0 {
         ui::field("idle", format!("{} rounds without any tool call", v.idle_rounds));
@@ -125,7 +135,7 @@ fn show(v: &View) {
     match v.status {
         Status::Paused => ui::field("next", after_a_pause(v)),
         Status::Parked => ui::field("next", after_the_wait(v)),
-        Status::LeftBehind => ui::field("next", "its session has ended: `ralph resume` hands it to the next one that stops here"),
+        Status::LeftBehind => ui::field("next", after_the_session(v)),
         Status::Tracked => ui::field("next", "`ralph resume` releases it; a loop that came with a repository arms itself for nobody"),
         _ => {}
     }

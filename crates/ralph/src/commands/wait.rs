@@ -39,7 +39,7 @@ use crate::{
 #[command(after_help = "Examples:
   ralph wait
   ralph wait --timeout 30m || echo 'still not decided'
-  ralph wait && claude --continue -p 'Go on'")]
+  ralph wait && claude --continue -p /ralph-resume")]
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
@@ -88,7 +88,7 @@ fn wait(project: &Project, args: &Args) -> Done {
         summary::show(&findings, &[], false);
     }
     if !decided {
-        let message = format!("not decided within {}", in_words(args.timeout));
+        let message = format!("not decided within {}; `ralph wait` waits on", in_words(args.timeout));
         return Err(Failure { code: PARKED, message, in_json: args.json });
     }
     if !args.json {
@@ -101,7 +101,7 @@ fn cancelled() -> Failure {
     if signals::asked_to_end() {
         return Failure { code: INTERRUPTED, message: "interrupted; the loop is as it was".to_owned(), in_json: false };
     }
-    Failure::new("the loop was paused or ended meanwhile")
+    Failure::new("the loop was paused or ended meanwhile: `ralph status` shows it")
 }
 
 /// One wait for one loop.
@@ -125,7 +125,7 @@ impl Watch<'_> {
             }
             let what = unproven::short(&findings);
             if !self.json && what != said && !is_over() {
-                ui::note(&format!("waits: {}", clean(&what)));
+                ui::note(&format!("waits for {}", clean(&what)));
                 said = what;
             }
             match until_decided(&waiting(gates, &findings), self.until, &mut pauses, || self.context(&is_over), &is_over, &|| false) {
@@ -145,12 +145,15 @@ impl Watch<'_> {
     fn say_how_to_go_on(&self) {
         let Some(view) = self.view() else { return };
         let by_itself = view.waits.as_ref().is_some_and(|waits| waits.by != Waiter::Nobody);
-        let line = match &view.session {
-            _ if by_itself => "Its session goes on by itself.".to_owned(),
-            Some(session) => format!("Go on in its session with /ralph-resume, or with: claude --resume {} \"Go on\"", clean(session)),
-            None => "The next session that stops in this project goes on with it.".to_owned(),
-        };
-        ui::paragraph(line, 0);
+        match &view.session {
+            _ if by_itself => ui::paragraph("Its session goes on by itself.", 0),
+            Some(session) => {
+                ui::paragraph("Go on in its session with /ralph-resume, or from here:", 0);
+                // One line, whatever the width: it is there to be copied.
+                ui::line(format!("  claude --resume {} /ralph-resume", clean(session)));
+            }
+            None => ui::paragraph("The next session that stops in this project goes on with it.", 0),
+        }
     }
 
     fn view(&self) -> Option<View> {

@@ -319,7 +319,7 @@ fn s2_1_no_repository_no_remote_and_another_forge() {
     bed.git(&["remote", "add", "origin", "git@gitlab.com:acme/widget.git"]);
     assert_phase(&told(&bed.ralph(&["phase", "--json"])), "unknown", "is on GitLab", "");
     bed.git(&["remote", "set-url", "origin", "/srv/widget.git"]);
-    assert_phase(&told(&bed.ralph(&["phase", "--json"])), "unknown", "on a forge", "git remote add");
+    assert_phase(&told(&bed.ralph(&["phase", "--json"])), "unknown", "leads to GitHub", "git remote add");
 }
 
 #[test]
@@ -336,4 +336,12 @@ fn s2_1_for_people() {
              \x20 because     CI fails on {head}: CI / build (failure)\n  next        Mend it, commit and push.\n"
         )
     );
+    // The first line says which of the two it is.
+    let opening = || hub.ralph_asking(&["phase"]).stdout.lines().next().unwrap().to_owned();
+    hub.hub.close(1);
+    assert_eq!(opening(), "p0  the pull request was closed");
+    hub.open(&[Check::run("build")]);
+    assert_eq!(opening(), "p2  CI is green");
+    hub.hub.merge(2);
+    assert_eq!(opening(), "p2  the pull request is merged");
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::{
     common::{Event, ME, run},
+    gated::{line, send_with},
     hub,
     hub::Hubbed,
 };
@@ -211,7 +212,19 @@ fn s2_6_nothing_is_merged_that_nobody_trusted() {
     hub.ralph_asking(&["start", "--preset", "after-pr", "--session", ME, "get it merged"]);
     let told = heard(&hub.claims());
     assert_eq!(hub.hub.pull(1).state, "OPEN", "{told}");
-    assert!(told.contains("ralph trust"), "{told}");
+    assert!(told.contains("because ralph.toml, which says `merge = ") && told.contains("`ralph trust`"), "{told}");
+}
+
+/// S2-5: who may merge is no question while the checks run, and no round is spent on it.
+#[test]
+fn s2_5_a_merge_that_nobody_trusted_does_not_keep_the_loop_from_waiting() {
+    let hub = hub!();
+    hub.write("ralph.toml", format!("{BARE}merge = \"ralph\"\n"));
+    hub.open(&[Check::run("build").pending()]);
+    hub.ralph_asking(&["start", "--preset", "after-pr", "--session", ME, "get it merged"]);
+    let (answer, _) = send_with(&hub.works(), &["--timeout", "9"]);
+    assert!(line(&answer).contains("parked at iteration 1"), "{answer:?}");
+    assert_eq!(hub.codes(), ["gate.waiting"]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{
 use ralph_testkit::{Check, Fault};
 
 use crate::{
-    common::{CLIENT, Event, LOOP},
+    common::{CLIENT, Event, LOOP, ME},
     gated::{begin, line, reason, send_with},
     hub::Hubbed,
 };
@@ -71,10 +71,15 @@ fn s2_5_where_the_time_ends_first_the_loop_is_parked_and_ralph_wait_goes_on_with
     // Nothing is decided within a second.
     let waited = bed.ralph_asking(&["wait", "--timeout", "1"]);
     assert_eq!(waited.code, Some(75), "{waited:?}");
+    assert!(waited.stderr.contains("waits for ci: CI runs on") && waited.stderr.contains("`ralph wait` waits on"), "{}", waited.stderr);
+    let gates = bed.ralph_asking(&["gate"]);
+    assert_eq!(gates.code, Some(75), "{gates:?}");
+    assert!(gates.stdout.ends_with("not decided yet: `ralph wait` waits for it.\n"), "{}", gates.stdout);
     bed.green(&head);
     let waited = bed.ralph_asking(&["wait"]);
     assert_eq!(waited.code, Some(0), "{waited:?}");
-    assert!(waited.stdout.contains("is not merged") && waited.stdout.contains("/ralph-resume"), "{}", waited.stdout);
+    assert!(waited.stdout.contains("is not merged"), "{}", waited.stdout);
+    assert!(waited.stdout.ends_with(&format!("\n  claude --resume {ME} /ralph-resume\n")), "{}", waited.stdout);
     assert_eq!(bed.status()["status"], "active");
     assert_eq!(bed.iteration(), 1, "no round was counted");
 }
@@ -103,9 +108,14 @@ fn s2_5_an_interactive_session_is_woken_and_its_screen_is_free_meanwhile() {
     let waiter = begin(&stop, &["--wait", "--timeout", "60"]);
     let (answer, took) = send_with(&stop, &["--timeout", "3600"]);
     assert!(!answer.blocks() && took < Duration::from_secs(10), "{answer:?} {took:?}");
-    assert!(line(&answer).contains("parked at iteration 1"), "{answer:?}");
+    let told = line(&answer);
+    assert!(told.contains("parked at iteration 1, for ci: CI runs on") && told.contains("goes on by itself"), "{told}");
+    assert!(!told.contains("`ralph wait`"), "nobody has to do anything: {told}");
     let status = bed.status();
     assert_eq!((&status["status"], &status["waits"]["by"]), (&"parked".into(), &"session".into()), "{status}");
+    let asked = bed.typed("/ralph-status").send();
+    let status = asked.json.unwrap()["stopReason"].as_str().unwrap().to_owned();
+    assert!(status.contains("parked") && status.contains("waits for ci: CI runs on"), "{status}");
     bed.hub.failed(&head, "build", "error: the widget is broken\n");
     let output = waiter.child.wait_with_output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();

@@ -112,6 +112,17 @@ fn a_file_must_be_there() {
     bed.is(&File { path: "docs/AUDIT.md/x".to_owned(), ..exists() }, Verdict::Fail, "docs/AUDIT.md/x is not there: write it");
 }
 
+/// S2-2: nobody is told to write by hand what a command has to write.
+#[test]
+fn a_gate_that_says_what_to_do_says_nothing_else() {
+    let bed = Bed::new();
+    let one = Gate { next: Some("Run `make qa`.".to_owned()), ..gate(fresh(&[])) };
+    let what = || measure(&one, &fresh(&[]), &[], &Context::new(&bed.project, "loop", Duration::from_secs(10))).what;
+    assert_eq!(what(), "docs/AUDIT.md is not there");
+    bed.write(AUDIT, "", 5);
+    assert!(what().ends_with("changed after docs/AUDIT.md was written"), "{}", what());
+}
+
 #[cfg(unix)]
 #[test]
 fn a_link_counts_only_within_the_project() {

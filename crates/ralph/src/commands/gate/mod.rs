@@ -127,6 +127,9 @@ fn gate(project: &Project, args: &Args) -> Done {
         ui::json(&Report { passed, of_loop, findings: &findings, suspicions: &suspicions });
     } else {
         summary::show(&findings, &suspicions, progress.has_shown_output());
+        if of_loop.is_some() && only_waits(&findings) {
+            ui::paragraph("Nothing fails; what is decided elsewhere is not decided yet: `ralph wait` waits for it.", 0);
+        }
     }
     let message = if is_measured { "" } else { NOT_MEASURED };
     let code = if only_waits(&findings) { PARKED } else { FAILED };
