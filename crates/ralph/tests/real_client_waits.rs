@@ -1,6 +1,6 @@
 //! What a person does while a loop waits for CI: the real client in a terminal, the real `gh`, a scripted model and a scripted GitHub.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods, reason = "tests")]
 
 mod real;
 

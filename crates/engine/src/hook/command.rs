@@ -190,7 +190,8 @@ pub(super) fn event_name(call: &Call) -> &'static str {
 fn on_message(call: &Call, typed: &str) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
     let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
-    let is_parked = journal::live_state(&call.project, &seen).parked.is_some();
+    // Some of the client's own commands begin no turn, and then nobody would wait any more.
+    let is_parked = slash::split(typed).is_none() && journal::live_state(&call.project, &seen).parked.is_some();
     if !was_interrupted(call.event.text("transcript_path").unwrap_or_default(), typed) {
         return if is_parked { heard_that(call, None, |l| l.state.parked = None) } else { Ok(Outcome::silent("prompt.typed")) };
     }
