@@ -260,6 +260,11 @@ impl State {
         if self.ended.is_some() || is_rewritten { State { stops: self.stops, name: self.name, ..State::default() } } else { self }
     }
 
+    /// Whether the loop is parked by this very stop.
+    pub fn is_parked_by(&self, stop: &str) -> bool {
+        self.parked.as_ref().is_some_and(|parked| parked.stop == stop)
+    }
+
     /// Time that the loop has been armed, pauses not counted.
     pub fn spent(&self, now: Millis) -> u64 {
         let running = self.armed_since.map_or(0, |since| u64::try_from(now - since).unwrap_or(0));

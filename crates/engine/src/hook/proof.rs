@@ -101,7 +101,7 @@ pub(super) fn measure<'p>(
     // A loop that nobody started with ralph begins, for all that ralph knows, with its first stop.
     guard::note_start(&call.project, &l.id, declared);
     let found = l.found.clone();
-    let is_parked = |found: Found| journal::live_state(&call.project, &found).parked.is_some();
+    let is_parked = |found: Found| journal::live_state(&call.project, &found).is_parked_by(&call.event.stop_fingerprint());
     let is_of_use =
         || waiting == Waiting::Here || loops::reread(&call.project, found.clone()).is_ok_and(|found| found.is_some_and(is_parked));
     let wanted = || loops::is_wanted(&found) && call.is_awaited() && is_of_use();
@@ -132,12 +132,12 @@ fn until_nothing_waits(call: &Call, l: &Loop, declared: &Declared, wanted: &(dyn
     let began = Instant::now();
     let mut pauses = Pauses::default();
     let mut waited = looking.until_decided(&measured.findings, &mut pauses);
-    while waited == Waited::Decided {
+    while waited == Waited::Decided && !waiter::is_there(call, &l.id) {
         let Some((_, l)) = select::under_lock(&call.project, l.found.clone())? else { break };
         let declared = declared::of_loop(&call.project, &l.file);
         let looking = Looking::at(call, &l, &declared, wanted);
         measured = looking.measure();
-        if !looking.has_to_wait(&measured.findings) || waiter::is_there(call, &l.id) {
+        if !looking.has_to_wait(&measured.findings) {
             break;
         }
         waited = looking.until_decided(&measured.findings, &mut pauses);

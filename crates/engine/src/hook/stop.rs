@@ -183,7 +183,7 @@ fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
 pub(super) fn rule_again(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     let declared = declared::of_loop(&call.project, &l.file);
     match proof::measure(call, locked, l, &declared, proof::Waiting::IsOver)? {
-        Some((locked, l, measured)) if l.state.parked.is_some() => decide(call, &locked, l, measured),
+        Some((locked, l, measured)) if l.state.is_parked_by(&call.event.stop_fingerprint()) => decide(call, &locked, l, measured),
         // Whoever was faster has answered.
         _ => Ok(no_loop(call)),
     }
@@ -310,7 +310,7 @@ fn remember(state: &mut State, stop: &str, ruled: &Ruled) {
     }
     state.parked = (ruling.next == Next::Parks).then(|| Parked {
         // Since the stop, however often it was ruled on again.
-        since: state.parked.as_ref().filter(|before| before.stop == stop).map_or(*at, |before| before.since),
+        since: state.parked.as_ref().filter(|_| state.is_parked_by(stop)).map_or(*at, |before| before.since),
         stop: stop.to_owned(),
         what: unproven::in_short(evidence),
         tools: evidence.tools,

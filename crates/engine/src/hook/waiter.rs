@@ -139,7 +139,7 @@ impl Watch<'_> {
 
     /// Whether the loop is parked by this very stop.
     fn is_parked(&self) -> bool {
-        self.state().parked.is_some_and(|parked| parked.stop == self.waiter.stop)
+        self.state().is_parked_by(&self.waiter.stop)
     }
 
     /// Waits for the ruling of the hook that judges; whether that parked the loop.
@@ -204,7 +204,7 @@ impl Watch<'_> {
     /// The loop, as long as it is parked.
     fn parked(&self) -> Result<Option<Loop>, Error> {
         let locked = select::under_lock(&self.call.project, self.found.clone())?;
-        Ok(locked.map(|(_, l)| l).filter(|l| l.state.parked.is_some()))
+        Ok(locked.map(|(_, l)| l).filter(|l| l.state.is_parked_by(&self.waiter.stop)))
     }
 }
 

@@ -252,7 +252,7 @@ pub fn view_of(project: &Project, found: &Found) -> View {
         view.gates = gates(project, &past.findings, file);
         view.paused_at = past.paused_at.filter(|_| status == Status::Paused);
         view.checking = record.as_ref().filter(|_| status.is_armed()).and_then(checking);
-        view.waits = record.as_ref().filter(|_| status.is_armed()).and_then(|record| waits(project, &id, record));
+        view.waits = if status.is_armed() { waits(project, &id, &state, past.waiting) } else { None };
     }
     view
 }
@@ -283,16 +283,16 @@ fn checking(record: &Record) -> Option<Checking> {
 }
 
 /// What a loop waits for: parked, or with its agent at the stop.
-fn waits(project: &Project, id: &str, record: &Record) -> Option<Waits> {
+fn waits(project: &Project, id: &str, state: &State, waiting: Option<(String, String)>) -> Option<Waits> {
     let passed = |since: Millis| u64::try_from(clock::now() - since).unwrap_or(0);
-    if let Some(parked) = &record.state.parked {
+    if let Some(parked) = &state.parked {
         let by = if waiter::of(project, id).is_some() { Waiter::Session } else { Waiter::Nobody };
         return Some(Waits { what: parked.what.clone(), since: time::format(parked.since), for_ms: passed(parked.since), by });
     }
-    let Event::Waiting { what } = &record.event else { return None };
-    let for_ms = passed(time::parse(&record.at)?);
+    let (what, since) = waiting?;
+    let for_ms = passed(time::parse(&since)?);
     // A hook that was killed, or interrupted, waits no more.
-    turn::is_taken(project, id).then(|| Waits { what: what.clone(), since: record.at.clone(), for_ms, by: Waiter::Hook })
+    turn::is_taken(project, id).then_some(Waits { what, since, for_ms, by: Waiter::Hook })
 }
 
 fn fill(view: &mut View, file: &LoopFile) {

@@ -70,6 +70,8 @@ pub struct Past {
     pub findings: Vec<Finding>,
     /// The stop that paused the loop, if that was the last thing that changed it.
     pub paused_at: Option<u64>,
+    /// What a hook waits for, and since when, if it has not answered or begun something else since.
+    pub waiting: Option<(String, String)>,
 }
 
 /// Reads the end of a journal. Whatever lies further back is long ago.
@@ -77,7 +79,11 @@ pub fn past(path: &Path) -> Past {
     let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
     let mut past = Past::default();
     for record in records(&end).0 {
+        if matches!(record.event, Event::Stop { .. } | Event::Checking { .. } | Event::Waiting { .. }) {
+            past.waiting = None;
+        }
         match record.event {
+            Event::Waiting { what } => past.waiting = Some((what, record.at)),
             Event::Stop { evidence, ruling, .. } => {
                 past.note(evidence.gates, true);
                 match ruling.next {
