@@ -224,6 +224,13 @@ pub enum Kind {
     Config,
 }
 
+impl Kind {
+    /// Whether somebody else decides it, in their own time.
+    pub fn is_decided_elsewhere(self) -> bool {
+        matches!(self, Kind::PullRequest | Kind::Ci)
+    }
+}
+
 impl Gate {
     pub fn kind(&self) -> Kind {
         match self.check {
@@ -247,7 +254,7 @@ impl Gate {
 
     /// Whether somebody else decides it, in their own time.
     pub fn is_decided_elsewhere(&self) -> bool {
-        matches!(self.check, Check::PullRequest(_) | Check::Ci(_))
+        self.kind().is_decided_elsewhere()
     }
 
     /// A gate that nobody has trusted yet, measured when the agent claims to be done.

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    gate::{self, Finding, Kind, Proof},
+    gate::{self, Finding, Kind, Proof, Verdict},
     limits::{IdleLimitFrom, ToolUse},
     prices::Micros,
     promise::Claim,
@@ -92,6 +92,14 @@ impl Evidence {
     /// Whether there is nothing to do but to wait. Nobody has to claim anything for that: a round spent on asking again would be wasted.
     pub fn waits(&self) -> bool {
         gate::only_waits(&self.gates)
+    }
+
+    /// Whether somebody else had to be asked and could not be, and nothing else asks for work. Nobody has to claim anything for that either: the agent can do
+    /// nothing about it.
+    pub fn asked_in_vain(&self) -> bool {
+        let is_open = |f: &&Finding| f.verdict != Verdict::Pass && !f.skipped;
+        let fails = self.gates.iter().any(|f| f.verdict == Verdict::Fail);
+        !fails && self.gates.iter().filter(is_open).any(|f| f.verdict == Verdict::Unknown && f.kind.is_decided_elsewhere())
     }
 
     /// Whether the gates should be measured in full before this stop is judged; `gated`: there are any.
@@ -203,6 +211,9 @@ pub enum Code {
     /// A gate needs a person: what declares it cannot be read, or is not there.
     #[serde(rename = "gate.broken")]
     GateBroken,
+    /// A gate needs a person: whoever decides it cannot be asked, or asks for somebody.
+    #[serde(rename = "gate.blocked")]
+    GateBlocked,
     /// Something outside decides, and has not yet.
     #[serde(rename = "gate.waiting")]
     GateWaiting,
@@ -251,6 +262,7 @@ impl Code {
             Code::GateUnknown => "gate.unknown",
             Code::GateUntrusted => "gate.untrusted",
             Code::GateBroken => "gate.broken",
+            Code::GateBlocked => "gate.blocked",
             Code::GateWaiting => "gate.waiting",
             Code::FeaturesPerSession => "features.per-session",
             Code::PromiseMissing => "promise.missing",
@@ -305,7 +317,7 @@ pub fn judge(e: &Evidence) -> Ruling {
     if e.queued_input {
         return allow(Code::HostQueuedInput, Next::Stays);
     }
-    if e.claims() {
+    if e.claims() || e.asked_in_vain() {
         // Nothing that the agent could do about these.
         match proof {
             Proof::NeedsPerson => return allow(why_a_person(e), Next::Pauses),
@@ -331,8 +343,11 @@ pub fn judge(e: &Evidence) -> Ruling {
 
 /// The first that needs one is what the person is told.
 fn why_a_person(e: &Evidence) -> Code {
-    let first = e.gates.iter().find(|f| f.needs.is_some());
-    if first.is_some_and(|f| f.kind == Kind::Config) { Code::GateBroken } else { Code::GateUntrusted }
+    match e.gates.iter().find(|f| f.needs.is_some()).map(|f| f.kind) {
+        Some(Kind::Config) => Code::GateBroken,
+        Some(kind) if kind.is_decided_elsewhere() => Code::GateBlocked,
+        _ => Code::GateUntrusted,
+    }
 }
 
 fn why_blocked(e: &Evidence, proof: Proof) -> Code {
@@ -349,7 +364,7 @@ fn why_blocked(e: &Evidence, proof: Proof) -> Code {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{gate::Verdict, promise::Refusal};
+    use crate::promise::Refusal;
     use proptest::prelude::*;
 
     fn working() -> Evidence {
@@ -440,6 +455,28 @@ mod tests {
         assert_eq!(judge(&skipped), parked, "a command that nobody asked for decides nothing");
         assert_eq!(judge(&Evidence { spent_ms: 60_000, ..with(&[Wait]) }).code, Code::LimitTime, "S2-7");
         assert_eq!(judge(&Evidence { queued_input: true, ..with(&[Wait]) }).code, Code::HostQueuedInput);
+    }
+
+    #[test]
+    fn s2_1_who_cannot_be_asked_is_told_to_the_person_and_not_to_the_agent() {
+        let asked = |kind, verdict, needs: Option<&str>| {
+            let finding = Finding { needs: needs.map(str::to_owned), ..Finding::new("ci", kind, verdict, "") };
+            Evidence { gates: vec![finding], ..working() }
+        };
+        let signed_out = asked(Kind::Ci, Verdict::Unknown, Some("gh auth login"));
+        assert_eq!(judge(&signed_out), allowed(Code::GateBlocked, Next::Pauses), "nobody has to claim anything");
+        assert_eq!(judge(&Evidence { claim: Claim::Made, ..signed_out.clone() }).code, Code::GateBlocked);
+        let mut work = signed_out;
+        work.gates.push(Finding::new("audit", Kind::File, Verdict::Fail, ""));
+        assert_eq!(judge(&work).decision, Decision::Block, "there is work to do meanwhile");
+        let strange = asked(Kind::Ci, Verdict::Unknown, None);
+        assert_eq!(judge(&strange).decision, Decision::Block);
+        assert_eq!(judge(&Evidence { unknown_rounds: 3, ..strange }), allowed(Code::GateUnknown, Next::Pauses));
+        assert_eq!(
+            judge(&asked(Kind::Command, Verdict::Unknown, Some("ralph trust"))).decision,
+            Decision::Block,
+            "commands wait for a claim"
+        );
     }
 
     #[test]

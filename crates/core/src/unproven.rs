@@ -28,7 +28,7 @@ pub fn for_agent(e: &Evidence) -> Option<String> {
 fn to_tell(e: &Evidence) -> Vec<&Finding> {
     let of = |verdict| e.gates.iter().filter(move |f| f.verdict == verdict && !f.skipped && f.kind != Kind::Guard);
     let failing = of(Verdict::Fail);
-    if e.claims() { failing.chain(of(Verdict::Unknown)).collect() } else { failing.collect() }
+    if e.claims() || e.asked_in_vain() { failing.chain(of(Verdict::Unknown)).collect() } else { failing.collect() }
 }
 
 /// What the guard saw, and what to do about it.
@@ -133,7 +133,11 @@ pub fn proven(e: &Evidence) -> Option<String> {
         [] => return None,
         [one] if one.kind == Kind::Command => format!("its gate holds ({}: {})", clean(&one.gate), what(one)),
         [one] => format!("{} ({})", clean(&one.what), name(one)),
-        all => format!("all {} gates hold ({})", all.len(), all.iter().map(name).collect::<Vec<_>>().join(", ")),
+        all => {
+            let names = all.iter().map(name).collect::<Vec<_>>().join(", ");
+            let request = all.iter().rev().find(|f| f.kind == Kind::PullRequest).map(|f| format!("; {}", clean(&f.what)));
+            format!("all {} gates hold ({names}){}", all.len(), request.unwrap_or_default())
+        }
     };
     let doubt = match e.suspicions.len() {
         0 => String::new(),

@@ -90,7 +90,9 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             let gates = unproven::proven(e).unwrap_or_default();
             format!("complete after {} ({}): {gates}.", iterations(e.iteration), in_words(e.spent_ms))
         }
-        (Code::GateUntrusted | Code::GateBroken, _) => format!("paused at iteration {round}: {}. Then {again}.", unproven::needs(e)),
+        (Code::GateUntrusted | Code::GateBroken | Code::GateBlocked, _) => {
+            format!("paused at iteration {round}: {}. Then {again}.", unproven::needs(e))
+        }
         (Code::FeaturesPerSession, _) => format!(
             "paused at iteration {round}: items done in this session: {}, and `per_session` is {}. `ralph resume` goes on, best in a new session.",
             e.items_done, e.items_per_session

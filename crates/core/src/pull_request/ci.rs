@@ -106,6 +106,12 @@ impl CheckRun {
         }
     }
 
+    /// The number of the workflow's run, in the address of its page: `…/actions/runs/1/job/2`.
+    fn run(&self) -> Option<u64> {
+        let (_, rest) = self.url.as_deref()?.split_once("/actions/runs/")?;
+        rest.split('/').next()?.parse().ok()
+    }
+
     /// What has not ended is newer than anything that has.
     fn age(&self) -> (bool, Option<Millis>, u8) {
         (matches!(self.word, Word::Runs(_)), self.started_at, self.word.worry())
@@ -185,6 +191,15 @@ impl Standing {
     }
 }
 
+/// What to do about red checks. What was given up or took too long may not be the work's fault, and then another commit would be for nothing.
+fn mended(failing: &[CheckRun]) -> String {
+    let is_no_verdict = |check: &CheckRun| matches!(check.word, Word::Fails("cancelled" | "timed out" | "stale" | "startup failure"));
+    match failing.iter().find_map(CheckRun::run).filter(|_| failing.iter().all(is_no_verdict)) {
+        Some(run) => format!("If it is not the work's fault, run it again: `gh run rerun {run} --failed`. Else mend it, commit and push."),
+        None => "Mend it, commit and push.".to_owned(),
+    }
+}
+
 /// `build (failure), lint (timed out) and 3 more`.
 fn named(checks: &[CheckRun]) -> String {
     let names: Vec<String> = checks.iter().take(NAMED).map(|check| format!("{} ({})", check.shown(), check.word.shown())).collect();
@@ -209,7 +224,7 @@ pub fn ci(view: &View, counts: impl Fn(&CheckRun) -> bool, may_have_none: bool) 
         let what = format!("CI fails on {head}: {}{others}", named(&standing.failing));
         let next = match request.state {
             State::Merged => "It is merged already: mend it in a new branch, with a pull request of its own.",
-            _ => "Mend it, commit and push.",
+            _ => &mended(&standing.failing),
         };
         return Outcome { failing: standing.failing, ..Outcome::fails(what, next) };
     }

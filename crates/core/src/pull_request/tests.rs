@@ -110,6 +110,9 @@ fn s2_1_s2_4_any_failing_check_fails_at_once() {
     let many: Vec<(String, &str)> = (0..9).map(|n| (format!("job{n}"), "FAILURE")).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|(name, word)| (name.as_str(), *word)).collect();
     assert!(judged(&with_checks(&many)).1.ends_with("and 4 more"), "a line stays a line");
+    let next = |checks: &[(&str, &str)]| ci(&with_checks(checks), |_| true, false).next.unwrap_or_default();
+    assert!(next(&[("build", "CANCELLED"), ("lint", "TIMED_OUT")]).contains("`gh run rerun 1 --failed`"));
+    assert_eq!(next(&[("build", "CANCELLED"), ("lint", "FAILURE")]), "Mend it, commit and push.");
 }
 
 #[test]

@@ -138,51 +138,89 @@ pub enum Want {
     Cheap,
 }
 
-/// Measures gates: one finding for each, in their order. What costs nothing goes first, so that a missing file is not told after a long test run.
+/// Measures gates: one finding for each, in their order. What costs nothing goes first, so that a missing file is not told after a long test run; a merge goes
+/// last, because nothing is merged that does not hold.
 pub fn measure(gates: &[Gate], want: Want, ctx: &Context<'_>) -> Vec<Finding> {
-    let mut seen: Vec<Seen> = gates.iter().map(|gate| look(gate, gates, want, ctx)).collect();
-    let mut failing: Vec<usize> = (0..gates.len()).filter(|at| seen[*at].fails()).collect();
-    let mut at = 0;
-    while at < gates.len() {
-        if !seen[at].runs || forge::is_about_the_merge(&gates[at]) {
-            at += 1;
-            continue;
-        }
-        let together = neighbours(&gates[at..], &seen[at..]);
-        // What a list says about itself does not keep its own items from being looked at.
-        let first = failing.iter().find(|n| **n != at).filter(|_| !ctx.keep_going);
-        let group = &gates[at..at + together];
-        let found: Vec<Finding> = match first {
-            Some(first) => group.iter().zip(&seen[at..]).map(|(gate, seen)| not_run(gate, seen, &gates[*first].name)).collect(),
-            None => run_group(group, gates, ctx),
-        };
-        for finding in found {
-            if finding.verdict != Verdict::Pass && !finding.skipped {
-                failing.push(at);
-            }
-            seen[at].finding = Some(finding);
-            at += 1;
-        }
-    }
-    let merges: Vec<usize> = (0..gates.len()).filter(|at| seen[*at].runs && forge::is_about_the_merge(&gates[*at])).collect();
-    for at in merges {
-        // Whatever else is found goes before the merge, and nothing that does not hold is merged.
-        let finding = match failing.first() {
-            Some(first) => not_run(&gates[at], &seen[at], &gates[*first].name),
-            None if is_untrusted(&gates[at]) => untrusted(&gates[at]),
-            None => {
-                let all_hold = seen.iter().filter_map(|seen| seen.finding.as_ref()).all(|finding| finding.verdict == Verdict::Pass);
-                let merges = if ctx.acts && all_hold { forge::Merges::Now } else { forge::Merges::NotYet };
-                forge::measure(&gates[at], gates, merges, ctx)
-            }
-        };
-        if finding.verdict != Verdict::Pass && !finding.skipped {
-            failing.push(at);
-        }
-        seen[at].finding = Some(finding);
-    }
-    let findings = seen.into_iter().filter_map(|seen| seen.finding);
+    let seen: Vec<Seen> = gates.iter().map(|gate| look(gate, gates, want, ctx)).collect();
+    let failing = (0..gates.len()).filter(|at| seen[*at].fails()).collect();
+    let mut measuring = Measuring { gates, seen, failing, ctx };
+    measuring.run();
+    measuring.merge();
+    let findings = measuring.seen.into_iter().filter_map(|seen| seen.finding);
     findings.zip(gates).map(|(finding, gate)| with_next(finding, gate)).collect()
+}
+
+/// One measurement.
+struct Measuring<'a, 'c> {
+    gates: &'a [Gate],
+    /// One for each gate.
+    seen: Vec<Seen>,
+    /// The gates that do not hold, in the order in which that was found.
+    failing: Vec<usize>,
+    ctx: &'a Context<'c>,
+}
+
+impl Measuring<'_, '_> {
+    /// Runs what has to be run, up to the first that does not hold.
+    fn run(&mut self) {
+        let mut at = 0;
+        while at < self.gates.len() {
+            if !self.seen[at].runs || forge::is_about_the_merge(&self.gates[at]) {
+                at += 1;
+                continue;
+            }
+            let group = at..at + neighbours(&self.gates[at..], &self.seen[at..]);
+            // What a list says about itself does not keep its own items from being looked at.
+            let first = self.failing.iter().find(|n| **n != at).filter(|_| !self.ctx.keep_going);
+            let found: Vec<Finding> = match first {
+                Some(first) => group.clone().map(|at| self.not_run(at, *first)).collect(),
+                None => run_group(&self.gates[group.clone()], self.gates, self.ctx),
+            };
+            for (at, finding) in group.clone().zip(found) {
+                self.note(at, finding);
+            }
+            at = group.end;
+        }
+    }
+
+    /// Asks for the merges, or makes them.
+    fn merge(&mut self) {
+        let gates = self.gates;
+        for at in (0..gates.len()).filter(|at| forge::is_about_the_merge(&gates[*at])) {
+            let gate = &gates[at];
+            let finding = match self.failing.first() {
+                _ if !self.seen[at].runs => continue,
+                Some(first) => self.not_run(at, *first),
+                None if is_untrusted(gate) => untrusted(gate),
+                None => {
+                    let mut known = self.seen.iter().filter_map(|seen| seen.finding.as_ref());
+                    let all_hold = known.all(|finding| finding.verdict == Verdict::Pass);
+                    let merges = if self.ctx.acts && all_hold { forge::Merges::Now } else { forge::Merges::NotYet };
+                    forge::measure(gate, gates, merges, self.ctx)
+                }
+            };
+            self.note(at, finding);
+        }
+    }
+
+    fn note(&mut self, at: usize, finding: Finding) {
+        if finding.verdict != Verdict::Pass && !finding.skipped {
+            self.failing.push(at);
+        }
+        self.seen[at].finding = Some(finding);
+    }
+
+    /// A gate that is not run, because of what was found about another one. What it fails by at a look stays.
+    fn not_run(&self, at: usize, first: usize) -> Finding {
+        let known = self.seen[at].finding.as_ref();
+        if let Some(finding) = known.filter(|finding| finding.verdict == Verdict::Fail) {
+            return finding.clone();
+        }
+        let waits = self.seen[first].finding.as_ref().is_some_and(|finding| finding.verdict == Verdict::Wait);
+        let why = format!("not run, because \"{}\" {}", self.gates[first].name, if waits { "waits" } else { "does not hold" });
+        let tally = known.and_then(|finding| finding.tally);
+        Finding { skipped: true, tally, ..self.gates[at].finding(Verdict::Unknown, why) }
+    }
 }
 
 /// What the agent should do, where the gate says so and measuring it found nothing better.
@@ -235,17 +273,6 @@ fn look(gate: &Gate, gates: &[Gate], want: Want, ctx: &Context<'_>) -> Seen {
             Seen { finding: Some(finding), runs: is_due && want == Want::Everything }
         }
         Check::Markers(check) => known(markers::measure(gate, check, ctx)),
-    }
-}
-
-/// A gate that is not run, because another one does not hold. What it fails by at a look stays.
-fn not_run(gate: &Gate, seen: &Seen, first: &str) -> Finding {
-    match &seen.finding {
-        Some(finding) if finding.verdict == Verdict::Fail => finding.clone(),
-        known => {
-            let tally = known.as_ref().and_then(|finding| finding.tally);
-            Finding { skipped: true, tally, ..gate.finding(Verdict::Unknown, format!("not run, because \"{first}\" does not hold")) }
-        }
     }
 }
 

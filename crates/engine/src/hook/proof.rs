@@ -58,7 +58,7 @@ impl Measured {
         evidence.gates = self.findings;
         evidence.suspicions = self.suspicions;
         evidence.waited_ms = self.waited_ms;
-        let is_unknown = evidence.claims() && Proof::of(&evidence.gates) == Proof::Unknown;
+        let is_unknown = (evidence.claims() || evidence.asked_in_vain()) && Proof::of(&evidence.gates) == Proof::Unknown;
         evidence.unknown_rounds = if is_unknown { unknown_before.saturating_add(1) } else { 0 };
     }
 }

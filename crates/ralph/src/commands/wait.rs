@@ -34,7 +34,7 @@ use crate::{
 /// Wait until what a loop waits for is decided: its pull request's checks, for instance
 ///
 /// Nothing is spent meanwhile: no model is asked, and no round is counted. Ends with 0 as soon as there is something to go on with, whether that is good
-/// news or bad, and with 75 if the time is over first. A session that waits by itself is woken by itself; otherwise the last line says how to go on.
+/// news or bad, with 1 if only a person can go on, and with 75 if the time is over first. A session that waits by itself is woken by itself; otherwise the last line says how to go on.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph wait
@@ -90,6 +90,9 @@ fn wait(project: &Project, args: &Args) -> Done {
     if !decided {
         let message = format!("not decided within {}; `ralph wait` waits on", in_words(args.timeout));
         return Err(Failure { code: PARKED, message, in_json: args.json });
+    }
+    if findings.iter().any(|finding| finding.needs.is_some()) {
+        return Err(Failure { in_json: args.json, ..Failure::new("only you can go on from here: see above") });
     }
     if !args.json {
         watch.say_how_to_go_on();

@@ -43,7 +43,7 @@ fn s2_2_s2_3_the_gates_of_a_pull_request_in_their_order() {
     let found = gate(&hub, 75);
     assert_found(&found, "pr", "pass", "#1 is open");
     assert_found(&found, "ci", "wait", "CI runs on");
-    assert_found(&found, "merged", "unknown", "not run, because \"ci\" does not hold");
+    assert_found(&found, "merged", "unknown", "not run, because \"ci\" waits");
     assert_eq!(hub.hub.requests().len(), asked + 1, "one look for all gates");
     let pushed = hub.head();
     hub.origin().commit("src.txt", "two\n");
