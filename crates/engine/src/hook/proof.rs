@@ -17,8 +17,9 @@ use ralph_core::{
 };
 
 use crate::{
+    forge,
     gates::{
-        self, Context, Want, Watch,
+        self, Context, Want, Watch, begin,
         declared::{self, Declared},
         guard,
         wait::{self, Waited},
@@ -57,7 +58,8 @@ impl Measured {
         evidence.gates = self.findings;
         evidence.suspicions = self.suspicions;
         evidence.waited_ms = self.waited_ms;
-        let is_unknown = evidence.claims() && Proof::of(&evidence.gates) == Proof::Unknown;
+        // What is left out while something else is waited for is not unknown: it has its turn afterwards.
+        let is_unknown = evidence.claims() && !evidence.waits() && Proof::of(&evidence.gates) == Proof::Unknown;
         evidence.unknown_rounds = if is_unknown { unknown_before.saturating_add(1) } else { 0 };
     }
 }
@@ -122,6 +124,9 @@ pub(super) fn measure<'p>(
     drop(locked);
     // A loop that nobody started with ralph begins, for all that ralph knows, with its first stop.
     guard::note_start(&call.project, &l.id, declared);
+    if declared.gates.iter().any(|gate| matches!(gate.check, Check::PullRequest(_) | Check::Ci(_))) {
+        forge::note_subject(&call.project, &l.id, begin::began(&l.file), Instant::now() + call.time_left());
+    }
     let wanted = || loops::is_wanted(&l.found) && call.is_awaited();
     let looking = Looking { call, l: &l, declared, text: gathered.text, wants_proof: gathered.evidence.wants_proof(true), wanted: &wanted };
     let mut measured = looking.measure();

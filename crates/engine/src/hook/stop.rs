@@ -11,6 +11,7 @@ use ralph_core::{
 };
 
 use crate::{
+    forge,
     gates::{declared, guard},
     hook::{
         Call, Outcome,
@@ -54,6 +55,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     };
     if l.is_new && l.file.started_at.is_none() {
         guard::forget(&call.project, &l.id);
+        forge::forget_subject(&call.project, &l.id);
     }
     match l.owner() {
         Some(owner) if owner != session => return Ok(Outcome::silent("session.other").of_loop(&l.id)),
