@@ -10,7 +10,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use self::errors::{Rank, habit};
-use crate::plain_lines::PlainLines;
+use crate::{plain_lines::PlainLines, words::is_unseen};
 
 /// A line is cut after so many characters, however much may be shown.
 const LONGEST_LINE: usize = 4000;
@@ -70,7 +70,10 @@ impl Useful {
             lines.finish(&mut |line| kept.take(line));
         }
         let (out, err) = (&self.out.kept, &self.err.kept);
-        whole(out, err).filter(|text| text.chars().count() <= self.limit).unwrap_or_else(|| Excerpt::new(self.limit, out, err).text())
+        let mut text =
+            whole(out, err).filter(|text| text.chars().count() <= self.limit).unwrap_or_else(|| Excerpt::new(self.limit, out, err).text());
+        text.retain(|c| !is_unseen(c));
+        text
     }
 }
 

@@ -16,15 +16,15 @@ mod tests;
 
 pub use choice::{Choice, Wanted, choose};
 pub use ci::{CheckRun, Standing, Word, ci, standing};
-pub use outcome::{Outcome, carries_the_work, merged, open};
+pub use outcome::{Outcome, merged, open, proposed};
 pub use phase::{Phase, Told, of_trouble, phase};
-pub use read::{Asked, MOST_CHECKS, requests, required};
+pub use read::{MOST_CHECKS, Required, requests, required};
 pub use remote::{Checkout, Remote, Repository};
 pub use trouble::{Trouble, of_answer, of_failure};
 
 use serde::Serialize;
 
-use crate::time::Millis;
+use crate::{time::Millis, words::opening};
 
 /// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct PullRequest {
     pub url: String,
     pub title: String,
     pub created_at: Option<Millis>,
+    /// When it was closed or merged.
+    pub ended_at: Option<Millis>,
     pub has_conflicts: bool,
     /// The base branch asks for a review that is not there.
     pub lacks_review: bool,
@@ -104,6 +106,13 @@ pub struct View {
 /// A commit as people write it.
 pub fn short(commit: &str) -> &str {
     commit.get(..7).unwrap_or(commit)
+}
+
+/// A name of a branch or a remote in a line for the shell. Git allows names that a shell would run.
+fn word(name: &str) -> String {
+    let name = opening(name, 200);
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@#=,%".contains(c);
+    if name.chars().all(is_plain) { name } else { format!("'{}'", name.replace('\'', r"'\''")) }
 }
 
 /// `1 commit is`, `3 commits are`.

@@ -210,9 +210,10 @@ pub fn clean(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() && !is_unseen(*c)).collect()
 }
 
-/// The two joiners (U+200C, U+200D) are none of these: Persian words and emoji of several people are spelled with them, and they turn nothing.
-fn is_unseen(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+/// Characters that turn or hide text; the last ones are an alphabet that only models read. The two joiners (U+200C, U+200D) are none of these: Persian words
+/// and emoji of several people are spelled with them, and they turn nothing.
+pub(crate) fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// The last `max` characters of a text on one line, without control characters.

@@ -64,6 +64,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "Where `init` remembers what it changed, so that `uninstall` can undo it to the byte, and `trust` what you trust (~/.local/state, on macOS ~/Library/Application Support, if unset).",
     ),
     ("PATH", "Where `init` and `doctor` look for ralph and the client."),
+    ("GH_HOST", "GitHub on a server of one's own: only this server is given the token in GH_ENTERPRISE_TOKEN."),
     ("NO_COLOR", "No colour, if it is set and not empty."),
     (
         "CLICOLOR, CLICOLOR_FORCE",

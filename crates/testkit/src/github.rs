@@ -195,7 +195,10 @@ impl GitHub {
     }
 
     pub fn close(&self, number: u64) {
-        self.edit(number, |pull| "CLOSED".clone_into(&mut pull.state));
+        self.edit(number, |pull| {
+            "CLOSED".clone_into(&mut pull.state);
+            pull.updated_at = model::now();
+        });
     }
 
     /// Merges it, as somebody at the web page would.

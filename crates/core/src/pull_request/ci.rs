@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Outcome, PullRequest, Relation, State, View, commits, outcome, short};
+use super::{Outcome, PullRequest, Relation, State, View, commits, outcome, short, word};
 use crate::{
     gate::Verdict,
     time::{Millis, in_words},
+    words::opening,
 };
 
 /// So long after a head commit was first seen, checks may still appear.
@@ -112,6 +113,14 @@ impl CheckRun {
         rest.split('/').next()?.parse().ok()
     }
 
+    /// Whether it is another try of an older one. One push may start a workflow twice, for the branch and for the pull request: then both count.
+    fn replaces(&self, older: &CheckRun) -> bool {
+        let was_given_up = matches!(older.word, Word::Fails("cancelled" | "stale"));
+        let has_not_begun = matches!(self.word, Word::Runs(_)) && self.started_at.is_none();
+        let came_after = self.started_at.zip(older.ended_at).is_some_and(|(began, ended)| began >= ended);
+        older.word.verdict() == Verdict::Pass || was_given_up || has_not_begun || came_after
+    }
+
     /// What has not ended is newer than anything that has.
     fn age(&self) -> (bool, Option<Millis>, u8) {
         (matches!(self.word, Word::Runs(_)), self.started_at, self.word.worry())
@@ -130,14 +139,13 @@ pub struct Standing {
     pub left_out: usize,
 }
 
-/// Sorts checks: of those with the same workflow and name, the newest one counts.
+/// Sorts checks: of those with the same workflow and name, the newest one counts; of those that ran side by side, the one that does not pass.
 pub fn standing(checks: &[CheckRun], counts: impl Fn(&CheckRun) -> bool) -> Standing {
     let mut newest: BTreeMap<(&Option<String>, &str), &CheckRun> = BTreeMap::new();
     for check in checks {
         let known = newest.entry((&check.workflow, &check.name)).or_insert(check);
-        if check.age() > known.age() {
-            *known = check;
-        }
+        let (newer, older) = if check.age() > known.age() { (check, *known) } else { (*known, check) };
+        *known = if newer.replaces(older) { newer } else { older };
     }
     let mut standing = Standing::default();
     // In the order of the forge, which is that of the page.
@@ -246,7 +254,8 @@ pub fn ci(view: &View, counts: impl Fn(&CheckRun) -> bool, may_have_none: bool) 
     if standing.total() == 0 {
         return without_checks(view, request, standing.left_out, may_have_none);
     }
-    if view.seen_for_ms < SETTLES_MS && standing.span_ms() < SETTLES_MS && request.state == State::Open {
+    // Merging at once makes nothing come sooner.
+    if view.seen_for_ms < SETTLES_MS && standing.span_ms() < SETTLES_MS {
         return Outcome::waits(format!(
             "CI is green on {head} so far ({others}); more checks may still appear",
             others = standing.others()
@@ -266,7 +275,15 @@ fn not_in_step(view: &View, request: &PullRequest) -> Option<Outcome> {
     let head = short(&request.head);
     let remote = view.checkout.push_remote();
     match view.relation {
-        Relation::Same | Relation::Elsewhere => None,
+        Relation::Same => None,
+        Relation::Elsewhere => {
+            let here = view.checkout.branch.as_deref().map_or("no branch".to_owned(), |branch| opening(branch, 100));
+            let branch = opening(&request.branch, 100);
+            Some(Outcome::fails(
+                format!("#{} is of {branch}, and {here} is checked out: what lies in it may not be pushed", request.number),
+                format!("Go back to it: `git switch {}`.", word(&request.branch)),
+            ))
+        }
         Relation::Ahead(n) => {
             let them = if n == 1 { "it" } else { "them" };
             Some(Outcome::fails(format!("{} not pushed, so CI has not seen {them}", commits(n)), "Push: `git push`."))
@@ -281,7 +298,7 @@ fn not_in_step(view: &View, request: &PullRequest) -> Option<Outcome> {
         )),
         Relation::NotHere => Some(Outcome::fails(
             format!("the head of #{} is {head}, which is not known here: it moved meanwhile", request.number),
-            format!("Get it: `git pull {remote} {}`.", request.branch),
+            format!("Get it: `git pull {} {}`.", word(remote), word(&request.branch)),
         )),
     }
 }
@@ -300,7 +317,7 @@ fn without_checks(view: &View, request: &PullRequest, left_out: usize, may_have_
         1 => format!("no check that counts reports on {head} (1 other does)"),
         n => format!("no check that counts reports on {head} ({n} others do)"),
     };
-    if view.seen_for_ms < GRACE_MS && request.state == State::Open {
+    if view.seen_for_ms < GRACE_MS {
         return Outcome::waits(format!("{what} yet; ralph gives them {}", in_words(GRACE_MS)));
     }
     if may_have_none {

@@ -1,6 +1,6 @@
 //! What is found about a pull request: whether it is open, whether it is merged, and what to do about it.
 
-use super::{CheckRun, PullRequest, Relation, State, View, commits};
+use super::{CheckRun, PullRequest, Relation, State, View, commits, word};
 use crate::gate::Verdict;
 
 /// A verdict with its words.
@@ -54,18 +54,22 @@ pub fn open(view: &View) -> Outcome {
     }
 }
 
-/// The same, and all that lies here is in it.
-pub fn carries_the_work(view: &View) -> Outcome {
-    let unpushed = match view.relation {
-        Relation::Ahead(n) | Relation::Diverged { ahead: n, .. } => n,
-        Relation::Same | Relation::Behind(_) | Relation::NotHere | Relation::Elsewhere => 0,
-    };
-    match existing(view) {
-        Ok(request) if request.state == State::Open && unpushed > 0 => {
-            Outcome::fails(format!("#{} is open, and {} not pushed", request.number, commits(unpushed)), "Push: `git push`.")
+/// The same, and whether all that was committed here is in it.
+pub fn proposed(view: &View) -> Outcome {
+    let opened = open(view);
+    let missing = match (&view.request, view.relation) {
+        (Some(request), Relation::Ahead(ahead) | Relation::Diverged { ahead, .. }) if request.state == State::Open => {
+            Some((request, ahead))
         }
-        _ => open(view),
-    }
+        _ => None,
+    };
+    let Some((request, ahead)) = missing.filter(|_| opened.verdict == Verdict::Pass) else { return opened };
+    let next = if matches!(view.relation, Relation::Ahead(_)) {
+        "Push: `git push`."
+    } else {
+        "Bring them together and push: `git pull --rebase`, then `git push`."
+    };
+    Outcome::fails(format!("{} not pushed, and so not in #{}", commits(ahead), request.number), next)
 }
 
 /// Whether it is merged.
@@ -95,8 +99,8 @@ fn merge_line(number: u64) -> String {
 pub(super) fn resolve(view: &View, request: &PullRequest) -> String {
     format!(
         "Merge {base} into the branch, resolve the conflicts and push: `git pull --no-rebase {remote} {base}`.",
-        base = request.base,
-        remote = view.checkout.push_remote()
+        base = word(&request.base),
+        remote = word(view.checkout.push_remote())
     )
 }
 
@@ -118,8 +122,8 @@ fn none(view: &View) -> Outcome {
     match (checkout.work_branch(), &checkout.branch) {
         (Some(branch), _) => {
             let past = match view.past {
-                Some((number, State::Merged)) => format!(": #{number} was merged, and what lies here is newer"),
-                Some((number, _)) => format!(": #{number} was closed, and what lies here is newer"),
+                Some((number, State::Merged)) => format!(": #{number} was merged before what lies here"),
+                Some((number, _)) => format!(": #{number} was closed before what lies here"),
                 None => String::new(),
             };
             Outcome::fails(format!("there is no pull request for {branch} in {repository}{past}"), format!("Open one: {}.", create(view)))
@@ -128,7 +132,7 @@ fn none(view: &View) -> Outcome {
             format!("{branch} is checked out, and a pull request comes from a branch of its own"),
             format!(
                 "Begin one for the work, `git switch -c NAME`, and open a pull request: `git push -u {} NAME`, then `gh pr create`.",
-                checkout.push_remote()
+                word(checkout.push_remote())
             ),
         ),
         (None, None) => Outcome::fails(
@@ -139,6 +143,6 @@ fn none(view: &View) -> Outcome {
 }
 
 fn create(view: &View) -> String {
-    let branch = view.checkout.branch.as_deref().unwrap_or("NAME");
-    format!("`git push -u {} {branch}`, then `gh pr create`", view.checkout.push_remote())
+    let branch = view.checkout.branch.as_deref().map_or("NAME".to_owned(), word);
+    format!("`git push -u {} {branch}`, then `gh pr create`", word(view.checkout.push_remote()))
 }

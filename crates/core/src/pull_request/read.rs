@@ -1,5 +1,7 @@
 //! What `gh` says, read as it comes: fields may be missing, null, or new.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -31,6 +33,8 @@ struct Said {
     url: Option<String>,
     title: Option<String>,
     created_at: Option<String>,
+    closed_at: Option<String>,
+    merged_at: Option<String>,
     mergeable: Option<String>,
     merge_state_status: Option<String>,
     review_decision: Option<String>,
@@ -97,6 +101,7 @@ fn request(said: Said, asked: &Repository) -> Option<PullRequest> {
         url: opening(&said.url.unwrap_or_default(), SHOWN),
         title: opening(&said.title.unwrap_or_default(), SHOWN),
         created_at: said.created_at.as_deref().and_then(moment),
+        ended_at: said.merged_at.as_deref().and_then(moment).or_else(|| said.closed_at.as_deref().and_then(moment)),
         has_conflicts: is(&said.mergeable, "CONFLICTING") || is(&said.merge_state_status, "DIRTY"),
         lacks_review: is(&said.review_decision, "REVIEW_REQUIRED") && is(&said.merge_state_status, "BLOCKED"),
         checks: said.status_check_rollup.unwrap_or_default().into_iter().map(check).collect(),
@@ -140,19 +145,21 @@ fn job(url: &str) -> Option<u64> {
     (before.contains("/actions/runs/") && before.ends_with("/job")).then(|| number.parse().ok())?
 }
 
-/// A check that a forge was asked about: its workflow, its name, and whether the base branch requires it.
-pub type Asked = (Option<String>, String, bool);
+/// Whether the base branch requires a check, by its workflow and its name.
+pub type Required = BTreeMap<(Option<String>, String), bool>;
 
-/// Which checks the base branch requires: the answer to the question that the engine asks about one pull request.
-pub fn required(bytes: &[u8]) -> Option<Vec<Asked>> {
+/// Which checks the base branch requires: the answer to the question that the engine asks about one pull request. What it does not speak of may be.
+pub fn required(bytes: &[u8]) -> Option<Required> {
     let said: Value = parse_tolerant(bytes).ok()?;
     let commit = said.pointer("/data/repository/pullRequest/commits/nodes/0/commit")?;
-    let Some(nodes) = commit.pointer("/statusCheckRollup/contexts/nodes").and_then(Value::as_array) else { return Some(Vec::new()) };
+    let Some(nodes) = commit.pointer("/statusCheckRollup/contexts/nodes").and_then(Value::as_array) else { return Some(Required::new()) };
     let text =
         |node: &Value, path: &str| node.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty()).map(|t| opening(t, SHOWN));
-    let asked = |node: &Value| {
-        let name = text(node, "/name").or_else(|| text(node, "/context"))?;
-        Some((text(node, "/checkSuite/workflowRun/workflow/name"), name, node.get("isRequired")?.as_bool()?))
-    };
-    Some(nodes.iter().filter_map(asked).collect())
+    let mut all = Required::new();
+    for node in nodes {
+        let name = text(node, "/name").or_else(|| text(node, "/context"));
+        let Some((name, is_required)) = name.zip(node.get("isRequired").and_then(Value::as_bool)) else { continue };
+        *all.entry((text(node, "/checkSuite/workflowRun/workflow/name"), name)).or_default() |= is_required;
+    }
+    Some(all)
 }

@@ -60,15 +60,18 @@ impl Repository {
         let path = path.trim_matches('/');
         let path = path.strip_suffix(".git").unwrap_or(path);
         let (owner, name) = path.rsplit_once('/')?;
-        let is_plain =
-            |text: &str| !text.is_empty() && !text.starts_with('-') && !text.chars().any(|c| c.is_control() || c.is_whitespace());
+        // They become parts of addresses, and of lines that people are told to type.
+        let is_plain = |text: &str, marks: &str| {
+            let is_name = |part: &str| !part.is_empty() && !part.starts_with('-') && !part.chars().all(|c| c == '.');
+            text.split('/').all(is_name) && text.chars().all(|c| c.is_alphanumeric() || marks.contains(c))
+        };
         let host = match host.to_ascii_lowercase().as_str() {
             "ssh.github.com" | "www.github.com" => "github.com".to_owned(),
             // A name of one's own for it, for another key.
             alias if alias.starts_with("github") && !alias.contains('.') => "github.com".to_owned(),
             host => host.to_owned(),
         };
-        let is_whole = [host.as_str(), owner, name].iter().all(|part| is_plain(part));
+        let is_whole = is_plain(&host, ".-") && is_plain(owner, "._-~/") && is_plain(name, "._-~+");
         is_whole.then(|| Repository { host, owner: owner.to_owned(), name: name.to_owned() })
     }
 

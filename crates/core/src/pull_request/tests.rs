@@ -36,6 +36,7 @@ fn request(number: u64, state: State, head: &str) -> PullRequest {
         url: format!("https://github.com/acme/widget/pull/{number}"),
         title: "Widgets".to_owned(),
         created_at: None,
+        ended_at: None,
         has_conflicts: false,
         lacks_review: false,
         checks: Vec::new(),
@@ -182,6 +183,16 @@ fn s2_1_the_newest_of_the_same_name_counts() {
     assert_eq!(verdict(vec![at("SUCCESS", late), at("FAILURE", late)]), Verdict::Fail);
     let other = CheckRun { workflow: Some("Nightly".to_owned()), ..at("FAILURE", early) };
     assert_eq!(verdict(vec![other, at("SUCCESS", late)]), Verdict::Fail, "another workflow's is another one");
+    let beside = Some("2026-03-04T05:06:08Z");
+    assert_eq!(verdict(vec![at("FAILURE", early), at("SUCCESS", beside)]), Verdict::Fail, "one push may start it twice, and both count");
+    assert_eq!(verdict(vec![at("FAILURE", early), at("IN_PROGRESS", beside)]), Verdict::Fail);
+    assert_eq!(
+        verdict(vec![at("FAILURE", early), at("SUCCESS", beside), at("SUCCESS", late)]),
+        Verdict::Pass,
+        "the last one is another try"
+    );
+    assert_eq!(verdict(vec![at("CANCELLED", early), at("SUCCESS", beside)]), Verdict::Pass, "the second one took over");
+    assert_eq!(verdict(vec![at("FAILURE", early), at("QUEUED", None)]), Verdict::Wait, "it is tried again");
 }
 
 #[test]
@@ -192,7 +203,11 @@ fn s2_5_the_verdict_is_bound_to_the_head_commit() {
         (outcome.verdict, outcome.what, outcome.next.unwrap_or_default())
     };
     assert_eq!(in_step(Relation::Same).0, Verdict::Pass);
-    assert_eq!(in_step(Relation::Elsewhere).0, Verdict::Pass, "another branch lies here");
+    let (verdict, what, next) = in_step(Relation::Elsewhere);
+    assert_eq!((verdict, next.as_str()), (Verdict::Fail, "Go back to it: `git switch feature/x`."), "who knows what lies in it: {what}");
+    let merged = view(Some(PullRequest { checks: vec![check("build", "SUCCESS")], ..request(12, State::Merged, HEAD) }));
+    let merged = View { relation: Relation::Elsewhere, ..merged };
+    assert_eq!(judged(&merged).0, Verdict::Pass, "gh switches to the base branch when it merges");
     let (verdict, what, next) = in_step(Relation::Ahead(2));
     assert_eq!((verdict, what.as_str()), (Verdict::Fail, "2 commits are not pushed, so CI has not seen them"));
     assert!(next.contains("git push"));
@@ -234,7 +249,7 @@ fn s2_6_the_way_to_the_merge_is_told() {
 }
 
 fn chosen(requests: &[PullRequest], branch: Option<&str>, kept: Option<u64>, relation: Relation) -> Choice {
-    choose(requests, Wanted { branch, ours: &[ours()], kept }, |_| relation)
+    choose(requests, Wanted { branch, ours: &[ours()], kept, since: None }, |_| relation)
 }
 
 fn number(choice: &Choice) -> Option<u64> {
@@ -257,7 +272,8 @@ fn s2_1_a_strangers_branch_of_the_same_name_is_not_ours() {
     let fork = PullRequest { repository: Some(stranger.clone()), ..request(8, State::Open, HEAD) };
     let gone = PullRequest { repository: None, ..request(9, State::Open, HEAD) };
     assert_eq!(number(&chosen(&[fork.clone(), gone], Some("feature/x"), None, Relation::Same)), None);
-    let choice = choose(&[fork], Wanted { branch: Some("feature/x"), ours: &[ours(), stranger], kept: None }, |_| Relation::Same);
+    let choice =
+        choose(&[fork], Wanted { branch: Some("feature/x"), ours: &[ours(), stranger], kept: None, since: None }, |_| Relation::Same);
     assert_eq!(number(&choice), Some(8), "our own fork's");
 }
 
@@ -274,6 +290,38 @@ fn s2_1_what_was_ended_with_other_commits_is_history() {
         }
         assert_eq!(number(&choice(Relation::NotHere, None)), None);
         assert_eq!(number(&choice(Relation::NotHere, Some(3))), Some(3));
+    }
+}
+
+#[test]
+fn s2_3_what_was_there_before_the_loop_is_not_its_work() {
+    let at = |text: &str| crate::time::parse(text);
+    let since = at("2026-11-15T12:00:00Z");
+    let of = |requests: &[PullRequest], kept, since| {
+        choose(requests, Wanted { branch: Some("feature/x"), ours: &[ours()], kept, since }, |_| Relation::Same)
+    };
+    for state in [State::Merged, State::Closed] {
+        let ended = |text| PullRequest { ended_at: at(text), ..request(3, state, HEAD) };
+        let old = of(&[ended("2026-11-15T11:00:00Z")], None, since);
+        assert_eq!((number(&old), old.past), (None, Some((3, state))), "it ended before the loop began");
+        assert_eq!(number(&of(&[ended("2026-11-15T11:00:00Z")], Some(3), since)), Some(3), "the loop began with it");
+        assert_eq!(number(&of(&[ended("2026-11-15T11:55:00Z")], None, since)), Some(3), "clocks differ");
+        assert_eq!(number(&of(&[ended("2026-11-15T12:30:00Z")], None, since)), Some(3));
+        assert_eq!(number(&of(&[ended("2026-11-15T11:00:00Z")], None, None)), Some(3), "without a loop it is what there is");
+    }
+    let elsewhere = PullRequest { branch: "feature/y".to_owned(), ..request(3, State::Open, OLD) };
+    let created = |text| [elsewhere.clone(), PullRequest { created_at: at(text), ..request(5, State::Open, HEAD) }];
+    assert_eq!(number(&of(&created("2026-11-14T00:00:00Z"), Some(3), since)), Some(3), "somebody else's work");
+    assert_eq!(number(&of(&created("2026-11-15T12:30:00Z"), Some(3), since)), Some(5), "opened instead");
+    assert_eq!(number(&of(&created("2026-11-14T00:00:00Z")[1..], None, since)), Some(5), "the first that the loop sees");
+}
+
+#[test]
+fn s2_1_names_that_a_shell_would_run_are_quoted() {
+    for (name, shown) in
+        [("feature/x-1.2_y", "feature/x-1.2_y"), ("übung", "übung"), ("x;curl${IFS}e|sh", "'x;curl${IFS}e|sh'"), ("a'`id`", r"'a'\''`id`'")]
+    {
+        assert_eq!(word(name), shown);
     }
 }
 
@@ -479,9 +527,8 @@ fn s2_1_required_checks_are_read() {
         {"__typename":"CheckRun","name":"app","isRequired":true,"checkSuite":{"workflowRun":null}},
         {"__typename":"CheckRun","name":"docs","isRequired":false},
         {"__typename":"StatusContext","context":"ci/circle","isRequired":true}]}}}}]}}}}}"#;
-    let found = required(json).unwrap();
-    let found: Vec<(Option<&str>, &str, bool)> = found.iter().map(|(flow, name, is)| (flow.as_deref(), name.as_str(), *is)).collect();
-    assert_eq!(found, [(Some("CI"), "build", true), (None, "app", true), (None, "docs", false), (None, "ci/circle", true)]);
+    let wanted = [(Some("CI"), "build", true), (None, "app", true), (None, "docs", false), (None, "ci/circle", true)];
+    assert_eq!(required(json), Some(wanted.map(|(flow, name, is)| ((flow.map(str::to_owned), name.to_owned()), is)).into()));
     assert_eq!(required(b"{}"), None);
 }
 
@@ -500,6 +547,21 @@ fn s2_4_a_jobs_log_ends_with_the_failure() {
     };
     for size in [1, 7, 1_000] {
         assert_eq!(read(size), "Run cargo test\ntest a ... FAILED\nno stamp here\nerror: Process completed with exit code 101.\n");
+    }
+}
+
+#[test]
+fn addresses_that_would_be_something_else_are_none() {
+    for url in [
+        "https://ghe.example.com/a/../b",
+        "https://ghe.example.com/acme/..",
+        "https://ghe.example.com/acme/x?y=1",
+        "https://ghe.example.com/acme/{owner}",
+        "https://ghe.example.com/-a/x",
+        "https://ev`il`.example.com/acme/x",
+        "git@-oProxyCommand=x:acme/x",
+    ] {
+        assert_eq!(Repository::of_url(url), None, "{url}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::{ffi::OsStr, io, path::Path, time::Instant};
 
 use ralph_core::pull_request::{Checkout, Relation, Remote, Repository, Trouble};
 
-use super::Question;
+use super::{PATIENCE, Question};
 use crate::sys::{
     bounded::{Failure, Ran},
     process,
@@ -12,7 +12,7 @@ use crate::sys::{
 
 fn git(folder: &Path, args: &[&str], until: Instant) -> Result<Ran, Trouble> {
     let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-    process::git(folder, &args, until.saturating_duration_since(Instant::now())).map_err(|failure| match failure {
+    process::git(folder, &args, until.saturating_duration_since(Instant::now()).min(PATIENCE)).map_err(|failure| match failure {
         Failure::CannotStart(e) if e.kind() == io::ErrorKind::NotFound => Trouble::lasting("git is not there", "install git"),
         Failure::CannotStart(e) => Trouble::passing(format!("git cannot be started: {e}")),
         Failure::TookTooLong | Failure::Cancelled => Trouble::passing("git did not answer in time"),
@@ -102,15 +102,15 @@ pub(super) fn compare(question: &Question<'_>, head: &str, commit: &str) -> Rela
     if head.eq_ignore_ascii_case(commit) {
         return Relation::Same;
     }
-    let range = format!("HEAD...{commit}");
+    let range = format!("{head}...{commit}");
     let counted = git(question.tree, &["rev-list", "--left-right", "--count", &range, "--"], question.until);
     let numbers = counted.ok().filter(|ran| ran.code == Some(0)).and_then(|ran| {
         let mut numbers = ran.stdout.split_whitespace().map(|n| n.parse::<u64>().ok());
         Some((numbers.next()??, numbers.next()??))
     });
     match numbers {
-        None => Relation::NotHere,
-        Some((0, 0)) => Relation::Same,
+        // Two commits that each hold the other are none that git made.
+        None | Some((0, 0)) => Relation::NotHere,
         Some((ahead, 0)) => Relation::Ahead(ahead),
         Some((0, behind)) => Relation::Behind(behind),
         Some((ahead, behind)) => Relation::Diverged { ahead, behind },

@@ -20,7 +20,7 @@ use crate::sys::{
 
 /// What is asked about a pull request.
 const FIELDS: &str = "number,state,isDraft,headRefOid,headRefName,headRepository,headRepositoryOwner,isCrossRepository,baseRefName,url,title,\
-                      createdAt,mergeable,mergeStateStatus,reviewDecision,statusCheckRollup";
+                      createdAt,closedAt,mergedAt,mergeable,mergeStateStatus,reviewDecision,statusCheckRollup";
 
 /// More of an answer is not read.
 const MOST_ANSWER: usize = 16 << 20;
@@ -51,9 +51,9 @@ pub(super) fn has_token(asking: &Asking<'_>) -> Result<(), Trouble> {
 }
 
 impl Forge for GitHub {
-    fn of_branch(&self, asking: &Asking<'_>, branch: &str) -> Result<Vec<PullRequest>, Trouble> {
-        let repository = asking.repository.to_string();
-        let said = ask(asking, &["pr", "list", "-R", &repository, "--head", branch, "--state", "all", "--limit", "20", "--json", FIELDS])?;
+    fn of_branch(&self, asking: &Asking<'_>, branch: &str, most: usize) -> Result<Vec<PullRequest>, Trouble> {
+        let (repository, most) = (asking.repository.to_string(), most.to_string());
+        let said = ask(asking, &["pr", "list", "-R", &repository, "--head", branch, "--state", "all", "--limit", &most, "--json", FIELDS])?;
         pull_request::requests(said.as_bytes(), asking.repository).ok_or_else(pull_request::of_answer)
     }
 
@@ -71,9 +71,8 @@ impl Forge for GitHub {
         let said = ask(asking, &["api", "graphql", "--hostname", host, "-f", &query, "-f", &owner, "-f", &name, "-F", &number])?;
         let required = pull_request::required(said.as_bytes()).ok_or_else(pull_request::of_answer)?;
         for check in &mut request.checks {
-            // One that the answer does not name may be required: it counts.
-            let mut named = required.iter().filter(|(workflow, name, _)| *name == check.name && *workflow == check.workflow).peekable();
-            check.required = named.peek().is_some().then(|| named.any(|(_, _, is_required)| *is_required));
+            // The answer holds a hundred of them; of the others nobody knows, so they count.
+            check.required = required.get(&(check.workflow.clone(), check.name.clone())).copied();
         }
         Ok(())
     }
@@ -125,6 +124,13 @@ fn ask(asking: &Asking<'_>, args: &[&str]) -> Result<String, Trouble> {
     if code == Some(0) { Ok(text(Stream::Out)) } else { Err(failure(asking, code, &text(Stream::Err))) }
 }
 
+/// The tokens for a server of one's own, which gh would give to whatever server is asked. A remote can name any; by itself gh asks only the one that
+/// `GH_HOST` names.
+fn foreign_tokens(host: &str) -> &'static [&'static str] {
+    let is_ones_own = env::gh_host().is_some_and(|own| own.eq_ignore_ascii_case(host));
+    if is_ones_own { &[] } else { &["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"] }
+}
+
 /// Runs gh, bounded: by itself it waits for ever. Its exit code; `None`: a signal ended it.
 fn run(asking: &Asking<'_>, args: &[&str], listener: &Listener) -> Result<Option<i32>, Trouble> {
     const QUIET: [(&str, &str); 5] = [
@@ -143,7 +149,7 @@ fn run(asking: &Asking<'_>, args: &[&str], listener: &Listener) -> Result<Option
         args: args.iter().map(OsString::from).collect(),
         folder: asking.folder,
         vars: QUIET.map(|(name, value)| (name.into(), value.into())).into(),
-        hidden: LOUD.map(OsString::from).into(),
+        hidden: LOUD.iter().chain(foreign_tokens(&asking.repository.host)).map(OsString::from).collect(),
         input: Vec::new(),
         limit,
         most_output: 0,

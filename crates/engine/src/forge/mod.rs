@@ -17,15 +17,20 @@ use ralph_core::{
     pull_request::{self, Checkout, PullRequest, Relation, Repository, Trouble, View, Wanted},
 };
 
+use self::subject::Subject;
 use crate::store::project::Project;
 
 /// Longer than this nobody waits for one answer of a forge.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// So many pull requests of a branch are asked for, and so many where all of those are strangers'.
+const FEW: usize = 20;
+const MANY: usize = 200;
+
 /// What can be asked of a forge.
 pub trait Forge {
-    /// The pull requests whose head branch has this name, in any state, whoever's branch it is.
-    fn of_branch(&self, asking: &Asking<'_>, branch: &str) -> Result<Vec<PullRequest>, Trouble>;
+    /// The newest pull requests whose head branch has this name, in any state, whoever's branch it is.
+    fn of_branch(&self, asking: &Asking<'_>, branch: &str, most: usize) -> Result<Vec<PullRequest>, Trouble>;
 
     fn by_number(&self, asking: &Asking<'_>, number: u64) -> Result<PullRequest, Trouble>;
 
@@ -86,12 +91,11 @@ pub fn look(question: &Question<'_>) -> Result<View, Trouble> {
     let forge = of(&repository)?;
     let asking = Asking { folder: question.tree, repository: &repository, until: question.until, cancelled: question.cancelled };
     let branch = checkout.work_branch();
-    let mut requests = branch.map(|branch| forge.of_branch(&asking, branch)).transpose()?.unwrap_or_default();
-    let is_open = |request: &PullRequest| request.state == pull_request::State::Open;
-    if let Some(kept) = subject.number.filter(|kept| !requests.iter().any(|request| request.number == *kept || is_open(request))) {
+    let mut requests = branch.map(|branch| of_branch(&*forge, &asking, branch, &subject)).transpose()?.unwrap_or_default();
+    if let Some(kept) = subject.number.filter(|kept| !requests.iter().any(|request| request.number == *kept)) {
         requests.push(forge.by_number(&asking, kept)?);
     }
-    let wanted = Wanted { branch, ours: &subject.repositories, kept: subject.number };
+    let wanted = Wanted { branch, ours: &subject.repositories, kept: subject.number, since: subject.since };
     let compare = |commit: &str| checkout.head.as_deref().map_or(Relation::NotHere, |head| checkout::compare(question, head, commit));
     let mut choice = pull_request::choose(&requests, wanted, compare);
     if let Some(request) = choice.request.as_mut().filter(|request| request.checks.len() >= pull_request::MOST_CHECKS) {
@@ -111,6 +115,14 @@ pub fn look(question: &Question<'_>) -> Result<View, Trouble> {
         past: choice.past,
         seen_for_ms,
     })
+}
+
+/// The pull requests of a branch. Strangers can open any number of them from branches of the same name; they must not hide ours.
+fn of_branch(forge: &dyn Forge, asking: &Asking<'_>, branch: &str, subject: &Subject) -> Result<Vec<PullRequest>, Trouble> {
+    let found = forge.of_branch(asking, branch, FEW)?;
+    let is_ours = |request: &PullRequest| request.repository.as_ref().is_some_and(|repository| subject.repositories.contains(repository));
+    let is_enough = found.len() < FEW || found.iter().any(is_ours);
+    if is_enough { Ok(found) } else { forge.of_branch(asking, branch, MANY) }
 }
 
 /// The forge that a repository lies on.

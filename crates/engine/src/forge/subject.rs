@@ -2,7 +2,10 @@
 //!
 //! Kept with the user: merging with gh switches the checkout and deletes the branch, and an agent can give a remote another address.
 
-use ralph_core::pull_request::{Checkout, PullRequest, Repository};
+use ralph_core::{
+    pull_request::{Checkout, PullRequest, Repository},
+    time::Millis,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{Question, checkout};
@@ -16,6 +19,9 @@ pub(super) struct Subject {
     pub(super) repositories: Vec<Repository>,
     #[serde(default)]
     pub(super) number: Option<u64>,
+    /// When the loop began, where that is known.
+    #[serde(default)]
+    pub(super) since: Option<Millis>,
 }
 
 /// The subjects of so many loops are kept.
@@ -30,7 +36,7 @@ fn kept(project: &Project, loop_id: &str) -> Option<Subject> {
 }
 
 fn of_checkout(checkout: &Checkout) -> Subject {
-    Subject { base: checkout.base(), repositories: checkout.repositories(), number: None }
+    Subject { base: checkout.base(), repositories: checkout.repositories(), number: None, since: None }
 }
 
 /// The subject of a question: the loop's, else that of what lies here.
@@ -38,12 +44,12 @@ pub(super) fn of(question: &Question<'_>, checkout: &Checkout) -> Subject {
     question.of_loop.and_then(|id| kept(question.project, id)).unwrap_or_else(|| of_checkout(checkout))
 }
 
-/// Notes what a loop begins with. What cannot be noted is taken as it is at its first stop.
-pub fn note(project: &Project, loop_id: &str, until: std::time::Instant) {
+/// Notes what a loop begins with, and when it began. What cannot be noted is taken as it is at its first stop.
+pub fn note(project: &Project, loop_id: &str, since: Option<Millis>, until: std::time::Instant) {
     if kept(project, loop_id).is_none()
         && let Ok(checkout) = checkout::read(project.root(), until)
     {
-        let subject = of_checkout(&checkout);
+        let subject = Subject { since, ..of_checkout(&checkout) };
         if subject.base.is_some() {
             write(project, loop_id, &subject);
         }

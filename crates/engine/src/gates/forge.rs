@@ -158,7 +158,7 @@ fn is_ignored(check: &Ci, run: &CheckRun) -> bool {
 
 fn measure_request(gate: &Gate, request: PullRequest, gates: &[Gate], merges: Merges, ctx: &Context<'_>) -> Finding {
     match (request.must_be, request.merge) {
-        (Stage::Open, _) => told(gate, ctx.seen(|view| Ok(pull_request::carries_the_work(view)))),
+        (Stage::Open, _) => told(gate, ctx.seen(|view| Ok(pull_request::proposed(view)))),
         (Stage::Merged, Merge::Agent) => told(gate, ctx.seen(|view| Ok(pull_request::merged(view)))),
         (Stage::Merged, Merge::Ralph) => merge(gate, gates, merges, ctx),
     }
@@ -184,6 +184,9 @@ fn merge(gate: &Gate, gates: &[Gate], merges: Merges, ctx: &Context<'_>) -> Find
         if !checked.as_ref().is_ok_and(|outcome| outcome.verdict == Verdict::Pass) {
             return told(gate, checked);
         }
+    }
+    if ctx.is_cancelled() {
+        return gate.finding(Verdict::Unknown, "not merged: nobody waits for it any more");
     }
     let question = ctx.question();
     let merged = forge::of(&repository).and_then(|forge| forge.merge(&question.asking(&repository), &request));

@@ -17,8 +17,9 @@ use ralph_core::{
 };
 
 use crate::{
+    forge,
     gates::{
-        self, Context, Want, Watch,
+        self, Context, Want, Watch, begin,
         declared::{self, Declared},
         guard,
         wait::{self, Pauses, Waited},
@@ -58,7 +59,9 @@ impl Measured {
         evidence.gates = self.findings;
         evidence.suspicions = self.suspicions;
         evidence.waited_ms = self.waited_ms;
-        let is_unknown = (evidence.claims() || evidence.asked_in_vain()) && Proof::of(&evidence.gates) == Proof::Unknown;
+        // What is left out while something else is waited for is not unknown: it has its turn afterwards.
+        let is_asked = (evidence.claims() && !evidence.waits()) || evidence.asked_in_vain();
+        let is_unknown = is_asked && Proof::of(&evidence.gates) == Proof::Unknown;
         evidence.unknown_rounds = if is_unknown { unknown_before.saturating_add(1) } else { 0 };
     }
 }
@@ -100,6 +103,9 @@ pub(super) fn measure<'p>(
     drop(locked);
     // A loop that nobody started with ralph begins, for all that ralph knows, with its first stop.
     guard::note_start(&call.project, &l.id, declared);
+    if declared.gates.iter().any(Gate::is_decided_elsewhere) {
+        forge::note_subject(&call.project, &l.id, begin::began(&l.file), Instant::now() + call.time_left());
+    }
     let found = l.found.clone();
     let is_parked = |found: Found| journal::live_state(&call.project, &found).is_parked_by(&call.event.stop_fingerprint());
     let is_of_use =

@@ -36,6 +36,11 @@ pub fn claude_pid() -> Option<u32> {
     text("CLAUDE_PID")?.parse().ok()
 }
 
+/// The server that gh asks, if that is not github.com.
+pub fn gh_host() -> Option<String> {
+    text("GH_HOST")
+}
+
 /// Set for every command of a gate, to the gate's name.
 pub const GATE: &str = "RALPH_GATE";
 

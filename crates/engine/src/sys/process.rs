@@ -52,7 +52,8 @@ pub fn which(name: &str) -> Option<PathBuf> {
 pub fn which_outside(name: &str, folder: &Path) -> Option<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let is_inside = |dir: &Path| dir.canonicalize().is_ok_and(|dir| dir.starts_with(&folder));
+    // Where the whole disk is the project, there is no outside.
+    let is_inside = |dir: &Path| folder.parent().is_some() && dir.canonicalize().is_ok_and(|dir| dir.starts_with(&folder));
     let dirs = env::search_path().into_iter().filter(|dir| dir.is_absolute() && !is_inside(dir));
     dirs.map(|dir| dir.join(&file)).find(|path| is_executable(path))
 }
@@ -111,7 +112,7 @@ pub fn git_tracks(root: &Path, file: &Path) -> Option<bool> {
 /// Asks git something about the repository around `root`.
 ///
 /// What lies in the repository must not make git run anything: neither its configuration, nor a bare repository planted in a folder, nor a fetch;
-/// nor may a program that is called `git` and lies in it be taken for git, which a search path with a relative folder would do.
+/// nor may a program that is called `git` and lies in it be taken for git, which a search path with a relative folder, or with one of the project's, would do.
 ///
 /// Nor may it keep anybody waiting: a pipe in the place of one of its files would, for ever.
 pub fn git(root: &Path, args: &[&OsStr], limit: Duration) -> Result<Ran, Failure> {
@@ -121,12 +122,14 @@ pub fn git(root: &Path, args: &[&OsStr], limit: Duration) -> Result<Ran, Failure
 /// The same with `input` on its standard input, and with as much of its output as is asked for.
 pub fn git_fed(root: &Path, args: &[&OsStr], input: Vec<u8>, limit: Duration, most_output: usize) -> Result<Ran, Failure> {
     const SAFE: [&str; 6] = ["-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "-c", "safe.directory=*"];
-    let git = which("git").ok_or_else(|| Failure::CannotStart(io::ErrorKind::NotFound.into()))?;
+    let git = which_outside("git", root).ok_or_else(|| Failure::CannotStart(io::ErrorKind::NotFound.into()))?;
     let task = Task {
         program: git.into(),
         args: SAFE.iter().map(OsStr::new).chain(args.iter().copied()).map(OsStr::to_owned).collect(),
         folder: root,
-        vars: vec![("GIT_NO_LAZY_FETCH".into(), "1".into()), ("GIT_OPTIONAL_LOCKS".into(), "0".into())],
+        vars: [("GIT_NO_LAZY_FETCH", "1"), ("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_TERMINAL_PROMPT", "0")]
+            .map(|(name, value)| (name.into(), value.into()))
+            .into(),
         hidden: std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("GIT_")).collect(),
         input,
         limit,

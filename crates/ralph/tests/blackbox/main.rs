@@ -39,6 +39,7 @@ mod loop_file;
 mod man;
 mod ownership;
 mod phase;
+mod pr_attacks;
 mod pull_requests;
 mod races;
 mod readme;

@@ -48,7 +48,7 @@ fn s2_2_s2_3_the_gates_of_a_pull_request_in_their_order() {
     let pushed = hub.head();
     hub.origin().commit("src.txt", "two\n");
     let found = gate(&hub, 1);
-    assert_found(&found, "pr", "fail", "#1 is open, and 1 commit is not pushed");
+    assert_found(&found, "pr", "fail", "1 commit is not pushed, and so not in #1");
     hub.git(&["reset", "--quiet", "--hard", &pushed]);
     hub.hub.passed(&pushed, "build");
     let found = gate(&hub, 1);

@@ -12,7 +12,7 @@ use crate::project::PATH;
 
 /// When pull requests are opened and changed, unless a test says otherwise.
 pub const OPENED: &str = "2026-03-04T05:00:00Z";
-/// When they are merged or closed.
+/// What the hub's own clock says, for commits that shall be the same every time. Merges and closures are of now: what ended before a loop began is another thing.
 pub const MERGED: &str = "2026-03-04T06:00:00Z";
 
 /// Who speaks: the owner of the token.
@@ -174,8 +174,8 @@ impl Model {
     pub(super) fn merge(&mut self, number: u64) {
         let pull = self.pull(number);
         "MERGED".clone_into(&mut pull.state);
-        pull.merged_at = Some(MERGED.to_owned());
-        MERGED.clone_into(&mut pull.updated_at);
+        pull.updated_at = now();
+        pull.merged_at = Some(pull.updated_at.clone());
         let pull = pull.clone();
         let Some(bare) = self.bare.clone() else { return };
         let (base, tree) = (format!("refs/heads/{}", pull.base), format!("{}^{{tree}}", pull.oid));
@@ -183,6 +183,12 @@ impl Model {
         git(&bare, &["update-ref", &base, commit.trim()]);
         self.branches.insert(pull.base, commit.trim().to_owned());
     }
+}
+
+/// The time, as forges write it.
+pub(super) fn now() -> String {
+    let output = Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]).env_clear().env("PATH", PATH).output().expect("date runs");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// Runs git in the bare repository with a name and a clock of its own; the same merge makes the same commit.

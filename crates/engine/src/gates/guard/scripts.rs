@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -23,6 +23,9 @@ use crate::{
 /// A larger one is no script.
 const MAX_BYTES: usize = 1 << 20;
 
+/// More of them than this are not looked at.
+const MOST_WORKFLOWS: usize = 200;
+
 /// Where the packages of one repository usually lie.
 const AROUND_PACKAGES: [&str; 5] = ["", "packages", "apps", "libs", "services"];
 
@@ -41,6 +44,9 @@ pub(super) fn of(project: &Project, gates: &[Gate]) -> Scripts {
         if let Check::Command(command) = &gate.check {
             let folder = PathBuf::from(command.folder.as_deref().unwrap_or(""));
             found.all(&folder, named(&command.run));
+        }
+        if let Check::Ci(_) = &gate.check {
+            found.workflows();
         }
         for file in found.digests.keys() {
             scripts.runners.entry(file.clone()).or_default().insert(gate.name.clone());
@@ -81,6 +87,17 @@ impl Found {
                     }
                 }
             }
+        }
+    }
+
+    /// What GitHub runs. A workflow that is new asks for more, not for less.
+    fn workflows(&mut self) {
+        let folder = Path::new(".github/workflows");
+        let is_workflow = |name: &str| Path::new(name).extension().is_some_and(|kind| kind == "yml" || kind == "yaml");
+        let entries = fs::read_dir(self.root.join(folder)).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        for name in names.filter(|name| is_workflow(name)).take(MOST_WORKFLOWS).collect::<BTreeSet<_>>() {
+            self.file(&folder.join(name));
         }
     }
 
