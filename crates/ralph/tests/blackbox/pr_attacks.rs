@@ -478,8 +478,9 @@ fn s2_3_what_an_agents_own_shell_sees_is_not_kept() {
     hub.hub.merge(old);
     hub.git(&["switch", "--quiet", BRANCH]);
     started(&hub, "");
-    let kept = || hub.kept("forge").iter().map(|path| fs::read_to_string(path).unwrap()).collect::<Vec<_>>();
+    let kept = || hub.kept("subjects").iter().map(|path| fs::read_to_string(path).unwrap()).collect::<Vec<_>>();
     let before = kept();
+    assert!(!before.is_empty(), "the loop's beginning is noted");
     let file = hub.home().join("answer.json");
     fs::write(
         &file,
