@@ -405,6 +405,7 @@ mod tests {
             ("[[gate]]\nname = \"\"\ncommand = \"a\"\n", "line 2: a gate's name has"),
             ("[[gate]]\nmarkers = []\n", "line 2: `markers` needs words"),
             ("\n[verify]\nrounds = 1\ncommands = [\n  \"a\",\n  \"\",\n]\n", "line 6: the command is empty"),
+            ("[pr]\nignore = [\"a\", \" \"]\n", "line 2: `ignore` needs the names of checks"),
             ("[verify]\ncommands = [{ deadline = 3 }]\n", "line 2: the command has no `run`"),
             ("[verify]\ncommands = [{ run = \"a\", command = \"b\" }]\n", "line 2: `run` and `command` mean the same"),
         ] {

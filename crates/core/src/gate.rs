@@ -154,11 +154,13 @@ pub struct Markers {
 }
 
 /// A pull request for the work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullRequest {
     pub must_be: Stage,
     /// Who merges it, where it must be merged.
     pub merge: Merge,
+    /// The branch that it must go to; `None`: any.
+    pub base: Option<String>,
 }
 
 /// How far a pull request must be.

@@ -87,7 +87,10 @@ impl Asked {
             }
             Check::Features(list) => vec![list.path.clone()],
             Check::Markers(markers) => markers.words.clone(),
-            Check::PullRequest(request) => vec![format!("{:?}", request.must_be).to_lowercase()],
+            Check::PullRequest(request) => {
+                must("branch that it must go to", request.base.clone());
+                vec![format!("{:?}", request.must_be).to_lowercase()]
+            }
             Check::Ci(ci) => {
                 must("word on optional checks", (!ci.required_only).then(|| "all".to_owned()));
                 must("list of checks that do not count", Some(ci.ignore.join(", ")));

@@ -16,7 +16,7 @@ mod tests;
 
 pub use choice::{Choice, Wanted, choose};
 pub use ci::{CheckRun, Standing, Word, ci, standing};
-pub use outcome::{Outcome, merged, open, proposed};
+pub use outcome::{Outcome, astray, merged, open, proposed};
 pub use phase::{Phase, Told, of_trouble, phase};
 pub use read::{MOST_CHECKS, Required, requests, required};
 pub use remote::{Checkout, Remote, Repository};

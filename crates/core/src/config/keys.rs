@@ -147,6 +147,7 @@ pub(super) static PR: Table = Table {
         key("checks", Kind::Choice(CHECKS_THAT_COUNT), "Which checks must be green: all, or those that the base branch requires."),
         key("ignore", Kind::Texts, "Patterns of the names of checks that do not count, such as \"codecov/*\"."),
         key("no_checks", Kind::Choice(&["ask", "pass"]), "A commit that no check reports on: ask (the loop pauses), or pass."),
+        key("base", Kind::Text, "The branch that the pull request must go to; any if not given."),
         key(
             "merge",
             Kind::Choice(&["agent", "ralph"]),

@@ -25,6 +25,8 @@ pub struct PullRequests {
     pub evidence: Option<String>,
     pub ci: Ci,
     pub merge: Merge,
+    /// The branch that pull requests must go to; `None`: any.
+    pub base: Option<String>,
 }
 
 impl Default for PullRequests {
@@ -39,6 +41,7 @@ impl Default for PullRequests {
             evidence: Some(".layer2-evidence.md".to_owned()),
             ci: Ci { required_only: false, ignore: Vec::new(), may_have_none: false },
             merge: Merge::Agent,
+            base: None,
         }
     }
 }
@@ -56,10 +59,11 @@ pub(super) fn read(table: &Fields<'_>) -> Result<PullRequests, Problem> {
         evidence: table.read("evidence", report)?.unwrap_or(usual.evidence),
         ci: Ci {
             required_only: table.read("checks", requires)?.unwrap_or(false),
-            ignore: table.read("ignore", Field::texts)?.unwrap_or_default(),
+            ignore: table.read("ignore", ignored)?.unwrap_or_default(),
             may_have_none: table.read("no_checks", |field| Ok(field.choice()? == "pass"))?.unwrap_or(false),
         },
         merge: table.read("merge", merge)?.unwrap_or_default(),
+        base: table.read("base", told)?,
     })
 }
 
@@ -83,6 +87,15 @@ pub(super) fn told(field: Field<'_>) -> Result<String, Problem> {
 /// Which checks count: all of them, or those that the base branch requires.
 pub(super) fn requires(field: Field<'_>) -> Result<bool, Problem> {
     Ok(field.choice()? == "required")
+}
+
+/// Names of checks. An empty one would stand for all of them.
+fn ignored(field: Field<'_>) -> Result<Vec<String>, Problem> {
+    let names = field.texts()?;
+    if names.iter().any(|name| name.trim().trim_matches(['.', '/']).is_empty()) {
+        return Err(field.problem("`ignore` needs the names of checks, such as \"codecov/*\""));
+    }
+    Ok(names)
 }
 
 fn merge(field: Field<'_>) -> Result<Merge, Problem> {
@@ -128,7 +141,7 @@ impl PullRequests {
     }
 
     pub(super) fn request(&self, must_be: Stage, name: &str) -> Gate {
-        let check = Check::PullRequest(PullRequest { must_be, merge: self.merge });
+        let check = Check::PullRequest(PullRequest { must_be, merge: self.merge, base: self.base.clone() });
         Gate { next: None, ..preset(name, check, String::new()) }
     }
 

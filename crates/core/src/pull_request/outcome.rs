@@ -1,7 +1,7 @@
 //! What is found about a pull request: whether it is open, whether it is merged, and what to do about it.
 
 use super::{CheckRun, PullRequest, Relation, State, View, commits, word};
-use crate::gate::Verdict;
+use crate::{gate::Verdict, words::opening};
 
 /// A verdict with its words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +70,19 @@ pub fn proposed(view: &View) -> Outcome {
         "Bring them together and push: `git pull --rebase`, then `git push`."
     };
     Outcome::fails(format!("{} not pushed, and so not in #{}", commits(ahead), request.number), next)
+}
+
+/// What is wrong with where it goes.
+pub fn astray(view: &View, base: Option<&str>) -> Option<Outcome> {
+    let request = existing(view).ok()?;
+    let base = base.filter(|base| *base != request.base)?;
+    let number = request.number;
+    let next = match request.state {
+        State::Open => format!("`gh pr edit {number} --base {}`.", word(base)),
+        State::Merged | State::Closed => format!("Open another one that goes there: {}.", create(view)),
+    };
+    let verb = if request.state == State::Open { "goes" } else { "went" };
+    Some(Outcome::fails(format!("#{number} {verb} to {}, and must go to {}", request.base, opening(base, 100)), next))
 }
 
 /// Whether it is merged.

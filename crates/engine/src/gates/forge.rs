@@ -57,7 +57,7 @@ pub(super) fn measure(gate: &Gate, gates: &[Gate], merges: Merges, ctx: &Context
     let begun = Instant::now();
     let finding = match &gate.check {
         Check::Ci(check) => measure_ci(gate, check, ctx),
-        Check::PullRequest(request) => measure_request(gate, *request, gates, merges, ctx),
+        Check::PullRequest(request) => measure_request(gate, request, gates, merges, ctx),
         _ => gate.finding(Verdict::Unknown, "nothing of it is at GitHub"),
     };
     let finding = if ctx.is_cancelled() {
@@ -156,7 +156,10 @@ fn is_ignored(check: &Ci, run: &CheckRun) -> bool {
     !check.ignore.is_empty() && Patterns::new(&check.ignore).is_ok_and(selects)
 }
 
-fn measure_request(gate: &Gate, request: PullRequest, gates: &[Gate], merges: Merges, ctx: &Context<'_>) -> Finding {
+fn measure_request(gate: &Gate, request: &PullRequest, gates: &[Gate], merges: Merges, ctx: &Context<'_>) -> Finding {
+    if let Ok(Some(astray)) = ctx.seen(|view| Ok(pull_request::astray(view, request.base.as_deref()))) {
+        return told(gate, Ok(astray));
+    }
     match (request.must_be, request.merge) {
         (Stage::Open, _) => told(gate, ctx.seen(|view| Ok(pull_request::proposed(view)))),
         (Stage::Merged, Merge::Agent) => told(gate, ctx.seen(|view| Ok(pull_request::merged(view)))),

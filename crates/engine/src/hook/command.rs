@@ -23,7 +23,7 @@ use crate::{
         waiter,
     },
     hosts::claude::answer::Answer,
-    ops::{Asker, Refusal, cancel, pause, resume, start, view},
+    ops::{Asker, Refusal, cancel, pause, phase, resume, start, view},
     store::{Error, ending, journal, loops},
     sys::{clock, env},
 };
@@ -140,6 +140,8 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
     let started = start::start(&call.project, &request, asker)?;
     let mut lines = vec![format!("Ralph: loop started: {}.", started.limits(env::block_cap().as_deref()).join("; "))];
     let begun = begin::note(&call.project, &started.id, &started.file, call.time_left(), Arc::new(Unwatched));
+    let phase = phase::at_the_start(&call.project, &started.id, &begun.declared, &|| !call.is_awaited());
+    lines.extend(phase.map(|phase| format!("Ralph: {phase}.")));
     lines.extend(begun.told().into_iter().chain(begun.in_the_way()).map(|told| format!("Ralph: {told}.")));
     lines.extend(options.warnings.iter().map(|w| format!("Ralph: {w}.")));
     let line = lines.join("\n");

@@ -6,6 +6,7 @@ use ralph_core::{
     config::PullRequests,
     gate::{Check, Ci, Gate},
     pull_request::{self, CheckRun, Phase, State, Told, View},
+    words::clean,
 };
 use serde::Serialize;
 
@@ -75,6 +76,19 @@ pub fn subject(project: &Project, name: Option<&str>, session: Option<&str>) -> 
     let declared = found.parsed.as_ref().map(|file| declared::of_loop(project, file)).unwrap_or_default();
     let is_meant = name.is_some() || declared.gates.iter().any(Gate::is_decided_elsewhere);
     Ok(is_meant.then(|| (found.id(), declared)))
+}
+
+/// Nobody waits longer than this to be told, when a loop starts, how far its pull request is.
+const AT_THE_START: Duration = Duration::from_secs(10);
+
+/// The line about a loop that has just been started; `None`: it has nothing to do with a pull request. From then on the loop keeps to the one that is seen.
+pub fn at_the_start(project: &Project, loop_id: &str, declared: &Declared, cancelled: &(dyn Fn() -> bool + Sync)) -> Option<String> {
+    if !declared.gates.iter().any(Gate::is_decided_elsewhere) {
+        return None;
+    }
+    let report = tell(project, Some(&(loop_id.to_owned(), declared.clone())), AT_THE_START, cancelled);
+    let why = report.evidence.last().map(|why| format!(": {}", clean(why))).unwrap_or_default();
+    Some(format!("phase {}{why}", report.phase.as_str()))
 }
 
 /// The rules for checks: those of the loop's own gate, else of `[pr]` in `ralph.toml`.

@@ -115,6 +115,7 @@ fn start(project: &Project, args: Args) -> Done {
     };
     let started = start::start(project, &request, &asker)?;
     let begun = begin::note(project, &started.id, &started.file, BUDGET, Arc::new(Running));
+    let phase = phase::at_the_start(project, &started.id, &begun.declared, &signals::asked_to_end);
     let case = Case::of(project);
     if args.json {
         show_json(project, &started.id);
@@ -128,11 +129,8 @@ fn start(project: &Project, args: Args) -> Done {
     for told in begun.told() {
         ui::paragraph(format!("  {}", clean(&told)), 4);
     }
-    if begun.declared.gates.iter().any(Gate::is_decided_elsewhere) {
-        let subject = (started.id.clone(), begun.declared);
-        let report = phase::tell(project, Some(&subject), PHASE, &signals::asked_to_end);
-        let why = report.evidence.last().map(|why| format!(": {}", clean(why))).unwrap_or_default();
-        ui::paragraph(format!("  phase {}{why}", report.phase.as_str()), 4);
+    if let Some(phase) = phase {
+        ui::paragraph(format!("  {phase}"), 4);
     }
     ui::field("file", started.path.display());
     match started.file.session_id {
@@ -145,9 +143,6 @@ fn start(project: &Project, args: Args) -> Done {
     case.warn();
     Ok(())
 }
-
-/// Nobody waits longer than this to be told how far a pull request is.
-const PHASE: Duration = Duration::from_secs(10);
 
 /// How long the commands whose old failures shall not count may take together.
 const BUDGET: Duration = Duration::from_hours(1);

@@ -54,6 +54,10 @@ fn s2_2_s2_3_the_gates_of_a_pull_request_in_their_order() {
     let found = gate(&hub, 1);
     assert_found(&found, "ci", "pass", "CI is green");
     assert_found(&found, "merged", "fail", "#1 is not merged yet");
+    hub.write("ralph.toml", format!("{GATES}[pr]\nbase = \"main\"\n"));
+    hub.hub.edit(1, |request| "scratch".clone_into(&mut request.base));
+    assert_found(&gate(&hub, 1), "pr", "fail", "#1 goes to scratch, and must go to main");
+    hub.hub.edit(1, |request| "main".clone_into(&mut request.base));
     hub.hub.merge(1);
     let found = gate(&hub, 0);
     assert_found(&found, "pr", "pass", "#1 is merged");
