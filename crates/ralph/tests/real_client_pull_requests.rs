@@ -78,6 +78,15 @@ impl Hubbed {
         run.skip_permissions().size(50, 150).start()
     }
 
+    /// A session whose loop is parked at its third stop, because the checks of what it pushed run. Gives the commit.
+    fn parked(&self, server: &ModelServer, red: &str) -> (Tui, String) {
+        let tui = self.open(server);
+        enter(&tui, "/ralph-loop", "Mend the checks of PR #1 and merge it --preset after-pr");
+        let head = self.begin_checks(red);
+        sees(&tui, "Ralph: parked at iteration 3");
+        (tui, head)
+    }
+
     /// Waits for a push, and begins the checks of what was pushed. Gives the commit.
     fn begin_checks(&self, after: &str) -> String {
         let begun = Instant::now();
@@ -224,10 +233,7 @@ both!(s2_3_four_stops_from_red_checks_to_the_merge);
 fn s2_5_an_interactive_session_is_woken_when_the_checks_end(version: Version) {
     let (bed, red) = or_skip!(Hubbed::with_red_checks(version));
     let server = ModelServer::scripted(second_loop());
-    let tui = bed.open(&server);
-    enter(&tui, "/ralph-loop", "Mend the checks of PR #1 and merge it --preset after-pr");
-    let head = bed.begin_checks(&red);
-    sees(&tui, "Ralph: parked at iteration 3");
+    let (tui, head) = bed.parked(&server, &red);
     let asked = server.main_requests().len();
     // Somebody who thinks of something else meanwhile is not in the way.
     tui.pty.send("a thought");
@@ -251,10 +257,7 @@ both!(s2_5_an_interactive_session_is_woken_when_the_checks_end);
 fn s2_5_a_cancel_ends_the_wait_of_a_session(version: Version) {
     let (bed, red) = or_skip!(Hubbed::with_red_checks(version));
     let server = ModelServer::scripted(second_loop());
-    let tui = bed.open(&server);
-    enter(&tui, "/ralph-loop", "Mend the checks of PR #1 and merge it --preset after-pr");
-    let head = bed.begin_checks(&red);
-    sees(&tui, "Ralph: parked at iteration 3");
+    let (tui, head) = bed.parked(&server, &red);
     let asked = server.main_requests().len();
     tui.submit("/cancel-ralph");
     sees(&tui, "cancelled after 3 iterations");

@@ -7,7 +7,7 @@ use std::{
 };
 
 use ralph_core::{
-    gate::{Check, Finding, Gate, GuardPolicy, Proof},
+    gate::{Check, Finding, Gate, GuardPolicy, Proof, only_waits},
     journal::{Event, Parked, State},
     judge::{Evidence, Next, judge},
     loop_file::LoopFile,
@@ -208,6 +208,10 @@ impl<'a> Looking<'a> {
 
     /// Whether a ruling now would park the loop.
     fn has_to_wait(&self, findings: &[Finding]) -> bool {
+        // Mostly there is nothing to wait for, and then nothing is read again.
+        if !only_waits(findings) {
+            return false;
+        }
         let mut evidence = gather(self.call, self.l, clock::now()).evidence;
         evidence.gates = findings.to_vec();
         judge(&evidence).next == Next::Parks
