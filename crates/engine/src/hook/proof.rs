@@ -64,9 +64,7 @@ impl Measured {
         let is_unknown = is_asked && Proof::of(&evidence.gates) == Proof::Unknown;
         evidence.unknown_rounds = if is_unknown { unknown_before.saturating_add(1) } else { 0 };
     }
-}
 
-impl Measured {
     /// What the loop was parked for, where this was measured after the wait for it.
     pub(super) fn after<'s>(&self, state: &'s State) -> Option<&'s Parked> {
         state.parked.as_ref().filter(|_| self.is_after_a_wait)
