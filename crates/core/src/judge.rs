@@ -97,9 +97,8 @@ impl Evidence {
     /// Whether somebody else had to be asked and could not be, and nothing else asks for work. Nobody has to claim anything for that either: the agent can do
     /// nothing about it.
     pub fn asked_in_vain(&self) -> bool {
-        let is_open = |f: &&Finding| f.verdict != Verdict::Pass && !f.skipped;
         let fails = self.gates.iter().any(|f| f.verdict == Verdict::Fail);
-        !fails && self.gates.iter().filter(is_open).any(|f| f.verdict == Verdict::Unknown && f.kind.is_decided_elsewhere())
+        !fails && self.gates.iter().any(|f| f.verdict == Verdict::Unknown && !f.skipped && f.kind.is_decided_elsewhere())
     }
 
     /// Whether the gates should be measured in full before this stop is judged; `gated`: there are any.

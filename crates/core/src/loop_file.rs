@@ -163,6 +163,11 @@ impl LoopFile {
         own.unwrap_or_else(|| derived_id(name, self.started_at.as_deref()))
     }
 
+    /// When the loop began, if its file says so.
+    pub fn began(&self) -> Option<time::Millis> {
+        self.started_at.as_deref().and_then(time::parse)
+    }
+
     pub fn max_millis(&self) -> u64 {
         time::of_hours(self.max_hours)
     }

@@ -89,7 +89,7 @@ pub fn look(question: &Question<'_>) -> Result<View, Trouble> {
     let subject = subject::of(question, &checkout);
     let repository = subject.base.clone().ok_or_else(|| no_remote(&checkout))?;
     let forge = of(&repository)?;
-    let asking = Asking { folder: question.tree, repository: &repository, until: question.until, cancelled: question.cancelled };
+    let asking = question.asking(&repository);
     let branch = checkout.work_branch();
     let mut requests = branch.map(|branch| of_branch(&*forge, &asking, branch, &subject)).transpose()?.unwrap_or_default();
     if let Some(kept) = subject.number.filter(|kept| !requests.iter().any(|request| request.number == *kept)) {

@@ -9,7 +9,7 @@ use ralph_core::{
 use serde::{Deserialize, Serialize};
 
 use super::{Question, checkout};
-use crate::{gates::cache, store::project::Project};
+use crate::{store::project::Project, sys::files};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Subject {
@@ -64,7 +64,7 @@ pub fn forget(project: &Project, loop_id: &str) {
 /// What cannot be kept is looked for again.
 fn write(project: &Project, loop_id: &str, subject: &Subject) {
     if let Ok(path) = project.remember(&path(loop_id), subject) {
-        cache::prune_beside(&path, KEPT);
+        files::prune_beside(&path, KEPT);
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 use ralph_core::{
     gate::{Check, Finding, Gate, OldFailures, Verdict},
     loop_file::LoopFile,
-    time::{self, Millis, in_words},
+    time::in_words,
     words::clean,
 };
 
@@ -71,11 +71,6 @@ fn named(gates: &[Gate]) -> String {
     }
 }
 
-/// When a loop began, if its file says so.
-pub fn began(file: &LoopFile) -> Option<Millis> {
-    file.started_at.as_deref().and_then(time::parse)
-}
-
 /// Notes the state that the loop begins with. Commands are run only where their old failures shall not count; of others, what is known already is noted.
 pub fn note(project: &Project, loop_id: &str, file: &LoopFile, budget: Duration, watch: Arc<dyn Watch>) -> Begun {
     let declared = declared::of_loop(project, file);
@@ -84,7 +79,7 @@ pub fn note(project: &Project, loop_id: &str, file: &LoopFile, budget: Duration,
     }
     guard::note_start(project, loop_id, &declared);
     if declared.gates.iter().any(Gate::is_decided_elsewhere) {
-        forge::note_subject(project, loop_id, began(file), Instant::now() + budget);
+        forge::note_subject(project, loop_id, file.began(), Instant::now() + budget);
     }
     let ctx = Context { watch, keeps: env::of_an_agent().is_none(), ..Context::new(project, loop_id, budget) };
     let mut before = Vec::new();

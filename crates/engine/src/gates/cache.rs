@@ -2,12 +2,6 @@
 //!
 //! A failure may have had its cause outside of the tree, so it is believed for a while only: nobody shall be held for ever by what is no longer true.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::{Duration, SystemTime},
-};
-
 use ralph_core::{
     gate::{Command, End, Finding, Run, Verdict},
     test_results::TestResults,
@@ -17,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     store::project::Project,
-    sys::{clock, digest},
+    sys::{clock, digest, files},
 };
 
 /// How long a failure is believed at least; a long run's is believed for three times as long as it took.
@@ -70,7 +64,7 @@ pub(super) fn find(project: &Project, key: &Key) -> Option<Finding> {
 pub(super) fn keep(project: &Project, key: &Key, finding: &Finding) {
     let kept = Kept { at: clock::now(), finding: finding.clone(), tests: finding.tests.clone(), end: finding.end };
     if let Ok(path) = project.remember(&key.path(), &kept) {
-        prune_beside(&path, KEPT);
+        files::prune_beside(&path, KEPT);
     }
 }
 
@@ -78,23 +72,5 @@ pub(super) fn keep(project: &Project, key: &Key, finding: &Finding) {
 pub(super) fn doubt(project: &Project, key: &Key) {
     if find(project, key).is_some_and(|known| known.verdict == Verdict::Fail) {
         project.forget(&key.path());
-    }
-}
-
-/// Removes the oldest files of a file's folder until there are no more than `kept`.
-pub(crate) fn prune_beside(file: &Path, kept: usize) {
-    let mut all: Vec<(Duration, PathBuf)> = file
-        .parent()
-        .and_then(|folder| fs::read_dir(folder).ok())
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?, entry.path())))
-        .collect();
-    if all.len() > kept {
-        all.sort();
-        for (_, path) in &all[..all.len() - kept] {
-            let _ = fs::remove_file(path);
-        }
     }
 }

@@ -91,7 +91,7 @@ impl Context<'_> {
     }
 
     /// Something changed on the forge, or may have.
-    pub fn forget_forge(&self) {
+    fn forget_forge(&self) {
         *self.forge.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 

@@ -21,7 +21,7 @@ use ralph_core::{
 use crate::{
     forge,
     gates::{
-        baseline, cache,
+        baseline,
         declared::Declared,
         features,
         tree::{self, Tree},
@@ -169,7 +169,7 @@ fn write(project: &Project, loop_id: &str, facts: &Facts) -> Result<(), Error> {
         bytes = json(&Facts { sources: None, ..facts.clone() })?;
     }
     files::replace_private(&path, &bytes).map_err(Error::io("write", &path))?;
-    cache::prune_beside(&path, KEPT);
+    files::prune_beside(&path, KEPT);
     Ok(())
 }
 

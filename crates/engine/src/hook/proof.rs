@@ -19,7 +19,7 @@ use ralph_core::{
 use crate::{
     forge,
     gates::{
-        self, Context, Want, Watch, begin,
+        self, Context, Want, Watch,
         declared::{self, Declared},
         guard,
         wait::{self, Pauses, Waited},
@@ -102,7 +102,7 @@ pub(super) fn measure<'p>(
     // A loop that nobody started with ralph begins, for all that ralph knows, with its first stop.
     guard::note_start(&call.project, &l.id, declared);
     if declared.gates.iter().any(Gate::is_decided_elsewhere) {
-        forge::note_subject(&call.project, &l.id, begin::began(&l.file), Instant::now() + call.time_left());
+        forge::note_subject(&call.project, &l.id, l.file.began(), Instant::now() + call.time_left());
     }
     let found = l.found.clone();
     let is_parked = |found: Found| journal::live_state(&call.project, &found).is_parked_by(&call.event.stop_fingerprint());
@@ -117,12 +117,16 @@ pub(super) fn measure<'p>(
             Measured { is_after_a_wait: true, waited_ms: u64::try_from(waited).unwrap_or(0), ..measured }
         }
     };
+    Ok(again(call, l.found, waiting)?.map(|(locked, l)| (locked, l, measured)))
+}
+
+/// The loop under the lock again, after something that took long. `None`: nobody waits for the answer any more, or the loop is gone or another's.
+pub(super) fn again(call: &Call, found: Found, waiting: Waiting) -> Result<Option<(Locked<'_>, Loop)>, Error> {
     if !call.is_awaited() {
         return Ok(None);
     }
-    let again = select::under_lock(&call.project, l.found)?;
-    let own = again.filter(|(_, l)| l.owner().is_none() || is_of_this_client(call, l, waiting));
-    Ok(own.map(|(locked, l)| (locked, l, measured)))
+    let l = select::under_lock(&call.project, found)?;
+    Ok(l.filter(|(_, l)| l.owner().is_none() || is_of_this_client(call, l, waiting)))
 }
 
 /// Measures, and where there is nothing to do but to wait, waits within the hook's time until there is something else to rule. All is measured again

@@ -11,7 +11,7 @@ use std::{
 use ralph_core::{
     judge::Evidence,
     loop_file::fnv1a,
-    time::{self, Millis},
+    time::Millis,
     usage::{REACH, Seen, Spending},
 };
 
@@ -30,8 +30,7 @@ pub(super) fn count(call: &Call, l: &mut Loop, at: Millis, evidence: &mut Eviden
     if evidence.max_usd_micros == 0 {
         return;
     }
-    let begun = || l.file.started_at.as_deref().and_then(time::parse).unwrap_or(at);
-    let mut spending = l.state.spending.take().unwrap_or_else(|| Spending::since(begun()));
+    let mut spending = l.state.spending.take().unwrap_or_else(|| Spending::since(l.file.began().unwrap_or(at)));
     if l.file.active {
         read(&mut spending, Path::new(call.event.text("transcript_path").unwrap_or_default()));
     } else {

@@ -6,7 +6,11 @@ use ralph_core::{judge::Evidence, limits::Standstill};
 
 use crate::{
     gates::{Context, tree::PATIENCE},
-    hook::{Call, evidence::Gathered, proof::Measured, select},
+    hook::{
+        Call,
+        evidence::Gathered,
+        proof::{self, Measured, Waiting},
+    },
     store::{
         Error,
         locked::{Locked, Loop},
@@ -31,12 +35,7 @@ fn commit(root: &Path, limit: Duration) -> String {
 pub(super) fn look<'p>(call: &'p Call, locked: Locked<'p>, l: Loop) -> Result<Option<(Locked<'p>, Loop, Measured)>, Error> {
     drop(locked);
     let tree = tree(&Context::new(&call.project, &l.id, call.time_left()));
-    if !call.is_awaited() {
-        return Ok(None);
-    }
-    let again = select::under_lock(&call.project, l.found)?;
-    let own = again.filter(|(_, l)| l.owner().is_none() || l.owner() == call.event.session());
-    Ok(own.map(|(locked, l)| (locked, l, Measured::of_tree(tree))))
+    Ok(proof::again(call, l.found, Waiting::Here)?.map(|(locked, l)| (locked, l, Measured::of_tree(tree))))
 }
 
 /// Counts the rounds that changed nothing. A stop at which ralph waits for others ends no round.

@@ -247,29 +247,24 @@ fn goes_first(ruling: &Ruling, queue: &[String]) -> Option<String> {
 /// Makes the ruling real: the loop's file first, because it is what counts, then the journal. `false`: the file is gone.
 fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Result<bool, Error> {
     let Ruled { at, gathered, ruling, note, told } = ruled;
+    let stop = call.event.stop_fingerprint();
     let there = match ruling.next {
         Next::GoesOn { iteration } => locked.set(l, &[("iteration", Value::Plain(&iteration.to_string()))])?,
         Next::Stays | Next::Parks => true,
         Next::Pauses => locked.set(l, &[("active", Value::Plain("false"))])?,
         Next::Ends { ending } => {
-            ending::note(&call.project, &l.id, &call.event.stop_fingerprint(), note.as_deref().unwrap_or_default());
+            ending::note(&call.project, &l.id, &stop, note.as_deref().unwrap_or_default());
             end(&call.project, &l.found, &l.id, ending)?
         }
     };
     if !there {
         return Ok(false);
     }
-    remember(&mut l.state, &call.event.stop_fingerprint(), ruled);
+    remember(&mut l.state, &stop, ruled);
     l.state.client_pid = Call::client_pid();
     l.state.turn = call.event.text("prompt_id").map(str::to_owned);
-    l.state.last = Some(Answered {
-        stop: call.event.stop_fingerprint(),
-        at: *at,
-        uptime_ms: clock::uptime_ms(),
-        ruling: ruling.clone(),
-        note: note.clone(),
-        told: told.clone(),
-    });
+    l.state.last =
+        Some(Answered { stop, at: *at, uptime_ms: clock::uptime_ms(), ruling: ruling.clone(), note: note.clone(), told: told.clone() });
     let client = call.client.map(|(a, b, c)| format!("{a}.{b}.{c}"));
     let said = words::excerpt(&gathered.text, 160);
     let event = Event::Stop { evidence: Box::new(gathered.evidence.clone()), ruling: ruling.clone(), said, client };

@@ -149,11 +149,12 @@ impl Watch<'_> {
         loop {
             // Looked at before the ruling is: it is free as soon as there is one.
             let is_judged = Instant::now() < until || turn::is_taken(&self.call.project, self.id);
+            let state = self.state();
             // `/clear` forgets the ruling, and keeps the loop parked.
-            if self.is_parked() {
+            if state.is_parked_by(&self.waiter.stop) {
                 return true;
             }
-            if self.state().last.is_some_and(|last| last.stop == self.waiter.stop && self.call.is_same_moment(last.uptime_ms)) {
+            if state.last.is_some_and(|last| last.stop == self.waiter.stop && self.call.is_same_moment(last.uptime_ms)) {
                 return false;
             }
             if !is_judged || !self.is_wanted() || self.call.time_left().is_zero() {

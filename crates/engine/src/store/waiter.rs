@@ -23,8 +23,8 @@ pub struct Waiter {
     born_ms: Option<u64>,
 }
 
-fn path(project: &Project, loop_id: &str) -> Result<PathBuf, Error> {
-    Ok(project.folder("locks")?.join(format!("{loop_id}.waiter")))
+fn path(project: &Project, loop_id: &str) -> PathBuf {
+    project.own().join("locks").join(format!("{loop_id}.waiter"))
 }
 
 /// Who waits for this loop; whoever has ended does not.
@@ -34,7 +34,7 @@ pub fn of(project: &Project, loop_id: &str) -> Option<Waiter> {
 
 /// Who said last that it waits for this loop.
 fn noted(project: &Project, loop_id: &str) -> Option<Waiter> {
-    let bytes = files::read(&project.own().join("locks").join(format!("{loop_id}.waiter")), MAX_BYTES).ok()?;
+    let bytes = files::read(&path(project, loop_id), MAX_BYTES).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
@@ -52,7 +52,8 @@ impl Waiter {
 
     /// Takes over from whoever waited before.
     pub fn begin(&self, project: &Project, loop_id: &str) -> Result<(), Error> {
-        let path = path(project, loop_id)?;
+        project.folder("locks")?;
+        let path = path(project, loop_id);
         let bytes = serde_json::to_vec(self).unwrap_or_default();
         files::write_whole(&path, &bytes).map_err(Error::io("write", &path))
     }
@@ -64,10 +65,8 @@ impl Waiter {
 
     /// Only one's own file is removed.
     pub fn end(&self, project: &Project, loop_id: &str) {
-        if noted(project, loop_id).as_ref() == Some(self)
-            && let Ok(path) = path(project, loop_id)
-        {
-            let _ = std::fs::remove_file(path);
+        if noted(project, loop_id).as_ref() == Some(self) {
+            let _ = std::fs::remove_file(path(project, loop_id));
         }
     }
 }

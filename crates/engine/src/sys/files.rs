@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, Metadata, OpenOptions, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
-    path::Path,
+    path::{Path, PathBuf},
     thread,
     time::{Duration, SystemTime},
 };
@@ -393,4 +393,22 @@ fn exchange(_a: &Path, _b: &Path) -> io::Result<()> {
 
 fn is_unsupported(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput | io::ErrorKind::CrossesDevices)
+}
+
+/// Removes the oldest files of a file's folder until there are no more than `kept`.
+pub fn prune_beside(file: &Path, kept: usize) {
+    let mut all: Vec<(Duration, PathBuf)> = file
+        .parent()
+        .and_then(|folder| fs::read_dir(folder).ok())
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?, entry.path())))
+        .collect();
+    if all.len() > kept {
+        all.sort();
+        for (_, path) in &all[..all.len() - kept] {
+            let _ = fs::remove_file(path);
+        }
+    }
 }

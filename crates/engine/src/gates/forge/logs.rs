@@ -47,18 +47,11 @@ pub(super) fn add(finding: Finding, failing: &[CheckRun], asking: &Asking<'_>, c
 
 /// The useful part of one job's log; the whole goes to the log.
 fn useful(check: &CheckRun, job: u64, room: usize, asking: &Asking<'_>, log: &Arc<Mutex<Option<Log>>>) -> String {
-    let write = |bytes: &[u8]| {
-        if let Some(log) = log.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            log.write(bytes);
-        }
-    };
-    write(format!("\n# {} (job {job})\n", check.shown()).as_bytes());
+    write(log, format!("\n# {} (job {job})\n", check.shown()).as_bytes());
     let heard = Arc::new(Mutex::new((job_log::Reader::default(), Useful::new(room))));
     let (listening, copy) = (Arc::clone(&heard), Arc::clone(log));
     let sink = Box::new(move |_: Stream, bytes: &[u8]| {
-        if let Some(log) = copy.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            log.write(bytes);
-        }
+        write(&copy, bytes);
         let (reader, useful) = &mut *listening.lock().unwrap_or_else(PoisonError::into_inner);
         reader.feed(bytes, &mut |text| useful.feed(Stream::Out, text));
     });
@@ -69,8 +62,14 @@ fn useful(check: &CheckRun, job: u64, room: usize, asking: &Asking<'_>, log: &Ar
     match fetched {
         Ok(()) => useful.finish(),
         Err(trouble) => {
-            write(format!("# {}\n", trouble.what).as_bytes());
+            write(log, format!("# {}\n", trouble.what).as_bytes());
             format!("its log cannot be had: {}", trouble.what)
         }
+    }
+}
+
+fn write(log: &Mutex<Option<Log>>, bytes: &[u8]) {
+    if let Some(log) = log.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        log.write(bytes);
     }
 }
