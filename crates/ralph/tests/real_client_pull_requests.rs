@@ -8,41 +8,28 @@ mod real;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ralph_testkit::{Gh, GitHub, ModelServer, Origin, Reply, Skip, Tui, Version, or_skip};
+use ralph_testkit::{ModelServer, Origin, Reply, Skip, Tui, Version, or_skip};
+use real::hub::{BRANCH, Hubbed};
 use real::terminal::*;
 use real::*;
-
-const BRANCH: &str = "feature/login";
 
 /// The project's quality gate: it passes while the source says so.
 const QA: &str = "grep -q works src.txt && touch .quality-gate-passed";
 
-/// A project that `ralph init` set up, on a branch that was pushed to a hub.
-struct Hubbed {
-    bed: Bed,
-    hub: GitHub,
-}
+/// The two loops, about a branch on a hub.
+struct Loops(Hubbed);
 
-impl std::ops::Deref for Hubbed {
-    type Target = Bed;
+impl std::ops::Deref for Loops {
+    type Target = Hubbed;
 
-    fn deref(&self) -> &Bed {
-        &self.bed
+    fn deref(&self) -> &Hubbed {
+        &self.0
     }
 }
 
-impl Hubbed {
+impl Loops {
     fn new(version: Version) -> Result<Self, Skip> {
-        let gh = Gh::installed()?;
-        let mut bed = Bed::with_init(version, "--project")?;
-        bed.path = format!("{}:{}", gh.binary.parent().unwrap().display(), bed.path);
-        let hub = GitHub::start("acme/widget");
-        bed.project.write(".gitignore", ".claude/\n.ralph/\n.quality-gate-passed\n.layer2-evidence.md\n");
-        bed.project.write("ralph.toml", format!("[pr]\nquality_command = '{QA}'\n"));
-        bed.project.commit_all("begin");
-        let origin = Origin::at(&hub, &bed.project);
-        origin.branch(BRANCH);
-        Ok(Self { bed, hub })
+        Hubbed::new(version, &format!("[pr]\nquality_command = '{QA}'\n")).map(Self)
     }
 
     /// The same with a pull request whose checks are red; all that is asked for before it is there. Gives the commit.
@@ -61,26 +48,15 @@ impl Hubbed {
 
     /// `claude -p` to its end, with everything on its path that a person has.
     fn say(&self, server: &ModelServer, prompt: &str) -> ralph_testkit::PrintOutput {
-        let run = self.bed.print(server, prompt).timeout(Duration::from_mins(2));
+        let run = self.print(server, prompt).timeout(Duration::from_mins(2));
         let output = self.env().into_iter().fold(run, |run, (name, value)| run.env(name, value)).output();
         assert_eq!(output.code, Some(0), "{output:?}");
         output
     }
 
-    /// The way to the hub, and past its proxy to the model.
-    fn env(&self) -> impl IntoIterator<Item = (String, String)> {
-        self.hub.env().into_iter().chain([("NO_PROXY".to_owned(), "127.0.0.1".to_owned())])
-    }
-
-    fn open(&self, server: &ModelServer) -> Tui {
-        let run = self.client.interactive(&self.project, server).env("PATH", &self.path);
-        let run = self.env().into_iter().fold(run, |run, (name, value)| run.env(name, value));
-        run.skip_permissions().size(50, 150).start()
-    }
-
     /// A session whose loop is parked at its third stop, because the checks of what it pushed run. Gives the commit.
     fn parked(&self, server: &ModelServer, red: &str) -> (Tui, String) {
-        let tui = self.open(server);
+        let tui = self.open(server, &[]);
         enter(&tui, "/ralph-loop", "Mend the checks of PR #1 and merge it --preset after-pr");
         let head = self.begin_checks(red);
         sees(&tui, "Ralph: parked at iteration 3");
@@ -140,7 +116,7 @@ fn assert_reasons(server: &ModelServer, expected: &[(&str, &[&str])]) {
 
 /// S2-2: five stops from code to an open pull request, each with its own reason and what to do next, and an end without a promise.
 fn s2_2_five_stops_from_code_to_an_open_pull_request(version: Version) {
-    let bed = or_skip!(Hubbed::new(version));
+    let bed = or_skip!(Loops::new(version));
     let replies = [
         works("echo 'it works' > src.txt && git add . && git commit -qm login", "The code is written."),
         works("mkdir -p docs && printf '# Audit\\n\\nDecision: FAIL\\n' > docs/AUDIT-REPORT.md", "The audit found something."),
@@ -192,7 +168,7 @@ fn second_loop() -> impl IntoIterator<Item = Reply> {
 
 /// S2-3, S2-4, S2-5: four stops from red checks to the merge; while they run, the model is not asked once.
 fn s2_3_four_stops_from_red_checks_to_the_merge(version: Version) {
-    let (bed, red) = or_skip!(Hubbed::with_red_checks(version));
+    let (bed, red) = or_skip!(Loops::with_red_checks(version));
     let server = ModelServer::scripted(second_loop());
     let asked = thread::scope(|scope| {
         let checks = scope.spawn(|| {
@@ -231,7 +207,7 @@ both!(s2_3_four_stops_from_red_checks_to_the_merge);
 
 /// S2-5: in a terminal the screen is free while the checks run, and the session goes on by itself when they have ended.
 fn s2_5_an_interactive_session_is_woken_when_the_checks_end(version: Version) {
-    let (bed, red) = or_skip!(Hubbed::with_red_checks(version));
+    let (bed, red) = or_skip!(Loops::with_red_checks(version));
     let server = ModelServer::scripted(second_loop());
     let (tui, head) = bed.parked(&server, &red);
     let asked = server.main_requests().len();
@@ -255,7 +231,7 @@ both!(s2_5_an_interactive_session_is_woken_when_the_checks_end);
 
 /// S2-5: a cancel ends the wait at once, in a terminal and without the model; nothing stays behind.
 fn s2_5_a_cancel_ends_the_wait_of_a_session(version: Version) {
-    let (bed, red) = or_skip!(Hubbed::with_red_checks(version));
+    let (bed, red) = or_skip!(Loops::with_red_checks(version));
     let server = ModelServer::scripted(second_loop());
     let (tui, head) = bed.parked(&server, &red);
     let asked = server.main_requests().len();

@@ -6,55 +6,36 @@ mod real;
 
 use std::{fs, thread, time::Duration};
 
-use ralph_testkit::{Gate, Gh, GitHub, ModelServer, Origin, Reply, Skip, Tui, Version, or_skip};
+use ralph_testkit::{Gate, ModelServer, Origin, Reply, Skip, Tui, Version, or_skip};
+use real::hub::{BRANCH, Hubbed};
 use real::terminal::*;
 use real::*;
 
-const BRANCH: &str = "feature/login";
 const TASK: &str = "Mend the checks of PR #1";
 
 /// A project with an open pull request whose only check runs, and whose presets ask for nothing else.
 struct Waits {
-    bed: Bed,
-    hub: GitHub,
+    hubbed: Hubbed,
     head: String,
 }
 
 impl std::ops::Deref for Waits {
-    type Target = Bed;
+    type Target = Hubbed;
 
-    fn deref(&self) -> &Bed {
-        &self.bed
+    fn deref(&self) -> &Hubbed {
+        &self.hubbed
     }
 }
 
 impl Waits {
     fn new(version: Version) -> Result<Self, Skip> {
-        let gh = Gh::installed()?;
-        let mut bed = Bed::with_init(version, "--project")?;
-        bed.path = format!("{}:{}", gh.binary.parent().unwrap().display(), bed.path);
-        let hub = GitHub::start("acme/widget");
-        bed.project.write(".gitignore", ".claude/\n.ralph/\n");
-        bed.project.write("ralph.toml", "[pr]\naudit = false\nquality = false\nevidence = false\n");
-        bed.project.commit_all("begin");
-        let origin = Origin::at(&hub, &bed.project);
-        origin.branch(BRANCH);
+        let hubbed = Hubbed::new(version, "[pr]\naudit = false\nquality = false\nevidence = false\n")?;
+        let origin = Origin::known(&hubbed.project);
         origin.commit("src.txt", "it works, nearly\n");
         let head = origin.push();
-        hub.open(BRANCH, &head);
-        hub.pending(&head, "build");
-        Ok(Self { bed, hub, head })
-    }
-
-    /// The way to the hub, and past its proxy to the model.
-    fn env(&self) -> impl IntoIterator<Item = (String, String)> {
-        self.hub.env().into_iter().chain([("NO_PROXY".to_owned(), "127.0.0.1".to_owned())])
-    }
-
-    fn open(&self, server: &ModelServer, args: &[&str]) -> Tui {
-        let run = self.client.interactive(&self.project, server).env("PATH", &self.path).args(args);
-        let run = self.env().into_iter().fold(run, |run, (name, value)| run.env(name, value));
-        run.skip_permissions().size(50, 150).start()
+        hubbed.hub.open(BRANCH, &head);
+        hubbed.hub.pending(&head, "build");
+        Ok(Self { hubbed, head })
     }
 
     /// A session whose loop was parked at its first stop; `more` are the options of the loop.

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::print_stderr, reason = "what ralph left on disk is the evidence of a failed test")]
 
+pub(crate) mod hub;
 pub(crate) mod setup;
 pub(crate) mod terminal;
 
