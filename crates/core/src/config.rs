@@ -5,9 +5,11 @@
 mod keys;
 mod pull_requests;
 mod reader;
+mod running;
 
 pub use keys::schema;
 pub use pull_requests::PullRequests;
+pub use running::{Notify, Run as Running, is_address};
 
 use reader::{Field, Fields};
 
@@ -37,6 +39,8 @@ pub struct Config {
     pub per_session: u64,
     pub verify: Option<Verify>,
     pub pull_requests: PullRequests,
+    pub run: Running,
+    pub notify: Notify,
 }
 
 /// What a subagent must prove when it stops.
@@ -99,6 +103,8 @@ pub fn parse(bytes: &[u8]) -> Result<Config, Problem> {
         per_session,
         verify: top.read("verify", |field| verify(&field.table(&keys::VERIFY)?))?,
         pull_requests,
+        run: top.read("run", |field| running::read_run(&field.table(&keys::RUN)?))?.unwrap_or_default(),
+        notify: top.read("notify", |field| running::read_notify(&field.table(&keys::NOTIFY)?))?.unwrap_or_default(),
     })
 }
 

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    attempt::{Failures, Outcome, Then, Tokens, Work},
     gate::Finding,
     judge::{Ending, Evidence, Ruling},
     limits::{Standstill, ToolUse},
@@ -60,6 +61,60 @@ pub enum Event {
         said: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client: Option<String>,
+        /// What the round's own session used, where it had one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        work: Option<Box<Work>>,
+    },
+    /// A runner took the loop: from now on each round has a session of its own.
+    Taken {
+        pid: u32,
+        /// The session that had it before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+        /// The round that a runner before had begun and did not live to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unfinished: Option<u64>,
+    },
+    /// A session was started for a round.
+    Began {
+        iteration: u64,
+        /// From 1: the round may need more than one session.
+        attempt: u64,
+        /// What runs it: `claude`, or `command`.
+        agent: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// The item of a list that it shall work on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        item: Option<String>,
+        /// The numbers of the notes that its prompt holds.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<u64>,
+        /// Where all that it says is kept, from the project's root on.
+        log: String,
+    },
+    /// That session came to no stop that could be judged.
+    Broke {
+        iteration: u64,
+        attempt: u64,
+        outcome: Outcome,
+        then: Then,
+        work: Box<Work>,
+    },
+    /// The runner ended; the loop is as its state says.
+    Left {
+        why: String,
+    },
+    /// A person left a note for the agent.
+    Steered {
+        by: Actor,
+        id: u64,
+        note: String,
+    },
+    /// The files after a round were kept.
+    Snapshot {
+        name: String,
+        commit: String,
     },
     /// A gate's command began to run.
     Checking {
@@ -158,6 +213,24 @@ pub struct State {
     /// What was spent, where there is a limit on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spending: Option<Spending>,
+    /// Tokens that fresh sessions used.
+    #[serde(skip_serializing_if = "is_default")]
+    pub tokens: Tokens,
+    /// The runner that carries the loop, as long as it lives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runner: Option<Runner>,
+    /// What went wrong in this round until now.
+    #[serde(skip_serializing_if = "is_default")]
+    pub failures: Failures,
+    /// Failing rounds in a row, and how much held at the last one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub failing: Failing,
+    /// What a person wants the agent to know, until a round with it was judged.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+    /// How many notes there have been.
+    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    pub notes_left: u64,
     pub idle_rounds: u64,
     /// Since when nothing has changed, where there is a limit on that.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,6 +268,54 @@ pub struct State {
     pub ended: Option<Ending>,
 }
 
+/// A process that carries a loop in fresh sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Runner {
+    pub pid: u32,
+    /// When it was born, where the system tells: numbers are given again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub born_ms: Option<u64>,
+    /// What its sessions have in their environment.
+    pub mark: String,
+    /// Which session of this round runs, or ran last; from 1.
+    pub attempt: u64,
+    /// How often that session's own hook sent it back.
+    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    pub inner: u64,
+    /// How often it may.
+    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    pub inner_limit: u64,
+}
+
+/// Rounds that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Failing {
+    /// In a row.
+    pub rounds: u64,
+    /// Items that were done and gates that passed, at the last one.
+    pub held: u64,
+}
+
+/// A note of a person's for the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Note {
+    /// From 1.
+    pub id: u64,
+    pub text: String,
+    /// The round whose prompt held it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_in: Option<u64>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// What a loop waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -205,6 +326,9 @@ pub struct Parked {
     pub stop: String,
     /// In words.
     pub what: String,
+    /// When that will be, where it is known beforehand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Millis>,
     /// What the round before had: whoever rules again after the wait has nothing new to see of it.
     pub tools: ToolUse,
     pub idle_rounds: u64,

@@ -6,10 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     gate::{self, Finding, Kind, Proof, Verdict},
-    limits::{IdleLimitFrom, ToolUse},
+    limits::{IdleLimitFrom, SWINGS_BORNE, ToolUse},
     prices::Micros,
     promise::Claim,
 };
+
+/// Rounds in a row that changed nothing and in which tools were denied, after which a person is asked.
+const DENIED_ROUNDS: u64 = 2;
 
 /// Rounds in a row whose proof could not be had, after which a person is asked.
 const UNKNOWN_ROUNDS: u64 = 3;
@@ -42,6 +45,12 @@ pub struct Evidence {
     /// 0 means no limit.
     #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
     pub max_usd_micros: Micros,
+    /// Tokens of all kinds that were used; counted only where there is a limit.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub spent_tokens: u64,
+    /// 0 means no limit.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub max_tokens: u64,
     pub tools: ToolUse,
     /// Rounds in a row without any tool call, this one included.
     pub idle_rounds: u64,
@@ -53,6 +62,21 @@ pub struct Evidence {
     /// 0 means no limit.
     #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
     pub stall_limit: u64,
+    /// How often in a row the files came back to what they were two rounds before.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub swings: u64,
+    /// The round had a session of its own, which ralph started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fresh: bool,
+    /// Rules that would have allowed what nobody was there to allow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+    /// How full the session's context is, in hundredths; counted only where there is a limit.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub context: u64,
+    /// 0 means no limit.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub max_context: u64,
     /// What the gates found, one finding for each. Empty: there is no gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Finding>,
@@ -87,6 +111,11 @@ impl Evidence {
     /// Whether nothing changed for as many rounds as are borne.
     pub fn is_stalled(&self) -> bool {
         self.stall_limit > 0 && self.stalled_rounds >= self.stall_limit
+    }
+
+    /// Whether nothing changed although tools were wanted that nobody allowed.
+    fn is_held_up(&self) -> bool {
+        !self.denied.is_empty() && self.stalled_rounds >= DENIED_ROUNDS
     }
 
     /// Whether there is nothing to do but to wait. Nobody has to claim anything for that: a round spent on asking again would be wasted.
@@ -234,6 +263,17 @@ pub enum Code {
     LimitTime,
     #[serde(rename = "limit.cost")]
     LimitCost,
+    #[serde(rename = "limit.tokens")]
+    LimitTokens,
+    /// The files go back and forth between the same two states.
+    #[serde(rename = "progress.oscillating")]
+    ProgressOscillating,
+    /// Tools that nobody was there to allow, and no progress without them.
+    #[serde(rename = "host.denied")]
+    HostDenied,
+    /// The session's context is as full as the loop may let it be.
+    #[serde(rename = "host.context-full")]
+    HostContextFull,
     /// Rounds without any tool call, or rounds in which nothing changed.
     #[serde(rename = "progress.none")]
     ProgressNone,
@@ -270,6 +310,10 @@ impl Code {
             Code::LimitIterations => "limit.iterations",
             Code::LimitTime => "limit.time",
             Code::LimitCost => "limit.cost",
+            Code::LimitTokens => "limit.tokens",
+            Code::ProgressOscillating => "progress.oscillating",
+            Code::HostDenied => "host.denied",
+            Code::HostContextFull => "host.context-full",
             Code::ProgressNone => "progress.none",
             Code::HostBlockCap => "host.block-cap",
             Code::HostBackground => "host.background",
@@ -312,6 +356,9 @@ pub fn judge(e: &Evidence) -> Ruling {
     if e.max_usd_micros > 0 && e.spent_usd_micros >= e.max_usd_micros {
         return allow(Code::LimitCost, Next::Ends { ending: Ending::Capped });
     }
+    if e.max_tokens > 0 && e.spent_tokens >= e.max_tokens {
+        return allow(Code::LimitTokens, Next::Ends { ending: Ending::Capped });
+    }
     // After the limits, which let the input through as well: sending the agent on afterwards must not lead past them.
     if e.queued_input {
         return allow(Code::HostQueuedInput, Next::Stays);
@@ -330,12 +377,21 @@ pub fn judge(e: &Evidence) -> Ruling {
     if e.items_per_session > 0 && e.items_done >= e.items_per_session {
         return allow(Code::FeaturesPerSession, Next::Pauses);
     }
+    if e.max_context > 0 && e.context >= e.max_context {
+        return allow(Code::HostContextFull, Next::Pauses);
+    }
+    if e.is_held_up() {
+        return allow(Code::HostDenied, Next::Pauses);
+    }
     if e.idle_rounds >= e.idle_limit {
         let code = if e.idle_limit_from == IdleLimitFrom::HostCap { Code::HostBlockCap } else { Code::ProgressNone };
         return allow(code, Next::Pauses);
     }
     if e.is_stalled() {
         return allow(Code::ProgressNone, Next::Pauses);
+    }
+    if e.stall_limit > 0 && e.swings >= SWINGS_BORNE {
+        return allow(Code::ProgressOscillating, Next::Pauses);
     }
     Ruling { decision: Decision::Block, code: why_blocked(e, proof), next: Next::GoesOn { iteration: e.iteration.saturating_add(1) } }
 }
@@ -381,12 +437,19 @@ mod tests {
             max_ms: 60_000,
             spent_usd_micros: 1_000_000,
             max_usd_micros: 50_000_000,
+            spent_tokens: 10,
+            max_tokens: 1_000,
             tools: ToolUse::Used,
             idle_rounds: 0,
             idle_limit: 7,
             idle_limit_from: IdleLimitFrom::HostCap,
             stalled_rounds: 0,
             stall_limit: 6,
+            swings: 0,
+            fresh: false,
+            denied: Vec::new(),
+            context: 0,
+            max_context: 0,
             gates: Vec::new(),
             unknown_rounds: 0,
             items_done: 0,
@@ -558,6 +621,22 @@ mod tests {
         );
     }
 
+    /// Issue 6: what a run of fresh sessions is stopped for besides.
+    #[test]
+    fn s1_4_brakes_of_fresh_sessions() {
+        let fresh = || Evidence { fresh: true, ..working() };
+        assert_eq!(judge(&Evidence { spent_tokens: 1_000, ..fresh() }), allowed(Code::LimitTokens, Next::Ends { ending: Ending::Capped }));
+        assert_eq!(judge(&Evidence { spent_tokens: 1_000, claim: Claim::Made, ..fresh() }).code, Code::PromiseAccepted);
+        assert_eq!(judge(&Evidence { swings: 3, ..fresh() }).decision, Decision::Block);
+        assert_eq!(judge(&Evidence { swings: 4, ..fresh() }), allowed(Code::ProgressOscillating, Next::Pauses));
+        assert_eq!(judge(&Evidence { swings: 9, stall_limit: 0, ..fresh() }).decision, Decision::Block, "nobody asked");
+        let denied = |stalled_rounds| Evidence { denied: vec!["Bash(npm test)".to_owned()], stalled_rounds, ..fresh() };
+        assert_eq!(judge(&denied(1)).decision, Decision::Block, "pains 17: a denial alone is harmless");
+        assert_eq!(judge(&denied(2)), allowed(Code::HostDenied, Next::Pauses));
+        assert_eq!(judge(&Evidence { context: 84, max_context: 85, ..working() }).decision, Decision::Block);
+        assert_eq!(judge(&Evidence { context: 85, max_context: 85, ..working() }), allowed(Code::HostContextFull, Next::Pauses));
+    }
+
     fn any_evidence() -> impl Strategy<Value = Evidence> {
         let claim = prop_oneof![Just(Claim::None), Just(Claim::Made), Just(Claim::Refused { why: Refusal::Quoted })];
         let from = prop_oneof![Just(IdleLimitFrom::Loop), Just(IdleLimitFrom::HostCap), Just(IdleLimitFrom::Default)];
@@ -581,12 +660,19 @@ mod tests {
                 max_ms: n.3,
                 spent_usd_micros: n.6,
                 max_usd_micros: n.7,
+                spent_tokens: n.2,
+                max_tokens: n.6,
                 tools: ToolUse::None,
                 idle_rounds: n.4,
                 idle_limit: n.5,
                 idle_limit_from,
                 stalled_rounds: n.7,
                 stall_limit: n.6,
+                swings: n.3,
+                fresh: promised,
+                denied: if promised { Vec::new() } else { vec!["Bash".to_owned()] },
+                context: n.1,
+                max_context: n.4,
                 gates: found(&verdicts),
                 unknown_rounds: n.4,
                 items_done: n.0,
@@ -606,6 +692,9 @@ mod tests {
                 prop_assert!(e.max_iterations == 0 || e.iteration < e.max_iterations);
                 prop_assert!(e.max_ms == 0 || e.spent_ms < e.max_ms);
                 prop_assert!(e.max_usd_micros == 0 || e.spent_usd_micros < e.max_usd_micros);
+                prop_assert!(e.max_tokens == 0 || e.spent_tokens < e.max_tokens);
+                prop_assert!(e.max_context == 0 || e.context < e.max_context);
+                prop_assert!(e.stall_limit == 0 || e.swings < SWINGS_BORNE);
                 prop_assert!(e.idle_rounds < e.idle_limit);
                 prop_assert!(e.stall_limit == 0 || e.stalled_rounds < e.stall_limit);
                 prop_assert!(e.items_per_session == 0 || e.items_done < e.items_per_session);

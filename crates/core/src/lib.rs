@@ -2,6 +2,7 @@
 //!
 //! Everything here is pure: bytes and values in, values out. No clock, no disk, no process and no environment; the engine brings those.
 
+pub mod attempt;
 mod checkboxes;
 pub mod completion_markers;
 pub mod config;
@@ -11,6 +12,7 @@ pub mod feature_list;
 pub mod front_matter;
 pub mod gate;
 pub mod guard;
+pub mod iteration;
 pub mod journal;
 pub mod json;
 mod json_tree;

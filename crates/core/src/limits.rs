@@ -80,7 +80,17 @@ pub struct Standstill {
     pub findings: BTreeMap<String, String>,
     /// Rounds in a row in which nothing changed.
     pub rounds: u64,
+    /// Fingerprints of all files after the rounds before, the newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trees: Vec<String>,
 }
+
+/// So many rounds are remembered: enough for a pattern to come three times.
+const REMEMBERED: usize = 7;
+
+/// So often the files must have come back to what they were two rounds before to be told of, and so often to be stopped for it.
+pub const SWINGS_TOLD: u64 = 2;
+pub const SWINGS_BORNE: u64 = 4;
 
 impl Standstill {
     /// The count after one more round. Where the files cannot be seen nothing is concluded; a gate that was not measured has not changed.
@@ -91,14 +101,72 @@ impl Standstill {
         let findings: BTreeMap<String, String> = measured.collect();
         let is_same =
             |last: &&Self| last.tree == tree && findings.iter().all(|(gate, f)| last.findings.get(gate).is_none_or(|known| known == f));
-        Some(match before.filter(is_same) {
-            None => Standstill { tree: tree.to_owned(), findings, rounds: 0 },
+        let trees = before.map_or_else(Vec::new, |last| last.trees.clone());
+        let mut after = match before.filter(is_same) {
+            None => Standstill { tree: tree.to_owned(), findings, ..Standstill::default() },
             Some(last) => {
                 let known = last.findings.clone().into_iter().chain(findings).collect();
                 Standstill { findings: known, rounds: last.rounds.saturating_add(1), ..last.clone() }
             }
-        })
+        };
+        after.trees = remembered(trees, tree);
+        Some(after)
     }
+
+    /// How often in a row the files came back to what they were two rounds before: A-B-A-B is two times.
+    pub fn swings(&self) -> u64 {
+        let is_swing = |three: &&[String]| three[0] == three[2] && three[0] != three[1];
+        self.trees.windows(3).rev().take_while(is_swing).count() as u64
+    }
+}
+
+/// The files after the last rounds. A commit that only says that they went back is no other state of them.
+fn remembered(mut trees: Vec<String>, tree: &str) -> Vec<String> {
+    let files = tree.rsplit(' ').next().unwrap_or_default();
+    if trees.last().is_none_or(|last| last != files) {
+        trees.push(files.to_owned());
+    }
+    let excess = trees.len().saturating_sub(REMEMBERED);
+    trees.drain(..excess);
+    trees
+}
+
+/// Where the circuit breaker of a loop in fresh sessions stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Breaker {
+    /// Rounds make progress, or have not failed to for long.
+    Closed,
+    /// Too many rounds changed nothing: after a rest comes one trial round.
+    HalfOpen,
+    /// The trial changed nothing either: a person is asked.
+    Open,
+}
+
+impl Breaker {
+    /// `rounds` in a row changed nothing, and `limit` are borne; 0 means no limit.
+    pub fn of(rounds: u64, limit: u64) -> Self {
+        match limit {
+            0 => Breaker::Closed,
+            _ if rounds < limit => Breaker::Closed,
+            _ if rounds == limit => Breaker::HalfOpen,
+            _ => Breaker::Open,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Breaker::Closed => "closed",
+            Breaker::HalfOpen => "half-open",
+            Breaker::Open => "open",
+        }
+    }
+}
+
+/// Failing rounds in a row, this one included: something that was measured fails, and no more holds than before. `held` counts what holds: items that are
+/// done, and gates that pass.
+pub fn count_failing(before: u64, fails: bool, held_before: u64, held: u64) -> u64 {
+    if !fails || held > held_before { 0 } else { before.saturating_add(1) }
 }
 
 /// What a gate found, whatever time it took.
@@ -164,6 +232,40 @@ mod tests {
         );
         let passed = (Some("a"), vec![found("tests", Verdict::Pass, "passed in 1 s")]);
         assert_eq!(stalled(&[asked, not_asked, passed]), 0);
+    }
+
+    #[test]
+    fn pains_11_going_back_and_forth_is_seen() {
+        let swings = |trees: &str| {
+            let names: Vec<String> = trees.chars().enumerate().map(|(n, c)| format!("commit{n} {c}")).collect();
+            let looks = names.iter().map(String::as_str);
+            looks
+                .fold(None, |before: Option<Standstill>, tree| Standstill::after(before.as_ref(), Some(tree), &[]))
+                .map_or(0, |s| s.swings())
+        };
+        assert_eq!(swings("AB"), 0);
+        assert_eq!(swings("ABA"), 1);
+        assert_eq!(swings("ABAB"), SWINGS_TOLD);
+        assert_eq!(swings("ABABAB"), SWINGS_BORNE);
+        assert_eq!(swings("ABABABABAB"), 5, "no more is remembered");
+        assert_eq!(swings("ABCABC"), 0, "three states take longer, and may be work");
+        assert_eq!(swings("ABABC"), 0, "it found its way out");
+        assert_eq!(swings("AAAA"), 0, "nothing changed at all: that is a standstill");
+        assert_eq!(swings("ABBBA"), 1, "rounds that change nothing lie between");
+    }
+
+    #[test]
+    fn a_breaker_has_one_trial_before_it_asks_a_person() {
+        let positions: Vec<&str> = (0..5).map(|rounds| Breaker::of(rounds, 3).as_str()).collect();
+        assert_eq!(positions, ["closed", "closed", "closed", "half-open", "open"]);
+        assert_eq!(Breaker::of(100, 0), Breaker::Closed);
+    }
+
+    #[test]
+    fn a_round_after_which_more_holds_has_not_failed() {
+        assert_eq!(count_failing(2, true, 3, 3), 3);
+        assert_eq!(count_failing(2, true, 3, 4), 0);
+        assert_eq!(count_failing(2, false, 3, 3), 0);
     }
 
     #[test]

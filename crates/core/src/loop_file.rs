@@ -22,6 +22,9 @@ pub const DEFAULT_HOURS: f64 = 8.0;
 pub const DEFAULT_USD: f64 = 50.0;
 pub const DEFAULT_STALL_ROUNDS: u64 = 6;
 
+/// Rounds in fresh sessions that may change nothing when nobody says otherwise: nobody looks on.
+pub const FRESH_STALL_ROUNDS: u64 = 4;
+
 /// A prompt larger than this was not meant as one.
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
 
@@ -98,9 +101,17 @@ pub struct LoopFile {
     pub max_hours: f64,
     /// 0 means no limit.
     pub max_usd: f64,
+    /// 0 means no limit.
+    pub max_tokens: u64,
+    /// How full the session's context may be, in hundredths; 0 means no limit.
+    pub max_context: u64,
+    /// After so many rounds in one session its conversation is made shorter; 0 means never.
+    pub compact_every: u64,
     pub idle_rounds: Option<u64>,
     /// 0 means no limit.
     pub stall_rounds: u64,
+    /// The file itself says how many.
+    pub says_stall_rounds: bool,
     pub continue_with: ContinueWith,
     pub remind: bool,
     /// Commands that must pass before the loop may end.
@@ -127,6 +138,7 @@ impl LoopFile {
             return Err(Problem::new(None, "there is no prompt after the front matter"));
         }
         let preset = keys.preset()?;
+        let stall_rounds = keys.count("stall_rounds")?;
         Ok(LoopFile {
             active: keys.bool("active")?.unwrap_or(true),
             iteration: keys.count("iteration")?.ok_or_else(|| Problem::new(None, "`iteration` is missing"))?,
@@ -137,8 +149,12 @@ impl LoopFile {
             loop_id: keys.text("loop_id")?,
             max_hours: keys.amount("max_hours", "hours")?.unwrap_or(DEFAULT_HOURS),
             max_usd: keys.amount("max_usd", "dollars")?.or_else(|| preset?.max_usd()).unwrap_or(0.0),
+            max_tokens: keys.count("max_tokens")?.unwrap_or(0),
+            max_context: keys.percent("max_context")?.unwrap_or(0),
+            compact_every: keys.count("compact_every")?.unwrap_or(0),
             idle_rounds: keys.count("idle_rounds")?,
-            stall_rounds: keys.count("stall_rounds")?.or_else(|| preset?.stall_rounds()).unwrap_or(0),
+            stall_rounds: stall_rounds.or_else(|| preset?.stall_rounds()).unwrap_or(0),
+            says_stall_rounds: stall_rounds.is_some(),
             continue_with: keys.continue_with()?,
             remind: keys.bool("remind")?.unwrap_or(false),
             verify: verify(&front_matter, bytes)?,
@@ -166,6 +182,11 @@ impl LoopFile {
     /// When the loop began, if its file says so.
     pub fn began(&self) -> Option<time::Millis> {
         self.started_at.as_deref().and_then(time::parse)
+    }
+
+    /// How many rounds in a row may change nothing when ralph starts the sessions.
+    pub fn fresh_stall_rounds(&self) -> u64 {
+        if self.says_stall_rounds || self.stall_rounds > 0 { self.stall_rounds } else { FRESH_STALL_ROUNDS }
     }
 
     pub fn max_millis(&self) -> u64 {
@@ -269,6 +290,7 @@ pub struct NewLoop<'a> {
     pub completion_promise: Option<&'a str>,
     pub max_hours: f64,
     pub max_usd: Option<f64>,
+    pub max_tokens: Option<u64>,
     pub idle_rounds: Option<u64>,
     pub stall_rounds: Option<u64>,
     pub continue_with: Option<&'a str>,
@@ -295,7 +317,7 @@ impl NewLoop<'_> {
         if let Some(dollars) = self.max_usd {
             let _ = writeln!(out, "max_usd: {dollars}");
         }
-        for (key, rounds) in [("idle_rounds", self.idle_rounds), ("stall_rounds", self.stall_rounds)] {
+        for (key, rounds) in [("max_tokens", self.max_tokens), ("idle_rounds", self.idle_rounds), ("stall_rounds", self.stall_rounds)] {
             let _ = rounds.map(|rounds| writeln!(out, "{key}: {rounds}"));
         }
         if let Some(form) = self.continue_with {
@@ -356,6 +378,15 @@ impl Reader<'_> {
             .parse()
             .map(Some)
             .map_err(|_| Problem::new(line, format!("`{key}` must be a whole number from 0 on, not `{}`", shown(&s.text))))
+    }
+
+    fn percent(&self, key: &str) -> Result<Option<u64>, Problem> {
+        match (self.count(key)?, self.scalar(key)?) {
+            (Some(n), Some((s, line))) if n > 100 => {
+                Err(Problem::new(line, format!("`{key}` must be a whole number from 0 to 100, not `{}`", shown(&s.text))))
+            }
+            (n, _) => Ok(n),
+        }
     }
 
     fn amount(&self, key: &str, unit: &str) -> Result<Option<f64>, Problem> {
@@ -486,6 +517,7 @@ mod tests {
             let new = NewLoop {
                 id: "main-1", session_id: Some("s"), started_at: "2026-11-15T00:00:00Z", max_iterations: 3, completion_promise: Some(&promise),
                 max_hours: 1.5, max_usd: Some(2.5), idle_rounds: Some(4), stall_rounds: Some(5), continue_with: Some("block"), verify: std::slice::from_ref(&line), deadline_ms, preset: Some("verify"), prompt: &prompt,
+                max_tokens: None,
             };
             let file = LoopFile::parse(new.render().as_bytes());
             let got = file.as_ref().map(|l| (l.prompt.as_str(), l.completion_promise.as_deref(), l.id("main"), l.max_millis(), l.idle_rounds));

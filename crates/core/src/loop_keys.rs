@@ -87,6 +87,27 @@ pub const KEYS: &[Key] = &[
         about: "about how many dollars the loop may spend, estimated from the tokens that the client reports; 0 means no limit; if not given, 50 with the presets pre-pr and after-pr, else no limit",
     },
     Key {
+        name: "max_tokens",
+        kind: Kind::Count,
+        required: false,
+        example: "20000000",
+        about: "how many tokens of all kinds fresh sessions (`ralph run`) may use; 0 means no limit",
+    },
+    Key {
+        name: "max_context",
+        kind: Kind::Count,
+        required: false,
+        example: "85",
+        about: "how full the session's context may get, in percent, before the loop is paused and handed over to `ralph run --continue`; 0 means no limit",
+    },
+    Key {
+        name: "compact_every",
+        kind: Kind::Count,
+        required: false,
+        example: "0",
+        about: "after so many rounds in one session its conversation is made shorter; 0 means that the client decides",
+    },
+    Key {
         name: "idle_rounds",
         kind: Kind::Count,
         required: false,

@@ -70,7 +70,7 @@ fn about_the_claim(e: &Evidence, remind: bool) -> Option<String> {
 /// The person's line when a stop is allowed; `None` where silence is the better answer.
 pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
     let round = of_limit(e.iteration, e.max_iterations);
-    let again = "`ralph resume` arms it again";
+    let again = if e.fresh { "`ralph run --continue` goes on" } else { "`ralph resume` arms it again" };
     let line = match (ruling.code, ruling.next) {
         (Code::GateWaiting, _) => {
             // Whoever has not waited leaves it to the hook beside it, which wakes the session.
@@ -119,6 +119,27 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             prices::shown(e.spent_usd_micros),
             unproven::at_the_end(e),
             prices::in_dollars(e.max_usd_micros)
+        ),
+        (Code::LimitTokens, _) => format!(
+            "stopped at its limit of {} tokens: {} used (iteration {round}){}. The loop is kept: `ralph resume --tokens {}` goes on.",
+            e.max_tokens,
+            e.spent_tokens,
+            unproven::at_the_end(e),
+            e.max_tokens
+        ),
+        (Code::ProgressOscillating, _) => format!(
+            "paused at iteration {round}: the files go back and forth between the same two states, {} times in a row. {again}.",
+            e.swings
+        ),
+        (Code::HostDenied, _) => format!(
+            "paused at iteration {round}: nothing changes, and nobody was there to allow {}. Add it to `permissions.allow` in .claude/settings.json, \
+             or choose another --permission-mode; {again}.",
+            e.denied.iter().take(4).map(|rule| clean(rule)).collect::<Vec<_>>().join(", ")
+        ),
+        (Code::HostContextFull, _) => format!(
+            "paused at iteration {round}: the session's context is {} % full, and `max_context` is {}. `ralph run --continue` goes on in fresh sessions; \
+             in this one, /compact and then /ralph-resume do.",
+            e.context, e.max_context
         ),
         (Code::HostBlockCap, _) => format!(
             "paused at iteration {round}: {} rounds in a row without any tool call, and Claude Code would soon end the turn by itself as if it were done. \

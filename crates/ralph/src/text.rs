@@ -1,10 +1,12 @@
 //! Journal records as lines that people read, and words that they copy into a shell.
 
 use ralph_core::{
+    attempt::{Cut, Outcome, Then, Work},
     gate::Finding,
     journal::{Actor, Event, Record},
     judge::{Decision, Evidence, Next, Ruling},
-    time::in_words,
+    prices,
+    time::{self, in_words},
     words::{clean, of_limit},
 };
 
@@ -16,7 +18,29 @@ pub(crate) fn of_event(record: &Record) -> String {
         Event::Rebound { from } => {
             format!("goes on in session {} after /clear (was {})", short(record.session.as_deref()), short(Some(from)))
         }
-        Event::Stop { evidence, ruling, .. } => format!("stop {:<4} {}", record.state.stops, of_ruling(evidence, ruling)),
+        Event::Stop { evidence, ruling, work, .. } => {
+            let used = work.as_deref().map(|work| format!(" ({})", of_work(work))).unwrap_or_default();
+            format!("stop {:<4} {}{used}", record.state.stops, of_ruling(evidence, ruling))
+        }
+        Event::Taken { pid, from, unfinished } => {
+            let from = from.as_deref().map(|s| format!(" from session {}", short(Some(s)))).unwrap_or_default();
+            let unfinished = unfinished.map(|n| format!("; round {n} was begun and not ended")).unwrap_or_default();
+            format!("taken by the runner {pid}{from}{unfinished}")
+        }
+        Event::Began { iteration, attempt, agent, model, item, notes, .. } => {
+            let again = if *attempt > 1 { format!(", try {attempt}") } else { String::new() };
+            let model = model.as_deref().map(|m| format!(", model {m}")).unwrap_or_default();
+            let item = item.as_deref().map(|i| format!(", item {i}")).unwrap_or_default();
+            let notes: Vec<String> = notes.iter().map(u64::to_string).collect();
+            let notes = if notes.is_empty() { String::new() } else { format!(", with note {}", notes.join(", ")) };
+            format!("round {iteration}{again} begins: {agent}, session {}{model}{item}{notes}", short(record.session.as_deref()))
+        }
+        Event::Broke { iteration, outcome, then, work, .. } => {
+            format!("round {iteration}: {}; {} ({})", of_outcome(outcome), of_then(*then), of_work(work))
+        }
+        Event::Left { why } => format!("the runner ended: {why}"),
+        Event::Steered { by, id, note } => format!("note {id} {}: {note}", by_whom(*by)),
+        Event::Snapshot { name, commit } => format!("files kept as {name} ({})", short(Some(commit))),
         Event::Checking { gate, command, limit_ms } => {
             let command = if gate == command { String::new() } else { format!(" ({command})") };
             format!("runs the gate \"{gate}\"{command}, for {} at most", in_words(*limit_ms))
@@ -33,6 +57,53 @@ pub(crate) fn of_event(record: &Record) -> String {
         Event::Error { what } => format!("error: {what}"),
         Event::Unknown => "something that a newer ralph wrote".to_owned(),
     })
+}
+
+/// What a session used: `3 tools, 12k tokens, $0.12, 2 min`.
+pub(crate) fn of_work(work: &Work) -> String {
+    let mut parts = vec![if work.tool_calls == 1 { "1 tool".to_owned() } else { format!("{} tools", work.tool_calls) }];
+    if work.tokens.total() > 0 {
+        parts.push(format!("{} tokens", in_thousands(work.tokens.total())));
+    }
+    if work.usd_micros > 0 {
+        parts.push(format!("{}{}", if work.estimated { "about " } else { "" }, prices::shown(work.usd_micros)));
+    }
+    parts.push(in_words(work.took_ms));
+    parts.join(", ")
+}
+
+/// `812`, `12k`, `3.4M`.
+pub(crate) fn in_thousands(n: u64) -> String {
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..10_000 => format!("{}.{}k", n / 1_000, n % 1_000 / 100),
+        10_000..1_000_000 => format!("{}k", n / 1_000),
+        _ => format!("{}.{}M", n / 1_000_000, n % 1_000_000 / 100_000),
+    }
+}
+
+/// How a session ended that could not be judged.
+pub(crate) fn of_outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Stopped => "the agent stopped".to_owned(),
+        Outcome::Cut { by: Cut::Silence } => "nothing was heard of the agent any more".to_owned(),
+        Outcome::Cut { by: Cut::Time } => "the round took too long".to_owned(),
+        Outcome::Cut { by: Cut::Money } => "the money is spent".to_owned(),
+        Outcome::Cut { by: Cut::Turns } => "the agent took as many turns as it may".to_owned(),
+        Outcome::Failed { trouble } => trouble.words(),
+        Outcome::Interrupted => "interrupted".to_owned(),
+    }
+}
+
+/// What follows from it.
+fn of_then(then: Then) -> String {
+    match then {
+        Then::Judge => "it is judged".to_owned(),
+        Then::Again { at } => format!("again at {}", when(&time::format(at))),
+        Then::Park { until } => format!("parked until {}", when(&time::format(until))),
+        Then::Pause => "a person is asked".to_owned(),
+        Then::Leave => "the run ends".to_owned(),
+    }
 }
 
 /// `tests pass, lint fail`.

@@ -70,6 +70,8 @@ pub(super) static TOP: Table = Table {
         key("features", Kind::Table(&FEATURES), "Settings for all lists."),
         key("verify", Kind::Table(&VERIFY), "What a subagent must prove when it stops."),
         key("pr", Kind::Table(&PR), "What the loops of a pull request look at."),
+        key("run", Kind::Table(&RUN), "How `ralph run` runs fresh sessions."),
+        key("notify", Kind::Table(&NOTIFY), "Who is told when a run ends, waits for long, or needs a person."),
     ],
 };
 
@@ -153,6 +155,62 @@ pub(super) static PR: Table = Table {
             Kind::Choice(&["agent", "ralph"]),
             "Who merges once everything else holds: the agent, or ralph (squash, and the branch is deleted).",
         ),
+    ],
+};
+
+/// The client's own words.
+const PERMISSION_MODES: &[&str] = &["default", "acceptEdits", "auto", "dontAsk", "bypassPermissions"];
+
+pub(super) static RUN: Table = Table {
+    header: "[run]",
+    about: "How `ralph run` runs fresh sessions.",
+    keys: &[
+        key(
+            "model",
+            Kind::Text,
+            "The model of every session, unless an item of a list names another. The client's own choice if not given.",
+        ),
+        key(
+            "permission_mode",
+            Kind::Choice(PERMISSION_MODES),
+            "The client's permission mode; what its own settings say if not given. Counts once this file is trusted.",
+        ),
+        key(
+            "inner",
+            Kind::Count,
+            "So many times a session's own stop hook sends it back while gates fail, before its round ends. 0 if not given.",
+        ),
+        key("silence", Kind::Time, "A session of which nothing is heard for so long is ended. 15m if not given."),
+        key("round", Kind::Time, "One round may not take longer; 0 means no limit. 2h if not given."),
+        key("retries", Kind::Count, "So many crashes of the agent in a row are borne. 3 if not given."),
+        key("calls_per_hour", Kind::Count, "So many sessions are started within an hour; 0 means no limit."),
+        key("escalate_after", Kind::Count, "After so many failing rounds in a row `escalate_model` gets its turn; 0 means never."),
+        key("escalate_model", Kind::Text, "The model for rounds after failing ones."),
+        key(
+            "snapshots",
+            Kind::Bool,
+            "Keep the files after every round under refs/ralph/, for `ralph diff` and `ralph rollback`. True if not given.",
+        ),
+        key(
+            "cooldown",
+            Kind::Time,
+            "How long nothing is tried after too many rounds without progress; then comes one last try. 1m if not given.",
+        ),
+    ],
+};
+
+pub(super) static NOTIFY: Table = Table {
+    header: "[notify]",
+    about: "Who is told when a run ends, waits for long, or needs a person.",
+    keys: &[
+        key("desktop", Kind::Bool, "A notification on the desktop."),
+        key("terminal", Kind::Bool, "One through the terminal that the run is shown in, also over ssh."),
+        key(
+            "command",
+            Kind::Text,
+            "A line for the shell, with the news in its environment and as JSON on its input. Runs once this file is trusted.",
+        ),
+        key("webhook", Kind::Text, "An address that gets the news as JSON, by POST. Asked once this file is trusted."),
     ],
 };
 
@@ -260,6 +318,8 @@ pub fn schema() -> Value {
         "features": FEATURES.schema(),
         "verify": VERIFY.schema(),
         "pr": PR.schema(),
+        "run": RUN.schema(),
+        "notify": NOTIFY.schema(),
         "command": VERIFY_COMMAND.schema_with_one_of(&["run", "command"]),
     });
     schema

@@ -7,7 +7,7 @@ use toml::{
 
 use super::{
     Problem,
-    keys::{FEATURES, GATE, Key, Kind, PR, Table, VERIFY},
+    keys::{FEATURES, GATE, Key, Kind, NOTIFY, PR, RUN, Table, VERIFY},
 };
 use crate::spelling;
 
@@ -99,7 +99,8 @@ fn unknown(name: &str, table: &'static Table) -> String {
     if let Some(near) = spelling::nearest(name, keys()) {
         return format!("`{shown}` is not known here; did you mean `{near}`?");
     }
-    let elsewhere = [&GATE, &PR, &VERIFY, &FEATURES].into_iter().find(|other| other.header != table.header && other.key(name).is_some());
+    let elsewhere =
+        [&GATE, &PR, &VERIFY, &FEATURES, &RUN, &NOTIFY].into_iter().find(|other| other.header != table.header && other.key(name).is_some());
     match elsewhere {
         Some(other) => format!("`{shown}` is not known here; it belongs under {}", other.header),
         None => {

@@ -130,6 +130,7 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
         completion_promise: options.completion_promise,
         hours: options.hours,
         usd: options.usd,
+        tokens: None,
         idle_rounds: options.idle_rounds,
         stall_rounds: options.stall_rounds,
         continue_with: None,

@@ -267,7 +267,7 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
         Some(Answered { stop, at: *at, uptime_ms: clock::uptime_ms(), ruling: ruling.clone(), note: note.clone(), told: told.clone() });
     let client = call.client.map(|(a, b, c)| format!("{a}.{b}.{c}"));
     let said = words::excerpt(&gathered.text, 160);
-    let event = Event::Stop { evidence: Box::new(gathered.evidence.clone()), ruling: ruling.clone(), said, client };
+    let event = Event::Stop { evidence: Box::new(gathered.evidence.clone()), ruling: ruling.clone(), said, client, work: None };
     locked.record(l, *at, call.event.session(), event)?;
     Ok(true)
 }
@@ -308,6 +308,7 @@ fn remember(state: &mut State, stop: &str, ruled: &Ruled) {
         since: state.parked.as_ref().filter(|_| state.is_parked_by(stop)).map_or(*at, |before| before.since),
         stop: stop.to_owned(),
         what: unproven::in_short(evidence),
+        until: None,
         tools: evidence.tools,
         idle_rounds: evidence.idle_rounds,
     });

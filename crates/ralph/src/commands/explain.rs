@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::{
     commands::pick,
     exit::{Done, Failure, told},
-    text::{of_ruling, when},
+    text::{of_ruling, of_work, when},
     ui,
 };
 
@@ -73,7 +73,7 @@ fn explain(project: &Project, args: &Args) -> Done {
 }
 
 fn show(record: &Record) {
-    let Event::Stop { evidence: e, ruling, said, client } = &record.event else { return };
+    let Event::Stop { evidence: e, ruling, said, client, work } = &record.event else { return };
     let stop = ui::bold(format!("Stop {}", record.state.stops));
     ui::paragraph(format!("{stop} of loop {}, {}", clean(&record.loop_id), when(&record.at)), 2);
     ui::paragraph(format!("  {}", of_ruling(e, ruling)), 4);
@@ -83,6 +83,9 @@ fn show(record: &Record) {
     }
     if !said.is_empty() {
         ui::excerpt("said", format!("\"{said}\""));
+    }
+    if let Some(work) = work {
+        ui::field("session", of_work(work));
     }
     if let Some(client) = client {
         ui::field("client", format!("Claude Code {client}"));

@@ -65,6 +65,9 @@ pub(crate) struct Args {
     /// and after-pr, else no limit]
     #[arg(long, value_name = "X", value_parser = amount, allow_hyphen_values = true)]
     usd: Option<f64>,
+    /// End when fresh sessions (`ralph run`) have used this many tokens of all kinds; 0 means no limit
+    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
+    tokens: Option<u64>,
     /// Pause after this many rounds in a row without any tool call
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     idle_rounds: Option<u64>,
@@ -106,6 +109,7 @@ fn start(project: &Project, args: Args) -> Done {
         completion_promise: args.completion_promise,
         hours: args.hours,
         usd: args.usd,
+        tokens: args.tokens,
         idle_rounds: args.idle_rounds,
         stall_rounds: args.stall_rounds,
         continue_with: args.continue_with,
