@@ -8,6 +8,7 @@ pub mod gates;
 pub mod hook;
 pub mod hosts;
 pub mod ops;
+pub mod runner;
 pub mod setup;
 pub mod store;
 pub mod sys;

@@ -1,0 +1,4 @@
+//! The runner: carries a loop in fresh sessions, one for each round.
+
+pub mod agent;
+pub mod told;

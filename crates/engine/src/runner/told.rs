@@ -1,0 +1,144 @@
+//! What a runner tells while it works: one event at a time, for a screen, for plain lines, or as JSON for programs.
+
+use ralph_core::{
+    attempt::{Outcome, Then, Work},
+    gate::Finding,
+    judge::Ruling,
+};
+use serde::Serialize;
+
+/// Who looks on. It must not take long: the agent's output waits for it.
+pub trait Audience: Send + Sync {
+    fn hears(&self, told: &Told<'_>);
+}
+
+/// Something that happened. As JSON it is one line of `ralph run --json`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "event")]
+pub enum Told<'a> {
+    /// The loop was taken.
+    Run {
+        #[serde(rename = "loop")]
+        of_loop: &'a str,
+        iteration: u64,
+        /// 0 means no limit.
+        max_iterations: u64,
+        /// It is not the first time that somebody carries it: what is picked up, in words.
+        picked_up: Option<String>,
+        /// Where the agent works.
+        folder: &'a str,
+        /// The limits and gates, in words.
+        limits: Vec<String>,
+    },
+    /// Something that a person should see to, or know: one sentence.
+    Warning { text: String },
+    /// A session begins.
+    Round {
+        iteration: u64,
+        /// 0 means no limit.
+        max_iterations: u64,
+        attempt: u64,
+        session: &'a str,
+        model: Option<&'a str>,
+        item: Option<&'a str>,
+        /// The prompt, whole.
+        prompt: &'a str,
+        log: &'a str,
+        /// The numbers of the notes that it was told.
+        notes: &'a [u64],
+    },
+    /// The agent says or does something.
+    Agent {
+        #[serde(flatten)]
+        heard: &'a Heard,
+    },
+    /// A gate's command begins.
+    Checking { gate: &'a str, limit_ms: u64 },
+    /// The session is over.
+    Over { iteration: u64, attempt: u64, outcome: &'a Outcome, work: &'a Work, then: Then },
+    /// The round was judged.
+    Ruled {
+        iteration: u64,
+        ruling: &'a Ruling,
+        findings: &'a [Finding],
+        /// The person's line about it.
+        line: Option<&'a str>,
+        /// All that was spent on the loop.
+        spent_ms: u64,
+        spent_usd: f64,
+        spent_tokens: u64,
+    },
+    /// The files after the round are kept.
+    Snapshot { name: &'a str, commit: &'a str },
+    /// Nothing is done until then.
+    Rests { until: &'a str, until_ms: i64, why: String },
+    /// The rest is over.
+    GoesOn,
+    /// A person asked for the end after this round.
+    Finishing,
+    /// The run is over.
+    Ended {
+        how: End,
+        exit: u8,
+        /// In one sentence.
+        line: String,
+        rounds: u64,
+        spent_usd: f64,
+        spent_tokens: u64,
+        /// Rules that would have allowed what was denied.
+        denied: Vec<String>,
+    },
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// The loop is complete.
+    Complete,
+    /// A limit of the loop's was reached.
+    Capped,
+    /// Rounds changed nothing.
+    Stalled,
+    /// Only a person can go on.
+    Blocked,
+    /// As many rounds as this run was to do are done.
+    Enough,
+    /// Somebody paused the loop.
+    Paused,
+    Cancelled,
+    /// Something outside has not been decided yet, and nobody waits for it.
+    Parked,
+    /// A person or the system wanted the run to end.
+    Interrupted,
+    /// Ralph itself could not go on.
+    Failed,
+}
+
+/// What is heard of an agent while it works.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "heard")]
+pub enum Heard {
+    /// The session is there.
+    Session { session: String, model: Option<String>, permission_mode: Option<String>, client: Option<String> },
+    /// Words of the agent's; a piece of a message where the agent streams it.
+    Text { text: String, of_subagent: bool },
+    /// It thinks.
+    Thinking,
+    /// It uses a tool, about something: the command, the file.
+    Tool { name: String, what: String, of_subagent: bool },
+    /// That tool call came back.
+    ToolEnded { failed: bool, of_subagent: bool },
+    /// A tool call was denied.
+    Denied { tool: String, what: String, rule: String },
+    /// The client asks the service again.
+    Retry { attempt: u64, after_ms: u64, status: Option<u16> },
+    /// How much of the account's quota is used, in hundredths, where the service says so.
+    Quota { used: Option<u64>, resets_at_ms: Option<i64>, quota: Option<String>, rejected: bool },
+    /// The client makes the conversation shorter.
+    Compacting,
+    /// What has been used until now.
+    Used { tokens: u64, usd: Option<f64>, context: u64 },
+    /// A line that is no event: what a plain program prints.
+    Line { text: String },
+}
