@@ -13,13 +13,14 @@ pub const DEFAULT_BLOCK_CAP: u64 = 8;
 pub const DEFAULT_IDLE_ROUNDS: u64 = 25;
 
 /// Whether the agent used a tool in the round that just ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolUse {
     Used,
     None,
     /// There is no transcript to tell.
+    #[default]
     Unknown,
 }
 

@@ -45,7 +45,7 @@ impl Source for [u8] {
 }
 
 /// What one round left in the transcript.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Round {
     /// All text blocks of the last message (S0-7), as far as they were written. Where the event carries no text: the last message of the round that has any.
     pub text: Option<String>,

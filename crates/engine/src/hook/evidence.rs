@@ -12,7 +12,7 @@ use ralph_core::{
 };
 
 use crate::{
-    hook::Call,
+    hook::{Call, round::Report},
     hosts::claude::caller::MESSAGE_SINCE,
     store::locked::Loop,
     sys::{env, files},
@@ -37,6 +37,9 @@ const PATIENCE: Duration = Duration::from_millis(150);
 const STEP: Duration = Duration::from_millis(5);
 
 pub(super) fn gather(call: &Call, l: &Loop, now: Millis) -> Gathered {
+    if let Some(report) = &call.round {
+        return of_round(call, l, report, now);
+    }
     let look = Look {
         path: call.event.text("transcript_path").unwrap_or_default(),
         since: l.state.last.as_ref().map(|last| last.at),
@@ -56,6 +59,16 @@ pub(super) fn gather(call: &Call, l: &Loop, now: Millis) -> Gathered {
     seen
 }
 
+/// A runner has heard the whole round, and its session has no queue.
+fn of_round(call: &Call, l: &Loop, report: &Report, now: Millis) -> Gathered {
+    let look = Look { path: "", since: None, queue: &[], event_text: call.event.last_message(), sends_message: true };
+    let round = Round { text: report.text.clone(), tools: report.tools, caught_up: true, ..Round::default() };
+    let mut seen = weigh(call, l, &look, Some(round), now);
+    seen.evidence.fresh = true;
+    seen.evidence.denied = report.denied();
+    seen
+}
+
 /// Puts together what is known.
 fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Millis) -> Gathered {
     let message = match (&round, look.event_text) {
@@ -64,21 +77,16 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         (None, None) if !look.sends_message => Message::Unreadable { transcript: look.path.to_owned() },
         _ => Message::NoText,
     };
-    let round = round.unwrap_or_else(|| Round {
-        text: look.event_text.map(str::to_owned),
-        tools: ToolUse::Unknown,
-        queue: Vec::new(),
-        interrupted: false,
-        caught_up: false,
-        torn: false,
-    });
+    let round = round.unwrap_or_else(|| Round { text: look.event_text.map(str::to_owned), ..Round::default() });
     let text = round.text.unwrap_or_default();
     let fingerprint = format!("{:016x}", fnv1a(text.as_bytes()));
     let claim = l.file.completion_promise.as_deref().map_or(Claim::None, |p| promise::find(&text, p, &l.file.prompt));
-    let cap = limits::block_cap(env::block_cap().as_deref());
+    let is_fresh = call.round.is_some();
+    // The client's cap is on one session.
+    let cap = if is_fresh { None } else { limits::block_cap(env::block_cap().as_deref()) };
     let (idle_limit, idle_limit_from) = limits::idle_limit(l.file.idle_rounds, cap);
     // The client counts within one turn of the person's: so do we.
-    let same_turn = l.state.turn.as_deref() == call.event.text("prompt_id");
+    let same_turn = is_fresh || l.state.turn.as_deref() == call.event.text("prompt_id");
     let idle_before = if same_turn { l.state.idle_rounds } else { 0 };
     let same_message = l.state.message.as_deref() == Some(fingerprint.as_str());
     let evidence = Evidence {

@@ -7,6 +7,7 @@ mod evidence;
 mod fail_open;
 mod proof;
 mod queued;
+pub mod round;
 mod select;
 mod session;
 mod spending;
@@ -20,7 +21,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{loop_file::fnv1a, time::millis};
+use ralph_core::{
+    loop_file::{LoopFile, fnv1a},
+    time::millis,
+};
 
 use crate::{
     hosts::claude::{
@@ -50,6 +54,11 @@ pub fn time_to_work(limit: Duration) -> Duration {
     limit.saturating_sub((limit / 50).max(Duration::from_secs(5)))
 }
 
+/// A limit that leaves `work` for what it is the limit of; see [`time_to_work`].
+fn limit_for(work: Duration) -> Duration {
+    age() + work + (work / 49).max(Duration::from_secs(5))
+}
+
 /// How long a hook may wait for another one with the same limit: that one's commands have their time, have to be ended, and have to be answered for.
 fn time_to_wait(limit: Duration) -> Duration {
     let work = time_to_work(limit);
@@ -72,6 +81,8 @@ pub(crate) struct Call {
     parent: Option<u32>,
     /// The project is known not to use ralph: one look is enough.
     unused: AtomicBool,
+    /// There is no hook: a runner reports a round of a session that it started.
+    round: Option<round::Report>,
 }
 
 impl Call {
@@ -83,6 +94,7 @@ impl Call {
             event,
             parent: process::parent_pid(),
             unused: AtomicBool::new(false),
+            round: None,
         }
     }
 
@@ -106,11 +118,28 @@ impl Call {
 
     /// Whether anybody waits for the answer: nobody does if the client wants this process to end, or has gone without a word.
     fn is_awaited(&self) -> bool {
+        if let Some(round) = &self.round {
+            return (round.wanted)();
+        }
         !signals::asked_to_end() && process::parent_pid() == self.parent
     }
 
     fn client_pid() -> Option<u32> {
         env::claude_pid().or_else(process::parent_pid)
+    }
+
+    /// The process that carries the loop: the client that runs this hook, or the runner itself.
+    fn carrier_pid(&self) -> Option<u32> {
+        if self.round.is_some() { Some(std::process::id()) } else { Call::client_pid() }
+    }
+
+    /// How many rounds in a row may change nothing. A runner has one more, for a trial.
+    fn stall_limit(&self, file: &LoopFile) -> u64 {
+        match (&self.round, file.fresh_stall_rounds()) {
+            (None, _) => file.stall_rounds,
+            (Some(_), 0) => 0,
+            (Some(_), rounds) => rounds.saturating_add(1),
+        }
     }
 
     /// How long this process may wait for another one that measures the same stop.

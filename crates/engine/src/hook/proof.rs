@@ -24,7 +24,7 @@ use crate::{
         guard,
         wait::{self, Pauses, Waited},
     },
-    hook::{Call, evidence::gather, select, standstill, waiter},
+    hook::{Call, evidence::gather, round, select, standstill, waiter},
     store::{
         Error, journal,
         locked::{Locked, Loop},
@@ -186,7 +186,7 @@ impl<'a> Looking<'a> {
         let ctx = Context { acts, ..self.context(&cancelled) };
         findings.extend(gates::measure(&self.declared.gates, if self.wants_proof { Want::Everything } else { Want::Cheap }, &ctx));
         let suspicions = if self.wants_proof { start.weigh(&self.call.project, self.declared, &mut findings) } else { Vec::new() };
-        let tree = if self.l.file.stall_rounds > 0 { standstill::tree(&ctx) } else { None };
+        let tree = if self.call.stall_limit(&self.l.file) > 0 { standstill::tree(&ctx) } else { None };
         Measured { findings, suspicions, tree, ..Measured::default() }
     }
 
@@ -198,7 +198,8 @@ impl<'a> Looking<'a> {
 
     fn context<'c>(&'c self, cancelled: &'c (dyn Fn() -> bool + Sync)) -> Context<'c> {
         let session = self.call.event.session().map(str::to_owned);
-        let progress = Progress { project: self.call.project.clone(), found: self.l.found.clone(), session };
+        let checking = self.call.round.as_ref().map(|round| Arc::clone(&round.checking));
+        let progress = Progress { project: self.call.project.clone(), found: self.l.found.clone(), session, checking };
         Context {
             message: &self.text,
             cancelled,
@@ -252,11 +253,16 @@ struct Progress {
     project: Project,
     found: Found,
     session: Option<String>,
+    /// Whoever looks on at this very moment.
+    checking: Option<round::Checking>,
 }
 
 impl Watch for Progress {
     fn begins(&self, gate: &Gate, limit: Duration) {
         let Check::Command(command) = &gate.check else { return };
+        if let Some(checking) = &self.checking {
+            checking(&gate.name, millis(limit));
+        }
         let event = Event::Checking { gate: gate.name.clone(), command: opening(&command.run.shown(), 200), limit_ms: millis(limit) };
         note(&self.project, &self.found, self.session.as_deref(), event);
     }

@@ -27,6 +27,12 @@ const MOST_FILES: usize = 5_000;
 /// Counts what is new, and puts it into the evidence.
 pub(super) fn count(call: &Call, l: &mut Loop, at: Millis, evidence: &mut Evidence) {
     evidence.max_usd_micros = l.file.max_usd_micros();
+    if let Some(report) = &call.round {
+        report.work.charge(&mut l.state, at);
+        evidence.spent_usd_micros = l.state.spending.as_ref().map_or(0, |spending| spending.usd_micros);
+        evidence.spent_tokens = l.state.tokens.total();
+        return;
+    }
     if evidence.max_usd_micros == 0 {
         return;
     }

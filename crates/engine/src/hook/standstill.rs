@@ -39,13 +39,14 @@ pub(super) fn look<'p>(call: &'p Call, locked: Locked<'p>, l: Loop) -> Result<Op
 }
 
 /// Counts the rounds that changed nothing. A stop at which ralph waits for others ends no round.
-pub(super) fn count(gathered: &mut Gathered, l: &Loop, tree: Option<&str>) {
+pub(super) fn count(call: &Call, gathered: &mut Gathered, l: &Loop, tree: Option<&str>) {
     let evidence: &mut Evidence = &mut gathered.evidence;
-    evidence.stall_limit = l.file.stall_rounds;
+    evidence.stall_limit = call.stall_limit(&l.file);
     if evidence.stall_limit == 0 || !l.file.active {
         return;
     }
     let before = l.state.standstill.as_ref();
     gathered.standstill = if evidence.waits() { before.cloned() } else { Standstill::after(before, tree, &evidence.gates) };
     evidence.stalled_rounds = gathered.standstill.as_ref().map_or(0, |standstill| standstill.rounds);
+    evidence.swings = gathered.standstill.as_ref().map_or(0, Standstill::swings);
 }

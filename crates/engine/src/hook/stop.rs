@@ -16,6 +16,7 @@ use crate::{
         Call, Outcome,
         evidence::{Gathered, gather},
         proof::{self, Measured},
+        round,
         select::{Selected, select},
         spending, standstill,
     },
@@ -145,26 +146,29 @@ fn answered_before(call: &Call, l: &Loop) -> Option<Outcome> {
 }
 
 /// The stop as it was ruled on, and what is told about it.
-struct Ruled {
+pub(super) struct Ruled {
     at: Millis,
-    gathered: Gathered,
-    ruling: Ruling,
+    pub(super) gathered: Gathered,
+    pub(super) ruling: Ruling,
     /// What the agent gets besides the prompt, or what the person is told.
-    note: Option<String>,
+    pub(super) note: Option<String>,
     /// What the person is told about the gates; `None`: there are none.
     told: Option<String>,
 }
 
-fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
+/// Measures what the loop has to prove, and whether anything changed, as far as somebody asks. `None`: there is nothing left to answer.
+fn measured<'p>(call: &'p Call, locked: Locked<'p>, l: Loop) -> Result<Option<(Locked<'p>, Loop, Measured)>, Error> {
     let declared = declared::of_loop(&call.project, &l.file);
     // What once had to be proven does not vanish with the file that says so.
     let gated = !declared.is_empty() || l.state.gated;
-    if !gated && (l.file.stall_rounds == 0 || !l.file.active) {
-        return decide(call, &locked, l, Measured::default());
+    if !gated && (call.stall_limit(&l.file) == 0 || !l.file.active) {
+        return Ok(Some((locked, l, Measured::default())));
     }
-    let measured =
-        if gated { proof::measure(call, locked, l, &declared, proof::Waiting::Here)? } else { standstill::look(call, locked, l)? };
-    let Some((locked, mut l, measured)) = measured else {
+    if gated { proof::measure(call, locked, l, &declared, proof::Waiting::Here) } else { standstill::look(call, locked, l) }
+}
+
+fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
+    let Some((locked, mut l, measured)) = measured(call, locked, l)? else {
         // A cancel, another hook, or a hand that deleted the file was faster; or the client wants no answer any more.
         return Ok(if signals::asked_to_end() { Outcome::silent("hook.ended") } else { no_loop(call) });
     };
@@ -176,20 +180,30 @@ fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
         // A command removed ralph's files, and with them what was known about the loop.
         adopt(&locked, &mut l, call.event.session().unwrap_or_default())?;
     }
-    decide(call, &locked, l, measured)
+    decide(call, &locked, l, measured).map(|decided| answered(call, decided))
+}
+
+/// Rules on a round that a runner reports. `None`: the loop is gone, was paused meanwhile, or has another owner.
+pub(super) fn rule_on_round(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Option<(Loop, Ruled)>, Error> {
+    let Some((locked, l, measured)) = measured(call, locked, l)? else { return Ok(None) };
+    let (l, ruled) = decide(call, &locked, l, measured)?;
+    Ok(ruled.map(|ruled| (l, ruled)))
 }
 
 /// Rules again on a stop that was parked, for the hook that waited meanwhile.
 pub(super) fn rule_again(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     let declared = declared::of_loop(&call.project, &l.file);
     match proof::measure(call, locked, l, &declared, proof::Waiting::IsOver)? {
-        Some((locked, l, measured)) if l.state.is_parked_by(&call.event.stop_fingerprint()) => decide(call, &locked, l, measured),
+        Some((locked, l, measured)) if l.state.is_parked_by(&call.event.stop_fingerprint()) => {
+            decide(call, &locked, l, measured).map(|decided| answered(call, decided))
+        }
         // Whoever was faster has answered.
         _ => Ok(no_loop(call)),
     }
 }
 
-fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, mut measured: Measured) -> Result<Outcome, Error> {
+/// Rules, and makes the ruling real. Without one the file is gone: a cancel, or a hand that deleted it, was faster.
+fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, mut measured: Measured) -> Result<(Loop, Option<Ruled>), Error> {
     let at = clock::now();
     // A pause by hand is first seen here.
     if l.file.active {
@@ -206,7 +220,7 @@ fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, mut measured: Measured)
     let tree = measured.tree.take();
     measured.join(&mut gathered.evidence, l.state.unknown_rounds);
     count_items(&mut gathered.evidence, &mut l.state, call.event.session().unwrap_or_default());
-    standstill::count(&mut gathered, &l, tree.as_deref());
+    standstill::count(call, &mut gathered, &l, tree.as_deref());
     let ruling = judge(&gathered.evidence);
     let note = match ruling.decision {
         Decision::Block => words::hint(&gathered.evidence, l.file.remind),
@@ -214,14 +228,20 @@ fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, mut measured: Measured)
     };
     let told = (!gathered.evidence.gates.is_empty()).then(|| unproven::for_person(&gathered.evidence).unwrap_or_default());
     let ruled = Ruled { at, gathered, ruling, note, told };
-    let answer_of = |l: &Loop| answer(call, l, &ruled.ruling, ruled.note.clone(), ruled.told.as_deref());
-    let code = ruled.ruling.code.as_str();
-    if !commit(call, locked, &mut l, &ruled)? {
-        // A cancel, or a hand that deleted the file, was faster.
-        return Ok(Outcome::silent("loop.none").of_loop(&l.id));
-    }
-    let outcome = Outcome { answer: answer_of(&l), ..Outcome::silent(code) };
-    Ok(outcome.of_loop(&l.id))
+    let ruled = commit(call, locked, &mut l, &ruled)?.then_some(ruled);
+    Ok((l, ruled))
+}
+
+/// What the client is told.
+fn answered(call: &Call, (l, ruled): (Loop, Option<Ruled>)) -> Outcome {
+    let outcome = ruled.map_or_else(
+        || Outcome::silent("loop.none"),
+        |ruled| {
+            let answer = answer(call, &l, &ruled.ruling, ruled.note.clone(), ruled.told.as_deref());
+            Outcome { answer, ..Outcome::silent(ruled.ruling.code.as_str()) }
+        },
+    );
+    outcome.of_loop(&l.id)
 }
 
 /// How many items of the loop's lists were done in this session.
@@ -232,7 +252,8 @@ fn count_items(evidence: &mut Evidence, state: &mut State, session: &str) {
     }
     let items = Items::counted(state.items.as_ref(), session, tallies.iter().map(|t| t.done).sum());
     evidence.items_done = items.done - items.before;
-    evidence.items_per_session = tallies.iter().map(|t| t.per_session).filter(|n| *n > 0).min().unwrap_or(0);
+    // A round in a session of its own is followed by another session anyway.
+    evidence.items_per_session = tallies.iter().map(|t| t.per_session).filter(|n| *n > 0 && !evidence.fresh).min().unwrap_or(0);
     state.items = Some(items);
 }
 
@@ -261,13 +282,14 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
         return Ok(false);
     }
     remember(&mut l.state, &stop, ruled);
-    l.state.client_pid = Call::client_pid();
+    l.state.client_pid = call.carrier_pid();
     l.state.turn = call.event.text("prompt_id").map(str::to_owned);
     l.state.last =
         Some(Answered { stop, at: *at, uptime_ms: clock::uptime_ms(), ruling: ruling.clone(), note: note.clone(), told: told.clone() });
     let client = call.client.map(|(a, b, c)| format!("{a}.{b}.{c}"));
     let said = words::excerpt(&gathered.text, 160);
-    let event = Event::Stop { evidence: Box::new(gathered.evidence.clone()), ruling: ruling.clone(), said, client, work: None };
+    let work = call.round.as_ref().map(|round| Box::new(round.work.clone()));
+    let event = Event::Stop { evidence: Box::new(gathered.evidence.clone()), ruling: ruling.clone(), said, client, work };
     locked.record(l, *at, call.event.session(), event)?;
     Ok(true)
 }
@@ -277,6 +299,9 @@ fn remember(state: &mut State, stop: &str, ruled: &Ruled) {
     let Ruled { at, gathered, ruling, .. } = ruled;
     let evidence = &gathered.evidence;
     state.stops += 1;
+    if evidence.fresh {
+        round::remember(state, evidence, ruling);
+    }
     state.left_behind = false;
     match ruling.next {
         Next::GoesOn { .. } => {

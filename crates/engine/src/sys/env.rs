@@ -49,6 +49,14 @@ pub fn is_within_gate() -> bool {
     os(GATE).is_some()
 }
 
+/// Set for every session that a runner starts, and all that it starts: which loop, and which run.
+pub const RUN: &str = "RALPH_RUN";
+
+/// The mark of the runner that started the session that this process belongs to.
+pub fn run_mark() -> Option<String> {
+    text(RUN)
+}
+
 /// The client's own cap on consecutive blocks.
 pub fn block_cap() -> Option<String> {
     text("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")

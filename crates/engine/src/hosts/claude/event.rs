@@ -16,6 +16,13 @@ impl Event {
         parse_tolerant(input).map(|fields| Event { fields })
     }
 
+    /// A stop that no client reports: ralph heard the session itself.
+    pub fn of_stop(session: &str, message: Option<&str>) -> Self {
+        let fields = [("hook_event_name", Some("Stop")), ("session_id", Some(session)), ("last_assistant_message", message)];
+        let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?))));
+        Event { fields: fields.collect() }
+    }
+
     pub fn has(&self, field: &str) -> bool {
         self.fields.contains_key(field)
     }
