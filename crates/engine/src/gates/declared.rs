@@ -73,7 +73,8 @@ pub fn config(project: &Project) -> Read<(Config, Trust)> {
     Some(parsed.map(|config| {
         let has_commands = config.verify.as_ref().is_some_and(|v| !v.commands.is_empty()) || config.gates.iter().any(Gate::acts);
         // Settings that make nothing happen need nobody's trust.
-        let acts = has_commands || config.pull_requests.merge == Merge::Ralph;
+        let runs_or_sends = config.run.permission_mode.is_some() || config.notify.command.is_some() || config.notify.webhook.is_some();
+        let acts = has_commands || runs_or_sends || config.pull_requests.merge == Merge::Ralph;
         let trust = if acts { trust::of_bytes(project, config::FILE, &bytes) } else { Trust::Trusted };
         (config, trust)
     }))

@@ -6,7 +6,7 @@ use std::{
 };
 
 use ralph_core::{
-    attempt::Work,
+    attempt::{Failures, Work},
     gate::Verdict,
     journal::State,
     judge::{Evidence, Next, Ruling},
@@ -89,7 +89,14 @@ pub fn tree(project: &Project, loop_id: &str, limit: Duration) -> Option<String>
 
 /// What the next round has to know of this one besides.
 pub(super) fn remember(state: &mut State, evidence: &Evidence, ruling: &Ruling) {
-    state.failures = ralph_core::attempt::Failures::default();
+    state.failures = Failures::default();
+    match (&mut state.runner, ruling.next) {
+        (Some(runner), Next::GoesOn { .. } | Next::Stays | Next::Parks) => {
+            runner.attempt = 0;
+            runner.inner = 0;
+        }
+        (runner, _) => *runner = None,
+    }
     let passing = evidence.gates.iter().filter(|f| f.verdict == Verdict::Pass).count() as u64;
     let held = passing.saturating_add(evidence.gates.iter().filter_map(|f| f.tally).map(|tally| tally.done).sum());
     let fails = evidence.gates.iter().any(|f| f.verdict == Verdict::Fail) || evidence.stalled_rounds > 0;

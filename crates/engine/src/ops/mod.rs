@@ -1,6 +1,7 @@
 //! What can be done to a loop, by whoever asks for it: a command, or a person's words in the agent's session.
 
 pub mod cancel;
+pub mod carry;
 pub mod item;
 pub mod measured;
 pub mod pause;

@@ -43,6 +43,14 @@ pub struct Request {
     pub session: Option<String>,
 }
 
+impl Request {
+    /// Whether any limit shall be another.
+    pub fn changes_limits(&self) -> bool {
+        let counts = [self.max_iterations, self.idle_rounds, self.stall_rounds];
+        counts.iter().any(Option::is_some) || [self.hours, self.usd].iter().any(Option::is_some)
+    }
+}
+
 /// The loop that is armed again.
 #[derive(Debug)]
 pub struct Resumed {

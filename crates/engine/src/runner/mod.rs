@@ -1,4 +1,96 @@
-//! The runner: carries a loop in fresh sessions, one for each round.
+//! The runner: carries a loop in fresh sessions, one for each round, until the loop ends, a person is needed, or somebody wants it to stop.
 
 pub mod agent;
+mod control;
+mod plan;
+mod rounds;
 pub mod told;
+
+use std::sync::Arc;
+
+use ralph_core::config::Running;
+
+use crate::{
+    ops::{Refusal, carry, resume},
+    runner::{
+        agent::Agent,
+        control::Control,
+        rounds::Rounds,
+        told::{Audience, End, Told},
+    },
+    store::{project::Project, runner},
+    sys::signals,
+};
+
+/// What a run is to do.
+#[derive(Debug, Clone)]
+pub struct Orders {
+    /// Which loop, and with what limits from now on.
+    pub resume: resume::Request,
+    pub agent: Agent,
+    /// So many rounds and no more; `None`: until the loop ends.
+    pub rounds: Option<u64>,
+    /// Where an item of a list names no model and no rule says otherwise.
+    pub settings: Running,
+    /// It waits for limits to reset and for what is decided elsewhere; otherwise it ends, parked.
+    pub waits: bool,
+    /// The loop's limits and gates in words, for whoever looks on.
+    pub limits: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    pub loop_id: String,
+    pub end: End,
+    /// In one sentence.
+    pub line: String,
+    /// Rounds that were ruled on.
+    pub rounds: u64,
+    pub iteration: u64,
+    /// Rules that would have allowed what was denied.
+    pub denied: Vec<String>,
+}
+
+/// Carries a loop.
+pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -> Result<Finished, Refusal> {
+    let found = carry::bring(project, &orders.resume)?;
+    let id = found.id();
+    let _carrying = match runner::carry(project, &id)? {
+        Ok(carrying) => carrying,
+        Err(pid) => return Err(carried(pid)),
+    };
+    let mark = format!("{id}.{}", agent::nonce());
+    let signals = signals::Told::listen();
+    let taken = carry::take(project, found, &mark, orders.settings.inner)?;
+    let ended = taken.dead.as_deref().map_or(0, agent::end_leftovers);
+    let mut picked_up = taken.picked_up.clone();
+    if let Some(picked_up) = picked_up.as_mut().filter(|_| ended > 0) {
+        let are = if ended == 1 { "1 process of its session was".to_owned() } else { format!("{ended} processes of its session were") };
+        *picked_up = format!("{picked_up}; {are} still running and ended");
+    }
+    audience.hears(&Told::Run {
+        of_loop: &id,
+        iteration: taken.file.iteration,
+        max_iterations: taken.file.max_iterations,
+        picked_up,
+        folder: &project.root().to_string_lossy(),
+        limits: orders.limits.clone(),
+    });
+    let control = Control::new(signals, project, &taken.found);
+    let mut rounds = Rounds::new(project, orders, audience, control, &mark, taken);
+    let (end, line) = rounds.until_it_ends().unwrap_or_else(|e| (End::Failed, format!("ralph could not go on: {e}")));
+    // The lock is given back by the end of this process anyway; that the loop rests is what counts.
+    let line = match carry::leave(project, &rounds.found, &mark, &line) {
+        Ok(()) => line,
+        Err(e) => format!("{line} (and the loop could not be put to rest: {e})"),
+    };
+    Ok(rounds.finished(id, end, line))
+}
+
+fn carried(pid: Option<u32>) -> Refusal {
+    let who = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+    Refusal::Because(format!(
+        "{who} carries this loop already: `ralph status` shows it, Ctrl-C there or `ralph pause` ends it after its round"
+    ))
+}

@@ -9,6 +9,7 @@ use ralph_core::{
     gate::{Finding, Kind},
     journal::{Event, Record, State, last_record, records},
     judge::Next,
+    time::{self, Millis},
 };
 
 use crate::{
@@ -109,6 +110,13 @@ impl Past {
         self.findings.retain(|old| !replaces(old));
         self.findings.extend(measured);
     }
+}
+
+/// When sessions were started for a loop since that moment, as far as the end of its journal tells.
+pub fn began_since(path: &Path, since: Millis) -> Vec<Millis> {
+    let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
+    let began = |record: Record| matches!(record.event, Event::Began { .. }).then(|| time::parse(&record.at)).flatten();
+    records(&end).0.into_iter().filter_map(began).filter(|at| *at > since).collect()
 }
 
 fn read_tail(path: &Path) -> Option<Tail> {

@@ -11,6 +11,7 @@ pub mod loops;
 pub mod notices;
 mod private;
 pub mod project;
+pub mod runner;
 pub mod trust;
 pub mod turn;
 pub mod verify_state;

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -29,4 +29,53 @@ pub fn notice() {
 /// Whether somebody asked since.
 pub fn asked_to_end() -> bool {
     ASKED.get().is_some_and(|asked| asked.load(Ordering::Relaxed))
+}
+
+/// Signals of one process, told apart: a person at the keyboard, and the system.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    interrupted: Arc<AtomicBool>,
+    ended: Arc<AtomicBool>,
+    interrupts: Arc<AtomicUsize>,
+}
+
+impl Told {
+    /// From now on signals are only noticed. One that whoever started this process wanted it not to hear (`nohup`) stays unheard.
+    #[cfg(unix)]
+    pub fn listen() -> Self {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        let told = Told::default();
+        let _ = signal_hook::flag::register(SIGINT, Arc::clone(&told.interrupted));
+        let _ = signal_hook::flag::register(SIGTERM, Arc::clone(&told.ended));
+        if !is_ignored(SIGHUP) {
+            let _ = signal_hook::flag::register(SIGHUP, Arc::clone(&told.ended));
+        }
+        told
+    }
+
+    #[cfg(not(unix))]
+    pub fn listen() -> Self {
+        Told::default()
+    }
+
+    /// How often somebody pressed Ctrl-C since, as far as one look can tell from the next.
+    pub fn interrupts(&self) -> usize {
+        if self.interrupted.swap(false, Ordering::Relaxed) {
+            self.interrupts.fetch_add(1, Ordering::Relaxed);
+        }
+        self.interrupts.load(Ordering::Relaxed)
+    }
+
+    /// Whether the system wants this process to end, or the terminal is gone.
+    pub fn ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether this process was started so that it does not hear a signal; not known but on Linux.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).map(str::trim);
+    mask.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

@@ -1,0 +1,134 @@
+//! Handing a loop to a runner, and taking it back: one loop, whoever carries it.
+
+use ralph_core::{attempt::Failures, front_matter::Value, journal::Event, loop_file::LoopFile, words};
+
+use crate::{
+    ops::{
+        Asker, Refusal, choose,
+        pause::unreadable,
+        resume::{self, resume},
+    },
+    store::{
+        Error,
+        journal::owner_may_live,
+        locked::{Locked, Loop},
+        loops::{self, Found},
+        project::Project,
+        runner,
+    },
+    sys::clock,
+};
+
+/// A loop that a runner has taken.
+#[derive(Debug)]
+pub struct Taken {
+    pub found: Found,
+    pub file: LoopFile,
+    /// The mark of a runner that did not live to end its round: what it started may still run.
+    pub dead: Option<String>,
+    /// What is picked up, in words; `None`: it begins.
+    pub picked_up: Option<String>,
+    /// The round was begun before, and not ended.
+    pub unfinished: bool,
+}
+
+/// The loop that is meant, brought back if it has ended or is paused, with its new limits.
+pub fn bring(project: &Project, request: &resume::Request) -> Result<Found, Refusal> {
+    let chosen = match choose(project, request.which.as_deref(), None) {
+        // It may be in the archive.
+        Err(Refusal::NoSuch { .. } | Refusal::NoLoop) => None,
+        other => Some(other?),
+    };
+    let rests = |found: &Found| found.parsed.as_ref().is_ok_and(|file| !file.active);
+    if let Some(found) = &chosen {
+        refuse_anothers(project, found)?;
+    }
+    match chosen {
+        Some(found) if !rests(&found) && !request.changes_limits() => Ok(found),
+        _ => {
+            let resumed = resume(project, request, &Asker::default())?;
+            loops::all(project).into_iter().find(|found| found.id() == resumed.id).ok_or(Refusal::NoLoop)
+        }
+    }
+}
+
+/// A session that works on the loop has to be asked first; a runner holds its lock.
+fn refuse_anothers(project: &Project, found: &Found) -> Result<(), Refusal> {
+    let locked = Locked::acquire(project)?;
+    let Some(found) = loops::reread(project, found.clone())? else { return Err(Refusal::NoLoop) };
+    let l = locked.open(found).map_err(|f| unreadable(&f))?;
+    let is_a_sessions = l.file.active && l.state.runner.is_none() && l.owner().is_some() && owner_may_live(&l.state);
+    if !is_a_sessions {
+        return Ok(());
+    }
+    Err(Refusal::Because(format!(
+        "session {} works on this loop. `ralph pause` first, or end that session; then `ralph run --continue` goes on with it",
+        words::opening(l.owner().unwrap_or_default(), 8)
+    )))
+}
+
+/// Makes this process the loop's carrier.
+pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Result<Taken, Refusal> {
+    let locked = Locked::acquire(project)?;
+    let found = loops::reread(project, found)?.ok_or(Refusal::NoLoop)?;
+    let mut l = locked.open(found).map_err(|f| unreadable(&f))?;
+    let before = l.state.runner.take();
+    let unfinished = before.as_ref().is_some_and(|runner| runner.attempt > 0);
+    let from = l.owner().filter(|_| before.is_none()).map(str::to_owned);
+    let picked_up = picked_up(&l, unfinished);
+    let mut values = Vec::new();
+    if !l.file.active {
+        values.push(("active", Value::Plain("true")));
+    }
+    if l.file.session_id.is_some() {
+        values.push(("session_id", Value::Plain("null")));
+    }
+    if !values.is_empty() && !locked.set(&mut l, &values)? {
+        return Err(Refusal::NoLoop);
+    }
+    let now = clock::now();
+    let this = runner::this(mark, inner_limit);
+    l.state.client_pid = Some(this.pid);
+    l.state.runner = Some(this);
+    l.state.owner = Some(mark.to_owned());
+    l.state.released = false;
+    l.state.left_behind = false;
+    l.state.parked = None;
+    l.state.failures = Failures::default();
+    l.state.arm(now);
+    let event = Event::Taken { pid: std::process::id(), from, unfinished: unfinished.then_some(l.file.iteration) };
+    locked.record(&mut l, now, None, event)?;
+    let dead = before.map(|runner| runner.mark);
+    Ok(Taken { file: l.file, found: l.found, dead, picked_up, unfinished })
+}
+
+fn picked_up(l: &Loop, unfinished: bool) -> Option<String> {
+    let round = words::of_limit(l.file.iteration, l.file.max_iterations);
+    match (unfinished, l.owner()) {
+        (true, _) => Some(format!("round {round} was begun, and its runner did not live to end it: it begins again")),
+        (false, Some(owner)) if l.state.runner.is_none() => {
+            Some(format!("goes on at round {round}, from session {}", words::opening(owner, 8)))
+        }
+        _ if l.state.stops > 0 => Some(format!("goes on at round {round}")),
+        _ => None,
+    }
+}
+
+/// Gives the loop back: at rest, for whoever takes it up. A loop that has ended, or that somebody else has taken, is left as it is.
+pub fn leave(project: &Project, found: &Found, mark: &str, why: &str) -> Result<(), Error> {
+    let locked = Locked::acquire(project)?;
+    let Some(found) = loops::reread(project, found.clone())? else { return Ok(()) };
+    let Ok(mut l) = locked.open(found) else { return Ok(()) };
+    if l.state.runner.as_ref().is_some_and(|runner| runner.mark != mark) {
+        return Ok(());
+    }
+    if l.file.active && !locked.set(&mut l, &[("active", Value::Plain("false"))])? {
+        return Ok(());
+    }
+    let now = clock::now();
+    l.state.disarm(now);
+    l.state.runner = None;
+    l.state.owner = None;
+    l.state.client_pid = None;
+    locked.record(&mut l, now, None, Event::Left { why: why.to_owned() })
+}

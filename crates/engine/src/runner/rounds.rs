@@ -1,0 +1,502 @@
+//! The rounds of one run: start a session, hear it out, rule on what came of it, and go on.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use ralph_core::{
+    attempt::{self, Did, Outcome, Then, Trouble},
+    journal::{Event, Parked},
+    judge::{Code, Ending, Next},
+    limits::{Breaker, ToolUse},
+    prices,
+    time::{self, Millis},
+};
+
+use super::{
+    Finished, Orders,
+    agent::{self, Ended, Session},
+    control::{Asked, Control},
+    plan::{self, Before, Plan},
+    told::{Audience, End, Told},
+};
+use crate::{
+    hook::round::{self, Report, Ruled},
+    ops::carry::Taken,
+    store::{
+        Error, journal,
+        locked::{Locked, Loop},
+        loops::{self, Found},
+        project::Project,
+    },
+    sys::{clock, files},
+};
+
+/// The time between the request to end and the end of a session.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How long to look at the files for.
+const LOOK: Duration = Duration::from_secs(30);
+
+/// So many logs of sessions are kept for each loop.
+const LOGS: usize = 300;
+
+/// How soon a person's wish is seen while nothing is done.
+const STEP: Duration = Duration::from_millis(200);
+
+/// How a run ends, in one sentence.
+type Ends = (End, String);
+
+pub(super) struct Rounds<'a> {
+    project: &'a Project,
+    orders: &'a Orders,
+    audience: &'a Arc<dyn Audience>,
+    control: Control,
+    mark: &'a str,
+    pub(super) found: Found,
+    before: Before,
+    /// The commit and the files before the session that runs.
+    tree: Option<String>,
+    /// When sessions were started within the last hour.
+    calls: Vec<Millis>,
+    done: u64,
+    iteration: u64,
+    denied: BTreeMap<String, u64>,
+    /// Whoever looks on knows that the run ends after this round.
+    is_finishing: AtomicBool,
+}
+
+/// A session that was started.
+struct Begun {
+    session: String,
+    iteration: u64,
+    attempt: u64,
+    log: PathBuf,
+    plan: Plan,
+    usd_micros_left: u64,
+    limit: Duration,
+}
+
+impl<'a> Rounds<'a> {
+    pub(super) fn new(
+        project: &'a Project,
+        orders: &'a Orders,
+        audience: &'a Arc<dyn Audience>,
+        control: Control,
+        mark: &'a str,
+        taken: Taken,
+    ) -> Self {
+        let calls = journal::began_since(&project.journal(&taken.found.id()), clock::now() - HOUR);
+        Rounds {
+            project,
+            orders,
+            audience,
+            control,
+            mark,
+            iteration: taken.file.iteration,
+            before: Before { unfinished: taken.unfinished, ..Before::default() },
+            found: taken.found,
+            tree: None,
+            calls,
+            done: 0,
+            denied: BTreeMap::new(),
+            is_finishing: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn finished(self, loop_id: String, end: End, line: String) -> Finished {
+        let mut denied: Vec<(String, u64)> = self.denied.into_iter().collect();
+        denied.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        let denied = denied.into_iter().map(|(rule, _)| rule).collect();
+        Finished { loop_id, end, line, rounds: self.done, iteration: self.iteration, denied }
+    }
+
+    /// Works until there is a reason not to.
+    pub(super) fn until_it_ends(&mut self) -> Result<Ends, Error> {
+        self.keep_files(0)?;
+        loop {
+            if let Some(ends) = self.wants_to_end()? {
+                return Ok(ends);
+            }
+            if let Some(ends) = self.rest_before_a_session()? {
+                return Ok(ends);
+            }
+            let Some(begun) = self.begin()? else { return Ok(self.taken_away()) };
+            let ended = self.hear(&begun);
+            if let Some(ends) = self.settle(&begun, ended)? {
+                return Ok(ends);
+            }
+        }
+    }
+
+    /// Whether a person, or the orders, want no further session.
+    fn wants_to_end(&mut self) -> Result<Option<Ends>, Error> {
+        if self.control.asked() > Asked::Nothing {
+            return Ok(Some((End::Interrupted, "interrupted: the loop rests, and `ralph run --continue` goes on with it".to_owned())));
+        }
+        let Some((_, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
+        if !l.file.active {
+            return Ok(Some(paused()));
+        }
+        let enough = self.orders.rounds.is_some_and(|rounds| self.done >= rounds);
+        Ok(enough.then(|| {
+            let rounds = if self.done == 1 { "1 round is".to_owned() } else { format!("{} rounds are", self.done) };
+            (
+                End::Enough,
+                format!("{rounds} done, as asked: the loop rests at round {}, and `ralph run --continue` goes on", l.file.iteration),
+            )
+        }))
+    }
+
+    /// The loop under its lock; `None`: it is gone, or somebody else has it.
+    fn open(&self) -> Result<Option<(Locked<'a>, Loop)>, Error> {
+        let locked = Locked::acquire(self.project)?;
+        let l = loops::reread(self.project, self.found.clone())?.and_then(|found| locked.open(found).ok());
+        let is_ours = |l: &Loop| l.state.runner.as_ref().is_none_or(|runner| runner.mark == self.mark);
+        Ok(l.filter(is_ours).map(|l| (locked, l)))
+    }
+
+    fn taken_away(&self) -> Ends {
+        (End::Cancelled, format!("the loop was cancelled at round {}; `ralph resume` brings it back", self.iteration))
+    }
+
+    /// Waits where a session must not be started yet: too many within the hour, or too many that changed nothing.
+    fn rest_before_a_session(&mut self) -> Result<Option<Ends>, Error> {
+        let settings = &self.orders.settings;
+        let now = clock::now();
+        self.calls.retain(|at| *at > now - HOUR);
+        let per_hour = usize::try_from(settings.calls_per_hour).unwrap_or(usize::MAX);
+        if per_hour > 0 && self.calls.len() >= per_hour {
+            let until = self.calls[self.calls.len() - per_hour] + HOUR;
+            let why = format!("{} sessions were started within an hour, as many as `calls_per_hour` allows", self.calls.len());
+            if let Some(ends) = self.rest(until, &why)? {
+                return Ok(Some(ends));
+            }
+        }
+        let Some((_, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
+        let stalled = l.state.standstill.as_ref().map_or(0, |s| s.rounds);
+        let is_due = Breaker::of(stalled, l.file.fresh_stall_rounds()) == Breaker::HalfOpen && self.before.broke.is_none();
+        if is_due && settings.cooldown_ms > 0 && self.done > 0 {
+            let until = now.saturating_add(Millis::try_from(settings.cooldown_ms).unwrap_or(Millis::MAX));
+            return self.rest(until, &format!("{stalled} rounds in a row changed nothing: after a rest comes one more, the last"));
+        }
+        Ok(None)
+    }
+
+    /// Plans the next session, and writes down that it begins. `None`: the loop is gone.
+    fn begin(&mut self) -> Result<Option<Begun>, Error> {
+        let session = agent::new_session_id();
+        let Some((locked, mut l)) = self.open()? else { return Ok(None) };
+        let now = clock::now();
+        let plan = plan::plan(self.project, &self.orders.settings, &l, &self.before);
+        let iteration = l.file.iteration;
+        l.state.arm(now);
+        l.state.owner = Some(session.clone());
+        l.state.parked = None;
+        for note in l.state.notes.iter_mut().filter(|note| plan.notes.contains(&note.id)) {
+            note.told_in = Some(iteration);
+        }
+        let Some(runner) = l.state.runner.as_mut() else { return Ok(None) };
+        runner.attempt += 1;
+        runner.inner = 0;
+        let attempt = runner.attempt;
+        let folder = self.project.folder(&format!("rounds/{}", l.id))?;
+        let log = folder.join(format!("{iteration:04}-{attempt}.jsonl"));
+        files::prune_beside(&log, LOGS);
+        let event = Event::Began {
+            iteration,
+            attempt,
+            agent: self.orders.agent.name().to_owned(),
+            model: plan.model.clone(),
+            item: plan.item.clone(),
+            notes: plan.notes.clone(),
+            log: shown(self.project, &log),
+        };
+        locked.record(&mut l, now, Some(&session), event)?;
+        let left = l.file.max_usd_micros().saturating_sub(l.state.spending.as_ref().map_or(0, |s| s.usd_micros));
+        let limit = time_left(&self.orders.settings, &l, now);
+        self.iteration = iteration;
+        self.calls.push(now);
+        Ok(Some(Begun { session, iteration, attempt, log, plan, usd_micros_left: left, limit }))
+    }
+
+    /// Runs the session, and listens.
+    fn hear(&mut self, begun: &Begun) -> Ended {
+        self.audience.hears(&Told::Round {
+            iteration: begun.iteration,
+            max_iterations: self.found.parsed.as_ref().map_or(0, |file| file.max_iterations),
+            attempt: begun.attempt,
+            session: &begun.session,
+            model: begun.plan.model.as_deref(),
+            item: begun.plan.item.as_deref(),
+            prompt: &begun.plan.prompt,
+            log: &shown(self.project, &begun.log),
+            notes: &begun.plan.notes,
+        });
+        if self.tree.is_none() {
+            self.tree = round::tree(self.project, &self.found.id(), LOOK);
+        }
+        let settings = &self.orders.settings;
+        let session = Session {
+            agent: &self.orders.agent,
+            folder: self.project.root(),
+            prompt: &begun.plan.prompt,
+            id: &begun.session,
+            model: begun.plan.model.as_deref(),
+            permission_mode: settings.permission_mode.as_deref(),
+            usd_micros_left: begun.usd_micros_left,
+            mark: self.mark,
+            iteration: begun.iteration,
+            silence: Duration::from_millis(settings.silence_ms),
+            limit: begun.limit,
+            grace: GRACE,
+            log: &begun.log,
+        };
+        let audience = Arc::clone(self.audience);
+        let ended = agent::run(&session, &|heard| audience.hears(&Told::Agent { heard }), &|| self.wish());
+        for denied in &ended.work.denied {
+            *self.denied.entry(denied.rule.clone()).or_default() += 1;
+        }
+        ended
+    }
+
+    /// What is wanted of the session; whoever looks on is told once that it is the last.
+    fn wish(&self) -> agent::Wish {
+        if self.control.asked() == Asked::Finish && !self.is_finishing.swap(true, Ordering::Relaxed) {
+            self.audience.hears(&Told::Finishing);
+        }
+        self.control.wish()
+    }
+
+    /// What follows from a session that is over.
+    fn settle(&mut self, begun: &Begun, ended: Ended) -> Result<Option<Ends>, Error> {
+        let failures = self.open()?.map(|(_, l)| l.state.failures).unwrap_or_default();
+        let did = self.did(&ended);
+        let retries = self.orders.settings.retries;
+        let then = attempt::after(&ended.outcome, did, failures, retries, clock::now(), agent::jitter());
+        self.audience.hears(&Told::Over {
+            iteration: begun.iteration,
+            attempt: begun.attempt,
+            outcome: &ended.outcome,
+            work: &ended.work,
+            then,
+        });
+        self.before = Before {
+            broke: (then != Then::Judge).then(|| ended.outcome.clone()),
+            unfinished: false,
+            tools: ended.tools,
+            denied: ended.work.denied.iter().map(|denied| denied.rule.clone()).collect(),
+        };
+        if then == Then::Judge {
+            return self.rule(begun, ended);
+        }
+        if !self.note_that_it_broke(begun, &ended, then)? {
+            return Ok(Some(self.taken_away()));
+        }
+        let why = broke_in_words(&ended.outcome);
+        match then {
+            Then::Again { at } => self.rest(at, &format!("{why}; the same round is tried again")),
+            Then::Park { until } => self.rest(until, &why),
+            Then::Pause => Ok(Some((End::Blocked, in_need(&ended.outcome, &why)))),
+            Then::Leave | Then::Judge => Ok(None),
+        }
+    }
+
+    /// Whether a session did anything. The files are only looked at where that decides.
+    fn did(&self, ended: &Ended) -> Did {
+        let matters = matches!(ended.outcome, Outcome::Cut { .. }) && ended.tools != ToolUse::Used;
+        let changed = matters && {
+            let now = round::tree(self.project, &self.found.id(), LOOK);
+            now.is_some() && now != self.tree
+        };
+        Did { tools: ended.tools, changed }
+    }
+
+    /// Writes down that a session came to nothing. `false`: the loop is gone.
+    fn note_that_it_broke(&mut self, begun: &Begun, ended: &Ended, then: Then) -> Result<bool, Error> {
+        let Some((locked, mut l)) = self.open()? else { return Ok(false) };
+        let now = clock::now();
+        ended.work.charge(&mut l.state, now);
+        if let Outcome::Failed { trouble } = &ended.outcome {
+            l.state.failures = l.state.failures.after(trouble);
+        } else if matches!(ended.outcome, Outcome::Cut { .. }) {
+            l.state.failures.own += 1;
+        }
+        let event = Event::Broke {
+            iteration: begun.iteration,
+            attempt: begun.attempt,
+            outcome: ended.outcome.clone(),
+            then,
+            work: Box::new(ended.work.clone()),
+        };
+        locked.record(&mut l, now, Some(&begun.session), event)?;
+        Ok(true)
+    }
+
+    /// Has the round judged.
+    fn rule(&mut self, begun: &Begun, ended: Ended) -> Result<Option<Ends>, Error> {
+        let control = self.control.clone();
+        let audience = Arc::clone(self.audience);
+        let report = Report {
+            text: ended.text,
+            tools: ended.tools,
+            work: ended.work,
+            wanted: Arc::new(move || control.asked() < Asked::End && !control.is_gone()),
+            checking: Arc::new(move |gate, limit_ms| audience.hears(&Told::Checking { gate, limit_ms })),
+        };
+        let patience = if self.orders.waits { begun.limit.max(MONTH) } else { begun.limit.min(HALF_AN_HOUR) };
+        let Some(ruled) = round::rule(self.project, &self.found, &begun.session, report, patience)? else {
+            return Ok(Some(self.not_ruled()?));
+        };
+        self.done += 1;
+        self.tree = ruled.state.standstill.as_ref().map(|s| s.tree.clone());
+        self.tell_ruling(begun, &ruled);
+        self.keep_files(begun.iteration)?;
+        self.iteration = ruled.file.iteration;
+        Ok(ends(&ruled))
+    }
+
+    /// There was no ruling: somebody was faster, or wants the end.
+    fn not_ruled(&self) -> Result<Ends, Error> {
+        if self.control.asked() == Asked::End {
+            return Ok((End::Interrupted, "interrupted before the round was judged; `ralph run --continue` begins it again".to_owned()));
+        }
+        Ok(match self.open()? {
+            Some((_, l)) if !l.file.active => paused(),
+            _ => self.taken_away(),
+        })
+    }
+
+    fn tell_ruling(&self, begun: &Begun, ruled: &Ruled) {
+        self.audience.hears(&Told::Ruled {
+            iteration: begun.iteration,
+            ruling: &ruled.ruling,
+            findings: &ruled.evidence.gates,
+            line: ruled.line.as_deref(),
+            spent_ms: ruled.evidence.spent_ms,
+            spent_usd: prices::in_dollars(ruled.state.spending.as_ref().map_or(0, |s| s.usd_micros)),
+            spent_tokens: ruled.state.tokens.total(),
+        });
+    }
+
+    fn keep_files(&mut self, _iteration: u64) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Does nothing until that moment, unless somebody wants the run to end. Without waiting the run ends here, parked.
+    fn rest(&mut self, until: Millis, why: &str) -> Result<Option<Ends>, Error> {
+        let Some((locked, mut l)) = self.open()? else { return Ok(Some(self.taken_away())) };
+        let now = clock::now();
+        if until <= now {
+            return Ok(None);
+        }
+        l.state.disarm(now);
+        l.state.parked = Some(Parked {
+            since: now,
+            stop: String::new(),
+            what: why.to_owned(),
+            until: Some(until),
+            tools: ToolUse::Unknown,
+            idle_rounds: 0,
+        });
+        locked.record(&mut l, now, None, Event::Waiting { what: why.to_owned() })?;
+        drop(locked);
+        let at = time::format(until);
+        let is_long = until - now > LONG_REST;
+        if !self.orders.waits && is_long {
+            return Ok(Some((End::Parked, format!("parked until {at}: {why}. `ralph run --continue` goes on then"))));
+        }
+        self.audience.hears(&Told::Rests { until: &at, until_ms: until, why: why.to_owned() });
+        while clock::now() < until {
+            if let Some(ends) = self.wants_to_end()? {
+                return Ok(Some(ends));
+            }
+            let left = u64::try_from(until - clock::now()).unwrap_or(0);
+            let step = Duration::from_millis(left).min(LOOK_WHILE_RESTING);
+            self.sleep(step);
+        }
+        self.audience.hears(&Told::GoesOn);
+        Ok(None)
+    }
+
+    /// Sleeps, unless somebody wants the end.
+    fn sleep(&self, pause: Duration) {
+        let mut left = pause;
+        while !left.is_zero() && self.control.asked() == Asked::Nothing {
+            let step = left.min(STEP);
+            thread::sleep(step);
+            left = left.saturating_sub(step);
+        }
+    }
+}
+
+const HOUR: Millis = 3_600_000;
+const MONTH: Duration = Duration::from_hours(30 * 24);
+const HALF_AN_HOUR: Duration = Duration::from_mins(30);
+
+/// A shorter rest is taken in any case.
+const LONG_REST: Millis = 60_000;
+
+/// How often a resting run looks at its loop.
+const LOOK_WHILE_RESTING: Duration = Duration::from_secs(1);
+
+/// How long a session may take: one round, and no longer than the loop itself.
+fn time_left(settings: &ralph_core::config::Running, l: &Loop, now: Millis) -> Duration {
+    let of_round = if settings.round_ms == 0 { MONTH } else { Duration::from_millis(settings.round_ms) };
+    match l.file.max_millis() {
+        0 => of_round,
+        max => of_round.min(Duration::from_millis(max.saturating_sub(l.state.spent(now)))),
+    }
+}
+
+fn shown(project: &Project, path: &std::path::Path) -> String {
+    path.strip_prefix(project.root()).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+fn paused() -> Ends {
+    (End::Paused, "the loop was paused; `ralph run --continue` goes on with it".to_owned())
+}
+
+fn broke_in_words(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Failed { trouble } => trouble.words(),
+        Outcome::Cut { .. } => "nothing was heard of the session, and it did nothing".to_owned(),
+        Outcome::Stopped | Outcome::Interrupted => "the session was interrupted".to_owned(),
+    }
+}
+
+/// What a person is asked to do.
+fn in_need(outcome: &Outcome, why: &str) -> String {
+    let remedy = if let Outcome::Failed { trouble } = outcome { trouble.remedy() } else { None };
+    let remedy = remedy.unwrap_or("the logs in .ralph/rounds/ may tell why; `ralph run --continue` tries again");
+    let crashed = matches!(outcome, Outcome::Failed { trouble: Trouble::Crash { .. } | Trouble::Refused { .. } } | Outcome::Cut { .. });
+    let often = if crashed { ", several times in a row" } else { "" };
+    format!("{why}{often}: {remedy}")
+}
+
+/// How a ruling ends the run; `None`: it goes on.
+fn ends(ruled: &Ruled) -> Option<Ends> {
+    let line = || ruled.line.clone().unwrap_or_else(|| format!("the loop stopped ({})", ruled.ruling.code.as_str()));
+    match ruled.ruling.next {
+        Next::GoesOn { .. } => None,
+        Next::Stays => Some(paused()),
+        Next::Parks => Some((End::Parked, line())),
+        Next::Pauses => Some(match ruled.ruling.code {
+            Code::ProgressNone | Code::ProgressOscillating | Code::HostBlockCap => (End::Stalled, line()),
+            _ => (End::Blocked, line()),
+        }),
+        Next::Ends { ending } => Some(match ending {
+            Ending::Complete => (End::Complete, line()),
+            Ending::Capped => (End::Capped, line()),
+            Ending::Cancelled => (End::Cancelled, line()),
+            Ending::Failed => (End::Failed, line()),
+        }),
+    }
+}
