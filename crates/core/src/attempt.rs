@@ -236,8 +236,9 @@ pub enum Then {
     Leave,
 }
 
-/// The first pause before another try, and the longest.
-const FIRST_PAUSE_MS: u64 = 5_000;
+/// The first pause before another try of the agent's own, of the service's, and the longest.
+const AFTER_A_CRASH_MS: u64 = 1_000;
+const AFTER_AN_OVERLOAD_MS: u64 = 5_000;
 const LONGEST_PAUSE_MS: u64 = 10 * 60_000;
 
 /// A limit that does not say when it ends is asked again after this; a limit that does is asked a little later, because clocks differ.
@@ -255,8 +256,10 @@ pub struct Did {
 /// What to do after a session, now. `before` counts what went wrong in this round until now; so many crashes in a row are borne as `retries` says.
 /// `jitter` is between 0 and 999: sessions of several machines shall not all come back at the same moment.
 pub fn after(outcome: &Outcome, did: Did, before: Failures, retries: u64, now: Millis, jitter: u64) -> Then {
-    let again = |failures: u64| Then::Again { at: now.saturating_add(Millis::try_from(pause_ms(failures, jitter)).unwrap_or(Millis::MAX)) };
-    let own_fault = || if before.own < retries { again(before.own) } else { Then::Pause };
+    let again = |first: u64, failures: u64| Then::Again {
+        at: now.saturating_add(Millis::try_from(pause_ms(first, failures, jitter)).unwrap_or(Millis::MAX)),
+    };
+    let own_fault = || if before.own < retries { again(AFTER_A_CRASH_MS, before.own) } else { Then::Pause };
     match outcome {
         Outcome::Interrupted => Then::Leave,
         Outcome::Stopped | Outcome::Cut { by: Cut::Money | Cut::Turns } => Then::Judge,
@@ -268,7 +271,7 @@ pub fn after(outcome: &Outcome, did: Did, before: Failures, retries: u64, now: M
             Trouble::Limit { until: None, .. } => {
                 Then::Park { until: now.saturating_add(Millis::try_from(UNKNOWN_LIMIT_MS).unwrap_or(Millis::MAX)) }
             }
-            Trouble::Service { .. } => again(before.service),
+            Trouble::Service { .. } => again(AFTER_AN_OVERLOAD_MS, before.service),
             Trouble::SignIn { .. } | Trouble::Billing { .. } | Trouble::Model { .. } | Trouble::CannotStart { .. } => Then::Pause,
             Trouble::Refused { .. } | Trouble::Crash { .. } => own_fault(),
         },
@@ -276,8 +279,8 @@ pub fn after(outcome: &Outcome, did: Did, before: Failures, retries: u64, now: M
 }
 
 /// Twice as long each time, give or take a quarter.
-fn pause_ms(failures: u64, jitter: u64) -> u64 {
-    let doubled = FIRST_PAUSE_MS.saturating_mul(1 << failures.min(20)).min(LONGEST_PAUSE_MS);
+fn pause_ms(first: u64, failures: u64, jitter: u64) -> u64 {
+    let doubled = first.saturating_mul(1 << failures.min(20)).min(LONGEST_PAUSE_MS);
     doubled.saturating_mul(750 + jitter.min(999) / 2) / 1_000
 }
 
@@ -352,7 +355,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_pause_is_never_longer_than_the_longest(failures in any::<u64>(), jitter in any::<u64>()) {
-            prop_assert!((3_000..=LONGEST_PAUSE_MS + LONGEST_PAUSE_MS / 4).contains(&pause_ms(failures, jitter)));
+            for first in [AFTER_A_CRASH_MS, AFTER_AN_OVERLOAD_MS] {
+                prop_assert!((first / 2..=LONGEST_PAUSE_MS + LONGEST_PAUSE_MS / 4).contains(&pause_ms(first, failures, jitter)));
+            }
         }
     }
 }

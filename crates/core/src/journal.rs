@@ -74,6 +74,9 @@ pub enum Event {
         /// The round that a runner before had begun and did not live to end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unfinished: Option<u64>,
+        /// The round that it had ruled on, as the loop's file shows, and did not live to write down.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unwritten: Option<u64>,
     },
     /// A session was started for a round.
     Began {

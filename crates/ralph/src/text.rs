@@ -22,10 +22,11 @@ pub(crate) fn of_event(record: &Record) -> String {
             let used = work.as_deref().map(|work| format!(" ({})", of_work(work))).unwrap_or_default();
             format!("stop {:<4} {}{used}", record.state.stops, of_ruling(evidence, ruling))
         }
-        Event::Taken { pid, from, unfinished } => {
+        Event::Taken { pid, from, unfinished, unwritten } => {
             let from = from.as_deref().map(|s| format!(" from session {}", short(Some(s)))).unwrap_or_default();
             let unfinished = unfinished.map(|n| format!("; round {n} was begun and not ended")).unwrap_or_default();
-            format!("taken by the runner {pid}{from}{unfinished}")
+            let unwritten = unwritten.map(|n| format!("; round {n} was ruled on, and that was not written down")).unwrap_or_default();
+            format!("taken by the runner {pid}{from}{unfinished}{unwritten}")
         }
         Event::Began { iteration, attempt, agent, model, item, notes, .. } => {
             let again = if *attempt > 1 { format!(", try {attempt}") } else { String::new() };

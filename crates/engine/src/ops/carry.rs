@@ -73,7 +73,10 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
     let found = loops::reread(project, found)?.ok_or(Refusal::NoLoop)?;
     let mut l = locked.open(found).map_err(|f| unreadable(&f))?;
     let before = l.state.runner.take();
-    let unfinished = before.as_ref().is_some_and(|runner| runner.attempt > 0);
+    let was_at_work = before.as_ref().is_some_and(|runner| runner.attempt > 0);
+    // The file is changed first, the journal's line comes then: between the two lies the end of the round.
+    let unfinished = was_at_work && l.file.iteration <= l.state.iteration;
+    let unwritten = (was_at_work && !unfinished).then_some(l.state.iteration);
     let from = l.owner().filter(|_| before.is_none()).map(str::to_owned);
     let picked_up = picked_up(&l, unfinished);
     let mut values = Vec::new();
@@ -96,7 +99,7 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
     l.state.parked = None;
     l.state.failures = Failures::default();
     l.state.arm(now);
-    let event = Event::Taken { pid: std::process::id(), from, unfinished: unfinished.then_some(l.file.iteration) };
+    let event = Event::Taken { pid: std::process::id(), from, unfinished: unfinished.then_some(l.file.iteration), unwritten };
     locked.record(&mut l, now, None, event)?;
     let dead = before.map(|runner| runner.mark);
     Ok(Taken { file: l.file, found: l.found, dead, picked_up, unfinished })

@@ -1,0 +1,144 @@
+//! A run while it works: signals, other terminals, other runners, other carriers.
+
+use super::{Runs, lives, until};
+use crate::common::{LOOP, ME};
+
+const SLOW: &str = "echo \"$$\" > \"$OUT/pid\"; echo $N >> work.txt; while [ ! -f \"$OUT/go\" ]; do sleep 0.05; done; rm \"$OUT/go\"\n";
+
+fn begun(runs: &Runs, sessions: u64) {
+    until("a session", || runs.sessions() == sessions && runs.out("pid").exists());
+}
+
+fn go(runs: &Runs) {
+    std::fs::write(runs.out("go"), "").unwrap();
+    until("the session's end", || !runs.out("go").exists());
+}
+
+/// Ctrl-C once: the round is finished, and the loop rests.
+#[test]
+fn s4_6_one_interrupt_finishes_the_round() {
+    let runs = Runs::new(SLOW);
+    let running = runs.start(&["Go", "--completion-promise", "DONE"]);
+    begun(&runs, 1);
+    running.signal("INT");
+    until("the word of it", || running.shown().contains("after this round"));
+    go(&runs);
+    let (code, shown) = running.ends();
+    assert_eq!(code, Some(130), "{shown}");
+    assert_eq!((runs.ruled().len(), runs.bed.iteration(), runs.bed.value("active")), (1, 2, "false".to_owned()));
+}
+
+/// Twice: now. The round begins again later.
+#[test]
+fn s4_6_two_interrupts_end_it_now() {
+    let runs = Runs::new(SLOW);
+    let running = runs.start(&["Go", "--completion-promise", "DONE"]);
+    begun(&runs, 1);
+    let agent: u32 = runs.noted("pid").trim().parse().unwrap();
+    running.signal("INT");
+    until("the word of it", || running.shown().contains("after this round"));
+    running.signal("INT");
+    let (code, shown) = running.ends();
+    assert_eq!(code, Some(130), "{shown}");
+    assert!(!lives(agent));
+    assert_eq!((runs.ruled().len(), runs.bed.iteration(), runs.bed.value("active")), (0, 1, "false".to_owned()));
+}
+
+/// The system's wish, and a terminal that is closed.
+#[test]
+fn s4_6_a_request_to_end_is_clean() {
+    for signal in ["TERM", "HUP"] {
+        let runs = Runs::new(SLOW);
+        let running = runs.start(&["Go", "--completion-promise", "DONE"]);
+        begun(&runs, 1);
+        let agent: u32 = runs.noted("pid").trim().parse().unwrap();
+        running.signal(signal);
+        let (code, shown) = running.ends();
+        assert_eq!(code, Some(130), "{signal}: {shown}");
+        assert!(!lives(agent));
+        assert_eq!((runs.bed.iteration(), runs.bed.value("active")), (1, "false".to_owned()));
+        assert_eq!(runs.bed.kinds().last().map(String::as_str), Some("left"));
+    }
+}
+
+/// A cancel from another terminal wins at once.
+#[test]
+fn s4_6_a_cancel_ends_the_session() {
+    let runs = Runs::new(SLOW);
+    let running = runs.start(&["Go", "--completion-promise", "DONE"]);
+    begun(&runs, 1);
+    let agent: u32 = runs.noted("pid").trim().parse().unwrap();
+    runs.bed.ralph_ok(&["cancel"]);
+    let (code, shown) = running.ends();
+    assert_eq!(code, Some(130), "{shown}");
+    assert!(!lives(agent) && !runs.is_live() && shown.contains("cancelled"), "{shown}");
+}
+
+/// A pause lets the session finish, and starts no other.
+#[test]
+fn s4_6_a_pause_starts_no_further_session() {
+    let runs = Runs::new(SLOW);
+    let running = runs.start(&["Go", "--completion-promise", "DONE"]);
+    begun(&runs, 1);
+    runs.bed.ralph_ok(&["pause"]);
+    go(&runs);
+    let (code, shown) = running.ends();
+    assert_eq!(code, Some(12), "{shown}");
+    assert!(shown.contains("paused") && runs.sessions() == 1, "{shown}");
+}
+
+/// A note from another terminal is told to the next session, and the journal says so.
+#[test]
+fn pains_18_a_note_is_told_to_the_next_session() {
+    let runs = Runs::new(SLOW);
+    let running = runs.start(&["Go", "--completion-promise", "DONE", "-n", "3"]);
+    begun(&runs, 1);
+    runs.bed.ralph_ok(&["steer", "Use", "tabs,", "please"]);
+    go(&runs);
+    begun(&runs, 2);
+    go(&runs);
+    begun(&runs, 3);
+    go(&runs);
+    running.ends();
+    assert!(!runs.prompt(1).contains("Use tabs") && runs.prompt(2).contains("- Use tabs, please") && !runs.prompt(3).contains("Use tabs"));
+    let told: Vec<usize> = runs.of_kind("began").iter().map(|e| e["notes"].as_array().map_or(0, Vec::len)).collect();
+    assert_eq!((runs.of_kind("steered").len(), told), (1, vec![0, 1, 0]));
+}
+
+/// Two runners, one loop: the second one is told who has it.
+#[test]
+fn s4_6_a_second_runner_is_refused() {
+    let runs = Runs::new(SLOW);
+    let running = runs.start(&["Go", "--completion-promise", "DONE"]);
+    begun(&runs, 1);
+    let out = runs.ends(1, &["--continue"]);
+    assert!(out.stderr.contains(&format!("process {}", running.pid())), "{}", out.stderr);
+    let status = runs.bed.ralph_ok(&["status"]);
+    assert!(status.contains(&running.pid().to_string()), "{status}");
+    assert_eq!(runs.sessions(), 1);
+    running.signal("TERM");
+    running.ends();
+}
+
+/// A loop that a session works on is not taken from it; a paused one is, at the same round, and goes back the same way.
+#[test]
+fn s4_6_hand_over_from_hook_to_run_and_back() {
+    let runs = Runs::new("echo $N >> work.txt\n");
+    let bed = &runs.bed;
+    bed.write(LOOP, crate::common::loop_text(ME, 1, 9, "DONE"));
+    let alive = std::process::id().to_string();
+    assert!(bed.work().env("CLAUDE_PID", alive.clone()).send().blocks(), "round 1, in the session");
+    let out = runs.ends(1, &["--continue"]);
+    assert!(out.stderr.contains("works on this loop") && out.stderr.contains("ralph pause"), "{}", out.stderr);
+    bed.ralph_ok(&["pause"]);
+    let out = runs.ends(0, &["--continue", "-n", "2"]);
+    assert!(out.stdout.contains("goes on at round 2 of 9"), "{}", out.stdout);
+    assert_eq!((runs.iterations(), bed.iteration()), (vec![2, 3], 4));
+    bed.work().env("CLAUDE_PID", alive.clone()).send().is_silent();
+    bed.ralph_ok(&["resume", "--session", ME]);
+    assert!(bed.work().env("CLAUDE_PID", alive).send().blocks());
+    assert_eq!(bed.iteration(), 5);
+    let ruled: Vec<u64> =
+        runs.ruled().into_iter().map(|(round, code)| if code == "loop.paused" { 0 } else { round }).filter(|n| *n > 0).collect();
+    assert_eq!(ruled, [1, 2, 3, 4], "one loop, one count");
+}

@@ -1,0 +1,70 @@
+//! A runner that is killed: the next one picks up where it was.
+
+use std::{fs, time::Duration};
+
+use super::{Runs, lives, until};
+
+/// The round begins again, what the dead runner had started is ended, and both are said.
+#[test]
+fn s4_6_after_kill_9_the_round_begins_again() {
+    let script = "echo \"$$\" > \"$OUT/pid.$N\"\nif [ $N = 2 ]; then setsid sleep 600 & sleep 600; fi\necho $N >> work.txt\nif [ $RALPH_ITERATION = 3 ]; then echo '<promise>DONE</promise>'; fi\n";
+    let runs = Runs::new(script);
+    let mut running = runs.start(&["Go", "--completion-promise", "DONE"]);
+    until("the second session", || runs.out("pid.2").exists());
+    std::thread::sleep(Duration::from_millis(200));
+    let orphan: u32 = runs.noted("pid.2").trim().parse().unwrap();
+    running.child.kill().unwrap();
+    running.child.wait().unwrap();
+    assert!(lives(orphan), "nobody ended the agent");
+    assert_eq!(runs.bed.status()["status"], "left-behind");
+    let out = runs.ends(0, &["--continue"]);
+    assert!(out.stdout.contains("did not live to end it") && out.stdout.contains("still running and ended"), "{}", out.stdout);
+    assert!(!lives(orphan));
+    assert_eq!(runs.iterations(), [1, 2, 2, 3]);
+    assert!(runs.prompt(3).contains("An earlier session of this round was cut off"), "{}", runs.prompt(3));
+    let rounds: Vec<u64> = runs.ruled().into_iter().map(|(round, _)| round).collect();
+    assert_eq!(rounds, [1, 2, 3], "none is lost, none is counted twice");
+}
+
+/// Killed again and again, at whatever moment: the loop completes, and every round is ruled on once.
+#[test]
+fn s4_6_killed_twenty_times_the_loop_completes() {
+    let script = "sleep 0.0$(( (N * 7) % 10 ))\necho $N >> work.txt; commit\nif [ $RALPH_ITERATION -ge 25 ]; then echo '<promise>DONE</promise>'; fi\n";
+    let runs = Runs::new(script);
+    let mut running = runs.start(&["Go", "--completion-promise", "DONE"]);
+    let mut killed = 0;
+    let mut seed: u64 = 0x2545_f491_4f6c_dd1d;
+    let ended = loop {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        std::thread::sleep(Duration::from_millis(if killed < 20 { seed % 400 } else { 100 }));
+        if let Some(status) = running.child.try_wait().unwrap() {
+            break status;
+        }
+        if killed < 20 {
+            running.child.kill().unwrap();
+            running.child.wait().unwrap();
+            killed += 1;
+            // Before there is a loop there is nothing to go on with.
+            let args: &[&str] = if runs.is_live() { &["--continue"] } else { &["Go", "--completion-promise", "DONE"] };
+            running = runs.start(args);
+        }
+    };
+    assert_eq!(ended.code(), Some(0), "{}", running.shown());
+    assert!(killed >= 10, "it was over too soon: {killed}");
+    let rounds: Vec<u64> = runs.ruled().into_iter().map(|(round, _)| round).collect();
+    // A kill between the change of the loop's file and the line about it: the file counts, and the next runner says so.
+    let unwritten = runs.of_kind("taken").into_iter().filter_map(|e| e["unwritten"].as_u64());
+    let mut rounds: Vec<u64> = rounds.into_iter().chain(unwritten).collect();
+    rounds.sort_unstable();
+    assert_eq!(rounds, (1..=25).collect::<Vec<u64>>(), "none is lost, none is counted twice");
+    assert!(
+        fs::read_dir("/proc").unwrap().flatten().all(|entry| {
+            let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
+            !String::from_utf8_lossy(&environ).contains(&format!("HOME={}", runs.bed.home().display()))
+                || entry.file_name().to_string_lossy().parse() == Ok(std::process::id())
+        }),
+        "no process is left"
+    );
+}
