@@ -1,6 +1,12 @@
 //! Handing a loop to a runner, and taking it back: one loop, whoever carries it.
 
-use ralph_core::{attempt::Failures, front_matter::Value, journal::Event, loop_file::LoopFile, words};
+use ralph_core::{
+    attempt::Failures,
+    front_matter::Value,
+    journal::{Event, Runner},
+    loop_file::LoopFile,
+    words,
+};
 
 use crate::{
     ops::{
@@ -90,7 +96,8 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
         return Err(Refusal::NoLoop);
     }
     let now = clock::now();
-    let this = runner::this(mark, inner_limit);
+    let attempt = before.as_ref().filter(|_| unfinished).map_or(0, |runner| runner.attempt);
+    let this = Runner { attempt, ..runner::this(mark, inner_limit) };
     l.state.client_pid = Some(this.pid);
     l.state.runner = Some(this);
     l.state.owner = Some(mark.to_owned());
