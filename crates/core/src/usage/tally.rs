@@ -120,7 +120,8 @@ mod tests {
     #[test]
     fn s4_6_a_transcript_is_counted_from_beginning_to_end() {
         let of = |id: &str, output: u64| {
-            format!(r#"{{"type":"assistant","message":{{"id":"{id}","model":"claude-opus-5","usage":{{"output_tokens":{output}}}}}}}"#) + "\n"
+            format!(r#"{{"type":"assistant","message":{{"id":"{id}","model":"claude-opus-5","usage":{{"output_tokens":{output}}}}}}}"#)
+                + "\n"
         };
         let synthetic = r#"{"type":"assistant","message":{"id":"x","model":"<synthetic>","usage":{"output_tokens":9}}}"#.to_owned() + "\n";
         let text = of("a", 10) + &of("a", 10) + &synthetic + "torn {\n" + &of("b", 5) + &of("c", 1)[..40];

@@ -49,6 +49,9 @@ pub fn is_within_gate() -> bool {
     os(GATE).is_some()
 }
 
+/// Set for every session that a runner starts, and all that it starts: the runner's mark.
+pub const RUN: &str = "RALPH_RUN";
+
 /// The client's own cap on consecutive blocks.
 pub fn block_cap() -> Option<String> {
     text("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")
