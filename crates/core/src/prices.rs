@@ -108,6 +108,13 @@ pub fn of_dollars(dollars: f64) -> Micros {
     micros
 }
 
+/// What somebody says that was spent, to the nearest millionth; what is no amount is nothing.
+pub fn of_reported(dollars: f64) -> Micros {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and nothing is 0")]
+    let micros = (dollars * 1_000_000.0).round() as Micros;
+    micros
+}
+
 /// Millionths as dollars, for programs.
 pub fn in_dollars(micros: Micros) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "nobody spends billions")]

@@ -5,6 +5,10 @@
 //!
 //! Of a compaction only its size is written down, so its price is guessed: as if nothing of the conversation had been in the cache.
 
+mod tally;
+
+pub use tally::Tally;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -137,35 +141,13 @@ impl Known {
         }
         let since = since.max(self.after);
         // The first line after a jump is part of one.
-        let mut skips = self.bytes == 0 && size > REACH;
-        let mut at = if skips { size - REACH } else { self.bytes };
+        let skips = self.bytes == 0 && size > REACH;
         let mut spent: Micros = 0;
-        let mut line: Vec<u8> = Vec::new();
-        let mut block = vec![0; BLOCK];
-        while at < size && *budget > 0 {
-            let n = source.read_at(at, &mut block);
-            if n == 0 {
-                break;
-            }
-            let mut from = 0;
-            for end in memchr::memchr_iter(b'\n', &block[..n]) {
-                if !skips {
-                    line.extend_from_slice(&block[from..end]);
-                    spent = spent.saturating_add(self.count(&line, since));
-                }
-                (skips, from) = (false, end + 1);
-                line.clear();
-                self.bytes = at + from as u64;
-            }
-            skips |= line.len() + n - from > MAX_LINE;
-            if skips {
-                line.clear();
-            } else {
-                line.extend_from_slice(&block[from..n]);
-            }
-            at += n as u64;
-            *budget = budget.saturating_sub(n as u64);
-        }
+        let start = Start { at: if skips { size - REACH } else { self.bytes }, skips };
+        each_line(source, start, budget, |line, end| {
+            spent = spent.saturating_add(line.map_or(0, |line| self.count(line, since)));
+            self.bytes = end;
+        });
         spent
     }
 
@@ -203,6 +185,44 @@ impl Known {
         }
         self.recent.push((id, cost));
         cost
+    }
+}
+
+/// Where reading begins, and whether in the middle of a line.
+struct Start {
+    at: u64,
+    skips: bool,
+}
+
+/// Hands on every whole line from a place of a file to its end, with the place where the next one begins; of one that is no message's, only that place.
+/// Of `budget` is taken what was read.
+fn each_line(source: &(impl Source + ?Sized), start: Start, budget: &mut u64, mut hand_on: impl FnMut(Option<&[u8]>, u64)) {
+    let Start { mut at, mut skips } = start;
+    let size = source.size();
+    let mut line: Vec<u8> = Vec::new();
+    let mut block = vec![0; BLOCK];
+    while at < size && *budget > 0 {
+        let n = source.read_at(at, &mut block);
+        if n == 0 {
+            break;
+        }
+        let mut from = 0;
+        for end in memchr::memchr_iter(b'\n', &block[..n]) {
+            if !skips {
+                line.extend_from_slice(&block[from..end]);
+            }
+            hand_on(Some(line.as_slice()).filter(|_| !skips), at + end as u64 + 1);
+            (skips, from) = (false, end + 1);
+            line.clear();
+        }
+        skips |= line.len() + n - from > MAX_LINE;
+        if skips {
+            line.clear();
+        } else {
+            line.extend_from_slice(&block[from..n]);
+        }
+        at += n as u64;
+        *budget = budget.saturating_sub(n as u64);
     }
 }
 
@@ -247,9 +267,9 @@ struct Message {
 }
 
 /// What the model's vendor says that it used.
-#[derive(Deserialize, Default)]
+#[derive(Debug, Deserialize, Default)]
 #[serde(default)]
-struct Usage {
+pub struct Usage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
@@ -260,13 +280,13 @@ struct Usage {
     inference_geo: Option<String>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Debug, Deserialize, Default)]
 #[serde(default)]
 struct Written {
     ephemeral_1h_input_tokens: Option<u64>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Debug, Deserialize, Default)]
 #[serde(default)]
 struct Served {
     web_search_requests: Option<u64>,

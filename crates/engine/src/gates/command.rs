@@ -19,7 +19,7 @@ use ralph_core::{
 use crate::{
     gates::{Context, baseline, cache, logs::Log},
     sys::{
-        bounded::{Ended, Failure, Leave, Listener, Task},
+        bounded::{self, Asked, Ended, Failure, HURRY, Leave, Listener, Task},
         env, files, kin, signals,
     },
 };
@@ -135,7 +135,8 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     signals::notice();
     let begun = std::time::Instant::now();
     let mark = command.leave_running.then(|| format!("{}={}", env::GATE, gate.name));
-    let leave = Leave { cancelled: &|| ctx.is_cancelled(), grace: GRACE, leave_running: mark.as_deref() };
+    let leave =
+        Leave { cancelled: &|| ctx.is_cancelled(), grace: GRACE, hurry: HURRY, asked: Asked::ToEnd, leave_running: mark.as_deref() };
     let ended = task(gate, command, &folder, limit).run_heard(&listener(gate, ctx, &heard), leave);
     // Whoever ends this process may have ended the command too, or a part of it, and that says nothing about the work.
     let ended = if ended.is_ok() && ctx.is_cancelled() { Err(Failure::Cancelled) } else { ended };
@@ -203,18 +204,9 @@ fn folder(command: &Command, ctx: &Context<'_>) -> Result<PathBuf, String> {
     }
 }
 
-#[cfg(unix)]
 fn program(run: &Run) -> (OsString, Vec<OsString>) {
     match run {
-        Run::Shell(line) => ("/bin/sh".into(), vec!["-c".into(), line.into()]),
-        Run::Argv(words) => (words.first().map(OsString::from).unwrap_or_default(), words.iter().skip(1).map(OsString::from).collect()),
-    }
-}
-
-#[cfg(not(unix))]
-fn program(run: &Run) -> (OsString, Vec<OsString>) {
-    match run {
-        Run::Shell(line) => ("cmd".into(), vec!["/C".into(), line.into()]),
+        Run::Shell(line) => bounded::shell(line),
         Run::Argv(words) => (words.first().map(OsString::from).unwrap_or_default(), words.iter().skip(1).map(OsString::from).collect()),
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{
     fs::{self, File},
-    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -10,7 +9,7 @@ use ralph_core::time;
 
 use crate::{
     store::project::Project,
-    sys::{clock, files},
+    sys::{clock, files, growing::Growing},
 };
 
 /// More than this of one command is a mistake that would fill the disk.
@@ -21,11 +20,8 @@ const KEPT: usize = 60;
 
 /// A log that is being written.
 pub(super) struct Log {
-    file: Option<File>,
+    file: Growing,
     path: PathBuf,
-    written: u64,
-    /// Why it is not whole.
-    problem: Option<String>,
 }
 
 impl Log {
@@ -36,35 +32,24 @@ impl Log {
             prune(&folder);
             create(&folder, gate)
         });
-        let (file, path, problem) = match opened {
-            Ok((file, path)) => (Some(file), path, None),
-            Err(problem) => (None, PathBuf::new(), Some(format!("there is no log: {problem}"))),
+        let (file, path) = match opened {
+            Ok((file, path)) => (Growing::new(file, MAX_BYTES), path),
+            Err(problem) => (Growing::none(format!("there is no log: {problem}")), PathBuf::new()),
         };
-        let mut log = Log { file, path, written: 0, problem };
+        let mut log = Log { file, path };
         log.write(format!("$ {command}\n").as_bytes());
         log
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) {
-        let Some(file) = &mut self.file else { return };
-        let room = usize::try_from(MAX_BYTES - self.written.min(MAX_BYTES)).unwrap_or(usize::MAX).min(bytes.len());
-        if let Err(e) = file.write_all(&bytes[..room]) {
-            // A disk that it filled is needed for more important things than the end of a log.
-            let _ = file.set_len(self.written / 2);
-            self.problem = Some(format!("the log is not whole: {e}"));
-            self.file = None;
-        } else if room < bytes.len() {
-            self.problem = Some(format!("the log is not whole: it ends after {} MB", MAX_BYTES >> 20));
-            self.file = None;
-        }
-        self.written += room as u64;
+        self.file.write(bytes);
     }
 
     /// The log's path relative to the project's root, if anything could be written, and what is wrong with it.
     pub(super) fn finish(mut self, project: &Project, last_line: &str) -> (Option<String>, Option<String>) {
         self.write(format!("\n# {last_line}\n").as_bytes());
-        let path = (self.written > 0).then(|| relative(project.root(), &self.path));
-        (path, self.problem)
+        let path = (!self.file.is_empty()).then(|| relative(project.root(), &self.path));
+        (path, self.file.problem().map(str::to_owned))
     }
 }
 

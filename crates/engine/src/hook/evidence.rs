@@ -1,6 +1,6 @@
 //! Gathering the evidence of one stop: what the agent said, what it did, what waits, and how far the loop is.
 
-use std::{fs::File, path::Path, time::Duration};
+use std::time::Duration;
 
 use ralph_core::{
     judge::{Evidence, Message},
@@ -8,14 +8,14 @@ use ralph_core::{
     loop_file::fnv1a,
     promise::{self, Claim},
     time::Millis,
-    transcript::{self, Round, Source},
+    transcript::{self, Round},
 };
 
 use crate::{
     hook::{Call, round::Report},
-    hosts::claude::caller::MESSAGE_SINCE,
+    hosts::claude::{caller::MESSAGE_SINCE, transcripts::OpenFile},
     store::locked::Loop,
-    sys::{env, files},
+    sys::env,
 };
 
 /// Evidence, and what the next stop will be compared with.
@@ -174,45 +174,4 @@ impl Look<'_> {
 /// Whether the transcript at `path` ends with an interrupt.
 pub(super) fn was_interrupted(path: &str, typed: &str) -> bool {
     OpenFile::open(path).is_some_and(|file| transcript::was_interrupted(&file, typed))
-}
-
-/// A file as the transcript reader wants it.
-pub(super) struct OpenFile {
-    file: File,
-    size: u64,
-}
-
-impl OpenFile {
-    pub(super) fn open(path: &str) -> Option<Self> {
-        if path.is_empty() {
-            return None;
-        }
-        let (file, size) = files::open_regular(Path::new(path)).ok()?;
-        Some(OpenFile { file, size })
-    }
-}
-
-impl Source for OpenFile {
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    #[cfg(unix)]
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> usize {
-        use std::os::unix::fs::FileExt;
-        let mut done = 0;
-        while done < buf.len() {
-            match self.file.read_at(&mut buf[done..], offset + done as u64) {
-                Ok(0) | Err(_) => break,
-                Ok(n) => done += n,
-            }
-        }
-        done
-    }
-
-    #[cfg(windows)]
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> usize {
-        use std::os::windows::fs::FileExt;
-        self.file.seek_read(buf, offset).unwrap_or(0)
-    }
 }

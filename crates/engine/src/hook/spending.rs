@@ -3,10 +3,7 @@
 //! Only a loop with a limit on money is looked at. What counts is newer than the loop's start, as its file has it; a loop that was written by hand without
 //! one begins with its first stop. What is used while it is paused is the person's own.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use ralph_core::{
     judge::Evidence,
@@ -16,13 +13,10 @@ use ralph_core::{
 };
 
 use crate::{
-    hook::{Call, evidence::OpenFile},
+    hook::Call,
+    hosts::claude::transcripts::{OpenFile, Transcript, of_subagents},
     store::locked::Loop,
-    sys::files,
 };
-
-/// More files of subagents than this are not looked at.
-const MOST_FILES: usize = 5_000;
 
 /// Counts what is new, and puts it into the evidence.
 pub(super) fn count(call: &Call, l: &mut Loop, at: Millis, evidence: &mut Evidence) {
@@ -48,48 +42,18 @@ pub(super) fn count(call: &Call, l: &mut Loop, at: Millis, evidence: &mut Eviden
 
 fn read(spending: &mut Spending, transcript: &Path) {
     let mut budget = REACH;
-    let own = Some(transcript.to_owned()).filter(|path| !path.as_os_str().is_empty()).and_then(Candidate::of);
-    for (candidate, is_own) in own.into_iter().map(|own| (own, true)).chain(of_subagents(transcript).into_iter().map(|sub| (sub, false))) {
+    let own = Some(transcript.to_owned()).filter(|path| !path.as_os_str().is_empty()).and_then(Transcript::of);
+    for (transcript, is_own) in own.into_iter().map(|own| (own, true)).chain(of_subagents(transcript).into_iter().map(|sub| (sub, false))) {
         if budget == 0 {
             break;
         }
-        if spending.has_read(&candidate.file, candidate.size, candidate.changed) {
+        let file = format!("{:016x}", fnv1a(transcript.path.as_os_str().as_encoded_bytes()));
+        if spending.has_read(&file, transcript.size, transcript.changed) {
             continue;
         }
-        if let Some(source) = candidate.path.to_str().and_then(OpenFile::open) {
-            let seen = Seen { file: candidate.file, is_own, changed: candidate.changed, source: &source };
+        if let Some(source) = OpenFile::open(&transcript.path) {
+            let seen = Seen { file, is_own, changed: transcript.changed, source: &source };
             spending.read(&seen, &mut budget);
         }
     }
-}
-
-/// A transcript that may have grown.
-struct Candidate {
-    path: PathBuf,
-    /// A fingerprint of the path.
-    file: String,
-    size: u64,
-    /// Milliseconds since the epoch.
-    changed: u64,
-}
-
-impl Candidate {
-    fn of(path: PathBuf) -> Option<Self> {
-        let meta = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-        let file = format!("{:016x}", fnv1a(path.as_os_str().as_encoded_bytes()));
-        Some(Candidate { file, size: meta.len(), changed: files::changed_ms(&meta), path })
-    }
-}
-
-/// `<session>/subagents/agent-*.jsonl` beside `<session>.jsonl`, the one that was changed first first: what is not read for want of time is newer than
-/// all that was.
-fn of_subagents(transcript: &Path) -> Vec<Candidate> {
-    let is_agents = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.starts_with("agent-") && path.extension().is_some_and(|e| e == "jsonl")
-    };
-    let entries = fs::read_dir(transcript.with_extension("").join("subagents")).into_iter().flatten().flatten();
-    let mut all: Vec<Candidate> = entries.take(MOST_FILES).map(|entry| entry.path()).filter(is_agents).filter_map(Candidate::of).collect();
-    all.sort_by_key(|candidate| candidate.changed);
-    all
 }

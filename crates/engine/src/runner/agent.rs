@@ -1,11 +1,42 @@
 //! One session of an agent: started, listened to, and ended if need be.
 
-use std::{path::Path, path::PathBuf, time::Duration};
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc::sync_channel},
+    thread,
+    time::Duration,
+};
 
 use ralph_core::{
-    attempt::{Outcome, Work},
+    attempt::{Cut, Outcome, Trouble, Work},
     limits::ToolUse,
+    output::Stream as Pipe,
+    time::millis,
 };
+
+use crate::{
+    hosts::claude::{
+        launch::{self, Launch},
+        stream::{Exit, Stream, why},
+        transcripts,
+    },
+    runner::{
+        ear::{Ear, Listening, Sense},
+        told::Heard,
+    },
+    sys::{
+        bounded::{self, Asked, Failure, Leave, Listener, Task},
+        env, kin, random,
+    },
+};
+
+/// How long a client may wait for what it runs in the background after its agent has come to an end. The older one waits for 5 seconds, the newer one for as
+/// long as a server lives.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// So many bundles of events wait to be told before the agent has to wait.
+const WAITING: usize = 16;
 
 /// What is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,9 +72,9 @@ pub struct Session<'a> {
     /// What it has in its environment as `RALPH_RUN`, and all that it starts.
     pub mark: &'a str,
     pub iteration: u64,
-    /// It is ended if nothing is heard for so long.
+    /// It is ended if nothing is heard for so long; zero: never.
     pub silence: Duration,
-    /// It is ended after so long.
+    /// It is ended after so long; zero: never.
     pub limit: Duration,
     /// The time between the request to end and the end.
     pub grace: Duration,
@@ -69,18 +100,191 @@ pub struct Ended {
     pub work: Work,
 }
 
-pub fn run(_session: &Session<'_>, _hears: &(dyn Fn(&super::told::Heard) + Send + Sync), _wish: &dyn Fn() -> Wish) -> Ended {
-    Ended { outcome: Outcome::Stopped, text: None, tools: ToolUse::Unknown, work: Work::default() }
-}
-pub fn end_leftovers(_mark: &str) -> usize {
-    0
-}
+/// The id of a new session, a random UUID.
 pub fn new_session_id() -> String {
-    String::new()
+    random::uuid()
 }
-pub fn nonce() -> String {
-    String::new()
+
+/// What a runner of this loop marks its sessions with: no other runner has the same.
+pub fn new_mark(of_loop: &str) -> String {
+    format!("{of_loop}.{:016x}", random::number())
 }
-pub fn jitter() -> u64 {
-    0
+
+/// Ends what the sessions of a runner that died left running, and says how many processes there were.
+pub fn end_leftovers(mark: &str) -> usize {
+    kin::end_marked(&variable(mark))
+}
+
+fn variable(mark: &str) -> String {
+    format!("{}={mark}", env::RUN)
+}
+
+/// Runs one session to its end. While it runs, `hears` is told what is heard, and `wish` is asked again and again whether it may go on. Afterwards nothing that
+/// it started is left.
+pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wish: &dyn Fn() -> Wish) -> Ended {
+    kin::inherit_orphans();
+    let (tell, told) = sync_channel(WAITING);
+    let sense = match session.agent {
+        Agent::Claude(_) => Sense::Claude(Box::default()),
+        Agent::Command(_) => Sense::plain(),
+    };
+    let task = session.task();
+    let ear = Arc::new(Ear::new(sense, session.log, &shown(&task), tell));
+    let (ended, reason, listening) = thread::scope(|scope| {
+        scope.spawn(|| told.into_iter().map_while(|told| told).flatten().for_each(|heard| hears(&heard)));
+        let listener: Listener = {
+            let ear = Arc::clone(&ear);
+            Arc::new(move |pipe: Pipe, bytes: &[u8]| ear.hear(pipe, bytes))
+        };
+        let reason = RefCell::new(None);
+        let is_cancelled = || {
+            let now = session.reason(&ear, wish);
+            let is_some = now.is_some();
+            *reason.borrow_mut() = now;
+            is_some
+        };
+        let leave = Leave {
+            cancelled: &is_cancelled,
+            grace: session.grace,
+            hurry: session.grace,
+            asked: if matches!(session.agent, Agent::Claude(_)) { Asked::ToStop } else { Asked::ToEnd },
+            leave_running: None,
+        };
+        let ended = task.run_heard(&listener, leave);
+        (ended, reason.into_inner(), ear.finish())
+    });
+    // Where another program ran at the same time, nobody looked for orphans.
+    if kin::has_children() {
+        end_leftovers(session.mark);
+    }
+    session.ended(ended, reason, listening, ear.took())
+}
+
+impl Session<'_> {
+    fn task(&self) -> Task<'_> {
+        let vars = [(env::RUN, self.mark), ("RALPH_ITERATION", &self.iteration.to_string()), ("RALPH_SESSION", self.id)];
+        let vars = vars.into_iter().chain(self.model.map(|model| ("RALPH_MODEL", model)));
+        let (program, args) = match self.agent {
+            Agent::Claude(program) => (program.into(), self.launch().args()),
+            Agent::Command(line) => bounded::shell(line),
+        };
+        Task {
+            program,
+            args,
+            folder: self.folder,
+            vars: vars.map(|(name, value)| (name.into(), value.into())).collect(),
+            hidden: launch::FOREIGN.map(Into::into).into(),
+            input: self.prompt.into(),
+            limit: Duration::MAX,
+            most_output: 0,
+        }
+    }
+
+    fn launch(&self) -> Launch<'_> {
+        Launch { session: self.id, model: self.model, permission_mode: self.permission_mode, usd_micros_left: self.usd_micros_left }
+    }
+
+    /// Why the session is to be ended now, if it is: the outcome that it has then.
+    fn reason(&self, ear: &Ear, wish: &dyn Fn() -> Wish) -> Option<Outcome> {
+        let is_over = |limit: Duration, time: Duration| !limit.is_zero() && time > limit;
+        let silence = ear.silence();
+        let cut = |by| Some(Outcome::Cut { by });
+        let reason = match wish() {
+            Wish::End => Some(Outcome::Interrupted),
+            Wish::GoOn if is_over(self.limit, ear.took()) => cut(Cut::Time),
+            Wish::GoOn if is_over(self.silence, silence) || (ear.is_over() && silence > PATIENCE) => cut(Cut::Silence),
+            Wish::GoOn => None,
+        };
+        // An agent that has come to its end is not cut off, whatever its process still waits for.
+        let of_itself = || ear.now(|listening| listening.stopped(Exit::default())).flatten();
+        reason.map(|reason| if ear.is_over() { of_itself().unwrap_or(reason) } else { reason })
+    }
+
+    fn ended(
+        &self,
+        ended: Result<bounded::Ended, Failure>,
+        reason: Option<Outcome>,
+        listening: Option<Listening>,
+        took: Duration,
+    ) -> Ended {
+        let complaints = listening.as_ref().map(Listening::complaints).unwrap_or_default();
+        let outcome = match (ended, reason, &listening) {
+            (Err(Failure::CannotStart(e)), ..) => cannot_start(e.to_string()),
+            (Err(Failure::Cancelled | Failure::TookTooLong), Some(reason), _) => reason,
+            (Ok(bounded::Ended { code, signal, .. }), _, Some(Listening { sense: Sense::Claude(stream), .. })) => {
+                stream.outcome(Exit { code, signal }, &complaints)
+            }
+            (Ok(ended), ..) => of_command(&ended, &complaints),
+            (Err(_), None, _) => Outcome::Interrupted,
+        };
+        let Some(mut listening) = listening else { return Ended { outcome, text: None, tools: ToolUse::Unknown, work: Work::default() } };
+        listening.close(&in_words(&outcome));
+        let took_ms = millis(took);
+        match &listening.sense {
+            Sense::Claude(stream) => {
+                Ended { outcome, text: stream.text(), tools: stream.tools(), work: Work { took_ms, ..self.work(stream) } }
+            }
+            Sense::Plain(text) => Ended {
+                outcome,
+                text: Some(text.text()).filter(|text| !text.trim().is_empty()),
+                tools: ToolUse::Unknown,
+                work: Work { took_ms, ..Work::default() },
+            },
+        }
+    }
+
+    /// What the session used. Where the client could not say so at its end, its transcripts may know more than was heard.
+    fn work(&self, stream: &Stream) -> Work {
+        let work = stream.work();
+        let written = || transcripts::used(&env::claude_config()?, self.id);
+        match (!stream.is_accounted()).then(written).flatten() {
+            Some(tally) if tally.tokens.total() > work.tokens.total() => {
+                Work { tokens: tally.tokens, usd_micros: tally.usd_micros, estimated: true, ..work }
+            }
+            _ => work,
+        }
+    }
+}
+
+impl Listening {
+    /// How the agent ended by itself, if it did.
+    fn stopped(&self, exit: Exit) -> Option<Outcome> {
+        match &self.sense {
+            Sense::Claude(stream) => Some(stream.outcome(exit, "")),
+            Sense::Plain(_) => None,
+        }
+    }
+}
+
+fn cannot_start(why: String) -> Outcome {
+    Outcome::Failed { trouble: Trouble::CannotStart { why } }
+}
+
+/// What the end of a plain program means.
+fn of_command(ended: &bounded::Ended, complaints: &str) -> Outcome {
+    match (ended.code, ended.signal) {
+        (Some(0), _) => Outcome::Stopped,
+        // What the shell says when it does not find or may not run a program.
+        (Some(code @ (126 | 127)), _) => cannot_start(why(code, complaints)),
+        (code, signal) => Outcome::Failed { trouble: Trouble::Crash { code, signal } },
+    }
+}
+
+/// The last line of a log.
+fn in_words(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Stopped => "stopped".to_owned(),
+        Outcome::Interrupted => "interrupted".to_owned(),
+        Outcome::Cut { by: Cut::Silence } => "ended: nothing was heard of it".to_owned(),
+        Outcome::Cut { by: Cut::Time } => "ended: it took too long".to_owned(),
+        Outcome::Cut { by: Cut::Money } => "ended: the money was spent".to_owned(),
+        Outcome::Cut { by: Cut::Turns } => "ended: its turns were used up".to_owned(),
+        Outcome::Failed { trouble } => format!("failed: {}", trouble.words()),
+    }
+}
+
+/// The command line, for the log.
+fn shown(task: &Task<'_>) -> String {
+    let words = [&task.program].into_iter().chain(&task.args);
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

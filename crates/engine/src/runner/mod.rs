@@ -2,6 +2,8 @@
 
 pub mod agent;
 mod control;
+mod ear;
+mod lines;
 mod plan;
 mod rounds;
 pub mod told;
@@ -60,7 +62,7 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
         Ok(carrying) => carrying,
         Err(pid) => return Err(carried(pid)),
     };
-    let mark = format!("{id}.{}", agent::nonce());
+    let mark = agent::new_mark(&id);
     let signals = signals::Told::listen();
     let taken = carry::take(project, found, &mark, orders.settings.inner)?;
     let ended = taken.dead.as_deref().map_or(0, agent::end_leftovers);

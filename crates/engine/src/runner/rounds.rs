@@ -36,7 +36,7 @@ use crate::{
         loops::{self, Found},
         project::Project,
     },
-    sys::{clock, files},
+    sys::{clock, files, random},
 };
 
 /// The time between the request to end and the end of a session.
@@ -280,7 +280,7 @@ impl<'a> Rounds<'a> {
         let failures = self.open()?.map(|(_, l)| l.state.failures).unwrap_or_default();
         let did = self.did(&ended);
         let retries = self.orders.settings.retries;
-        let then = attempt::after(&ended.outcome, did, failures, retries, clock::now(), agent::jitter());
+        let then = attempt::after(&ended.outcome, did, failures, retries, clock::now(), random::number() % 1_000);
         self.audience.hears(&Told::Over {
             iteration: begun.iteration,
             attempt: begun.attempt,

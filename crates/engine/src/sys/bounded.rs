@@ -24,7 +24,10 @@ pub const USUAL_OUTPUT: usize = 1 << 20;
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The grace where somebody waits for the end: clients kill a hook a second after they asked it to end, and Claude Code 2.1.197 leaves what it ran.
-const HURRY: Duration = Duration::from_millis(300);
+pub const HURRY: Duration = Duration::from_millis(300);
+
+/// From then on a program is looked after less often.
+const PATIENT_AFTER: Duration = Duration::from_secs(2);
 
 /// A program to run.
 #[derive(Debug, Clone)]
@@ -81,10 +84,22 @@ pub type Listener = Arc<dyn Fn(Stream, &[u8]) + Send + Sync>;
 pub struct Leave<'a> {
     /// Asked again and again: whether the caller still wants it.
     pub cancelled: &'a dyn Fn() -> bool,
-    /// The time between the request to end and the end, if it has to be ended.
+    /// The time between the request to end and the end, if it took too long.
     pub grace: Duration,
+    /// The same, if the caller does not want it any more.
+    pub hurry: Duration,
+    pub asked: Asked,
     /// What it started may live on after it has ended by itself, and is known by this in its environment: `NAME=value`.
     pub leave_running: Option<&'a str>,
+}
+
+/// How a program is asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// As the system asks.
+    ToEnd,
+    /// As a person at a terminal asks, and as the system only when that has not helped: an agent that is interrupted tidies up and says what it did.
+    ToStop,
 }
 
 impl Task<'_> {
@@ -101,7 +116,7 @@ impl Task<'_> {
                 kept.extend_from_slice(&bytes[..room]);
             })
         };
-        let leave = Leave { cancelled: &|| false, grace: Duration::ZERO, leave_running: None };
+        let leave = Leave { cancelled: &|| false, grace: Duration::ZERO, hurry: Duration::ZERO, asked: Asked::ToEnd, leave_running: None };
         let ended = self.run_heard(&(listener as Listener), leave)?;
         let text = |stream: Stream| {
             let bytes = kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner);
@@ -168,23 +183,35 @@ fn wait(child: &mut Child, begun: Instant, limit: Duration, leave: Leave<'_>, si
             (leave.cancelled)()
         };
         if too_long || is_cancelled {
-            end(child, if too_long { leave.grace } else { leave.grace.min(HURRY) });
+            end(child, if too_long { leave.grace } else { leave.hurry }, leave.asked);
             return Err(if too_long { Failure::TookTooLong } else { Failure::Cancelled });
         }
         if silence.recv_timeout(pause).is_err() {
             thread::sleep(pause / 4);
         }
-        pause = (pause * 2).min(Duration::from_millis(5));
+        // What has run for long is no longer waited for to the millisecond, unless its pipes say so.
+        let longest = if begun.elapsed() > PATIENT_AFTER { 20 } else { 5 };
+        pause = (pause * 2).min(Duration::from_millis(longest));
     }
 }
 
 /// Asks a program and what it started to end, and after the grace makes them.
-fn end(child: &mut Child, grace: Duration) {
+fn end(child: &mut Child, grace: Duration, asked: Asked) {
     let pid = child.id();
     let mut kin = kin::descendants(pid);
     if !grace.is_zero() {
-        kin::ask_group_to_end(pid);
-        wait_within(child, grace);
+        match asked {
+            Asked::ToEnd => kin::ask_group_to_end(pid),
+            Asked::ToStop => {
+                kin::ask_group_to_stop(pid);
+                if !wait_within(child, grace * 2 / 3) {
+                    kin::ask_group_to_end(pid);
+                }
+            }
+        }
+        if !wait_within(child, if asked == Asked::ToStop { grace / 3 } else { grace }) {
+            kin.extend(kin::descendants(pid));
+        }
         kin = kin::still_ours(&kin);
     }
     kin::kill_group(pid);
@@ -194,10 +221,15 @@ fn end(child: &mut Child, grace: Duration) {
     wait_within(child, LAST_WORDS);
 }
 
-fn wait_within(child: &mut Child, time: Duration) {
+/// Whether it ended in time.
+fn wait_within(child: &mut Child, time: Duration) -> bool {
     let until = Instant::now() + time;
-    while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
-        thread::sleep(Duration::from_millis(5));
+    loop {
+        match child.try_wait() {
+            Ok(None) if Instant::now() < until => thread::sleep(Duration::from_millis(5)),
+            Ok(None) => return false,
+            _ => return true,
+        }
     }
 }
 
@@ -217,6 +249,17 @@ fn hear(pipe: Option<impl Read + Send + 'static>, stream: Stream, listener: &Lis
         }
         let _ = ended.send(());
     });
+}
+
+/// The program that runs a line for the shell, and its arguments.
+#[cfg(unix)]
+pub fn shell(line: &str) -> (OsString, Vec<OsString>) {
+    ("/bin/sh".into(), vec!["-c".into(), line.into()])
+}
+
+#[cfg(not(unix))]
+pub fn shell(line: &str) -> (OsString, Vec<OsString>) {
+    ("cmd".into(), vec!["/C".into(), line.into()])
 }
 
 #[cfg(unix)]

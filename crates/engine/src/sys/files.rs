@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::sys::scratch::unguessable;
+use crate::sys::random;
 
 /// Reads a whole file; a larger one than `max` is an error.
 pub fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
@@ -197,7 +197,7 @@ pub fn place_program(from: &Path, to: &Path) -> io::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
-    let beside = to.with_file_name(format!(".ralph-{}-{:016x}", std::process::id(), unguessable()));
+    let beside = to.with_file_name(format!(".ralph-{}-{:016x}", std::process::id(), random::number()));
     let mut file = options().write(true).create_new(true).open(&beside)?;
     let copied = File::open(from).and_then(|mut from| io::copy(&mut from, &mut file)).and_then(|_| flags::make_runnable(&file));
     drop(file);

@@ -91,11 +91,19 @@ pub(super) fn ask_group_to_end(pid: u32) {
     signal_group(pid, rustix::process::Signal::TERM);
 }
 
+#[cfg(unix)]
+pub(super) fn ask_group_to_stop(pid: u32) {
+    signal_group(pid, rustix::process::Signal::INT);
+}
+
 #[cfg(not(unix))]
 pub(super) fn kill_group(_pid: u32) {}
 
 #[cfg(not(unix))]
 pub(super) fn ask_group_to_end(_pid: u32) {}
+
+#[cfg(not(unix))]
+pub(super) fn ask_group_to_stop(_pid: u32) {}
 
 #[cfg(unix)]
 pub(super) fn kill_all(pids: &[u32]) {
@@ -115,7 +123,11 @@ pub(super) fn descendants(pid: u32) -> Vec<u32> {
 
 #[cfg(target_os = "linux")]
 fn descendants_but(pid: u32, is_spared: impl Fn(u32) -> bool) -> Vec<u32> {
-    let all = parents();
+    descendants_in(&parents(), pid, is_spared)
+}
+
+#[cfg(target_os = "linux")]
+fn descendants_in(all: &[(u32, u32)], pid: u32, is_spared: impl Fn(u32) -> bool) -> Vec<u32> {
     let mut found = vec![pid];
     let mut at = 0;
     while let Some(parent) = found.get(at).copied() {
@@ -173,11 +185,8 @@ pub(super) fn kill_strays() {}
 impl All {
     /// All that descends from this process, but what runs and what is left alone.
     fn strays(&self) -> Vec<u32> {
-        let has_mark = |pid: u32| {
-            let environ =
-                if self.marks.is_empty() { Vec::new() } else { std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default() };
-            environ.split(|byte| *byte == 0).any(|var| self.marks.iter().any(|mark| mark.as_bytes() == var))
-        };
+        let has_mark =
+            |pid: u32| !self.marks.is_empty() && has_in_environment(pid, |var| self.marks.iter().any(|mark| mark.as_bytes() == var));
         let mut found = descendants_but(std::process::id(), |pid| self.running.contains(&pid) || self.left.contains(&pid) || has_mark(pid));
         found.remove(0);
         found
@@ -185,22 +194,89 @@ impl All {
 
     /// Whether there were any.
     fn kill_strays(&self) -> bool {
-        use rustix::process::{WaitOptions, waitpid};
         let strays = self.strays();
         kill_all(&strays);
-        for pid in strays.iter().filter_map(|pid| pid_of(*pid)) {
-            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
-        }
+        reap(strays.iter());
         !strays.is_empty()
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn has_in_environment(pid: u32, wanted: impl Fn(&[u8]) -> bool) -> bool {
+    std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| environ.split(|byte| *byte == 0).any(wanted))
+}
+
+/// Ends every process of this user's that has `variable` (`NAME=value`) in its environment, and what descends from it, but not this process; says how many
+/// there were. What cannot be ended is not waited for.
+#[cfg(target_os = "linux")]
+pub fn end_marked(variable: &str) -> usize {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let until = Instant::now() + PATIENCE;
+    let mut ended = std::collections::BTreeSet::new();
+    loop {
+        let found = marked(variable);
+        kill_all(&found);
+        with_all(|all| reap(found.iter().filter(|pid| !all.running.contains(pid))));
+        let is_done = found.is_empty();
+        ended.extend(found);
+        if is_done || Instant::now() > until {
+            return ended.len();
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn end_marked(_variable: &str) -> usize {
+    0
+}
+
+/// The processes with this in their environment, and their descendants, but neither this process nor what it started otherwise.
+#[cfg(target_os = "linux")]
+fn marked(variable: &str) -> Vec<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let this = std::process::id();
+    let user = rustix::process::geteuid().as_raw();
+    let is_marked = |pid: &u32| {
+        *pid != this
+            && std::fs::metadata(format!("/proc/{pid}")).is_ok_and(|meta| meta.uid() == user)
+            && has_in_environment(*pid, |var| var == variable.as_bytes())
+    };
+    let all = parents();
+    let roots = all.iter().map(|(pid, _)| *pid).filter(is_marked);
+    let mut found: Vec<u32> = roots.flat_map(|root| descendants_in(&all, root, |pid| pid == this)).collect();
+    found.sort_unstable();
+    found.dedup();
+    found.retain(|pid| !is_zombie(*pid));
+    found
+}
+
+/// It has ended, and only its parent can let it go.
+#[cfg(target_os = "linux")]
+fn is_zombie(pid: u32) -> bool {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    String::from_utf8_lossy(&stat).rsplit(')').next().is_none_or(|rest| rest.trim_start().starts_with(['Z', 'X']) || rest.is_empty())
+}
+
+#[cfg(target_os = "linux")]
+fn reap<'a>(pids: impl Iterator<Item = &'a u32>) {
+    use rustix::process::{WaitOptions, waitpid};
+    for pid in pids.filter_map(|pid| pid_of(*pid)) {
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
     }
 }
 
 /// One call instead of a look at all processes: mostly there are none.
 #[cfg(target_os = "linux")]
-fn has_children() -> bool {
+pub fn has_children() -> bool {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     !matches!(waitid(WaitId::All, look), Err(rustix::io::Errno::CHILD))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn has_children() -> bool {
+    false
 }
 
 /// Every process and its parent.

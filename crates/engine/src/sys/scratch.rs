@@ -2,13 +2,12 @@
 
 use std::{
     fs::{self, DirBuilder, Metadata},
-    hash::{BuildHasher, RandomState},
     io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use crate::sys::{files, process};
+use crate::sys::{files, process, random};
 
 /// A process that looks dead may live in another container that shares the temporary folder. What is this old is nobody's work any more.
 const ABANDONED: Duration = Duration::from_mins(10);
@@ -45,13 +44,8 @@ impl Drop for Scratch {
 
 /// The name tells whose folder it is, so that a later run can see whether its maker is gone. A kept one names nobody.
 fn name(prefix: &str, keep: bool) -> String {
-    let unguessable = unguessable();
+    let unguessable = random::number();
     if keep { format!("{prefix}kept-{unguessable:016x}") } else { format!("{prefix}{}-{unguessable:016x}", std::process::id()) }
-}
-
-/// A number for a name. The standard library's only source of random ones: the keys that guard its hash maps.
-pub(super) fn unguessable() -> u64 {
-    RandomState::new().hash_one(std::process::id())
 }
 
 /// Removes folders that interrupted runs left: with our prefix, owned by us, and made by a process that is gone.

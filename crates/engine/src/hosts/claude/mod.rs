@@ -5,7 +5,11 @@
 pub mod answer;
 pub mod caller;
 pub mod commands;
+pub mod denials;
 pub mod event;
+pub mod launch;
 pub mod plugin;
 pub mod registration;
 pub mod settings;
+pub mod stream;
+pub mod transcripts;

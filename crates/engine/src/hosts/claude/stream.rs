@@ -1,0 +1,365 @@
+//! What Claude Code prints while it works without a person, one JSON document a line: what is told of it, and what came of it in the end.
+//!
+//! The lines are the client's, and change with its versions: what is not known is passed over. A process may give several results, because a background task that
+//! ends wakes the model again; the last one counts. Only structured fields decide about an error, never the words of a message.
+
+mod verdict;
+
+use std::collections::VecDeque;
+
+use ralph_core::{
+    attempt::{Denied, Outcome, Tokens, Work},
+    limits::ToolUse,
+    prices::{self, Micros},
+    usage::{Tally, Usage},
+    words::opening,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{hosts::claude::denials, runner::told::Heard};
+use verdict::{Fault, Quota, Verdict};
+
+pub(crate) use verdict::why;
+
+/// So much of the end of a message is kept; no model writes longer ones.
+const MOST_TEXT: usize = 1 << 20;
+
+/// So many calls are remembered until it is known whether they were denied.
+const MOST_CALLS: usize = 256;
+
+/// So many denials of one session are told.
+const MOST_DENIED: usize = 200;
+
+/// What a line was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    Event,
+    /// A piece of a message that comes again as a whole.
+    Piece,
+    /// The service holds the connection open; nothing is worked on.
+    Ping,
+    /// No event at all.
+    Plain,
+}
+
+/// How the client's process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Exit {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+}
+
+/// One session as it is heard.
+#[derive(Debug, Default)]
+pub struct Stream {
+    /// Any event was heard.
+    begun: bool,
+    /// The model that the session began with.
+    model: Option<String>,
+    tally: Tally,
+    streamed: Option<Streamed>,
+    /// The last message of the session's own: its id and its texts.
+    message: Option<String>,
+    texts: Vec<String>,
+    /// What the client says instead of a model, if that was said last.
+    fault: Option<Fault>,
+    quota: Option<Quota>,
+    verdict: Option<Verdict>,
+    /// Nothing was worked on since the last result.
+    is_over: bool,
+    turns: u64,
+    tool_calls: u64,
+    /// How full the context is, and was at its fullest.
+    context: u64,
+    fullest: u64,
+    calls: VecDeque<(String, Vec<Denied>)>,
+    denied: Vec<Denied>,
+    /// The calls that were denied.
+    denied_calls: Vec<String>,
+}
+
+/// The message that comes in pieces.
+#[derive(Debug)]
+struct Streamed {
+    id: String,
+    model: String,
+    /// Pieces of a text were told, and whether the last one ended a line.
+    text: Option<bool>,
+}
+
+impl Stream {
+    /// Takes one line, and puts what is to be told into `told`.
+    pub fn line(&mut self, line: &[u8], told: &mut Vec<Heard>) -> Line {
+        let Ok(event) = ralph_core::json::parse_tolerant::<Value>(line) else { return Line::Plain };
+        let Some(kind) = text(&event, "type") else { return Line::Plain };
+        self.begun = true;
+        match kind {
+            "system" => self.system(&event, told),
+            "assistant" => self.assistant(&event, told),
+            "user" => self.tool_results(&event, told),
+            "stream_event" => return self.piece(&event, told),
+            "rate_limit_event" => self.quota(&event["rate_limit_info"], told),
+            "result" => self.result(&event, told),
+            _ => {}
+        }
+        Line::Event
+    }
+
+    fn system(&mut self, event: &Value, told: &mut Vec<Heard>) {
+        let own = |key| text(event, key).map(str::to_owned);
+        match text(event, "subtype").unwrap_or_default() {
+            "init" => {
+                self.is_over = false;
+                // A woken session begins again.
+                if self.model.is_none() {
+                    self.model = own("model");
+                    told.push(Heard::Session {
+                        session: own("session_id").unwrap_or_default(),
+                        model: own("model"),
+                        permission_mode: own("permissionMode"),
+                        client: own("claude_code_version"),
+                    });
+                }
+            }
+            "api_retry" => told.push(Heard::Retry {
+                attempt: event["attempt"].as_u64().unwrap_or(0),
+                after_ms: whole(&event["retry_delay_ms"]),
+                status: status(&event["error_status"]),
+            }),
+            "status" if event["status"] == "compacting" => told.push(Heard::Compacting),
+            "permission_denied" => {
+                let (tool, call) = (text(event, "tool_name").unwrap_or_default(), text(event, "tool_use_id").unwrap_or_default());
+                let known = self.calls.iter().find(|(id, _)| id == call).map(|(_, denied)| denied.clone());
+                self.deny(call, known.unwrap_or_else(|| denials::denied(tool, &Value::Null)), told);
+            }
+            _ => {}
+        }
+    }
+
+    fn assistant(&mut self, event: &Value, told: &mut Vec<Heard>) {
+        let message = &event["message"];
+        let of_subagent = !event["parent_tool_use_id"].is_null();
+        let model = text(message, "model").unwrap_or_default();
+        // What the client says itself is no model's.
+        let is_real = !model.starts_with('<');
+        if !of_subagent {
+            self.is_over = false;
+            self.fault = (!is_real).then(|| Fault::of(event)).flatten();
+        }
+        let id = text(message, "id").unwrap_or_default();
+        if is_real {
+            self.count(id, model, &message["usage"], of_subagent, told);
+        }
+        if is_real && !of_subagent && self.message.as_deref() != Some(id) {
+            self.message = Some(id.to_owned());
+            self.texts.clear();
+        }
+        for block in message["content"].as_array().into_iter().flatten() {
+            let is_own = is_real && !of_subagent;
+            self.block(block, id, is_own, of_subagent, told);
+        }
+    }
+
+    fn block(&mut self, block: &Value, id: &str, is_own: bool, of_subagent: bool, told: &mut Vec<Heard>) {
+        let is_streamed = !of_subagent && self.streamed.as_ref().is_some_and(|streamed| streamed.id == id);
+        match text(block, "type").unwrap_or_default() {
+            "text" => {
+                let words = text(block, "text").unwrap_or_default();
+                if is_own {
+                    self.texts.push(tail(words).to_owned());
+                }
+                if !(is_streamed && self.end_text(told)) && !words.is_empty() {
+                    told.push(Heard::Text { text: format!("{}\n", words.trim_end_matches('\n')), of_subagent });
+                }
+            }
+            "thinking" | "redacted_thinking" if !is_streamed => told.push(Heard::Thinking),
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                self.tool_calls += 1;
+                let name = text(block, "name").unwrap_or_default();
+                if self.calls.len() >= MOST_CALLS {
+                    self.calls.pop_front();
+                }
+                self.calls.push_back((text(block, "id").unwrap_or_default().to_owned(), denials::denied(name, &block["input"])));
+                told.push(Heard::Tool { name: opening(name, 100), what: denials::what(&block["input"]), of_subagent });
+            }
+            _ => {}
+        }
+    }
+
+    fn tool_results(&mut self, event: &Value, told: &mut Vec<Heard>) {
+        let of_subagent = !event["parent_tool_use_id"].is_null();
+        for block in event["message"]["content"].as_array().into_iter().flatten() {
+            if block["type"] == "tool_result" {
+                told.push(Heard::ToolEnded { failed: block["is_error"] == true, of_subagent });
+            }
+        }
+    }
+
+    /// A piece of a message. A subagent's message is told when it is whole.
+    fn piece(&mut self, event: &Value, told: &mut Vec<Heard>) -> Line {
+        let piece = &event["event"];
+        let kind = text(piece, "type").unwrap_or_default();
+        if kind == "ping" {
+            return Line::Ping;
+        }
+        if !event["parent_tool_use_id"].is_null() {
+            return Line::Piece;
+        }
+        match kind {
+            "message_start" => {
+                let message = &piece["message"];
+                let own = |key| text(message, key).unwrap_or_default().to_owned();
+                self.is_over = false;
+                self.streamed = Some(Streamed { id: own("id"), model: own("model"), text: None });
+                self.count(&own("id"), &own("model"), &message["usage"], false, told);
+            }
+            "message_delta" => {
+                if let Some((id, model)) = self.streamed.as_ref().map(|streamed| (streamed.id.clone(), streamed.model.clone())) {
+                    self.count(&id, &model, &piece["usage"], false, told);
+                }
+            }
+            "content_block_start" if piece["content_block"]["type"] == "thinking" => told.push(Heard::Thinking),
+            "content_block_delta" => {
+                let words = text(&piece["delta"], "text").unwrap_or_default();
+                if let Some(streamed) = self.streamed.as_mut().filter(|_| !words.is_empty()) {
+                    streamed.text = Some(words.ends_with('\n'));
+                    told.push(Heard::Text { text: words.to_owned(), of_subagent: false });
+                }
+            }
+            "content_block_stop" => {
+                self.end_text(told);
+            }
+            _ => {}
+        }
+        Line::Piece
+    }
+
+    /// Ends the text that came in pieces with a line's end; whether there was one.
+    fn end_text(&mut self, told: &mut Vec<Heard>) -> bool {
+        let text = self.streamed.as_mut().and_then(|streamed| streamed.text.take());
+        if text == Some(false) {
+            told.push(Heard::Text { text: "\n".to_owned(), of_subagent: false });
+        }
+        text.is_some()
+    }
+
+    fn count(&mut self, id: &str, model: &str, usage: &Value, of_subagent: bool, told: &mut Vec<Heard>) {
+        let Ok(usage) = Usage::deserialize(usage) else { return };
+        let before = self.tally.tokens.total();
+        let of_message = self.tally.count(id, model, &usage);
+        if !of_subagent {
+            self.context = of_message;
+            self.fullest = self.fullest.max(of_message);
+        }
+        if self.tally.tokens.total() != before {
+            let usd = Some(prices::in_dollars(self.tally.usd_micros));
+            told.push(Heard::Used { tokens: self.tally.tokens.total(), usd, context: self.context });
+        }
+    }
+
+    fn quota(&mut self, info: &Value, told: &mut Vec<Heard>) {
+        let quota = Quota::of(info);
+        told.push(Heard::Quota { used: quota.used, resets_at_ms: quota.resets_at, quota: quota.name.clone(), rejected: quota.is_rejected });
+        self.quota = Some(quota);
+    }
+
+    fn result(&mut self, event: &Value, told: &mut Vec<Heard>) {
+        for denial in event["permission_denials"].as_array().into_iter().flatten() {
+            let (tool, call) = (text(denial, "tool_name").unwrap_or_default(), text(denial, "tool_use_id").unwrap_or_default());
+            self.deny(call, denials::denied(tool, &denial["tool_input"]), told);
+        }
+        let verdict = Verdict::of(event, self.model.as_deref());
+        self.turns = self.turns.saturating_add(verdict.turns);
+        told.push(Heard::Used { tokens: verdict.tokens.total(), usd: Some(prices::in_dollars(verdict.usd_micros)), context: self.context });
+        self.verdict = Some(verdict);
+        self.is_over = true;
+    }
+
+    /// Notes that a call was denied. The newer client says so twice.
+    fn deny(&mut self, call: &str, denied: Vec<Denied>, told: &mut Vec<Heard>) {
+        if self.denied_calls.iter().any(|known| known == call) || self.denied_calls.len() >= MOST_DENIED {
+            return;
+        }
+        self.denied_calls.push(call.to_owned());
+        for denied in denied {
+            told.push(Heard::Denied { tool: denied.tool.clone(), what: denied.what.clone(), rule: denied.rule.clone() });
+            if !self.denied.contains(&denied) {
+                self.denied.push(denied);
+            }
+        }
+    }
+
+    /// Whether the agent has come to its end, and only the process has not.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// How the session ended, if it ended by itself. `complaint` is what the client said to a person.
+    pub fn outcome(&self, exit: Exit, complaint: &str) -> Outcome {
+        match &self.verdict {
+            Some(verdict) if self.is_over => verdict.outcome(self.fault.as_ref(), self.quota.as_ref(), exit, self.model.as_deref()),
+            _ => verdict::without_result(self.begun, exit, complaint),
+        }
+    }
+
+    /// All texts of the last message.
+    pub fn text(&self) -> Option<String> {
+        let of_result = || self.verdict.as_ref()?.text.clone();
+        let text = Some(self.texts.join("\n")).filter(|text| !text.trim().is_empty());
+        text.or_else(|| of_result().filter(|_| self.is_over && self.message.is_none()))
+    }
+
+    pub fn tools(&self) -> ToolUse {
+        if self.tool_calls > 0 { ToolUse::Used } else { ToolUse::None }
+    }
+
+    /// Whether the client told what the session used, to its end.
+    pub fn is_accounted(&self) -> bool {
+        self.is_over && self.verdict.as_ref().is_some_and(|verdict| !verdict.is_aborted())
+    }
+
+    /// What the session used: as the client counted it, or what was heard of it.
+    pub fn work(&self) -> Work {
+        let verdict = self.verdict.as_ref();
+        let counted = verdict.map(|verdict| (verdict.tokens, verdict.usd_micros)).unwrap_or_default();
+        let heard: (Tokens, Micros) = (self.tally.tokens, self.tally.usd_micros);
+        let estimated = !self.is_accounted() && (verdict.is_none() || heard.0.total() > counted.0.total());
+        let (tokens, usd_micros) = if estimated { heard } else { counted };
+        Work {
+            model: verdict.and_then(|verdict| verdict.model.clone()).or_else(|| self.tally.model.clone()).or_else(|| self.model.clone()),
+            turns: if verdict.is_some() { self.turns } else { self.tally.messages },
+            tool_calls: self.tool_calls,
+            tokens,
+            usd_micros,
+            estimated,
+            took_ms: 0,
+            context: self.fullest,
+            context_window: verdict.map_or(0, |verdict| verdict.context_window),
+            denied: self.denied.clone(),
+        }
+    }
+}
+
+/// The end of a text, as much as is kept.
+fn tail(text: &str) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(MOST_TEXT))..]
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.get(key)?.as_str()
+}
+
+fn status(value: &Value) -> Option<u16> {
+    value.as_u64().and_then(|status| u16::try_from(status).ok())
+}
+
+/// A number that may be written with a fraction.
+fn whole(value: &Value) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    let number = value.as_f64().unwrap_or(0.0) as u64;
+    number
+}
+
+#[cfg(test)]
+mod tests;

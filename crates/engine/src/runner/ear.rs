@@ -1,0 +1,299 @@
+//! What listens to a session: writes its log, makes sense of its lines, hands on what is to be told, and knows since when there was silence.
+
+use std::{
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        mpsc::SyncSender,
+    },
+    time::{Duration, Instant},
+};
+
+use ralph_core::{output::Stream as Pipe, plain_lines::PlainLines, time::millis};
+
+use crate::{
+    hosts::claude::stream::{self, Stream},
+    runner::{lines::Lines, told::Heard},
+    sys::{files, growing::Growing},
+};
+
+/// A session's log holds no more than this.
+const MAX_LOG: u64 = 64 << 20;
+
+/// A longer line is no event of a client's.
+const MAX_EVENT: usize = 32 << 20;
+
+/// Of a longer line of a plain program only its beginning is told; one that is longer still is not told at all.
+const MAX_SHOWN: usize = 2_000;
+const MAX_LINE: usize = 1 << 20;
+
+/// So many lines are told of what comes at once: nobody can follow more.
+const MOST_AT_ONCE: usize = 500;
+
+/// So much is kept of the end of what a plain program says, and of what any program complains about.
+const MOST_TEXT: usize = 256 << 10;
+const MOST_COMPLAINTS: usize = 4 << 10;
+
+/// Listens to one session.
+pub(super) struct Ear {
+    /// Gone when the session is over: something that holds a pipe may still speak then.
+    listening: Mutex<Option<Listening>>,
+    tell: SyncSender<Option<Vec<Heard>>>,
+    begun: Instant,
+    /// When there was last a sign of life, in milliseconds after the beginning.
+    last: AtomicU64,
+    /// How many wait until they are heard themselves: that is no silence of the agent's.
+    telling: AtomicUsize,
+    is_over: AtomicBool,
+}
+
+/// What was heard.
+pub(super) struct Listening {
+    log: Growing,
+    out: Lines,
+    err: Lines,
+    pub(super) sense: Sense,
+    complaints: Tail,
+}
+
+/// Who makes sense of the output.
+pub(super) enum Sense {
+    Claude(Box<Stream>),
+    /// Nobody: its end is kept.
+    Plain(Tail),
+}
+
+/// The end of what somebody says.
+#[derive(Debug)]
+pub(super) struct Tail {
+    kept: Vec<u8>,
+    most: usize,
+}
+
+impl Tail {
+    fn new(most: usize) -> Self {
+        Tail { kept: Vec::new(), most }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.kept.extend_from_slice(&bytes[bytes.len().saturating_sub(self.most)..]);
+        if self.kept.len() > 2 * self.most {
+            self.kept.drain(..self.kept.len() - self.most);
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.kept[self.kept.len().saturating_sub(self.most)..]).into_owned()
+    }
+}
+
+impl Sense {
+    pub(super) fn plain() -> Self {
+        Sense::Plain(Tail::new(MOST_TEXT))
+    }
+}
+
+impl Ear {
+    /// Begins to listen; `command` is the first line of the log.
+    pub(super) fn new(sense: Sense, log: &Path, command: &str, tell: SyncSender<Option<Vec<Heard>>>) -> Self {
+        let mut log = open(log);
+        log.write(format!("$ {command}\n").as_bytes());
+        let most = if matches!(sense, Sense::Claude(_)) { MAX_EVENT } else { MAX_LINE };
+        let (out, err) = (Lines::new(most), Lines::new(MAX_LINE));
+        let problem = log.problem().map(|problem| vec![Heard::Line { text: problem.to_owned() }]);
+        let listening = Listening { log, out, err, sense, complaints: Tail::new(MOST_COMPLAINTS) };
+        let ear = Ear {
+            listening: Mutex::new(Some(listening)),
+            tell,
+            begun: Instant::now(),
+            last: AtomicU64::new(0),
+            telling: AtomicUsize::new(0),
+            is_over: AtomicBool::new(false),
+        };
+        ear.hand_on(problem.unwrap_or_default());
+        ear
+    }
+
+    pub(super) fn hear(&self, pipe: Pipe, bytes: &[u8]) {
+        let mut told = Vec::new();
+        let is_alive = {
+            let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(listening) = listening.as_mut() else { return };
+            let is_alive = listening.take(pipe, bytes, &mut told);
+            self.is_over.store(listening.is_over(), Ordering::Relaxed);
+            is_alive
+        };
+        self.hand_on(told);
+        if is_alive {
+            self.last.store(millis(self.begun.elapsed()), Ordering::Relaxed);
+        }
+    }
+
+    fn hand_on(&self, told: Vec<Heard>) {
+        if !told.is_empty() {
+            self.telling.fetch_add(1, Ordering::Relaxed);
+            // Whoever is told goes when the session is over.
+            let _ = self.tell.send(Some(told));
+            self.telling.fetch_sub(1, Ordering::Relaxed);
+            self.last.store(millis(self.begun.elapsed()), Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn took(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// For how long nothing was heard.
+    pub(super) fn silence(&self) -> Duration {
+        match self.telling.load(Ordering::Relaxed) {
+            0 => self.begun.elapsed().saturating_sub(Duration::from_millis(self.last.load(Ordering::Relaxed))),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Whether the agent has come to its end, and only the process has not.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// What can be said about what was heard until now.
+    pub(super) fn now<T>(&self, say: impl FnOnce(&Listening) -> T) -> Option<T> {
+        self.listening.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(say)
+    }
+
+    /// The session is over: what was heard. Nobody is told anything any more.
+    pub(super) fn finish(&self) -> Option<Listening> {
+        let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let mut told = Vec::new();
+        listening.last_lines(&mut told);
+        self.hand_on(told);
+        let _ = self.tell.send(None);
+        Some(listening)
+    }
+}
+
+fn open(path: &Path) -> Growing {
+    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    match folder.and_then(|()| files::options().write(true).create(true).truncate(true).open(path)) {
+        Ok(file) => Growing::new(file, MAX_LOG),
+        Err(e) => Growing::none(format!("there is no log: cannot write {}: {e}", path.display())),
+    }
+}
+
+impl Listening {
+    /// Takes what came, and says whether it is a sign of life.
+    fn take(&mut self, pipe: Pipe, bytes: &[u8], told: &mut Vec<Heard>) -> bool {
+        match (pipe, &mut self.sense) {
+            (Pipe::Out, Sense::Claude(stream)) => {
+                let log = &mut self.log;
+                let mut is_alive = false;
+                self.out.feed(bytes, |line| is_alive |= event(stream, log, line, told));
+                is_alive
+            }
+            (Pipe::Out, Sense::Plain(text)) => {
+                self.log.write(bytes);
+                text.add(bytes);
+                plain_lines(&mut self.out, bytes, told);
+                true
+            }
+            (Pipe::Err, _) => {
+                self.log.write(bytes);
+                self.complaints.add(bytes);
+                plain_lines(&mut self.err, bytes, told);
+                true
+            }
+        }
+    }
+
+    /// What nothing ended.
+    fn last_lines(&mut self, told: &mut Vec<Heard>) {
+        if let Some(line) = self.out.finish() {
+            match &mut self.sense {
+                Sense::Claude(stream) => {
+                    event(stream, &mut self.log, &line, told);
+                }
+                Sense::Plain(_) => told.push(shown(&line)),
+            }
+        }
+        told.extend(self.err.finish().map(|line| shown(&line)));
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(&self.sense, Sense::Claude(stream) if stream.is_over())
+    }
+
+    pub(super) fn complaints(&self) -> String {
+        self.complaints.text()
+    }
+
+    /// Ends the log.
+    pub(super) fn close(&mut self, last_line: &str) {
+        self.log.write(format!("\n# {last_line}\n").as_bytes());
+    }
+}
+
+/// Takes one line of a client's. Pieces of messages are not in the log: they come again as a whole.
+fn event(stream: &mut Stream, log: &mut Growing, line: &[u8], told: &mut Vec<Heard>) -> bool {
+    let kind = stream.line(line, told);
+    if matches!(kind, stream::Line::Event | stream::Line::Plain) {
+        log.write(line);
+        log.write(b"\n");
+    }
+    if kind == stream::Line::Plain && !line.trim_ascii().is_empty() {
+        told.push(shown(line));
+    }
+    kind != stream::Line::Ping
+}
+
+fn plain_lines(lines: &mut Lines, bytes: &[u8], told: &mut Vec<Heard>) {
+    let mut skipped = bytes.iter().filter(|byte| **byte == b'\n').count().saturating_sub(MOST_AT_ONCE);
+    lines.feed(bytes, |line| match skipped {
+        0 => told.push(shown(line)),
+        _ => skipped -= 1,
+    });
+}
+
+/// A line as a terminal would show it.
+fn shown(line: &[u8]) -> Heard {
+    let mut text = String::new();
+    let mut plain = PlainLines::new(MAX_SHOWN);
+    let mut keep = |line: &str| text.push_str(line);
+    plain.feed(&line[..line.len().min(4 * MAX_SHOWN)], &mut keep);
+    plain.finish(&mut keep);
+    Heard::Line { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::sync_channel;
+
+    #[test]
+    fn s4_6_what_is_kept_of_a_program_is_its_end() {
+        let mut tail = Tail::new(10);
+        (0..100).for_each(|n| tail.add(format!("{n} ").as_bytes()));
+        assert_eq!(tail.text(), " 97 98 99 ");
+        tail.add(&[b'x'; 1_000]);
+        assert_eq!(tail.text(), "x".repeat(10));
+        assert!(tail.kept.len() <= 20);
+    }
+
+    #[test]
+    fn s4_6_a_log_ends_where_it_must_and_says_so() {
+        let folder = crate::sys::scratch::Scratch::create("ralph-ear-", false).unwrap();
+        let path = folder.path().join("logs/1.log");
+        let (tell, told) = sync_channel(8);
+        let ear = Ear::new(Sense::plain(), &path, "agent", tell);
+        let hearing = std::thread::spawn(move || told.into_iter().map_while(|told| told).flatten().count());
+        let line = [[b'x'; 1023].as_slice(), b"\n"].concat();
+        let part = line.repeat(1024);
+        (0..70).for_each(|_| ear.hear(Pipe::Out, &part));
+        ear.finish().unwrap().close("stopped");
+        ear.hear(Pipe::Out, b"too late");
+        assert_eq!(hearing.join().unwrap(), 70 * MOST_AT_ONCE);
+        let end = files::read_end(&path, 100).unwrap();
+        assert!(String::from_utf8_lossy(&end).ends_with("\n# the log is not whole: it ends after 64 MB\n"));
+        assert!(path.metadata().unwrap().len() < MAX_LOG + 100);
+    }
+}

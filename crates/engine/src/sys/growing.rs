@@ -1,0 +1,49 @@
+//! A file that grows up to a size and no further: a log must not fill the disk.
+
+use std::{fs::File, io::Write};
+
+/// A file that is being written. A problem with it is remembered and troubles nobody.
+#[derive(Debug)]
+pub struct Growing {
+    file: Option<File>,
+    written: u64,
+    most: u64,
+    problem: Option<String>,
+}
+
+impl Growing {
+    pub fn new(file: File, most: u64) -> Self {
+        Growing { file: Some(file), written: 0, most, problem: None }
+    }
+
+    /// One that could not be made.
+    pub fn none(problem: String) -> Self {
+        Growing { file: None, written: 0, most: 0, problem: Some(problem) }
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) {
+        let Some(file) = &mut self.file else { return };
+        let room = usize::try_from(self.most.saturating_sub(self.written)).unwrap_or(usize::MAX).min(bytes.len());
+        if let Err(e) = file.write_all(&bytes[..room]) {
+            // A disk that it filled is needed for more important things than the end of a log.
+            let _ = file.set_len(self.written / 2);
+            self.problem = Some(format!("the log is not whole: {e}"));
+            self.file = None;
+        } else if room < bytes.len() {
+            let problem = format!("the log is not whole: it ends after {} MB", self.most >> 20);
+            let _ = file.write_all(format!("\n# {problem}\n").as_bytes());
+            self.problem = Some(problem);
+            self.file = None;
+        }
+        self.written += room as u64;
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.written == 0
+    }
+
+    /// Why it is not whole.
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+}
