@@ -44,6 +44,7 @@ mod pull_requests;
 mod races;
 mod readme;
 mod robustness;
+mod run_command_line;
 mod screen;
 mod setup;
 mod slash;
