@@ -43,6 +43,7 @@ pub enum Key {
     MaxIterations,
     MaxHours,
     MaxUsd,
+    MaxTokens,
     IdleRounds,
     StallRounds,
     Status,
@@ -55,6 +56,7 @@ impl Key {
             Key::MaxIterations => "Max Iterations:",
             Key::MaxHours => "Max Hours:",
             Key::MaxUsd => "Max USD:",
+            Key::MaxTokens => "Max Tokens:",
             Key::IdleRounds => "Idle Rounds:",
             Key::StallRounds => "Stall Rounds:",
             Key::Status => "Status:",
@@ -70,7 +72,7 @@ impl Key {
                 Some(if Status::of(&text[..word]).is_some() { word } else { text.trim_end().len() }).filter(|len| *len > 0)
             }
             Key::MaxHours | Key::MaxUsd => Some(end(|c| c.is_ascii_digit() || *c == '.')).filter(|len| text[..*len].parse::<f64>().is_ok()),
-            Key::Iteration | Key::MaxIterations | Key::IdleRounds | Key::StallRounds => {
+            Key::Iteration | Key::MaxIterations | Key::MaxTokens | Key::IdleRounds | Key::StallRounds => {
                 Some(end(char::is_ascii_digit)).filter(|len| text[..*len].parse::<u64>().is_ok())
             }
         }
@@ -84,6 +86,7 @@ pub struct Progress {
     pub max_iterations: Option<u64>,
     pub max_hours: Option<f64>,
     pub max_usd: Option<f64>,
+    pub max_tokens: Option<u64>,
     pub idle_rounds: Option<u64>,
     pub stall_rounds: Option<u64>,
     pub status: Option<Status>,
@@ -103,6 +106,7 @@ impl Progress {
             max_iterations: count(Key::MaxIterations),
             max_hours: amount(Key::MaxHours),
             max_usd: amount(Key::MaxUsd),
+            max_tokens: count(Key::MaxTokens),
             idle_rounds: count(Key::IdleRounds),
             stall_rounds: count(Key::StallRounds),
             status: text(Key::Status).and_then(Status::of),

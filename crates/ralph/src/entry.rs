@@ -4,40 +4,24 @@
 //! stack for its stack-overflow message; that is two fifths of all instructions of a hook call in a project without a loop, paid at every
 //! stop of every session. Arguments need no set-up there: glibc hands them to the standard library before `main`.
 
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-mod direct {
-    use std::{
-        ffi::{c_char, c_int},
-        panic::catch_unwind,
-    };
+use std::{
+    ffi::{c_char, c_int},
+    panic::catch_unwind,
+};
 
-    const SIGPIPE: c_int = 13;
-    const SIG_IGN: usize = 1;
+const SIGPIPE: c_int = 13;
+const SIG_IGN: usize = 1;
 
-    unsafe extern "C" {
-        fn signal(signal: c_int, handler: usize) -> usize;
-    }
-
-    // SAFETY: `no_main` leaves the symbol free, so this is its only definition, with the signature that the C runtime expects.
-    #[unsafe(no_mangle)]
-    extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
-        // As Rust's start-up does: a reader that goes away is an error to handle, not a reason to die.
-        // SAFETY: called before there is any other thread, with a valid signal and a disposition that needs no handler function.
-        unsafe { signal(SIGPIPE, SIG_IGN) };
-        // Unwinding must not reach the C runtime. The message has been printed by then.
-        catch_unwind(crate::start).map_or(101, c_int::from)
-    }
+unsafe extern "C" {
+    fn signal(signal: c_int, handler: usize) -> usize;
 }
 
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-mod standard {
-    use std::process::ExitCode;
-
-    /// Everywhere else the usual way.
-    pub(crate) fn main() -> ExitCode {
-        ExitCode::from(crate::start())
-    }
+// SAFETY: `no_main` leaves the symbol free, so this is its only definition, with the signature that the C runtime expects.
+#[unsafe(no_mangle)]
+extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
+    // As Rust's start-up does: a reader that goes away is an error to handle, not a reason to die.
+    // SAFETY: called before there is any other thread, with a valid signal and a disposition that needs no handler function.
+    unsafe { signal(SIGPIPE, SIG_IGN) };
+    // Unwinding must not reach the C runtime. The message has been printed by then.
+    catch_unwind(crate::start).map_or(101, c_int::from)
 }
-
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub(crate) use standard::main;

@@ -1,19 +1,25 @@
 //! The exit codes, and failures on their way to one. The numbers are part of the interface: scripts and schedulers read them.
 
-use ralph_engine::{ops::Refusal, store};
+use ralph_engine::{ops::Refusal, runner::told::End, store};
 
 use crate::ui;
 
 /// Something went wrong, or was refused.
-pub(crate) const FAILED: u8 = 1;
+pub(crate) const FAILED: u8 = End::Failed.exit();
 /// The command line makes no sense.
 pub(crate) const USAGE: u8 = 2;
 /// There is no loop to do it to.
 pub(crate) const NO_LOOP: u8 = 3;
+/// A run reached a limit of its loop's.
+pub(crate) const CAPPED: u8 = End::Capped.exit();
+/// Rounds changed nothing.
+pub(crate) const STALLED: u8 = End::Stalled.exit();
+/// Only a person can go on.
+pub(crate) const BLOCKED: u8 = End::Blocked.exit();
 /// Something outside has not been decided yet: try again later.
-pub(crate) const PARKED: u8 = 75;
+pub(crate) const PARKED: u8 = End::Parked.exit();
 /// A person or the system ended it before it was done.
-pub(crate) const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = End::Interrupted.exit();
 
 /// Why a command did not do what was asked.
 #[derive(Debug)]
@@ -72,6 +78,9 @@ pub(crate) fn told(json: bool, done: Done) -> Done {
     let kind = match failure.code {
         NO_LOOP => "no-loop",
         USAGE => "usage",
+        CAPPED => "capped",
+        STALLED => "stalled",
+        BLOCKED => "blocked",
         PARKED => "parked",
         INTERRUPTED => "interrupted",
         _ => "failed",

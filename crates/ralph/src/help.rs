@@ -13,15 +13,15 @@ use crate::{
 
 /// The commands by what people want to do. One that stands nowhere here is shown at the end.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Start and control", &["start", "pause", "resume", "wait", "cancel"]),
-    ("See", &["status", "phase", "list", "log", "explain"]),
+    ("Start and control", &["start", "run", "steer", "pause", "resume", "wait", "cancel", "rollback"]),
+    ("See", &["status", "phase", "list", "log", "explain", "diff"]),
     ("Prove", &["gate", "item", "trust"]),
     ("Set up", &["init", "doctor", "demo", "plugin", "uninstall", "completions", "man"]),
     ("For agents", &["hook"]),
 ];
 
 /// The exit codes: in a word, and in a sentence.
-pub(crate) const EXIT_CODES: [(u8, &str, &str); 6] = [
+pub(crate) const EXIT_CODES: [(u8, &str, &str); 9] = [
     (0, "done", "What was asked is done. A hook call ends with 0 whatever was decided."),
     (crate::exit::FAILED, "failed", "Something went wrong, or was refused; standard error says what."),
     (
@@ -30,11 +30,22 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 6] = [
         "The command line makes no sense. Under an agent (CLAUDE_PROJECT_DIR is set) an unknown command or option ends with 1, because a 2 would block the agent.",
     ),
     (crate::exit::NO_LOOP, "no loop", "There is no loop to do it to."),
-    (crate::exit::PARKED, "parked", "What is decided elsewhere, by CI for instance, has not been decided yet: try again later."),
+    (crate::exit::CAPPED, "capped", "`ralph run` ended at a limit of the loop's: iterations, time, money or tokens."),
+    (crate::exit::STALLED, "stalled", "`ralph run` ended because rounds changed nothing, or went back and forth."),
+    (
+        crate::exit::BLOCKED,
+        "blocked",
+        "`ralph run` ended because only a person can go on: to sign in, to trust a command, to allow a tool.",
+    ),
+    (
+        crate::exit::PARKED,
+        "parked",
+        "What is decided elsewhere, by CI for instance, has not been decided yet, or (`ralph run --no-wait`) a quota is used up: try again later.",
+    ),
     (
         crate::exit::INTERRUPTED,
         "interrupted",
-        "Ctrl-C, or a request to end, before `ralph gate` or `ralph wait` was done; commands were ended first.",
+        "Ctrl-C, or a request to end, before `ralph run`, `ralph gate` or `ralph wait` was done; commands were ended first. `ralph run` ends so, too, when its loop is paused or cancelled elsewhere.",
     ),
 ];
 
@@ -124,9 +135,9 @@ pub(crate) const FILES: &[(&str, &str)] = &[
 ];
 
 /// What programs can rely on.
-pub(crate) const FOR_PROGRAMS: &str = "With --json standard output is JSON and nothing else: one document, for `ralph log` one for each line. \
+pub(crate) const FOR_PROGRAMS: &str = "With --json standard output is JSON and nothing else: one document, for `ralph log` and `ralph run` one for each line. \
     start, pause, resume and cancel print the loop as `ralph status --json` does. \
-    If nothing could be done it is {\"error\":{\"kind\":…,\"message\":…}}, with the kind failed, usage, no-loop, parked or interrupted; the exit codes are the same as without. \
+    If nothing could be done it is {\"error\":{\"kind\":…,\"message\":…}}, with the kind failed, usage, no-loop, capped, stalled, blocked, parked or interrupted; the exit codes are the same as without. \
     Unknown options and commands are answered on standard error only. \
     Fields may be added, but none is renamed or left out.";
 

@@ -1,10 +1,12 @@
 //! The `ralph` program. A hook call is decided here, before anything else is set up; everything else is a command.
 
-#![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
+#![cfg_attr(all(target_os = "linux", target_env = "gnu", not(test)), no_main)]
 
+mod bottom;
 mod columns;
 mod commands;
 mod doctor;
+#[cfg(all(target_os = "linux", target_env = "gnu", not(test)))]
 mod entry;
 mod exit;
 mod help;
@@ -20,8 +22,11 @@ use std::{
 
 use ralph_engine::hosts::claude::registration::{TIMEOUT, WAIT, limit_of};
 
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-use entry::main;
+/// Where C does not call us (see `entry.rs`), and in tests of the program's parts.
+#[cfg(not(all(target_os = "linux", target_env = "gnu", not(test))))]
+fn main() -> std::process::ExitCode {
+    std::process::ExitCode::from(start())
+}
 
 /// Runs the program; the result is its exit code.
 fn start() -> u8 {

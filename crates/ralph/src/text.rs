@@ -97,7 +97,7 @@ pub(crate) fn of_outcome(outcome: &Outcome) -> String {
 }
 
 /// What follows from it.
-fn of_then(then: Then) -> String {
+pub(crate) fn of_then(then: Then) -> String {
     match then {
         Then::Judge => "it is judged".to_owned(),
         Then::Again { at } => format!("again at {}", when(&time::format(at))),

@@ -33,6 +33,18 @@ pub(crate) fn width() -> Option<usize> {
     told.filter(|w| *w >= NARROWEST).or_else(env::columns).filter(|w| *w >= NARROWEST)
 }
 
+/// Whether the terminal may understand nothing but characters.
+pub(crate) fn is_plain() -> bool {
+    anstream::stdout().current_choice() == anstream::ColorChoice::Never
+}
+
+/// A text with as much style as standard output has.
+pub(crate) fn styled(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _ = write!(anstream::AutoStream::new(&mut bytes, anstream::stdout().current_choice()), "{text}");
+    bytes
+}
+
 /// Decides about colour for everything that is printed from now on, help and errors included.
 pub(crate) fn colour(choice: clap::ColorChoice) {
     match choice {
@@ -134,7 +146,7 @@ pub(crate) fn try_json(text: &str) -> bool {
 }
 
 /// Some control characters may stand in JSON as they are, and would steer a terminal. They stand in strings only, so they can be spelled there.
-fn escaped(json: &str) -> String {
+pub(crate) fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         match c {

@@ -163,6 +163,7 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
         max_iterations: options.max_iterations,
         hours: options.hours,
         usd: options.usd,
+        tokens: None,
         idle_rounds: options.idle_rounds,
         stall_rounds: options.stall_rounds,
         session: None,

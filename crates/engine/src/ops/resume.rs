@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ralph_core::{
+    attempt::Tokens,
     feature_list::List,
     front_matter::Value,
     journal::Event,
@@ -37,6 +38,7 @@ pub struct Request {
     pub max_iterations: Option<u64>,
     pub hours: Option<f64>,
     pub usd: Option<f64>,
+    pub tokens: Option<u64>,
     pub idle_rounds: Option<u64>,
     pub stall_rounds: Option<u64>,
     /// The session that shall carry the loop.
@@ -174,6 +176,10 @@ fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
             prices::in_dollars(max)
         )));
     }
+    let (used, max) = (l.state.tokens.total(), l.file.max_tokens);
+    if request.tokens.is_none() && max > 0 && used >= max {
+        return Err(Refusal::Because(format!("the loop has used up its tokens ({used} of {max}): give it more with --tokens {max}")));
+    }
     Ok(())
 }
 
@@ -183,10 +189,11 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     let asked = request.session.clone().or_else(|| asker.session.clone());
     let owner = asked.or_else(|| before.clone().filter(|_| owner_may_live(&l.state)));
     let was_active = l.file.active && l.state.ended.is_none() && owner == before && owner.is_some();
-    let wanted: [(&str, Option<String>); 5] = [
+    let wanted: [(&str, Option<String>); 6] = [
         ("max_iterations", request.max_iterations.map(|n| n.to_string())),
         ("max_hours", request.hours.map(|h| h.to_string())),
         ("max_usd", request.usd.map(|usd| usd.to_string())),
+        ("max_tokens", request.tokens.map(|n| n.to_string())),
         ("idle_rounds", request.idle_rounds.map(|n| n.to_string())),
         ("stall_rounds", request.stall_rounds.map(|n| n.to_string())),
     ];
@@ -206,6 +213,9 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     if request.hours.is_some() {
         l.state.disarm(now);
         l.state.spent_ms = 0;
+    }
+    if request.tokens.is_some() {
+        l.state.tokens = Tokens::default();
     }
     match &mut l.state.spending {
         spending if request.usd.is_some() => *spending = Some(Spending::since(now)),

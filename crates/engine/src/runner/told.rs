@@ -115,13 +115,29 @@ pub enum End {
     Failed,
 }
 
+impl End {
+    /// The exit code that says so: scripts and schedulers read it.
+    pub const fn exit(self) -> u8 {
+        match self {
+            End::Complete | End::Enough => 0,
+            End::Failed => 1,
+            End::Capped => 10,
+            End::Stalled => 11,
+            End::Blocked => 12,
+            End::Parked => 75,
+            // Somebody wanted it, here or elsewhere, before the work was done.
+            End::Paused | End::Cancelled | End::Interrupted => 130,
+        }
+    }
+}
+
 /// What is heard of an agent while it works.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "heard")]
 pub enum Heard {
     /// The session is there.
     Session { session: String, model: Option<String>, permission_mode: Option<String>, client: Option<String> },
-    /// Words of the agent's; a piece of a message where the agent streams it.
+    /// Words of the agent's; a piece of a message where the agent streams it. The last piece of a message ends with a line break: pieces are shown as one text.
     Text { text: String, of_subagent: bool },
     /// It thinks.
     Thinking,

@@ -106,7 +106,7 @@ pub(super) fn read(project: &Project, want: Want) -> Option<Found> {
     let ended = match values.status {
         Some(Status::Cancelled) => true,
         Some(Status::Complete) => open == 0 || list.is_err(),
-        // Whoever raises the iterations goes on; a limit of time or money is raised by `ralph resume`.
+        // Whoever raises the iterations goes on; a limit of time, money or tokens is raised by `ralph resume`.
         Some(Status::ReachedLimit) => open > 0 && ((max > 0 && iteration >= max) || ran_out(&state)),
         Some(Status::Paused | Status::InProgress) | None => false,
     };
@@ -143,9 +143,9 @@ fn iteration(values: &Progress, state: &State, open: usize) -> u64 {
     }
 }
 
-/// Of time or of money.
+/// Of time, of money or of tokens.
 fn ran_out(state: &State) -> bool {
-    let has = |code| matches!(code, Code::LimitTime | Code::LimitCost);
+    let has = |code| matches!(code, Code::LimitTime | Code::LimitCost | Code::LimitTokens);
     state.ended == Some(Ending::Capped) && state.last.as_ref().is_some_and(|last| has(last.ruling.code))
 }
 
@@ -154,12 +154,13 @@ fn as_loop(project: &Project, path: &Path, values: &Progress, active: bool, iter
     let hours = values.max_hours.unwrap_or(DEFAULT_HOURS);
     let line = |key: &str, value: Option<String>| value.map(|value| format!("{key}: {value}\n")).unwrap_or_default();
     let usd = line("max_usd", values.max_usd.map(|n| n.to_string()));
+    let tokens = line("max_tokens", values.max_tokens.map(|n| n.to_string()));
     let idle = line("idle_rounds", values.idle_rounds.map(|n| n.to_string()));
     let stall = line("stall_rounds", values.stall_rounds.map(|n| n.to_string()));
     let list = path.strip_prefix(project.root()).unwrap_or(path).display().to_string();
     let shown = words::clean(&list);
     let text = format!(
-        "---\nactive: {active}\niteration: {iteration}\nmax_iterations: {max}\nmax_hours: {hours}\n{usd}{idle}{stall}---\n\n\
+        "---\nactive: {active}\niteration: {iteration}\nmax_iterations: {max}\nmax_hours: {hours}\n{usd}{tokens}{idle}{stall}---\n\n\
          Work through the features in {shown}, one at a time, in the order in which ralph names them. Do what its steps say, make sure that it works, \
          commit, and mark it with `ralph item done ID`, which runs the feature's own checks first and changes the list for you. \
          You can keep notes in progress.txt beside the list; its Iteration and Status are ralph's.\n"
@@ -186,6 +187,7 @@ fn changes<'v>(values: &[(&str, Value<'v>)], now: &Progress) -> Vec<(Key, &'v st
             "max_iterations" => out.push((Key::MaxIterations, text)),
             "max_hours" => out.push((Key::MaxHours, text)),
             "max_usd" => out.push((Key::MaxUsd, text)),
+            "max_tokens" => out.push((Key::MaxTokens, text)),
             "idle_rounds" => out.push((Key::IdleRounds, text)),
             "stall_rounds" => out.push((Key::StallRounds, text)),
             _ => {}

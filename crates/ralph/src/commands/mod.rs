@@ -11,11 +11,13 @@ mod item;
 mod list;
 mod log;
 mod man;
+mod new_loop;
 mod pause;
 mod phase;
 mod pick;
 mod plugin;
 mod resume;
+mod run;
 mod setting_up;
 mod start;
 mod status;
@@ -60,6 +62,7 @@ const GLOBAL: &str = "Global options";
 const EXAMPLES: &str = "Examples:
   ralph demo
   ralph start \"Fix the failing tests\" --completion-promise DONE --max-iterations 20
+  ralph run \"Fix the failing tests\" --verify \"cargo test\" --max-iterations 20
   ralph status
   ralph explain";
 
@@ -67,6 +70,7 @@ const EXAMPLES: &str = "Examples:
 enum Command {
     Hook(HookArgs),
     Start(start::Args),
+    Run(run::Args),
     Cancel(cancel::Args),
     Pause(pause::Args),
     Resume(resume::Args),
@@ -141,6 +145,7 @@ pub(crate) fn run() -> u8 {
     exit::code(match cli.command {
         Command::Hook(_) => return crate::hook::run(None, limit_of(&std::env::args_os().collect::<Vec<_>>())),
         Command::Start(args) => start::run(project, args),
+        Command::Run(args) => run::run(project, args),
         Command::Cancel(args) => cancel::run(project, &args),
         Command::Pause(args) => pause::run(project, &args),
         Command::Resume(args) => resume::run(project, &args),

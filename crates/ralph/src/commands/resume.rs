@@ -30,6 +30,9 @@ pub(crate) struct Args {
     /// A new allowance of dollars, from now on; 0 means no limit
     #[arg(long, value_name = "X", value_parser = amount, allow_hyphen_values = true)]
     usd: Option<f64>,
+    /// A new allowance of tokens for fresh sessions (`ralph run`), from now on; 0 means no limit
+    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
+    tokens: Option<u64>,
     /// A new limit on rounds in a row without any tool call
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     idle_rounds: Option<u64>,
@@ -54,6 +57,7 @@ fn resume(project: &Project, args: &Args) -> Done {
         max_iterations: args.max_iterations,
         hours: args.hours,
         usd: args.usd,
+        tokens: args.tokens,
         idle_rounds: args.idle_rounds,
         stall_rounds: args.stall_rounds,
         session: args.session.clone(),

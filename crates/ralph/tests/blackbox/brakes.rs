@@ -301,3 +301,33 @@ fn s2_7_outside_of_git_and_in_a_feature_folder() {
     assert!(progress.contains("Max USD: 5\nStall Rounds: 4\n"), "{progress}");
     assert!(round(&folder, &transcript).blocks());
 }
+
+/// The tokens of fresh sessions are counted by the journal; whoever gives a new allowance begins to count anew.
+#[test]
+fn s4_6_a_new_allowance_of_tokens_begins_at_nothing() {
+    let bed = Bed::new();
+    bed.ralph_ok(&["start", "Go", "--tokens", "100"]);
+    let journal = format!(".ralph/journal/{}.jsonl", bed.status()["id"].as_str().unwrap());
+    let used =
+        bed.read(&journal).replace(r#""stops":0"#, r#""tokens":{"input":60,"output":40,"cache_read":0,"cache_written":0},"stops":0"#);
+    bed.write(&journal, &used);
+    bed.ralph_ok(&["pause"]);
+    let out = bed.ralph(&["resume"]);
+    assert_eq!(
+        (out.code, out.stderr.as_str()),
+        (Some(1), "error: the loop has used up its tokens (100 of 100): give it more with --tokens 100\n")
+    );
+    bed.ralph_ok(&["resume", "--tokens", "50"]);
+    assert!(bed.read(LOOP).contains("max_tokens: 50\n"));
+    bed.ralph_ok(&["pause"]);
+    bed.ralph_ok(&["resume"]);
+
+    let folder = Bed::new();
+    let dir = ".claude/data/ralph-loops/current";
+    folder.write(format!("{dir}/feature_list.json"), r#"[{"id": "F1", "description": "one", "passes": false}]"#);
+    folder.write(format!("{dir}/progress.txt"), "Iteration: 1\nMax Tokens: 7\n");
+    folder.ralph_ok(&["pause"]);
+    folder.ralph_ok(&["resume", "--tokens", "70"]);
+    let progress = folder.read(format!("{dir}/progress.txt"));
+    assert!(progress.contains("Max Tokens: 70\n"), "{progress}");
+}

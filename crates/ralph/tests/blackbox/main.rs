@@ -45,6 +45,7 @@ mod races;
 mod readme;
 mod robustness;
 mod run;
+mod run_command_line;
 mod screen;
 mod setup;
 mod slash;

@@ -19,7 +19,8 @@ use ralph_core::{
 use ralph_engine::{gates::Watch, sys::signals};
 
 use crate::{
-    columns::{columns, cut},
+    bottom::Bottom,
+    columns::cut,
     commands::gate::{
         lines::Lines,
         summary::{interrupted, verdict},
@@ -39,13 +40,16 @@ pub(super) struct Progress {
 impl Progress {
     /// Silent where programs read the output.
     pub(super) fn begin(silent: bool, gates: &[Gate]) -> Self {
-        let plain = anstream::stdout().current_choice() == anstream::ColorChoice::Never;
         let form = match ui::width() {
             _ if silent => Form::Silent,
-            Some(width) => Form::Terminal { width, plain },
+            Some(width) => Form::Terminal { width },
             None => Form::Lines,
         };
-        let screen = Arc::new(Screen { form, together: together(gates), state: Mutex::default() });
+        let screen = Arc::new(Screen {
+            form,
+            together: together(gates),
+            state: Mutex::new(State { bottom: Bottom::new(ui::is_plain()), ..State::default() }),
+        });
         let ticking = matches!(form, Form::Terminal { .. }).then(|| tick(Arc::clone(&screen)));
         Progress { screen, ticking: Mutex::new(ticking) }
     }
@@ -91,8 +95,6 @@ enum Form {
     /// Output as it comes, and a line that is drawn in place.
     Terminal {
         width: usize,
-        /// It may understand nothing but characters.
-        plain: bool,
     },
     /// A line when a gate begins and one when it ends.
     Lines,
@@ -110,8 +112,7 @@ pub(super) struct Screen {
 #[derive(Default)]
 struct State {
     running: Vec<Running>,
-    /// How many columns the line takes that is drawn now.
-    drawn: usize,
+    bottom: Bottom,
     /// A command has begun a line and not ended it.
     open: bool,
     /// A command has spoken to the terminal itself, which may be left in any colour.
@@ -136,23 +137,14 @@ impl Screen {
 
     /// Puts the line away, writes, and draws the line again, unless a command is in the middle of one of its own.
     fn write(&self, state: &mut State, bytes: &[u8]) {
-        let Form::Terminal { width, plain } = self.form else { return };
-        let mut out = match (state.drawn, plain) {
-            (0, _) => Vec::new(),
-            (_, false) => b"\x1b[K".to_vec(),
-            (drawn, true) => format!("\r{}\r", " ".repeat(drawn)).into_bytes(),
-        };
-        out.extend_from_slice(bytes);
+        let Form::Terminal { width } = self.form else { return };
         if let Some(last) = bytes.last() {
             state.open = *last != b'\n';
         }
         // One column stays free: some terminals go to the next line after the last one.
         let line = if state.open { String::new() } else { cut(&line(&state.running), width.saturating_sub(1)) };
-        state.drawn = columns(&line);
-        if state.drawn > 0 {
-            // The command finds the place and the colour that it left.
-            out.extend_from_slice(if plain { line } else { format!("\x1b7\x1b[0m{line}\x1b8") }.as_bytes());
-        }
+        let lines = if line.is_empty() { Vec::new() } else { vec![line] };
+        let out = state.bottom.after(bytes, lines);
         let mut stdout = io::stdout().lock();
         let _ = stdout.write_all(&out).and_then(|()| stdout.flush());
     }
@@ -161,13 +153,13 @@ impl Screen {
     fn say(&self, state: &mut State, text: &str) {
         let end = if state.open { "\n" } else { "" };
         let plain = if std::mem::take(&mut state.styled) { "\u{1b}[0m" } else { "" };
-        let bytes = [plain.as_bytes(), end.as_bytes(), &styled(text), b"\n"].concat();
+        let bytes = [plain.as_bytes(), end.as_bytes(), &ui::styled(text), b"\n"].concat();
         self.write(state, &bytes);
     }
 
     /// Whole lines of one of several gates, each with its name.
     fn quote(&self, state: &mut State, gate: &str, lines: &[Vec<u8>]) {
-        let name = styled(&ui::dim(format!("{} |", clean(gate))));
+        let name = ui::styled(&ui::dim(format!("{} |", clean(gate))));
         let quoted = |line: &Vec<u8>| {
             let end: &[u8] = if line.contains(&0x1b) { b"\x1b[0m\n" } else { b"\n" };
             [&name, b" ".as_slice(), line, end].concat()
@@ -175,13 +167,6 @@ impl Screen {
         let bytes: Vec<u8> = lines.iter().flat_map(quoted).collect();
         self.write(state, &bytes);
     }
-}
-
-/// A text with as much style as this output has.
-fn styled(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let _ = write!(anstream::AutoStream::new(&mut bytes, anstream::stdout().current_choice()), "{text}");
-    bytes
 }
 
 /// What runs, for how long, and how long it may: of several the one that began first.

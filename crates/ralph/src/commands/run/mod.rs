@@ -1,0 +1,244 @@
+//! `ralph run`: carry a loop in fresh sessions, one for each round.
+
+mod json;
+mod lines;
+mod prose;
+mod quiet;
+mod says;
+mod screen;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use std::io::stdout;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use ralph_core::config::is_address;
+use ralph_engine::{
+    ops::{resume, start},
+    runner::told::{Audience, End},
+    store::project::Project,
+    sys::clock,
+};
+
+use crate::{
+    commands::{
+        name,
+        new_loop::{NewLoop, words},
+    },
+    exit::{Done, Failure, told},
+    ui,
+};
+
+use json::Json;
+use lines::Lines;
+use quiet::Quiet;
+use screen::{Screen, Terminal};
+
+/// Run a loop in fresh sessions, a new one for each round
+///
+/// Starts a loop with the prompt that is given, or goes on with the one that is there, at the round where it was, whoever carried it before. The
+/// agent is started anew for each round; what it left in the files is judged by the same gates and limits as in an interactive session. Ctrl-C
+/// finishes the round, a second one ends it now; `ralph run --continue` goes on.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph run \"Make all tests pass\" --verify \"cargo test\" --max-iterations 20
+  ralph run --prompt-file TASK.md --usd 10 --permission-mode acceptEdits
+  ralph run --continue --once               one more round
+  ralph run --continue --hours 2 --quiet    two more hours
+  ralph run \"Tidy up\" --agent-cmd 'my-agent --print' --json | tee events.jsonl")]
+pub(crate) struct Args {
+    #[command(flatten, next_help_heading = LOOP)]
+    wanted: NewLoop,
+    /// Go on with the loop that is there, also if it has ended; with limits, with new ones. The same as no prompt
+    #[arg(long = "continue", help_heading = LOOP, conflicts_with_all = ["prompt", "prompt_file", "stdin", "completion_promise", "verify", "preset", "continue_with"])]
+    go_on: bool,
+    /// End after this many rounds; the loop waits for `ralph run --continue`
+    #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one, allow_hyphen_values = true, help_heading = LOOP)]
+    rounds: Option<u64>,
+    /// The same as --rounds 1
+    #[arg(long, conflicts_with = "rounds", help_heading = LOOP)]
+    once: bool,
+    /// Do not wait for a quota to come back or for checks to be decided: end with exit code 75
+    #[arg(long, help_heading = LOOP)]
+    no_wait: bool,
+    /// Who is told when the run ends, waits or needs a person: desktop, terminal, an https:// address, or cmd:LINE for the shell; may be given several times
+    #[arg(long, value_name = "WHERE", value_parser = whom, help_heading = LOOP)]
+    notify: Vec<Notify>,
+
+    #[command(flatten, next_help_heading = SESSIONS)]
+    sessions: Sessions,
+
+    /// Only what was ruled and how it ended; warnings on standard error
+    #[arg(long, short = 'q', conflicts_with = "json", help_heading = SHOWN)]
+    quiet: bool,
+    /// For programs: everything that happens, one JSON object for each line
+    #[arg(long, help_heading = SHOWN)]
+    json: bool,
+}
+
+const LOOP: &str = "The loop";
+const SESSIONS: &str = "The sessions";
+const SHOWN: &str = "What is shown";
+
+/// How the agent is started.
+#[derive(clap::Args)]
+struct Sessions {
+    /// The agent
+    #[arg(long, value_name = "AGENT", value_parser = agents(), default_value = "claude", conflicts_with = "agent_cmd")]
+    agent: Agent,
+    /// Any program instead: a line for the shell that reads the prompt on its standard input and prints its answer
+    #[arg(long, value_name = "CMD", value_parser = words, conflicts_with_all = ["model", "permission_mode", "inner"])]
+    agent_cmd: Option<String>,
+    /// The model of the sessions, unless an item of a list names another
+    #[arg(long, value_name = "MODEL", value_parser = words)]
+    model: Option<String>,
+    /// What the agent may do without asking, in the client's words; nobody is there to be asked
+    #[arg(long, value_name = "MODE", value_parser = permission_modes())]
+    permission_mode: Option<String>,
+    /// So many times a session is sent back by its own stop hook while gates fail, before its round ends
+    #[arg(long, value_name = "N", value_parser = super::count, allow_hyphen_values = true)]
+    inner: Option<u64>,
+    /// Work in a linked worktree, made if need be; =NAME if it shall not be called after the loop
+    #[arg(long, value_name = "NAME", value_parser = worktree, num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    worktree: Option<Worktree>,
+    /// Do not keep the files after each round under refs/ralph/
+    #[arg(long)]
+    no_snapshots: bool,
+}
+
+/// The run that is wanted: what the command line says, and nothing of what ralph.toml says.
+#[derive(Debug)]
+#[expect(dead_code, reason = "the driver reads it")]
+pub(crate) struct Request {
+    pub(crate) carries: Carries,
+    /// `None`: until the loop ends.
+    pub(crate) rounds: Option<u64>,
+    pub(crate) agent: Agent,
+    pub(crate) model: Option<String>,
+    pub(crate) permission_mode: Option<String>,
+    pub(crate) inner: Option<u64>,
+    /// `None`: in the project itself.
+    pub(crate) worktree: Option<Worktree>,
+    pub(crate) no_snapshots: bool,
+    pub(crate) no_wait: bool,
+    pub(crate) notify: Vec<Notify>,
+}
+
+/// Which loop.
+#[derive(Debug)]
+#[expect(dead_code, reason = "the driver reads it")]
+pub(crate) enum Carries {
+    New(start::Request),
+    /// The one that is there, or ended last, with limits as `ralph resume` takes them.
+    Again(resume::Request),
+}
+
+/// What is started for each round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Agent {
+    Claude,
+    Command(String),
+}
+
+/// A linked worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Worktree {
+    CalledAfterTheLoop,
+    Called(String),
+}
+
+/// Who is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Notify {
+    Desktop,
+    Terminal,
+    Webhook(String),
+    Command(String),
+}
+
+fn at_least_one(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "must be a whole number from 1 on".to_owned())
+}
+
+fn worktree(text: &str) -> Result<Worktree, String> {
+    if text.is_empty() { Ok(Worktree::CalledAfterTheLoop) } else { name(text).map(Worktree::Called) }
+}
+
+fn whom(text: &str) -> Result<Notify, String> {
+    match (text, text.strip_prefix("cmd:")) {
+        ("desktop", _) => Ok(Notify::Desktop),
+        ("terminal", _) => Ok(Notify::Terminal),
+        (_, Some(line)) if !line.trim().is_empty() => Ok(Notify::Command(line.to_owned())),
+        _ if is_address(text) => Ok(Notify::Webhook(text.to_owned())),
+        _ => Err("must be desktop, terminal, an address such as https://example.org/hook, or cmd: and a line for the shell".to_owned()),
+    }
+}
+
+fn agents() -> impl TypedValueParser<Value = Agent> {
+    PossibleValuesParser::new(["claude"]).map(|_| Agent::Claude)
+}
+
+fn permission_modes() -> impl TypedValueParser<Value = String> {
+    let modes = ["default", "acceptEdits", "auto", "dontAsk", "bypassPermissions"].map(PossibleValue::new);
+    let plan = PossibleValue::new("plan").hide(true);
+    PossibleValuesParser::new(modes.into_iter().chain([plan])).try_map(|mode| {
+        if mode == "plan" {
+            Err("in this mode the agent may change nothing, so that no round could ever get anywhere".to_owned())
+        } else {
+            Ok(mode)
+        }
+    })
+}
+
+pub(crate) fn run(project: &Project, args: Args) -> Done {
+    let json = args.json;
+    let (quiet, done) = (args.quiet, request(args));
+    told(json, done.and_then(|request| drive(project, &request, &*audience(json, quiet)).and_then(|end| exit(end, json))))
+}
+
+fn exit(end: End, in_json: bool) -> Done {
+    match end.exit() {
+        0 => Ok(()),
+        // The audience has said it.
+        code => Err(Failure { code, message: String::new(), in_json }),
+    }
+}
+
+/// Who looks on: a program, a person at a terminal, or a file that is read later.
+fn audience(json: bool, quiet: bool) -> Box<dyn Audience> {
+    let out = Box::new(stdout());
+    match ui::width() {
+        _ if json => Box::new(Json::new(out, clock::now)),
+        _ if quiet => Box::new(Quiet::new(out)),
+        Some(_) => Box::new(Screen::live(Terminal { out, width: || ui::width().unwrap_or(80), now: clock::now, plain: ui::is_plain() })),
+        None => Box::new(Lines::new(out, clock::now)),
+    }
+}
+
+fn request(args: Args) -> Result<Request, Failure> {
+    let Args { wanted, go_on, rounds, once, no_wait, notify, sessions, .. } = args;
+    let is_new = wanted.has_prompt();
+    if let Some(option) = wanted.only_for_a_new_one().filter(|_| !is_new && !go_on) {
+        return Err(Failure::usage(format!(
+            "{option} describes a new loop: give its prompt, too, as words, with --prompt-file FILE or with --stdin"
+        )));
+    }
+    Ok(Request {
+        carries: if is_new { Carries::New(wanted.request()?) } else { Carries::Again(wanted.again()) },
+        rounds: if once { Some(1) } else { rounds },
+        agent: sessions.agent_cmd.map_or(sessions.agent, Agent::Command),
+        model: sessions.model,
+        permission_mode: sessions.permission_mode,
+        inner: sessions.inner,
+        worktree: sessions.worktree,
+        no_snapshots: sessions.no_snapshots,
+        no_wait,
+        notify,
+    })
+}
+
+/// THE CALL SITE OF THE DRIVER: to be replaced by the engine's `runner::drive`.
+fn drive(_project: &Project, request: &Request, _audience: &dyn Audience) -> Result<End, Failure> {
+    Err(Failure::new(format!("the runner is not in this build: {request:?}")))
+}

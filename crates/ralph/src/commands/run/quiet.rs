@@ -1,0 +1,38 @@
+//! For `--quiet`: what was ruled and how it ended; warnings on standard error.
+
+use std::{
+    io::Write,
+    sync::{Mutex, PoisonError},
+};
+
+use ralph_core::words::clean;
+use ralph_engine::runner::told::{Audience, Told};
+
+use crate::{commands::run::says, ui};
+
+pub(super) struct Quiet {
+    out: Mutex<Box<dyn Write + Send>>,
+}
+
+impl Quiet {
+    pub(super) fn new(out: Box<dyn Write + Send>) -> Self {
+        Quiet { out: Mutex::new(out) }
+    }
+
+    fn say(&self, text: &str) {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        // A reader that has gone away misses it; the loop goes on.
+        let _ = out.write_all(&ui::styled(&format!("{text}\n"))).and_then(|()| out.flush());
+    }
+}
+
+impl Audience for Quiet {
+    fn hears(&self, told: &Told<'_>) {
+        match told {
+            Told::Warning { text } => ui::warning(text),
+            Told::Ruled { iteration, ruling, findings, .. } => self.say(&says::ruled(*iteration, findings, ruling)),
+            Told::Ended { how, line, .. } => self.say(&format!("{}: {}", says::ending(*how), clean(line))),
+            _ => {}
+        }
+    }
+}

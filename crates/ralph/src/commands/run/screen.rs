@@ -1,0 +1,296 @@
+//! For a terminal: the agent's words and tools as they come, a line for each round, and below all of it a line that tells how it goes.
+
+use std::{
+    io::Write,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        mpsc::{RecvTimeoutError, Sender, channel},
+    },
+    thread,
+    time::Duration,
+};
+
+use ralph_core::{time::Millis, words::clean};
+use ralph_engine::runner::told::{Audience, Heard, Told};
+
+use crate::{
+    bottom::Bottom,
+    columns::{columns, cut, wrap},
+    commands::run::{prose::Prose, says, status::Status},
+    text::{short, when},
+    ui,
+};
+
+/// How often the lines at the bottom are drawn anew, while something goes on and otherwise.
+const TICK: Duration = Duration::from_millis(200);
+const SLOW_TICK: Duration = Duration::from_secs(1);
+
+/// What it is drawn on.
+pub(super) struct Terminal {
+    pub(super) out: Box<dyn Write + Send>,
+    pub(super) width: fn() -> usize,
+    pub(super) now: fn() -> Millis,
+    /// It may understand nothing but characters.
+    pub(super) plain: bool,
+}
+
+/// Draws until the run has ended.
+pub(super) struct Screen {
+    state: Arc<Mutex<State>>,
+    ticking: Mutex<Option<Sender<()>>>,
+}
+
+impl Screen {
+    /// A screen that is drawn anew by itself.
+    pub(super) fn live(terminal: Terminal) -> Self {
+        let screen = Screen::still(terminal);
+        *locked(&screen.ticking) = Some(tick(Arc::clone(&screen.state)));
+        screen
+    }
+
+    /// A screen on which only events change anything.
+    pub(super) fn still(terminal: Terminal) -> Self {
+        let bottom = Bottom::new(terminal.plain);
+        let state = State {
+            terminal,
+            bottom,
+            prose: Prose::default(),
+            of_subagent: false,
+            status: Status::default(),
+            session: String::new(),
+            denied: 0,
+            of_loop: String::new(),
+            said: String::new(),
+        };
+        Screen { state: Arc::new(Mutex::new(state)), ticking: Mutex::new(None) }
+    }
+
+    /// Time has passed.
+    #[cfg(test)]
+    pub(super) fn tick(&self) {
+        locked(&self.state).write(&[]);
+    }
+}
+
+impl Audience for Screen {
+    fn hears(&self, told: &Told<'_>) {
+        locked(&self.state).hears(told);
+        if matches!(told, Told::Ended { .. }) {
+            locked(&self.ticking).take();
+        }
+    }
+}
+
+/// A run that ended without a word leaves no line behind.
+impl Drop for Screen {
+    fn drop(&mut self) {
+        locked(&self.ticking).take();
+        let mut state = locked(&self.state);
+        state.status = Status::default();
+        state.end_of_words();
+        state.write(&[]);
+    }
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Draws the lines at the bottom again and again until the sender is gone.
+fn tick(state: Arc<Mutex<State>>) -> Sender<()> {
+    let (sender, gone) = channel();
+    thread::spawn(move || {
+        let mut pause = TICK;
+        while gone.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            let mut state = locked(&state);
+            state.write(&[]);
+            pause = if state.status.is_at_rest() { SLOW_TICK } else { TICK };
+        }
+    });
+    sender
+}
+
+/// The one place that writes: events come from one thread, and time passes in another.
+struct State {
+    terminal: Terminal,
+    bottom: Bottom,
+    /// What the agent says, and whether it is a subagent that does.
+    prose: Prose,
+    of_subagent: bool,
+    status: Status,
+    /// What was said about the last session; the next one is mostly like it.
+    session: String,
+    /// Denied calls that have not come back as failed ones yet.
+    denied: u64,
+    of_loop: String,
+    /// The person's line of the last ruling.
+    said: String,
+}
+
+impl State {
+    fn hears(&mut self, told: &Told<'_>) {
+        self.status.hears(told, (self.terminal.now)());
+        match told {
+            Told::Agent { heard: Heard::Text { text, of_subagent } } => return self.words(text, *of_subagent),
+            // Figures come in the middle of a sentence; they are drawn with the next tick.
+            Told::Agent { heard: Heard::Used { .. } | Heard::Quota { rejected: false, .. } } => return,
+            _ => self.end_of_words(),
+        }
+        match told {
+            Told::Agent { heard } => self.agent(heard),
+            Told::Run { .. } | Told::Warning { .. } | Told::Round { .. } | Told::Finishing => self.begins(told),
+            Told::Over { .. } | Told::Ruled { .. } | Told::Snapshot { .. } | Told::Ended { .. } => self.ends(told),
+            Told::Rests { until, why, .. } => self.say(&ui::warn(format!("Rests until {}: {}", when(until), clean(why))), 2),
+            Told::GoesOn | Told::Checking { .. } => self.write(&[]),
+        }
+    }
+
+    fn begins(&mut self, told: &Told<'_>) {
+        match told {
+            Told::Run { of_loop, picked_up, folder, limits, .. } => {
+                (*of_loop).clone_into(&mut self.of_loop);
+                self.say(&format!("{} {} in {}", ui::good("Ralph runs"), ui::bold(clean(of_loop)), clean(folder)), 2);
+                for line in picked_up.iter().chain(limits) {
+                    self.say(&format!("  {}", clean(line)), 4);
+                }
+            }
+            Told::Warning { text } => self.say(&format!("{} {}", ui::warn("warning:"), clean(text)), 9),
+            Told::Round { .. } => {
+                self.denied = 0;
+                let (round, rest) = says::round(told);
+                self.say("", 0);
+                self.say(&format!("{}{}{}", ui::bold(round), says::DOT, rest), 2);
+            }
+            _ => self.say(&ui::warn("Ends after this round. Ctrl-C once more ends it now."), 2),
+        }
+    }
+
+    fn ends(&mut self, told: &Told<'_>) {
+        match told {
+            Told::Over { outcome, work, then, .. } => self.say(&ui::dim(says::over(outcome, work, *then)), 2),
+            Told::Ruled { iteration, ruling, findings, line, .. } => {
+                self.say(&says::ruled(*iteration, findings, ruling), 2);
+                self.said = line.map(clean).unwrap_or_default();
+                if !self.said.is_empty() {
+                    self.say(&format!("  {}", self.said), 2);
+                }
+            }
+            Told::Snapshot { name, commit } => {
+                self.say(&ui::dim(format!("files kept as {} ({})", clean(name), clean(short(Some(commit))))), 2);
+            }
+            Told::Ended { how, line, rounds, spent_usd, spent_tokens, denied, .. } => {
+                self.say("", 0);
+                self.say(&format!("{}{}{}", says::ending(*how), says::DOT, says::spent(*rounds, *spent_tokens, *spent_usd)), 2);
+                let line = Some(clean(line)).filter(|line| !line.is_empty() && *line != self.said);
+                for line in line.into_iter().chain(says::denied(denied)).chain([says::next(*how, &self.of_loop)]) {
+                    self.say(&format!("  {line}"), 2);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn agent(&mut self, heard: &Heard) {
+        match heard {
+            Heard::Tool { name, what, of_subagent } => self.tool(name, what, *of_subagent),
+            Heard::Line { text } => self.say(&clean(text), 0),
+            Heard::ToolEnded { failed: true, .. } if self.denied > 0 => self.denied -= 1,
+            Heard::ToolEnded { failed: true, .. } => self.say(&ui::dim("  ✗ that failed"), 4),
+            Heard::Session { .. } => {
+                let about = says::heard(heard).unwrap_or_default();
+                if !about.is_empty() && about != self.session {
+                    self.say(&ui::dim(&about), 2);
+                    self.session = about;
+                }
+            }
+            _ => {
+                self.denied += u64::from(matches!(heard, Heard::Denied { .. }));
+                match says::heard(heard) {
+                    Some(line) => self.say(&ui::warn(format!("! {line}")), 2),
+                    None => self.write(&[]),
+                }
+            }
+        }
+    }
+
+    /// One line, whatever the call is about.
+    fn tool(&mut self, name: &str, what: &str, of_subagent: bool) {
+        let (mark, name) = if of_subagent { ("  ○", clean(name)) } else { ("●", clean(name)) };
+        let room = self.width().saturating_sub(columns(mark) + columns(&name) + 3);
+        let what = cut(&says::subject(what), room);
+        let line = if of_subagent { ui::dim(format!("{mark} {name}  {what}")) } else { format!("{mark} {}  {what}", ui::bold(name)) };
+        self.say(&line, 4);
+    }
+
+    /// Whole lines go by; the one that has only begun is drawn at the bottom, with the next tick.
+    fn words(&mut self, text: &str, of_subagent: bool) {
+        if of_subagent != self.of_subagent {
+            self.end_of_words();
+            self.of_subagent = of_subagent;
+        }
+        let width = self.width();
+        let whole = self.prose.feed(text, width);
+        self.show(&whole);
+    }
+
+    fn end_of_words(&mut self) {
+        let width = self.width();
+        let rest = self.prose.rest(width);
+        self.show(&rest);
+    }
+
+    fn show(&mut self, lines: &[String]) {
+        if !lines.is_empty() {
+            let text: Vec<String> = lines.iter().map(|line| self.coloured(line)).collect();
+            self.write(&ui::styled(&(text.join("\n") + "\n")));
+        }
+    }
+
+    fn coloured(&self, line: &str) -> String {
+        if self.of_subagent && !line.is_empty() { ui::dim(line) } else { line.to_owned() }
+    }
+
+    /// A line of ralph's own, broken between words.
+    fn say(&mut self, text: &str, hang: usize) {
+        let text = wrap(text, self.width(), hang);
+        self.write(&ui::styled(&format!("{text}\n")));
+    }
+
+    /// Writes above the lines at the bottom, which are drawn as they are by now.
+    fn write(&mut self, above: &[u8]) {
+        let lines = self.at_the_bottom();
+        let bytes = self.bottom.after(above, lines);
+        if !bytes.is_empty() {
+            // A terminal that has gone away misses it; the loop goes on.
+            let _ = self.terminal.out.write_all(&bytes).and_then(|()| self.terminal.out.flush());
+        }
+    }
+
+    fn at_the_bottom(&self) -> Vec<String> {
+        let width = self.width();
+        let status = self.status.line(width, (self.terminal.now)());
+        let begun = if status.is_empty() { String::new() } else { tail(self.prose.begun(), width) };
+        let dim = |line: String| if self.terminal.plain { line } else { ui::dim(line) };
+        [(begun, self.of_subagent), (status, true)]
+            .into_iter()
+            .filter(|(line, _)| !line.trim().is_empty())
+            .map(|(line, is_dim)| if is_dim { dim(line) } else { line })
+            .collect()
+    }
+
+    /// One column stays free: some terminals go to the next line after the last one.
+    fn width(&self) -> usize {
+        (self.terminal.width)().saturating_sub(1).max(1)
+    }
+}
+
+/// The end of a line that is too long: that is where words are added.
+fn tail(line: &str, width: usize) -> String {
+    let mut from = line;
+    while columns(from) > width {
+        let mut chars = from.chars();
+        chars.next();
+        from = chars.as_str();
+    }
+    from.to_owned()
+}

@@ -1,0 +1,135 @@
+//! The line that tells how it goes right now: for how long, what was used, whether anything was heard.
+
+use ralph_core::{
+    time::{Millis, in_words},
+    words::of_limit,
+};
+use ralph_engine::runner::told::{Heard, Told};
+
+use crate::{
+    columns::{columns, cut},
+    commands::run::says::{DOT, money, subject, used_tokens},
+    text::in_thousands,
+};
+
+/// Silence that is worth a word.
+const SILENCE_MS: u64 = 10_000;
+
+/// What goes on.
+#[derive(Default)]
+pub(super) struct Status {
+    doing: Doing,
+    /// A person asked for the end after this round.
+    finishing: bool,
+    tokens: u64,
+    usd: Option<f64>,
+    context: u64,
+    /// How large the context is; 0 until a session has told.
+    window: u64,
+    /// Hundredths of the account's quota.
+    quota: Option<u64>,
+}
+
+#[derive(Default)]
+enum Doing {
+    #[default]
+    Nothing,
+    Works {
+        round: String,
+        since: Millis,
+        heard: Millis,
+    },
+    Checks {
+        gate: String,
+        since: Millis,
+        limit_ms: u64,
+    },
+    Rests {
+        until: Millis,
+    },
+}
+
+impl Status {
+    pub(super) fn hears(&mut self, told: &Told<'_>, now: Millis) {
+        match told {
+            Told::Round { iteration, max_iterations, .. } => {
+                let round = format!("round {}", of_limit(*iteration, *max_iterations));
+                let kept = Status { window: self.window, quota: self.quota, finishing: self.finishing, ..Status::default() };
+                *self = Status { doing: Doing::Works { round, since: now, heard: now }, ..kept };
+            }
+            Told::Agent { heard } => self.listens(heard, now),
+            Told::Checking { gate, limit_ms } => {
+                self.doing = Doing::Checks { gate: subject(gate), since: now, limit_ms: *limit_ms };
+            }
+            Told::Over { work, .. } => {
+                self.doing = Doing::Nothing;
+                self.window = if work.context_window > 0 { work.context_window } else { self.window };
+            }
+            Told::Rests { until_ms, .. } => self.doing = Doing::Rests { until: *until_ms },
+            Told::Ruled { .. } | Told::GoesOn | Told::Ended { .. } => self.doing = Doing::Nothing,
+            Told::Finishing => self.finishing = true,
+            Told::Run { .. } | Told::Warning { .. } | Told::Snapshot { .. } => {}
+        }
+    }
+
+    fn listens(&mut self, agent: &Heard, now: Millis) {
+        if let Doing::Works { heard, .. } = &mut self.doing {
+            *heard = now;
+        }
+        match agent {
+            Heard::Used { tokens, usd, context } => (self.tokens, self.usd, self.context) = (*tokens, *usd, *context),
+            Heard::Quota { used: Some(used), .. } => self.quota = Some(*used),
+            _ => {}
+        }
+    }
+
+    /// Nothing changes by itself more often than once a second.
+    pub(super) fn is_at_rest(&self) -> bool {
+        matches!(self.doing, Doing::Nothing | Doing::Rests { .. })
+    }
+
+    /// The line, in at most `width` columns; empty if nothing goes on.
+    pub(super) fn line(&self, width: usize, now: Millis) -> String {
+        match &self.doing {
+            Doing::Nothing => String::new(),
+            Doing::Works { round, since, heard } => self.of_work(round, *since, *heard, width, now),
+            Doing::Checks { gate, since, limit_ms } => {
+                cut(&format!("gate {gate}: {} of {}", in_words(between(*since, now)), in_words(*limit_ms)), width)
+            }
+            Doing::Rests { until } => cut(&format!("goes on in {}", in_words(between(now, *until))), width),
+        }
+    }
+
+    /// What fits, the most telling first to stay.
+    fn of_work(&self, round: &str, since: Millis, heard: Millis, width: usize, now: Millis) -> String {
+        let silence = between(heard, now);
+        let context = match (self.context, self.window) {
+            (0, _) => None,
+            (tokens, 0) => Some(format!("context {}", in_thousands(tokens))),
+            (tokens, window) => Some(format!("context {} %", tokens.saturating_mul(100) / window)),
+        };
+        let parts = [
+            (4, Some(round.to_owned())),
+            (0, Some(in_words(between(since, now)))),
+            (1, used_tokens(self.tokens)),
+            (2, self.usd.and_then(money)),
+            (5, context),
+            (6, self.quota.map(|used| format!("quota {used} %"))),
+            (3, (silence >= SILENCE_MS).then(|| format!("quiet for {}", in_words(silence)))),
+            (7, self.finishing.then(|| "the last round".to_owned())),
+        ];
+        let mut parts: Vec<(u8, String)> = parts.into_iter().filter_map(|(rank, part)| Some((rank, part?))).collect();
+        loop {
+            let line = parts.iter().map(|(_, part)| part.as_str()).collect::<Vec<_>>().join(DOT);
+            let last = parts.iter().map(|(rank, _)| *rank).max().unwrap_or(0);
+            if last == 0 || columns(&line) <= width {
+                return cut(&line, width);
+            }
+            parts.retain(|(rank, _)| *rank != last);
+        }
+    }
+}
+
+fn between(from: Millis, to: Millis) -> u64 {
+    u64::try_from(to.saturating_sub(from)).unwrap_or(0)
+}
