@@ -10,5 +10,6 @@ pub mod hosts;
 pub mod ops;
 pub mod runner;
 pub mod setup;
+pub mod snapshots;
 pub mod store;
 pub mod sys;

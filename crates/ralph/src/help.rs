@@ -109,6 +109,11 @@ pub(crate) const FILES: &[(&str, &str)] = &[
         ".ideal/.verify-state.json, .trellis/.verify-state.json, .ralph/verify-state.json",
         "How often each check agent was sent back, beside the settings that asked; the last one for ralph.toml.",
     ),
+    (".ralph/worktrees/<name>/", "A working tree for a loop of its own, on the branch ralph/<name>; `git worktree remove` takes it away."),
+    (
+        "refs/ralph/<loop>/<round>",
+        "In git: the files after each round, for `ralph diff` and `ralph rollback`; gone 30 days after the loop.",
+    ),
     (".ralph/notices.json", "Lines that a person has yet to see."),
     (".ralph/last-ending.json", "What the last ended loop was answered, for a second hook on the same stop."),
     (".ralph/lock", "Held for some milliseconds at a time."),

@@ -55,6 +55,11 @@ pub(crate) fn colour(choice: clap::ColorChoice) {
     .write_global();
 }
 
+/// Whether colour was asked for, wherever the output goes.
+pub(crate) fn is_forced() -> bool {
+    anstream::ColorChoice::global() == anstream::ColorChoice::Always || !stdout().is_terminal()
+}
+
 /// One line on standard output.
 pub(crate) fn line(text: impl Display) {
     let _ = writeln!(anstream::stdout().lock(), "{text}");

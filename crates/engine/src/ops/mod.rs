@@ -7,9 +7,11 @@ pub mod measured;
 pub mod pause;
 pub mod phase;
 pub mod resume;
+pub mod rollback;
 pub mod sources;
 pub mod start;
 pub mod view;
+pub mod worktree;
 
 use std::{fmt, path::Path};
 

@@ -68,7 +68,7 @@ pub(super) enum Want {
 }
 
 /// Where a project's feature folder would be.
-pub(super) fn place(project: &Project) -> PathBuf {
+pub fn place(project: &Project) -> PathBuf {
     env::loop_dir().map_or_else(|| project.root().join(USUAL), |dir| project.root().join(dir))
 }
 

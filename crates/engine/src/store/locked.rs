@@ -116,6 +116,13 @@ impl<'p> Locked<'p> {
         self.append(&l.id, &mut l.tail, at, session, event, &l.state)
     }
 
+    /// Writes down something that changes nothing about a loop, whether it lives or has ended.
+    pub fn note(&self, id: &str, session: Option<&str>, event: Event) -> Result<(), Error> {
+        let mut tail = journal::tail(&self.project.journal(id));
+        let state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
+        self.append(id, &mut tail, clock::now(), session, event, &state)
+    }
+
     fn append(&self, id: &str, tail: &mut Tail, at: Millis, session: Option<&str>, event: Event, state: &State) -> Result<(), Error> {
         let record = Record {
             v: VERSION,

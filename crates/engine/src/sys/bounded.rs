@@ -57,6 +57,18 @@ pub struct Ran {
     pub took: Duration,
 }
 
+/// The same with its output as it came, which need not be text.
+#[derive(Debug)]
+pub struct Raw {
+    /// `None` if a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+    /// Whether `stdout` is all that it wrote there.
+    pub whole: bool,
+    pub took: Duration,
+}
+
 /// How a program ended that was listened to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
@@ -105,6 +117,12 @@ pub enum Asked {
 impl Task<'_> {
     /// Runs it and collects what it says.
     pub fn run(self) -> Result<Ran, Failure> {
+        let Raw { code, stdout, stderr, whole, took } = self.run_raw()?;
+        Ok(Ran { code, stdout: String::from_utf8_lossy(&stdout).into_owned(), stderr, whole, took })
+    }
+
+    /// Runs it and collects what it says, byte for byte.
+    pub fn run_raw(self) -> Result<Raw, Failure> {
         let kept = Arc::new([Mutex::new(Vec::new()), Mutex::new(Vec::new())]);
         let most = self.most_output;
         let listener = {
@@ -118,12 +136,15 @@ impl Task<'_> {
         };
         let leave = Leave { cancelled: &|| false, grace: Duration::ZERO, hurry: Duration::ZERO, asked: Asked::ToEnd, leave_running: None };
         let ended = self.run_heard(&(listener as Listener), leave)?;
-        let text = |stream: Stream| {
-            let bytes = kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner);
-            (String::from_utf8_lossy(&bytes[..bytes.len().min(most)]).into_owned(), bytes.len() <= most)
+        let heard = |stream: Stream| {
+            let mut bytes = std::mem::take(&mut *kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner));
+            let fits = bytes.len() <= most;
+            bytes.truncate(most);
+            (bytes, fits)
         };
-        let ((stdout, fits), (stderr, _)) = (text(Stream::Out), text(Stream::Err));
-        Ok(Ran { code: ended.code, stdout, stderr, whole: fits && ended.whole, took: ended.took })
+        let ((stdout, fits), (stderr, _)) = (heard(Stream::Out), heard(Stream::Err));
+        let stderr = String::from_utf8_lossy(&stderr).into_owned();
+        Ok(Raw { code: ended.code, stdout, stderr, whole: fits && ended.whole, took: ended.took })
     }
 
     /// Runs it while `listener` hears what it says.

@@ -1,7 +1,7 @@
 //! Other processes: is one alive, who started this one, what git says, this program once more, and one that shows a text.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     io::{self, Write},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::sys::{
-    bounded::{Failure, Ran, Task, USUAL_OUTPUT},
+    bounded::{Failure, Ran, Raw, Task, USUAL_OUTPUT},
     env,
 };
 
@@ -121,21 +121,63 @@ pub fn git(root: &Path, args: &[&OsStr], limit: Duration) -> Result<Ran, Failure
 
 /// The same with `input` on its standard input, and with as much of its output as is asked for.
 pub fn git_fed(root: &Path, args: &[&OsStr], input: Vec<u8>, limit: Duration, most_output: usize) -> Result<Ran, Failure> {
-    const SAFE: [&str; 6] = ["-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "-c", "safe.directory=*"];
+    git_task(root, args, &[], input, limit, most_output)?.run()
+}
+
+/// The same with further variables, and with its output as it comes: names of files need not be text.
+pub fn git_raw(
+    root: &Path,
+    args: &[&OsStr],
+    vars: &[(&str, &OsStr)],
+    input: Vec<u8>,
+    limit: Duration,
+    most_output: usize,
+) -> Result<Raw, Failure> {
+    git_task(root, args, vars, input, limit, most_output)?.run_raw()
+}
+
+const SAFE: [&str; 6] = ["-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "-c", "safe.directory=*"];
+const SAFE_VARS: [(&str, &str); 4] =
+    [("GIT_NO_LAZY_FETCH", "1"), ("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_TERMINAL_PROMPT", "0")];
+
+fn git_task<'a>(
+    root: &'a Path,
+    args: &[&OsStr],
+    vars: &[(&str, &OsStr)],
+    input: Vec<u8>,
+    limit: Duration,
+    most_output: usize,
+) -> Result<Task<'a>, Failure> {
     let git = which_outside("git", root).ok_or_else(|| Failure::CannotStart(io::ErrorKind::NotFound.into()))?;
-    let task = Task {
+    let safe = SAFE_VARS.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+    Ok(Task {
         program: git.into(),
         args: SAFE.iter().map(OsStr::new).chain(args.iter().copied()).map(OsStr::to_owned).collect(),
         folder: root,
-        vars: [("GIT_NO_LAZY_FETCH", "1"), ("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_TERMINAL_PROMPT", "0")]
-            .map(|(name, value)| (name.into(), value.into()))
-            .into(),
-        hidden: std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("GIT_")).collect(),
+        vars: safe.chain(vars.iter().map(|(name, value)| ((*name).into(), (*value).to_owned()))).collect(),
+        hidden: git_vars(),
         input,
         limit,
         most_output,
-    };
-    task.run()
+    })
+}
+
+/// Variables that could lead git elsewhere.
+fn git_vars() -> Vec<OsString> {
+    std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("GIT_")).collect()
+}
+
+/// Has git show something to the person, through their pager where there is a terminal. Git works in `folder`; a program called `git` in `top` is not git.
+#[expect(clippy::disallowed_methods, reason = "the one place where git speaks to the person")]
+pub fn git_shown(top: &Path, folder: &Path, args: &[&OsStr]) -> io::Result<Option<i32>> {
+    const OF_THE_PERSON: [&str; 2] = ["GIT_PAGER", "GIT_PAGER_IN_USE"];
+    let mut command = Command::new(which_outside("git", top).ok_or(io::ErrorKind::NotFound)?);
+    for name in git_vars().iter().filter(|name| !OF_THE_PERSON.iter().any(|own| *name == own)) {
+        command.env_remove(name);
+    }
+    let mut child = command.args(SAFE).args(args).current_dir(folder).envs(SAFE_VARS).spawn()?;
+    leave_interrupts_to_the_reader();
+    Ok(child.wait()?.code())
 }
 
 /// Hands a text to a program that shows it to the person, and waits until they have seen enough. `false`: it could not be shown.

@@ -5,7 +5,10 @@ use ralph_core::{
     words::{clean, of_limit},
 };
 use ralph_engine::{
-    ops::view::{self, View},
+    ops::{
+        view::{self, View},
+        worktree,
+    },
     store::project::Project,
 };
 
@@ -38,13 +41,19 @@ pub(crate) struct Args {
 #[expect(clippy::unnecessary_wraps, reason = "every command ends the same way")]
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let all: Vec<View> = view::live(project).into_iter().chain(view::ended(project)).collect();
+    let beside = worktree::loops(project);
     if args.json {
-        ui::json(&all);
-    } else if all.is_empty() {
+        let own = all.iter().map(serde_json::to_value);
+        let all: Result<Vec<serde_json::Value>, _> = own.chain(beside.iter().map(serde_json::to_value)).collect();
+        ui::json(&all.unwrap_or_default());
+        return Ok(());
+    }
+    if all.is_empty() && beside.is_empty() {
         ui::line("No loop has run in this project yet.");
-    } else {
+    } else if !all.is_empty() {
         show(&all);
     }
+    beside.iter().for_each(super::status::show_beside);
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 mod cancel;
 mod completions;
 mod demo;
+mod diff;
 mod doctor;
 mod explain;
 mod gate;
@@ -17,6 +18,7 @@ mod phase;
 mod pick;
 mod plugin;
 mod resume;
+mod rollback;
 mod run;
 mod setting_up;
 mod start;
@@ -79,6 +81,8 @@ enum Command {
     List(list::Args),
     Log(log::Args),
     Explain(explain::Args),
+    Diff(diff::Args),
+    Rollback(rollback::Args),
     Item(item::Args),
     Init(init::Args),
     Uninstall(uninstall::Args),
@@ -154,6 +158,8 @@ pub(crate) fn run() -> u8 {
         Command::List(args) => list::run(project, &args),
         Command::Log(args) => log::run(project, &args),
         Command::Explain(args) => explain::run(project, &args),
+        Command::Diff(args) => diff::run(project, &args),
+        Command::Rollback(args) => rollback::run(project, &args),
         Command::Item(args) => item::run(project, &args),
         Command::Init(args) => init::run(project, &args),
         Command::Uninstall(args) => uninstall::run(project, &args),

@@ -5,7 +5,10 @@ use ralph_core::{
     words::{clean, ends_on},
 };
 use ralph_engine::{
-    ops::view::{self, GateView, Status, View, Waiter},
+    ops::{
+        view::{self, GateView, Status, View, Waiter},
+        worktree::{self, Beside},
+    },
     store::project::Project,
 };
 use serde::Serialize;
@@ -34,10 +37,14 @@ pub(crate) struct Args {
 struct Report {
     loops: Vec<View>,
     last_ended: Option<View>,
+    /// Loops that work in working trees of their own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    worktrees: Vec<Beside>,
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    let report = Report { loops: view::live(project), last_ended: view::ended(project).into_iter().next() };
+    let report =
+        Report { loops: view::live(project), last_ended: view::ended(project).into_iter().next(), worktrees: worktree::loops(project) };
     if args.json {
         ui::json(&report);
         return Ok(());
@@ -45,7 +52,8 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     for view in &report.loops {
         show(view);
     }
-    if !report.loops.is_empty() {
+    report.worktrees.iter().for_each(show_beside);
+    if !report.loops.is_empty() || !report.worktrees.is_empty() {
         return Ok(());
     }
     if let Some(last) = &report.last_ended {
@@ -54,6 +62,12 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         ui::paragraph(format!("Last loop: {id} {ending} at iteration {iteration}, {at}. `ralph log` shows what happened."), 0);
     }
     Err(Failure::no_loop())
+}
+
+/// A loop in a working tree of its own, in one line, and where to ask about it.
+pub(crate) fn show_beside(beside: &Beside) {
+    let place = format!(".ralph/worktrees/{}", beside.worktree);
+    ui::paragraph(format!("{}  {} (`ralph -C {place} status` says more)", ui::bold(&place), beside.view.line()), 2);
 }
 
 fn gate_line(gate: &GateView, widest: usize) -> String {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::Unread;
-use crate::sys::process;
+use crate::sys::{git_settings, process};
 
 /// Git's mode of a link, and of a repository within.
 pub(super) const LINK: &str = "120000";
@@ -110,26 +110,12 @@ impl Repository {
 
     /// Programs that the repository itself names to be run over its files are not run: it could name any. The user's own are.
     fn read_configuration(&mut self, until: Instant) -> Option<()> {
-        let args = ["config", "-z", "--show-scope", "--get-regexp", r"^(filter\..*|core\.filemode)$"];
         let limit = until.checked_duration_since(Instant::now())?;
-        let ran = process::git(&self.folder, &args.map(OsStr::new), limit).ok().filter(|ran| ran.whole)?;
-        if !matches!(ran.code, Some(0 | 1)) {
-            return None;
-        }
-        let mut fields = ran.stdout.split_terminator('\0');
-        while let (Some(scope), Some(setting)) = (fields.next(), fields.next()) {
-            let (key, value) = setting.split_once('\n').unwrap_or((setting, "true"));
-            if key == "core.filemode" {
-                self.has_modes = cfg!(unix) && !matches!(value, "false" | "no" | "off" | "0");
-            } else if matches!(scope, "local" | "worktree") {
-                let name = key.strip_prefix("filter.")?.rsplit_once('.')?.0;
-                // On the command line such a name ends too early.
-                if name.contains('=') {
-                    return None;
-                }
-                for nothing in ["clean=", "process=", "required=false"] {
-                    self.options.extend(["-c".into(), format!("filter.{name}.{nothing}").into()]);
-                }
+        for setting in git_settings::read(&self.folder, r"^(filter\..*|core\.filemode)$", limit)? {
+            if setting.key == "core.filemode" {
+                self.has_modes = cfg!(unix) && !matches!(setting.value.as_str(), "false" | "no" | "off" | "0");
+            } else if let Some(name) = setting.own_filter() {
+                self.options.extend(git_settings::without_filter(name)?);
             }
         }
         Some(())

@@ -1,0 +1,203 @@
+//! What changed between two snapshots, or between one and now.
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use ralph_core::words;
+use serde::Serialize;
+
+use super::{
+    Snapshot,
+    repository::{Ask, Repository, pieces},
+    working_tree::WorkingTree,
+};
+use crate::{
+    store::project::Project,
+    sys::{git_settings, process},
+};
+
+/// The word for the files as they are.
+pub const NOW: &str = "now";
+
+/// Two states of the files.
+#[derive(Debug)]
+pub struct Comparison {
+    repository: Repository,
+    pub from: Side,
+    pub to: Side,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Serialize)]
+pub struct Side {
+    /// `3`, `before-rollback-1` or `now`.
+    pub name: String,
+    /// The snapshot's commit; for now, a tree.
+    pub id: String,
+}
+
+/// A file that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    pub path: String,
+    pub what: What,
+    /// Lines; `None` in a file that is no text.
+    pub added: Option<u64>,
+    pub removed: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    Added,
+    Removed,
+    Changed,
+}
+
+/// Why there is nothing to compare: in words.
+pub type Problem = String;
+
+/// What a person may say about the two sides.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asked<'a> {
+    pub a: Option<&'a str>,
+    pub b: Option<&'a str>,
+}
+
+impl Comparison {
+    /// Neither side: what all rounds did. One: what that round did. Both: from one to the other.
+    pub fn of(project: &Project, loop_id: &str, asked: Asked<'_>, limit: Duration) -> Result<Self, Problem> {
+        let repository = Repository::of(project, limit)?.ok_or("this is not a git repository")?;
+        let all = super::list(&repository, loop_id)?;
+        let rounds: Vec<&Snapshot> = all.iter().filter(|snapshot| snapshot.round().is_some()).collect();
+        let newest = rounds.iter().max_by_key(|snapshot| (snapshot.at, snapshot.round())).copied();
+        let nothing = || format!("no files of {} are kept", words::clean(loop_id));
+        let side = |name: &str| match name {
+            NOW => Ok(Side { name: NOW.to_owned(), id: WorkingTree::of(&repository, project)?.tree }),
+            _ => find(&all, name).map(side_of),
+        };
+        let (from, to) = match (asked.a, asked.b) {
+            (Some(NOW), None) => (side_of(newest.ok_or_else(nothing)?), side(NOW)?),
+            (Some(a), None) => {
+                let to = find(&all, a)?;
+                let before = rounds.iter().rev().find(|snapshot| snapshot.round() < to.round());
+                let before = before
+                    .ok_or_else(|| format!("nothing is kept from before {}: `ralph diff {a} now` compares it with now", to.words()))?;
+                (side_of(before), side_of(to))
+            }
+            (Some(a), Some(b)) => (side(a)?, side(b)?),
+            (None, _) => (side_of(rounds.first().ok_or_else(nothing)?), side_of(newest.ok_or_else(nothing)?)),
+        };
+        Ok(Comparison { repository, from, to })
+    }
+
+    /// The folder that paths are seen from: the person's, where it lies in the working tree, else the project's.
+    pub fn folder(&self, here: Option<PathBuf>) -> PathBuf {
+        let here = here.and_then(|here| here.canonicalize().ok()).filter(|here| here.starts_with(&self.repository.top));
+        here.unwrap_or_else(|| self.repository.top.join(&self.repository.below))
+    }
+
+    pub fn changes(&self, folder: &Path, paths: &[OsString]) -> Result<Vec<Change>, Problem> {
+        changes(&self.repository, &self.from.id, &self.to.id, folder, paths)
+    }
+
+    /// Has git show it: with the person's colours and pager, and with no program that the repository names.
+    pub fn show(&self, folder: &Path, options: &[&str], paths: &[OsString]) -> Result<(), Problem> {
+        let mut args: Vec<&OsStr> = Vec::new();
+        let settings = git_settings::read(&self.repository.top, r"^(core\.pager|pager\.diff)$", PATIENCE).unwrap_or_default();
+        if settings.iter().any(|setting| setting.of_repository) {
+            args.extend(["-c", "core.pager=less", "-c", "pager.diff=true"].map(OsStr::new));
+        }
+        args.extend(["diff", "--no-ext-diff", "--no-textconv", "--submodule=short"].map(OsStr::new));
+        args.extend(options.iter().map(OsStr::new));
+        args.extend([self.from.id.as_str(), self.to.id.as_str(), "--"].map(OsStr::new));
+        args.extend(paths.iter().map(OsString::as_os_str));
+        match process::git_shown(&self.repository.top, folder, &args) {
+            // Who closes the pager early has seen enough.
+            Ok(Some(0 | 141) | None) => Ok(()),
+            Ok(Some(_)) => Err("git could not show it".to_owned()),
+            Err(e) => Err(format!("git cannot be started: {e}")),
+        }
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn side_of(snapshot: &Snapshot) -> Side {
+    Side { name: snapshot.name.clone(), id: snapshot.commit.clone() }
+}
+
+/// The snapshot of that name; otherwise, which there are.
+pub(crate) fn find<'a>(all: &'a [Snapshot], name: &str) -> Result<&'a Snapshot, Problem> {
+    let found = all.iter().find(|snapshot| snapshot.name == name);
+    found.ok_or_else(|| {
+        let name = words::opening(name, 64);
+        match all {
+            [] => format!("no files are kept after round {name}, nor after any other"),
+            _ => format!("no files are kept under the name {name}; there are: {}", names(all)),
+        }
+    })
+}
+
+/// `0–7, 9, before-rollback-1`.
+fn names(all: &[Snapshot]) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let rounds: Vec<u64> = all.iter().filter_map(Snapshot::round).collect();
+    for row in rounds.chunk_by(|a, b| b - a == 1) {
+        parts.push(match row {
+            [first, .., last] => format!("{first}–{last}"),
+            one => one.iter().map(u64::to_string).collect(),
+        });
+    }
+    parts.extend(all.iter().filter(|snapshot| snapshot.round().is_none()).map(|snapshot| words::clean(&snapshot.name)));
+    parts.join(", ")
+}
+
+/// The files that differ between two trees or commits.
+pub(crate) fn changes(repository: &Repository, from: &str, to: &str, folder: &Path, paths: &[OsString]) -> Result<Vec<Change>, Problem> {
+    let (raw, told) = differences(repository, from, to, folder, paths)?;
+    let counts = told.iter().filter_map(|line| {
+        let mut parts = line.splitn(3, |b| *b == b'\t').map(|part| String::from_utf8_lossy(part).into_owned());
+        let (added, removed) = (parts.next()?.parse().ok(), parts.next()?.parse().ok());
+        Some((parts.next()?, (added, removed)))
+    });
+    let counts: std::collections::HashMap<String, (Option<u64>, Option<u64>)> = counts.collect();
+    let change = |(what, path): &(What, Vec<u8>)| {
+        let path = String::from_utf8_lossy(path).into_owned();
+        let (added, removed) = counts.get(&path).copied().unwrap_or_default();
+        Change { path, what: *what, added, removed }
+    };
+    Ok(raw.iter().map(change).collect())
+}
+
+type Differences = (Vec<(What, Vec<u8>)>, Vec<Vec<u8>>);
+
+/// What is different, and the lines that count it.
+fn differences(repository: &Repository, from: &str, to: &str, folder: &Path, paths: &[OsString]) -> Result<Differences, Problem> {
+    let options = ["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", from, to, "--"];
+    let args: Vec<&OsStr> = options.iter().map(OsStr::new).chain(paths.iter().map(OsString::as_os_str)).collect();
+    let told = repository.answer(&args, Ask { folder: Some(folder), ..Ask::default() })?;
+    let mut fields = pieces(&told);
+    let (mut raw, mut counts) = (Vec::new(), Vec::new());
+    while let Some(field) = fields.next() {
+        if field.first() != Some(&b':') {
+            counts.push(field.to_vec());
+            continue;
+        }
+        let what = match field.last() {
+            Some(b'A') => What::Added,
+            Some(b'D') => What::Removed,
+            _ => What::Changed,
+        };
+        raw.extend(fields.next().map(|path| (what, path.to_vec())));
+    }
+    Ok((raw, counts))
+}
+
+/// The paths that differ, byte for byte.
+pub(crate) fn paths(repository: &Repository, from: &str, to: &str) -> Result<Vec<(What, Vec<u8>)>, Problem> {
+    Ok(differences(repository, from, to, &repository.top, &[])?.0)
+}

@@ -1,0 +1,228 @@
+//! Snapshots: the files of a project after each round of a loop, as commits under `refs/ralph/<loop>/<round>`.
+//!
+//! Keeping one reads the working tree and writes objects and one ref; no branch, index, reflog or file of the person's changes, and no hook runs.
+//! What git ignores is no part of it, nor is what belongs to ralph itself.
+
+pub mod compare;
+pub(crate) mod repository;
+pub(crate) mod working_tree;
+
+use std::{collections::BTreeMap, ffi::OsStr, fmt::Write as _, time::Duration};
+
+use ralph_core::time::Millis;
+use serde::Serialize;
+
+use crate::{
+    store::{loops, project::Project},
+    sys::{clock, digest},
+};
+use repository::{Ask, Repository};
+use working_tree::WorkingTree;
+
+/// Where all snapshots are.
+const REFS: &str = "refs/ralph/";
+
+/// Snapshots of a loop that is not there any more are kept for so long.
+const KEPT: Duration = Duration::from_hours(30 * 24);
+/// The same for loops of other working trees: nobody looks there whether they live.
+const KEPT_FOR_OTHERS: Duration = Duration::from_hours(90 * 24);
+
+/// What was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Kept {
+    /// The ref: `refs/ralph/main-20261115-093000/3`.
+    pub name: String,
+    pub commit: String,
+    /// What is not in it, in words: `dump.sql (812 MB)`.
+    pub left_out: Vec<String>,
+}
+
+/// A snapshot that is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Snapshot {
+    /// `3`, or `before-rollback-1`.
+    pub name: String,
+    pub commit: String,
+    pub tree: String,
+    /// The commit that was checked out.
+    pub head: Option<String>,
+    /// The branch that was checked out, as `refs/heads/…`.
+    pub branch: Option<String>,
+    /// When it was made.
+    pub at: Millis,
+}
+
+impl Snapshot {
+    /// The round after which it was made; 0 before the first one.
+    pub fn round(&self) -> Option<u64> {
+        self.name.parse().ok()
+    }
+
+    /// `round 3`, `the start`, `before-rollback-1`.
+    pub fn words(&self) -> String {
+        match self.round() {
+            Some(0) => "the start".to_owned(),
+            Some(n) => format!("round {n}"),
+            None => self.name.clone(),
+        }
+    }
+}
+
+/// Keeps the files as they are after a round; 0 is the moment before the first one. `None`: there is no git, or no repository that knows the project.
+pub fn keep(project: &Project, loop_id: &str, iteration: u64, limit: Duration) -> Result<Option<Kept>, String> {
+    let Some(repository) = Repository::of(project, limit)? else { return Ok(None) };
+    let files = WorkingTree::of(&repository, project)?;
+    remove_old(&repository, project, loop_id, iteration);
+    let what = if iteration == 0 { "before the first round".to_owned() } else { format!("after round {iteration}") };
+    write(&repository, loop_id, &iteration.to_string(), &what, &files, false).map(Some)
+}
+
+/// The snapshots of a loop: the rounds in order, then the others in the order of their making.
+pub fn of_loop(project: &Project, loop_id: &str, limit: Duration) -> Result<Vec<Snapshot>, String> {
+    let Some(repository) = Repository::of(project, limit)? else { return Ok(Vec::new()) };
+    list(&repository, loop_id)
+}
+
+/// The ids of the project's loops that have snapshots. One that is no plain word is told by its fingerprint.
+pub fn loops(project: &Project, limit: Duration) -> Result<Vec<String>, String> {
+    let Some(repository) = Repository::of(project, limit)? else { return Ok(Vec::new()) };
+    let names = repository.ask(&["for-each-ref", "--format=%(refname)", REFS])?;
+    let names = String::from_utf8_lossy(&names).into_owned();
+    let of_here =
+        |line: &str| Some(line.strip_prefix(REFS)?.split_once('/')?.0).and_then(|part| loop_in(&repository, part)).map(str::to_owned);
+    let mut ids: Vec<String> = names.lines().filter_map(of_here).collect();
+    ids.dedup();
+    Ok(ids)
+}
+
+/// Whether a loop of this id has snapshots under that name.
+pub fn is_called(loop_id: &str, word: &str) -> bool {
+    plain(loop_id) == word
+}
+
+pub(crate) fn list(repository: &Repository, loop_id: &str) -> Result<Vec<Snapshot>, String> {
+    let folder = folder(repository, loop_id);
+    let format = "--format=%(refname)%00%(objectname)%00%(tree)%00%(parent)%00%(committerdate:unix)%00%(contents:body)%00";
+    let told = repository.ask(&["for-each-ref", format, &folder])?;
+    let told = String::from_utf8_lossy(&told).into_owned();
+    let fields: Vec<&str> = told.split('\0').collect();
+    let mut all: Vec<Snapshot> = fields.chunks_exact(6).filter_map(|fields| snapshot(fields, &folder)).collect();
+    all.sort_by_key(|snapshot| (snapshot.round().is_none(), snapshot.round(), snapshot.at, snapshot.name.len()));
+    Ok(all)
+}
+
+fn snapshot(fields: &[&str], folder: &str) -> Option<Snapshot> {
+    let [name, commit, tree, parents, at, body] = fields else { return None };
+    let branch = body.lines().find_map(|line| line.strip_prefix(BRANCH)).map(str::to_owned);
+    Some(Snapshot {
+        name: name.trim_start().strip_prefix(folder)?.to_owned(),
+        commit: (*commit).to_owned(),
+        tree: (*tree).to_owned(),
+        head: parents.split(' ').next().filter(|parent| !parent.is_empty()).map(str::to_owned),
+        branch,
+        at: at.parse::<Millis>().ok()? * 1_000,
+    })
+}
+
+const BRANCH: &str = "Branch: ";
+
+/// Makes the commit and its ref. Its parent is the commit that was checked out, so that it tells by itself what was not committed; the snapshot before it is
+/// none, because then the last one would keep all others from being collected. `with_staged`: what was staged is a second parent, if it is nowhere else.
+pub(crate) fn write(
+    repository: &Repository,
+    loop_id: &str,
+    name: &str,
+    what: &str,
+    files: &WorkingTree,
+    with_staged: bool,
+) -> Result<Kept, String> {
+    let head = repository.head()?;
+    let mut message = format!("ralph: {loop_id} {what}\n\n");
+    if let Some(branch) = repository.branch()? {
+        let _ = writeln!(message, "{BRANCH}{branch}");
+    }
+    for path in &files.left_out {
+        let _ = writeln!(message, "Left out: {path}");
+    }
+    let mut parents: Vec<String> = head.clone().into_iter().collect();
+    if let (true, Some(head), Some(staged)) = (with_staged, &head, &files.staged) {
+        let committed = repository.word(&["rev-parse", &format!("{head}^{{tree}}")])?;
+        if *staged != files.tree && committed.as_ref() != Some(staged) {
+            parents.push(commit(repository, staged, &parents, "ralph: what was staged\n")?);
+        }
+    }
+    let commit = commit(repository, &files.tree, &parents, &message)?;
+    let name = format!("{}{name}", folder(repository, loop_id));
+    repository.ask(&["-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref", &name, &commit])?;
+    Ok(Kept { name, commit, left_out: files.left_out.clone() })
+}
+
+fn commit(repository: &Repository, tree: &str, parents: &[String], message: &str) -> Result<String, String> {
+    let mut args = vec!["commit-tree", "--no-gpg-sign"];
+    args.extend(parents.iter().flat_map(|parent| ["-p", parent.as_str()]));
+    args.extend(["-F", "-", tree]);
+    let args: Vec<&OsStr> = args.into_iter().map(OsStr::new).collect();
+    let id = repository.answer(&args, Ask { input: message.as_bytes().to_vec(), ..Ask::default() })?;
+    Ok(String::from_utf8_lossy(&id).trim().to_owned())
+}
+
+/// Where a loop's snapshots are, with the slash. Linked working trees share their refs, so what is not the usual place has its own mark.
+fn folder(repository: &Repository, loop_id: &str) -> String {
+    let dot = if repository.place.is_empty() { "" } else { "." };
+    format!("{REFS}{}{dot}{}/", plain(loop_id), repository.place)
+}
+
+/// The loop that a folder of refs belongs to, if it is one of this place.
+fn loop_in<'a>(repository: &Repository, folder: &'a str) -> Option<&'a str> {
+    let (id, place) = folder.split_once('.').unwrap_or((folder, ""));
+    (place == repository.place).then_some(id)
+}
+
+/// An id as a part of a ref's name. Files can say that a loop has any id.
+fn plain(loop_id: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let can_be = !loop_id.is_empty() && loop_id.len() <= 128 && !loop_id.starts_with('-') && loop_id.chars().all(is_plain);
+    if can_be { loop_id.to_owned() } else { format!("x{}", digest::short(loop_id.as_bytes())) }
+}
+
+/// Removes what nobody needs: snapshots of loops that are long over, and those of an earlier loop with the same id when a new one begins. The objects stay until
+/// git collects them. That this fails is no reason not to keep the next one.
+fn remove_old(repository: &Repository, project: &Project, loop_id: &str, iteration: u64) {
+    let Ok(told) = repository.ask(&["for-each-ref", "--format=%(refname) %(committerdate:unix)", REFS]) else { return };
+    let told = String::from_utf8_lossy(&told).into_owned();
+    let mut folders: BTreeMap<&str, (Millis, Vec<&str>)> = BTreeMap::new();
+    for (name, at) in told.lines().filter_map(|line| line.split_once(' ')) {
+        let Some((folder, _)) = name.strip_prefix(REFS).and_then(|rest| rest.split_once('/')) else { continue };
+        let (newest, names) = folders.entry(folder).or_default();
+        *newest = (*newest).max(at.parse::<Millis>().unwrap_or(Millis::MAX / 1_000).saturating_mul(1_000));
+        names.push(name);
+    }
+    let live: Vec<String> = loops::all(project).iter().map(|found| plain(&found.id())).collect();
+    let own = plain(loop_id);
+    let mut removed: Vec<&str> = Vec::new();
+    for (folder, (newest, names)) in &folders {
+        let age = Duration::from_millis(u64::try_from(clock::now() - newest).unwrap_or(0));
+        let is_over = match loop_in(repository, folder) {
+            Some(id) if id == own => {
+                // What a person had before a rollback is not the loop's.
+                let rounds =
+                    names.iter().filter(|name| iteration == 0 && name.rsplit('/').next().is_some_and(|n| n.parse::<u64>().is_ok()));
+                removed.extend(rounds);
+                false
+            }
+            Some(id) => age > KEPT && !live.iter().any(|live| live == id),
+            None => age > KEPT_FOR_OTHERS,
+        };
+        if is_over {
+            removed.extend(names);
+        }
+    }
+    if !removed.is_empty() {
+        let mut input = String::new();
+        for name in removed {
+            let _ = writeln!(input, "delete {name}");
+        }
+        let args = ["update-ref", "--no-deref", "--stdin"].map(OsStr::new);
+        let _ = repository.answer(&args, Ask { input: input.into_bytes(), ..Ask::default() });
+    }
+}

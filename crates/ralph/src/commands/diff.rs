@@ -1,0 +1,87 @@
+//! `ralph diff`: what rounds changed, by the snapshots of the files.
+
+use std::{ffi::OsString, time::Duration};
+
+use anstream::ColorChoice;
+use ralph_engine::{
+    snapshots::compare::{Asked, Change, Comparison, Side},
+    store::project::Project,
+};
+use serde::Serialize;
+
+use crate::{
+    commands::pick,
+    exit::{Done, Failure, told},
+    ui,
+};
+
+/// How long git may take.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// Show what the rounds of a loop changed in the files
+///
+/// `ralph run` keeps the files after each round (in refs/ralph/, which are no branches). One number shows what that round did, two what changed from one to the
+/// other, none what all rounds did. 0 is the moment before the first round, `now` is the files as they are. Git itself shows it, with your colours and pager.
+/// What git ignores is no part of it, nor are untracked files over 50 MB.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph diff                     what all rounds did
+  ralph diff 3                   what round 3 did
+  ralph diff 3 now --stat        what changed since round 3, in short
+  ralph diff 2 5 -- src tests    from round 2 to round 5, in these folders
+  ralph diff --json | jq -r '.files[].path'")]
+pub(crate) struct Args {
+    /// A round, `now`, or the name of another snapshot
+    #[arg(value_name = "A")]
+    a: Option<String>,
+    /// To which round, or `now`
+    #[arg(value_name = "B")]
+    b: Option<String>,
+    /// A loop's name or id, as `ralph list` shows them; one that ended, too
+    #[arg(long = "loop", value_name = "NAME")]
+    of_loop: Option<String>,
+    /// Only how much changed in which files
+    #[arg(long)]
+    stat: bool,
+    /// For programs: the files and the numbers of lines as JSON
+    #[arg(long, conflicts_with = "stat")]
+    json: bool,
+    /// Only these files and folders
+    #[arg(last = true, value_name = "PATHS")]
+    paths: Vec<OsString>,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(rename = "loop")]
+    of_loop: &'a str,
+    from: &'a Side,
+    to: &'a Side,
+    files: &'a [Change],
+    added: u64,
+    removed: u64,
+}
+
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    told(args.json, diff(project, args))
+}
+
+fn diff(project: &Project, args: &Args) -> Done {
+    let id = pick::with_snapshots(project, args.of_loop.as_deref())?;
+    let asked = Asked { a: args.a.as_deref(), b: args.b.as_deref() };
+    let comparison = Comparison::of(project, &id, asked, PATIENCE).map_err(Failure::new)?;
+    let folder = comparison.folder(std::env::current_dir().ok());
+    if args.json {
+        let files = comparison.changes(&folder, &args.paths).map_err(Failure::new)?;
+        let (added, removed) = (files.iter().filter_map(|f| f.added).sum(), files.iter().filter_map(|f| f.removed).sum());
+        ui::json(&Report { of_loop: &id, from: &comparison.from, to: &comparison.to, files: &files, added, removed });
+        return Ok(());
+    }
+    let colour = match anstream::AutoStream::choice(&std::io::stdout()) {
+        ColorChoice::Never => Some("--no-color"),
+        ColorChoice::Always if ui::is_forced() => Some("--color=always"),
+        _ => None,
+    };
+    let options: Vec<&str> = colour.into_iter().chain(args.stat.then_some("--stat")).collect();
+    comparison.show(&folder, &options, &args.paths).map_err(Failure::new)
+}
