@@ -13,7 +13,7 @@ use crate::{
 
 /// The commands by what people want to do. One that stands nowhere here is shown at the end.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Start and control", &["start", "pause", "resume", "wait", "cancel"]),
+    ("Start and control", &["start", "steer", "pause", "resume", "wait", "cancel"]),
     ("See", &["status", "phase", "list", "log", "explain"]),
     ("Prove", &["gate", "item", "trust"]),
     ("Set up", &["init", "doctor", "demo", "plugin", "uninstall", "completions", "man"]),
@@ -125,7 +125,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
 
 /// What programs can rely on.
 pub(crate) const FOR_PROGRAMS: &str = "With --json standard output is JSON and nothing else: one document, for `ralph log` one for each line. \
-    start, pause, resume and cancel print the loop as `ralph status --json` does. \
+    start, steer, pause, resume and cancel print the loop as `ralph status --json` does. \
     If nothing could be done it is {\"error\":{\"kind\":…,\"message\":…}}, with the kind failed, usage, no-loop, parked or interrupted; the exit codes are the same as without. \
     Unknown options and commands are answered on standard error only. \
     Fields may be added, but none is renamed or left out.";

@@ -8,6 +8,7 @@ pub mod phase;
 pub mod resume;
 pub mod sources;
 pub mod start;
+pub mod steer;
 pub mod view;
 
 use std::{fmt, path::Path};

@@ -19,6 +19,7 @@ mod resume;
 mod setting_up;
 mod start;
 mod status;
+mod steer;
 mod trust;
 mod uninstall;
 mod wait;
@@ -70,6 +71,7 @@ enum Command {
     Cancel(cancel::Args),
     Pause(pause::Args),
     Resume(resume::Args),
+    Steer(steer::Args),
     Wait(wait::Args),
     Status(status::Args),
     List(list::Args),
@@ -144,6 +146,7 @@ pub(crate) fn run() -> u8 {
         Command::Cancel(args) => cancel::run(project, &args),
         Command::Pause(args) => pause::run(project, &args),
         Command::Resume(args) => resume::run(project, &args),
+        Command::Steer(args) => steer::run(project, &args),
         Command::Wait(args) => wait::run(project, &args),
         Command::Status(args) => status::run(project, &args),
         Command::List(args) => list::run(project, &args),

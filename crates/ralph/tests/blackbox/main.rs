@@ -47,6 +47,7 @@ mod robustness;
 mod screen;
 mod setup;
 mod slash;
+mod steer;
 mod trust;
 mod verify;
 mod waiting;
