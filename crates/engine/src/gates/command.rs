@@ -20,7 +20,7 @@ use crate::{
     gates::{Context, baseline, cache, logs::Log},
     sys::{
         bounded::{Ended, Failure, Leave, Listener, Task},
-        env, files, kin, signals,
+        env, files, kin, process, signals,
     },
 };
 
@@ -203,18 +203,9 @@ fn folder(command: &Command, ctx: &Context<'_>) -> Result<PathBuf, String> {
     }
 }
 
-#[cfg(unix)]
 fn program(run: &Run) -> (OsString, Vec<OsString>) {
     match run {
-        Run::Shell(line) => ("/bin/sh".into(), vec!["-c".into(), line.into()]),
-        Run::Argv(words) => (words.first().map(OsString::from).unwrap_or_default(), words.iter().skip(1).map(OsString::from).collect()),
-    }
-}
-
-#[cfg(not(unix))]
-fn program(run: &Run) -> (OsString, Vec<OsString>) {
-    match run {
-        Run::Shell(line) => ("cmd".into(), vec!["/C".into(), line.into()]),
+        Run::Shell(line) => process::shell(line),
         Run::Argv(words) => (words.first().map(OsString::from).unwrap_or_default(), words.iter().skip(1).map(OsString::from).collect()),
     }
 }

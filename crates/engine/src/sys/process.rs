@@ -1,7 +1,7 @@
 //! Other processes: is one alive, who started this one, what git says, this program once more, and one that shows a text.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     io::{self, Write},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
@@ -67,6 +67,23 @@ fn is_executable(path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_executable(path: &Path) -> bool {
     path.is_file()
+}
+
+/// The program that runs a line for the shell, and its arguments.
+pub fn shell(line: &str) -> (OsString, Vec<OsString>) {
+    let (program, option) = if cfg!(unix) { ("/bin/sh", "-c") } else { ("cmd", "/C") };
+    (program.into(), vec![option.into(), line.into()])
+}
+
+/// Whether this process may do anything on this machine.
+#[cfg(unix)]
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[cfg(not(unix))]
+pub fn is_root() -> bool {
+    false
 }
 
 /// Runs this very program in `folder`, as an agent or a person there would: with `vars` and nothing of this process's own environment, and with

@@ -11,6 +11,7 @@ mod item;
 mod list;
 mod log;
 mod man;
+mod notify;
 mod pause;
 mod phase;
 mod pick;
@@ -84,6 +85,7 @@ enum Command {
     Gate(gate::Args),
     Phase(phase::Args),
     Trust(trust::Args),
+    Notify(notify::Args),
     Plugin(plugin::Args),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -159,6 +161,7 @@ pub(crate) fn run() -> u8 {
         Command::Gate(args) => gate::run(project, &args),
         Command::Phase(args) => phase::run(project, &args),
         Command::Trust(args) => trust::run(project, &args),
+        Command::Notify(args) => notify::run(project, &args),
         Command::Plugin(args) => plugin::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),

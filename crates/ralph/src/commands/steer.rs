@@ -103,7 +103,9 @@ fn text(args: &Args) -> Result<String, Failure> {
     let most = 8 * MAX_NOTE as u64;
     stdin().lock().take(most).read_to_end(&mut bytes).map_err(|e| Failure::new(format!("cannot read standard input: {e}")))?;
     if bytes.len() as u64 == most {
-        return Err(Failure::new(format!("the note is longer than {MAX_NOTE} characters: put it into a file, and name the file in the note")));
+        return Err(Failure::new(format!(
+            "the note is longer than {MAX_NOTE} characters: put it into a file, and name the file in the note"
+        )));
     }
     String::from_utf8(bytes).map_err(|_| Failure::usage("the note is not UTF-8 text"))
 }

@@ -37,6 +37,7 @@ mod json;
 mod limits;
 mod loop_file;
 mod man;
+mod notify;
 mod ownership;
 mod phase;
 mod pr_attacks;

@@ -7,5 +7,6 @@ pub mod caller;
 pub mod commands;
 pub mod event;
 pub mod plugin;
+pub mod program;
 pub mod registration;
 pub mod settings;
