@@ -171,7 +171,8 @@ fn is_landing(spent: u64, max: u64) -> bool {
     spent as f64 >= max as f64 * LANDING
 }
 
-fn notes(notes: &[Note]) -> Option<String> {
+/// What a person left for the agent, as the agent is told it.
+pub fn notes(notes: &[Note]) -> Option<String> {
     if notes.is_empty() {
         return None;
     }

@@ -1,5 +1,5 @@
 //! Everything that touches the world: the clock and the disk (`sys`), what ralph keeps (`store`), the agents it speaks to (`hosts`), what must hold (`gates`),
-//! where pull requests are (`forge`), the operations on a loop (`ops`), the path of one hook call (`hook`) and what it takes to be called at all (`setup`).
+//! where pull requests are (`forge`), who is told (`notify`), the operations on a loop (`ops`), the path of one hook call (`hook`) and what it takes to be called at all (`setup`).
 //!
 //! All of it is synchronous and small: a hook call is a process that lives for about a millisecond.
 
@@ -7,6 +7,7 @@ pub mod forge;
 pub mod gates;
 pub mod hook;
 pub mod hosts;
+pub mod notify;
 pub mod ops;
 pub mod runner;
 pub mod setup;

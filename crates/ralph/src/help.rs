@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Start and control", &["start", "run", "steer", "pause", "resume", "wait", "cancel", "rollback"]),
     ("See", &["status", "phase", "list", "log", "explain", "diff"]),
     ("Prove", &["gate", "item", "trust"]),
-    ("Set up", &["init", "doctor", "demo", "plugin", "uninstall", "completions", "man"]),
+    ("Set up", &["init", "doctor", "notify", "demo", "plugin", "uninstall", "completions", "man"]),
     ("For agents", &["hook"]),
 ];
 
@@ -54,6 +54,17 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("RALPH_LOOP_DIR", "The feature folder, if it is not .claude/data/ralph-loops/current; a relative one lies in the project."),
     ("RALPH_GATE", "Set for the commands of gates, to the gate's name. Under it no gate is run and hooks are silent."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
+    (
+        "RALPH_NOTIFY",
+        "Who is told of every run, besides those that ralph.toml and --notify name: desktop, terminal, an address, with commas between; `cmd:LINE` comes last. Not read in an agent's shell.",
+    ),
+    (
+        "RALPH_NEWS, RALPH_HOW, RALPH_LOOP, RALPH_NAME, RALPH_ITERATION, RALPH_UNTIL, RALPH_TITLE, RALPH_LINE, RALPH_PROJECT",
+        "Set for a command that tells news: what happened (ended, needs-person, parked), how, to which loop, where it stands, when it goes on, in words, and in which folder.",
+    ),
+    ("DISPLAY, WAYLAND_DISPLAY, DBUS_SESSION_BUS_ADDRESS", "One of them is set where news can be shown on the desktop."),
+    ("TMUX, STY", "Set within tmux and screen, through which news for the terminal has to be passed."),
+    ("IS_SANDBOX", "1 where the client may be run by root without asking for permissions."),
     ("CLAUDE_PROJECT_DIR", "The project of a hook call: the folder that the client was started in. The client sets it."),
     ("CLAUDE_CODE_SESSION_ID", "The session that calls the hook or runs a command. The client sets it."),
     (
@@ -141,7 +152,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
 
 /// What programs can rely on.
 pub(crate) const FOR_PROGRAMS: &str = "With --json standard output is JSON and nothing else: one document, for `ralph log` and `ralph run` one for each line. \
-    start, pause, resume and cancel print the loop as `ralph status --json` does. \
+    start, steer, pause, resume and cancel print the loop as `ralph status --json` does. \
     If nothing could be done it is {\"error\":{\"kind\":…,\"message\":…}}, with the kind failed, usage, no-loop, capped, stalled, blocked, parked or interrupted; the exit codes are the same as without. \
     Unknown options and commands are answered on standard error only. \
     Fields may be added, but none is renamed or left out.";

@@ -40,6 +40,7 @@ pub(crate) fn of_event(record: &Record) -> String {
             format!("round {iteration}: {}; {} ({})", of_outcome(outcome), of_then(*then), of_work(work))
         }
         Event::Left { why } => format!("the runner ended: {why}"),
+        Event::Steered { by, id, note } if note.is_empty() => format!("note {id} taken back {}", by_whom(*by)),
         Event::Steered { by, id, note } => format!("note {id} {}: {note}", by_whom(*by)),
         Event::Snapshot { name, commit } => format!("files kept as {name} ({})", short(Some(commit))),
         Event::Checking { gate, command, limit_ms } => {

@@ -27,6 +27,7 @@ pub mod project;
 pub mod pty;
 pub mod settings;
 pub mod skip;
+pub mod webhook;
 
 pub use client::{Client, PrintOutput, PrintRun, Tui, TuiRun, Version};
 pub use gh::Gh;
@@ -38,3 +39,4 @@ pub use project::{Project, Run};
 pub use pty::Pty;
 pub use settings::{Hook, Settings, write_plugin};
 pub use skip::Skip;
+pub use webhook::{Manner, Webhook};

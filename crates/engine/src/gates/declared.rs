@@ -64,20 +64,31 @@ pub type Read<T> = Option<Result<T, Finding>>;
 
 /// `ralph.toml` as it is now. What it says runs only if these very bytes are trusted.
 pub fn config(project: &Project) -> Read<(Config, Trust)> {
+    Some(read_config(project)?.map(|(config, bytes)| {
+        let has_commands = config.verify.as_ref().is_some_and(|v| !v.commands.is_empty()) || config.gates.iter().any(Gate::acts);
+        // Settings that make nothing happen need nobody's trust.
+        let acts = has_commands || config.pull_requests.merge == Merge::Ralph;
+        let trust = if acts { trust::of_bytes(project, config::FILE, &bytes) } else { Trust::Trusted };
+        (config, trust)
+    }))
+}
+
+/// The same for what a run does: who is told, and what its sessions may do, counts from a trusted file only, whatever else is in it.
+pub fn config_of_runs(project: &Project) -> Read<(Config, Trust)> {
+    Some(read_config(project)?.map(|(config, bytes)| {
+        let trust = trust::of_bytes(project, config::FILE, &bytes);
+        (config, trust)
+    }))
+}
+
+fn read_config(project: &Project) -> Read<(Config, Vec<u8>)> {
     let bytes = match trust::read(project, config::FILE) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
         Err(e) => return Some(Err(unreadable(config::FILE, &e.to_string()))),
     };
     let parsed = config::parse(&bytes).map_err(|problem| unreadable(config::FILE, &problem.to_string()));
-    Some(parsed.map(|config| {
-        let has_commands = config.verify.as_ref().is_some_and(|v| !v.commands.is_empty()) || config.gates.iter().any(Gate::acts);
-        // Settings that make nothing happen need nobody's trust.
-        let runs_or_sends = config.run.permission_mode.is_some() || config.notify.command.is_some() || config.notify.webhook.is_some();
-        let acts = has_commands || runs_or_sends || config.pull_requests.merge == Merge::Ralph;
-        let trust = if acts { trust::of_bytes(project, config::FILE, &bytes) } else { Trust::Trusted };
-        (config, trust)
-    }))
+    Some(parsed.map(|config| (config, bytes)))
 }
 
 /// The commands that the first `worktree.yaml` with any asks for, and its path.

@@ -5,6 +5,7 @@
 mod command;
 mod evidence;
 mod fail_open;
+mod notes;
 mod proof;
 mod queued;
 pub mod round;

@@ -10,6 +10,7 @@ pub mod resume;
 pub mod rollback;
 pub mod sources;
 pub mod start;
+pub mod steer;
 pub mod view;
 pub mod worktree;
 

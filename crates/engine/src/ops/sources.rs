@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, io};
 
 use ralph_core::{
-    config,
+    config::{self, Notify, Running},
     feature_list::{Item, List},
     gate::{Check, Command, Gate, Merge, Run},
     loop_file::{LoopFile, Preset},
@@ -43,13 +43,27 @@ pub struct Source {
 pub struct Named {
     pub name: String,
     pub command: Command,
-    /// It is asked of subagents, when they stop.
-    pub of_subagents: bool,
+    pub purpose: Purpose,
+}
+
+/// What a command is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A loop has to pass it.
+    Loops,
+    /// Subagents have to, when they stop.
+    Subagents,
+    /// `ralph run` does it, and it proves nothing.
+    Runs,
 }
 
 impl Named {
+    fn new(name: &str, run: Run, purpose: Purpose) -> Self {
+        Named { name: name.to_owned(), command: Command { run, ..Command::shell("") }, purpose }
+    }
+
     fn of_subagents(commands: Vec<Command>) -> impl Iterator<Item = Self> {
-        commands.into_iter().map(|command| Named { name: "verify".to_owned(), command, of_subagents: true })
+        commands.into_iter().map(|command| Named { name: "verify".to_owned(), command, purpose: Purpose::Subagents })
     }
 }
 
@@ -154,11 +168,11 @@ fn note_use(project: &Project, sources: &mut [Source]) {
     let declared = loops.iter().map(|file| declared::of_loop(project, file)).chain([declared::of_project(project)]);
     let lists: Vec<String> = declared.flat_map(|declared| declared.gates).filter_map(list_of).collect();
     // The first file that asks something of subagents is the only one that does; ralph.toml comes last.
-    let asks = |source: &&Source| source.commands.iter().any(|named| named.of_subagents);
+    let asks = |source: &&Source| source.commands.iter().any(|named| named.purpose == Purpose::Subagents);
     let first = sources.iter().filter(asks).min_by_key(|source| source.role != Role::Verify).map(|source| source.origin.clone());
     for source in sources {
         source.of_subagents = first.as_ref() == Some(&source.origin);
-        let of_gates = source.commands.iter().any(|named| !named.of_subagents);
+        let of_gates = source.commands.iter().any(|named| named.purpose == Purpose::Loops);
         source.of_loops = match source.role {
             Role::List => lists.contains(&source.origin),
             _ => of_gates || (source.of_subagents && has_preset(Preset::Verify)),
@@ -186,7 +200,7 @@ fn list(project: &Project, path: &str) -> Result<Source, Broken> {
     let bytes = features::bytes(project, project.root(), path).map_err(|e| Broken::of_io(path, &e, Role::List))?;
     let list = List::parse(&bytes).map_err(|problem| Broken::new(path, &problem, Role::List))?;
     let of_item = |item: Item| {
-        let named = move |line| Named { name: item.id.clone(), command: Command::shell(line), of_subagents: false };
+        let named = move |line| Named { name: item.id.clone(), command: Command::shell(line), purpose: Purpose::Loops };
         item.verify.into_iter().map(named)
     };
     Ok(Source::of_commands(project, path.to_owned(), Role::List, path, list.items.into_iter().flat_map(of_item).collect()))
@@ -195,7 +209,7 @@ fn list(project: &Project, path: &str) -> Result<Source, Broken> {
 /// What loop files ask for themselves. One that cannot be read is told elsewhere.
 fn of_loops(project: &Project) -> Vec<Source> {
     let of_loop = |found: loops::Found| {
-        let named = |command: Command| Named { name: config::short_name(&command.run.shown()), command, of_subagents: false };
+        let named = |command: Command| Named { name: config::short_name(&command.run.shown()), command, purpose: Purpose::Loops };
         let commands: Vec<Named> = found.parsed.ok()?.verify.into_iter().map(named).collect();
         let origin = found.path.strip_prefix(project.root()).unwrap_or(&found.path).display().to_string();
         (!commands.is_empty()).then(|| Source::of_commands(project, origin, Role::Loop, LOOP_ORIGIN, commands))
@@ -209,11 +223,12 @@ fn settings(project: &Project) -> Option<Result<Source, Broken>> {
         let config = config::parse(&bytes).map_err(|problem| Broken::new(config::FILE, &problem, Role::Settings))?;
         let merges = config.pull_requests.merge == Merge::Ralph;
         let of_gates = config.gates.into_iter().filter_map(|gate| match gate.check {
-            Check::Command(command) => Some(Named { name: gate.name, command, of_subagents: false }),
+            Check::Command(command) => Some(Named { name: gate.name, command, purpose: Purpose::Loops }),
             _ => None,
         });
         let commands = of_gates
             .chain(merges.then(merge))
+            .chain(of_runs(&config.run, config.notify))
             .chain(config.verify.into_iter().flat_map(|verify| Named::of_subagents(verify.commands)))
             .collect();
         Ok(Source::of_content(project, config::FILE, Role::Settings, bytes, commands))
@@ -223,8 +238,19 @@ fn settings(project: &Project) -> Option<Result<Source, Broken>> {
 /// What ralph does itself where `merge = "ralph"` says so.
 fn merge() -> Named {
     let words = ["gh", "pr", "merge", "NUMBER", "--squash", "--delete-branch", "--match-head-commit", "COMMIT"];
-    let run = Run::Argv(words.map(str::to_owned).to_vec());
-    Named { name: "merged".to_owned(), command: Command { run, ..Command::shell("") }, of_subagents: false }
+    Named::new("merged", argv(&words), Purpose::Loops)
+}
+
+/// What `ralph run` does where `[run]` and `[notify]` say so.
+fn of_runs(run: &Running, notify: Notify) -> impl Iterator<Item = Named> {
+    let mode = run.permission_mode.as_deref().map(|mode| ("permission_mode", argv(&["claude", "--permission-mode", mode])));
+    let webhook = notify.webhook.map(|address| ("notify", argv(&["curl", "--data", "NEWS", &address])));
+    let command = notify.command.map(|line| ("notify", Run::Shell(line)));
+    [mode, command, webhook].into_iter().flatten().map(|(name, run)| Named::new(name, run, Purpose::Runs))
+}
+
+fn argv(words: &[&str]) -> Run {
+    Run::Argv(words.iter().map(|word| (*word).to_owned()).collect())
 }
 
 /// What a subagent that checks the work has to pass (S3-2).

@@ -7,7 +7,7 @@ use std::{
 
 use ralph_core::{
     gate::{Finding, Kind, Verdict},
-    journal::{Event, Record, State},
+    journal::{Event, Note, Record, State},
     judge::Ending,
     loop_file::LoopFile,
     prices,
@@ -20,6 +20,7 @@ use crate::{
     gates::{self, declared},
     ops::came_with_the_repository,
     store::{
+        denials::Denials,
         journal::{self, owner_may_live},
         loops::{self, Found},
         project::Project,
@@ -125,6 +126,10 @@ pub struct View {
     pub checking: Option<Checking>,
     /// What it waits for.
     pub waits: Option<Waits>,
+    /// What a person left for the agent, until a round with it was judged.
+    pub notes: Vec<Note>,
+    /// What nobody was there to allow since fresh sessions carry it.
+    pub denied: Vec<Denials>,
     pub problem: Option<String>,
     /// Keys that look misspelt.
     pub warnings: Vec<String>,
@@ -250,6 +255,7 @@ pub fn view_of(project: &Project, found: &Found) -> View {
         fill(&mut view, file);
         let past = journal::past(&view.journal);
         view.gates = gates(project, &past.findings, file);
+        view.denied = past.denied;
         view.paused_at = past.paused_at.filter(|_| status == Status::Paused);
         view.checking = record.as_ref().filter(|_| status.is_armed()).and_then(checking);
         view.waits = if status.is_armed() { waits(project, &id, &state, past.waiting) } else { None };
@@ -332,6 +338,8 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         paused_at: None,
         checking: None,
         waits: None,
+        notes: state.notes.clone(),
+        denied: Vec::new(),
         problem: None,
         warnings: Vec::new(),
         prompt: String::new(),

@@ -5,6 +5,7 @@ mod control;
 mod ear;
 mod lines;
 mod plan;
+pub mod preflight;
 mod rounds;
 pub mod told;
 

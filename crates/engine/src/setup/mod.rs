@@ -4,6 +4,7 @@
 
 pub mod change;
 pub mod init;
+pub mod permissions;
 pub mod places;
 pub mod probe;
 pub mod record;

@@ -210,7 +210,17 @@ impl Survey {
 
     /// What all settings together list: `["permissions", "allow"]`.
     pub fn lists(&self, keys: &[&str]) -> Vec<String> {
-        let values = self.files.iter().filter_map(|file| keys.iter().try_fold(file.parsed.as_ref().ok()?, |value, key| value.get(key)));
+        self.lists_of(keys, |_| true)
+    }
+
+    /// The same of the person's and the administrator's own settings only.
+    pub fn own_lists(&self, keys: &[&str]) -> Vec<String> {
+        self.lists_of(keys, Origin::is_own)
+    }
+
+    fn lists_of(&self, keys: &[&str], wanted: impl Fn(&Origin) -> bool) -> Vec<String> {
+        let files = self.files.iter().filter(|file| wanted(&file.origin));
+        let values = files.filter_map(|file| keys.iter().try_fold(file.parsed.as_ref().ok()?, |value, key| value.get(key)));
         values.filter_map(Value::as_array).flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 }

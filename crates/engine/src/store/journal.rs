@@ -13,7 +13,12 @@ use ralph_core::{
 };
 
 use crate::{
-    store::{Error, loops::Found, project::Project},
+    store::{
+        Error,
+        denials::{self, Denials},
+        loops::Found,
+        project::Project,
+    },
     sys::{files, process},
 };
 
@@ -73,13 +78,17 @@ pub struct Past {
     pub paused_at: Option<u64>,
     /// What a hook waits for, and since when, if it has not answered or begun something else since.
     pub waiting: Option<(String, String)>,
+    /// What nobody was there to allow, since a runner took the loop.
+    pub denied: Vec<Denials>,
 }
 
 /// Reads the end of a journal. Whatever lies further back is long ago.
 pub fn past(path: &Path) -> Past {
     let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
     let mut past = Past::default();
-    for record in records(&end).0 {
+    let records = records(&end).0;
+    past.denied = denials::of_this_run(&records);
+    for record in records {
         if matches!(record.event, Event::Stop { .. } | Event::Checking { .. } | Event::Waiting { .. }) {
             past.waiting = None;
         }

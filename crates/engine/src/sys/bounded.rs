@@ -273,14 +273,9 @@ fn hear(pipe: Option<impl Read + Send + 'static>, stream: Stream, listener: &Lis
 }
 
 /// The program that runs a line for the shell, and its arguments.
-#[cfg(unix)]
 pub fn shell(line: &str) -> (OsString, Vec<OsString>) {
-    ("/bin/sh".into(), vec!["-c".into(), line.into()])
-}
-
-#[cfg(not(unix))]
-pub fn shell(line: &str) -> (OsString, Vec<OsString>) {
-    ("cmd".into(), vec!["/C".into(), line.into()])
+    let (program, option) = if cfg!(unix) { ("/bin/sh", "-c") } else { ("cmd", "/C") };
+    (program.into(), vec![option.into(), line.into()])
 }
 
 #[cfg(unix)]

@@ -122,6 +122,30 @@ pub fn columns() -> Option<usize> {
     text("COLUMNS")?.parse().ok()
 }
 
+/// Who a person wants to be told of every run, in the words of `--notify`.
+pub fn notify() -> Option<String> {
+    text("RALPH_NOTIFY")
+}
+
+/// Whether programs started here reach a desktop.
+pub fn has_desktop() -> bool {
+    ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"].into_iter().any(|name| os(name).is_some())
+}
+
+/// Whether the terminal is one of tmux, or else one of screen: both keep to themselves what is not wrapped for them.
+pub fn is_in_tmux() -> bool {
+    os("TMUX").is_some()
+}
+
+pub fn is_in_screen() -> bool {
+    os("STY").is_some()
+}
+
+/// Whether the person says that this machine can be lost; without that the client lets no root do without permissions.
+pub fn is_sandbox() -> bool {
+    text("IS_SANDBOX").as_deref() == Some("1")
+}
+
 /// Agents that run Claude Code's hooks, by a variable that only they set. Qwen Code sets Gemini's variables too, so it comes first.
 const SIGNS: [(&str, &str); 7] = [
     ("QWEN_CODE_SESSION_ID", "qwen"),

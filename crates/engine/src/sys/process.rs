@@ -69,6 +69,17 @@ fn is_executable(path: &Path) -> bool {
     path.is_file()
 }
 
+/// Whether this process may do anything on this machine.
+#[cfg(unix)]
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[cfg(not(unix))]
+pub fn is_root() -> bool {
+    false
+}
+
 /// Runs this very program in `folder`, as an agent or a person there would: with `vars` and nothing of this process's own environment, and with
 /// `input` on its standard input.
 #[expect(clippy::disallowed_methods, reason = "the one place that runs this program again")]

@@ -13,6 +13,7 @@ mod list;
 mod log;
 mod man;
 mod new_loop;
+mod notify;
 mod pause;
 mod phase;
 mod pick;
@@ -23,6 +24,7 @@ mod run;
 mod setting_up;
 mod start;
 mod status;
+mod steer;
 mod trust;
 mod uninstall;
 mod wait;
@@ -76,6 +78,7 @@ enum Command {
     Cancel(cancel::Args),
     Pause(pause::Args),
     Resume(resume::Args),
+    Steer(steer::Args),
     Wait(wait::Args),
     Status(status::Args),
     List(list::Args),
@@ -90,6 +93,7 @@ enum Command {
     Gate(gate::Args),
     Phase(phase::Args),
     Trust(trust::Args),
+    Notify(notify::Args),
     Plugin(plugin::Args),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -153,6 +157,7 @@ pub(crate) fn run() -> u8 {
         Command::Cancel(args) => cancel::run(project, &args),
         Command::Pause(args) => pause::run(project, &args),
         Command::Resume(args) => resume::run(project, &args),
+        Command::Steer(args) => steer::run(project, &args),
         Command::Wait(args) => wait::run(project, &args),
         Command::Status(args) => status::run(project, &args),
         Command::List(args) => list::run(project, &args),
@@ -167,6 +172,7 @@ pub(crate) fn run() -> u8 {
         Command::Gate(args) => gate::run(project, &args),
         Command::Phase(args) => phase::run(project, &args),
         Command::Trust(args) => trust::run(project, &args),
+        Command::Notify(args) => notify::run(project, &args),
         Command::Plugin(args) => plugin::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),

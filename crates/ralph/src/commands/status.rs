@@ -2,14 +2,14 @@
 
 use ralph_core::{
     time::in_words,
-    words::{clean, ends_on},
+    words::{clean, ends_on, opening},
 };
 use ralph_engine::{
     ops::{
         view::{self, GateView, Status, View, Waiter},
         worktree::{self, Beside},
     },
-    store::project::Project,
+    store::{denials::Denials, project::Project},
 };
 use serde::Serialize;
 
@@ -104,6 +104,15 @@ fn after_the_wait(v: &View) -> &'static str {
     }
 }
 
+/// What nobody was there to allow, with the rules that would have.
+fn denied(all: &[Denials]) -> String {
+    const SHOWN: usize = 5;
+    let rules: Vec<String> = all.iter().take(SHOWN).map(|denied| format!("{} ×{}", opening(&denied.rule, 80), denied.times)).collect();
+    let more = if all.len() > SHOWN { format!(" and {} more", all.len() - SHOWN) } else { String::new() };
+    let them = if all.len() == 1 { "add it" } else { "add what you want to allow" };
+    format!("{}{more}: {them} to permissions.allow in the client's settings", rules.join(", "))
+}
+
 fn show(v: &View) {
     let status = match v.status {
         Status::Active | Status::Waiting => ui::good(v.status.words()),
@@ -136,6 +145,13 @@ fn show(v: &View) {
     }
     if v.stalled_rounds > 0 {
         ui::field("standstill", format!("{} rounds changed nothing (of {})", v.stalled_rounds, v.stall_limit));
+    }
+    for note in &v.notes {
+        let fate = note.told_in.map_or_else(|| "waits for the next prompt".to_owned(), |round| format!("told in round {round}"));
+        ui::field("note", format!("{}: {} ({fate})", note.id, opening(&note.text, 100)));
+    }
+    if !v.denied.is_empty() {
+        ui::field("denied", denied(&v.denied));
     }
     for warning in &v.warnings {
         ui::field("warning", warning);

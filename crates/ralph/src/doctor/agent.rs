@@ -1,23 +1,12 @@
 //! This program and the client that calls it.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
-
 use ralph_core::words::opening;
-use ralph_engine::{
-    hosts::claude::caller::{CONTEXT_SINCE, EXEC_SINCE, MESSAGE_SINCE, TESTED, Version},
-    sys::{
-        bounded::{Task, USUAL_OUTPUT},
-        env, process,
-    },
+use ralph_engine::hosts::claude::{
+    caller::{CONTEXT_SINCE, EXEC_SINCE, MESSAGE_SINCE, TESTED, Version},
+    program::{dotted, find, said_version, version_in},
 };
 
 use super::{Case, Finding};
-
-/// The client is a large program, and the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let exe = std::env::current_exe().map_or_else(|_| "an unknown place".to_owned(), |path| path.display().to_string());
@@ -74,39 +63,4 @@ fn of_version(version: Version, path: &str) -> Finding {
         }
         _ => Finding::good("client", named),
     }
-}
-
-/// Where the client is: on the PATH, or where its own installer puts it.
-fn find() -> Option<PathBuf> {
-    let file = format!("claude{}", std::env::consts::EXE_SUFFIX);
-    let places = [".local/bin", ".claude/local"];
-    process::which("claude").or_else(|| {
-        let home = env::home()?;
-        places.iter().map(|place| home.join(place).join(&file)).find(|path| path.is_file())
-    })
-}
-
-fn said_version(path: &Path) -> Option<String> {
-    let task = Task {
-        program: path.into(),
-        args: vec!["--version".into()],
-        // Neither the project nor the folder for temporary files: anybody could have put something there that the client reads.
-        folder: Path::new("/"),
-        vars: Vec::new(),
-        hidden: Vec::new(),
-        input: Vec::new(),
-        limit: PATIENCE,
-        most_output: USUAL_OUTPUT,
-    };
-    task.run().ok().map(|ran| ran.stdout.trim().to_owned())
-}
-
-/// Reads `2.1.325 (Claude Code)`.
-fn version_in(said: &str) -> Option<Version> {
-    let mut numbers = said.split_whitespace().next()?.split('.').map(|n| n.parse().ok());
-    Some((numbers.next()??, numbers.next()??, numbers.next()??))
-}
-
-fn dotted((major, minor, patch): Version) -> String {
-    format!("{major}.{minor}.{patch}")
 }

@@ -10,7 +10,7 @@ use ralph_core::{
 use ralph_engine::{
     hook,
     hosts::claude::registration::SHORT,
-    ops::sources::{self, Broken, Named, Role, Source},
+    ops::sources::{self, Broken, Named, Purpose, Role, Source},
     store::trust::Trust,
     sys::process,
 };
@@ -24,8 +24,8 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
     findings.extend(missing_folders(case, &sources));
     findings.extend(missing_programs(case, &sources));
     findings.extend(unheard(case, &sources));
-    findings.extend([("Stop", false), ("SubagentStop", true)].iter().filter_map(|(event, of_subagents)| {
-        let of_event = |named: &&Named| named.of_subagents == *of_subagents;
+    findings.extend([("Stop", Purpose::Loops), ("SubagentStop", Purpose::Subagents)].iter().filter_map(|(event, purpose)| {
+        let of_event = |named: &&Named| named.purpose == *purpose;
         let commands: Vec<&Command> = sources.iter().flat_map(|s| &s.commands).filter(of_event).map(|named| &named.command).collect();
         too_long(case, event, &commands)
     }));
@@ -62,6 +62,11 @@ fn distrusted(case: &Case, source: &Source) -> Option<Finding> {
             "gates.trust",
             format!("{}: {why}, so {commands} not run and the work of check agents stays unverified", source.origin),
         )
+    } else if source.commands.iter().all(|named| named.purpose == Purpose::Runs) {
+        Finding::note(
+            "gates.trust",
+            format!("{}: {why}, so `ralph run` leaves out what it says about permissions and notifications", source.origin),
+        )
     } else {
         Finding::note("gates.trust", format!("{}: {why}. Nobody has to pass {them} now", source.origin))
     };
@@ -77,10 +82,15 @@ fn folder(case: &Case, command: &Command) -> PathBuf {
     case.project.root().join(command.folder.as_deref().unwrap_or_default())
 }
 
+/// What has to be passed, with the file that says so.
+fn of_gates(sources: &[Source]) -> impl Iterator<Item = (&Source, &Named)> {
+    let named = sources.iter().flat_map(|source| source.commands.iter().map(move |named| (source, named)));
+    named.filter(|(_, named)| named.purpose != Purpose::Runs)
+}
+
 /// Commands that cannot begin, because they have no place to run in.
 fn missing_folders(case: &Case, sources: &[Source]) -> Vec<Finding> {
-    let named = sources.iter().flat_map(|source| source.commands.iter().map(move |named| (source, named)));
-    named
+    of_gates(sources)
         .filter(|(_, named)| !folder(case, &named.command).is_dir())
         .map(|(source, named)| {
             let folder = named.command.folder.as_deref().unwrap_or_default();
@@ -98,7 +108,7 @@ fn missing_programs(case: &Case, sources: &[Source]) -> Vec<Finding> {
         if program.contains('/') { in_folder(folder(case, command)) } else { process::which(program).is_some() }
     };
     let mut missing: Vec<(&str, Vec<String>)> = Vec::new();
-    for (source, named) in sources.iter().flat_map(|source| source.commands.iter().map(move |named| (source, named))) {
+    for (source, named) in of_gates(sources) {
         let Some(program) = program(&named.command.run).filter(|program| !is_there(program, &named.command)) else { continue };
         let who = format!("\"{}\" of {}", named.name, source.origin);
         match missing.iter_mut().find(|(known, _)| *known == program) {
@@ -141,7 +151,7 @@ const OF_THE_SHELL: [&str; 34] = [
 /// Subagents whose stops nobody hears are never verified. Without any hook at all there is more to mend than that.
 fn unheard(case: &Case, sources: &[Source]) -> Option<Finding> {
     let ours = case.survey.ours();
-    let source = sources.iter().find(|source| source.commands.iter().any(|named| named.of_subagents))?;
+    let source = sources.iter().find(|source| source.commands.iter().any(|named| named.purpose == Purpose::Subagents))?;
     if ours.is_empty() || is_heard(case, "SubagentStop") {
         return None;
     }

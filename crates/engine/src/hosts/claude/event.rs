@@ -55,10 +55,15 @@ impl Event {
             .collect()
     }
 
+    /// Whether the stop before this one was in the same turn, and the agent was sent back then; by whom is not told.
+    pub fn is_after_a_block(&self) -> bool {
+        self.fields.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false)
+    }
+
     /// A fingerprint of this stop. The client gives a stop no id of its own, so two stops with the same words in the same turn look alike:
     /// only together with the time does this identify one.
     pub fn stop_fingerprint(&self) -> String {
-        let active = self.fields.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false);
+        let active = self.is_after_a_block();
         let parts =
             [self.session().unwrap_or_default(), self.text("prompt_id").unwrap_or_default(), self.last_message().unwrap_or_default()];
         format!("{:016x}", fnv1a(format!("{active}\0{}", parts.join("\0")).as_bytes()))

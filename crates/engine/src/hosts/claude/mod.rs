@@ -9,6 +9,7 @@ pub mod denials;
 pub mod event;
 pub mod launch;
 pub mod plugin;
+pub mod program;
 pub mod registration;
 pub mod settings;
 pub mod stream;

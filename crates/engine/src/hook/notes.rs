@@ -1,0 +1,45 @@
+//! What a person left for the agent with `ralph steer`, told at the next stop that sends the agent back.
+
+use ralph_core::{
+    iteration,
+    journal::State,
+    judge::{Next, Ruling},
+};
+
+use crate::hosts::claude::event::Event;
+
+/// What is told about a ruling, with the notes that wait. Mostly there are none.
+///
+/// A note has been heard when the turn that got it comes to its next stop. Until then it is kept and told again: an answer that a killed hook never gave,
+/// a turn that a person interrupted and a session that is gone have not carried it out.
+pub(super) fn tell(state: &mut State, ruling: &Ruling, event: &Event, told: Option<String>) -> Option<String> {
+    if state.notes.is_empty() {
+        return told;
+    }
+    if event.is_after_a_block() {
+        state.notes.retain(|note| note.told_in.is_none());
+    }
+    let more = match ruling.next {
+        Next::GoesOn { iteration } => {
+            let more = iteration::notes(&state.notes);
+            state.notes.iter_mut().for_each(|note| note.told_in = Some(iteration));
+            more.map(|more| format!("\n\n{more}"))
+        }
+        Next::Ends { .. } => never_told(state),
+        Next::Stays | Next::Parks | Next::Pauses => None,
+    };
+    match (told, more) {
+        (Some(told), Some(more)) => Some(told + &more),
+        (told, more) => told.or_else(|| more.map(|more| more.trim_start().to_owned())),
+    }
+}
+
+/// A loop that ends keeps them, and tells them should it be brought back.
+fn never_told(state: &State) -> Option<String> {
+    let which = match state.notes.iter().filter(|note| note.told_in.is_none()).count() {
+        0 => return None,
+        1 => "A note that was left for the agent came too late".to_owned(),
+        n => format!("{n} notes that were left for the agent came too late"),
+    };
+    Some(format!(" {which}: `ralph steer --list` shows what is kept."))
+}

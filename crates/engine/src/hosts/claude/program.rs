@@ -1,0 +1,53 @@
+//! The client's own program: where it is, and which version.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crate::{
+    hosts::claude::caller::Version,
+    sys::{
+        bounded::{Task, USUAL_OUTPUT},
+        env, process,
+    },
+};
+
+/// The client is a large program, and the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where the client is: on the PATH, or where its own installer puts it.
+pub fn find() -> Option<PathBuf> {
+    let file = format!("claude{}", std::env::consts::EXE_SUFFIX);
+    let places = [".local/bin", ".claude/local"];
+    process::which("claude").or_else(|| {
+        let home = env::home()?;
+        places.iter().map(|place| home.join(place).join(&file)).find(|path| path.is_file())
+    })
+}
+
+/// What it says when it is asked for its version; `None`: it did not answer.
+pub fn said_version(path: &Path) -> Option<String> {
+    let task = Task {
+        program: path.into(),
+        args: vec!["--version".into()],
+        // Neither the project nor the folder for temporary files: anybody could have put something there that the client reads.
+        folder: Path::new("/"),
+        vars: Vec::new(),
+        hidden: Vec::new(),
+        input: Vec::new(),
+        limit: PATIENCE,
+        most_output: USUAL_OUTPUT,
+    };
+    task.run().ok().map(|ran| ran.stdout.trim().to_owned())
+}
+
+/// Reads `2.1.325 (Claude Code)`.
+pub fn version_in(said: &str) -> Option<Version> {
+    let mut numbers = said.split_whitespace().next()?.split('.').map(|n| n.parse().ok());
+    Some((numbers.next()??, numbers.next()??, numbers.next()??))
+}
+
+pub fn dotted((major, minor, patch): Version) -> String {
+    format!("{major}.{minor}.{patch}")
+}

@@ -1,0 +1,123 @@
+//! Steering: a person's notes for the agent. They ride on the loop's state until a prompt has told them.
+
+use ralph_core::{
+    iteration::{MAX_NOTE, MAX_NOTES, note},
+    journal::{Event, Note, Record},
+};
+use serde::Serialize;
+
+use crate::{
+    ops::{Asker, Refusal, choose, pause::unreadable},
+    store::{
+        locked::{Locked, Loop},
+        loops,
+        project::Project,
+    },
+    sys::clock,
+};
+
+/// A note that was left.
+#[derive(Debug)]
+pub struct Left {
+    /// The loop.
+    pub id: String,
+    pub note: u64,
+    /// Whether the loop is paused, so that it is told only after somebody resumes it.
+    pub paused: bool,
+    /// How many wait now.
+    pub waiting: usize,
+}
+
+/// Leaves a note for the agent of a loop that has not ended.
+pub fn leave(project: &Project, name: Option<&str>, text: &str, asker: &Asker) -> Result<Left, Refusal> {
+    let text = note(text).ok_or_else(|| Refusal::Because("there is nothing in the note: say what the agent shall know".to_owned()))?;
+    let length = text.chars().count();
+    if length > MAX_NOTE {
+        return Err(Refusal::Because(format!(
+            "the note has {length} characters, and {MAX_NOTE} is the most: put it into a file, and name the file in the note"
+        )));
+    }
+    let (locked, mut l) = open(project, name, asker)?;
+    if l.state.notes.len() >= MAX_NOTES {
+        return Err(Refusal::Because(format!(
+            "{MAX_NOTES} notes wait already, and more are no steering: `ralph steer --list` shows them, `ralph steer --clear` takes them back"
+        )));
+    }
+    l.state.notes_left = l.state.notes_left.saturating_add(1);
+    let id = l.state.notes_left;
+    l.state.notes.push(Note { id, text: text.clone(), told_in: None });
+    let event = Event::Steered { by: asker.actor(), id, note: text };
+    locked.record(&mut l, clock::now(), asker.session.as_deref(), event)?;
+    let waiting = l.state.notes.iter().filter(|note| note.told_in.is_none()).count();
+    Ok(Left { paused: !l.file.active, note: id, waiting, id: l.id })
+}
+
+/// Takes back every note that has not been told, and returns their numbers with the loop's id.
+pub fn clear(project: &Project, name: Option<&str>, asker: &Asker) -> Result<(String, Vec<u64>), Refusal> {
+    let (locked, mut l) = open(project, name, asker)?;
+    let numbers: Vec<u64> = l.state.notes.iter().filter(|note| note.told_in.is_none()).map(|note| note.id).collect();
+    for id in &numbers {
+        l.state.notes.retain(|note| note.id != *id);
+        // No note is ever empty: this is how the journal says that one was taken back.
+        let event = Event::Steered { by: asker.actor(), id: *id, note: String::new() };
+        locked.record(&mut l, clock::now(), asker.session.as_deref(), event)?;
+    }
+    Ok((l.id, numbers))
+}
+
+fn open<'p>(project: &'p Project, name: Option<&str>, asker: &Asker) -> Result<(Locked<'p>, Loop), Refusal> {
+    let chosen = choose(project, name, asker.session.as_deref())?;
+    let locked = Locked::acquire(project)?;
+    let found = loops::reread(project, chosen)?.ok_or(Refusal::NoLoop)?;
+    let l = locked.open(found).map_err(|found| unreadable(&found))?;
+    Ok((locked, l))
+}
+
+/// What became of a note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    Waiting,
+    Told,
+    TakenBack,
+    /// The loop began anew before it was told.
+    Dropped,
+}
+
+/// A note and its story.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Story {
+    pub id: u64,
+    pub text: String,
+    pub left_at: String,
+    pub fate: Fate,
+    /// The round that got it.
+    pub told_in: Option<u64>,
+}
+
+/// All notes that a journal knows of, in the order in which they were left.
+pub fn stories(journal: &[Record]) -> Vec<Story> {
+    let mut all: Vec<Story> = Vec::new();
+    for record in journal {
+        match &record.event {
+            Event::Steered { id, note, .. } if note.is_empty() => {
+                all.iter_mut().rev().find(|story| story.id == *id).into_iter().for_each(|story| story.fate = Fate::TakenBack);
+            }
+            Event::Steered { id, note, .. } => {
+                all.push(Story { id: *id, text: note.clone(), left_at: record.at.clone(), fate: Fate::Waiting, told_in: None });
+            }
+            _ => {}
+        }
+        // A loop that begins anew counts its notes anew: the last one of a number is meant.
+        for told in record.state.notes.iter().filter(|note| note.told_in.is_some()) {
+            if let Some(story) = all.iter_mut().rev().find(|story| story.id == told.id) {
+                (story.fate, story.told_in) = (Fate::Told, told.told_in);
+            }
+        }
+    }
+    let kept = journal.last().map(|record| record.state.notes.as_slice()).unwrap_or_default();
+    for story in all.iter_mut().filter(|story| story.fate == Fate::Waiting && !kept.iter().any(|note| note.id == story.id)) {
+        story.fate = Fate::Dropped;
+    }
+    all
+}

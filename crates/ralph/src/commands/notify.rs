@@ -1,0 +1,70 @@
+//! `ralph notify`: try the notifications, before a night depends on them.
+
+use ralph_engine::{
+    notify::{self, Kind, News, Ways},
+    store::project::Project,
+};
+use serde_json::json;
+
+use crate::{
+    exit::{Done, Failure, told},
+    ui,
+};
+
+/// Send a test notification to everybody whom a run would tell
+///
+/// Those are who `[notify]` in ralph.toml and RALPH_NOTIFY name, and who is named here. What could not be told is said, and the exit code is 1 then.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph notify
+  ralph notify desktop terminal
+  ralph notify https://example.org/hook 'cmd:echo \"$RALPH_TITLE\" >> ~/news'")]
+pub(crate) struct Args {
+    /// desktop, terminal, an address that gets JSON by POST, or cmd:LINE for the shell
+    #[arg(value_name = "WHERE")]
+    ways: Vec<String>,
+    /// For programs: JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    told(args.json, send(project, args))
+}
+
+fn send(project: &Project, args: &Args) -> Done {
+    let (ways, mut untold) = Ways::of_run(project, &args.ways).map_err(Failure::usage)?;
+    if ways.is_empty() && untold.is_empty() {
+        return Err(Failure::usage(
+            "nobody would be told: name somebody here, in RALPH_NOTIFY, or under [notify] in ralph.toml (desktop, terminal, an address, cmd:LINE)",
+        ));
+    }
+    let news = News {
+        loop_id: "test",
+        name: "main",
+        folder: project.root(),
+        kind: Kind::Ended,
+        how: "test",
+        line: "Ralph: this is a test. News of a run looks like this.",
+        iteration: 1,
+        rounds: 1,
+        usd_micros: 0,
+        until: None,
+        next: Some("ralph run"),
+    };
+    untold.extend(notify::tell(&ways, &news, notify::LIMIT));
+    let count = usize::from(ways.desktop) + usize::from(ways.terminal) + ways.commands.len() + ways.webhooks.len();
+    if args.json {
+        ui::json(&json!({ "asked": count, "untold": untold }));
+    } else {
+        untold.iter().for_each(|sentence| ui::warning(sentence));
+    }
+    match (untold.is_empty(), args.json) {
+        (true, false) => {
+            ui::paragraph(format!("Sent {}.", if count == 1 { "one notification".to_owned() } else { format!("{count} notifications") }), 0)
+        }
+        (true, true) => {}
+        (false, in_json) => return Err(Failure { in_json, ..Failure::reported() }),
+    }
+    Ok(())
+}
