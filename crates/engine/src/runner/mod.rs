@@ -11,9 +11,11 @@ pub mod told;
 
 use std::sync::Arc;
 
-use ralph_core::config::Running;
+use ralph_core::{config::Running, iteration::Spent, loop_file::LoopFile, prices, words};
 
 use crate::{
+    gates::declared,
+    notify::{self, Kind, News, Ways},
     ops::{Refusal, carry, resume},
     runner::{
         agent::Agent,
@@ -37,8 +39,8 @@ pub struct Orders {
     pub settings: Running,
     /// It waits for limits to reset and for what is decided elsewhere; otherwise it ends, parked.
     pub waits: bool,
-    /// The loop's limits and gates in words, for whoever looks on.
-    pub limits: Vec<String>,
+    /// Who is told when it ends, parks or needs a person.
+    pub ways: Ways,
 }
 
 /// How a run ended.
@@ -51,6 +53,8 @@ pub struct Finished {
     /// Rounds that were ruled on.
     pub rounds: u64,
     pub iteration: u64,
+    /// What was spent on the loop, by this run and before.
+    pub spent: Spent,
     /// Rules that would have allowed what was denied.
     pub denied: Vec<String>,
 }
@@ -67,6 +71,7 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
     let signals = signals::Told::listen();
     let taken = carry::take(project, found, &mark, orders.settings.inner)?;
     let ended = taken.dead.as_deref().map_or(0, agent::end_leftovers);
+    let taken_name = taken.found.name.clone();
     let mut picked_up = taken.picked_up.clone();
     if let Some(picked_up) = picked_up.as_mut().filter(|_| ended > 0) {
         let are = if ended == 1 { "1 process of its session was".to_owned() } else { format!("{ended} processes of its session were") };
@@ -78,7 +83,7 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
         max_iterations: taken.file.max_iterations,
         picked_up,
         folder: &project.root().to_string_lossy(),
-        limits: orders.limits.clone(),
+        limits: limits(project, &taken.file),
     });
     let control = Control::new(signals, project, &taken.found);
     let mut rounds = Rounds::new(project, orders, audience, control, &mark, taken);
@@ -88,7 +93,54 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
         Ok(()) => line,
         Err(e) => format!("{line} (and the loop could not be put to rest: {e})"),
     };
-    Ok(rounds.finished(id, end, line))
+    let finished = rounds.finished(id, end, line);
+    tell(project, orders, &taken_name, &finished, audience);
+    Ok(finished)
+}
+
+/// Tells whoever looks on, and whoever wanted to be told.
+fn tell(project: &Project, orders: &Orders, name: &str, finished: &Finished, audience: &Arc<dyn Audience>) {
+    audience.hears(&Told::Ended {
+        how: finished.end,
+        exit: finished.end.exit(),
+        line: finished.line.clone(),
+        rounds: finished.rounds,
+        spent_usd: prices::in_dollars(finished.spent.usd_micros),
+        spent_tokens: finished.spent.tokens,
+        denied: finished.denied.clone(),
+    });
+    let kind = match finished.end {
+        // Whoever did it knows.
+        End::Interrupted | End::Paused | End::Cancelled => return,
+        End::Blocked | End::Stalled | End::Failed => Kind::NeedsPerson,
+        End::Parked => Kind::Parked,
+        End::Complete | End::Capped | End::Enough => Kind::Ended,
+    };
+    let news = News {
+        loop_id: &finished.loop_id,
+        name,
+        folder: project.root(),
+        kind,
+        how: finished.end.as_str(),
+        line: &finished.line,
+        iteration: finished.iteration,
+        rounds: finished.rounds,
+        usd_micros: finished.spent.usd_micros,
+        until: None,
+        next: None,
+    };
+    for text in notify::tell(&orders.ways, &news, notify::LIMIT) {
+        audience.hears(&Told::Warning { text });
+    }
+}
+
+/// The loop's limits and what ends it, in words.
+fn limits(project: &Project, file: &LoopFile) -> Vec<String> {
+    let gated = !declared::of_loop(project, file).is_empty();
+    let (idle, _) = ralph_core::limits::idle_limit(file.idle_rounds, None);
+    let mut limits = words::limits(file.max_iterations, file.completion_promise.as_deref(), gated, file.max_hours, idle);
+    limits.extend(words::further_limits(file.max_usd_micros(), file.fresh_stall_rounds(), true));
+    limits
 }
 
 fn carried(pid: Option<u32>) -> Refusal {

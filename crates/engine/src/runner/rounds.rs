@@ -13,7 +13,8 @@ use std::{
 
 use ralph_core::{
     attempt::{self, Did, Outcome, Then, Trouble},
-    journal::{Event, Parked},
+    iteration::Spent,
+    journal::{Event, Parked, State},
     judge::{Code, Ending, Next},
     limits::{Breaker, ToolUse},
     prices,
@@ -29,7 +30,9 @@ use super::{
 };
 use crate::{
     hook::round::{self, Report, Ruled},
+    notify::{self, Kind, News},
     ops::carry::Taken,
+    snapshots,
     store::{
         Error, journal,
         locked::{Locked, Loop},
@@ -68,7 +71,10 @@ pub(super) struct Rounds<'a> {
     calls: Vec<Millis>,
     done: u64,
     iteration: u64,
+    spent: Spent,
     denied: BTreeMap<String, u64>,
+    /// That files cannot be kept is told once.
+    has_told_of_files: bool,
     /// Whoever looks on knows that the run ends after this round.
     is_finishing: AtomicBool,
 }
@@ -106,7 +112,9 @@ impl<'a> Rounds<'a> {
             tree: None,
             calls,
             done: 0,
+            spent: Spent::default(),
             denied: BTreeMap::new(),
+            has_told_of_files: false,
             is_finishing: AtomicBool::new(false),
         }
     }
@@ -115,7 +123,7 @@ impl<'a> Rounds<'a> {
         let mut denied: Vec<(String, u64)> = self.denied.into_iter().collect();
         denied.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
         let denied = denied.into_iter().map(|(rule, _)| rule).collect();
-        Finished { loop_id, end, line, rounds: self.done, iteration: self.iteration, denied }
+        Finished { loop_id, end, line, rounds: self.done, iteration: self.iteration, spent: self.spent, denied }
     }
 
     /// Works until there is a reason not to.
@@ -337,6 +345,7 @@ impl<'a> Rounds<'a> {
             work: Box::new(ended.work.clone()),
         };
         locked.record(&mut l, now, Some(&begun.session), event)?;
+        self.note_spent(&l.state);
         Ok(true)
     }
 
@@ -356,6 +365,7 @@ impl<'a> Rounds<'a> {
             return Ok(Some(self.not_ruled()?));
         };
         self.done += 1;
+        self.note_spent(&ruled.state);
         self.tree = ruled.state.standstill.as_ref().map(|s| s.tree.clone());
         self.tell_ruling(begun, &ruled);
         self.keep_files(begun.iteration)?;
@@ -374,6 +384,11 @@ impl<'a> Rounds<'a> {
         })
     }
 
+    fn note_spent(&mut self, state: &State) {
+        let usd_micros = state.spending.as_ref().map_or(0, |spending| spending.usd_micros);
+        self.spent = Spent { ms: state.spent(clock::now()), usd_micros, tokens: state.tokens.total() };
+    }
+
     fn tell_ruling(&self, begun: &Begun, ruled: &Ruled) {
         self.audience.hears(&Told::Ruled {
             iteration: begun.iteration,
@@ -381,12 +396,30 @@ impl<'a> Rounds<'a> {
             findings: &ruled.evidence.gates,
             line: ruled.line.as_deref(),
             spent_ms: ruled.evidence.spent_ms,
-            spent_usd: prices::in_dollars(ruled.state.spending.as_ref().map_or(0, |s| s.usd_micros)),
-            spent_tokens: ruled.state.tokens.total(),
+            spent_usd: prices::in_dollars(self.spent.usd_micros),
+            spent_tokens: self.spent.tokens,
         });
     }
 
-    fn keep_files(&mut self, _iteration: u64) -> Result<(), Error> {
+    /// Keeps the files as they are after a round. What cannot be kept costs the run nothing but a sentence.
+    fn keep_files(&mut self, iteration: u64) -> Result<(), Error> {
+        if !self.orders.settings.snapshots {
+            return Ok(());
+        }
+        let kept = match snapshots::keep(self.project, &self.found.id(), iteration, SNAPSHOT) {
+            Ok(Some(kept)) => kept,
+            Ok(None) => return Ok(()),
+            Err(why) => {
+                if !std::mem::replace(&mut self.has_told_of_files, true) {
+                    self.audience.hears(&Told::Warning { text: format!("the files after this round could not be kept: {why}") });
+                }
+                return Ok(());
+            }
+        };
+        self.audience.hears(&Told::Snapshot { name: &kept.name, commit: &kept.commit });
+        if let Some((locked, mut l)) = self.open()? {
+            locked.record(&mut l, clock::now(), None, Event::Snapshot { name: kept.name, commit: kept.commit })?;
+        }
         Ok(())
     }
 
@@ -414,6 +447,9 @@ impl<'a> Rounds<'a> {
             return Ok(Some((End::Parked, format!("parked until {at}: {why}. `ralph run --continue` goes on then"))));
         }
         self.audience.hears(&Told::Rests { until: &at, until_ms: until, why: why.to_owned() });
+        if is_long {
+            self.tell_that_it_rests(until, why);
+        }
         while clock::now() < until {
             if let Some(ends) = self.wants_to_end()? {
                 return Ok(Some(ends));
@@ -426,6 +462,27 @@ impl<'a> Rounds<'a> {
         Ok(None)
     }
 
+    /// Whoever wanted to be told is, before a long rest.
+    fn tell_that_it_rests(&self, until: Millis, why: &str) {
+        let id = self.found.id();
+        let news = News {
+            loop_id: &id,
+            name: &self.found.name,
+            folder: self.project.root(),
+            kind: Kind::Parked,
+            how: End::Parked.as_str(),
+            line: why,
+            iteration: self.iteration,
+            rounds: self.done,
+            usd_micros: self.spent.usd_micros,
+            until: Some(until),
+            next: None,
+        };
+        for text in notify::tell(&self.orders.ways, &news, notify::LIMIT) {
+            self.audience.hears(&Told::Warning { text });
+        }
+    }
+
     /// Sleeps, unless somebody wants the end.
     fn sleep(&self, pause: Duration) {
         let mut left = pause;
@@ -436,6 +493,9 @@ impl<'a> Rounds<'a> {
         }
     }
 }
+
+/// How long keeping the files of a round may take.
+const SNAPSHOT: Duration = Duration::from_mins(2);
 
 const HOUR: Millis = 3_600_000;
 const MONTH: Duration = Duration::from_hours(30 * 24);

@@ -116,6 +116,21 @@ pub enum End {
 }
 
 impl End {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            End::Complete => "complete",
+            End::Capped => "capped",
+            End::Stalled => "stalled",
+            End::Blocked => "blocked",
+            End::Enough => "enough",
+            End::Paused => "paused",
+            End::Cancelled => "cancelled",
+            End::Parked => "parked",
+            End::Interrupted => "interrupted",
+            End::Failed => "failed",
+        }
+    }
+
     /// The exit code that says so: scripts and schedulers read it.
     pub const fn exit(self) -> u8 {
         match self {

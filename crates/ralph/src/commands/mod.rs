@@ -1,5 +1,6 @@
 //! The command line: one file for each command.
 
+mod begins;
 mod cancel;
 mod completions;
 mod demo;

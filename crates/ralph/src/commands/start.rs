@@ -1,17 +1,17 @@
 //! `ralph start`: begin a loop.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use ralph_core::{gate::Gate, words::clean};
+use ralph_core::words::clean;
 use ralph_engine::{
-    gates::{Watch, begin},
+    gates::begin,
     ops::{Asker, phase, start},
     store::project::Project,
     sys::signals,
 };
 
 use crate::{
-    commands::{asker, new_loop::NewLoop, show_json},
+    commands::{asker, begins, new_loop::NewLoop, show_json},
     doctor::Case,
     exit::{Done, told},
     ui,
@@ -46,7 +46,7 @@ fn start(project: &Project, args: Args) -> Done {
     let caller = asker();
     let asker = Asker { session: args.session.or(caller.session.clone()), ..caller };
     let started = start::start(project, &request, &asker)?;
-    let begun = begin::note(project, &started.id, &started.file, BUDGET, Arc::new(Running));
+    let begun = begin::note(project, &started.id, &started.file, begins::BUDGET, Arc::new(begins::Running));
     let phase = phase::at_the_start(project, &started.id, &begun.declared, &signals::asked_to_end);
     let case = Case::of(project);
     if args.json {
@@ -74,16 +74,4 @@ fn start(project: &Project, args: Args) -> Done {
     }
     case.warn();
     Ok(())
-}
-
-/// How long the commands whose old failures shall not count may take together.
-const BUDGET: Duration = Duration::from_hours(1);
-
-/// Tells the person what takes so long.
-struct Running;
-
-impl Watch for Running {
-    fn begins(&self, gate: &Gate, _limit: Duration) {
-        ui::note(&clean(&format!("running \"{}\" once, to know what fails before the loop begins …", gate.name)));
-    }
 }

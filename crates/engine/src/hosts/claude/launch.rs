@@ -1,13 +1,8 @@
 //! Claude Code for one session without a person: its command line, and what it must not find in its environment.
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::ffi::OsString;
 
 use ralph_core::prices::{Micros, in_dollars};
-
-use crate::sys::process;
 
 /// What makes the client believe that it runs within another session, or makes it speak to that one; and what makes it wait for the end of a limit by
 /// itself, without a word.
@@ -28,11 +23,6 @@ pub const FOREIGN: [&str; 15] = [
     "CLAUDE_PLUGIN_ROOT",
     "CLAUDE_PROJECT_DIR",
 ];
-
-/// The client's program, but never one that lies in the project.
-pub fn find(project: &Path) -> Option<PathBuf> {
-    process::which_outside("claude", project)
-}
 
 /// What one session is started with.
 #[derive(Debug, Clone, Copy)]

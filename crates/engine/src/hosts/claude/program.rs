@@ -18,12 +18,18 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Where the client is: on the PATH, or where its own installer puts it.
 pub fn find() -> Option<PathBuf> {
+    process::which("claude").or_else(installed)
+}
+
+/// The same, but never a program that lies in the project: anybody who can push may have written that.
+pub fn find_outside(project: &Path) -> Option<PathBuf> {
+    process::which_outside("claude", project).or_else(installed)
+}
+
+fn installed() -> Option<PathBuf> {
     let file = format!("claude{}", std::env::consts::EXE_SUFFIX);
-    let places = [".local/bin", ".claude/local"];
-    process::which("claude").or_else(|| {
-        let home = env::home()?;
-        places.iter().map(|place| home.join(place).join(&file)).find(|path| path.is_file())
-    })
+    let home = env::home()?;
+    [".local/bin", ".claude/local"].iter().map(|place| home.join(place).join(&file)).find(|path| path.is_file())
 }
 
 /// What it says when it is asked for its version; `None`: it did not answer.

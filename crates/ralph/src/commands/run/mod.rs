@@ -1,5 +1,6 @@
 //! `ralph run`: carry a loop in fresh sessions, one for each round.
 
+mod drive;
 mod json;
 mod lines;
 mod prose;
@@ -10,11 +11,11 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use std::io::stdout;
+use std::{io::stdout, sync::Arc};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use ralph_core::config::is_address;
 use ralph_engine::{
+    notify::Ways,
     ops::{resume, start},
     runner::told::{Audience, End},
     store::project::Project,
@@ -64,7 +65,7 @@ pub(crate) struct Args {
     no_wait: bool,
     /// Who is told when the run ends, waits or needs a person: desktop, terminal, an https:// address, or cmd:LINE for the shell; may be given several times
     #[arg(long, value_name = "WHERE", value_parser = whom, help_heading = LOOP)]
-    notify: Vec<Notify>,
+    notify: Vec<String>,
 
     #[command(flatten, next_help_heading = SESSIONS)]
     sessions: Sessions,
@@ -88,7 +89,7 @@ struct Sessions {
     #[arg(long, value_name = "AGENT", value_parser = agents(), default_value = "claude", conflicts_with = "agent_cmd")]
     agent: Agent,
     /// Any program instead: a line for the shell that reads the prompt on its standard input and prints its answer
-    #[arg(long, value_name = "CMD", value_parser = words, conflicts_with_all = ["model", "permission_mode", "inner"])]
+    #[arg(long, value_name = "CMD", value_parser = words, conflicts_with_all = ["permission_mode", "inner"])]
     agent_cmd: Option<String>,
     /// The model of the sessions, unless an item of a list names another
     #[arg(long, value_name = "MODEL", value_parser = words)]
@@ -109,7 +110,6 @@ struct Sessions {
 
 /// The run that is wanted: what the command line says, and nothing of what ralph.toml says.
 #[derive(Debug)]
-#[expect(dead_code, reason = "the driver reads it")]
 pub(crate) struct Request {
     pub(crate) carries: Carries,
     /// `None`: until the loop ends.
@@ -122,12 +122,11 @@ pub(crate) struct Request {
     pub(crate) worktree: Option<Worktree>,
     pub(crate) no_snapshots: bool,
     pub(crate) no_wait: bool,
-    pub(crate) notify: Vec<Notify>,
+    pub(crate) notify: Vec<String>,
 }
 
 /// Which loop.
 #[derive(Debug)]
-#[expect(dead_code, reason = "the driver reads it")]
 pub(crate) enum Carries {
     New(start::Request),
     /// The one that is there, or ended last, with limits as `ralph resume` takes them.
@@ -148,15 +147,6 @@ pub(crate) enum Worktree {
     Called(String),
 }
 
-/// Who is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Notify {
-    Desktop,
-    Terminal,
-    Webhook(String),
-    Command(String),
-}
-
 fn at_least_one(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "must be a whole number from 1 on".to_owned())
 }
@@ -165,14 +155,8 @@ fn worktree(text: &str) -> Result<Worktree, String> {
     if text.is_empty() { Ok(Worktree::CalledAfterTheLoop) } else { name(text).map(Worktree::Called) }
 }
 
-fn whom(text: &str) -> Result<Notify, String> {
-    match (text, text.strip_prefix("cmd:")) {
-        ("desktop", _) => Ok(Notify::Desktop),
-        ("terminal", _) => Ok(Notify::Terminal),
-        (_, Some(line)) if !line.trim().is_empty() => Ok(Notify::Command(line.to_owned())),
-        _ if is_address(text) => Ok(Notify::Webhook(text.to_owned())),
-        _ => Err("must be desktop, terminal, an address such as https://example.org/hook, or cmd: and a line for the shell".to_owned()),
-    }
+fn whom(text: &str) -> Result<String, String> {
+    Ways::default().add(text).map(|()| text.to_owned())
 }
 
 fn agents() -> impl TypedValueParser<Value = Agent> {
@@ -194,7 +178,7 @@ fn permission_modes() -> impl TypedValueParser<Value = String> {
 pub(crate) fn run(project: &Project, args: Args) -> Done {
     let json = args.json;
     let (quiet, done) = (args.quiet, request(args));
-    told(json, done.and_then(|request| drive(project, &request, &*audience(json, quiet)).and_then(|end| exit(end, json))))
+    told(json, done.and_then(|request| drive::drive(project, request, &audience(json, quiet)).and_then(|end| exit(end, json))))
 }
 
 fn exit(end: End, in_json: bool) -> Done {
@@ -206,13 +190,13 @@ fn exit(end: End, in_json: bool) -> Done {
 }
 
 /// Who looks on: a program, a person at a terminal, or a file that is read later.
-fn audience(json: bool, quiet: bool) -> Box<dyn Audience> {
+fn audience(json: bool, quiet: bool) -> Arc<dyn Audience> {
     let out = Box::new(stdout());
     match ui::width() {
-        _ if json => Box::new(Json::new(out, clock::now)),
-        _ if quiet => Box::new(Quiet::new(out)),
-        Some(_) => Box::new(Screen::live(Terminal { out, width: || ui::width().unwrap_or(80), now: clock::now, plain: ui::is_plain() })),
-        None => Box::new(Lines::new(out, clock::now)),
+        _ if json => Arc::new(Json::new(out, clock::now)),
+        _ if quiet => Arc::new(Quiet::new(out)),
+        Some(_) => Arc::new(Screen::live(Terminal { out, width: || ui::width().unwrap_or(80), now: clock::now, plain: ui::is_plain() })),
+        None => Arc::new(Lines::new(out, clock::now)),
     }
 }
 
@@ -236,9 +220,4 @@ fn request(args: Args) -> Result<Request, Failure> {
         no_wait,
         notify,
     })
-}
-
-/// THE CALL SITE OF THE DRIVER: to be replaced by the engine's `runner::drive`.
-fn drive(_project: &Project, request: &Request, _audience: &dyn Audience) -> Result<End, Failure> {
-    Err(Failure::new(format!("the runner is not in this build: {request:?}")))
 }

@@ -83,7 +83,7 @@ fn s4_6_a_pause_starts_no_further_session() {
     runs.bed.ralph_ok(&["pause"]);
     go(&runs);
     let (code, shown) = running.ends();
-    assert_eq!(code, Some(12), "{shown}");
+    assert_eq!(code, Some(130), "{shown}");
     assert!(shown.contains("paused") && runs.sessions() == 1, "{shown}");
 }
 
