@@ -227,7 +227,8 @@ fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, mut measured: Measured)
         Decision::Block => words::hint(&gathered.evidence, l.file.remind),
         Decision::Allow => words::allowed(&gathered.evidence, &ruling).or_else(|| goes_first(&ruling, &gathered.queue)),
     };
-    let note = notes::tell(&mut l.state, &ruling, &call.event, note);
+    // A session of its own is told by its prompt.
+    let note = if call.round.is_some() { note } else { notes::tell(&mut l.state, &ruling, &call.event, note) };
     let told = (!gathered.evidence.gates.is_empty()).then(|| unproven::for_person(&gathered.evidence).unwrap_or_default());
     let ruled = Ruled { at, gathered, ruling, note, told };
     let ruled = commit(call, locked, &mut l, &ruled)?.then_some(ruled);

@@ -109,7 +109,8 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
     let event = Event::Taken { pid: std::process::id(), from, unfinished: unfinished.then_some(l.file.iteration), unwritten };
     locked.record(&mut l, now, None, event)?;
     let dead = before.map(|runner| runner.mark);
-    Ok(Taken { file: l.file, found: l.found, dead, picked_up, unfinished })
+    let found = Found { parsed: Ok(l.file.clone()), ..l.found };
+    Ok(Taken { file: l.file, found, dead, picked_up, unfinished })
 }
 
 fn picked_up(l: &Loop, unfinished: bool) -> Option<String> {

@@ -87,7 +87,7 @@ fn an_agent_that_is_not_there_ends_the_run_at_once() {
     let runs = Runs::new("true\n");
     let mut command = runs.bed.command(crate::common::RALPH);
     command.args(["run", "--agent-cmd", "there-is-no-such-program", "Go"]);
-    let out = ralph_testkit::run_bounded(&mut command, b"", super::PATIENCE);
+    let out = ralph_testkit::process::run_bounded(&mut command, b"", super::PATIENCE);
     assert_eq!(out.code, Some(12), "{} {}", out.stdout, out.stderr);
     assert_eq!(runs.of_kind("broke").len(), 1);
 }

@@ -37,7 +37,8 @@ fn pains_13_three_hundred_rounds_leak_nothing() {
     let (code, shown) = running.ends();
     assert_eq!(code, Some(10), "{shown}");
     assert_eq!(runs.sessions(), 300);
-    assert!(late.1 <= early.1 && late.2 <= early.2, "threads, descriptors: {early:?} {late:?}");
+    // One leak a round would be 260 of them.
+    assert!(late.1 <= early.1 + 8 && late.2 <= early.2 + 8, "threads, descriptors: {early:?} {late:?}");
     assert!(late.0 < early.0 + early.0 / 2 + 2_048, "memory in kB: {early:?} {late:?}");
     assert!(runs.bed.files_in(".ralph/rounds").len() == 1);
 }

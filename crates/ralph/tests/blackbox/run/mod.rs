@@ -15,7 +15,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_testkit::{Output, process::kill_tree, run_bounded};
+use ralph_testkit::{
+    Output,
+    process::{kill_tree, run_bounded},
+};
 use serde_json::Value;
 
 use crate::common::{Bed, LOOP, RALPH};
