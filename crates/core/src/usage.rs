@@ -189,6 +189,7 @@ impl Known {
 }
 
 /// Where reading begins, and whether in the middle of a line.
+#[derive(Clone, Copy)]
 struct Start {
     at: u64,
     skips: bool,
