@@ -29,7 +29,7 @@ pub mod settings;
 pub mod skip;
 pub mod webhook;
 
-pub use client::{Client, PrintOutput, PrintRun, Tui, TuiRun, Version};
+pub use client::{Client, PrintOutput, PrintRun, SignIn, Tui, TuiRun, Version};
 pub use gh::Gh;
 pub use github::{Check, Fault, GitHub, PullRequest};
 pub use model_server::{Cached, Gate, Kind, ModelServer, Reply, Request};

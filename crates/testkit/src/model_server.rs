@@ -162,6 +162,14 @@ impl Reply {
         reply
     }
 
+    /// The account's five hours are used up until then, in seconds since the epoch. Only a client that is signed in with a subscription understands it.
+    pub fn limit(resets_at: i64) -> Self {
+        Self::error(429, "rate_limit_error", "This request would exceed your account's rate limit.")
+            .header("anthropic-ratelimit-unified-status", "rejected")
+            .header("anthropic-ratelimit-unified-reset", resets_at.to_string())
+            .header("anthropic-ratelimit-unified-representative-claim", "five_hour")
+    }
+
     #[must_use]
     pub fn and_text(mut self, text: impl Into<String>) -> Self {
         self.blocks.push(Block::Text(text.into()));

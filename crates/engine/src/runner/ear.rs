@@ -247,7 +247,7 @@ fn event(stream: &mut Stream, log: &mut Growing, line: &[u8], told: &mut Vec<Hea
 }
 
 fn plain_lines(lines: &mut Lines, bytes: &[u8], told: &mut Vec<Heard>) {
-    let mut skipped = bytes.iter().filter(|byte| **byte == b'\n').count().saturating_sub(MOST_AT_ONCE);
+    let mut skipped = bytes.split(|byte| *byte == b'\n').count().saturating_sub(MOST_AT_ONCE + 1);
     lines.feed(bytes, |line| match skipped {
         0 => told.push(shown(line)),
         _ => skipped -= 1,

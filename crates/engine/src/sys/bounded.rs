@@ -7,6 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread,
@@ -168,8 +169,9 @@ impl Task<'_> {
             thread::spawn(move || stdin.write_all(&input));
         }
         let (sender, silence) = channel();
-        hear(child.stdout.take(), Stream::Out, listener, sender.clone());
-        hear(child.stderr.take(), Stream::Err, listener, sender);
+        let busy = Arc::new(AtomicUsize::new(0));
+        hear(child.stdout.take(), Stream::Out, listener, &busy, sender.clone());
+        hear(child.stderr.take(), Stream::Err, listener, &busy, sender);
         let ended = wait(&mut child, begun, self.limit, leave, &silence);
         match leave.leave_running.filter(|_| ended.is_ok()) {
             Some(mark) => kin::leave_running(mark),
@@ -178,14 +180,21 @@ impl Task<'_> {
         // It runs no more, and what it left running would hold the other ends of the pipes.
         drop(known);
         kin::kill_strays();
-        let last_word = Instant::now() + LAST_WORDS;
-        let whole = loop {
-            match silence.recv_timeout(last_word.saturating_duration_since(Instant::now())) {
-                Ok(()) => {}
-                Err(e) => break e == RecvTimeoutError::Disconnected,
-            }
-        };
+        let patience = if leave.leave_running.is_some() { LAST_WORDS } else { leave.grace.max(LAST_WORDS) };
+        let whole = heard_out(&silence, patience, &busy);
         ended.map(|ended| Ended { whole, ..ended })
+    }
+}
+
+/// Waits until nothing more can be heard; `false`: something holds a pipe. A listener that takes its time is waited for.
+fn heard_out(silence: &Receiver<()>, patience: Duration, busy: &AtomicUsize) -> bool {
+    let mut last_word = Instant::now() + patience;
+    loop {
+        match silence.recv_timeout(last_word.saturating_duration_since(Instant::now())) {
+            Ok(()) => {}
+            Err(RecvTimeoutError::Timeout) if busy.load(Ordering::Relaxed) > 0 => last_word = Instant::now() + patience,
+            Err(e) => return e == RecvTimeoutError::Disconnected,
+        }
     }
 }
 
@@ -255,15 +264,19 @@ fn wait_within(child: &mut Child, time: Duration) -> bool {
 }
 
 /// Hands what comes out of a pipe to the listener; when nothing more can come, the sender goes.
-fn hear(pipe: Option<impl Read + Send + 'static>, stream: Stream, listener: &Listener, ended: Sender<()>) {
+fn hear(pipe: Option<impl Read + Send + 'static>, stream: Stream, listener: &Listener, busy: &Arc<AtomicUsize>, ended: Sender<()>) {
     let Some(mut pipe) = pipe else { return };
-    let listener = Arc::clone(listener);
+    let (listener, busy) = (Arc::clone(listener), Arc::clone(busy));
     thread::spawn(move || {
         let mut part = vec![0; 64 * 1024];
         loop {
             match pipe.read(&mut part) {
                 Ok(0) => break,
-                Ok(n) => listener(stream, &part[..n]),
+                Ok(n) => {
+                    busy.fetch_add(1, Ordering::Relaxed);
+                    listener(stream, &part[..n]);
+                    busy.fetch_sub(1, Ordering::Relaxed);
+                }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }

@@ -86,6 +86,8 @@ struct Streamed {
     model: String,
     /// Pieces of a text were told, and whether the last one ended a line.
     text: Option<bool>,
+    /// Texts that were told in pieces, and have yet to come as a whole.
+    told: u64,
 }
 
 impl Stream {
@@ -97,7 +99,7 @@ impl Stream {
         match kind {
             "system" => self.system(&event, told),
             "assistant" => self.assistant(&event, told),
-            "user" => self.tool_results(&event, told),
+            "user" => tool_results(&event, told),
             "stream_event" => return self.piece(&event, told),
             "rate_limit_event" => self.quota(&event["rate_limit_info"], told),
             "result" => self.result(&event, told),
@@ -169,7 +171,8 @@ impl Stream {
                 if is_own {
                     self.texts.push(tail(words).to_owned());
                 }
-                if !(is_streamed && self.end_text(told)) && !words.is_empty() {
+                let is_told = is_streamed && self.was_told(told);
+                if !is_told && !words.is_empty() {
                     told.push(Heard::Text { text: format!("{}\n", words.trim_end_matches('\n')), of_subagent });
                 }
             }
@@ -184,15 +187,6 @@ impl Stream {
                 told.push(Heard::Tool { name: opening(name, 100), what: denials::what(&block["input"]), of_subagent });
             }
             _ => {}
-        }
-    }
-
-    fn tool_results(&mut self, event: &Value, told: &mut Vec<Heard>) {
-        let of_subagent = !event["parent_tool_use_id"].is_null();
-        for block in event["message"]["content"].as_array().into_iter().flatten() {
-            if block["type"] == "tool_result" {
-                told.push(Heard::ToolEnded { failed: block["is_error"] == true, of_subagent });
-            }
         }
     }
 
@@ -211,7 +205,7 @@ impl Stream {
                 let message = &piece["message"];
                 let own = |key| text(message, key).unwrap_or_default().to_owned();
                 self.is_over = false;
-                self.streamed = Some(Streamed { id: own("id"), model: own("model"), text: None });
+                self.streamed = Some(Streamed { id: own("id"), model: own("model"), text: None, told: 0 });
                 self.count(&own("id"), &own("model"), &message["usage"], false, told);
             }
             "message_delta" => {
@@ -227,21 +221,27 @@ impl Stream {
                     told.push(Heard::Text { text: words.to_owned(), of_subagent: false });
                 }
             }
-            "content_block_stop" => {
-                self.end_text(told);
-            }
+            "content_block_stop" => self.end_text(told),
             _ => {}
         }
         Line::Piece
     }
 
-    /// Ends the text that came in pieces with a line's end; whether there was one.
-    fn end_text(&mut self, told: &mut Vec<Heard>) -> bool {
-        let text = self.streamed.as_mut().and_then(|streamed| streamed.text.take());
-        if text == Some(false) {
+    /// Ends the text that came in pieces with a line's end.
+    fn end_text(&mut self, told: &mut Vec<Heard>) {
+        let Some(streamed) = &mut self.streamed else { return };
+        let Some(ends_line) = streamed.text.take() else { return };
+        streamed.told += 1;
+        if !ends_line {
             told.push(Heard::Text { text: "\n".to_owned(), of_subagent: false });
         }
-        text.is_some()
+    }
+
+    /// Whether the text that comes as a whole now was told in pieces. The clients send it before they say that it has ended.
+    fn was_told(&mut self, told: &mut Vec<Heard>) -> bool {
+        self.end_text(told);
+        let left = self.streamed.as_mut().and_then(|streamed| Some((streamed.told.checked_sub(1)?, streamed)));
+        left.map(|(left, streamed)| streamed.told = left).is_some()
     }
 
     fn count(&mut self, id: &str, model: &str, usage: &Value, of_subagent: bool, told: &mut Vec<Heard>) {
@@ -337,6 +337,15 @@ impl Stream {
             context: self.fullest,
             context_window: verdict.map_or(0, |verdict| verdict.context_window),
             denied: self.denied.clone(),
+        }
+    }
+}
+
+fn tool_results(event: &Value, told: &mut Vec<Heard>) {
+    let of_subagent = !event["parent_tool_use_id"].is_null();
+    for block in event["message"]["content"].as_array().into_iter().flatten() {
+        if block["type"] == "tool_result" {
+            told.push(Heard::ToolEnded { failed: block["is_error"] == true, of_subagent });
         }
     }
 }
