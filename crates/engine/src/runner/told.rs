@@ -12,8 +12,19 @@ pub trait Audience: Send + Sync {
     fn hears(&self, told: &Told<'_>);
 }
 
-/// Something that happened. As JSON it is one line of `ralph run --json`.
+/// One line of `ralph run --json`. Fields may be added, but none is renamed or left out.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Line<'a> {
+    /// When, in UTC: RFC 3339.
+    pub at: String,
+    #[serde(flatten)]
+    pub told: &'a Told<'a>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "event")]
 pub enum Told<'a> {
     /// The loop was taken.
@@ -92,6 +103,7 @@ pub enum Told<'a> {
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
     /// The loop is complete.
@@ -148,6 +160,7 @@ impl End {
 
 /// What is heard of an agent while it works.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "heard")]
 pub enum Heard {
     /// The session is there.

@@ -6,8 +6,7 @@ use std::{
 };
 
 use ralph_core::time::{self, Millis};
-use ralph_engine::runner::told::{Audience, Told};
-use serde::Serialize;
+use ralph_engine::runner::told::{Audience, Line, Told};
 
 use crate::ui;
 
@@ -15,13 +14,6 @@ use crate::ui;
 pub(super) struct Json {
     out: Mutex<Box<dyn Write + Send>>,
     now: fn() -> Millis,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    at: String,
-    #[serde(flatten)]
-    told: &'a Told<'a>,
 }
 
 impl Json {

@@ -290,15 +290,28 @@ fn s4_6_programs_get_every_event() {
     let ruled = lines.iter().find(|line| line["event"] == "ruled").unwrap();
     assert_eq!((&ruled["ruling"]["code"], &ruled["ruling"]["next"]["iteration"]), (&"gate.failed".into(), &4.into()));
     assert_eq!((&ruled["findings"][1]["verdict"], &ruled["spent_tokens"]), (&"fail".into(), &41_500.into()));
+    let mut schemas = boon::Schemas::new();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/run-events.schema.json");
+    let schema = boon::Compiler::new().compile(path, &mut schemas).unwrap();
+    for line in &lines {
+        schemas.validate(line, schema).unwrap_or_else(|e| panic!("{line}: {e}"));
+    }
+    let mut unknown = lines[0].clone();
+    unknown["event"] = "other".into();
+    assert!(schemas.validate(&unknown, schema).is_err());
     let ended = lines.last().unwrap();
     assert_eq!((&ended["how"], &ended["exit"], &ended["denied"][0]), (&"complete".into(), &0.into(), &"Bash(curl:*)".into()));
 }
 
 /// The lines that a terminal shows.
 fn shown(reader: &Reader, width: u16) -> Vec<String> {
-    let mut parser = vt100::Parser::new(size(60), size(width), 0);
+    on_rows(reader, 60, width)
+}
+
+fn on_rows(reader: &Reader, rows: u16, width: u16) -> Vec<String> {
+    let mut parser = vt100::Parser::new(size(rows), size(width), 0);
     // What a terminal does with the end of a line.
-    parser.process(&String::from_utf8(reader.bytes()).unwrap().replace("\r\n", "\n").replace('\n', "\r\n").into_bytes());
+    parser.process(&String::from_utf8(reader.bytes()).unwrap().replace('\n', "\r\n").into_bytes());
     assert!(!parser.screen().hide_cursor());
     parser.screen().contents().lines().map(|line| line.trim_end().to_owned()).collect()
 }
@@ -379,6 +392,22 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
     ];
     let lines = shown(&reader, 80);
     assert_eq!(lines[lines.len() - end.len()..], end);
+}
+
+/// S4-6: what is drawn in place stays in place when the screen is full and everything scrolls.
+#[test]
+fn s4_6_a_full_screen_scrolls_above_the_line_at_the_bottom() {
+    let reader = Reader::default();
+    let screen = screen(&reader, || 40, false);
+    round(&screen, 3, 1);
+    for n in 1..=20 {
+        hears(&screen, &text(&format!("line {n}\nbegun {n}")));
+        screen.tick();
+        hears(&screen, &Heard::Thinking);
+    }
+    hears(&screen, &text("and more"));
+    screen.tick();
+    assert_eq!(on_rows(&reader, 6, 40), ["line 19", "begun 19", "line 20", "begun 20", "and more", "round 3 of 10 · 0 s"]);
 }
 
 /// S4-6: no line is wider than the terminal, and the line at the bottom keeps what matters most.
