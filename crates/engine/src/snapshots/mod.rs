@@ -145,10 +145,10 @@ pub(crate) fn write(
         let _ = writeln!(message, "Left out: {path}");
     }
     let mut parents: Vec<String> = head.clone().into_iter().collect();
-    if let (true, Some(head), Some(staged)) = (with_staged, &head, &files.staged) {
+    if let Some((head, staged)) = head.filter(|_| with_staged).zip(files.staged(repository)) {
         let committed = repository.word(&["rev-parse", &format!("{head}^{{tree}}")])?;
-        if *staged != files.tree && committed.as_ref() != Some(staged) {
-            parents.push(commit(repository, staged, &parents, "ralph: what was staged\n")?);
+        if staged != files.tree && committed.as_ref() != Some(&staged) {
+            parents.push(commit(repository, &staged, &parents, "ralph: what was staged\n")?);
         }
     }
     let commit = commit(repository, &files.tree, &parents, &message)?;

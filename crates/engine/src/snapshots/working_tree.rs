@@ -35,14 +35,12 @@ const OWN: [&str; 4] = [
 /// The files at one moment.
 pub(crate) struct WorkingTree {
     pub(crate) tree: String,
-    /// What was staged, as a tree, if it could be told.
-    pub(crate) staged: Option<String>,
     /// What is not in it, in words.
     pub(crate) left_out: Vec<String>,
     /// An index that says the same as the tree, with what the files looked like on the disk.
     pub(crate) index: PathBuf,
     /// Goes with this value.
-    _scratch: Scratch,
+    scratch: Scratch,
 }
 
 impl WorkingTree {
@@ -51,15 +49,22 @@ impl WorkingTree {
         let scratch = Scratch::create(PREFIX, false).map_err(|e| format!("no temporary folder can be made: {e}"))?;
         let index = scratch.path().join("index");
         copy_index(&repository.git_dir.join("index"), &index).map_err(|e| format!("git's index cannot be read: {e}"))?;
-        let making = Making { repository, index: &index, own: own(repository, project) };
-        let staged = making.write_tree().ok();
+        let is_sparse = repository.word(&["config", "--type=bool", "core.sparseCheckout"])?.as_deref() == Some("true");
+        let making = Making { repository, index: &index, own: own(repository, project), is_sparse };
         making.look_at_everything()?;
         let (mut left_out, unwanted) = making.unwanted()?;
         making.read_filtered_files()?;
         left_out.extend(making.add(&unwanted)?);
         making.remove_own()?;
         let tree = making.write_tree()?;
-        Ok(WorkingTree { tree, staged, left_out, index, _scratch: scratch })
+        Ok(WorkingTree { tree, left_out, index, scratch })
+    }
+
+    /// What is staged, as a tree. `None`: in the middle of a merge there is no such tree.
+    pub(crate) fn staged(&self, repository: &Repository) -> Option<String> {
+        let index = self.scratch.path().join("staged");
+        copy_index(&repository.git_dir.join("index"), &index).ok()?;
+        write_tree(repository, &index).ok()
     }
 
     /// Puts the files into the state of another tree. Whatever somebody changed since this value was made keeps all of it from happening.
@@ -71,6 +76,12 @@ impl WorkingTree {
         let args = ["read-tree", "-m", "-u", "--no-recurse-submodules", &self.tree, tree].map(OsStr::new);
         repository.answer(&args, Ask { index: Some(&self.index), ..Ask::default() }).map(drop)
     }
+}
+
+fn write_tree(repository: &Repository, index: &Path) -> Result<String, String> {
+    let args = ["write-tree", "--missing-ok"].map(OsStr::new);
+    let tree = repository.answer(&args, Ask { index: Some(index), ..Ask::default() })?;
+    Ok(String::from_utf8_lossy(&tree).trim().to_owned())
 }
 
 /// Copies an index together with its time: by that git tells which files may have changed in the very moment that it was written.
@@ -102,6 +113,7 @@ struct Making<'a> {
     repository: &'a Repository,
     index: &'a Path,
     own: Vec<Vec<u8>>,
+    is_sparse: bool,
 }
 
 impl Making<'_> {
@@ -119,12 +131,7 @@ impl Making<'_> {
     }
 
     fn write_tree(&self) -> Result<String, String> {
-        let tree = self.ask(&["write-tree", "--missing-ok"], Vec::new())?;
-        Ok(String::from_utf8_lossy(&tree).trim().to_owned())
-    }
-
-    fn is_sparse(&self) -> Result<bool, String> {
-        Ok(self.repository.word(&["config", "--type=bool", "core.sparseCheckout"])?.as_deref() == Some("true"))
+        write_tree(self.repository, self.index)
     }
 
     /// Files that somebody told git not to look at change all the same. In a sparse checkout the flag means that they are not there.
@@ -134,7 +141,7 @@ impl Making<'_> {
             pieces(&listed).filter(|line| line.first().is_some_and(|tag| wanted(*tag))).filter_map(|line| line.get(2..)).collect()
         };
         self.update(&["--no-assume-unchanged"], &with(&|tag| tag.is_ascii_lowercase()))?;
-        if !self.is_sparse()? {
+        if !self.is_sparse {
             self.update(&["--no-skip-worktree"], &with(&|tag| tag.eq_ignore_ascii_case(&b'S')))?;
         }
         Ok(())
@@ -184,7 +191,7 @@ impl Making<'_> {
         let excluded = self.own.iter().cloned().chain(unwanted.iter().map(|path| literally(path)));
         let input: Vec<u8> = excluded.flat_map(|pattern| [b":(exclude,".as_slice(), &pattern, b"\0"].concat()).collect();
         let mut args = vec!["add", "--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul"];
-        args.extend(self.is_sparse()?.then_some("--sparse"));
+        args.extend(self.is_sparse.then_some("--sparse"));
         let args: Vec<&OsStr> = args.into_iter().map(OsStr::new).collect();
         let ran = self.repository.ran(&args, Ask { index: Some(self.index), input, ..Ask::default() })?;
         let unread: Vec<String> = ran.stderr.lines().filter_map(unread).collect();

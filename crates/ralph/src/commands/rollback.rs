@@ -66,7 +66,7 @@ fn rollback(project: &Project, args: &Args) -> Done {
 
 fn show(done: &RolledBack) {
     let (words, id) = (done.to.words(), clean(&done.of_loop));
-    let all = [("changed", &done.changed), ("brought back", &done.brought_back), ("removed", &done.removed)];
+    let all = [("changed", &done.changed), ("back", &done.brought_back), ("removed", &done.removed)];
     if done.dry_run {
         ui::paragraph(format!("Nothing was done. The files would be as they were at {words} of {id}:"), 0);
     } else {

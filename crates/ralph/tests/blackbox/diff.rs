@@ -1,0 +1,86 @@
+//! `ralph diff`: what rounds changed.
+
+use serde_json::json;
+
+use crate::{
+    common::{Bed, RALPH, run},
+    snapshots::{ID, keep, with_paused_loop},
+};
+
+/// Three rounds: a file is made, changed and committed, removed.
+pub(crate) fn three_rounds() -> Bed {
+    let bed = with_paused_loop();
+    keep(&bed, 0);
+    bed.write("src/a", "one\n");
+    keep(&bed, 1);
+    bed.write("src/a", "one\ntwo\n");
+    bed.write("b", "b\n");
+    bed.commit_all("round 2");
+    keep(&bed, 2);
+    std::fs::remove_file(bed.path("b")).unwrap();
+    bed.commit_all("round 3");
+    keep(&bed, 3);
+    bed
+}
+
+#[test]
+fn s4_6_diff_shows_what_rounds_did() {
+    let bed = three_rounds();
+    let paths = |args: &[&str]| {
+        let all: Vec<&str> = ["diff", "--json"].iter().chain(args).copied().collect();
+        let told = bed.ralph_json(&all);
+        let one = |f: &serde_json::Value| format!("{} {}", f["what"].as_str().unwrap(), f["path"].as_str().unwrap());
+        told["files"].as_array().unwrap().iter().map(one).collect::<Vec<_>>()
+    };
+    assert_eq!(paths(&[]), ["added src/a"], "b came and went");
+    assert_eq!(paths(&["1"]), ["added src/a"]);
+    assert_eq!(paths(&["2"]), ["added b", "changed src/a"]);
+    assert_eq!(paths(&["3"]), ["removed b"]);
+    assert_eq!(paths(&["0", "2"]), ["added b", "added src/a"]);
+    assert_eq!(paths(&["0", "2", "--", "src"]), ["added src/a"]);
+    bed.write("new", "x\n");
+    assert_eq!(paths(&["3", "now"]), ["added new"]);
+    assert_eq!(paths(&["now"]), ["added new"]);
+    let told = bed.ralph_json(&["diff", "2", "--json", "--loop", "main"]);
+    assert_eq!(
+        json!([told["loop"], told["from"]["name"], told["to"]["name"], told["added"], told["removed"]]),
+        json!([ID, "1", "2", 2, 0])
+    );
+    let text = bed.ralph_ok(&["diff", "2"]);
+    assert!(text.starts_with("diff --git a/b b/b\n") && text.contains("\n+two\n"), "{text}");
+    assert!(bed.ralph_ok(&["diff", "2", "--stat"]).contains("2 files changed, 2 insertions(+)"));
+    assert!(bed.ralph_ok(&["diff", "2", "--color", "always"]).contains("\u{1b}["));
+    // Paths are seen from where the person is.
+    let out = run(bed.command(RALPH).args(["diff", "2", "--stat", "--", "a"]).current_dir(bed.path("src")), b"");
+    assert!(out.stdout.contains("1 file changed"), "{out:?}");
+}
+
+#[test]
+fn s4_6_diff_says_which_rounds_there_are() {
+    let bed = three_rounds();
+    let out = bed.ralph(&["diff", "9"]);
+    assert_eq!((out.code, out.stderr.as_str()), (Some(1), "error: no files are kept under the name 9; there are: 0–3\n"));
+    assert!(bed.ralph(&["diff", "0"]).stderr.contains("nothing is kept from before the start"));
+    assert!(bed.ralph(&["diff", "--loop", "nobody"]).stderr.contains("there is no loop \"nobody\""));
+    assert!(bed.ralph(&["diff", "--output=x"]).stderr.contains("unexpected argument"));
+    assert_eq!(bed.ralph(&["diff", "--", "--output=x"]).code, Some(0), "what looks like an option is a path");
+    assert!(!bed.exists("x"));
+    let none = Bed::in_git();
+    assert_eq!(none.ralph(&["diff", "--json"]).code, Some(3));
+    let nothing = Bed::new();
+    assert!(nothing.ralph(&["diff"]).stdout.contains("are kept here"));
+}
+
+/// A loop that ended still has its rounds; no program that the repository names is run.
+#[test]
+fn s4_6_diff_of_a_loop_that_ended_runs_nothing() {
+    let bed = three_rounds();
+    bed.ralph_ok(&["cancel"]);
+    for setting in ["diff.external", "core.pager", "pager.diff", "diff.evil.textconv", "core.fsmonitor"] {
+        bed.git(&["config", setting, "touch \"$HOME/ran\"; false"]);
+    }
+    bed.write(".gitattributes", "* diff=evil\n");
+    assert!(bed.ralph_ok(&["diff", "2"]).contains("+two"));
+    assert!(bed.ralph_ok(&["diff", "2", "now"]).contains("+++ b/.gitattributes"));
+    assert!(!bed.home().join("ran").exists());
+}
