@@ -92,7 +92,7 @@ impl News<'_> {
         let rounds = if self.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", self.rounds) };
         let cost = if self.usd_micros > 0 { format!(", {}", prices::shown(self.usd_micros)) } else { String::new() };
         parts.push(format!("{rounds}{cost}"));
-        parts.extend(self.until.map(|until| format!("goes on at {}", time::format(until))));
+        parts.extend(self.until.map(|until| format!("goes on at {}", when(until))));
         parts.extend(self.next.map(|next| format!("next: {}", opening(next, 120))));
         parts.retain(|part| !part.is_empty());
         parts.join(" · ")
@@ -118,6 +118,12 @@ impl News<'_> {
             "content": told,
         })
     }
+}
+
+/// `2026-11-15 09:30 UTC`
+fn when(at: Millis) -> String {
+    let whole = time::format(at);
+    whole.get(..16).map_or_else(|| whole.clone(), |minutes| format!("{} UTC", minutes.replace('T', " ")))
 }
 
 /// Tells everybody at once, and returns what could not be told, one sentence each.
@@ -161,7 +167,7 @@ mod tests {
         assert_eq!(news.title(), "shop (docs): parked");
         assert_eq!(
             news.body(),
-            "Ralph: the 5-hour limit]0;x is used up. · 3 rounds, $3.20 · goes on at 1970-01-01T00:00:00Z · next: ralph run --continue"
+            "Ralph: the 5-hour limit]0;x is used up. · 3 rounds, $3.20 · goes on at 1970-01-01 00:00 UTC · next: ralph run --continue"
         );
         let quiet = News { name: "main", kind: Kind::Ended, how: "complete", rounds: 1, usd_micros: 0, until: None, next: None, ..news };
         assert_eq!(

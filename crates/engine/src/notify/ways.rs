@@ -65,7 +65,7 @@ impl Ways {
     /// Several ways with commas between; a command is the rest of the text.
     fn add_list(&mut self, text: &str) -> Vec<String> {
         let mut left_out = Vec::new();
-        let mut rest = text.trim();
+        let mut rest = text.trim_matches([',', ' ']);
         while !rest.is_empty() {
             let end = if rest.starts_with("cmd:") { rest.len() } else { rest.find(',').unwrap_or(rest.len()) };
             let (one, more) = rest.split_at(end);
@@ -89,8 +89,12 @@ impl Ways {
         self.terminal |= terminal;
         let asks = command.is_some() || webhook.is_some();
         if trust.is_trusted() {
-            command.iter().for_each(|line| add(&mut self.commands, line));
-            webhook.iter().for_each(|address| add(&mut self.webhooks, address));
+            if let Some(line) = &command {
+                add(&mut self.commands, line);
+            }
+            if let Some(address) = &webhook {
+                add(&mut self.webhooks, address);
+            }
         } else if asks {
             let why = "is not trusted, or has changed since it was";
             return vec![format!("{} {why}, so its notifications are left out: `ralph trust` shows them and asks", config::FILE)];

@@ -31,7 +31,7 @@ pub fn ledger<'r>(journal: impl IntoIterator<Item = &'r Record>) -> Vec<Denials>
         }
     }
     // Rules that were missed equally often stay in the order in which they were.
-    all.sort_by(|a, b| b.times.cmp(&a.times));
+    all.sort_by_key(|denials| std::cmp::Reverse(denials.times));
     all
 }
 

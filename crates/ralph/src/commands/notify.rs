@@ -13,7 +13,7 @@ use crate::{
 
 /// Send a test notification to everybody whom a run would tell
 ///
-/// Those are who `[notify]` in ralph.toml and RALPH_NOTIFY name, and who is named here. What could not be told is said, and the exit code is 1 then.
+/// Those are who `[notify]` in ralph.toml and `RALPH_NOTIFY` name, and who is named here. What could not be told is said, and the exit code is 1 then.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph notify
@@ -57,14 +57,16 @@ fn send(project: &Project, args: &Args) -> Done {
     if args.json {
         ui::json(&json!({ "asked": count, "untold": untold }));
     } else {
-        untold.iter().for_each(|sentence| ui::warning(sentence));
-    }
-    match (untold.is_empty(), args.json) {
-        (true, false) => {
-            ui::paragraph(format!("Sent {}.", if count == 1 { "one notification".to_owned() } else { format!("{count} notifications") }), 0)
+        for sentence in &untold {
+            ui::warning(sentence);
         }
-        (true, true) => {}
-        (false, in_json) => return Err(Failure { in_json, ..Failure::reported() }),
+    }
+    if !untold.is_empty() {
+        return Err(Failure { in_json: args.json, ..Failure::reported() });
+    }
+    if !args.json {
+        let sent = if count == 1 { "one notification".to_owned() } else { format!("{count} notifications") };
+        ui::line(format!("Sent {sent}."));
     }
     Ok(())
 }

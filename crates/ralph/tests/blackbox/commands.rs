@@ -744,3 +744,30 @@ fn s1_2_the_template_is_a_working_loop_file() {
     bed.stop("It is all true.\n<promise>COMPLETE</promise>").send().line();
     assert_eq!(bed.codes(), ["promise.missing", "promise.accepted"]);
 }
+
+/// What nobody was there to allow is shown with the rule that would have, since fresh sessions carry the loop.
+#[test]
+fn s4_6_status_shows_what_was_denied() {
+    let bed = Bed::with_loop(1, 0, "DONE");
+    bed.work().send();
+    let journal = bed.files_in(".ralph/journal")[0].clone();
+    let last = bed.journal().pop().unwrap();
+    let denied = |rule: &str| json!({"tool": "Bash", "what": "npm test", "rule": rule});
+    let broke = |rules: &[&str]| {
+        let mut record = last.clone();
+        let work = json!({"turns": 1, "tool_calls": 1, "input": 0, "output": 0, "cache_read": 0, "cache_written": 0, "usd_micros": 0,
+            "took_ms": 5, "denied": rules.iter().map(|rule| denied(rule)).collect::<Vec<_>>()});
+        record["event"] = json!({"kind": "broke", "iteration": 2, "attempt": 1, "outcome": {"outcome": "interrupted"},
+            "then": {"then": "leave"}, "work": work});
+        format!("{record}\n")
+    };
+    let text =
+        fs::read_to_string(&journal).unwrap() + &broke(&["Edit", "Bash(npm test:*)", "Bash(npm test:*)"]) + &broke(&["Bash(npm test:*)"]);
+    fs::write(&journal, text).unwrap();
+    assert_eq!(bed.status()["denied"][0], json!({"rule": "Bash(npm test:*)", "times": 3, "what": "npm test"}));
+    let shown = bed.ralph_ok(&["status"]);
+    assert!(
+        shown.contains("Bash(npm test:*) ×3, Edit ×1: add what you want to allow to permissions.allow in the client's settings"),
+        "{shown}"
+    );
+}

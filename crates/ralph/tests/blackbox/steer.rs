@@ -56,7 +56,9 @@ fn s4_6_two_hooks_on_one_stop_tell_the_same_note() {
         let both: Vec<_> = (0..2).map(|_| scope.spawn(|| event.send())).collect();
         both.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    answers.iter().for_each(|answer| drop(answer.blocks_with(&told(&["Look at the log"]))));
+    for answer in &answers {
+        answer.blocks_with(&told(&["Look at the log"]));
+    }
     assert_eq!(bed.iteration(), 2);
     next_stop();
     sent_back(&bed).send().blocks_with(PROMPT);
