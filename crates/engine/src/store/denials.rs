@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn s4_6_what_was_missed_most_comes_first_and_an_earlier_run_does_not_count() {
         let old = broke(&[("Bash(make:*)", "make")]);
-        let taken = record(Event::Taken { pid: 1, from: None, unfinished: None });
+        let taken = record(Event::Taken { pid: 1, from: None, unfinished: None, unwritten: None });
         let new = [broke(&[("Edit", "a.rs"), ("Bash(npm test:*)", "npm test")]), broke(&[("Bash(npm test:*)", "npm test -- x")])];
         let journal: Vec<Record> = [old, taken].into_iter().chain(new).collect();
         let shown: Vec<String> = of_this_run(&journal).iter().map(|d| format!("{} {} {}", d.rule, d.times, d.what)).collect();

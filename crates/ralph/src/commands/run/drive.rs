@@ -108,6 +108,8 @@ fn begin(project: &Project, wanted: &start::Request, warn: &impl Fn(String)) -> 
     let begun = begin::note(project, &started.id, &started.file, begins::BUDGET, Arc::new(begins::Running));
     begun.told().into_iter().for_each(|told| warn(clean(&told)));
     let phase = phase::at_the_start(project, &started.id, &begun.declared, &signals::asked_to_end);
-    phase.into_iter().for_each(|phase| warn(phase.to_string()));
+    if let Some(phase) = phase {
+        warn(phase.clone());
+    }
     Ok(resume::Request { which: Some(started.id), ..resume::Request::default() })
 }
