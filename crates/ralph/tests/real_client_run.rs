@@ -18,11 +18,12 @@ use serde_json::{Value, json};
 
 /// A project with ralph's hook registered, in which `claude` is the real client.
 fn bed(version: Version, server: &ModelServer, sign_in: SignIn) -> Result<Bed, ralph_testkit::Skip> {
-    let bed = Bed::new(version)?;
+    let mut bed = Bed::new(version)?;
     bed.project.write("README.md", "a project\n");
     bed.project.commit_all("begin");
     let program = bed.client.as_program(&bed.project, server, sign_in, &[("CLAUDE_CODE_MAX_RETRIES", "0")]);
-    Ok(Bed { path: format!("{}:{}", program.parent().unwrap().display(), bed.path), ..bed })
+    bed.path = format!("{}:{}", program.parent().unwrap().display(), bed.path);
+    Ok(bed)
 }
 
 /// `ralph run` to its end.

@@ -163,7 +163,7 @@ pub fn foreign_agent() -> Option<&'static str> {
 
 /// The variable that tells that this program was started by an agent and not by a person.
 pub fn of_an_agent() -> Option<&'static str> {
-    let claude = ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "AI_AGENT"].into_iter();
+    let claude = [RUN, "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "AI_AGENT"].into_iter();
     claude.chain(SIGNS.iter().map(|(name, _)| *name)).find(|name| os(name).is_some())
 }
 
