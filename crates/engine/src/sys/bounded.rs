@@ -220,7 +220,7 @@ fn end(child: &mut Child, grace: Duration, asked: Asked) {
         };
         if !stopped {
             kin::ask_group_to_end(pid);
-            if !wait_within(child, grace - stopping) {
+            if !wait_within(child, grace.saturating_sub(stopping)) {
                 kin.extend(kin::descendants(pid));
             }
         }
