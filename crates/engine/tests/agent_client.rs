@@ -26,6 +26,9 @@ use ralph_testkit::{Cached, Client, Gate, ModelServer, Project, Reply, SignIn, S
 /// Whoever ends a session ends all that this program started otherwise and that has no other place: git, or an installation of the client.
 static ALONE: Mutex<()> = Mutex::new(());
 
+/// Longer than a client needs to begin on a machine that is busy.
+const PATIENT: Duration = Duration::from_secs(8);
+
 struct Bed {
     _alone: MutexGuard<'static, ()>,
     project: Project,
@@ -165,7 +168,7 @@ fn s4_6_a_stream_that_hangs_is_silence() {
     for version in Version::BOTH {
         let gate = Gate::new();
         let server = ModelServer::scripted([Reply::bash("true").usage(500, 60), Reply::text("Half a word").usage(700, 80).hang(&gate)]);
-        let bed = Bed { silence: Duration::from_secs(4), ..or_skip!(Bed::new(version, &server, SignIn::Key)) };
+        let bed = Bed { silence: PATIENT, ..or_skip!(Bed::new(version, &server, SignIn::Key)) };
         let ended = bed.run(&|| Wish::GoOn);
         assert_eq!((ended.outcome, ended.tools), (Outcome::Cut { by: Cut::Silence }, ToolUse::Used));
         assert!(gate.wait_reached(Duration::ZERO));
@@ -185,6 +188,18 @@ fn s4_6_a_session_that_is_interrupted_leaves_no_command_behind() {
         assert_eq!((ended.outcome, ended.tools), (Outcome::Interrupted, ToolUse::Used));
         assert_eq!(ended.work.tokens, Tokens { input: 500, output: 60, ..Tokens::default() });
     }
+}
+
+/// S4-6: the newer client waits for what runs in its background, for ever if need be. The agent has stopped all the same, and is not woken.
+#[test]
+fn s4_6_a_server_in_the_background_does_not_hold_the_round() {
+    let in_background = serde_json::json!({"command": "tail -f /dev/null", "description": "x", "run_in_background": true});
+    let server = ModelServer::scripted([Reply::tool("Bash", in_background).usage(500, 60), Reply::text("It runs.").usage(700, 80)]);
+    let bed = Bed { silence: PATIENT, ..or_skip!(Bed::new(Version::Newest, &server, SignIn::Key)) };
+    let ended = bed.run(&|| Wish::GoOn);
+    assert_eq!((ended.outcome, ended.text.as_deref()), (Outcome::Stopped, Some("It runs.")));
+    assert_eq!((ended.work.tokens.input, ended.work.tokens.output, ended.work.estimated), (1_200, 140, false));
+    assert_eq!(server.main_requests().len(), 2);
 }
 
 /// S4-6: somebody else kills the client.

@@ -156,7 +156,7 @@ fn run(asking: &Asking<'_>, args: &[&str], listener: &Listener) -> Result<Option
     };
     kin::inherit_orphans();
     signals::notice();
-    let leave = Leave { cancelled: &|| (asking.cancelled)(), grace: GRACE, hurry: HURRY, asked: Asked::ToEnd, leave_running: None };
+    let leave = Leave { cancelled: &|| (asking.cancelled)(), grace: GRACE, hurry: HURRY, asked: &|| Asked::ToEnd, leave_running: None };
     let now = |why: String| Trouble::passing(format!("GitHub cannot be asked right now: {why}"));
     match task.run_heard(listener, leave) {
         Ok(ended) => Ok(ended.code),

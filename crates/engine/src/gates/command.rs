@@ -136,7 +136,7 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let begun = std::time::Instant::now();
     let mark = command.leave_running.then(|| format!("{}={}", env::GATE, gate.name));
     let leave =
-        Leave { cancelled: &|| ctx.is_cancelled(), grace: GRACE, hurry: HURRY, asked: Asked::ToEnd, leave_running: mark.as_deref() };
+        Leave { cancelled: &|| ctx.is_cancelled(), grace: GRACE, hurry: HURRY, asked: &|| Asked::ToEnd, leave_running: mark.as_deref() };
     let ended = task(gate, command, &folder, limit).run_heard(&listener(gate, ctx, &heard), leave);
     // Whoever ends this process may have ended the command too, or a part of it, and that says nothing about the work.
     let ended = if ended.is_ok() && ctx.is_cancelled() { Err(Failure::Cancelled) } else { ended };

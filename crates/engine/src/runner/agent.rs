@@ -147,7 +147,7 @@ pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wish: 
             cancelled: &is_cancelled,
             grace: session.grace,
             hurry: session.grace,
-            asked: if matches!(session.agent, Agent::Claude(_)) { Asked::ToStop } else { Asked::ToEnd },
+            asked: &|| session.asked(&ear),
             leave_running: None,
         };
         let ended = task.run_heard(&listener, leave);
@@ -182,6 +182,16 @@ impl Session<'_> {
 
     fn launch(&self) -> Launch<'_> {
         Launch { session: self.id, model: self.model, permission_mode: self.permission_mode, usd_micros_left: self.usd_micros_left }
+    }
+
+    /// How it is asked to end. A client that is interrupted tells what it used. One whose agent has stopped has done so, and takes any request for the end of
+    /// what runs in its background, of which it tells the agent, who begins anew (2.1.197).
+    fn asked(&self, ear: &Ear) -> Asked {
+        match self.agent {
+            Agent::Claude(_) if ear.is_over() => Asked::Not,
+            Agent::Claude(_) => Asked::ToStop,
+            Agent::Command(_) => Asked::ToEnd,
+        }
     }
 
     /// Why the session is to be ended now, if it is: the outcome that it has then.

@@ -101,7 +101,8 @@ pub struct Leave<'a> {
     pub grace: Duration,
     /// The same, if the caller does not want it any more.
     pub hurry: Duration,
-    pub asked: Asked,
+    /// Asked when it has to be ended.
+    pub asked: &'a dyn Fn() -> Asked,
     /// What it started may live on after it has ended by itself, and is known by this in its environment: `NAME=value`.
     pub leave_running: Option<&'a str>,
 }
@@ -113,6 +114,8 @@ pub enum Asked {
     ToEnd,
     /// As a person at a terminal asks, and as the system only when that has not helped: an agent that is interrupted tidies up and says what it did.
     ToStop,
+    /// Not at all: it has nothing left to say, and would only begin something new.
+    Not,
 }
 
 impl Task<'_> {
@@ -135,7 +138,8 @@ impl Task<'_> {
                 kept.extend_from_slice(&bytes[..room]);
             })
         };
-        let leave = Leave { cancelled: &|| false, grace: Duration::ZERO, hurry: Duration::ZERO, asked: Asked::ToEnd, leave_running: None };
+        let leave =
+            Leave { cancelled: &|| false, grace: Duration::ZERO, hurry: Duration::ZERO, asked: &|| Asked::ToEnd, leave_running: None };
         let ended = self.run_heard(&(listener as Listener), leave)?;
         let heard = |stream: Stream| {
             let mut bytes = std::mem::take(&mut *kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner));
@@ -213,7 +217,7 @@ fn wait(child: &mut Child, begun: Instant, limit: Duration, leave: Leave<'_>, si
             (leave.cancelled)()
         };
         if too_long || is_cancelled {
-            end(child, if too_long { leave.grace } else { leave.hurry }, leave.asked);
+            end(child, if too_long { leave.grace } else { leave.hurry }, (leave.asked)());
             return Err(if too_long { Failure::TookTooLong } else { Failure::Cancelled });
         }
         if silence.recv_timeout(pause).is_err() {
@@ -229,18 +233,17 @@ fn wait(child: &mut Child, begun: Instant, limit: Duration, leave: Leave<'_>, si
 fn end(child: &mut Child, grace: Duration, asked: Asked) {
     let pid = child.id();
     let mut kin = kin::descendants(pid);
-    if !grace.is_zero() {
-        match asked {
-            Asked::ToEnd => kin::ask_group_to_end(pid),
-            Asked::ToStop => {
-                kin::ask_group_to_stop(pid);
-                if !wait_within(child, grace * 2 / 3) {
-                    kin::ask_group_to_end(pid);
-                }
+    if !grace.is_zero() && asked != Asked::Not {
+        let stopping = if asked == Asked::ToStop { grace * 2 / 3 } else { Duration::ZERO };
+        let stopped = asked == Asked::ToStop && {
+            kin::ask_group_to_stop(pid);
+            wait_within(child, stopping)
+        };
+        if !stopped {
+            kin::ask_group_to_end(pid);
+            if !wait_within(child, grace.saturating_sub(stopping)) {
+                kin.extend(kin::descendants(pid));
             }
-        }
-        if !wait_within(child, if asked == Asked::ToStop { grace / 3 } else { grace }) {
-            kin.extend(kin::descendants(pid));
         }
         kin = kin::still_ours(&kin);
     }
