@@ -63,6 +63,8 @@ pub struct RolledBack {
     pub brought_back: Vec<String>,
     /// Files that are gone.
     pub removed: Vec<String>,
+    /// Repositories within that stood at other commits then. They stay as they are.
+    pub repositories: Vec<String>,
     /// The commits that were made since, the newest first: `1a2b3c4 Fix it`.
     pub commits_above: Vec<String>,
     /// The branch now points at this commit.
@@ -100,6 +102,7 @@ pub fn rollback(project: &Project, wish: Wish<'_>, asker: &Asker) -> Result<Roll
         changed: only(&differences, What::Changed),
         brought_back: only(&differences, What::Added),
         removed: only(&differences, What::Removed),
+        repositories: only(&differences, What::Repository),
         commits_above,
         moved_to: target,
         branch: repository.branch().map_err(because)?,

@@ -55,6 +55,8 @@ pub enum What {
     Added,
     Removed,
     Changed,
+    /// A repository within stands at another commit, came or went. Its files are its own.
+    Repository,
 }
 
 /// Why there is nothing to compare: in words.
@@ -173,6 +175,9 @@ pub(crate) fn changes(repository: &Repository, from: &str, to: &str, folder: &Pa
     Ok(raw.iter().map(change).collect())
 }
 
+/// Git's mode of a repository within.
+const REPOSITORY: &[u8] = b"160000";
+
 type Differences = (Vec<(What, Vec<u8>)>, Vec<Vec<u8>>);
 
 /// What is different, and the lines that count it.
@@ -187,7 +192,9 @@ fn differences(repository: &Repository, from: &str, to: &str, folder: &Path, pat
             counts.push(field.to_vec());
             continue;
         }
+        let is_repository = field.get(1..7) == Some(REPOSITORY) || field.get(8..14) == Some(REPOSITORY);
         let what = match field.last() {
+            _ if is_repository => What::Repository,
             Some(b'A') => What::Added,
             Some(b'D') => What::Removed,
             _ => What::Changed,

@@ -121,12 +121,16 @@ pub enum Asked {
 impl Task<'_> {
     /// Runs it and collects what it says.
     pub fn run(self) -> Result<Ran, Failure> {
-        let Raw { code, stdout, stderr, whole, took } = self.run_raw()?;
+        let Raw { code, stdout, stderr, whole, took } = self.collected(LAST_WORDS * 4)?;
         Ok(Ran { code, stdout: String::from_utf8_lossy(&stdout).into_owned(), stderr, whole, took })
     }
 
-    /// Runs it and collects what it says, byte for byte.
+    /// The same byte for byte, for a program that leaves nothing behind: a busy machine may take its time to hand over the rest.
     pub fn run_raw(self) -> Result<Raw, Failure> {
+        self.collected(LAST_WORDS * 20)
+    }
+
+    fn collected(self, last_words: Duration) -> Result<Raw, Failure> {
         let kept = Arc::new([Mutex::new(Vec::new()), Mutex::new(Vec::new())]);
         let most = self.most_output;
         let listener = {
@@ -140,7 +144,7 @@ impl Task<'_> {
         };
         let leave =
             Leave { cancelled: &|| false, grace: Duration::ZERO, hurry: Duration::ZERO, asked: &|| Asked::ToEnd, leave_running: None };
-        let ended = self.run_heard(&(listener as Listener), leave)?;
+        let ended = self.run_until_silence(&(listener as Listener), leave, last_words)?;
         let heard = |stream: Stream| {
             let mut bytes = std::mem::take(&mut *kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner));
             let fits = bytes.len() <= most;
@@ -153,8 +157,12 @@ impl Task<'_> {
     }
 
     /// Runs it while `listener` hears what it says.
-    #[expect(clippy::disallowed_methods, reason = "the one place that runs programs under a limit")]
     pub fn run_heard(self, listener: &Listener, leave: Leave<'_>) -> Result<Ended, Failure> {
+        self.run_until_silence(listener, leave, LAST_WORDS)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one place that runs programs under a limit")]
+    fn run_until_silence(self, listener: &Listener, leave: Leave<'_>, last_words: Duration) -> Result<Ended, Failure> {
         let mut command = Command::new(&self.program);
         command.args(&self.args).current_dir(self.folder);
         for name in &self.hidden {
@@ -184,7 +192,7 @@ impl Task<'_> {
         // It runs no more, and what it left running would hold the other ends of the pipes.
         drop(known);
         kin::kill_strays();
-        let patience = if leave.leave_running.is_some() { LAST_WORDS } else { leave.grace.max(LAST_WORDS) };
+        let patience = if leave.leave_running.is_some() { last_words } else { leave.grace.max(last_words) };
         let whole = heard_out(&silence, patience, &busy);
         ended.map(|ended| Ended { whole, ..ended })
     }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use crate::sys::process;
+use crate::sys::{bounded::USUAL_OUTPUT, process};
 
 /// One setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,11 +20,12 @@ pub struct Setting {
 /// The settings whose keys match, in order; later ones count. `None`: git could not answer.
 pub fn read(folder: &Path, keys: &str, limit: Duration) -> Option<Vec<Setting>> {
     let args = ["config", "-z", "--show-scope", "--get-regexp", keys];
-    let ran = process::git(folder, &args.map(OsStr::new), limit).ok().filter(|ran| ran.whole)?;
+    let ran = process::git_raw(folder, &args.map(OsStr::new), &[], Vec::new(), limit, USUAL_OUTPUT).ok().filter(|ran| ran.whole)?;
     if !matches!(ran.code, Some(0 | 1)) {
         return None;
     }
-    let mut fields = ran.stdout.split_terminator('\0');
+    let told = String::from_utf8_lossy(&ran.stdout);
+    let mut fields = told.split_terminator('\0');
     let mut settings = Vec::new();
     while let (Some(scope), Some(setting)) = (fields.next(), fields.next()) {
         let (key, value) = setting.split_once('\n').unwrap_or((setting, "true"));

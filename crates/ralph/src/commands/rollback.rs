@@ -83,6 +83,9 @@ fn show(done: &RolledBack) {
     if all.iter().all(|(_, paths)| paths.is_empty()) {
         ui::field("files", "all as they were");
     }
+    for path in &done.repositories {
+        ui::field("submodule", format!("{path} stood at another commit then, and stays where it is"));
+    }
     branch(done);
     if let Some(kept) = &done.kept {
         let name = kept.name.rsplit('/').next().unwrap_or_default();

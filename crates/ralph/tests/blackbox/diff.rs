@@ -1,5 +1,8 @@
 //! `ralph diff`: what rounds changed.
 
+use std::time::Duration;
+
+use ralph_testkit::pty::Pty;
 use serde_json::json;
 
 use crate::{
@@ -53,6 +56,18 @@ fn s4_6_diff_shows_what_rounds_did() {
     // Paths are seen from where the person is.
     let out = run(bed.command(RALPH).args(["diff", "2", "--stat", "--", "a"]).current_dir(bed.path("src")), b"");
     assert!(out.stdout.contains("1 file changed"), "{out:?}");
+}
+
+/// On a terminal git shows it with its colours, through the person's pager.
+#[test]
+fn s4_6_diff_is_shown_through_the_pager() {
+    let bed = three_rounds();
+    let mut command = bed.command(RALPH);
+    command.args(["diff", "2"]).env("GIT_PAGER", "sed s/^/paged:/").env("TERM", "xterm");
+    let pty = Pty::spawn(command, 40, 100);
+    assert_eq!(pty.wait_exit(Duration::from_secs(20)), Some(0));
+    let shown = String::from_utf8_lossy(&pty.raw()).into_owned();
+    assert!(shown.contains("paged:") && shown.contains("\u{1b}[32m+"), "{shown}");
 }
 
 #[test]

@@ -3,13 +3,14 @@
 use std::{
     fs::{self, File},
     os::unix::fs::{PermissionsExt, symlink},
+    time::{Duration, SystemTime},
 };
 
 use ralph_testkit::killer::{Filter, count_syscalls, kill_at_syscall};
 use serde_json::json;
 
 use crate::{
-    common::{Bed, LOOP, ME, RALPH},
+    common::{Bed, LOOP, ME, RALPH, run},
     diff::three_rounds,
     snapshots::{ID, keep, loop_of, with_paused_loop},
 };
@@ -76,6 +77,27 @@ fn s4_6_rollback_refuses_to_lose_work() {
     assert_eq!((bed.read("src/a"), bed.exists("mine")), ("one\n".to_owned(), false));
     bed.ralph_ok(&["rollback", "before-rollback-1"]);
     assert_eq!((bed.read("src/a"), bed.read("mine")), ("mine\n".to_owned(), "new\n".to_owned()));
+}
+
+/// A repository within is its own: its commit is told, and its files stay.
+#[test]
+fn s4_6_rollback_leaves_repositories_within_alone() {
+    let bed = with_paused_loop();
+    let library = Bed::in_git();
+    keep(&bed, 0);
+    bed.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", library.dir().to_str().unwrap(), "lib"]);
+    bed.commit_all("lib");
+    keep(&bed, 1);
+    bed.write("lib/new", "x\n");
+    bed.git(&["-C", "lib", "add", "new"]);
+    bed.git(&["-C", "lib", "-c", "user.name=x", "-c", "user.email=x", "commit", "--quiet", "-m", "new"]);
+    bed.write("own", "x\n");
+    keep(&bed, 2);
+    let said = bed.ralph_ok(&["rollback", "1"]);
+    assert!(said.contains("lib stood at another commit then") && !said.contains("changed"), "{said}");
+    assert!(bed.exists("lib/new") && !bed.exists("own"));
+    bed.ralph_ok(&["rollback", "0", "--force"]);
+    assert!(bed.exists("lib/new") && !bed.exists(".gitmodules"));
 }
 
 /// What git ignores is in no snapshot, so it must not be overwritten, wherever it lies.
@@ -168,28 +190,42 @@ fn s4_6_rollback_takes_the_branch_along_if_asked() {
 /// `kill -9` at every change that it makes: the work of the person is in the files or in a snapshot, and the way goes on from there.
 #[test]
 fn s4_6_a_killed_rollback_loses_nothing() {
-    let setup = || {
-        let bed = with_paused_loop();
-        keep(&bed, 1);
-        bed.write("mine", "precious\n");
-        bed
-    };
+    let bed = with_paused_loop();
+    keep(&bed, 1);
     let victim = |bed: &Bed| {
         let mut command = bed.command(RALPH);
         command.args(["rollback", "1", "--force"]).env("TMPDIR", bed.home());
         command
     };
-    let count = count_syscalls(&mut victim(&setup()), Filter::Writes, b"");
+    let begin = || {
+        bed.write("mine", "precious\n");
+        let _ = bed.run("git").args(["update-ref", "-d", &format!("refs/ralph/{ID}/before-rollback-1")]).output();
+        let _ = bed.run("git").args(["update-ref", "-d", &format!("refs/ralph/{ID}/before-rollback-2")]).output();
+    };
+    begin();
+    let count = count_syscalls(&mut victim(&bed), Filter::Writes, b"");
     assert!(count > 5, "{count}");
+    let index = fs::read(bed.path(".git/index")).unwrap();
     for n in 1..=count {
-        let bed = setup();
-        let index = fs::read(bed.path(".git/index")).unwrap();
+        begin();
         kill_at_syscall(&mut victim(&bed), Filter::Writes, n, b"");
         assert_eq!(fs::read(bed.path(".git/index")).unwrap(), index, "call {n}");
         let is_kept = || bed.run("git").args(["show", &format!("refs/ralph/{ID}/before-rollback-1:mine")]).output().stdout == "precious\n";
         assert!(is_kept() || bed.read("mine") == "precious\n", "call {n}");
-        assert!(bed.git(&["fsck", "--no-dangling", "--no-progress"]).is_empty(), "call {n}");
-        bed.ralph_ok(&["rollback", "1", "--force"]);
+        // What it left in the temporary folder goes once it is old.
+        let left = || {
+            fs::read_dir(bed.home())
+                .unwrap()
+                .map(|e| e.unwrap().path())
+                .filter(|p| p.to_string_lossy().contains("ralph-snapshot-"))
+                .collect::<Vec<_>>()
+        };
+        for path in left() {
+            File::open(path).unwrap().set_modified(SystemTime::now() - Duration::from_mins(11)).unwrap();
+        }
+        let again = run(&mut victim(&bed), b"");
+        assert_eq!((again.code, left()), (Some(0), Vec::new()), "call {n}: {}", again.stderr);
         assert!(!bed.exists("mine") && is_kept(), "call {n}");
     }
+    assert_eq!(bed.git(&["fsck", "--no-dangling", "--no-progress"]), "");
 }

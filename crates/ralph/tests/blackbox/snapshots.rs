@@ -291,7 +291,7 @@ fn s4_6_a_snapshot_leaves_huge_files_out_and_says_so() {
     File::create(bed.path("dump.sql")).unwrap().set_len(60 << 20).unwrap();
     bed.write("small", "x");
     let closed = bed.write("closed", "x");
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0o0)).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
     let kept = keep(&bed, 1);
     let files = files_of(&bed, &kept);
     assert!(files.contains(&"100644 small".to_owned()) && !files.iter().any(|f| f.ends_with("dump.sql")), "{files:?}");
