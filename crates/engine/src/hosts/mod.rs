@@ -1,3 +1,4 @@
 //! The agents that call ralph: one folder each, with its wire format in and out.
 
 pub mod claude;
+pub mod heard;

@@ -34,8 +34,8 @@ pub struct Taken {
     pub dead: Option<String>,
     /// What is picked up, in words; `None`: it begins.
     pub picked_up: Option<String>,
-    /// The round was begun before, and not ended.
-    pub unfinished: bool,
+    /// The session in which the round was begun before, and not ended.
+    pub unfinished: Option<String>,
 }
 
 /// The loop that is meant, brought back if it has ended or is paused, with its new limits.
@@ -81,10 +81,10 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
     let before = l.state.runner.take();
     let was_at_work = before.as_ref().is_some_and(|runner| runner.attempt > 0);
     // The file is changed first, the journal's line comes then: between the two lies the end of the round.
-    let unfinished = was_at_work && l.file.iteration <= l.state.iteration;
-    let unwritten = (was_at_work && !unfinished).then_some(l.state.iteration);
+    let unfinished = l.state.owner.clone().filter(|_| was_at_work && l.file.iteration <= l.state.iteration);
+    let unwritten = (was_at_work && unfinished.is_none()).then_some(l.state.iteration);
     let from = l.owner().filter(|_| before.is_none()).map(str::to_owned);
-    let picked_up = picked_up(&l, unfinished);
+    let picked_up = picked_up(&l, unfinished.is_some());
     let mut values = Vec::new();
     if !l.file.active {
         values.push(("active", Value::Plain("true")));
@@ -96,7 +96,7 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
         return Err(Refusal::NoLoop);
     }
     let now = clock::now();
-    let attempt = before.as_ref().filter(|_| unfinished).map_or(0, |runner| runner.attempt);
+    let attempt = before.as_ref().filter(|_| unfinished.is_some()).map_or(0, |runner| runner.attempt);
     let this = Runner { attempt, ..runner::this(mark, inner_limit) };
     l.state.client_pid = Some(this.pid);
     l.state.runner = Some(this);
@@ -106,7 +106,7 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
     l.state.parked = None;
     l.state.failures = Failures::default();
     l.state.arm(now);
-    let event = Event::Taken { pid: std::process::id(), from, unfinished: unfinished.then_some(l.file.iteration), unwritten };
+    let event = Event::Taken { pid: std::process::id(), from, unfinished: unfinished.is_some().then_some(l.file.iteration), unwritten };
     locked.record(&mut l, now, None, event)?;
     let dead = before.map(|runner| runner.mark);
     let found = Found { parsed: Ok(l.file.clone()), ..l.found };

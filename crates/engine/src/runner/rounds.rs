@@ -12,7 +12,7 @@ use std::{
 };
 
 use ralph_core::{
-    attempt::{self, Did, Outcome, Then, Trouble},
+    attempt::{self, Did, Outcome, Then, Trouble, Work},
     iteration::Spent,
     journal::{Event, Parked, State},
     judge::{Code, Ending, Next},
@@ -30,6 +30,7 @@ use super::{
 };
 use crate::{
     hook::round::{self, Report, Ruled},
+    hosts::claude::transcripts,
     notify::{self, Kind, News},
     ops::carry::Taken,
     snapshots,
@@ -39,7 +40,7 @@ use crate::{
         loops::{self, Found},
         project::Project,
     },
-    sys::{clock, files, random},
+    sys::{clock, env, files, random},
 };
 
 /// The time between the request to end and the end of a session.
@@ -64,7 +65,11 @@ pub(super) struct Rounds<'a> {
     control: Control,
     mark: &'a str,
     pub(super) found: Found,
+    /// Nobody has carried the loop before.
+    begins: bool,
     before: Before,
+    /// A session that a runner before this one did not live to hear out.
+    unfinished: Option<String>,
     /// The commit and the files before the session that runs.
     tree: Option<String>,
     /// When sessions were started within the last hour.
@@ -107,7 +112,9 @@ impl<'a> Rounds<'a> {
             control,
             mark,
             iteration: taken.file.iteration,
-            before: Before { unfinished: taken.unfinished, ..Before::default() },
+            begins: taken.picked_up.is_none(),
+            before: Before { unfinished: taken.unfinished.is_some(), ..Before::default() },
+            unfinished: taken.unfinished,
             found: taken.found,
             tree: None,
             calls,
@@ -128,7 +135,8 @@ impl<'a> Rounds<'a> {
 
     /// Works until there is a reason not to.
     pub(super) fn until_it_ends(&mut self) -> Result<Ends, Error> {
-        self.keep_files(0)?;
+        self.charge_the_unfinished()?;
+        self.keep_the_start()?;
         loop {
             if let Some(ends) = self.wants_to_end()? {
                 return Ok(ends);
@@ -142,6 +150,24 @@ impl<'a> Rounds<'a> {
                 return Ok(ends);
             }
         }
+    }
+
+    /// What a session used that nobody heard out is in its transcript, as far as it came.
+    fn charge_the_unfinished(&mut self) -> Result<(), Error> {
+        let Some(session) = self.unfinished.take() else { return Ok(()) };
+        let Some(used) = env::claude_config().and_then(|config| transcripts::used(&config, &session)) else { return Ok(()) };
+        let Some((locked, mut l)) = self.open()? else { return Ok(()) };
+        let now = clock::now();
+        let work = Work { tokens: used.tokens, usd_micros: used.usd_micros, estimated: true, ..Work::default() };
+        work.charge(&mut l.state, now);
+        let event = Event::Broke {
+            iteration: l.file.iteration,
+            attempt: l.state.runner.as_ref().map_or(1, |runner| runner.attempt),
+            outcome: Outcome::Failed { trouble: Trouble::Crash { code: None, signal: None } },
+            then: Then::Again { at: now },
+            work: Box::new(work),
+        };
+        locked.record(&mut l, now, Some(&session), event)
     }
 
     /// Whether a person, or the orders, want no further session.
@@ -401,6 +427,14 @@ impl<'a> Rounds<'a> {
         });
     }
 
+    /// Keeps the files as they are before the first session, unless a round before has.
+    fn keep_the_start(&mut self) -> Result<(), Error> {
+        let before = self.iteration.saturating_sub(1);
+        let kept = || snapshots::of_loop(self.project, &self.found.id(), SNAPSHOT).unwrap_or_default();
+        let is_kept = !self.begins && kept().iter().any(|snapshot| snapshot.round() == Some(before));
+        if is_kept { Ok(()) } else { self.keep_files(before) }
+    }
+
     /// Keeps the files as they are after a round. What cannot be kept costs the run nothing but a sentence.
     fn keep_files(&mut self, iteration: u64) -> Result<(), Error> {
         if !self.orders.settings.snapshots {
@@ -416,6 +450,9 @@ impl<'a> Rounds<'a> {
                 return Ok(());
             }
         };
+        if !kept.left_out.is_empty() && !std::mem::replace(&mut self.has_told_of_files, true) {
+            self.audience.hears(&Told::Warning { text: format!("not kept with the files of the rounds: {}", kept.left_out.join("; ")) });
+        }
         self.audience.hears(&Told::Snapshot { name: &kept.name, commit: &kept.commit });
         if let Some((locked, mut l)) = self.open()? {
             locked.record(&mut l, clock::now(), None, Event::Snapshot { name: kept.name, commit: kept.commit })?;

@@ -17,7 +17,7 @@ use ralph_core::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{hosts::claude::denials, runner::told::Heard};
+use crate::{hosts::claude::denials, hosts::heard::Heard};
 use verdict::{Fault, Quota, Verdict};
 
 pub(crate) use verdict::why;

@@ -1,0 +1,32 @@
+//! What is heard of an agent while it works, whichever agent it is.
+
+use serde::Serialize;
+
+/// What is heard of an agent while it works.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", tag = "heard")]
+pub enum Heard {
+    /// The session is there.
+    Session { session: String, model: Option<String>, permission_mode: Option<String>, client: Option<String> },
+    /// Words of the agent's; a piece of a message where the agent streams it. The last piece of a message ends with a line break: pieces are shown as one text.
+    Text { text: String, of_subagent: bool },
+    /// It thinks.
+    Thinking,
+    /// It uses a tool, about something: the command, the file.
+    Tool { name: String, what: String, of_subagent: bool },
+    /// That tool call came back.
+    ToolEnded { failed: bool, of_subagent: bool },
+    /// A tool call was denied.
+    Denied { tool: String, what: String, rule: String },
+    /// The client asks the service again.
+    Retry { attempt: u64, after_ms: u64, status: Option<u16> },
+    /// How much of the account's quota is used, in hundredths, where the service says so.
+    Quota { used: Option<u64>, resets_at_ms: Option<i64>, quota: Option<String>, rejected: bool },
+    /// The client makes the conversation shorter.
+    Compacting,
+    /// What has been used until now.
+    Used { tokens: u64, usd: Option<f64>, context: u64 },
+    /// A line that is no event: what a plain program prints.
+    Line { text: String },
+}
