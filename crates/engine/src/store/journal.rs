@@ -7,13 +7,13 @@ use std::{
 
 use ralph_core::{
     gate::{Finding, Kind},
-    journal::{Event, Record, State, last_record, records},
+    journal::{Event, Record, Runner, State, last_record, records},
     judge::Next,
 };
 
 use crate::{
     store::{Error, loops::Found, project::Project},
-    sys::{files, process},
+    sys::{clock, files, process},
 };
 
 /// One record is shorter than this, and a larger buffer costs page faults at every call.
@@ -46,8 +46,16 @@ pub fn live(project: &Project, found: &Found) -> (Option<Record>, State) {
     (last, state)
 }
 
-/// Whether the session that a loop belongs to may still be there.
+/// The runner that carries a loop, as long as it lives.
+pub fn runner_of(state: &State) -> Option<&Runner> {
+    state.runner.as_ref().filter(|runner| process::is_alive(runner.pid) && clock::birth_of(runner.pid) == runner.born_ms)
+}
+
+/// Whether the session that a loop belongs to, or the runner that carries it, may still be there.
 pub fn owner_may_live(state: &State) -> bool {
+    if state.runner.is_some() {
+        return runner_of(state).is_some();
+    }
     !state.left_behind && state.client_pid.is_none_or(process::is_alive)
 }
 
