@@ -190,7 +190,8 @@ fn pains_13_a_hung_stream_is_ended(version: Version) {
     let _opens = Opens(&gate);
     let program = bed.project.home().join("bin/claude");
     fs::rename(&program, program.with_file_name("real-claude")).unwrap();
-    fs::write(&program, "#!/bin/sh\ntrap '' TERM INT HUP\n\"$(dirname \"$0\")/real-claude\" \"$@\"\nsleep 60\n").unwrap();
+    fs::write(&program, "#!/bin/sh\ntrap '' TERM INT HUP\n\"$(dirname \"$0\")/real-claude\" \"$@\"\n[ \"$1\" = --version ] || sleep 60\n")
+        .unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     bed.project.write("ralph.toml", "[run]\nsilence = \"4s\"\n");
     let began = Instant::now();
@@ -209,8 +210,10 @@ both!(pains_13_a_hung_stream_is_ended);
 /// One loop, two carriers: begun in a session, carried on by a run, finished in a session; one count, one budget, one journal.
 fn s4_6_hand_over_and_back(version: Version) {
     let server = ModelServer::with(|request| match request.index {
-        0..4 => say(format!("This is round {}.", request.index + 1)).usage(1_000, 1_000),
-        _ => claim(5),
+        0 | 1 => say(format!("This is round {}.", request.index + 1)).usage(1_000, 1_000),
+        n @ (2 | 4) => work(n),
+        3 | 5 => say("I worked on it.").usage(1_000, 1_000),
+        _ => claim(6),
     });
     let bed = or_skip!(bed(version, &server, SignIn::Key));
     bed.ralph_ok(&["start", "Go on.", "--completion-promise", "DONE", "--max-iterations", "20", "--usd", "100", "--idle-rounds", "2"]);
