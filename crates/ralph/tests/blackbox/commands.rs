@@ -456,6 +456,8 @@ fn s2_8_status_for_people_and_programs() {
         "prompt",
         "carrier",
         "runner_pid",
+        "notes",
+        "denied",
     ];
     expected.sort_unstable();
     let mut sorted: Vec<&str> = keys.iter().map(|k| k.as_str()).collect();
