@@ -92,7 +92,7 @@ fn storm(write: impl Fn(&Path, &str) + Sync) {
                 n += 1;
                 write(&path, &version(n));
                 // For a moment `init` may show what it made of an older one.
-                let is_back = (0..500).any(|_| {
+                let is_back = (0..5_000).any(|_| {
                     is_there(n) || {
                         thread::sleep(Duration::from_millis(1));
                         false
