@@ -266,6 +266,10 @@ impl Tui {
     /// Types a line and sends it.
     pub fn submit(&self, text: &str) {
         self.pty.send(text);
+        // On a busy machine the client takes its time to read; what is typed twice before it has is one burst.
+        let dense = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+        let typed: String = dense(text).chars().rev().take(12).collect::<Vec<_>>().into_iter().rev().collect();
+        let _ = self.pty.wait_for(|screen| dense(screen).contains(&typed), Duration::from_secs(10));
         // The client takes a fast burst that ends in a line end for a paste; a person pauses before Enter.
         std::thread::sleep(Duration::from_millis(300));
         self.pty.send("\r");

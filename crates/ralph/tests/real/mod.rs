@@ -24,7 +24,7 @@ pub(crate) const LOOP: &str = ".claude/ralph-loop.local.md";
 pub(crate) const PACE: Duration = Duration::from_millis(200);
 
 /// How long anything may take that should be there at once, on a machine that is busy.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// Makes a test of each client version out of a case with the same name; `ignored` says why it does not hold yet.
 #[macro_export]
