@@ -28,6 +28,7 @@ pub mod promise;
 pub mod pull_request;
 pub mod slash;
 pub mod spelling;
+pub mod stop_failure;
 pub mod test_results;
 pub mod time;
 pub mod transcript;

@@ -10,6 +10,15 @@ pub type Micros = u64;
 
 const DOLLAR: Micros = 1_000_000;
 
+/// Tokens that a conversation with a model may have: `[1m]` is the larger one's name, and some have it without.
+pub fn window(model: &str, seen: u64) -> u64 {
+    const SMALL: u64 = 200_000;
+    const LARGE: u64 = 1_000_000;
+    const LARGE_ANYWAY: [&str; 2] = ["opus-5-5", "sonnet-5-5"];
+    let is_large = model.contains("[1m]") || LARGE_ANYWAY.iter().any(|name| model.contains(name)) || seen > SMALL;
+    if is_large { LARGE } else { SMALL }
+}
+
 /// Tokens of one answer of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tokens {

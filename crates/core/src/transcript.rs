@@ -114,6 +114,119 @@ pub fn was_interrupted(source: &(impl Source + ?Sized), typed: &str) -> bool {
     false
 }
 
+/// The error that a turn ended in, as the transcript has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiError {
+    /// The client's word for it.
+    pub error: String,
+    pub status: Option<u16>,
+    /// When the account's quota is there again, and which one it is; newer clients say so.
+    pub resets_at: Option<Millis>,
+    pub quota: Option<String>,
+}
+
+/// The error that stands at the transcript's end, if one does.
+pub fn last_error(source: &(impl Source + ?Sized)) -> Option<ApiError> {
+    #[derive(Deserialize, Default)]
+    #[serde(default, rename_all = "camelCase")]
+    struct Failed {
+        error: Option<String>,
+        api_error_status: Option<u16>,
+        quota_limits: Option<Quota>,
+        api_error_params: Option<Params>,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Params {
+        rate_limit_info: Option<Quota>,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(default, rename_all = "camelCase")]
+    struct Quota {
+        resets_at: Option<Millis>,
+        rate_limit_type: Option<String>,
+    }
+    let mut lines = LinesBack::new(source);
+    while let Some(place) = lines.next() {
+        let Some(line) = lines.line(place).filter(|line| !line.is_sidechain) else { continue };
+        match line.kind.as_deref() {
+            Some("assistant") if line.is_api_error => {
+                let failed: Failed = parse_tolerant(lines.bytes(place)?).ok()?;
+                let quota = failed.quota_limits.or(failed.api_error_params.and_then(|params| params.rate_limit_info)).unwrap_or_default();
+                // Seconds since the epoch.
+                let resets_at = quota.resets_at.filter(|at| *at > 0).and_then(|at| at.checked_mul(1_000));
+                return Some(ApiError {
+                    error: failed.error.unwrap_or_default(),
+                    status: failed.api_error_status,
+                    resets_at,
+                    quota: quota.rate_limit_type,
+                });
+            }
+            Some("assistant" | "user") => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// What the model's context held at its last answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fill {
+    pub tokens: u64,
+    pub model: String,
+}
+
+/// How full the conversation's context is; `None`: nothing tells, or it was made shorter since.
+pub fn context(source: &(impl Source + ?Sized)) -> Option<Fill> {
+    #[derive(Deserialize, Default)]
+    #[serde(default, rename_all = "camelCase")]
+    struct Answer {
+        #[serde(rename = "type")]
+        kind: Option<String>,
+        subtype: Option<String>,
+        is_sidechain: bool,
+        message: Option<Used>,
+        /// As it was asked for, with its suffix; newer clients say so.
+        requested_model: Option<String>,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Used {
+        model: Option<String>,
+        usage: Option<Usage>,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Usage {
+        #[serde(rename = "input_tokens")]
+        input: Option<u64>,
+        #[serde(rename = "cache_creation_input_tokens")]
+        written: Option<u64>,
+        #[serde(rename = "cache_read_input_tokens")]
+        read: Option<u64>,
+    }
+    let mut lines = LinesBack::new(source);
+    while let Some(place) = lines.next() {
+        let bytes = lines.bytes(place)?;
+        let has = |needle: &[u8]| memchr::memmem::find(bytes, needle).is_some();
+        if !has(b"\"usage\"") && !has(b"\"compact_boundary\"") {
+            continue;
+        }
+        let Ok(answer) = parse_tolerant::<Answer>(bytes) else { continue };
+        if answer.kind.as_deref() == Some("system") && answer.subtype.as_deref() == Some("compact_boundary") {
+            return None;
+        }
+        let Some(used) = answer.message.filter(|_| answer.kind.as_deref() == Some("assistant") && !answer.is_sidechain) else { continue };
+        // What the client says itself is no model's.
+        let Some(model) = used.model.filter(|model| !model.starts_with('<')) else { continue };
+        let usage = used.usage.unwrap_or_default();
+        let parts = [usage.input, usage.written, usage.read];
+        let tokens = parts.into_iter().flatten().fold(0, u64::saturating_add);
+        return Some(Fill { tokens, model: answer.requested_model.unwrap_or(model) });
+    }
+    None
+}
+
 /// Lines of any other kind are the client's own notes, some of them large.
 const KINDS: [&[u8]; 4] = [b"\"assistant\"", b"\"user\"", b"\"queue-operation\"", b"\"attachment\""];
 
@@ -389,18 +502,24 @@ impl<'s, S: Source + ?Sized> LinesBack<'s, S> {
         None
     }
 
-    /// Reads the line at `place`, from the block in memory if all of it is there.
+    /// The line at `place`, as far as it matters.
     fn line(&mut self, place: Place) -> Option<Line> {
+        let long = place.end - place.start > MAX_LINE;
+        Line::parse(self.bytes(place)?, long)
+    }
+
+    /// Reads the line at `place`, from the block in memory if all of it is there; of a long one only the head.
+    fn bytes(&mut self, place: Place) -> Option<&[u8]> {
         let long = place.end - place.start > MAX_LINE;
         let len = usize::try_from(if long { BLOCK as u64 } else { place.end - place.start }).ok()?;
         if let Some(start) = place.start.checked_sub(self.block_start).and_then(|n| usize::try_from(n).ok())
             && let Some(bytes) = self.block.get(start..start + len)
         {
-            return Line::parse(bytes, long);
+            return Some(bytes);
         }
         self.scratch.resize(len, 0);
         let n = self.source.read_at(place.start, &mut self.scratch);
-        Line::parse(&self.scratch[..n], long)
+        Some(&self.scratch[..n])
     }
 
     /// The place after the last line break before `end`.

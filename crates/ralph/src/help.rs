@@ -53,6 +53,10 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 9] = [
 pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("RALPH_LOOP_DIR", "The feature folder, if it is not .claude/data/ralph-loops/current; a relative one lies in the project."),
     ("RALPH_GATE", "Set for the commands of gates, to the gate's name. Under it no gate is run and hooks are silent."),
+    (
+        "RALPH_RUN, RALPH_ITERATION, RALPH_SESSION, RALPH_MODEL",
+        "Set for the sessions of `ralph run`: which run, which round, which session, which model. Under the first one hooks leave the session to its runner.",
+    ),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
     (
         "RALPH_NOTIFY",
@@ -120,15 +124,15 @@ pub(crate) const FILES: &[(&str, &str)] = &[
         ".ideal/.verify-state.json, .trellis/.verify-state.json, .ralph/verify-state.json",
         "How often each check agent was sent back, beside the settings that asked; the last one for ralph.toml.",
     ),
+    (".ralph/rounds/<id>/", "All that each session of `ralph run` said, a file for each; the oldest go by themselves."),
+    (".ralph/compaction.json", "How far a session with `compact_every` is, and what its settings were."),
     (".ralph/worktrees/<name>/", "A working tree for a loop of its own, on the branch ralph/<name>; `git worktree remove` takes it away."),
-    (
-        "refs/ralph/<loop>/<round>",
-        "In git: the files after each round, for `ralph diff` and `ralph rollback`; gone 30 days after the loop.",
-    ),
+    ("refs/ralph/<id>/<n>", "In git: the files after each round, for `ralph diff` and `ralph rollback`; gone 30 days after the loop."),
     (".ralph/notices.json", "Lines that a person has yet to see."),
     (".ralph/last-ending.json", "What the last ended loop was answered, for a second hook on the same stop."),
     (".ralph/lock", "Held for some milliseconds at a time."),
     (".ralph/locks/<id>.lock", "Held while a loop's gates are measured."),
+    (".ralph/locks/<id>.runner", "Held by the process that carries a loop in fresh sessions."),
     (".ralph/locks/<id>.waiter", "Which process waits in the background of a session for what a parked loop waits for."),
     ("~/.local/state/ralph/trust/<hash>.json", "The commands of one repository's files that you let run; `ralph trust --list` shows them."),
     (

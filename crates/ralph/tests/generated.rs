@@ -166,14 +166,14 @@ fn journal_lines_fit_their_schema() {
     assert!(schema.check(&broken).is_err());
 }
 
-/// The example of `docs/gates.md` that shows every key.
+/// The examples that together show every key.
 fn full_settings() -> String {
     let longest = |page: &str| {
         let page = checked_in(page);
         let blocks = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
         blocks.max_by_key(|block| block.len()).expect("the page has an example").to_owned()
     };
-    format!("{}\n{}", longest("docs/gates.md"), longest("docs/pull-requests.md"))
+    ["docs/gates.md", "docs/pull-requests.md", "docs/run.md"].map(longest).join("\n")
 }
 
 fn from_toml(text: &str) -> Value {
@@ -193,7 +193,7 @@ fn the_documented_settings_fit_the_schema_and_show_every_key() {
     for key in keys(&schema["$defs"]["gate"]) {
         assert!(gates.iter().any(|gate| gate.get(&key).is_some()), "the example does not show `{key}` of a gate");
     }
-    let tables = ["features", "verify", "pr"].map(|table| (&settings[table], &schema["$defs"][table]));
+    let tables = ["features", "verify", "pr", "run", "notify"].map(|table| (&settings[table], &schema["$defs"][table]));
     for (place, of) in [(&settings, &schema)].into_iter().chain(tables) {
         for key in keys(of) {
             assert!(place.get(&key).is_some(), "the example does not show `{key}`");

@@ -223,7 +223,7 @@ fn design_4_an_api_error_costs_nothing(version: Version) {
     // However often the client asks again, it gets the error.
     let server = ModelServer::with(|request| match request.index {
         n @ 0..2 => round(n + 1),
-        _ => Reply::error(401, "authentication_error", "the key has expired"),
+        _ => Reply::error(400, "invalid_request_error", "not like this"),
     });
     let output = bed.print(&server, "begin").output();
     assert_eq!(output.code, Some(1), "{output:?}");

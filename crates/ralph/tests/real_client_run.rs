@@ -190,7 +190,8 @@ fn pains_13_a_hung_stream_is_ended(version: Version) {
     let _opens = Opens(&gate);
     let program = bed.project.home().join("bin/claude");
     fs::rename(&program, program.with_file_name("real-claude")).unwrap();
-    fs::write(&program, "#!/bin/sh\ntrap '' TERM INT HUP\n\"$(dirname \"$0\")/real-claude\" \"$@\"\nsleep 60\n").unwrap();
+    fs::write(&program, "#!/bin/sh\ntrap '' TERM INT HUP\n\"$(dirname \"$0\")/real-claude\" \"$@\"\n[ \"$1\" = --version ] || sleep 60\n")
+        .unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     bed.project.write("ralph.toml", "[run]\nsilence = \"4s\"\n");
     let began = Instant::now();
@@ -198,19 +199,17 @@ fn pains_13_a_hung_stream_is_ended(version: Version) {
     assert!(began.elapsed() < Duration::from_mins(2), "{}", output.stdout);
     // It had used a tool, so what it did is a round.
     assert_eq!(bed.journal().codes(), ["promise.missing", "promise.accepted"]);
-    let left = fs::read_dir("/proc").unwrap().flatten().filter(|process| {
-        let environ = fs::read(process.path().join("environ")).unwrap_or_default();
-        String::from_utf8_lossy(&environ).contains(&format!("HOME={}", bed.project.home().display()))
-    });
-    assert_eq!(left.count(), 0, "no process is left");
+    assert_eq!(left_of(&bed), 0, "no process is left");
 }
 both!(pains_13_a_hung_stream_is_ended);
 
 /// One loop, two carriers: begun in a session, carried on by a run, finished in a session; one count, one budget, one journal.
 fn s4_6_hand_over_and_back(version: Version) {
     let server = ModelServer::with(|request| match request.index {
-        0..4 => say(format!("This is round {}.", request.index + 1)).usage(1_000, 1_000),
-        _ => claim(5),
+        0 | 1 => say(format!("This is round {}.", request.index + 1)).usage(1_000, 1_000),
+        n @ (2 | 4) => work(n),
+        3 | 5 => say("I worked on it.").usage(1_000, 1_000),
+        _ => claim(6),
     });
     let bed = or_skip!(bed(version, &server, SignIn::Key));
     bed.ralph_ok(&["start", "Go on.", "--completion-promise", "DONE", "--max-iterations", "20", "--usd", "100", "--idle-rounds", "2"]);
@@ -246,3 +245,67 @@ fn pains_17_denials_are_kept_and_told(version: Version) {
     assert_eq!(bed.journal().codes().last(), Some(&"host.denied"));
 }
 both!(pains_17_denials_are_kept_and_told);
+
+/// Twenty times `kill -9` of the runner, at whatever moment: the loop completes, and no round is lost or counted twice.
+fn s4_6_killed_twenty_times_the_loop_completes(version: Version) {
+    const ROUNDS: u64 = 8;
+    let server = ModelServer::with(|request| {
+        let text = request.all_text();
+        let round = (1..=ROUNDS).rev().find(|n| text.contains(&format!("This is round {n} of a loop")));
+        match (is_first(request), round) {
+            (true, _) => Reply::bash("echo x >> work.txt; git add -A; git commit -qm work"),
+            (false, Some(ROUNDS)) => Reply::text("All of it.\n\n<promise>DONE</promise>"),
+            (false, _) => Reply::text("One more step is done."),
+        }
+    });
+    let bed = or_skip!(bed(version, &server, SignIn::Key));
+    let start = || {
+        let mut command = bed.project.command(RALPH);
+        command.env("PATH", &bed.path).env("IS_SANDBOX", "1").args(["run", "--permission-mode", "bypassPermissions", "--quiet"]);
+        // A loop that has ended is not begun again.
+        let begun = !files_of(&bed, ".ralph/journal").is_empty();
+        command.args(if begun { &["--continue"][..] } else { &["Do it", "--completion-promise", "DONE"] });
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap()
+    };
+    let mut seed: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut runner = start();
+    let mut killed = 0;
+    let end = Instant::now() + Duration::from_mins(3);
+    let code = loop {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        std::thread::sleep(Duration::from_millis(if killed < 20 { (seed >> 33) % 3_000 } else { 100 }));
+        if let Some(status) = runner.try_wait().unwrap() {
+            break status.code();
+        }
+        assert!(Instant::now() < end, "it does not end");
+        if killed < 20 {
+            runner.kill().unwrap();
+            runner.wait().unwrap();
+            killed += 1;
+            runner = start();
+        }
+    };
+    let journal = bed.journal();
+    assert_eq!(code, Some(0), "{:?}", journal.lines());
+    assert!(killed >= 5, "it was over too soon: {killed}");
+    let unwritten = journal.of_kind("taken").into_iter().filter_map(|r| r["event"]["unwritten"].as_u64());
+    let mut rounds: Vec<u64> = journal.iterations().into_iter().chain(unwritten).collect();
+    rounds.sort_unstable();
+    assert_eq!(rounds, (1..=ROUNDS).collect::<Vec<_>>());
+    assert_eq!(left_of(&bed), 0, "no process is left");
+}
+both!(s4_6_killed_twenty_times_the_loop_completes);
+
+fn files_of(bed: &Bed, folder: &str) -> Vec<std::path::PathBuf> {
+    fs::read_dir(bed.project.path(folder)).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+/// How many processes live in this bed's home.
+fn left_of(bed: &Bed) -> usize {
+    let home = format!("HOME={}", bed.project.home().display());
+    let lives = |process: &fs::DirEntry| {
+        let environ = fs::read(process.path().join("environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environ).contains(&home)
+    };
+    fs::read_dir("/proc").unwrap().flatten().filter(lives).count()
+}

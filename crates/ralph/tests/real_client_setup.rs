@@ -96,7 +96,7 @@ fn s1_3_the_plugin_in_the_terminal(version: Version) {
     let bed = or_skip!(Bed::with_plugin(version));
     let server = ModelServer::with(|request| match request.index {
         0 | 1 => two_rounds(request),
-        _ => Reply::error(401, "authentication_error", "expired"),
+        _ => Reply::error(400, "invalid_request_error", "not like this"),
     });
     let tui = open(&bed, &server);
     tui.submit("/ralph:status");
@@ -172,7 +172,7 @@ fn s1_3_s1_ac7_the_short_names_in_the_terminal(version: Version) {
     let server = ModelServer::with(|request| match request.last_user_text() {
         text if text.contains("This is the third.") => Reply::text(claimed(1)),
         text if text.contains("This is the second.") => round(request.index),
-        text if text.contains("Stop hook") => Reply::error(401, "authentication_error", "expired"),
+        text if text.contains("Stop hook") => Reply::error(400, "invalid_request_error", "not like this"),
         _ => round(request.index),
     });
     let tui = open(&bed, &server);

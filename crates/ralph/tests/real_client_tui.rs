@@ -152,7 +152,7 @@ fn design_7_clear_takes_the_loop_along(version: Version) {
     let bed = or_skip!(Bed::new(version));
     bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE"]);
     let server = ModelServer::with(|request| match request.all_text() {
-        text if text.contains("begin") && text.contains("This is round 1.") => Reply::error(401, "authentication_error", "expired"),
+        text if text.contains("begin") && text.contains("This is round 1.") => Reply::error(400, "invalid_request_error", "not like this"),
         text if text.contains("begin") => round(1),
         text if text.contains("This is round 2.") => claim(3),
         _ => round(2),
@@ -224,7 +224,7 @@ fn design_7_a_compaction_is_left_alone(version: Version) {
     let server = ModelServer::with(|request| match request.all_text() {
         text if text.contains("This is round 4.") => claim(5),
         text if text.contains("carry on") => round(4),
-        text if text.contains("This is round 3.") => Reply::error(401, "authentication_error", "expired"),
+        text if text.contains("This is round 3.") => Reply::error(400, "invalid_request_error", "not like this"),
         text if text.contains("This is round 2.") => round(3),
         text if text.contains("This is round 1.") => round(2),
         _ => round(1),

@@ -24,7 +24,7 @@ use crate::{
     },
     hosts::claude::answer::Answer,
     ops::{Asker, Refusal, cancel, pause, phase, resume, start, view},
-    store::{Error, ending, journal, loops},
+    store::{Error, ending, journal, locked::Loop, loops},
     sys::{clock, env},
 };
 
@@ -188,6 +188,14 @@ pub(super) fn event_name(call: &Call) -> &'static str {
     if call.event.name() == "UserPromptExpansion" { "UserPromptExpansion" } else { "UserPromptSubmit" }
 }
 
+/// Whoever answers a message works on the loop again.
+fn go_on_with(l: &mut Loop) {
+    l.state.parked = None;
+    if l.file.active {
+        l.state.arm(clock::now());
+    }
+}
+
 /// A message begins a turn: its stop will be judged, so nobody waits for the one before any more.
 ///
 /// Esc fires no hook. What the person types next is the first that ralph hears of it, and it must not end in the loop going on as if nothing had happened.
@@ -197,7 +205,7 @@ fn on_message(call: &Call, typed: &str) -> Result<Outcome, Error> {
     // Some of the client's own commands begin no turn, and then nobody would wait any more.
     let is_parked = slash::split(typed).is_none() && journal::live_state(&call.project, &seen).parked.is_some();
     if !was_interrupted(call.event.text("transcript_path").unwrap_or_default(), typed) {
-        return if is_parked { heard_that(call, None, |l| l.state.parked = None) } else { Ok(Outcome::silent("prompt.typed")) };
+        return if is_parked { heard_that(call, None, go_on_with) } else { Ok(Outcome::silent("prompt.typed")) };
     }
     let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent("loop.none")) };
     if !l.file.active || !pause::set_paused(&locked, &mut l, Some(session), Actor::Session, "interrupted")? {

@@ -3,8 +3,12 @@
 //! Whatever goes wrong in here, the agent may stop, the loop is kept, and the person is told in one line.
 
 mod command;
+mod compaction;
+mod context;
+mod driven;
 mod evidence;
 mod fail_open;
+mod failure;
 mod notes;
 mod proof;
 mod queued;
@@ -216,15 +220,16 @@ pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
     outcome.answer.to_json()
 }
 
-/// Waits in the background of an interactive session for what its stop was parked for; the result is what to wake the session with.
+/// Waits in the background of an interactive session for what its stop, or a failure, was parked for; the result is what to wake the session with.
 pub fn wait(input: &[u8], limit: Duration) -> Option<String> {
     let event = Event::parse(input).ok()?;
     let caller = Caller::of(&event);
-    if env::is_within_gate() || !matches!(caller, Caller::ClaudeCode { .. }) {
+    // A runner waits for its sessions by itself.
+    if env::is_within_gate() || env::run_mark().is_some() || !matches!(caller, Caller::ClaudeCode { .. }) {
         return None;
     }
     let call = Call::of(event, &caller, limit);
-    let outcome = fail_open::quietly(|| waiter::on_stop(&call));
+    let outcome = fail_open::quietly(|| if call.event.name() == "StopFailure" { failure::wait(&call) } else { waiter::on_stop(&call) });
     if outcome.code != waiter::NONE {
         log(&call, &outcome, call.project.is_in_use());
     }
@@ -232,12 +237,18 @@ pub fn wait(input: &[u8], limit: Duration) -> Option<String> {
 }
 
 fn dispatch(call: &Call) -> Result<Outcome, Error> {
+    if let Some(mark) = env::run_mark()
+        && let Some(outcome) = driven::within_a_run(call, &mark)?
+    {
+        return Ok(outcome);
+    }
     match call.event.name() {
         "Stop" => stop::on_stop(call),
         "SubagentStop" => subagent::on_stop(call),
         "UserPromptSubmit" | "UserPromptExpansion" => command::on_prompt(call),
         "SessionStart" => session::on_start(call),
         "SessionEnd" => session::on_end(call),
+        "StopFailure" => failure::on_failure(call),
         _ => session::on_other(call),
     }
 }

@@ -85,6 +85,8 @@ pub(super) enum Waiting {
     Here,
     /// Nobody any more: this process has waited.
     IsOver,
+    /// The runner that started the session: it judges the round afterwards.
+    Elsewhere,
 }
 
 /// Measures what the loop has to prove. `None`: there is nothing left to answer.
@@ -107,10 +109,11 @@ pub(super) fn measure<'p>(
     let found = l.found.clone();
     let is_parked = |found: Found| journal::live_state(&call.project, &found).is_parked_by(&call.event.stop_fingerprint());
     let is_of_use =
-        || waiting == Waiting::Here || loops::reread(&call.project, found.clone()).is_ok_and(|found| found.is_some_and(is_parked));
+        || waiting != Waiting::IsOver || loops::reread(&call.project, found.clone()).is_ok_and(|found| found.is_some_and(is_parked));
     let wanted = || loops::is_wanted(&found) && call.is_awaited() && is_of_use();
     let measured = match waiting {
         Waiting::Here => until_nothing_waits(call, &l, declared, &wanted)?,
+        Waiting::Elsewhere => Looking::at(call, &l, declared, &wanted).measure(),
         Waiting::IsOver => {
             let waited = l.state.parked.as_ref().map_or(0, |parked| clock::now() - parked.since);
             let measured = Looking::at(call, &l, declared, &wanted).measure();

@@ -1,6 +1,7 @@
 //! Which loop, if any, is this session's? Decided without the lock, so that a session without a loop leaves no trace.
 
 use crate::{
+    hook::driven,
     ops,
     store::{
         Error, journal,
@@ -34,11 +35,12 @@ pub(super) fn select(project: &Project, session: &str) -> Selected {
     best
 }
 
-/// A loop that was selected, under the lock: read again, because a cancel or another hook may have been faster. `None`: it is gone, or cannot be read.
+/// A loop that was selected, under the lock: read again, because a cancel or another hook may have been faster. `None`: it is gone,
+/// cannot be read, or is carried by a runner that did not start this session.
 pub(super) fn under_lock(project: &Project, seen: Found) -> Result<Option<(Locked<'_>, Loop)>, Error> {
     let locked = Locked::acquire(project)?;
     let l = loops::reread(project, seen)?.and_then(|found| locked.open(found).ok());
-    Ok(l.map(|l| (locked, l)))
+    Ok(l.filter(|l| !driven::is_carried_elsewhere(&l.state)).map(|l| (locked, l)))
 }
 
 fn rank(selected: &Selected) -> u8 {

@@ -4,7 +4,7 @@ use ralph_core::{front_matter::Value, journal::Event, time, words};
 
 use crate::{
     hook::{
-        Call, MAX_TASK, Outcome,
+        Call, MAX_TASK, Outcome, compaction,
         select::{Selected, select, under_lock},
     },
     hosts::claude::answer::Answer,
@@ -23,6 +23,11 @@ use crate::{
 /// `/clear` makes a new session in the same process: its loop comes along. After a compaction the agent is reminded; otherwise the person is told about a loop that waits here.
 pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
+    if call.event.text("source") == Some("compact") {
+        compaction::done(call);
+    } else {
+        compaction::heal(call);
+    }
     if !loops::any(&call.project) || session.is_empty() {
         return Ok(Outcome::silent("loop.none"));
     }
@@ -34,6 +39,7 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
             heard(call, |l| {
                 l.state.left_behind = false;
                 l.state.client_pid = Call::client_pid();
+                l.state.runner = None;
                 if l.file.active {
                     l.state.arm(clock::now());
                 }
@@ -127,6 +133,10 @@ fn told(v: &view::View, session: &str) -> Option<String> {
         Status::Active if own => format!(
             "Ralph: this session's loop is armed (iteration {round}{when}). It goes on at the next stop; `ralph cancel{named}` ends it."
         ),
+        Status::Parked if own && v.waits.as_ref().is_some_and(|waits| waits.until.is_some()) => format!(
+            "Ralph: this session's loop is parked (iteration {round}{when}), for {}. It goes on at the next stop; /ralph-resume goes on now.",
+            v.waits.as_ref().map(|waits| words::clean(&waits.what)).unwrap_or_default()
+        ),
         Status::Parked if own => format!(
             "Ralph: this session's loop is parked (iteration {round}{when}){}. `ralph wait{named}` waits for it; /ralph-resume goes on now.",
             v.waits.as_ref().map(|waits| format!(", for {}", words::clean(&waits.what))).unwrap_or_default()
@@ -156,6 +166,7 @@ fn ago(at: &str) -> String {
 /// The session is over: its loop, if it has one, is left behind unless `/clear` is about to begin the next session.
 pub(super) fn on_end(call: &Call) -> Result<Outcome, Error> {
     let clearing = call.event.text("reason") == Some("clear");
+    compaction::forget(call);
     heard(call, |l| {
         l.state.left_behind = !clearing;
         // Nobody works on it until a session takes it up again.
@@ -165,7 +176,7 @@ pub(super) fn on_end(call: &Call) -> Result<Outcome, Error> {
     })
 }
 
-/// Journalled and never blocked: most subagents' stops, a compaction, an API error, an event that ralph does not know.
+/// Journalled and never blocked: most subagents' stops, a compaction, an event that ralph does not know.
 pub(super) fn on_other(call: &Call) -> Result<Outcome, Error> {
     heard(call, |_| {})
 }
@@ -182,8 +193,13 @@ pub(super) fn heard_that(call: &Call, detail: Option<String>, change: impl FnOnc
     change(&mut l);
     let event = Event::Heard { event: words::excerpt(call.event.name(), 60), detail };
     locked.record(&mut l, clock::now(), Some(session), event)?;
-    let code = if call.event.name() == "StopFailure" { "host.api-error" } else { "event.heard" };
-    Ok(Outcome::silent(code).of_loop(&l.id))
+    Ok(Outcome::silent("event.heard").of_loop(&l.id))
+}
+
+/// The same for a loop that is open already.
+pub(super) fn note_heard(call: &Call, locked: &Locked<'_>, l: &mut Loop) -> Result<(), Error> {
+    let event = Event::Heard { event: words::excerpt(call.event.name(), 60), detail: detail(call) };
+    locked.record(l, clock::now(), call.event.session(), event)
 }
 
 /// The one field of an event that says what it was about.

@@ -1,6 +1,7 @@
 //! The path of one stop: find the loop, gather evidence, judge, commit, answer.
 
 use ralph_core::{
+    attempt::Failures,
     front_matter::Value,
     gate::Tally,
     journal::{Actor, Answered, Event, Items, Parked, State},
@@ -13,7 +14,7 @@ use ralph_core::{
 use crate::{
     gates::{declared, guard},
     hook::{
-        Call, Outcome,
+        Call, Outcome, compaction, context, driven,
         evidence::{Gathered, gather},
         notes,
         proof::{self, Measured},
@@ -54,6 +55,9 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         Ok(l) => l,
         Err(found) => return corrupt(call, &locked, &found),
     };
+    if driven::is_carried_elsewhere(&l.state) {
+        return Ok(Outcome::silent("runner.carries").of_loop(&l.id));
+    }
     if l.is_new && l.file.started_at.is_none() {
         guard::forget(&call.project, &l.id);
     }
@@ -70,6 +74,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
 
 /// No loop file. If it was this very stop that ended the loop, reported by another hook, the answer is the same.
 fn no_loop(call: &Call) -> Outcome {
+    compaction::heal(call);
     match ending::read(&call.project) {
         Some(last) if last.cause == call.event.stop_fingerprint() && call.is_same_moment(last.uptime_ms) => {
             Outcome::tell("stop.repeated", last.line).of_loop(&last.loop_id)
@@ -181,7 +186,18 @@ fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
         // A command removed ralph's files, and with them what was known about the loop.
         adopt(&locked, &mut l, call.event.session().unwrap_or_default())?;
     }
-    decide(call, &locked, l, measured).map(|decided| answered(call, decided))
+    let (l, ruled) = decide(call, &locked, l, measured)?;
+    drop(locked);
+    let more = match ruled.as_ref().map(|ruled| ruled.ruling.next) {
+        Some(Next::GoesOn { .. }) => compaction::after_a_round(call, &l),
+        _ if l.file.compact_every > 0 => {
+            compaction::heal(call);
+            None
+        }
+        _ => None,
+    };
+    let outcome = answered(call, (l, ruled));
+    Ok(if let Some(more) = more { Outcome { answer: outcome.answer.and_tell(&more), ..outcome } } else { outcome })
 }
 
 /// Rules on a round that a runner reports. `None`: the loop is gone, was paused meanwhile, or has another owner.
@@ -218,6 +234,7 @@ fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, mut measured: Measured)
         gathered.evidence.idle_rounds = parked.idle_rounds;
     }
     spending::count(call, &mut l, at, &mut gathered.evidence);
+    context::measure(call, &l, &mut gathered.evidence);
     let tree = measured.tree.take();
     measured.join(&mut gathered.evidence, l.state.unknown_rounds);
     count_items(&mut gathered.evidence, &mut l.state, call.event.session().unwrap_or_default());
@@ -286,6 +303,9 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
     }
     remember(&mut l.state, &stop, ruled);
     l.state.client_pid = call.carrier_pid();
+    if call.round.is_none() {
+        l.state.runner = None;
+    }
     l.state.turn = call.event.text("prompt_id").map(str::to_owned);
     l.state.last =
         Some(Answered { stop, at: *at, uptime_ms: clock::uptime_ms(), ruling: ruling.clone(), note: note.clone(), told: told.clone() });
@@ -304,6 +324,8 @@ fn remember(state: &mut State, stop: &str, ruled: &Ruled) {
     state.stops += 1;
     if evidence.fresh {
         round::remember(state, evidence, ruling);
+    } else {
+        state.failures = Failures::default();
     }
     state.left_behind = false;
     match ruling.next {

@@ -53,7 +53,7 @@ const WOKEN: &str = "[ralph] The wait is over. This is the task of the loop that
 
 /// Whether this session can be woken: a person sits at its screen, and the client is known to do it. Elsewhere the client would wait for this process as
 /// for any other hook, and nothing would be won.
-fn can_wake(client: Option<Version>) -> bool {
+pub(super) fn can_wake(client: Option<Version>) -> bool {
     env::is_interactive() && client.is_some_and(|version| version >= REWAKE_SINCE)
 }
 

@@ -184,6 +184,12 @@ fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
 }
 
 fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Result<Resumed, Refusal> {
+    if let Some(runner) = journal::runner_of(&l.state).filter(|runner| runner.pid != std::process::id()) {
+        return Err(Refusal::Because(format!(
+            "the runner {} carries this loop: Ctrl-C there, or `ralph pause`, ends the run; then it can be resumed",
+            runner.pid
+        )));
+    }
     check_limits(&l, request)?;
     let before = l.owner().map(str::to_owned);
     let asked = request.session.clone().or_else(|| asker.session.clone());
@@ -227,6 +233,7 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     l.state.owner = if l.file.session_id.is_some() { None } else { owner.clone() };
     l.state.released = owner.is_none();
     l.state.left_behind = false;
+    l.state.runner = None;
     l.state.ended = None;
     l.state.last = None;
     // A session that is woken by itself still is, whatever is said elsewhere.

@@ -111,6 +111,9 @@ pub struct View {
     pub stall_limit: u64,
     pub stops: u64,
     pub session: Option<String>,
+    pub carrier: Carrier,
+    /// The runner's process.
+    pub runner_pid: Option<u32>,
     /// The reason code of the last ruling.
     pub last_code: Option<String>,
     pub last_event_at: Option<String>,
@@ -135,6 +138,17 @@ pub struct View {
     pub warnings: Vec<String>,
     /// The start of the prompt.
     pub prompt: String,
+}
+
+/// Who works on a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Carrier {
+    /// The agent's own session, which its hooks hold.
+    Session,
+    /// `ralph run`, in sessions of its own.
+    Runner,
+    Nobody,
 }
 
 /// A gate as people look at it.
@@ -164,7 +178,17 @@ pub struct Waits {
     pub what: String,
     pub since: String,
     pub for_ms: u64,
+    /// When it is over, where that is known.
+    pub until: Option<String>,
     pub by: Waiter,
+}
+
+impl Waits {
+    /// `the rate limit (until 2026-11-15T23:12:00Z)`.
+    pub fn words(&self) -> String {
+        let until = self.until.as_deref().map(|until| format!(" (until {until})")).unwrap_or_default();
+        format!("{}{until}", words::clean(&self.what))
+    }
 }
 
 /// Who waits.
@@ -189,6 +213,11 @@ impl View {
         self.file.is_some() && self.status != Status::Corrupt
     }
 
+    /// `carried by the runner 4711`; `None`: the status says enough.
+    pub fn carried(&self) -> Option<String> {
+        self.runner_pid.map(|pid| format!("carried by the runner {pid}"))
+    }
+
     /// `about $3.20 of $50`; `None`: nobody counts.
     pub fn money(&self) -> Option<String> {
         let spent = self.spent_usd.or((self.max_usd > 0.0).then_some(0.0))?;
@@ -205,8 +234,9 @@ impl View {
             None => {
                 let end = words::ends_on(self.completion_promise.as_deref(), !self.gates.is_empty());
                 let money = self.money().map(|money| format!(", {money}")).unwrap_or_default();
-                let waits = self.waits.as_ref().map(|waits| format!(", waits for {}", words::clean(&waits.what))).unwrap_or_default();
-                format!("Ralph loop{named}: {}, iteration {round}, {spent}{money}, ends on {end}{waits}", self.status.words())
+                let waits = self.waits.as_ref().map(|waits| format!(", waits for {}", waits.words())).unwrap_or_default();
+                let carried = self.carried().map(|carried| format!(", {carried}")).unwrap_or_default();
+                format!("Ralph loop{named}: {}{carried}, iteration {round}, {spent}{money}, ends on {end}{waits}", self.status.words())
             }
         }
     }
@@ -248,6 +278,12 @@ pub fn view_of(project: &Project, found: &Found) -> View {
         Ok(_) => Status::Active,
     };
     let mut view = bare(project, &id, &found.name, status, &state, record.as_ref());
+    view.runner_pid = journal::runner_of(&state).map(|runner| runner.pid);
+    view.carrier = match view.runner_pid {
+        Some(_) => Carrier::Runner,
+        None if owner.is_some() && matches!(status, Status::Active | Status::Parked) => Carrier::Session,
+        None => Carrier::Nobody,
+    };
     view.session = owner;
     view.file = Some(found.path.clone());
     view.problem = found.parsed.as_ref().err().map(ToString::to_string);
@@ -293,12 +329,13 @@ fn waits(project: &Project, id: &str, state: &State, waiting: Option<(String, St
     let passed = |since: Millis| u64::try_from(clock::now() - since).unwrap_or(0);
     if let Some(parked) = &state.parked {
         let by = if waiter::of(project, id).is_some() { Waiter::Session } else { Waiter::Nobody };
-        return Some(Waits { what: parked.what.clone(), since: time::format(parked.since), for_ms: passed(parked.since), by });
+        let until = parked.until.map(time::format);
+        return Some(Waits { what: parked.what.clone(), since: time::format(parked.since), for_ms: passed(parked.since), until, by });
     }
     let (what, since) = waiting?;
     let for_ms = passed(time::parse(&since)?);
     // A hook that was killed, or interrupted, waits no more.
-    turn::is_taken(project, id).then_some(Waits { what, since, for_ms, by: Waiter::Hook })
+    turn::is_taken(project, id).then_some(Waits { what, since, for_ms, until: None, by: Waiter::Hook })
 }
 
 fn fill(view: &mut View, file: &LoopFile) {
@@ -330,6 +367,8 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         stall_limit: 0,
         stops: state.stops,
         session: state.owner.clone(),
+        carrier: Carrier::Nobody,
+        runner_pid: None,
         last_code: state.last.as_ref().map(|l| l.ruling.code.as_str().to_owned()),
         last_event_at: record.map(|r| r.at.clone()),
         file: None,

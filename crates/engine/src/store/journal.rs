@@ -7,7 +7,7 @@ use std::{
 
 use ralph_core::{
     gate::{Finding, Kind},
-    journal::{Event, Record, State, last_record, records},
+    journal::{Event, Record, Runner, State, last_record, records},
     judge::Next,
     time::{self, Millis},
 };
@@ -18,6 +18,7 @@ use crate::{
         denials::{self, Denials},
         loops::Found,
         project::Project,
+        runner,
     },
     sys::{files, process},
 };
@@ -52,8 +53,16 @@ pub fn live(project: &Project, found: &Found) -> (Option<Record>, State) {
     (last, state)
 }
 
-/// Whether the session that a loop belongs to may still be there.
+/// The runner that carries a loop, as long as it lives.
+pub fn runner_of(state: &State) -> Option<&Runner> {
+    state.runner.as_ref().filter(|runner| runner::is_alive(runner))
+}
+
+/// Whether the session that a loop belongs to, or the runner that carries it, may still be there.
 pub fn owner_may_live(state: &State) -> bool {
+    if state.runner.is_some() {
+        return runner_of(state).is_some();
+    }
     !state.left_behind && state.client_pid.is_none_or(process::is_alive)
 }
 

@@ -167,6 +167,12 @@ pub fn of_an_agent() -> Option<&'static str> {
     claude.chain(SIGNS.iter().map(|(name, _)| *name)).find(|name| os(name).is_some())
 }
 
+/// How many times faster than usual waits for the model's service go by, in builds with debug assertions only.
+pub fn haste() -> i64 {
+    let asked = || text("RALPH_HASTE")?.parse().ok().filter(|times| *times > 0);
+    if cfg!(debug_assertions) { asked().unwrap_or(1) } else { 1 }
+}
+
 /// A fault to provoke, in builds with debug assertions only: `panic`.
 pub fn fault() -> Option<String> {
     if cfg!(debug_assertions) { text("RALPH_FAULT") } else { None }

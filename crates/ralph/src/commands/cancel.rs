@@ -1,7 +1,7 @@
 //! `ralph cancel`: end a loop now.
 
 use ralph_core::words::clean;
-use ralph_engine::{ops::cancel, store::project::Project};
+use ralph_engine::{hosts::claude::compaction, ops::cancel, store::project::Project};
 
 use crate::{
     commands::{Which, asker, show_json},
@@ -30,6 +30,8 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 
 fn cancel(project: &Project, args: &Args) -> Done {
     let cancelled = cancel::cancel(project, args.which.get(), &asker())?;
+    // The session's next hook would do it, too.
+    let _ = compaction::heal(project);
     if args.json {
         show_json(project, &cancelled.id);
     } else {

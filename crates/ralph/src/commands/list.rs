@@ -73,7 +73,7 @@ fn show(all: &[View]) {
 fn row(v: &View) -> [String; 6] {
     [
         clean(&v.id),
-        v.status.words().to_owned(),
+        v.carried().map_or_else(|| v.status.words().to_owned(), |carried| format!("{}, {carried}", v.status.words())),
         of_limit(v.iteration, v.max_iterations),
         in_words(v.spent_ms),
         v.last_event_at.as_deref().map(when).unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! `ralph pause`: let the agent stop without ending the loop.
 
 use ralph_core::words::of_limit;
-use ralph_engine::{ops::pause, store::project::Project};
+use ralph_engine::{hosts::claude::compaction, ops::pause, store::project::Project};
 
 use crate::{
     commands::{Which, asker, show_json},
@@ -28,6 +28,8 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 
 fn pause(project: &Project, args: &Args) -> Done {
     let paused = pause::pause(project, args.which.get(), &asker())?;
+    // The session's next hook would do it, too.
+    let _ = compaction::heal(project);
     if args.json {
         show_json(project, &paused.id);
         return Ok(());

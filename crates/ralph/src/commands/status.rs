@@ -89,6 +89,9 @@ fn after_a_pause(v: &View) -> String {
 /// How a loop goes on whose session is gone.
 fn after_the_session(v: &View) -> &'static str {
     match &v.waits {
+        Some(_) if is_until(v) => {
+            "its session has ended: `ralph run --continue` goes on in fresh ones; `ralph resume` hands it to the next one that stops here"
+        }
         Some(_) => {
             "its session has ended: `ralph wait` waits for that, and says how to go on; `ralph resume` hands it to the next one that stops here"
         }
@@ -96,10 +99,17 @@ fn after_the_session(v: &View) -> &'static str {
     }
 }
 
+/// Whether it waits for a time, and for nothing that can be looked at.
+fn is_until(v: &View) -> bool {
+    v.waits.as_ref().is_some_and(|waits| waits.until.is_some())
+}
+
 /// Who sees to it that a parked loop goes on.
 fn after_the_wait(v: &View) -> &'static str {
     match v.waits.as_ref().map(|waits| waits.by) {
+        Some(Waiter::Session) if is_until(v) => "its session is woken then",
         Some(Waiter::Session) => "its session is woken when that is decided",
+        _ if is_until(v) => "in its session, /ralph-resume goes on; `ralph run --continue` does in fresh ones",
         _ => "`ralph wait` waits for it; in its session, /ralph-resume goes on",
     }
 }
@@ -138,7 +148,8 @@ fn show(v: &View) {
         ui::field("checking", format!("{} for {} (of {} at most)", c.gate, in_words(c.for_ms), in_words(c.limit_ms)));
     }
     if let Some(waits) = &v.waits {
-        ui::field("waits", format!("for {} ({} so far)", waits.what, in_words(waits.for_ms)));
+        let until = waits.until.as_deref().map(|until| format!("until {}, ", when(until))).unwrap_or_default();
+        ui::field("waits", format!("for {} ({until}{} so far)", waits.what, in_words(waits.for_ms)));
     }
     if v.idle_rounds > 0 {
         ui::field("idle", format!("{} rounds without any tool call", v.idle_rounds));
@@ -162,6 +173,9 @@ fn show(v: &View) {
             |s| short(Some(s)),
         );
     ui::field("session", session);
+    if let Some(carried) = v.carried() {
+        ui::field("runner", carried);
+    }
     match v.status {
         Status::Paused => ui::field("next", after_a_pause(v)),
         Status::Parked => ui::field("next", after_the_wait(v)),

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ralph_core::{
     gate::{Finding, Gate, only_waits},
-    time::in_words,
+    time::{self, Millis, in_words},
     unproven,
     words::clean,
 };
@@ -15,13 +15,13 @@ use ralph_engine::{
     },
     ops::{
         self, measured,
-        view::{self, View, Waiter},
+        view::{self, Status, View, Waiter},
     },
     store::{
         loops::{self, Found},
         project::Project,
     },
-    sys::{env, signals},
+    sys::{clock, env, signals},
 };
 use serde::Serialize;
 
@@ -69,6 +69,9 @@ struct Report<'a> {
 fn wait(project: &Project, args: &Args) -> Done {
     let found = ops::choose(project, args.which.get(), asker().session.as_deref())?;
     let file = found.parsed.as_ref().map_err(|problem| Failure::new(format!("{}: {problem}", found.path.display())))?;
+    if let Some(until) = view::view_of(project, &found).waits.and_then(|waits| time::parse(waits.until.as_deref()?)) {
+        return until_the_time(project, &found, until, args);
+    }
     let gates: Vec<Gate> = declared::of_loop(project, file).gates.into_iter().filter(Gate::is_decided_elsewhere).collect();
     if gates.is_empty() {
         return Err(Failure::new("this loop waits for nothing: none of its gates is about a pull request or its checks"));
@@ -95,6 +98,31 @@ fn wait(project: &Project, args: &Args) -> Done {
         return Err(Failure { in_json: args.json, ..Failure::new("only you can go on from here: see above") });
     }
     if !args.json {
+        watch.say_how_to_go_on();
+    }
+    Ok(())
+}
+
+/// Waits for a moment: the end of a limit, or of a pause after an error of the service.
+fn until_the_time(project: &Project, found: &Found, until: Millis, args: &Args) -> Done {
+    signals::notice();
+    let began = Instant::now();
+    let give_up = began + Duration::from_millis(args.timeout);
+    let watch = Watch { project, id: found.id(), found, until: give_up, json: args.json };
+    let is_parked = || watch.view().is_some_and(|view| view.status == Status::Parked || view.status == Status::LeftBehind);
+    while clock::now() < until && is_parked() {
+        if signals::asked_to_end() {
+            return Err(cancelled());
+        }
+        if Instant::now() >= give_up {
+            let message = format!("not over within {}; `ralph wait` waits on", in_words(args.timeout));
+            return Err(Failure { code: PARKED, message, in_json: false });
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    if args.json {
+        ui::json(&Report { of_loop: &watch.id, decided: true, waited_ms: time::millis(began.elapsed()), findings: &[] });
+    } else {
         watch.say_how_to_go_on();
     }
     Ok(())

@@ -109,8 +109,17 @@ fn registered(case: &Case) -> Vec<Finding> {
 }
 
 /// One of ralph's hooks, as a person calls it.
-fn called(hook: &Hook) -> String {
-    if hook.waits { "the hook that waits for CI".to_owned() } else { format!("the hook for {}", hook.event) }
+pub(super) fn called(hook: &Hook) -> String {
+    match (hook.waits, hook.event) {
+        (true, "Stop") => format!("the hook that waits for {}", awaited(hook)),
+        (true, event) => format!("the hook for {event} that waits for {}", awaited(hook)),
+        (false, event) => format!("the hook for {event}"),
+    }
+}
+
+/// What a hook waits for.
+fn awaited(hook: &Hook) -> &'static str {
+    if hook.event == "Stop" { "CI" } else { "the model's service" }
 }
 
 /// Registering the hooks anew, in the place that one comes from, mends the finding.
@@ -122,12 +131,12 @@ fn registering_there(case: &Case, origin: &Origin, finding: Finding) -> Finding 
     }
 }
 
-/// The client waits for a hook, unless the entry says otherwise: only the one that waits for CI may say so, and it must.
+/// The client waits for a hook, unless the entry says otherwise: only one that waits may say so, and it must.
 fn in_the_wrong_place(case: &Case, r: &Registration) -> Option<Finding> {
     let hook = Hook::of_line(&r.hook.event, &r.hook.line)?;
     let (called, origin) = (called(hook), &r.origin);
     let what = if hook.waits && !r.hook.rewakes {
-        format!("{called} has no \"{REWAKES}\" in {origin}: it runs in the way of every stop, and can hold one for hours")
+        format!("{called} has no \"{REWAKES}\" in {origin}: it runs in the way of the session, and can hold it for hours")
     } else if !hook.waits && r.hook.in_background {
         format!("{called} runs in the background in {origin}, so nobody hears its answer: {}", hook.without)
     } else {
@@ -142,7 +151,8 @@ fn another_program(case: &Case, ours: &[Registration], r: &Registration) -> Opti
     let is_same = |judge: &&Registration| judge.hook.line.program() == r.hook.line.program() && judge.root == r.root;
     let judge = judges.first().filter(|_| r.hook.line.waits() && !judges.iter().any(is_same))?;
     let what = format!(
-        "the hook that waits for CI is registered as `{}` in {}, and the one that judges as `{}`: it should be one program",
+        "{} is registered as `{}` in {}, and the one that judges as `{}`: it should be one program",
+        Hook::of_line(&r.hook.event, &r.hook.line).map_or_else(|| "a hook that waits".to_owned(), called),
         opening(&r.hook.line.to_string(), 200),
         r.origin,
         opening(&judge.hook.line.to_string(), 200)
@@ -168,7 +178,7 @@ fn limit_of_time(case: &Case, hook: &Hook, r: &Registration) -> Option<Finding> 
         Some(given) => format!("is given {given} s"),
         None => "is given no time of its own".to_owned(),
     };
-    let work = if hook.waits { "the wait for CI" } else { "commands that prove the work" };
+    let work = if hook.waits { format!("the wait for {}", awaited(hook)) } else { "commands that prove the work".to_owned() };
     let what = match told {
         #[expect(clippy::cast_precision_loss, clippy::float_cmp, reason = "whole seconds that a person wrote")]
         Some(told) if r.hook.timeout.is_some_and(|given| given.floor() == told as f64) => return None,

@@ -8,7 +8,10 @@ use std::{
 
 use ralph_core::loop_file;
 use ralph_engine::{
-    hosts::claude::commands::{COMMANDS, Command},
+    hosts::claude::{
+        commands::{COMMANDS, Command},
+        compaction,
+    },
     ops::view::{self, Status, View},
     store::{self, locked::Locked},
     sys::{files, process},
@@ -28,6 +31,7 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
     if loops.is_empty() {
         findings.push(Finding::good("loops", "no loop is live in this project"));
     }
+    findings.extend(compacting(case));
     findings.extend(leftovers(case));
     findings.extend(own_folder(case));
     findings
@@ -56,6 +60,16 @@ fn of_loop(view: &View) -> Vec<Finding> {
         view.warnings.iter().map(|warning| Finding::warning("loop.keys", format!("{name}: {warning}")).advice("Correct the loop file.")),
     );
     findings
+}
+
+/// Variables that make conversations shorter are on for seconds only, while a loop with `compact_every` goes on.
+fn compacting(case: &Case) -> Option<Finding> {
+    compaction::noted(&case.project).filter(|noted| noted.on.is_some())?;
+    let what = format!(
+        "{} has Claude Code compact at every request, as a loop with `compact_every` asked for it, and nobody wrote it back",
+        compaction::settings(&case.project).display()
+    );
+    Some(Finding::warning("store.compaction", what).fix("ralph doctor --fix").repair(Repair::SwitchOff))
 }
 
 /// Files that a ralph left which was killed in the middle of a change.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use ralph_engine::{
+    hosts::claude::compaction,
     setup::{
         change,
         init::{self, Wish},
@@ -30,6 +31,8 @@ pub(crate) enum Repair {
     Exclude { file: PathBuf, within: PathBuf, lines: Vec<String> },
     /// Write ralph's own `.gitignore` again.
     Prepare,
+    /// Write the settings back that make a conversation shorter.
+    SwitchOff,
     /// Remove what an interrupted ralph left.
     Remove(Vec<PathBuf>),
 }
@@ -59,6 +62,10 @@ impl Repair {
             Repair::Prepare => {
                 case.project.prepare()?;
                 Ok("ralph's own folder is in order again".to_owned())
+            }
+            Repair::SwitchOff => {
+                compaction::heal(&case.project).map_err(Failure::new)?;
+                Ok("the variables were written back".to_owned())
             }
             Repair::Remove(paths) => {
                 for path in paths {

@@ -8,12 +8,15 @@ use ralph_engine::{
     },
 };
 
-use super::{Case, Finding, Repair, hooks::broken};
+use super::{
+    Case, Finding, Repair,
+    hooks::{broken, called},
+};
 use crate::text::quoted;
 
 pub(super) fn check(case: &Case, ours: &[Registration]) -> Option<Finding> {
     let (hook, one, other) = of_stops().find_map(|hook| second(ours, hook).map(|(one, other)| (hook, &one.origin, &other.origin)))?;
-    let which = if hook.waits { "the hook that waits for CI" } else { "the hook" };
+    let which = if hook.waits { called(hook) } else { "the hook".to_owned() };
     let finding = Finding::warning("hook.twice", format!("{which} is registered twice, in {one} and in {other}: both run at every stop"));
     if broken(case).is_some() {
         return Some(finding.advice("Mend the settings first, then look again."));

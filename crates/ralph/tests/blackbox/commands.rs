@@ -454,6 +454,10 @@ fn s2_8_status_for_people_and_programs() {
         "waits",
         "paused_at",
         "prompt",
+        "carrier",
+        "runner_pid",
+        "notes",
+        "denied",
     ];
     expected.sort_unstable();
     let mut sorted: Vec<&str> = keys.iter().map(|k| k.as_str()).collect();

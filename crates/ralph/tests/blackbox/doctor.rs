@@ -259,8 +259,9 @@ fn short_entry(command: &str) -> Value {
 /// All of ralph's hooks, as this program.
 fn all_entries(command: &str) -> Value {
     let stop = json!([waiter(command)[0], entry(command)[0]]);
-    let stops = [("Stop".to_owned(), stop), ("SubagentStop".to_owned(), entry(command))];
-    let others = ["StopFailure", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
+    let failure = json!([waiter(command)[0], short_entry(command)[0]]);
+    let stops = [("Stop".to_owned(), stop), ("SubagentStop".to_owned(), entry(command)), ("StopFailure".to_owned(), failure)];
+    let others = ["UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
     let others = others.map(|event| (event.to_owned(), short_entry(command)));
     json!({"hooks": stops.into_iter().chain(others).collect::<serde_json::Map<_, _>>()})
 }

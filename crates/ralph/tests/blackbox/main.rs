@@ -13,15 +13,18 @@
     reason = "tests: they fail loudly, and make their own files and processes"
 )]
 
+mod api_errors;
 mod brakes;
 mod claims;
 mod commands;
 mod common;
 mod completions;
+mod context;
 mod crash;
 mod demo;
 mod diff;
 mod doctor;
+mod driven;
 mod features;
 mod forged;
 mod gate;

@@ -19,6 +19,12 @@ pub const CONTEXT_SINCE: Version = (2, 1, 163);
 /// The oldest version that is known to wake a session when a hook in its background asks for it.
 pub const REWAKE_SINCE: Version = (2, 1, 197);
 
+/// The oldest version that is known to compact when its settings change in the middle of a session.
+pub const COMPACTS_SINCE: Version = (2, 1, 197);
+
+/// The oldest version that is known to say when an account's limit ends, and to go on then by itself.
+pub const RESUMES_SINCE: Version = (2, 1, 325);
+
 /// From this version on the event carries the last message, so that its absence means a message without text.
 pub const MESSAGE_SINCE: Version = (2, 1, 47);
 

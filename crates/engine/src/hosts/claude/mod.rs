@@ -5,6 +5,7 @@
 pub mod answer;
 pub mod caller;
 pub mod commands;
+pub mod compaction;
 pub mod denials;
 pub mod event;
 pub mod launch;

@@ -32,11 +32,12 @@ pub const WAITING: u64 = 28_800;
 /// Only events that every supported client knows: 2.1.197 drops all hooks of a plugin for one event that it does not know.
 ///
 /// The one that waits stands before the one that judges. A client before 2.1.139 knows no arguments, takes the two for one, and runs the last of them.
-pub const HOOKS: [Hook; 8] = [
+pub const HOOKS: [Hook; 9] = [
     waiting("Stop", "in an interactive session ralph waits for CI inside the stop hook, and the screen is held meanwhile"),
     measuring("Stop", "ralph judges the stop", "no loop is held"),
     measuring("SubagentStop", "ralph verifies the subagent's work", "the work of check agents is not verified"),
-    hook("StopFailure", None, "API errors are missing in the journal"),
+    waiting("StopFailure", "an interactive session does not go on by itself after a rate limit or an error of the service"),
+    hook("StopFailure", None, "a rate limit or an error of the service does not park the loop, and is missing in the journal"),
     hook("UserPromptSubmit", None, "a message after Esc does not pause the loop"),
     hook("UserPromptExpansion", None, "2.1.197 hands the text of /cancel-ralph to the model after all"),
     hook("SessionStart", None, "a loop is lost with /clear, and nobody is told of a loop that waits"),
@@ -260,7 +261,7 @@ mod tests {
             assert_eq!((&line, Hook::of_line(hook.event, &line)), (&CommandLine::own("ralph", Some(hook)), Some(hook)));
             // A hook that takes its time knows how much it has, and it is what the client gives it.
             let limit = match (hook.event, hook.waits) {
-                ("Stop", true) => Some(28_800),
+                (_, true) => Some(28_800),
                 ("Stop" | "SubagentStop", false) => Some(3_600),
                 _ => None,
             };

@@ -56,11 +56,18 @@ fn s2_8_two_command_lines_in_two_files_and_in_one() {
 
 #[test]
 fn s2_8_events_that_are_missing() {
-    let others = ["SubagentStop", "StopFailure", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
+    let others = ["SubagentStop", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
     for event in others {
         let patient = Patient::sound();
         patient.edit_user(|s| drop(s["hooks"].as_object_mut().unwrap().remove(event)));
         patient.mends("hook.events", "warning", &[event], "ralph init --user");
+    }
+    for (n, words) in
+        [(1, "the hook for StopFailure is not registered"), (0, "the hook for StopFailure that waits for the model's service")]
+    {
+        let patient = Patient::sound();
+        patient.edit_user(|s| drop(s["hooks"]["StopFailure"].as_array_mut().unwrap().remove(n)));
+        patient.mends("hook.events", "warning", &[words], "ralph init --user");
     }
     let patient = Patient::sound();
     patient.edit_user(|s| drop(s["hooks"]["Stop"].as_array_mut().unwrap().pop()));

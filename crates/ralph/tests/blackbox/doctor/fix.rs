@@ -138,7 +138,7 @@ fn s4_7_fix_does_not_swap_the_program_that_is_registered() {
         let before = fs::read_to_string(&path).unwrap();
         patient.fix();
         assert_eq!(fs::read_to_string(&path).unwrap(), before);
-        assert_eq!(patient.complaints("hook.events").len(), 7);
+        assert_eq!(patient.complaints("hook.events").len(), 8);
     }
 }
 

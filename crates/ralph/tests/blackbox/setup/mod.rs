@@ -20,6 +20,8 @@ use crate::common::{Bed, RALPH, run};
 
 const SCOPES: [&str; 3] = ["--user", "--project", "--local"];
 const EVENTS: [&str; 7] = ["Stop", "SubagentStop", "StopFailure", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
+/// Those that have a second hook, which waits.
+const WAITED_FOR: [&str; 2] = ["Stop", "StopFailure"];
 const COMMANDS: [&str; 6] = ["ralph-loop", "ralph", "cancel-ralph", "ralph-status", "ralph-pause", "ralph-resume"];
 const CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
 /// A file like most.
@@ -152,7 +154,7 @@ fn is_registered(text: &str, command: &str) {
     let says = says(text);
     for event in EVENTS {
         let entries = answering(&says, event);
-        assert_eq!((entries.len(), ours(&says, event).len()), (1, 1 + usize::from(event == "Stop")), "{event}: {text}");
+        assert_eq!((entries.len(), ours(&says, event).len()), (1, 1 + usize::from(WAITED_FOR.contains(&event))), "{event}: {text}");
         let entry = &entries[0];
         let limit = entry["timeout"].as_u64().filter(|t| *t >= 10).unwrap_or_else(|| panic!("{entry}"));
         // What runs commands knows how long it may take.
@@ -164,7 +166,9 @@ fn is_registered(text: &str, command: &str) {
     // A client that knows no arguments runs the last of two that have the same command.
     let args = json!(["hook", "claude", "--wait", "--timeout", "28800"]);
     let waiter = json!({"type": "command", "command": command, "args": args, "timeout": 28_800, "asyncRewake": true});
-    assert_eq!(ours(&says, "Stop")[0], waiter, "{text}");
+    for event in WAITED_FOR {
+        assert_eq!(ours(&says, event)[0], waiter, "{text}");
+    }
 }
 
 #[track_caller]

@@ -201,16 +201,16 @@ fn s2_5_a_set_up_of_the_version_before_is_brought_up_to_date() {
     }
 }
 
-/// A settings file as `ralph init` writes it, less the group of the hook that waits.
+/// A settings file as `ralph init` writes it, less the groups of the hooks that wait.
 fn without_waiter(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
-    let waits = lines.iter().position(|line| line.contains("\"--wait\"")).unwrap();
+    let Some(waits) = lines.iter().position(|line| line.contains("\"--wait\"")) else { return text.to_owned() };
     // A group begins and ends with a brace that is six blanks in.
     let is_group = |line: &&str| line.trim_start().len() + 6 == line.len();
     let begin = waits - lines[..waits].iter().rev().position(&is_group).unwrap() - 1;
     let end = waits + lines[waits..].iter().position(is_group).unwrap();
     let left: Vec<&str> = [&lines[..begin], &lines[end + 1..]].concat();
-    format!("{}\n", left.join("\n"))
+    without_waiter(&format!("{}\n", left.join("\n")))
 }
 
 /// An entry of each kind is enough, and no kind is left that runs in the wrong place.

@@ -1,0 +1,96 @@
+//! A session that a runner started: the runner judges its rounds, so its own hooks change nothing and say nothing. Only where the runner wants it, the
+//! session is sent back a few times within the same round, while its gates fail.
+
+use ralph_core::{
+    gate::Verdict,
+    journal::{Answered, Event, Runner, State},
+    judge::{Decision, judge},
+    loop_file::ContinueWith,
+    unproven, words,
+};
+
+use crate::{
+    gates::declared,
+    hook::{
+        Call, Outcome,
+        evidence::gather,
+        proof::{self, Waiting},
+        select::{Selected, select, under_lock},
+    },
+    hosts::claude::answer::Answer,
+    store::{Error, journal, loops::Found},
+    sys::{clock, env},
+};
+
+/// Whether a living runner carries the loop, and this process is neither that runner nor part of a session of its.
+pub(super) fn is_carried_elsewhere(state: &State) -> bool {
+    let is_ours = |runner: &Runner| runner.pid == std::process::id() || env::run_mark().is_some_and(|mark| mark == runner.mark);
+    journal::runner_of(state).is_some_and(|runner| !is_ours(runner))
+}
+
+/// Answers an event within a run, where the usual answer would be wrong. A session without a loop of its own takes none: nobody sits there.
+pub(super) fn within_a_run(call: &Call, mark: &str) -> Result<Option<Outcome>, Error> {
+    let event = call.event.name();
+    if event == "SubagentStop" {
+        return Ok(None);
+    }
+    // The runner may have died, or may have left the loop to somebody: what it started is its own all the same.
+    let is_about = |found: &Found| mark.rsplit_once('.').is_some_and(|(id, _)| id == found.id());
+    match select(&call.project, call.event.session().unwrap_or_default()) {
+        Selected::Own(found) if is_about(&found) && event == "Stop" => on_stop(call, mark, *found).map(Some),
+        Selected::Own(found) if is_about(&found) => Ok(Some(Outcome::silent("runner.drives").of_loop(&found.id()))),
+        Selected::Own(_) => Ok(None),
+        _ if matches!(event, "Stop" | "SessionStart") => Ok(Some(Outcome::silent("runner.within"))),
+        _ => Ok(None),
+    }
+}
+
+/// Lets the session stop, or sends it back with what failed: the task is in its context.
+fn on_stop(call: &Call, mark: &str, found: Found) -> Result<Outcome, Error> {
+    let id = found.id();
+    let drives = || Outcome::silent("runner.drives").of_loop(&id);
+    let may_hold = |state: &State| state.runner.as_ref().is_some_and(|runner| runner.mark == mark && runner.inner < runner.inner_limit);
+    let may_be_held = |state: &State| may_hold(state) || state.last.as_ref().is_some_and(|last| is_this_stop(call, last));
+    if !may_be_held(&journal::live_state(&call.project, &found)) {
+        return Ok(drives());
+    }
+    let _turn = proof::turn(call, &found)?;
+    let Some((locked, l)) = under_lock(&call.project, found)? else { return Ok(drives()) };
+    if let Some(last) = l.state.last.as_ref().filter(|last| is_this_stop(call, last)) {
+        let repeated = last.note.clone().map(|note| sent_back(call, note, last.told.clone(), l.file.continue_with));
+        return Ok(repeated.map_or_else(drives, |answer| Outcome { answer, ..Outcome::silent("stop.repeated") }.of_loop(&id)));
+    }
+    let declared = declared::of_loop(&call.project, &l.file);
+    if !may_hold(&l.state) || !l.file.active || (declared.is_empty() && !l.state.gated) {
+        return Ok(drives());
+    }
+    let Some((locked, mut l, measured)) = proof::measure(call, locked, l, &declared, Waiting::Elsewhere)? else { return Ok(drives()) };
+    let at = clock::now();
+    let mut evidence = gather(call, &l, at).evidence;
+    measured.join(&mut evidence, l.state.unknown_rounds);
+    let ruling = judge(&evidence);
+    let fails = evidence.gates.iter().any(|finding| finding.verdict == Verdict::Fail);
+    let hint = words::hint(&evidence, false).filter(|_| fails && ruling.decision == Decision::Block);
+    let (Some(hint), true) = (hint, may_hold(&l.state)) else { return Ok(drives()) };
+    let Some(runner) = l.state.runner.as_mut() else { return Ok(drives()) };
+    runner.inner += 1;
+    let told = format!(
+        "Ralph: sent back within the round ({}): {}.",
+        words::of_limit(runner.inner, runner.inner_limit),
+        unproven::in_short(&evidence)
+    );
+    let event = Event::Heard { event: "runner.inner".to_owned(), detail: Some(unproven::in_short(&evidence)) };
+    let stop = call.event.stop_fingerprint();
+    l.state.last = Some(Answered { stop, at, uptime_ms: clock::uptime_ms(), ruling, note: Some(hint.clone()), told: Some(told.clone()) });
+    locked.record(&mut l, at, call.event.session(), event)?;
+    let answer = sent_back(call, hint, Some(told), l.file.continue_with);
+    Ok(Outcome { answer, ..Outcome::silent("runner.inner") }.of_loop(&id))
+}
+
+fn is_this_stop(call: &Call, last: &Answered) -> bool {
+    last.stop == call.event.stop_fingerprint() && call.is_same_moment(last.uptime_ms)
+}
+
+fn sent_back(call: &Call, hint: String, told: Option<String>, form: ContinueWith) -> Answer {
+    Answer::go_on(hint, told.unwrap_or_default(), form, call.client)
+}
