@@ -139,7 +139,7 @@ impl Project {
     }
 
     /// Runs one of ralph's commands here.
-    fn ralph(&self, ralph: &Path, args: &[&str]) -> Result<()> {
+    pub(crate) fn ralph(&self, ralph: &Path, args: &[&str]) -> Result<()> {
         let mut command = Command::new(ralph);
         command.args(args).current_dir(&self.dir).env_clear().env("HOME", &self.dir).stdin(Stdio::null());
         let output = command.output()?;

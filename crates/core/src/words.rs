@@ -71,6 +71,7 @@ fn about_the_claim(e: &Evidence, remind: bool) -> Option<String> {
 pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
     let round = of_limit(e.iteration, e.max_iterations);
     let again = if e.fresh { "`ralph run --continue` goes on" } else { "`ralph resume` arms it again" };
+    let resume = if e.fresh { "ralph run --continue" } else { "ralph resume" };
     let line = match (ruling.code, ruling.next) {
         (Code::GateWaiting, _) => {
             // Whoever has not waited leaves it to the hook beside it, which wakes the session.
@@ -103,25 +104,25 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             unproven::in_short(e)
         ),
         (Code::LimitIterations, _) => format!(
-            "stopped at its limit of {}{}. The loop is kept: `ralph resume --max-iterations {}` goes on.",
+            "stopped at its limit of {}{}. The loop is kept: `{resume} --max-iterations {}` goes on.",
             iterations(e.max_iterations),
             without(e),
             e.iteration.saturating_add(e.max_iterations.max(1))
         ),
         (Code::LimitTime, _) => format!(
-            "stopped at its time limit of {} (iteration {round}){}. The loop is kept: `ralph resume --hours 8` goes on.",
+            "stopped at its time limit of {} (iteration {round}){}. The loop is kept: `{resume} --hours 8` goes on.",
             in_words(e.max_ms),
             unproven::at_the_end(e)
         ),
         (Code::LimitCost, _) => format!(
-            "stopped at its limit of {}: about {} spent (iteration {round}){}. The loop is kept: `ralph resume --usd {}` goes on.",
+            "stopped at its limit of {}: about {} spent (iteration {round}){}. The loop is kept: `{resume} --usd {}` goes on.",
             prices::shown(e.max_usd_micros),
             prices::shown(e.spent_usd_micros),
             unproven::at_the_end(e),
             prices::in_dollars(e.max_usd_micros)
         ),
         (Code::LimitTokens, _) => format!(
-            "stopped at its limit of {} tokens: {} used (iteration {round}){}. The loop is kept: `ralph resume --tokens {}` goes on.",
+            "stopped at its limit of {} tokens: {} used (iteration {round}){}. The loop is kept: `{resume} --tokens {}` goes on.",
             e.max_tokens,
             e.spent_tokens,
             unproven::at_the_end(e),

@@ -63,7 +63,11 @@ pub(crate) fn of_event(record: &Record) -> String {
 
 /// What a session used: `3 tools, 12k tokens, $0.12, 2 min`.
 pub(crate) fn of_work(work: &Work) -> String {
-    let mut parts = vec![if work.tool_calls == 1 { "1 tool".to_owned() } else { format!("{} tools", work.tool_calls) }];
+    let mut parts = Vec::new();
+    // Of a plain program nobody knows.
+    if work.tool_calls > 0 || work.tokens.total() > 0 {
+        parts.push(if work.tool_calls == 1 { "1 tool".to_owned() } else { format!("{} tools", work.tool_calls) });
+    }
     if work.tokens.total() > 0 {
         parts.push(format!("{} tokens", in_thousands(work.tokens.total())));
     }

@@ -41,6 +41,11 @@ pub(super) mod id {
     pub(in crate::bench) const GATE_KNOWN: &str = "gate in git, verdict known";
     pub(in crate::bench) const GATE_CHANGED: &str = "gate in git, file changed";
     pub(in crate::bench) const BASH_GATE: &str = "bash + jq: runs the command";
+    pub(in crate::bench) const ROUNDS_ALONE: &str = "command alone: five times";
+    pub(in crate::bench) const ROUNDS_BASH: &str = "bash + jq: five rounds in git";
+    pub(in crate::bench) const ROUNDS: &str = "run: five rounds";
+    pub(in crate::bench) const ROUNDS_GIT: &str = "run: five rounds in git, no snapshots";
+    pub(in crate::bench) const ROUNDS_SNAPSHOTS: &str = "run: five rounds in git";
 }
 
 pub(super) const CLIENT: &str = "claude-code_2-1-325_harness";
@@ -85,6 +90,7 @@ impl Stage<'_> {
         cases.extend(self.fallback_cases()?);
         cases.extend(self.bash_cases()?);
         cases.extend(self.gate_cases()?);
+        cases.extend(self.round_cases()?);
         Ok(cases)
     }
 

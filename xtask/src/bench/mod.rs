@@ -6,6 +6,7 @@ mod cases;
 mod floor;
 mod gates;
 mod report;
+mod rounds;
 mod spawn;
 mod transcript;
 
@@ -188,6 +189,7 @@ fn record(tables: &str) -> String {
          least that a hook can do; `bash + jq` are the hooks in `bench/baseline/`.\n\nA gate \
          is the command `true`, which a claim has to be proven by, in a folder without git and with `cache = false`, or in a repository of 200 files. Beside it \
          stands a file that is never there, so that the loop goes on. What it may cost is set in calls of git, because that is what it consists of: \
-         five where the verdict is known (three for the fingerprint of the tree, two for the guard), eight and the command where it is not. Next to a real test suite all of it is nothing.\n\n{machine}\n\n{tables}"
+         five where the verdict is known (three for the fingerprint of the tree, two for the guard), eight and the command where it is not. Next to a real test suite all of it is nothing.\n\nA run is five rounds of `ralph run` \
+         with the agent `true`, its own start included, in a folder without git or in a repository of 200 files; `bash + jq: five rounds` is `bench/baseline/run-loop.sh`.\n\n{machine}\n\n{tables}"
     )
 }

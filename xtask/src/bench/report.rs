@@ -82,6 +82,9 @@ pub(super) fn checks(all: &[Measured], largest: &str) -> Vec<Check> {
         ("gate in git, file changed, against the command alone", id::GATE_CHANGED, id::COMMAND_ALONE, Open),
         ("gate in git, file changed, against git status alone", id::GATE_CHANGED, id::GIT_STATUS, AtMost(16.0)),
         ("bash + jq that runs the command, against gate", id::BASH_GATE, id::GATE, AtLeast(10.0)),
+        ("run, five rounds, against the command alone", id::ROUNDS, id::ROUNDS_ALONE, Open),
+        ("run, five rounds in git, no snapshots, against bash + jq", id::ROUNDS_GIT, id::ROUNDS_BASH, AtMost(1.0)),
+        ("run, five rounds in git, against bash + jq", id::ROUNDS_SNAPSHOTS, id::ROUNDS_BASH, AtMost(1.5)),
         ("default build, no loop", id::DEFAULT_NO_LOOP, id::FLOOR_NO_LOOP, AtMost(2.2)),
         ("default build, loop goes on (floor: the same writes)", id::DEFAULT_LOOP, id::FLOOR_SAME_WRITES, AtMost(3.0)),
     ];
@@ -97,9 +100,9 @@ fn ratio(all: &[Measured], what: &str, case: &str, floor: &str, target: Target) 
     Some(Check { what: what.to_owned(), p50: case.p50_us / floor.p50_us, p95: Some(case.p95_us / floor.p95_us), unit: "×", target })
 }
 
-/// The hungriest of ralph's cases is the one that counts.
+/// The hungriest of ralph's hook calls is the one that counts.
 fn memory(all: &[Measured]) -> Option<Check> {
-    let others = ["floor", "bash", "command", "git"];
+    let others = ["floor", "bash", "command", "git", "run"];
     let own = all.iter().filter(|m| !others.iter().any(|other| m.case.starts_with(other)));
     let measured = own.max_by_key(|m| m.peak_kb)?;
     #[expect(clippy::cast_precision_loss, reason = "kilobytes of a small program")]

@@ -37,12 +37,18 @@ impl Begun {
         if !self.declared.gates.is_empty() {
             told.push(named(&self.declared.gates));
         }
+        told.extend(self.fails_already());
+        told
+    }
+
+    /// What does not hold before the loop begins.
+    pub fn fails_already(&self) -> Vec<String> {
         let (gate, what) = (|f: &Finding| clean(&f.gate), |f: &Finding| clean(&f.what));
-        told.extend(self.before.iter().filter(|f| f.verdict != Verdict::Pass).map(|f| match f.verdict {
+        let told = |f: &Finding| match f.verdict {
             Verdict::Fail => format!("before the loop begins: {}: {}", gate(f), what(f)),
             _ => format!("{}: what fails already could not be noted, so all failures count ({})", gate(f), what(f)),
-        }));
-        told
+        };
+        self.before.iter().filter(|f| f.verdict != Verdict::Pass).map(told).collect()
     }
 
     /// What keeps the loop from ever ending, unless a person does something about it.
@@ -56,7 +62,7 @@ impl Begun {
 }
 
 /// The gates by name. How long a command may run is said here, while there is still somebody to give it more.
-fn named(gates: &[Gate]) -> String {
+pub fn named(gates: &[Gate]) -> String {
     let limit = |gate: &Gate| if let Check::Command(command) = &gate.check { Some(command.deadline_ms) } else { None };
     let name = |gate: &Gate| clean(&gate.name);
     let timed = |gate: &Gate| limit(gate).map_or_else(|| name(gate), |ms| format!("{} (at most {})", name(gate), in_words(ms)));

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use ralph_core::{config::Running, iteration::Spent, loop_file::LoopFile, prices, words};
 
 use crate::{
-    gates::declared,
+    gates::{begin, declared},
     notify::{self, Kind, News, Ways},
     ops::{Refusal, carry, resume},
     runner::{
@@ -136,10 +136,13 @@ fn tell(project: &Project, orders: &Orders, name: &str, finished: &Finished, aud
 
 /// The loop's limits and what ends it, in words.
 fn limits(project: &Project, file: &LoopFile) -> Vec<String> {
-    let gated = !declared::of_loop(project, file).is_empty();
+    let declared = declared::of_loop(project, file);
     let (idle, _) = ralph_core::limits::idle_limit(file.idle_rounds, None);
-    let mut limits = words::limits(file.max_iterations, file.completion_promise.as_deref(), gated, file.max_hours, idle);
+    let mut limits = words::limits(file.max_iterations, file.completion_promise.as_deref(), !declared.is_empty(), file.max_hours, idle);
     limits.extend(words::further_limits(file.max_usd_micros(), file.fresh_stall_rounds(), true));
+    if !declared.gates.is_empty() {
+        limits.insert(1, begin::named(&declared.gates));
+    }
     limits
 }
 

@@ -81,7 +81,7 @@ pub(super) struct Rounds<'a> {
     /// That files cannot be kept is told once.
     has_told_of_files: bool,
     /// Whoever looks on knows that the run ends after this round.
-    is_finishing: AtomicBool,
+    is_finishing: Arc<AtomicBool>,
 }
 
 /// A session that was started.
@@ -122,7 +122,7 @@ impl<'a> Rounds<'a> {
             spent: Spent::default(),
             denied: BTreeMap::new(),
             has_told_of_files: false,
-            is_finishing: AtomicBool::new(false),
+            is_finishing: Arc::default(),
         }
     }
 
@@ -173,7 +173,7 @@ impl<'a> Rounds<'a> {
     /// Whether a person, or the orders, want no further session.
     fn wants_to_end(&mut self) -> Result<Option<Ends>, Error> {
         if self.control.asked() > Asked::Nothing {
-            return Ok(Some((End::Interrupted, "interrupted: the loop rests, and `ralph run --continue` goes on with it".to_owned())));
+            return Ok(Some((End::Interrupted, format!("interrupted: the loop rests at round {}", self.iteration))));
         }
         let Some((_, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
         if !l.file.active {
@@ -182,10 +182,7 @@ impl<'a> Rounds<'a> {
         let enough = self.orders.rounds.is_some_and(|rounds| self.done >= rounds);
         Ok(enough.then(|| {
             let rounds = if self.done == 1 { "1 round is".to_owned() } else { format!("{} rounds are", self.done) };
-            (
-                End::Enough,
-                format!("{rounds} done, as asked: the loop rests at round {}, and `ralph run --continue` goes on", l.file.iteration),
-            )
+            (End::Enough, format!("{rounds} done, as asked: the loop rests at round {}", l.file.iteration))
         }))
     }
 
@@ -301,12 +298,20 @@ impl<'a> Rounds<'a> {
         ended
     }
 
-    /// What is wanted of the session; whoever looks on is told once that it is the last.
+    /// What is wanted of the session.
     fn wish(&self) -> agent::Wish {
-        if self.control.asked() == Asked::Finish && !self.is_finishing.swap(true, Ordering::Relaxed) {
-            self.audience.hears(&Told::Finishing);
-        }
+        self.tells_of_the_end()();
         self.control.wish()
+    }
+
+    /// Tells whoever looks on, once, that this round is the last.
+    fn tells_of_the_end(&self) -> impl Fn() + Send + Sync + 'static {
+        let (control, audience, is_finishing) = (self.control.clone(), Arc::clone(self.audience), Arc::clone(&self.is_finishing));
+        move || {
+            if control.asked() == Asked::Finish && !is_finishing.swap(true, Ordering::Relaxed) {
+                audience.hears(&Told::Finishing);
+            }
+        }
     }
 
     /// What follows from a session that is over.
@@ -377,13 +382,16 @@ impl<'a> Rounds<'a> {
 
     /// Has the round judged.
     fn rule(&mut self, begun: &Begun, ended: Ended) -> Result<Option<Ends>, Error> {
-        let control = self.control.clone();
+        let (control, tells_of_the_end) = (self.control.clone(), self.tells_of_the_end());
         let audience = Arc::clone(self.audience);
         let report = Report {
             text: ended.text,
             tools: ended.tools,
             work: ended.work,
-            wanted: Arc::new(move || control.asked() < Asked::End && !control.is_gone()),
+            wanted: Arc::new(move || {
+                tells_of_the_end();
+                control.asked() < Asked::End && !control.is_gone()
+            }),
             checking: Arc::new(move |gate, limit_ms| audience.hears(&Told::Checking { gate, limit_ms })),
         };
         let patience = if self.orders.waits { begun.limit.max(MONTH) } else { begun.limit.min(HALF_AN_HOUR) };
@@ -558,7 +566,7 @@ fn shown(project: &Project, path: &std::path::Path) -> String {
 }
 
 fn paused() -> Ends {
-    (End::Paused, "the loop was paused; `ralph run --continue` goes on with it".to_owned())
+    (End::Paused, "the loop was paused".to_owned())
 }
 
 fn broke_in_words(outcome: &Outcome) -> String {

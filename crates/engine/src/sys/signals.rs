@@ -5,17 +5,21 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+/// Requests of the system, and of a person at the keyboard.
+static ASKED: OnceLock<[Arc<AtomicBool>; 2]> = OnceLock::new();
+
+/// Somebody tells a person's requests from the system's, and decides what they mean.
+static TOLD_APART: AtomicBool = AtomicBool::new(false);
 
 /// From now on a request to end is only noticed.
 #[cfg(unix)]
 pub fn notice() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     ASKED.get_or_init(|| {
-        let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGTERM, SIGINT, SIGHUP] {
+        let asked: [Arc<AtomicBool>; 2] = Default::default();
+        for (signal, of) in [(SIGTERM, 0), (SIGHUP, 0), (SIGINT, 1)] {
             // Where a signal cannot be caught it ends the process, as it would have anyway.
-            let _ = signal_hook::flag::register(signal, Arc::clone(&asked));
+            let _ = signal_hook::flag::register(signal, Arc::clone(&asked[of]));
         }
         asked
     });
@@ -23,12 +27,14 @@ pub fn notice() {
 
 #[cfg(not(unix))]
 pub fn notice() {
-    ASKED.get_or_init(|| Arc::new(AtomicBool::new(false)));
+    ASKED.get_or_init(Default::default);
 }
 
 /// Whether somebody asked since.
 pub fn asked_to_end() -> bool {
-    ASKED.get().is_some_and(|asked| asked.load(Ordering::Relaxed))
+    ASKED.get().is_some_and(|[system, person]| {
+        system.load(Ordering::Relaxed) || (person.load(Ordering::Relaxed) && !TOLD_APART.load(Ordering::Relaxed))
+    })
 }
 
 /// Signals of one process, told apart: a person at the keyboard, and the system.
@@ -40,11 +46,12 @@ pub struct Told {
 }
 
 impl Told {
-    /// From now on signals are only noticed. One that whoever started this process wanted it not to hear (`nohup`) stays unheard.
+    /// From now on signals are only noticed, and what was noticed before is not forgotten. One that whoever started this process wanted it not to hear (`nohup`) stays unheard.
     #[cfg(unix)]
     pub fn listen() -> Self {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-        let told = Told::default();
+        let told = Told { ended: Arc::new(AtomicBool::new(asked_to_end())), ..Told::default() };
+        TOLD_APART.store(true, Ordering::Relaxed);
         let _ = signal_hook::flag::register(SIGINT, Arc::clone(&told.interrupted));
         let _ = signal_hook::flag::register(SIGTERM, Arc::clone(&told.ended));
         if !is_ignored(SIGHUP) {

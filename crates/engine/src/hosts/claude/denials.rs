@@ -47,7 +47,7 @@ const RUNS: [&str; 3] = ["run", "exec", "tool"];
 /// What a call is about: the command, the file, the address.
 pub fn what(input: &Value) -> String {
     const KEYS: [&str; 12] =
-        ["command", "file_path", "notebook_path", "path", "url", "query", "pattern", "description", "skill", "prompt", "task_id", "name"];
+        ["command", "file_path", "notebook_path", "url", "query", "pattern", "path", "description", "skill", "prompt", "task_id", "name"];
     let named = KEYS.iter().find_map(|key| input.get(key)?.as_str());
     let first = || input.as_object()?.values().find_map(Value::as_str);
     opening(named.or_else(first).unwrap_or_default(), MOST_WORDS)

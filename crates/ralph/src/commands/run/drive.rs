@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use ralph_core::{config::Running, words::clean};
+use ralph_core::config::Running;
 use ralph_engine::{
     gates::{begin, declared},
     hosts::claude::program,
@@ -106,7 +106,7 @@ fn begin(project: &Project, wanted: &start::Request, warn: &impl Fn(String)) -> 
         Failure { message: format!("{}; `ralph run --continue` goes on with it", failure.message), ..failure }
     })?;
     let begun = begin::note(project, &started.id, &started.file, begins::BUDGET, Arc::new(begins::Running));
-    begun.told().into_iter().for_each(|told| warn(clean(&told)));
+    begun.fails_already().into_iter().chain(begun.in_the_way()).for_each(warn);
     let phase = phase::at_the_start(project, &started.id, &begun.declared, &signals::asked_to_end);
     if let Some(phase) = phase {
         warn(phase.clone());

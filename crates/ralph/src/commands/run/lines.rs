@@ -13,7 +13,7 @@ use ralph_engine::runner::told::{Audience, Heard, Told};
 
 use crate::{
     commands::run::{prose::Prose, says},
-    text::when,
+    text::{of_outcome, short, when},
     ui,
 };
 
@@ -30,16 +30,25 @@ struct State {
     prose: Prose,
     of_subagent: bool,
     of_loop: String,
-    /// The person's line of the last ruling.
+    folder: String,
+    /// Files of a round were kept.
+    has_kept: bool,
+    /// How the last session ended.
     said: String,
 }
 
 impl Lines {
     pub(super) fn new(out: Box<dyn Write + Send>, now: fn() -> Millis) -> Self {
-        Lines {
-            state: Mutex::new(State { out, prose: Prose::default(), of_subagent: false, of_loop: String::new(), said: String::new() }),
-            now,
-        }
+        let state = State {
+            out,
+            prose: Prose::default(),
+            of_subagent: false,
+            of_loop: String::new(),
+            folder: String::new(),
+            has_kept: false,
+            said: String::new(),
+        };
+        Lines { state: Mutex::new(state), now }
     }
 }
 
@@ -91,38 +100,46 @@ impl State {
         match told {
             Told::Run { of_loop, picked_up, folder, limits, .. } => {
                 (*of_loop).clone_into(&mut self.of_loop);
+                (*folder).clone_into(&mut self.folder);
                 let picked_up = picked_up.iter().map(|what| ui::harmless(what));
-                let limits = limits.iter().map(|limit| format!("limit: {}", clean(limit)));
+                let limits = Some(clean(&limits.join("; "))).filter(|limits| !limits.is_empty());
                 std::iter::once(format!("loop {} in {}", clean(of_loop), clean(folder))).chain(picked_up).chain(limits).collect()
             }
             Told::Warning { text } => vec![format!("warning: {}", clean(text))],
-            Told::Round { log, .. } => {
-                let (round, rest) = says::round(told);
-                vec![format!("{round}{}{rest}{}log {}", says::DOT, says::DOT, clean(log))]
+            Told::Round { log, session, .. } => {
+                let (round, mut parts) = says::round(told);
+                parts.insert(0, round);
+                parts.extend([format!("session {}", clean(short(Some(session)))), format!("log {}", clean(log))]);
+                vec![parts.join(says::DOT)]
             }
             Told::Agent { heard: Heard::Tool { name, what, of_subagent } } => {
                 let who = if *of_subagent { "subagent's tool" } else { "tool" };
-                vec![format!("{who}: {}", says::call(name, what))]
+                vec![format!("{who}: {}", says::call(name, &says::subject_in(what, &self.folder)))]
+            }
+            Told::Agent { heard: Heard::Denied { tool, what, rule } } => {
+                vec![says::denied(tool, &says::subject_in(what, &self.folder), rule)]
             }
             Told::Agent { heard: Heard::Line { text } } => vec![format!("agent: {}", clean(text))],
             Told::Agent { heard } => says::heard(heard).into_iter().collect(),
             Told::Checking { gate, limit_ms } => vec![format!("gate {} runs, for {} at most", says::subject(gate), in_words(*limit_ms))],
-            Told::Over { iteration, outcome, work, then, .. } => {
-                vec![format!("round {iteration} is over: {}", says::over(outcome, work, *then))]
+            Told::Over { iteration, outcome, work, .. } => {
+                self.said = of_outcome(outcome);
+                vec![format!("round {iteration} is over: {}", says::over(outcome, work))]
             }
             Told::Ruled { iteration, ruling, findings, line, .. } => {
-                self.said = line.map(clean).unwrap_or_default();
-                let line = Some(self.said.clone()).filter(|line| !line.is_empty());
+                let line = line.filter(|_| says::goes_on(ruling)).map(clean);
                 std::iter::once(says::ruled(*iteration, findings, ruling)).chain(line).collect()
             }
-            Told::Snapshot { name, commit } => vec![format!("files kept as {} ({})", clean(name), clean(commit))],
-            Told::Rests { until, why, .. } => vec![format!("rests until {}: {}", when(until), clean(why))],
+            Told::Snapshot { name, .. } => {
+                self.has_kept = true;
+                vec![format!("files kept as {}", clean(name))]
+            }
+            Told::Rests { until, why, .. } => vec![says::rests(until, why, &self.said)],
             Told::GoesOn => vec!["goes on".to_owned()],
             Told::Finishing => vec!["ends after this round, because a person asked for it".to_owned()],
-            Told::Ended { how, line, rounds, spent_usd, spent_tokens, denied, .. } => {
-                let line = Some(clean(line)).filter(|line| !line.is_empty() && *line != self.said);
-                let head = format!("{}{}{}", says::ending(*how), says::DOT, says::spent(*rounds, *spent_tokens, *spent_usd));
-                std::iter::once(head).chain(line).chain(says::denied(denied)).chain([says::next(*how, &self.of_loop)]).collect()
+            Told::Ended { .. } => {
+                let (head, rest) = says::last_words(told, &self.of_loop, self.has_kept);
+                std::iter::once(head).chain(rest).collect()
             }
         }
     }

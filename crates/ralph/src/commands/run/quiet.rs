@@ -5,7 +5,6 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use ralph_core::words::clean;
 use ralph_engine::runner::told::{Audience, Told};
 
 use crate::{commands::run::says, ui};
@@ -31,7 +30,11 @@ impl Audience for Quiet {
         match told {
             Told::Warning { text } => ui::warning(text),
             Told::Ruled { iteration, ruling, findings, .. } => self.say(&says::ruled(*iteration, findings, ruling)),
-            Told::Ended { how, line, .. } => self.say(&format!("{}: {}", says::ending(*how), clean(line))),
+            Told::Ended { .. } => {
+                let (head, rest) = says::last_words(told, "", false);
+                let why = rest.first().map(|why| format!("\n  {why}")).unwrap_or_default();
+                self.say(&format!("{head}{why}"));
+            }
             _ => {}
         }
     }

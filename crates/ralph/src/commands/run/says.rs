@@ -1,9 +1,9 @@
 //! What happens in a run, in words: the same for a terminal and for plain lines.
 
 use ralph_core::{
-    attempt::{Outcome, Then, Work},
+    attempt::{Outcome, Work},
     gate::{Finding, Verdict},
-    judge::{Next, Ruling},
+    judge::{Code, Ending, Next, Ruling},
     prices,
     time::in_words,
     words::{clean, of_limit, opening},
@@ -11,7 +11,7 @@ use ralph_core::{
 use ralph_engine::runner::told::{End, Heard, Told};
 
 use crate::{
-    text::{in_thousands, of_outcome, of_then, of_work, short},
+    text::{in_thousands, of_outcome, of_work, when},
     ui,
 };
 
@@ -26,35 +26,49 @@ pub(super) fn subject(what: &str) -> String {
     opening(what, LONGEST_SUBJECT)
 }
 
-/// `Round 3 of 10`, and the rest: which item, model and session.
-pub(super) fn round(told: &Told<'_>) -> (String, String) {
-    let Told::Round { iteration, max_iterations, attempt, session, model, item, notes, .. } = told else { return Default::default() };
+/// The same about a call; files of the project go by their names in it.
+pub(super) fn subject_in(what: &str, folder: &str) -> String {
+    if folder.len() > 1 { subject(&what.replace(&format!("{folder}/"), "")) } else { subject(what) }
+}
+
+/// `Round 3 of 10`, and the rest: which item and model.
+pub(super) fn round(told: &Told<'_>) -> (String, Vec<String>) {
+    let Told::Round { iteration, max_iterations, attempt, model, item, notes, .. } = told else { return Default::default() };
     let notes: Vec<String> = notes.iter().map(u64::to_string).collect();
     let parts = [
         (*attempt > 1).then(|| format!("try {attempt}")),
         item.map(|item| format!("item {}", clean(item))),
         model.map(clean),
-        Some(format!("session {}", clean(short(Some(session))))),
         (!notes.is_empty()).then(|| format!("with note {}", notes.join(", "))),
     ];
-    (format!("Round {}", of_limit(*iteration, *max_iterations)), parts.into_iter().flatten().collect::<Vec<_>>().join(DOT))
+    (format!("Round {}", of_limit(*iteration, *max_iterations)), parts.into_iter().flatten().collect())
 }
 
-/// How a session ended, and what it used. What follows is said only where it is not the usual.
-pub(super) fn over(outcome: &Outcome, work: &Work, then: Then) -> String {
+/// How a session ended, where that is not the usual, and what it used. What follows comes next, and says itself.
+pub(super) fn over(outcome: &Outcome, work: &Work) -> String {
     let used = of_work(work);
-    match (outcome, then) {
-        (Outcome::Stopped, Then::Judge) => used,
-        (_, Then::Judge) => format!("{} ({used})", clean(&of_outcome(outcome))),
-        _ => format!("{}; {} ({used})", clean(&of_outcome(outcome)), of_then(then)),
+    match outcome {
+        Outcome::Stopped | Outcome::Interrupted => used,
+        _ => format!("{} ({used})", clean(&of_outcome(outcome))),
     }
 }
 
-/// `round 3: ✗ tests · goes on with round 4 (gate.failed)`
+/// Until when nothing is done, and why, unless that was just said.
+pub(super) fn rests(until: &str, why: &str, said: &str) -> String {
+    let why = why.strip_prefix(said).filter(|_| !said.is_empty()).unwrap_or(why).trim_start_matches([';', ' ']);
+    let why = if why.is_empty() { String::new() } else { format!(": {}", clean(why)) };
+    format!("rests until {}{why}", when(until))
+}
+
+/// `round 3: ✗ tests · next is round 4`
 pub(super) fn ruled(iteration: u64, findings: &[Finding], ruling: &Ruling) -> String {
-    let gates = gates(findings);
-    let gates = if gates.is_empty() { gates } else { format!("{gates}{DOT}") };
-    format!("round {iteration}: {gates}{}", of_ruling(ruling))
+    let parts = [Some(gates(findings)).filter(|gates| !gates.is_empty()), of_claim(ruling.code), Some(of_next(ruling.next))];
+    format!("round {iteration}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(DOT))
+}
+
+/// Then the person's line says what is open; otherwise the run's last words do.
+pub(super) fn goes_on(ruling: &Ruling) -> bool {
+    matches!(ruling.next, Next::GoesOn { .. })
 }
 
 /// `✓ tests  ✗ features 3/10`
@@ -73,16 +87,27 @@ fn gates(findings: &[Finding]) -> String {
     findings.iter().map(one).collect::<Vec<_>>().join("  ")
 }
 
-/// What becomes of the loop, and why.
-fn of_ruling(ruling: &Ruling) -> String {
-    let what = match ruling.next {
-        Next::GoesOn { iteration } => format!("goes on with round {iteration}"),
+/// What was wrong with the claim, if it was that.
+fn of_claim(code: Code) -> Option<String> {
+    let what = match code {
+        Code::PromiseMissing => "not claimed yet",
+        Code::PromiseRefused => "the claim does not count",
+        Code::PromiseUnproven => "claimed and not proven",
+        _ => return None,
+    };
+    Some(what.to_owned())
+}
+
+/// What becomes of the loop. Where it does not go on, the run's last words say why.
+fn of_next(next: Next) -> String {
+    match next {
+        Next::GoesOn { iteration } => format!("next is round {iteration}"),
         Next::Stays => "stays as it is".to_owned(),
         Next::Parks => "waits".to_owned(),
         Next::Pauses => "pauses".to_owned(),
-        Next::Ends { ending } => format!("ends: {}", ending.as_str()),
-    };
-    format!("{what} ({})", ruling.code.as_str())
+        Next::Ends { ending: Ending::Capped } => "stops at a limit".to_owned(),
+        Next::Ends { ending } => ending.as_str().to_owned(),
+    }
 }
 
 /// What is worth a line of its own among what is heard of the agent, besides its words and tools.
@@ -96,21 +121,22 @@ pub(super) fn heard(heard: &Heard) -> Option<String> {
             ];
             Some(parts.into_iter().flatten().collect::<Vec<_>>().join(DOT)).filter(|line| !line.is_empty())
         }
-        Heard::Denied { tool, what, rule } => {
-            let rule = if rule.is_empty() { String::new() } else { format!("; allowed by the rule {}", subject(rule)) };
-            Some(format!("denied: {}{rule}", call(tool, what)))
-        }
         Heard::Retry { attempt, after_ms, status } => {
             let status = status.map(|status| format!(", status {status}")).unwrap_or_default();
             Some(format!("the service is asked again in {} (try {attempt}{status})", in_words(*after_ms)))
         }
-        Heard::Quota { rejected: true, quota, .. } => {
-            let quota = quota.as_deref().map(|quota| format!(" ({})", clean(quota))).unwrap_or_default();
-            Some(format!("the account's limit{quota} is used up"))
-        }
         Heard::Compacting => Some("the client makes the conversation shorter".to_owned()),
         _ => None,
     }
+}
+
+/// `denied: Bash  npm test; the rule Bash(npm test:*) would allow it`
+pub(super) fn denied(tool: &str, what: &str, rule: &str) -> String {
+    format!("denied: {}{}", call(tool, what), would_allow(rule))
+}
+
+pub(super) fn would_allow(rule: &str) -> String {
+    if rule.is_empty() { String::new() } else { format!("; the rule {} would allow it", subject(rule)) }
 }
 
 /// `Bash  npm test`
@@ -119,7 +145,7 @@ pub(super) fn call(tool: &str, what: &str) -> String {
 }
 
 /// `12 rounds · 48k tokens · $1.20`
-pub(super) fn spent(rounds: u64, tokens: u64, usd: f64) -> String {
+fn spent(rounds: u64, tokens: u64, usd: f64) -> String {
     let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
     [Some(rounds), used_tokens(tokens), money(usd)].into_iter().flatten().collect::<Vec<_>>().join(DOT)
 }
@@ -148,17 +174,30 @@ pub(super) fn ending(how: End) -> String {
     }
 }
 
+/// The last words of a run: how it ended and what it used, then why, what nobody could be asked for, and what to type next.
+pub(super) fn last_words(ended: &Told<'_>, of_loop: &str, has_kept: bool) -> (String, Vec<String>) {
+    let Told::Ended { how, line, rounds, spent_usd, spent_tokens, denied, .. } = ended else { return Default::default() };
+    let head = format!("{}{DOT}{}", ending(*how), spent(*rounds, *spent_tokens, *spent_usd));
+    let why = clean(line);
+    let why = why.strip_prefix("Ralph: ").unwrap_or(&why);
+    let why = why.strip_prefix(how.as_str()).and_then(|why| why.strip_prefix(": ")).unwrap_or(why).to_owned();
+    let next = (!why.contains("`ralph run --continue")).then(|| next(*how, of_loop, has_kept));
+    (head, [Some(why).filter(|why| !why.is_empty()), of_denied(denied), next].into_iter().flatten().collect())
+}
+
 /// Rules that would have allowed what nobody could be asked for.
-pub(super) fn denied(rules: &[String]) -> Option<String> {
+fn of_denied(rules: &[String]) -> Option<String> {
     let rules: Vec<String> = rules.iter().map(|rule| subject(rule)).collect();
-    (!rules.is_empty()).then(|| format!("denied, because nobody could be asked; `permissions.allow` would take: {}", rules.join(", ")))
+    (!rules.is_empty())
+        .then(|| format!("Some calls were denied; under `permissions.allow` these rules would allow them: {}", rules.join(", ")))
 }
 
 /// What a person would type next. The usual loop needs no name.
-pub(super) fn next(how: End, of_loop: &str) -> String {
+fn next(how: End, of_loop: &str, has_kept: bool) -> String {
     let which = if of_loop.starts_with("main-") { String::new() } else { format!(" --name {}", clean(of_loop)) };
     let again = format!("ralph run --continue{which}");
     match how {
+        End::Complete if has_kept => "`ralph log` shows how it went, `ralph diff` what it changed.".to_owned(),
         End::Complete => "`ralph log` shows how it went.".to_owned(),
         End::Capped => format!("Give it more: `{again} --max-iterations N` (or --hours, --usd, --tokens)."),
         End::Stalled => {

@@ -17,7 +17,7 @@ use crate::{
     bottom::Bottom,
     columns::{columns, cut, wrap},
     commands::run::{prose::Prose, says, status::Status},
-    text::{short, when},
+    text::of_outcome,
     ui,
 };
 
@@ -60,7 +60,10 @@ impl Screen {
             session: String::new(),
             denied: 0,
             of_loop: String::new(),
+            folder: String::new(),
+            has_kept: false,
             said: String::new(),
+            called: (String::new(), String::new()),
         };
         Screen { state: Arc::new(Mutex::new(state)), ticking: Mutex::new(None) }
     }
@@ -123,8 +126,13 @@ struct State {
     /// Denied calls that have not come back as failed ones yet.
     denied: u64,
     of_loop: String,
-    /// The person's line of the last ruling.
+    folder: String,
+    /// Files of a round were kept.
+    has_kept: bool,
+    /// How the last session ended.
     said: String,
+    /// The tool that was shown last, and what it was called with.
+    called: (String, String),
 }
 
 impl State {
@@ -139,8 +147,10 @@ impl State {
         match told {
             Told::Agent { heard } => self.agent(heard),
             Told::Run { .. } | Told::Warning { .. } | Told::Round { .. } | Told::Finishing => self.begins(told),
-            Told::Over { .. } | Told::Ruled { .. } | Told::Snapshot { .. } | Told::Ended { .. } => self.ends(told),
-            Told::Rests { until, why, .. } => self.say(&ui::warn(format!("Rests until {}: {}", when(until), clean(why))), 2),
+            Told::Over { .. } | Told::Ruled { .. } | Told::Ended { .. } => self.ends(told),
+            // `ralph diff` shows them.
+            Told::Snapshot { .. } => self.has_kept = true,
+            Told::Rests { until, why, .. } => self.say(&ui::warn(says::rests(until, why, &self.said)), 2),
             Told::GoesOn | Told::Checking { .. } => self.write(&[]),
         }
     }
@@ -150,16 +160,20 @@ impl State {
             Told::Run { of_loop, picked_up, folder, limits, .. } => {
                 (*of_loop).clone_into(&mut self.of_loop);
                 self.say(&format!("{} {} in {}", ui::good("Ralph runs"), ui::bold(clean(of_loop)), clean(folder)), 2);
-                for line in picked_up.iter().chain(limits) {
-                    self.say(&format!("  {}", clean(line)), 4);
+                (*folder).clone_into(&mut self.folder);
+                let limits = Some(limits.join(says::DOT)).filter(|limits| !limits.is_empty());
+                for line in picked_up.iter().chain(&limits) {
+                    self.say(&format!("  {}", clean(line)), 2);
                 }
             }
             Told::Warning { text } => self.say(&format!("{} {}", ui::warn("warning:"), clean(text)), 9),
             Told::Round { .. } => {
                 self.denied = 0;
-                let (round, rest) = says::round(told);
+                self.called = Default::default();
+                let (round, mut parts) = says::round(told);
+                parts.insert(0, ui::bold(round));
                 self.say("", 0);
-                self.say(&format!("{}{}{}", ui::bold(round), says::DOT, rest), 2);
+                self.say(&parts.join(says::DOT), 2);
             }
             _ => self.say(&ui::warn("Ends after this round. Ctrl-C once more ends it now."), 2),
         }
@@ -167,22 +181,21 @@ impl State {
 
     fn ends(&mut self, told: &Told<'_>) {
         match told {
-            Told::Over { outcome, work, then, .. } => self.say(&ui::dim(says::over(outcome, work, *then)), 2),
+            Told::Over { outcome, work, .. } => {
+                self.said = of_outcome(outcome);
+                self.say(&ui::dim(says::over(outcome, work)), 2);
+            }
             Told::Ruled { iteration, ruling, findings, line, .. } => {
                 self.say(&says::ruled(*iteration, findings, ruling), 2);
-                self.said = line.map(clean).unwrap_or_default();
-                if !self.said.is_empty() {
-                    self.say(&format!("  {}", self.said), 2);
+                if let Some(line) = line.filter(|_| says::goes_on(ruling)) {
+                    self.say(&format!("  {}", clean(line)), 2);
                 }
             }
-            Told::Snapshot { name, commit } => {
-                self.say(&ui::dim(format!("files kept as {} ({})", clean(name), clean(short(Some(commit))))), 2);
-            }
-            Told::Ended { how, line, rounds, spent_usd, spent_tokens, denied, .. } => {
+            Told::Ended { .. } => {
+                let (head, rest) = says::last_words(told, &self.of_loop, self.has_kept);
                 self.say("", 0);
-                self.say(&format!("{}{}{}", says::ending(*how), says::DOT, says::spent(*rounds, *spent_tokens, *spent_usd)), 2);
-                let line = Some(clean(line)).filter(|line| !line.is_empty() && *line != self.said);
-                for line in line.into_iter().chain(says::denied(denied)).chain([says::next(*how, &self.of_loop)]) {
+                self.say(&head, 2);
+                for line in rest {
                     self.say(&format!("  {line}"), 2);
                 }
             }
@@ -203,21 +216,28 @@ impl State {
                     self.session = about;
                 }
             }
-            _ => {
-                self.denied += u64::from(matches!(heard, Heard::Denied { .. }));
-                match says::heard(heard) {
-                    Some(line) => self.say(&ui::warn(format!("! {line}")), 2),
-                    None => self.write(&[]),
-                }
+            Heard::Denied { tool, what, rule } => {
+                self.denied += 1;
+                let is_below = (tool, what) == (&self.called.0, &self.called.1);
+                let whole = || says::denied(tool, &says::subject_in(what, &self.folder), rule);
+                let line = if is_below { format!("denied{}", says::would_allow(rule)) } else { whole() };
+                self.say(&ui::warn(format!("  ✗ {line}")), 4);
             }
+            // The line at the bottom says so for as long as it matters.
+            Heard::Retry { .. } => self.write(&[]),
+            _ => match says::heard(heard) {
+                Some(line) => self.say(&ui::warn(line), 2),
+                None => self.write(&[]),
+            },
         }
     }
 
     /// One line, whatever the call is about.
     fn tool(&mut self, name: &str, what: &str, of_subagent: bool) {
+        self.called = (name.to_owned(), what.to_owned());
         let (mark, name) = if of_subagent { ("  ○", clean(name)) } else { ("●", clean(name)) };
         let room = self.width().saturating_sub(columns(mark) + columns(&name) + 3);
-        let what = cut(&says::subject(what), room);
+        let what = cut(&says::subject_in(what, &self.folder), room);
         let line = if of_subagent { ui::dim(format!("{mark} {name}  {what}")) } else { format!("{mark} {}  {what}", ui::bold(name)) };
         self.say(&line, 4);
     }
@@ -261,6 +281,8 @@ impl State {
         let lines = self.at_the_bottom();
         let bytes = self.bottom.after(above, lines);
         if !bytes.is_empty() {
+            // What a person typed stands where the line at the bottom begins.
+            let bytes = [b"\r", &bytes[..]].concat();
             // A terminal that has gone away misses it; the loop goes on.
             let _ = self.terminal.out.write_all(&bytes).and_then(|()| self.terminal.out.flush());
         }

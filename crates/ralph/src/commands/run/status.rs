@@ -1,6 +1,7 @@
 //! The line that tells how it goes right now: for how long, what was used, whether anything was heard.
 
 use ralph_core::{
+    attempt::Then,
     time::{Millis, in_words},
     words::of_limit,
 };
@@ -8,7 +9,7 @@ use ralph_engine::runner::told::{Heard, Told};
 
 use crate::{
     columns::{columns, cut},
-    commands::run::says::{DOT, money, subject, used_tokens},
+    commands::run::says::{self, DOT, money, subject, used_tokens},
     text::in_thousands,
 };
 
@@ -38,6 +39,11 @@ enum Doing {
         round: String,
         since: Millis,
         heard: Millis,
+        /// The service is asked again.
+        again: Option<String>,
+    },
+    Judges {
+        iteration: u64,
     },
     Checks {
         gate: String,
@@ -55,14 +61,14 @@ impl Status {
             Told::Round { iteration, max_iterations, .. } => {
                 let round = format!("round {}", of_limit(*iteration, *max_iterations));
                 let kept = Status { window: self.window, quota: self.quota, finishing: self.finishing, ..Status::default() };
-                *self = Status { doing: Doing::Works { round, since: now, heard: now }, ..kept };
+                *self = Status { doing: Doing::Works { round, since: now, heard: now, again: None }, ..kept };
             }
             Told::Agent { heard } => self.listens(heard, now),
             Told::Checking { gate, limit_ms } => {
                 self.doing = Doing::Checks { gate: subject(gate), since: now, limit_ms: *limit_ms };
             }
-            Told::Over { work, .. } => {
-                self.doing = Doing::Nothing;
+            Told::Over { work, iteration, then, .. } => {
+                self.doing = if *then == Then::Judge { Doing::Judges { iteration: *iteration } } else { Doing::Nothing };
                 self.window = if work.context_window > 0 { work.context_window } else { self.window };
             }
             Told::Rests { until_ms, .. } => self.doing = Doing::Rests { until: *until_ms },
@@ -73,8 +79,9 @@ impl Status {
     }
 
     fn listens(&mut self, agent: &Heard, now: Millis) {
-        if let Doing::Works { heard, .. } = &mut self.doing {
+        if let Doing::Works { heard, again, .. } = &mut self.doing {
             *heard = now;
+            *again = matches!(agent, Heard::Retry { .. }).then(|| says::heard(agent)).flatten();
         }
         match agent {
             Heard::Used { tokens, usd, context } => (self.tokens, self.usd, self.context) = (*tokens, *usd, *context),
@@ -92,7 +99,8 @@ impl Status {
     pub(super) fn line(&self, width: usize, now: Millis) -> String {
         match &self.doing {
             Doing::Nothing => String::new(),
-            Doing::Works { round, since, heard } => self.of_work(round, *since, *heard, width, now),
+            Doing::Works { round, since, heard, again } => self.of_work((round, again.as_ref()), *since, *heard, width, now),
+            Doing::Judges { iteration } => cut(&format!("round {iteration} is judged"), width),
             Doing::Checks { gate, since, limit_ms } => {
                 cut(&format!("gate {gate}: {} of {}", in_words(between(*since, now)), in_words(*limit_ms)), width)
             }
@@ -101,7 +109,7 @@ impl Status {
     }
 
     /// What fits, the most telling first to stay.
-    fn of_work(&self, round: &str, since: Millis, heard: Millis, width: usize, now: Millis) -> String {
+    fn of_work(&self, (round, again): (&str, Option<&String>), since: Millis, heard: Millis, width: usize, now: Millis) -> String {
         let silence = between(heard, now);
         let context = match (self.context, self.window) {
             (0, _) => None,
@@ -109,14 +117,15 @@ impl Status {
             (tokens, window) => Some(format!("context {} %", tokens.saturating_mul(100) / window)),
         };
         let parts = [
-            (4, Some(round.to_owned())),
+            (6, Some(round.to_owned())),
             (0, Some(in_words(between(since, now)))),
-            (1, used_tokens(self.tokens)),
-            (2, self.usd.and_then(money)),
-            (5, context),
-            (6, self.quota.map(|used| format!("quota {used} %"))),
+            (4, used_tokens(self.tokens)),
+            (5, self.usd.and_then(money)),
+            (7, context),
+            (8, self.quota.map(|used| format!("quota {used} %"))),
             (3, (silence >= SILENCE_MS).then(|| format!("quiet for {}", in_words(silence)))),
-            (7, self.finishing.then(|| "the last round".to_owned())),
+            (1, again.cloned()),
+            (2, self.finishing.then(|| "the last round".to_owned())),
         ];
         let mut parts: Vec<(u8, String)> = parts.into_iter().filter_map(|(rank, part)| Some((rank, part?))).collect();
         loop {

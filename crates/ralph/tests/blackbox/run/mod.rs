@@ -5,6 +5,7 @@ mod control;
 mod crash;
 mod many;
 mod rounds;
+mod screen;
 
 use std::{
     fs,
