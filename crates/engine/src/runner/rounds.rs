@@ -380,6 +380,7 @@ impl<'a> Rounds<'a> {
         let control = self.control.clone();
         let audience = Arc::clone(self.audience);
         let report = Report {
+            prompt: begun.plan.prompt.clone(),
             text: ended.text,
             tools: ended.tools,
             work: ended.work,
