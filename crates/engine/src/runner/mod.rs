@@ -65,7 +65,7 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
     let id = found.id();
     let _carrying = match runner::carry(project, &id)? {
         Ok(carrying) => carrying,
-        Err(pid) => return Err(carried(pid)),
+        Err(pid) => return Err(carry::carried(pid)),
     };
     let mark = agent::new_mark(&id);
     let signals = signals::Told::listen();
@@ -141,11 +141,4 @@ fn limits(project: &Project, file: &LoopFile) -> Vec<String> {
     let mut limits = words::limits(file.max_iterations, file.completion_promise.as_deref(), gated, file.max_hours, idle);
     limits.extend(words::further_limits(file.max_usd_micros(), file.fresh_stall_rounds(), true));
     limits
-}
-
-fn carried(pid: Option<u32>) -> Refusal {
-    let who = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
-    Refusal::Because(format!(
-        "{who} carries this loop already: `ralph status` shows it, Ctrl-C there or `ralph pause` ends it after its round"
-    ))
 }
