@@ -95,3 +95,53 @@ fn s4_6_no_program_of_the_repositorys_checks_signatures() {
     assert!(!bed.home().join("ran").exists());
     assert!(bed.exists(LOOP));
 }
+
+/// Rounds are counted by the runner, whatever the file says after a session.
+#[test]
+fn s4_6_an_agent_that_sets_the_count_back_gets_no_more_rounds() {
+    let runs = Runs::new("echo $N > work.txt; sed -i 's/^iteration: .*/iteration: 1/' .claude/ralph-loop.local.md\n");
+    let out = runs.ends(10, &["Go", "--max-iterations", "3"]);
+    assert_eq!(runs.iterations(), [1, 2, 3]);
+    assert!(out.stdout.contains("its iteration was set back to 1"), "{}", out.stdout);
+}
+
+#[test]
+fn s4_6_an_agent_that_raises_its_limits_is_told_of() {
+    let runs = Runs::new("echo $N > work.txt; sed -i 's/^max_iterations: .*/max_iterations: 0/' .claude/ralph-loop.local.md\n");
+    let out = runs.ends(0, &["Go", "--max-iterations", "3", "-n", "1"]);
+    assert!(out.stdout.contains("max_iterations was taken away"), "{}", out.stdout);
+    assert!(runs.of_kind("heard").iter().any(|event| event["event"] == "changed"), "{:?}", runs.bed.kinds());
+}
+
+/// The journal lies where the agent can write.
+#[test]
+fn s4_6_an_agent_that_forges_the_journal_gets_no_more_money() {
+    let forge = r#"import json, sys
+path = sys.argv[1]
+last = json.loads(open(path).read().splitlines()[-1])
+last["seq"] += 1
+last["state"].pop("spending", None)
+last["state"]["tokens"] = {}
+open(path, "a").write(json.dumps(last) + "\n")
+"#;
+    let runs = Runs::new("");
+    std::fs::write(runs.out("forge.py"), forge).unwrap();
+    let usage = r#""modelUsage":{"m":{"inputTokens":100,"costUSD":1.0}}"#;
+    let client = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && {{ echo '2.1.325 (Claude Code)'; exit 0; }}\ncat > /dev/null\necho \"$$\" >> work.txt\n\
+         python3 '{}' .ralph/journal/*.jsonl\necho '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"total_cost_usd\":1.0,{usage}}}'\n",
+        runs.out("forge.py").display()
+    );
+    let folder = runs.bed.home().join("client");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("claude"), client).unwrap();
+    std::fs::set_permissions(folder.join("claude"), PermissionsExt::from_mode(0o755)).unwrap();
+    let path = std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap()))).unwrap();
+    let mut command = runs.bed.command(RALPH);
+    let args = ["run", "Go", "--usd", "3", "--max-iterations", "6"];
+    let out = crate::common::run(command.args(args).env("PATH", path), b"");
+    assert_eq!(out.code, Some(10), "{}\n{}", out.stdout, out.stderr);
+    assert!(out.stdout.contains("stopped at its limit of $3"), "{}", out.stdout);
+    assert!(out.stdout.contains("less was spent than was"), "{}", out.stdout);
+    assert_eq!(std::fs::read_to_string(runs.bed.path("work.txt")).unwrap().lines().count(), 3);
+}
