@@ -13,6 +13,9 @@ use crate::words::clean;
 const OPEN: &str = "<promise>";
 const CLOSE: &str = "</promise>";
 
+/// Of more tags only the last are looked at: whoever writes so many claims nothing, and each costs a look at the message.
+const MOST_TAGS: usize = 100;
+
 /// What the agent's last message says about completion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -70,7 +73,8 @@ pub fn normalised(text: &str) -> String {
 /// Looks for the claim of `promise` in `message`. `prompt` is the loop's own, to recognise an echo.
 pub fn find(message: &str, promise: &str, prompt: &str) -> Claim {
     let wanted = normalised(promise);
-    let tags = tags(message);
+    let mut tags = tags(message);
+    tags.drain(..tags.len().saturating_sub(MOST_TAGS));
     if tags.is_empty() || wanted.is_empty() {
         return Claim::None;
     }
@@ -147,8 +151,14 @@ fn masks(message: &str) -> Vec<(Range<usize>, Mask)> {
 }
 
 fn comments(message: &str) -> Vec<(Range<usize>, Mask)> {
-    let end = |from: usize| message[from..].find("-->").map_or(message.len(), |n| from + n);
-    message.match_indices("<!--").map(|(at, _)| (at..end(at), Mask::Code)).collect()
+    let mut out = Vec::new();
+    let mut from = 0;
+    while let Some(open) = message[from..].find("<!--").map(|at| from + at) {
+        let end = message[open..].find("-->").map_or(message.len(), |at| open + at);
+        out.push((open..end, Mask::Code));
+        from = end;
+    }
+    out
 }
 
 /// A run of three or more backticks or tildes at the start of a line.
@@ -360,13 +370,21 @@ fn negation(sentence: &str) -> Option<String> {
     words(sentence).find(|w| NEGATIONS.contains(&w.as_str()) || w.ends_with("n't") || w.ends_with("'ll"))
 }
 
-/// Whether the tag stands below the same two lines as in the prompt. One line alone may be what the prompt asked for.
+/// Whether the tag stands among the same two lines as in the prompt: above it, below it, or one of each. One line alone may be what the prompt asked for.
 fn is_echo(message: &str, tag: &Range<usize>, prompt: &str) -> bool {
-    let above = |text: &str, tag: &Range<usize>| -> Vec<String> {
-        text[..tag.start].lines().rev().map(normalised).filter(|l| !l.is_empty()).take(2).collect()
-    };
-    let own = above(message, tag);
-    own.len() == 2 && tags(prompt).iter().any(|t| above(prompt, t) == own)
+    let own = around(message, tag);
+    let is_same = |n: usize, own: &[String], other: &[String]| own.len() >= n && other.len() >= n && own[..n] == other[..n];
+    tags(prompt).iter().any(|tag| {
+        let (above, below) = around(prompt, tag);
+        is_same(2, &own.0, &above) || is_same(2, &own.1, &below) || (is_same(1, &own.0, &above) && is_same(1, &own.1, &below))
+    })
+}
+
+/// The two lines above and the two below a tag, the nearest first. Programs that repeat their input put marks before its lines.
+fn around(text: &str, tag: &Range<usize>) -> (Vec<String>, Vec<String>) {
+    let words = |line: &str| normalised(line.trim_start_matches(|c: char| !c.is_alphanumeric()));
+    let some = |lines: &mut dyn Iterator<Item = &str>| lines.map(words).filter(|line| !line.is_empty()).take(2).collect();
+    (some(&mut text[..tag.start].lines().rev()), some(&mut text[tag.end..].lines()))
 }
 
 #[cfg(test)]
@@ -486,9 +504,37 @@ mod tests {
     }
 
     #[test]
+    fn a_prompt_that_is_repeated_whole_is_an_echo_wherever_its_tag_stands() {
+        let rest = "\n\n[ralph] This is round 1.\n\n[ralph] Two tests fail.\n";
+        for prompt in
+            ["Fix it, then say\n<promise>DONE</promise>", "<promise>DONE</promise>", "One.\nTwo.\nSay:\n\n  <promise>DONE</promise>"]
+        {
+            let prompt = format!("{prompt}{rest}");
+            let marked: Vec<String> = prompt.lines().map(|line| format!("| {line}")).collect();
+            for message in [prompt.clone(), format!("user:\n{prompt}"), format!("{prompt}\nI have read it."), marked.join("\n")] {
+                assert_eq!(find(&message, "DONE", &prompt), Claim::Refused { why: Refusal::Echo }, "{message}");
+                assert_eq!(
+                    find(&format!("{message}\nAll is well.\n\n<promise>DONE</promise>\n"), "DONE", &prompt),
+                    Claim::Made,
+                    "{message}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn an_answer_that_the_prompt_asked_for_is_no_echo() {
         let prompt = "Fix it. Your final message must be exactly:\n\nAll tests pass.\n<promise>DONE</promise>";
         assert_eq!(find("All tests pass.\n<promise>DONE</promise>", "DONE", prompt), Claim::Made);
+    }
+
+    /// A look at each of these tags that read all of the message would take minutes.
+    #[test]
+    fn a_message_full_of_tags_is_no_work() {
+        let tags = "a <promise>x</promise> ".repeat(8_000);
+        assert_ne!(claim(&tags), Claim::Made);
+        assert_eq!(claim(&format!("{tags}\n\n<promise>DONE</promise>")), Claim::Made);
+        assert_eq!(why(&format!("{}<promise>DONE</promise>", "<!-- ".repeat(50_000))), "code");
     }
 
     proptest! {

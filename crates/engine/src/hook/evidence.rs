@@ -80,7 +80,8 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
     let round = round.unwrap_or_else(|| Round { text: look.event_text.map(str::to_owned), ..Round::default() });
     let text = round.text.unwrap_or_default();
     let fingerprint = format!("{:016x}", fnv1a(text.as_bytes()));
-    let claim = l.file.completion_promise.as_deref().map_or(Claim::None, |p| promise::find(&text, p, &l.file.prompt));
+    let prompt = call.round.as_ref().map_or(l.file.prompt.as_str(), |report| &report.prompt);
+    let claim = l.file.completion_promise.as_deref().map_or(Claim::None, |p| promise::find(&text, p, prompt));
     let is_fresh = call.round.is_some();
     // The client's cap is on one session.
     let cap = if is_fresh { None } else { limits::block_cap(env::block_cap().as_deref()) };

@@ -27,6 +27,8 @@ pub type Checking = Arc<dyn Fn(&str, u64) + Send + Sync>;
 
 /// What a runner heard of a session until it stopped.
 pub struct Report {
+    /// What the session was told: an agent that only repeats it claims nothing.
+    pub prompt: String,
     /// The agent's last message.
     pub text: Option<String>,
     pub tools: ToolUse,

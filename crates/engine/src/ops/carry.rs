@@ -16,7 +16,7 @@ use crate::{
     },
     store::{
         Error,
-        journal::owner_may_live,
+        journal::{self, owner_may_live},
         locked::{Locked, Loop},
         loops::{self, Found},
         project::Project,
@@ -78,6 +78,10 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
     let locked = Locked::acquire(project)?;
     let found = loops::reread(project, found)?.ok_or(Refusal::NoLoop)?;
     let mut l = locked.open(found).map_err(|f| unreadable(&f))?;
+    // Whoever removes the lock's file gives it to two.
+    if let Some(alive) = journal::runner_of(&l.state).filter(|runner| runner.pid != std::process::id()) {
+        return Err(carried(Some(alive.pid)));
+    }
     let before = l.state.runner.take();
     let was_at_work = before.as_ref().is_some_and(|runner| runner.attempt > 0);
     // The file is changed first, the journal's line comes then: between the two lies the end of the round.
@@ -111,6 +115,14 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
     let dead = before.map(|runner| runner.mark);
     let found = Found { parsed: Ok(l.file.clone()), ..l.found };
     Ok(Taken { file: l.file, found, dead, picked_up, unfinished })
+}
+
+/// Another process has it.
+pub fn carried(pid: Option<u32>) -> Refusal {
+    let who = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+    Refusal::Because(format!(
+        "{who} carries this loop already: `ralph status` shows it, Ctrl-C there or `ralph pause` ends it after its round"
+    ))
 }
 
 fn picked_up(l: &Loop, unfinished: bool) -> Option<String> {

@@ -230,13 +230,15 @@ impl Session<'_> {
         let Some(mut listening) = listening else { return Ended { outcome, text: None, tools: ToolUse::Unknown, work: Work::default() } };
         listening.close(&in_words(&outcome));
         let took_ms = millis(took);
+        let is_cut = matches!(outcome, Outcome::Cut { .. });
         match &listening.sense {
             Sense::Claude(stream) => {
                 Ended { outcome, text: stream.text(), tools: stream.tools(), work: Work { took_ms, ..self.work(stream) } }
             }
             Sense::Plain(text) => Ended {
                 outcome,
-                text: Some(text.text()).filter(|text| !text.trim().is_empty()),
+                // A program that was ended had not said its last word.
+                text: Some(text.text()).filter(|text| !text.trim().is_empty() && !is_cut),
                 tools: ToolUse::Unknown,
                 work: Work { took_ms, ..Work::default() },
             },

@@ -65,7 +65,7 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
     let id = found.id();
     let _carrying = match runner::carry(project, &id)? {
         Ok(carrying) => carrying,
-        Err(pid) => return Err(carried(pid)),
+        Err(pid) => return Err(carry::carried(pid)),
     };
     let mark = agent::new_mark(&id);
     let signals = signals::Told::listen();
@@ -144,11 +144,4 @@ fn limits(project: &Project, file: &LoopFile) -> Vec<String> {
         limits.insert(1, begin::named(&declared.gates));
     }
     limits
-}
-
-fn carried(pid: Option<u32>) -> Refusal {
-    let who = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
-    Refusal::Because(format!(
-        "{who} carries this loop already: `ralph status` shows it, Ctrl-C there or `ralph pause` ends it after its round"
-    ))
 }

@@ -12,13 +12,16 @@ use std::{
 };
 
 use ralph_core::{
-    attempt::{self, Did, Outcome, Then, Trouble, Work},
+    attempt::{self, Did, Outcome, Then, Tokens, Trouble, Work},
+    front_matter::Value,
     iteration::Spent,
     journal::{Event, Parked, State},
     judge::{Code, Ending, Next},
     limits::{Breaker, ToolUse},
+    loop_file::LoopFile,
     prices,
     time::{self, Millis},
+    usage::Spending,
 };
 
 use super::{
@@ -77,6 +80,7 @@ pub(super) struct Rounds<'a> {
     done: u64,
     iteration: u64,
     spent: Spent,
+    tokens: Tokens,
     denied: BTreeMap<String, u64>,
     /// That files cannot be kept is told once.
     has_told_of_files: bool,
@@ -93,6 +97,8 @@ struct Begun {
     plan: Plan,
     usd_micros_left: u64,
     limit: Duration,
+    /// The loop as it was.
+    file: LoopFile,
 }
 
 impl<'a> Rounds<'a> {
@@ -120,6 +126,7 @@ impl<'a> Rounds<'a> {
             calls,
             done: 0,
             spent: Spent::default(),
+            tokens: Tokens::default(),
             denied: BTreeMap::new(),
             has_told_of_files: false,
             is_finishing: Arc::default(),
@@ -255,7 +262,8 @@ impl<'a> Rounds<'a> {
         let limit = time_left(&self.orders.settings, &l, now);
         self.iteration = iteration;
         self.calls.push(now);
-        Ok(Some(Begun { session, iteration, attempt, log, plan, usd_micros_left: left, limit }))
+        self.note_spent(&l.state);
+        Ok(Some(Begun { session, iteration, attempt, log, plan, usd_micros_left: left, limit, file: l.file }))
     }
 
     /// Runs the session, and listens.
@@ -316,6 +324,7 @@ impl<'a> Rounds<'a> {
 
     /// What follows from a session that is over.
     fn settle(&mut self, begun: &Begun, ended: Ended) -> Result<Option<Ends>, Error> {
+        self.put_right(begun)?;
         let failures = self.open()?.map(|(_, l)| l.state.failures).unwrap_or_default();
         let did = self.did(&ended);
         let retries = self.orders.settings.retries;
@@ -346,6 +355,39 @@ impl<'a> Rounds<'a> {
             Then::Pause => Ok(Some((End::Blocked, in_need(&ended.outcome, &why)))),
             Then::Leave | Then::Judge => Ok(None),
         }
+    }
+
+    /// While a runner carries a loop, nobody else counts its rounds and what it spends: less of that than before is the agent's doing, or an accident. A
+    /// person may raise limits in the loop's file at any time, and so can an agent: that is told.
+    fn put_right(&mut self, begun: &Begun) -> Result<(), Error> {
+        let Some((locked, mut l)) = self.open()? else { return Ok(()) };
+        let now = clock::now();
+        let mut wrong = raised(&begun.file, &l.file);
+        if l.file.iteration < begun.iteration {
+            wrong.push(format!("its iteration was set back to {}, and is {} again", l.file.iteration, begun.iteration));
+            if !locked.set(&mut l, &[("iteration", Value::Plain(&begun.iteration.to_string()))])? {
+                return Ok(());
+            }
+        }
+        let spending = l.state.spending.get_or_insert_with(|| Spending::since(now));
+        let is_less = spending.usd_micros < self.spent.usd_micros || l.state.tokens.total() < self.tokens.total();
+        if is_less {
+            spending.usd_micros = spending.usd_micros.max(self.spent.usd_micros);
+            l.state.tokens = if l.state.tokens.total() < self.tokens.total() { self.tokens } else { l.state.tokens };
+        }
+        let is_younger = l.state.spent(now) < self.spent.ms;
+        if is_younger {
+            l.state.spent_ms = self.spent.ms;
+        }
+        if is_less || is_younger {
+            wrong.push("its journal said that less was spent than was, and is put right".to_owned());
+        }
+        for what in wrong {
+            let text = format!("the loop was changed while the session of round {} worked: {what}", begun.iteration);
+            self.audience.hears(&Told::Warning { text: text.clone() });
+            locked.record(&mut l, now, None, Event::Heard { event: "changed".to_owned(), detail: Some(text) })?;
+        }
+        Ok(())
     }
 
     /// Whether a session did anything. The files are only looked at where that decides.
@@ -385,6 +427,7 @@ impl<'a> Rounds<'a> {
         let (control, tells_of_the_end) = (self.control.clone(), self.tells_of_the_end());
         let audience = Arc::clone(self.audience);
         let report = Report {
+            prompt: begun.plan.prompt.clone(),
             text: ended.text,
             tools: ended.tools,
             work: ended.work,
@@ -421,6 +464,7 @@ impl<'a> Rounds<'a> {
     fn note_spent(&mut self, state: &State) {
         let usd_micros = state.spending.as_ref().map_or(0, |spending| spending.usd_micros);
         self.spent = Spent { ms: state.spent(clock::now()), usd_micros, tokens: state.tokens.total() };
+        self.tokens = state.tokens;
     }
 
     fn tell_ruling(&self, begun: &Begun, ruled: &Ruled) {
@@ -559,6 +603,19 @@ fn time_left(settings: &ralph_core::config::Running, l: &Loop, now: Millis) -> D
         0 => of_round,
         max => of_round.min(Duration::from_millis(max.saturating_sub(l.state.spent(now)))),
     }
+}
+
+/// The limits that are higher now, or gone.
+fn raised(before: &LoopFile, now: &LoopFile) -> Vec<String> {
+    let limits = [
+        ("max_iterations", before.max_iterations, now.max_iterations),
+        ("max_hours", before.max_millis(), now.max_millis()),
+        ("max_usd", before.max_usd_micros(), now.max_usd_micros()),
+        ("max_tokens", before.max_tokens, now.max_tokens),
+    ];
+    let is_raised = |(_, before, now): &(&str, u64, u64)| *before > 0 && (*now == 0 || now > before);
+    let words = |(name, _, now): (&str, u64, u64)| format!("{name} was {}", if now == 0 { "taken away" } else { "raised" });
+    limits.into_iter().filter(is_raised).map(words).collect()
 }
 
 fn shown(project: &Project, path: &std::path::Path) -> String {

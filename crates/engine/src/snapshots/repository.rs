@@ -20,13 +20,15 @@ use crate::{
 /// A list of some hundred thousand files.
 const MOST_OUTPUT: usize = 64 << 20;
 
-/// Settings under which git writes nothing but what is asked for, and runs no hook.
-const QUIET: [&str; 6] = [
+/// Settings under which git writes nothing but what is asked for, and runs neither a hook nor another program.
+const QUIET: [&str; 7] = [
     "core.hooksPath=/dev/null",
     "core.splitIndex=false",
     "core.ignoreStat=false",
     "core.safecrlf=false",
     "i18n.commitEncoding=UTF-8",
+    // Signatures are checked by a program that the repository names.
+    "log.showSignature=false",
     "advice.addEmbeddedRepo=false",
 ];
 

@@ -51,6 +51,7 @@ mod readme;
 mod robustness;
 mod rollback;
 mod run;
+mod run_attacks;
 mod run_command_line;
 mod screen;
 mod setup;

@@ -177,8 +177,12 @@ impl Stream {
                 }
             }
             "thinking" | "redacted_thinking" if !is_streamed => told.push(Heard::Thinking),
-            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+            kind @ ("tool_use" | "server_tool_use" | "mcp_tool_use") => {
                 self.tool_calls += 1;
+                // What is said before a call is not the last word: a session may be cut off during the call.
+                if is_own && kind == "tool_use" {
+                    self.texts.clear();
+                }
                 let name = text(block, "name").unwrap_or_default();
                 if self.calls.len() >= MOST_CALLS {
                     self.calls.pop_front();
@@ -269,7 +273,10 @@ impl Stream {
             let (tool, call) = (text(denial, "tool_name").unwrap_or_default(), text(denial, "tool_use_id").unwrap_or_default());
             self.deny(call, denials::denied(tool, &denial["tool_input"]), told);
         }
-        let verdict = Verdict::of(event, self.model.as_deref());
+        let mut verdict = Verdict::of(event, self.model.as_deref());
+        if let Some(before) = &self.verdict {
+            verdict.count_on(before);
+        }
         self.turns = self.turns.saturating_add(verdict.turns);
         told.push(Heard::Used { tokens: verdict.tokens.total(), usd: Some(prices::in_dollars(verdict.usd_micros)), context: self.context });
         self.verdict = Some(verdict);

@@ -14,7 +14,7 @@ use ralph_engine::{
         told::{Audience, End, Told},
     },
     store::project::Project,
-    sys::signals,
+    sys::{env, signals},
 };
 
 use super::{Agent, Carries, Request, Worktree};
@@ -24,6 +24,7 @@ use crate::{
 };
 
 pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audience>) -> Result<End, Failure> {
+    refuse_runs_within_runs()?;
     let warn = |text: String| audience.hears(&Told::Warning { text });
     let project = &*place(project, &request, &warn)?;
     let agent = find_agent(project, &request.agent)?;
@@ -37,6 +38,16 @@ pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audi
     };
     let orders = Orders { resume, agent, rounds: request.rounds, settings, waits: !request.no_wait, ways };
     Ok(runner::drive(project, &orders, audience)?.end)
+}
+
+/// A loop's limits count what its own sessions spend, and nothing of what runs that they start would.
+fn refuse_runs_within_runs() -> Result<(), Failure> {
+    let Some(_) = env::run_mark() else { return Ok(()) };
+    let message = format!(
+        "this is a session of a run ({} is set), and a run within it would spend what nobody counts: ask the person to start it in their own terminal",
+        env::RUN
+    );
+    Err(Failure { code: BLOCKED, message, in_json: false })
 }
 
 /// Where the loop works.

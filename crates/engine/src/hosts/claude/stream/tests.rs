@@ -59,6 +59,27 @@ fn s1_4_what_is_in_the_way_is_told_by_structured_fields_alone() {
     }
 }
 
+/// A session that is cut off during a call had not said its last word before it.
+#[test]
+fn s4_6_what_is_said_before_a_call_is_no_last_word() {
+    let said = |id: &str, block: &str| format!(r#"{{"type":"assistant","message":{{"id":"{id}","model":"m","content":[{block}]}}}}"#);
+    let (claim, call) = (r#"{"type":"text","text":"<promise>DONE</promise>"}"#, r#"{"type":"tool_use","id":"t","name":"Bash","input":{}}"#);
+    assert_eq!(heard(&[said("a", claim), said("a", call)].join("\n")).0.text(), None);
+    assert_eq!(heard(&[said("a", claim), said("b", call)].join("\n")).0.text(), None);
+    assert_eq!(heard(&[said("a", call), said("b", claim)].join("\n")).0.text().as_deref(), Some("<promise>DONE</promise>"));
+}
+
+/// Results count on: whatever writes another one into the client's output makes nothing cheaper.
+#[test]
+fn s1_4_a_later_result_takes_nothing_back() {
+    let result = |usd: f64, tokens: u64| {
+        let usage = format!(r#"{{"m":{{"inputTokens":{tokens},"costUSD":{usd}}}}}"#);
+        format!(r#"{{"type":"result","subtype":"success","is_error":false,"total_cost_usd":{usd},"modelUsage":{usage}}}"#)
+    };
+    let work = heard(&[result(1.5, 900), result(0.0, 0)].join("\n")).0.work();
+    assert_eq!((work.usd_micros, work.tokens.total()), (1_500_000, 900));
+}
+
 #[test]
 fn s1_4_a_limit_that_does_not_stop_the_session_is_none() {
     for case in ["overage", "limit-in-subagent", "warned"] {

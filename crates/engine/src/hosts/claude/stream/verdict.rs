@@ -101,6 +101,14 @@ impl Verdict {
         }
     }
 
+    /// A process only ever uses more.
+    pub(super) fn count_on(&mut self, before: &Verdict) {
+        self.usd_micros = self.usd_micros.max(before.usd_micros);
+        if self.tokens.total() < before.tokens.total() {
+            self.tokens = before.tokens;
+        }
+    }
+
     /// Somebody interrupted it; the request that was under way is not in its figures.
     pub(super) fn is_aborted(&self) -> bool {
         self.subtype == "error_during_execution"
