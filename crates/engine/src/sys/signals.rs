@@ -7,13 +7,16 @@ use std::sync::{
 
 static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// From now on a request to end is only noticed.
+/// Whoever tells signals apart decides what is a request to end.
+static TOLD: OnceLock<Told> = OnceLock::new();
+
+/// From now on a request to end is only noticed. One that whoever started this process wanted it not to hear (`nohup`) stays unheard.
 #[cfg(unix)]
 pub fn notice() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     ASKED.get_or_init(|| {
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGTERM, SIGINT, SIGHUP] {
+        for signal in [SIGTERM, SIGINT, SIGHUP].into_iter().filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP)) {
             // Where a signal cannot be caught it ends the process, as it would have anyway.
             let _ = signal_hook::flag::register(signal, Arc::clone(&asked));
         }
@@ -28,6 +31,15 @@ pub fn notice() {
 
 /// Whether somebody asked since.
 pub fn asked_to_end() -> bool {
+    TOLD.get().map_or_else(was_asked, Told::ended)
+}
+
+/// Whether nobody wants to wait any more: the system asked, or a person did twice.
+pub fn wants_the_end_now() -> bool {
+    TOLD.get().map_or_else(was_asked, |told| told.ended() || told.interrupts() > 1)
+}
+
+fn was_asked() -> bool {
     ASKED.get().is_some_and(|asked| asked.load(Ordering::Relaxed))
 }
 
@@ -40,7 +52,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// From now on signals are only noticed. One that whoever started this process wanted it not to hear (`nohup`) stays unheard.
+    /// From now on signals are only noticed, and an interrupt is no request to end for [`asked_to_end`]. What was asked for before this counts.
     #[cfg(unix)]
     pub fn listen() -> Self {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -50,7 +62,10 @@ impl Told {
         if !is_ignored(SIGHUP) {
             let _ = signal_hook::flag::register(SIGHUP, Arc::clone(&told.ended));
         }
-        told
+        if was_asked() {
+            told.ended.store(true, Ordering::Relaxed);
+        }
+        TOLD.get_or_init(|| told).clone()
     }
 
     #[cfg(not(unix))]
