@@ -158,11 +158,13 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
 fn task<'a>(gate: &Gate, command: &Command, folder: &'a Path, limit: Duration) -> Task<'a> {
     let (program, args) = program(&command.run);
     let vars = command.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    // What may live on does so without its runner, too.
+    let runner = env::runner_mark().filter(|_| !command.leave_running).map(|mark| (env::RUNNER.into(), mark.into()));
     Task {
         program,
         args,
         folder,
-        vars: vars.chain([(env::GATE.into(), gate.name.clone().into())]).collect(),
+        vars: vars.chain([(env::GATE.into(), gate.name.clone().into())]).chain(runner).collect(),
         hidden: Vec::new(),
         input: Vec::new(),
         limit,

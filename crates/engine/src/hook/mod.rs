@@ -129,6 +129,11 @@ impl Call {
         !signals::asked_to_end() && process::parent_pid() == self.parent
     }
 
+    /// Whether what is decided elsewhere may be waited for. A hook may, within its time.
+    fn may_wait(&self) -> bool {
+        self.round.as_ref().is_none_or(|round| (round.waits)())
+    }
+
     fn client_pid() -> Option<u32> {
         env::claude_pid().or_else(process::parent_pid)
     }

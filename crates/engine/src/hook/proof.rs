@@ -137,7 +137,7 @@ pub(super) fn again(call: &Call, found: Found, waiting: Waiting) -> Result<Optio
 fn until_nothing_waits(call: &Call, l: &Loop, declared: &Declared, wanted: &(dyn Fn() -> bool + Sync)) -> Result<Measured, Error> {
     let looking = Looking::at(call, l, declared, wanted);
     let mut measured = looking.measure();
-    if !looking.has_to_wait(&measured.findings) || waiter::takes_over(call, &l.id) {
+    if !looking.has_to_wait(&measured.findings) || !call.may_wait() || waiter::takes_over(call, &l.id) {
         return Ok(measured);
     }
     let began = Instant::now();
@@ -230,7 +230,14 @@ impl<'a> Looking<'a> {
         let waiting = wait::waiting(&self.declared.gates, findings);
         let cancelled = || !(self.wanted)();
         let over = || self.is_outdated() || !self.has_to_wait(findings) || waiter::is_there(self.call, &self.l.id);
-        wait::until_decided(&waiting, self.call.budget(), pauses, || self.context(&cancelled), &cancelled, &over)
+        wait::until_decided(
+            &waiting,
+            self.call.budget(),
+            pauses,
+            || self.context(&cancelled),
+            &|| cancelled() || !self.call.may_wait(),
+            &over,
+        )
     }
 
     /// Whether the loop, or what it has to prove, has changed since.

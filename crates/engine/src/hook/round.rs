@@ -35,6 +35,8 @@ pub struct Report {
     pub work: Work,
     /// Asked again and again: whether the ruling is still wanted.
     pub wanted: Arc<dyn Fn() -> bool + Send + Sync>,
+    /// Asked again and again: whether what is decided elsewhere is waited for; otherwise the loop is parked.
+    pub waits: Arc<dyn Fn() -> bool + Send + Sync>,
     pub checking: Checking,
 }
 
@@ -60,7 +62,7 @@ pub struct Ruled {
     pub state: State,
 }
 
-/// Rules on a round of `session`. What is decided elsewhere is waited for, up to `patience`. `None`: the loop is gone, or is not this session's any more.
+/// Rules on a round of `session`, which takes no longer than `patience`. `None`: the loop is gone, or is not this session's any more.
 pub fn rule(project: &Project, found: &Found, session: &str, report: Report, patience: Duration) -> Result<Option<Ruled>, Error> {
     let call = Call {
         event: Event::of_stop(session, report.text.as_deref()),

@@ -2,7 +2,10 @@
 
 use std::{ffi::OsStr, path::Path, time::Duration};
 
-use ralph_core::{judge::Evidence, limits::Standstill};
+use ralph_core::{
+    judge::Evidence,
+    limits::{Standstill, ToolUse},
+};
 
 use crate::{
     gates::{Context, tree::PATIENCE},
@@ -48,5 +51,10 @@ pub(super) fn count(call: &Call, gathered: &mut Gathered, l: &Loop, tree: Option
     let before = l.state.standstill.as_ref();
     gathered.standstill = if evidence.waits() { before.cloned() } else { Standstill::after(before, tree, &evidence.gates) };
     evidence.stalled_rounds = gathered.standstill.as_ref().map_or(0, |standstill| standstill.rounds);
+    // Where tools are not seen, a round that changed something was not idle, whatever was said.
+    let has_changed = before.is_some() && gathered.standstill.is_some() && evidence.stalled_rounds == 0;
+    if call.round.is_some() && evidence.tools == ToolUse::Unknown && has_changed {
+        evidence.idle_rounds = 0;
+    }
     evidence.swings = gathered.standstill.as_ref().map_or(0, Standstill::swings);
 }

@@ -140,9 +140,10 @@ fn picked_up(l: &Loop, unfinished: bool) -> Option<String> {
 /// Gives the loop back: at rest, for whoever takes it up. A loop that has ended, or that somebody else has taken, is left as it is.
 pub fn leave(project: &Project, found: &Found, mark: &str, why: &str) -> Result<(), Error> {
     let locked = Locked::acquire(project)?;
+    let id = found.id();
     let Some(found) = loops::reread(project, found.clone())? else { return Ok(()) };
     let Ok(mut l) = locked.open(found) else { return Ok(()) };
-    if l.state.runner.as_ref().is_some_and(|runner| runner.mark != mark) {
+    if l.id != id || l.state.runner.as_ref().is_some_and(|runner| runner.mark != mark) {
         return Ok(());
     }
     if l.file.active && !locked.set(&mut l, &[("active", Value::Plain("false"))])? {

@@ -48,7 +48,7 @@ pub struct Request {
 impl Request {
     /// Whether any limit shall be another.
     pub fn changes_limits(&self) -> bool {
-        let counts = [self.max_iterations, self.idle_rounds, self.stall_rounds];
+        let counts = [self.max_iterations, self.tokens, self.idle_rounds, self.stall_rounds];
         counts.iter().any(Option::is_some) || [self.hours, self.usd].iter().any(Option::is_some)
     }
 }

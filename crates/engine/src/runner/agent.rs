@@ -110,13 +110,9 @@ pub fn new_mark(of_loop: &str) -> String {
     format!("{of_loop}.{:016x}", random::number())
 }
 
-/// Ends what the sessions of a runner that died left running, and says how many processes there were.
+/// Ends what a runner that died left running, sessions and gates, and says how many processes there were.
 pub fn end_leftovers(mark: &str) -> usize {
-    kin::end_marked(&variable(mark))
-}
-
-fn variable(mark: &str) -> String {
-    format!("{}={mark}", env::RUN)
+    [env::RUN, env::RUNNER].iter().map(|name| kin::end_marked(&format!("{name}={mark}"))).sum()
 }
 
 /// Runs one session to its end. While it runs, `hears` is told what is heard, and `wish` is asked again and again whether it may go on. Afterwards nothing that
@@ -155,7 +151,7 @@ pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wish: 
     });
     // Where another program ran at the same time, nobody looked for orphans.
     if kin::has_children() {
-        end_leftovers(session.mark);
+        kin::end_marked(&format!("{}={}", env::RUN, session.mark));
     }
     session.ended(ended, reason, listening, ear.took())
 }

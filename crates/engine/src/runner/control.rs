@@ -36,6 +36,8 @@ pub(super) struct Control {
     signals: Told,
     project: Project,
     found: Found,
+    /// The last look did not find the loop.
+    missing: Arc<AtomicBool>,
     /// The loop was taken away.
     gone: Arc<AtomicBool>,
     looked: Arc<Mutex<Option<Instant>>>,
@@ -43,7 +45,14 @@ pub(super) struct Control {
 
 impl Control {
     pub(super) fn new(signals: Told, project: &Project, found: &Found) -> Self {
-        Control { signals, project: project.clone(), found: found.clone(), gone: Arc::default(), looked: Arc::default() }
+        Control {
+            signals,
+            project: project.clone(),
+            found: found.clone(),
+            missing: Arc::default(),
+            gone: Arc::default(),
+            looked: Arc::default(),
+        }
     }
 
     /// What was asked for by signals.
@@ -61,10 +70,21 @@ impl Control {
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         if looked.is_none_or(|at| at.elapsed() >= LOOK) {
             *looked = Some(Instant::now());
-            let is_gone = loops::reread(&self.project, self.found.clone()).is_ok_and(|found| found.is_none());
-            self.gone.store(is_gone, Ordering::Relaxed);
+            // Editors and git take a file away for a moment: it is gone when two looks say so.
+            let was_missing = self.missing.swap(self.is_missing(), Ordering::Relaxed);
+            self.gone.store(was_missing && self.missing.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         self.gone.load(Ordering::Relaxed)
+    }
+
+    /// The list of a feature folder is the agent's, who may put it away for a while; that folder's loop is gone when its status says so.
+    fn is_missing(&self) -> bool {
+        match loops::reread(&self.project, self.found.clone()) {
+            Ok(None) if self.found.is_folder() => loops::of_folder(&self.project).is_some(),
+            Ok(None) => true,
+            Ok(Some(found)) => found.parsed.is_ok() && found.id() != self.found.id(),
+            Err(_) => false,
+        }
     }
 
     /// For a session that works.

@@ -31,6 +31,9 @@ const MAX_LINE: usize = 1 << 20;
 /// So many lines are told of what comes at once: nobody can follow more.
 const MOST_AT_ONCE: usize = 500;
 
+/// Who did not ask for so long was not running.
+const STOPPED_MS: u64 = 1_000;
+
 /// So much is kept of the end of what a plain program says, and of what any program complains about.
 const MOST_TEXT: usize = 256 << 10;
 const MOST_COMPLAINTS: usize = 4 << 10;
@@ -43,6 +46,8 @@ pub(super) struct Ear {
     begun: Instant,
     /// When there was last a sign of life, in milliseconds after the beginning.
     last: AtomicU64,
+    /// When somebody last asked for the silence, in milliseconds after the beginning.
+    asked: AtomicU64,
     /// How many wait until they are heard themselves: that is no silence of the agent's.
     telling: AtomicUsize,
     is_over: AtomicBool,
@@ -114,6 +119,7 @@ impl Ear {
             tell,
             begun: Instant::now(),
             last: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
             telling: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
         };
@@ -150,8 +156,12 @@ impl Ear {
         self.begun.elapsed()
     }
 
-    /// For how long nothing was heard.
+    /// For how long nothing was heard. To be asked again and again: while nobody asks, this process was stopped, and that is no silence of the agent's.
     pub(super) fn silence(&self) -> Duration {
+        let now = millis(self.begun.elapsed());
+        if now.saturating_sub(self.asked.swap(now, Ordering::Relaxed)) > STOPPED_MS {
+            self.last.fetch_max(now, Ordering::Relaxed);
+        }
         match self.telling.load(Ordering::Relaxed) {
             0 => self.begun.elapsed().saturating_sub(Duration::from_millis(self.last.load(Ordering::Relaxed))),
             _ => Duration::ZERO,
@@ -283,6 +293,23 @@ mod tests {
         tail.add(&[b'x'; 1_000]);
         assert_eq!(tail.text().trim(), "x".repeat(10));
         assert!(tail.kept.len() <= 20);
+    }
+
+    /// Ctrl-Z, and `fg` an hour later.
+    #[test]
+    fn pains_13_the_time_in_which_this_process_was_stopped_is_no_silence() {
+        let folder = crate::sys::scratch::Scratch::create("ralph-ear-", false).unwrap();
+        let (tell, _told) = sync_channel(8);
+        let ear = Ear::new(Sense::plain(), &folder.path().join("1.log"), "agent", tell);
+        let stopped = Duration::from_millis(STOPPED_MS + 200);
+        std::thread::sleep(stopped);
+        assert!(ear.silence() < stopped);
+        let listening = Instant::now();
+        while listening.elapsed() < Duration::from_millis(300) {
+            std::thread::sleep(Duration::from_millis(20));
+            ear.silence();
+        }
+        assert!(ear.silence() >= Duration::from_millis(200), "whoever asks all the time hears silence");
     }
 
     #[test]

@@ -23,8 +23,8 @@ use crate::{
         rounds::Rounds,
         told::{Audience, End, Told},
     },
-    store::{project::Project, runner},
-    sys::signals,
+    store::{Error, project::Project, runner},
+    sys::{env, signals},
 };
 
 /// What a run is to do.
@@ -68,13 +68,14 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
         Err(pid) => return Err(carry::carried(pid)),
     };
     let mark = agent::new_mark(&id);
+    env::note_runner(&mark);
     let signals = signals::Told::listen();
     let taken = carry::take(project, found, &mark, orders.settings.inner)?;
     let ended = taken.dead.as_deref().map_or(0, agent::end_leftovers);
     let taken_name = taken.found.name.clone();
     let mut picked_up = taken.picked_up.clone();
     if let Some(picked_up) = picked_up.as_mut().filter(|_| ended > 0) {
-        let are = if ended == 1 { "1 process of its session was".to_owned() } else { format!("{ended} processes of its session were") };
+        let are = if ended == 1 { "1 process of its was".to_owned() } else { format!("{ended} processes of its were") };
         *picked_up = format!("{picked_up}; {are} still running and ended");
     }
     audience.hears(&Told::Run {
@@ -87,7 +88,7 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
     });
     let control = Control::new(signals, project, &taken.found);
     let mut rounds = Rounds::new(project, orders, audience, control, &mark, taken);
-    let (end, line) = rounds.until_it_ends().unwrap_or_else(|e| (End::Failed, format!("ralph could not go on: {e}")));
+    let (end, line) = rounds.until_it_ends().unwrap_or_else(|e| could_not_go_on(&e));
     // The lock is given back by the end of this process anyway; that the loop rests is what counts.
     let line = match carry::leave(project, &rounds.found, &mark, &line) {
         Ok(()) => line,
@@ -96,6 +97,13 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
     let finished = rounds.finished(id, end, line);
     tell(project, orders, &taken_name, &finished, audience);
     Ok(finished)
+}
+
+fn could_not_go_on(e: &Error) -> (End, String) {
+    match e {
+        Error::File { .. } => (End::Blocked, format!("{e}. Mend it; then `ralph run --continue` goes on")),
+        e => (End::Failed, format!("ralph could not go on: {e}")),
+    }
 }
 
 /// Tells whoever looks on, and whoever wanted to be told.

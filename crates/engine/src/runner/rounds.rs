@@ -8,12 +8,12 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ralph_core::{
     attempt::{self, Did, Outcome, Then, Tokens, Trouble, Work},
-    front_matter::Value,
+    front_matter::{Problem, Value},
     iteration::Spent,
     journal::{Event, Parked, State},
     judge::{Code, Ending, Next},
@@ -48,6 +48,9 @@ use crate::{
 
 /// The time between the request to end and the end of a session.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// How long another process may keep the project's lock.
+const LOCK: Duration = Duration::from_mins(2);
 
 /// How long to look at the files for.
 const LOOK: Duration = Duration::from_secs(30);
@@ -151,9 +154,12 @@ impl<'a> Rounds<'a> {
             if let Some(ends) = self.rest_before_a_session()? {
                 return Ok(ends);
             }
+            if let Some(ends) = self.end_what_is_used_up()? {
+                return Ok(ends);
+            }
             let Some(begun) = self.begin()? else { return Ok(self.taken_away()) };
             let ended = self.hear(&begun);
-            if let Some(ends) = self.settle(&begun, ended)? {
+            if let Some(ends) = self.settle(&begun, &ended)? {
                 return Ok(ends);
             }
         }
@@ -195,14 +201,46 @@ impl<'a> Rounds<'a> {
 
     /// The loop under its lock; `None`: it is gone, or somebody else has it.
     fn open(&self) -> Result<Option<(Locked<'a>, Loop)>, Error> {
-        let locked = Locked::acquire(self.project)?;
-        let l = loops::reread(self.project, self.found.clone())?.and_then(|found| locked.open(found).ok());
-        let is_ours = |l: &Loop| l.state.runner.as_ref().is_none_or(|runner| runner.mark == self.mark);
-        Ok(l.filter(is_ours).map(|l| (locked, l)))
+        let locked = self.lock()?;
+        let Some(mut found) = loops::reread(self.project, self.found.clone())? else { return Ok(None) };
+        if found.parsed.is_err() {
+            let Some(settled) = locked.settled(found)? else { return Ok(None) };
+            found = settled;
+        }
+        let l = locked.open(found).map_err(|found| unreadable(*found))?;
+        let is_ours = l.id == self.found.id() && l.state.runner.as_ref().is_none_or(|runner| runner.mark == self.mark);
+        Ok(is_ours.then_some((locked, l)))
     }
 
+    /// A process that keeps the lock for longer than it should must not end a run that works for hours.
+    fn lock(&self) -> Result<Locked<'a>, Error> {
+        let until = Instant::now() + LOCK;
+        loop {
+            match Locked::acquire(self.project) {
+                Err(Error::Busy) if Instant::now() < until && self.control.asked() < Asked::End => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Why there is no further session: the loop is not there any more, or not this runner's.
     fn taken_away(&self) -> Ends {
-        (End::Cancelled, format!("the loop was cancelled at round {}; `ralph resume` brings it back", self.iteration))
+        let id = self.found.id();
+        let round = self.iteration;
+        let state = journal::tail(&self.project.journal(&id)).last.map(|record| record.state);
+        let there = loops::reread(self.project, self.found.clone()).ok().flatten().is_some_and(|found| found.id() == id);
+        if there && !state.as_ref().is_some_and(|state| state.ended.is_some() || state.runner.is_some()) {
+            let line = "what ralph knew about the loop was deleted; it rests, and `ralph run --continue` goes on with what its file says";
+            return (End::Paused, line.to_owned());
+        }
+        let line = match state {
+            Some(State { ended: Some(_), .. }) => format!("the loop was cancelled at round {round}; `ralph resume` brings it back"),
+            Some(State { runner: Some(runner), .. }) if runner.mark != self.mark => {
+                format!("process {} has taken the loop at round {round}", runner.pid)
+            }
+            _ => format!("{} was deleted or replaced at round {round}", shown(self.project, &self.found.path)),
+        };
+        (End::Cancelled, line)
     }
 
     /// Waits where a session must not be started yet: too many within the hour, or too many that changed nothing.
@@ -323,12 +361,18 @@ impl<'a> Rounds<'a> {
     }
 
     /// What follows from a session that is over.
-    fn settle(&mut self, begun: &Begun, ended: Ended) -> Result<Option<Ends>, Error> {
+    fn settle(&mut self, begun: &Begun, ended: &Ended) -> Result<Option<Ends>, Error> {
         self.put_right(begun)?;
-        let failures = self.open()?.map(|(_, l)| l.state.failures).unwrap_or_default();
-        let did = self.did(&ended);
+        let now = clock::now();
+        let before = self.open()?.map(|(_, l)| (l.state.failures, is_used_up(&l, &ended.work, now)));
+        let (failures, is_used_up) = before.unwrap_or_default();
+        let did = self.did(ended);
         let retries = self.orders.settings.retries;
-        let then = attempt::after(&ended.outcome, did, failures, retries, clock::now(), random::number() % 1_000);
+        let then = match attempt::after(&ended.outcome, did, failures, retries, now, random::number() % 1_000) {
+            // There is nothing left to try it again with.
+            Then::Again { .. } | Then::Park { .. } if is_used_up => Then::Judge,
+            then => then,
+        };
         self.audience.hears(&Told::Over {
             iteration: begun.iteration,
             attempt: begun.attempt,
@@ -343,9 +387,9 @@ impl<'a> Rounds<'a> {
             denied: ended.work.denied.iter().map(|denied| denied.rule.clone()).collect(),
         };
         if then == Then::Judge {
-            return self.rule(begun, ended);
+            return self.rule(&begun.session, begun.iteration, &begun.plan.prompt, ended);
         }
-        if !self.note_that_it_broke(begun, &ended, then)? {
+        if !self.note_that_it_broke(begun, ended, then)? {
             return Ok(Some(self.taken_away()));
         }
         let why = broke_in_words(&ended.outcome);
@@ -422,42 +466,69 @@ impl<'a> Rounds<'a> {
         Ok(true)
     }
 
+    /// A loop whose time, money or tokens are used up gets no further session: the judge ends it.
+    fn end_what_is_used_up(&mut self) -> Result<Option<Ends>, Error> {
+        let Some((locked, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
+        if !is_used_up(&l, &Work::default(), clock::now()) {
+            return Ok(None);
+        }
+        drop(locked);
+        let nothing = Ended { outcome: Outcome::Stopped, text: Some(String::new()), tools: ToolUse::Unknown, work: Work::default() };
+        self.rule(l.owner().unwrap_or(self.mark), l.file.iteration, "", &nothing)
+    }
+
     /// Has the round judged.
-    fn rule(&mut self, begun: &Begun, ended: Ended) -> Result<Option<Ends>, Error> {
-        let (control, tells_of_the_end) = (self.control.clone(), self.tells_of_the_end());
-        let audience = Arc::clone(self.audience);
-        let report = Report {
-            prompt: begun.plan.prompt.clone(),
-            text: ended.text,
-            tools: ended.tools,
-            work: ended.work,
-            wanted: Arc::new(move || {
-                tells_of_the_end();
-                control.asked() < Asked::End && !control.is_gone()
-            }),
-            checking: Arc::new(move |gate, limit_ms| audience.hears(&Told::Checking { gate, limit_ms })),
-        };
-        let patience = if self.orders.waits { begun.limit.max(MONTH) } else { begun.limit.min(HALF_AN_HOUR) };
-        let Some(ruled) = round::rule(self.project, &self.found, &begun.session, report, patience)? else {
-            return Ok(Some(self.not_ruled()?));
+    fn rule(&mut self, session: &str, iteration: u64, prompt: &str, ended: &Ended) -> Result<Option<Ends>, Error> {
+        let ruled = loop {
+            match round::rule(self.project, &self.found, session, self.report(prompt, ended), MONTH) {
+                Ok(Some(ruled)) => break ruled,
+                Ok(None) | Err(Error::Busy) => {}
+                Err(e) => return Err(e),
+            }
+            if let Some(ends) = self.not_ruled(session)? {
+                return Ok(Some(ends));
+            }
         };
         self.done += 1;
         self.note_spent(&ruled.state);
         self.tree = ruled.state.standstill.as_ref().map(|s| s.tree.clone());
-        self.tell_ruling(begun, &ruled);
-        self.keep_files(begun.iteration)?;
+        self.tell_ruling(iteration, &ruled);
+        self.keep_files(iteration)?;
         self.iteration = ruled.file.iteration;
-        Ok(ends(&ruled))
+        Ok(match ends(&ruled) {
+            Some((End::Parked, line)) if self.control.asked() > Asked::Nothing => Some((End::Interrupted, line)),
+            ends => ends,
+        })
     }
 
-    /// There was no ruling: somebody was faster, or wants the end.
-    fn not_ruled(&self) -> Result<Ends, Error> {
+    fn report(&self, prompt: &str, ended: &Ended) -> Report {
+        let (control, waiting, tells_of_the_end) = (self.control.clone(), self.control.clone(), self.tells_of_the_end());
+        let audience = Arc::clone(self.audience);
+        let waits = self.orders.waits;
+        Report {
+            prompt: prompt.to_owned(),
+            text: ended.text.clone(),
+            tools: ended.tools,
+            work: ended.work.clone(),
+            wanted: Arc::new(move || {
+                tells_of_the_end();
+                control.asked() < Asked::End && !control.is_gone()
+            }),
+            waits: Arc::new(move || waits && waiting.asked() == Asked::Nothing),
+            checking: Arc::new(move |gate, limit_ms| audience.hears(&Told::Checking { gate, limit_ms })),
+        }
+    }
+
+    /// There was no ruling: somebody was faster, or wants the end. `None`: it was only a moment in which the loop could not be read.
+    fn not_ruled(&self, session: &str) -> Result<Option<Ends>, Error> {
         if self.control.asked() == Asked::End {
-            return Ok((End::Interrupted, "interrupted before the round was judged; `ralph run --continue` begins it again".to_owned()));
+            let line = "interrupted before the round was judged; `ralph run --continue` begins it again";
+            return Ok(Some((End::Interrupted, line.to_owned())));
         }
         Ok(match self.open()? {
-            Some((_, l)) if !l.file.active => paused(),
-            _ => self.taken_away(),
+            Some((_, l)) if !l.file.active => Some(paused()),
+            Some((_, l)) if l.owner() == Some(session) => None,
+            _ => Some(self.taken_away()),
         })
     }
 
@@ -467,9 +538,9 @@ impl<'a> Rounds<'a> {
         self.tokens = state.tokens;
     }
 
-    fn tell_ruling(&self, begun: &Begun, ruled: &Ruled) {
+    fn tell_ruling(&self, iteration: u64, ruled: &Ruled) {
         self.audience.hears(&Told::Ruled {
-            iteration: begun.iteration,
+            iteration,
             ruling: &ruled.ruling,
             findings: &ruled.evidence.gates,
             line: ruled.line.as_deref(),
@@ -539,11 +610,13 @@ impl<'a> Rounds<'a> {
         if is_long {
             self.tell_that_it_rests(until, why);
         }
-        while clock::now() < until {
+        // A clock that is set back must not make the rest longer.
+        let (begun, longest) = (clock::uptime_ms(), u64::try_from(until - now).unwrap_or(0));
+        while clock::now() < until && clock::uptime_ms().saturating_sub(begun) < longest {
             if let Some(ends) = self.wants_to_end()? {
                 return Ok(Some(ends));
             }
-            let left = u64::try_from(until - clock::now()).unwrap_or(0);
+            let left = u64::try_from(until - clock::now()).unwrap_or(0).min(longest);
             let step = Duration::from_millis(left).min(LOOK_WHILE_RESTING);
             self.sleep(step);
         }
@@ -588,7 +661,6 @@ const SNAPSHOT: Duration = Duration::from_mins(2);
 
 const HOUR: Millis = 3_600_000;
 const MONTH: Duration = Duration::from_hours(30 * 24);
-const HALF_AN_HOUR: Duration = Duration::from_mins(30);
 
 /// A shorter rest is taken in any case.
 const LONG_REST: Millis = 60_000;
@@ -601,7 +673,8 @@ fn time_left(settings: &ralph_core::config::Running, l: &Loop, now: Millis) -> D
     let of_round = if settings.round_ms == 0 { MONTH } else { Duration::from_millis(settings.round_ms) };
     match l.file.max_millis() {
         0 => of_round,
-        max => of_round.min(Duration::from_millis(max.saturating_sub(l.state.spent(now)))),
+        // Nothing at all would be no limit.
+        max => of_round.min(Duration::from_millis(max.saturating_sub(l.state.spent(now)).max(1))),
     }
 }
 
@@ -616,6 +689,21 @@ fn raised(before: &LoopFile, now: &LoopFile) -> Vec<String> {
     let is_raised = |(_, before, now): &(&str, u64, u64)| *before > 0 && (*now == 0 || now > before);
     let words = |(name, _, now): (&str, u64, u64)| format!("{name} was {}", if now == 0 { "taken away" } else { "raised" });
     limits.into_iter().filter(is_raised).map(words).collect()
+}
+
+/// Whether the loop's time, money or tokens are used up, once that work is charged.
+fn is_used_up(l: &Loop, work: &Work, now: Millis) -> bool {
+    let is_over = |max: u64, used: u64| max > 0 && used >= max;
+    let usd_micros = l.state.spending.as_ref().map_or(0, |spending| spending.usd_micros).saturating_add(work.usd_micros);
+    is_over(l.file.max_millis(), l.state.spent(now))
+        || is_over(l.file.max_usd_micros(), usd_micros)
+        || is_over(l.file.max_tokens, l.state.tokens.plus(work.tokens).total())
+}
+
+fn unreadable(found: Found) -> Error {
+    let path = found.path.display().to_string();
+    let problem = found.parsed.err().unwrap_or_else(|| Problem::new(None, "it cannot be read".to_owned()));
+    Error::File { path, problem }
 }
 
 fn shown(project: &Project, path: &std::path::Path) -> String {

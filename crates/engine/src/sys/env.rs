@@ -1,6 +1,6 @@
 //! Every environment variable that ralph reads, in one place.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
 
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 fn os(name: &str) -> Option<OsString> {
@@ -55,6 +55,21 @@ pub const RUN: &str = "RALPH_RUN";
 /// The mark of the runner that started the session that this process belongs to.
 pub fn run_mark() -> Option<String> {
     text(RUN)
+}
+
+/// Set for every command of a gate that a runner measures: which loop, and which run.
+pub const RUNNER: &str = "RALPH_RUNNER";
+
+static RUNNER_MARK: OnceLock<String> = OnceLock::new();
+
+/// This process is a runner, with this mark.
+pub fn note_runner(mark: &str) {
+    RUNNER_MARK.get_or_init(|| mark.to_owned());
+}
+
+/// The mark of the runner that this process is.
+pub fn runner_mark() -> Option<&'static str> {
+    RUNNER_MARK.get().map(String::as_str)
 }
 
 /// The client's own cap on consecutive blocks.

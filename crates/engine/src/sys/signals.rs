@@ -5,21 +5,20 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-/// Requests of the system, and of a person at the keyboard.
-static ASKED: OnceLock<[Arc<AtomicBool>; 2]> = OnceLock::new();
+static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Somebody tells a person's requests from the system's, and decides what they mean.
-static TOLD_APART: AtomicBool = AtomicBool::new(false);
+/// Whoever tells signals apart decides what is a request to end.
+static TOLD: OnceLock<Told> = OnceLock::new();
 
-/// From now on a request to end is only noticed.
+/// From now on a request to end is only noticed. One that whoever started this process wanted it not to hear (`nohup`) stays unheard.
 #[cfg(unix)]
 pub fn notice() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     ASKED.get_or_init(|| {
-        let asked: [Arc<AtomicBool>; 2] = Default::default();
-        for (signal, of) in [(SIGTERM, 0), (SIGHUP, 0), (SIGINT, 1)] {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGTERM, SIGINT, SIGHUP].into_iter().filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP)) {
             // Where a signal cannot be caught it ends the process, as it would have anyway.
-            let _ = signal_hook::flag::register(signal, Arc::clone(&asked[of]));
+            let _ = signal_hook::flag::register(signal, Arc::clone(&asked));
         }
         asked
     });
@@ -27,14 +26,21 @@ pub fn notice() {
 
 #[cfg(not(unix))]
 pub fn notice() {
-    ASKED.get_or_init(Default::default);
+    ASKED.get_or_init(|| Arc::new(AtomicBool::new(false)));
 }
 
 /// Whether somebody asked since.
 pub fn asked_to_end() -> bool {
-    ASKED.get().is_some_and(|[system, person]| {
-        system.load(Ordering::Relaxed) || (person.load(Ordering::Relaxed) && !TOLD_APART.load(Ordering::Relaxed))
-    })
+    TOLD.get().map_or_else(was_asked, Told::ended)
+}
+
+/// Whether nobody wants to wait any more: the system asked, or a person did twice.
+pub fn wants_the_end_now() -> bool {
+    TOLD.get().map_or_else(was_asked, |told| told.ended() || told.interrupts() > 1)
+}
+
+fn was_asked() -> bool {
+    ASKED.get().is_some_and(|asked| asked.load(Ordering::Relaxed))
 }
 
 /// Signals of one process, told apart: a person at the keyboard, and the system.
@@ -46,18 +52,20 @@ pub struct Told {
 }
 
 impl Told {
-    /// From now on signals are only noticed, and what was noticed before is not forgotten. One that whoever started this process wanted it not to hear (`nohup`) stays unheard.
+    /// From now on signals are only noticed, and an interrupt is no request to end for [`asked_to_end`]. What was asked for before this counts.
     #[cfg(unix)]
     pub fn listen() -> Self {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-        let told = Told { ended: Arc::new(AtomicBool::new(asked_to_end())), ..Told::default() };
-        TOLD_APART.store(true, Ordering::Relaxed);
+        let told = Told::default();
         let _ = signal_hook::flag::register(SIGINT, Arc::clone(&told.interrupted));
         let _ = signal_hook::flag::register(SIGTERM, Arc::clone(&told.ended));
         if !is_ignored(SIGHUP) {
             let _ = signal_hook::flag::register(SIGHUP, Arc::clone(&told.ended));
         }
-        told
+        if was_asked() {
+            told.ended.store(true, Ordering::Relaxed);
+        }
+        TOLD.get_or_init(|| told).clone()
     }
 
     #[cfg(not(unix))]

@@ -7,7 +7,7 @@ use ralph_engine::{
     gates::{begin, declared},
     hosts::claude::program,
     notify::Ways,
-    ops::{Asker, phase, resume, start, worktree},
+    ops::{Asker, Refusal, phase, resume, start, worktree},
     runner::{
         self, Orders, agent,
         preflight::{self, Weight},
@@ -25,6 +25,8 @@ use crate::{
 
 pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audience>) -> Result<End, Failure> {
     refuse_runs_within_runs()?;
+    // Once there is a loop, it has to be put to rest first.
+    signals::notice();
     let warn = |text: String| audience.hears(&Told::Warning { text });
     let project = &*place(project, &request, &warn)?;
     let agent = find_agent(project, &request.agent)?;
@@ -113,8 +115,10 @@ fn look(project: &Project, settings: &Running, agent: &agent::Agent, warn: &impl
 /// Starts the loop, which no session has.
 fn begin(project: &Project, wanted: &start::Request, warn: &impl Fn(String)) -> Result<resume::Request, Failure> {
     let started = start::start(project, wanted, &Asker::default()).map_err(|refusal| {
+        let is_there = matches!(refusal, Refusal::Because(_));
         let failure = Failure::from(refusal);
-        Failure { message: format!("{}; `ralph run --continue` goes on with it", failure.message), ..failure }
+        let hint = if is_there { "; `ralph run --continue` goes on with it" } else { "" };
+        Failure { message: format!("{}{hint}", failure.message), ..failure }
     })?;
     let begun = begin::note(project, &started.id, &started.file, begins::BUDGET, Arc::new(begins::Running));
     begun.fails_already().into_iter().chain(begun.in_the_way()).for_each(warn);

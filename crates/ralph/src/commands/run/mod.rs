@@ -3,6 +3,7 @@
 mod drive;
 mod json;
 mod lines;
+mod out;
 mod prose;
 mod quiet;
 mod says;
@@ -19,7 +20,7 @@ use ralph_engine::{
     ops::{resume, start},
     runner::told::{Audience, End},
     store::project::Project,
-    sys::clock,
+    sys::{clock, signals},
 };
 
 use crate::{
@@ -33,6 +34,7 @@ use crate::{
 
 use json::Json;
 use lines::Lines;
+use out::Out;
 use quiet::Quiet;
 use screen::{Screen, Terminal};
 
@@ -191,7 +193,7 @@ fn exit(end: End, in_json: bool) -> Done {
 
 /// Who looks on: a program, a person at a terminal, or a file that is read later.
 fn audience(json: bool, quiet: bool) -> Arc<dyn Audience> {
-    let out = Box::new(stdout());
+    let out = Box::new(Out::new(stdout(), signals::wants_the_end_now));
     match ui::width() {
         _ if json => Arc::new(Json::new(out, clock::now)),
         _ if quiet => Arc::new(Quiet::new(out)),

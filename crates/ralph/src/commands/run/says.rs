@@ -206,7 +206,7 @@ fn next(how: End, of_loop: &str, has_kept: bool) -> String {
         End::Blocked => format!("See to that; then `{again}` goes on."),
         End::Enough | End::Paused | End::Interrupted => format!("`{again}` goes on."),
         End::Parked => format!("`{again}` goes on, later."),
-        End::Cancelled => "`ralph resume` would bring it back.".to_owned(),
+        End::Cancelled => "`ralph list` shows what can be brought back.".to_owned(),
         End::Failed => format!("`ralph doctor` looks for what is wrong; `{again}` goes on."),
     }
 }

@@ -4,6 +4,7 @@ mod brakes;
 mod control;
 mod crash;
 mod many;
+mod night;
 mod rounds;
 mod screen;
 
@@ -178,7 +179,7 @@ impl Drop for Running {
 
 /// Waits until something is so.
 #[track_caller]
-pub(super) fn until(what: &str, is_so: impl Fn() -> bool) {
+pub(super) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < end, "{what}: not within {PATIENCE:?}");
