@@ -235,14 +235,19 @@ impl<'l> Seen<'l> {
             (None, None) => String::new(),
         };
         if let Some(item) = self.refuted.first().map(|(item, _)| *item).or_else(|| self.open.first().copied()) {
-            let first = if item.verify.is_empty() { "" } else { " That runs its commands first." };
-            text = format!("{}\nWhen it is done and works, mark it with `ralph item done {}`.{first}", text.trim_end(), argument(&item.id));
+            text = format!("{}\n{}", text.trim_end(), how_to_mark(item));
         }
         for mistake in list.mistakes.iter().take(MAX_MISTAKES) {
             text = format!("{text}\nA mistake in the list: {}", clean(mistake));
         }
         text
     }
+}
+
+/// How the agent says that an item is done.
+pub fn how_to_mark(item: &Item) -> String {
+    let first = if item.verify.is_empty() { "" } else { " That runs its commands first." };
+    format!("When it is done and works, mark it with `ralph item done {}`.{first}", argument(&item.id))
 }
 
 /// An item in full, as far as that makes sense.

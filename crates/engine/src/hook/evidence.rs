@@ -91,7 +91,7 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
     let idle_before = if same_turn { l.state.idle_rounds } else { 0 };
     let same_message = l.state.message.as_deref() == Some(fingerprint.as_str());
     let evidence = Evidence {
-        active: l.file.active,
+        active: call.is_ruled_on(&l.file),
         iteration: l.file.iteration,
         max_iterations: l.file.max_iterations,
         promise: l.file.completion_promise.clone(),

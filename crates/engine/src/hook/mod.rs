@@ -143,6 +143,11 @@ impl Call {
         if self.round.is_some() { Some(std::process::id()) } else { Call::client_pid() }
     }
 
+    /// Whether the stop is ruled on as one of a loop that works. A round that is over is, whoever paused the loop meanwhile: that means that no other begins.
+    fn is_ruled_on(&self, file: &LoopFile) -> bool {
+        file.active || self.round.is_some()
+    }
+
     /// How many rounds in a row may change nothing. A runner has one more, for a trial.
     fn stall_limit(&self, file: &LoopFile) -> u64 {
         match (&self.round, file.fresh_stall_rounds()) {

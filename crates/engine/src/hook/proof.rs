@@ -97,7 +97,7 @@ pub(super) fn measure<'p>(
     declared: &Declared,
     waiting: Waiting,
 ) -> Result<Option<(Locked<'p>, Loop, Measured)>, Error> {
-    if !l.file.active {
+    if !call.is_ruled_on(&l.file) {
         return Ok(Some((locked, l, Measured { findings: gates::unasked(&declared.gates), ..Measured::default() })));
     }
     drop(locked);
@@ -110,7 +110,7 @@ pub(super) fn measure<'p>(
     let is_parked = |found: Found| journal::live_state(&call.project, &found).is_parked_by(&call.event.stop_fingerprint());
     let is_of_use =
         || waiting != Waiting::IsOver || loops::reread(&call.project, found.clone()).is_ok_and(|found| found.is_some_and(is_parked));
-    let wanted = || loops::is_wanted(&found) && call.is_awaited() && is_of_use();
+    let wanted = || (call.round.is_some() || loops::is_wanted(&found)) && call.is_awaited() && is_of_use();
     let measured = match waiting {
         Waiting::Here => until_nothing_waits(call, &l, declared, &wanted)?,
         Waiting::Elsewhere => Looking::at(call, &l, declared, &wanted).measure(),

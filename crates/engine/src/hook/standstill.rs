@@ -45,7 +45,7 @@ pub(super) fn look<'p>(call: &'p Call, locked: Locked<'p>, l: Loop) -> Result<Op
 pub(super) fn count(call: &Call, gathered: &mut Gathered, l: &Loop, tree: Option<&str>) {
     let evidence: &mut Evidence = &mut gathered.evidence;
     evidence.stall_limit = call.stall_limit(&l.file);
-    if evidence.stall_limit == 0 || !l.file.active {
+    if evidence.stall_limit == 0 || !call.is_ruled_on(&l.file) {
         return;
     }
     let before = l.state.standstill.as_ref();

@@ -167,7 +167,7 @@ fn measured<'p>(call: &'p Call, locked: Locked<'p>, l: Loop) -> Result<Option<(L
     let declared = declared::of_loop(&call.project, &l.file);
     // What once had to be proven does not vanish with the file that says so.
     let gated = !declared.is_empty() || l.state.gated;
-    if !gated && (call.stall_limit(&l.file) == 0 || !l.file.active) {
+    if !gated && (call.stall_limit(&l.file) == 0 || !call.is_ruled_on(&l.file)) {
         return Ok(Some((locked, l, Measured::default())));
     }
     if gated { proof::measure(call, locked, l, &declared, proof::Waiting::Here) } else { standstill::look(call, locked, l) }

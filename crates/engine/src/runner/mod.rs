@@ -41,6 +41,8 @@ pub struct Orders {
     pub waits: bool,
     /// Who is told when it ends, parks or needs a person.
     pub ways: Ways,
+    /// How the loop was run before, and is run again, as a person would type it.
+    pub as_before: Option<String>,
 }
 
 /// How a run ended.
@@ -84,8 +86,15 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
         max_iterations: taken.file.max_iterations,
         picked_up,
         folder: &project.root().to_string_lossy(),
-        limits: limits(project, &taken.file),
+        limits: limits(project, &taken.file)
+            .into_iter()
+            .chain(orders.as_before.as_ref().map(|options| format!("as before: {options}")))
+            .collect(),
     });
+    if matches!(orders.agent, Agent::Claude(_)) && taken.file.max_usd_micros() == 0 && taken.file.max_tokens == 0 {
+        let text = "there is no limit on money: `--usd X` or `--tokens N` sets one, now or with `ralph run --continue`".to_owned();
+        audience.hears(&Told::Warning { text });
+    }
     let control = Control::new(signals, project, &taken.found);
     let mut rounds = Rounds::new(project, orders, audience, control, &mark, taken);
     let (end, line) = rounds.until_it_ends().unwrap_or_else(|e| could_not_go_on(&e));

@@ -44,7 +44,7 @@ pub(super) struct Before {
 pub(super) fn plan(project: &Project, settings: &Running, l: &Loop, before: &Before) -> Plan {
     let declared = declared::of_loop(project, &l.file);
     let item = next_item(project, &declared);
-    let told = item.as_ref().map(features::told);
+    let told = item.as_ref().map(|item| format!("{}\n{}", features::told(item), features::how_to_mark(item)));
     let last = l.state.last.as_ref().and_then(|last| last.note.as_deref()).filter(|_| goes_on(l));
     // What failed last names the item already, unless the list has changed since.
     let is_named = |item: &Item| last.is_some_and(|last| last.contains(&format!("Next: {}: ", clean(&item.id))));

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -17,7 +17,7 @@ use ralph_core::{
     iteration::Spent,
     journal::{Event, Parked, State},
     judge::{Code, Ending, Next},
-    limits::{Breaker, ToolUse},
+    limits::{Breaker, Standstill, ToolUse},
     loop_file::LoopFile,
     prices,
     time::{self, Millis},
@@ -121,7 +121,7 @@ impl<'a> Rounds<'a> {
             control,
             mark,
             iteration: taken.file.iteration,
-            begins: taken.picked_up.is_none(),
+            begins: taken.picked_up.is_none() && !journal::has_begun(&project.journal(&taken.found.id())),
             before: Before { unfinished: taken.unfinished.is_some(), ..Before::default() },
             unfinished: taken.unfinished,
             found: taken.found,
@@ -147,6 +147,7 @@ impl<'a> Rounds<'a> {
     pub(super) fn until_it_ends(&mut self) -> Result<Ends, Error> {
         self.charge_the_unfinished()?;
         self.keep_the_start()?;
+        self.tree = round::tree(self.project, &self.found.id(), LOOK);
         loop {
             if let Some(ends) = self.wants_to_end()? {
                 return Ok(ends);
@@ -279,12 +280,16 @@ impl<'a> Rounds<'a> {
         for note in l.state.notes.iter_mut().filter(|note| plan.notes.contains(&note.id)) {
             note.told_in = Some(iteration);
         }
+        // The first round is compared with what was there before it.
+        if l.state.standstill.is_none() && l.file.fresh_stall_rounds() > 0 {
+            l.state.standstill = Standstill::after(None, self.tree.as_deref(), &[]);
+        }
         let Some(runner) = l.state.runner.as_mut() else { return Ok(None) };
         runner.attempt += 1;
         runner.inner = 0;
         let attempt = runner.attempt;
         let folder = self.project.folder(&format!("rounds/{}", l.id))?;
-        let log = folder.join(format!("{iteration:04}-{attempt}.jsonl"));
+        let log = free_log(&folder, iteration, attempt);
         files::prune_beside(&log, LOGS);
         let event = Event::Began {
             iteration,
@@ -317,9 +322,6 @@ impl<'a> Rounds<'a> {
             log: &shown(self.project, &begun.log),
             notes: &begun.plan.notes,
         });
-        if self.tree.is_none() {
-            self.tree = round::tree(self.project, &self.found.id(), LOOK);
-        }
         let settings = &self.orders.settings;
         let session = Session {
             agent: &self.orders.agent,
@@ -446,7 +448,19 @@ impl<'a> Rounds<'a> {
 
     /// Writes down that a session came to nothing. `false`: the loop is gone.
     fn note_that_it_broke(&mut self, begun: &Begun, ended: &Ended, then: Then) -> Result<bool, Error> {
-        let Some((locked, mut l)) = self.open()? else { return Ok(false) };
+        let event = |then| Event::Broke {
+            iteration: begun.iteration,
+            attempt: begun.attempt,
+            outcome: ended.outcome.clone(),
+            then,
+            work: Box::new(ended.work.clone()),
+        };
+        let Some((locked, mut l)) = self.open()? else {
+            // It was cancelled: its journal still tells what the session came to.
+            let locked = Locked::acquire(self.project)?;
+            locked.note(&self.found.id(), Some(&begun.session), event(Then::Leave))?;
+            return Ok(false);
+        };
         let now = clock::now();
         ended.work.charge(&mut l.state, now);
         if let Outcome::Failed { trouble } = &ended.outcome {
@@ -454,14 +468,7 @@ impl<'a> Rounds<'a> {
         } else if matches!(ended.outcome, Outcome::Cut { .. }) {
             l.state.failures.own += 1;
         }
-        let event = Event::Broke {
-            iteration: begun.iteration,
-            attempt: begun.attempt,
-            outcome: ended.outcome.clone(),
-            then,
-            work: Box::new(ended.work.clone()),
-        };
-        locked.record(&mut l, now, Some(&begun.session), event)?;
+        locked.record(&mut l, now, Some(&begun.session), event(then))?;
         self.note_spent(&l.state);
         Ok(true)
     }
@@ -563,7 +570,9 @@ impl<'a> Rounds<'a> {
         if !self.orders.settings.snapshots {
             return Ok(());
         }
-        let kept = match snapshots::keep(self.project, &self.found.id(), iteration, SNAPSHOT) {
+        // A round that begins again, after a pause or a limit, has left its files before.
+        let is_again = self.done == 1 && !self.begins;
+        let kept = match snapshots::keep(self.project, &self.found.id(), iteration, is_again, SNAPSHOT) {
             Ok(Some(kept)) => kept,
             Ok(None) => return Ok(()),
             Err(why) => {
@@ -668,6 +677,12 @@ const LONG_REST: Millis = 60_000;
 /// How often a resting run looks at its loop.
 const LOOK_WHILE_RESTING: Duration = Duration::from_secs(1);
 
+/// Where what a session says is kept. A round that was begun before, and begins again, has its logs already.
+fn free_log(folder: &Path, iteration: u64, attempt: u64) -> PathBuf {
+    let log = |attempt: u64| folder.join(format!("{iteration:04}-{attempt}.jsonl"));
+    (attempt..attempt + 1_000).map(log).find(|path| !path.exists()).unwrap_or_else(|| log(attempt))
+}
+
 /// How long a session may take: one round, and no longer than the loop itself.
 fn time_left(settings: &ralph_core::config::Running, l: &Loop, now: Millis) -> Duration {
     let of_round = if settings.round_ms == 0 { MONTH } else { Duration::from_millis(settings.round_ms) };
@@ -706,7 +721,7 @@ fn unreadable(found: Found) -> Error {
     Error::File { path, problem }
 }
 
-fn shown(project: &Project, path: &std::path::Path) -> String {
+fn shown(project: &Project, path: &Path) -> String {
     path.strip_prefix(project.root()).unwrap_or(path).to_string_lossy().into_owned()
 }
 

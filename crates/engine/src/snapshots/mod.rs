@@ -68,15 +68,30 @@ impl Snapshot {
     }
 }
 
-/// Keeps the files as they are after a round; 0 is the moment before the first one. `None`: there is no git, or no repository that knows the project.
-pub fn keep(project: &Project, loop_id: &str, iteration: u64, limit: Duration) -> Result<Option<Kept>, String> {
+/// Keeps the files as they are after a round; 0 is the moment before the first one. `is_again`: the round may have been kept before, and that stays, under a
+/// name of its own. `None`: there is no git, or no repository that knows the project.
+pub fn keep(project: &Project, loop_id: &str, iteration: u64, is_again: bool, limit: Duration) -> Result<Option<Kept>, String> {
     let Some(repository) = Repository::of(project, limit)? else { return Ok(None) };
     let files = WorkingTree::of(&repository, project)?;
     if iteration == 0 {
         remove_old(&repository, project, loop_id);
     }
+    if is_again {
+        set_aside(&repository, loop_id, iteration, &files.tree)?;
+    }
     let what = if iteration == 0 { "before the first round".to_owned() } else { format!("after round {iteration}") };
     write(&repository, loop_id, &iteration.to_string(), &what, &files, false).map(Some)
+}
+
+/// Gives the snapshot that a round has already a name of its own, if its files were others.
+fn set_aside(repository: &Repository, loop_id: &str, iteration: u64, tree: &str) -> Result<(), String> {
+    let all = list(repository, loop_id)?;
+    let Some(before) = all.iter().find(|snapshot| snapshot.round() == Some(iteration) && snapshot.tree != tree) else { return Ok(()) };
+    let name = |n: usize| format!("{iteration}-earlier-{n}");
+    let free = (1..1_000).map(name).find(|name| all.iter().all(|snapshot| snapshot.name != *name)).unwrap_or_else(|| name(1));
+    let name = format!("{}{free}", folder(repository, loop_id));
+    repository.ask(&["-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref", &name, &before.commit])?;
+    Ok(())
 }
 
 /// The snapshots of a loop: the rounds in order, then the others in the order of their making.

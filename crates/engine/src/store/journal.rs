@@ -130,6 +130,13 @@ impl Past {
     }
 }
 
+/// Whether a session was ever started for a loop, as far as the end of its journal tells. One that ended and stands there again is another.
+pub fn has_begun(path: &Path) -> bool {
+    let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
+    let has_begun = |begun: bool, record: &Record| record.state.ended.is_none() && (begun || matches!(record.event, Event::Began { .. }));
+    records(&end).0.iter().fold(false, has_begun)
+}
+
 /// When sessions were started for a loop since that moment, as far as the end of its journal tells.
 pub fn began_since(path: &Path, since: Millis) -> Vec<Millis> {
     let end = files::read_end(path, 32 * TAIL).unwrap_or_default();

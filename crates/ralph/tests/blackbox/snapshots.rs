@@ -41,7 +41,7 @@ pub(crate) fn keep(bed: &Bed, round: u64) -> Kept {
 }
 
 fn keep_in(dir: &Path, round: u64) -> Kept {
-    snapshots::keep(&Project::at(dir), ID, round, LIMIT).unwrap().unwrap()
+    snapshots::keep(&Project::at(dir), ID, round, true, LIMIT).unwrap().unwrap()
 }
 
 /// The files of a snapshot: mode and name.
@@ -180,7 +180,7 @@ fn s4_6_a_snapshot_needs_no_quiet_repository() {
 /// Without git there is nothing to keep, and that is no error; nor is a repository that ignores the project.
 #[test]
 fn s4_6_without_a_repository_nothing_is_kept() {
-    let kept = |dir: &Path| snapshots::keep(&Project::at(dir), ID, 1, LIMIT);
+    let kept = |dir: &Path| snapshots::keep(&Project::at(dir), ID, 1, false, LIMIT);
     let bed = Bed::new();
     assert_eq!(kept(bed.dir()), Ok(None));
     let around = Bed::in_git();

@@ -2,18 +2,18 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use ralph_core::config::Running;
+use ralph_core::{config::Running, words::clean};
 use ralph_engine::{
-    gates::{begin, declared},
+    gates::{self, begin, declared},
     hosts::claude::program,
     notify::Ways,
-    ops::{Asker, Refusal, phase, resume, start, worktree},
+    ops::{self, Asker, Refusal, phase, resume, start, worktree},
     runner::{
         self, Orders, agent,
         preflight::{self, Weight},
         told::{Audience, End, Told},
     },
-    store::project::Project,
+    store::{project::Project, run_options::RunOptions},
     sys::{env, signals},
 };
 
@@ -29,16 +29,22 @@ pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audi
     signals::notice();
     let warn = |text: String| audience.hears(&Told::Warning { text });
     let project = &*place(project, &request, &warn)?;
-    let agent = find_agent(project, &request.agent)?;
-    let settings = settings(project, &request, &warn);
+    refuse_what_cannot_be_proven(project)?;
+    let (name, options) = options(project, &request);
+    let agent = find_agent(project, &options)?;
+    let settings = settings(project, &options, request.no_snapshots, &warn);
     let (ways, left_out) = Ways::of_run(project, &request.notify).map_err(Failure::usage)?;
     left_out.into_iter().for_each(warn);
     look(project, &settings, &agent, &warn)?;
-    let resume = match request.carries {
-        Carries::Again(resume) => resume,
-        Carries::New(wanted) => begin(project, &wanted, &warn)?,
+    let (resume, as_before) = match request.carries {
+        Carries::Again(resume) => (resume, options.words()),
+        Carries::New(wanted) => (begin(project, &wanted, &warn)?, None),
     };
-    let orders = Orders { resume, agent, rounds: request.rounds, settings, waits: !request.no_wait, ways };
+    if env::of_an_agent().is_none() {
+        // Whoever goes on without it has to say it again, and that is all.
+        let _ = options.keep(project, &name);
+    }
+    let orders = Orders { resume, agent, rounds: request.rounds, settings, waits: !request.no_wait, ways, as_before };
     Ok(runner::drive(project, &orders, audience)?.end)
 }
 
@@ -68,10 +74,49 @@ fn place<'p>(project: &'p Project, request: &Request, warn: &impl Fn(String)) ->
     Ok(Cow::Owned(place.project))
 }
 
-fn find_agent(project: &Project, wanted: &Agent) -> Result<agent::Agent, Failure> {
-    match wanted {
-        Agent::Command(line) => Ok(agent::Agent::Command(line.clone())),
-        Agent::Claude => program::find_outside(project.root()).map(agent::Agent::Claude).ok_or_else(|| {
+/// The loop's name, and how it is run: as the command line says, and otherwise as before.
+fn options(project: &Project, request: &Request) -> (String, RunOptions) {
+    let (asked, is_new) = match &request.carries {
+        Carries::New(wanted) => (wanted.name.clone(), true),
+        Carries::Again(wanted) => (wanted.which.clone(), false),
+    };
+    let name = match ops::choose(project, asked.as_deref(), None) {
+        Ok(found) if !is_new => found.name,
+        _ => asked.unwrap_or_else(|| "main".to_owned()),
+    };
+    let said = RunOptions {
+        agent_cmd: if let Some(Agent::Command(line)) = &request.agent { Some(line.clone()) } else { None },
+        model: request.model.clone(),
+        permission_mode: request.permission_mode.clone(),
+        inner: request.inner,
+    };
+    let mut before = if is_new { RunOptions::default() } else { RunOptions::of(project, &name) };
+    if request.agent == Some(Agent::Claude) {
+        before.agent_cmd = None;
+    }
+    (name, said.or(before))
+}
+
+/// What is sure to end in a question in the middle of the night is asked now.
+fn refuse_what_cannot_be_proven(project: &Project) -> Result<(), Failure> {
+    let blocked = |message: String| Err(Failure { code: BLOCKED, message, in_json: false });
+    let declared = declared::of_project(project);
+    if let Some(problem) = declared.problems.first() {
+        return blocked(format!("{}. Mend it first: no round could prove anything", clean(&problem.what)));
+    }
+    match declared.gates.iter().find(|gate| gates::is_untrusted(gate)) {
+        Some(gate) => {
+            let needs = gates::untrusted(gate).needs.unwrap_or_default();
+            blocked(format!("the gate \"{}\" may not run yet, so no round could prove anything: {}", clean(&gate.name), clean(&needs)))
+        }
+        None => Ok(()),
+    }
+}
+
+fn find_agent(project: &Project, options: &RunOptions) -> Result<agent::Agent, Failure> {
+    match &options.agent_cmd {
+        Some(line) => Ok(agent::Agent::Command(line.clone())),
+        None => program::find_outside(project.root()).map(agent::Agent::Claude).ok_or_else(|| {
             let message = "there is no `claude` on the PATH: install Claude Code, or name another program with --agent-cmd".to_owned();
             Failure { code: BLOCKED, message, in_json: false }
         }),
@@ -79,7 +124,7 @@ fn find_agent(project: &Project, wanted: &Agent) -> Result<agent::Agent, Failure
 }
 
 /// What ralph.toml says, and what the command line says instead. A permission mode counts from a trusted file only.
-fn settings(project: &Project, request: &Request, warn: &impl Fn(String)) -> Running {
+fn settings(project: &Project, options: &RunOptions, no_snapshots: bool, warn: &impl Fn(String)) -> Running {
     let mut settings = match declared::config_of_runs(project) {
         None => Running::default(),
         Some(Err(problem)) => {
@@ -88,16 +133,16 @@ fn settings(project: &Project, request: &Request, warn: &impl Fn(String)) -> Run
         }
         Some(Ok((config, trust))) => {
             let mut run = config.run;
-            if request.permission_mode.is_none() && !trust.is_trusted() && run.permission_mode.take().is_some() {
+            if options.permission_mode.is_none() && !trust.is_trusted() && run.permission_mode.take().is_some() {
                 warn("ralph.toml is not trusted, so its permission_mode does not count: `ralph trust` shows it and asks".to_owned());
             }
             run
         }
     };
-    settings.model = request.model.clone().or(settings.model);
-    settings.permission_mode = request.permission_mode.clone().or(settings.permission_mode);
-    settings.inner = request.inner.unwrap_or(settings.inner);
-    settings.snapshots &= !request.no_snapshots;
+    settings.model = options.model.clone().or(settings.model);
+    settings.permission_mode = options.permission_mode.clone().or(settings.permission_mode);
+    settings.inner = options.inner.unwrap_or(settings.inner);
+    settings.snapshots &= !no_snapshots;
     settings
 }
 

@@ -87,9 +87,9 @@ const SHOWN: &str = "What is shown";
 /// How the agent is started.
 #[derive(clap::Args)]
 struct Sessions {
-    /// The agent
-    #[arg(long, value_name = "AGENT", value_parser = agents(), default_value = "claude", conflicts_with = "agent_cmd")]
-    agent: Agent,
+    /// The agent [default: claude; with --continue the one that it was]
+    #[arg(long, value_name = "AGENT", value_parser = agents(), conflicts_with = "agent_cmd")]
+    agent: Option<Agent>,
     /// Any program instead: a line for the shell that reads the prompt on its standard input and prints its answer
     #[arg(long, value_name = "CMD", value_parser = words, conflicts_with_all = ["permission_mode", "inner"])]
     agent_cmd: Option<String>,
@@ -116,7 +116,8 @@ pub(crate) struct Request {
     pub(crate) carries: Carries,
     /// `None`: until the loop ends.
     pub(crate) rounds: Option<u64>,
-    pub(crate) agent: Agent,
+    /// `None`: the one that it was, or the usual one.
+    pub(crate) agent: Option<Agent>,
     pub(crate) model: Option<String>,
     pub(crate) permission_mode: Option<String>,
     pub(crate) inner: Option<u64>,
@@ -213,7 +214,7 @@ fn request(args: Args) -> Result<Request, Failure> {
     Ok(Request {
         carries: if is_new { Carries::New(wanted.request()?) } else { Carries::Again(wanted.again()) },
         rounds: if once { Some(1) } else { rounds },
-        agent: sessions.agent_cmd.map_or(sessions.agent, Agent::Command),
+        agent: sessions.agent_cmd.map(Agent::Command).or(sessions.agent),
         model: sessions.model,
         permission_mode: sessions.permission_mode,
         inner: sessions.inner,

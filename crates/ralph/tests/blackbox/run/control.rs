@@ -74,7 +74,7 @@ fn s4_6_a_cancel_ends_the_session() {
     assert!(!lives(agent) && !runs.is_live() && shown.contains("cancelled"), "{shown}");
 }
 
-/// A pause lets the session finish, and starts no other.
+/// A pause lets the session finish, rules on its round, and starts no other.
 #[test]
 fn s4_6_a_pause_starts_no_further_session() {
     let runs = Runs::new(SLOW);
@@ -85,6 +85,7 @@ fn s4_6_a_pause_starts_no_further_session() {
     let (code, shown) = running.ends();
     assert_eq!(code, Some(130), "{shown}");
     assert!(shown.contains("paused") && runs.sessions() == 1, "{shown}");
+    assert_eq!((runs.ruled().len(), runs.bed.iteration(), runs.bed.value("active")), (1, 2, "false".to_owned()), "nothing of it is lost");
 }
 
 /// A note from another terminal is told to the next session, and the journal says so.

@@ -194,3 +194,49 @@ fn s4_6_a_feature_folder_is_carried_as_well() {
     assert!(runs.prompt(1).contains("A: a"), "{}", runs.prompt(1));
     assert!(runs.bed.read(".claude/data/ralph-loops/current/progress.txt").contains("Status: COMPLETE"));
 }
+
+/// Whoever goes on with a loop goes on with its agent, unless they say otherwise.
+#[test]
+fn s4_6_a_run_that_goes_on_has_the_same_agent() {
+    let runs = Runs::new("echo \"$RALPH_MODEL\" >> \"$OUT/models\"; echo $N >> work.txt\n");
+    runs.ends(0, &["Go", "--completion-promise", "DONE", "--once", "--model", "one"]);
+    let go_on = |args: &[&str]| {
+        let out = runs.bed.ralph(&[&["run", "--continue", "--once"], args].concat());
+        assert_eq!(out.code, Some(0), "{} {}", out.stdout, out.stderr);
+        out.stdout
+    };
+    assert!(go_on(&[]).contains("as before: --agent-cmd"));
+    go_on(&["--model", "two"]);
+    go_on(&[]);
+    assert_eq!(runs.noted("models").lines().collect::<Vec<_>>(), ["one", "one", "two", "two"]);
+    let out = runs.bed.ralph(&["run", "--continue", "--once", "--agent", "claude"]);
+    assert_eq!(out.code, Some(12), "there is none: {}", out.stderr);
+}
+
+/// What is sure to end in a question is asked before the first round.
+#[test]
+fn s4_6_gates_that_cannot_be_measured_are_told_in_the_evening() {
+    for (settings, words) in [("[[gate]]\ncommand = \"true\"\n", "ralph trust"), ("[[gate]]\ncomand = \"true\"\n", "did you mean")] {
+        let bed = Bed::in_git();
+        bed.write("ralph.toml", settings);
+        let runs = Runs::of(bed, "true\n");
+        let out = runs.ends(12, &["Go"]);
+        assert!(out.stderr.contains(words), "{}", out.stderr);
+        assert!(runs.sessions() == 0 && !runs.is_live());
+    }
+}
+
+/// A round that begins again loses nothing of what it left before: neither its log nor its files.
+#[test]
+fn s4_6_a_round_that_begins_again_keeps_what_it_left() {
+    let runs = Runs::new("echo \"half $N\" > half.txt; echo \"session $N\"; [ $N = 1 ] && exit 3; exit 0\n");
+    runs.bed.write("ralph.toml", "[run]\nretries = 0\n");
+    runs.ends(12, &["Go", "--completion-promise", "DONE"]);
+    let refs = || runs.bed.git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/ralph"]);
+    let start = refs();
+    runs.ends(0, &["--continue", "--once"]);
+    assert!(refs().starts_with(start.trim()), "{start}\n{}", refs());
+    let logs = runs.bed.files_in(&format!(".ralph/rounds/{}", runs.bed.status()["id"].as_str().unwrap()));
+    let said: Vec<String> = logs.iter().map(|log| std::fs::read_to_string(log).unwrap()).collect();
+    assert!(said.len() == 2 && said[0].contains("session 1") && said[1].contains("session 2"), "{said:?}");
+}

@@ -1,0 +1,68 @@
+//! How a loop was run: whoever goes on with it goes on with the same agent, unless they say otherwise.
+//!
+//! It lies with the user: what a session may do, and which program is started, is not for the repository or the agent to say.
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::{Error, project::Project};
+
+const MAX_BYTES: usize = 64 * 1024;
+
+/// What a run was told on its command line.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunOptions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_cmd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inner: Option<u64>,
+}
+
+fn path(loop_name: &str) -> String {
+    format!("runs/{loop_name}.json")
+}
+
+impl RunOptions {
+    /// How the loop of that name was run last.
+    pub fn of(project: &Project, loop_name: &str) -> Self {
+        project.recall(&path(loop_name), MAX_BYTES).unwrap_or_default()
+    }
+
+    pub fn keep(&self, project: &Project, loop_name: &str) -> Result<(), Error> {
+        if *self == RunOptions::default() {
+            project.forget(&path(loop_name));
+            return Ok(());
+        }
+        project.remember(&path(loop_name), self).map(drop)
+    }
+
+    /// What is not said again is as it was.
+    #[must_use]
+    pub fn or(self, before: Self) -> Self {
+        RunOptions {
+            agent_cmd: self.agent_cmd.or(before.agent_cmd),
+            model: self.model.or(before.model),
+            permission_mode: self.permission_mode.or(before.permission_mode),
+            inner: self.inner.or(before.inner),
+        }
+    }
+
+    /// As a person would type it; `None`: there is nothing to type.
+    pub fn words(&self) -> Option<String> {
+        let quoted = |text: &String| {
+            if text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c)) { text.clone() } else { format!("'{text}'") }
+        };
+        let options = [
+            ("--agent-cmd", self.agent_cmd.as_ref().map(quoted)),
+            ("--model", self.model.as_ref().map(quoted)),
+            ("--permission-mode", self.permission_mode.as_ref().map(quoted)),
+            ("--inner", self.inner.map(|n| n.to_string())),
+        ];
+        let words: Vec<String> = options.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", value?))).collect();
+        (!words.is_empty()).then(|| words.join(" "))
+    }
+}
