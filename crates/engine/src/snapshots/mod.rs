@@ -73,9 +73,7 @@ impl Snapshot {
 pub fn keep(project: &Project, loop_id: &str, iteration: u64, is_again: bool, limit: Duration) -> Result<Option<Kept>, String> {
     let Some(repository) = Repository::of(project, limit)? else { return Ok(None) };
     let files = WorkingTree::of(&repository, project)?;
-    if iteration == 0 {
-        remove_old(&repository, project, loop_id);
-    }
+    remove_old(&repository, project, loop_id, iteration);
     if is_again {
         set_aside(&repository, loop_id, iteration, &files.tree)?;
     }
@@ -202,9 +200,9 @@ fn plain(loop_id: &str) -> String {
     if can_be { loop_id.to_owned() } else { format!("x{}", digest::short(loop_id.as_bytes())) }
 }
 
-/// Removes what nobody needs when a loop begins: snapshots of loops that are long over, and those of an earlier loop with the same id. The objects stay until
+/// Removes what nobody needs: snapshots of loops that are long over, and those of an earlier loop with the same id when a new one begins. The objects stay until
 /// git collects them. That this fails is no reason not to keep the next one.
-fn remove_old(repository: &Repository, project: &Project, loop_id: &str) {
+fn remove_old(repository: &Repository, project: &Project, loop_id: &str, iteration: u64) {
     let Ok(told) = repository.ask(&["for-each-ref", "--format=%(refname) %(committerdate:unix)", REFS]) else { return };
     let told = String::from_utf8_lossy(&told).into_owned();
     let mut folders: BTreeMap<&str, (Millis, Vec<&str>)> = BTreeMap::new();
@@ -222,7 +220,9 @@ fn remove_old(repository: &Repository, project: &Project, loop_id: &str) {
         let is_over = match loop_in(repository, folder) {
             Some(id) if id == own => {
                 // What a person had before a rollback is not the loop's.
-                removed.extend(names.iter().filter(|name| name.rsplit('/').next().is_some_and(|n| n.parse::<u64>().is_ok())));
+                let rounds =
+                    names.iter().filter(|name| iteration == 0 && name.rsplit('/').next().is_some_and(|n| n.parse::<u64>().is_ok()));
+                removed.extend(rounds);
                 false
             }
             Some(id) => age > KEPT && !live.iter().any(|live| live == id),
