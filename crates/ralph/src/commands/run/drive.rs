@@ -28,10 +28,11 @@ pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audi
     let warn = |text: String| audience.hears(&Told::Warning { text });
     let project = &*place(project, &request, &warn)?;
     let agent = find_agent(project, &request.agent)?;
-    let settings = settings(project, &request, &warn);
+    let mut settings = settings(project, &request, &warn);
     let (ways, left_out) = Ways::of_run(project, &request.notify).map_err(Failure::usage)?;
     left_out.into_iter().for_each(warn);
     look(project, &settings, &agent, &warn)?;
+    settings.permission_mode = preflight::mode_to_ask_for(project, settings.permission_mode);
     let resume = match request.carries {
         Carries::Again(resume) => resume,
         Carries::New(wanted) => begin(project, &wanted, &warn)?,
