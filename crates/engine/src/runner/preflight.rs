@@ -66,11 +66,36 @@ pub fn look(project: &Project, permission_mode: Option<&str>, agent: &Agent) -> 
         );
         remarks.push(Remark::new(Weight::Warning, text));
     }
+    if !survey.trusts(project.root()) {
+        remarks.extend(run_unasked(project, &survey));
+    }
     if remarks.iter().all(|remark| remark.weight < Weight::Refusal) {
         remarks.extend(denied(&permissions));
         remarks.extend(unproven_by_itself(project, &permissions));
     }
     remarks
+}
+
+/// The permission mode to ask for. One that must not count, because the project's settings name it, is overruled: older clients take it (2.1.197).
+pub fn mode_to_ask_for(project: &Project, asked: Option<String>) -> Option<String> {
+    let ignored = || Permissions::of_settings(&Survey::take(&Places::of(project))).ignored_mode;
+    asked.or_else(|| ignored().map(|_| "default".to_owned()))
+}
+
+/// What the project names to be run, and a session without a person runs though nobody has trusted the folder.
+fn run_unasked(project: &Project, survey: &Survey) -> Option<Remark> {
+    let hooks = survey.hooks();
+    let foreign = hooks.iter().filter(|hook| !hook.hook.line.is_ralphs() && !survey.is_own(hook));
+    let mut files: Vec<String> = foreign.map(|hook| hook.path.display().to_string()).collect();
+    files.extend(Some(project.root().join(".mcp.json")).filter(|file| file.exists()).map(|file| file.display().to_string()));
+    files.dedup();
+    (!files.is_empty()).then(|| {
+        let text = format!(
+            "the programs that {} names are run without a question, and Claude Code has not been told to trust this folder. Look at them; start `claude` here once and answer its question",
+            files.join(" and ")
+        );
+        Remark::new(Weight::Warning, text)
+    })
 }
 
 fn version(path: &std::path::Path) -> Option<Remark> {

@@ -32,10 +32,11 @@ pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audi
     refuse_what_cannot_be_proven(project)?;
     let (name, options) = options(project, &request);
     let agent = find_agent(project, &options)?;
-    let settings = settings(project, &options, request.no_snapshots, &warn);
+    let mut settings = settings(project, &options, request.no_snapshots, &warn);
     let (ways, left_out) = Ways::of_run(project, &request.notify).map_err(Failure::usage)?;
     left_out.into_iter().for_each(warn);
     look(project, &settings, &agent, &warn)?;
+    settings.permission_mode = preflight::mode_to_ask_for(project, settings.permission_mode);
     let (resume, as_before) = match request.carries {
         Carries::Again(resume) => (resume, options.words()),
         Carries::New(wanted) => (begin(project, &wanted, &warn)?, None),
