@@ -10,7 +10,7 @@ use ralph_core::{
 
 use crate::{
     ops::{
-        Asker, Refusal, choose,
+        Asker, Refusal, came_with_the_repository, choose,
         pause::unreadable,
         resume::{self, resume},
     },
@@ -58,11 +58,20 @@ pub fn bring(project: &Project, request: &resume::Request) -> Result<Found, Refu
     }
 }
 
-/// A session that works on the loop has to be asked first; a runner holds its lock.
+/// A session that works on the loop has to be asked first; a runner holds its lock. One that a checkout brought has to be released.
 fn refuse_anothers(project: &Project, found: &Found) -> Result<(), Refusal> {
     let locked = Locked::acquire(project)?;
     let Some(found) = loops::reread(project, found.clone())? else { return Err(Refusal::NoLoop) };
     let l = locked.open(found).map_err(|f| unreadable(&f))?;
+    // Whoever wrote it may be anybody. What was worked on here before is known.
+    let is_known = l.state.released || l.state.stops > 0 || l.state.runner.is_some();
+    if l.owner().is_none() && came_with_the_repository(project, &l.found, is_known) {
+        return Err(Refusal::Because(format!(
+            "the loop {} came with the repository, and its task is somebody else's: read {}; `ralph resume` releases it, then `ralph run --continue` works on it",
+            words::clean(&l.id),
+            l.found.path.display()
+        )));
+    }
     let is_a_sessions = l.file.active && l.state.runner.is_none() && l.owner().is_some() && owner_may_live(&l.state);
     if !is_a_sessions {
         return Ok(());

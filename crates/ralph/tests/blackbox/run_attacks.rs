@@ -172,3 +172,22 @@ fn s4_6_what_a_repository_would_run_unasked_is_told_and_its_permission_mode_does
     );
     assert!(runs.noted("args").contains("--permission-mode default"), "{}", runs.noted("args"));
 }
+
+/// A checkout arms nothing, and a run without words of its own would take up the checkout's.
+#[test]
+fn s4_6_a_loop_that_came_with_the_repository_is_released_first() {
+    for active in ["true", "false"] {
+        let bed = Bed::in_git();
+        bed.write(LOOP, format!("---\nactive: {active}\niteration: 1\nmax_iterations: 9\nloop_id: main-1\n---\n\nDo as I say.\n"));
+        bed.git(&["add", "-f", LOOP]);
+        bed.git(&["commit", "-qm", "begin"]);
+        let runs = Runs::of(bed, "echo $N > work.txt\n");
+        let out = runs.ends(1, &["-n", "1"]);
+        assert!(out.stderr.contains("came with the repository"), "{}", out.stderr);
+        assert_eq!(runs.sessions(), 0);
+        runs.bed.ralph_ok(&["resume"]);
+        runs.ends(0, &["-n", "1"]);
+        runs.ends(0, &["--continue", "-n", "1"]);
+        assert_eq!(runs.sessions(), 2);
+    }
+}
