@@ -245,6 +245,9 @@ const LONGEST_PAUSE_MS: u64 = 10 * 60_000;
 const UNKNOWN_LIMIT_MS: u64 = 10 * 60_000;
 const AFTER_RESET_MS: Millis = 2_000;
 
+/// No quota takes longer than a week to come back: a later moment is a mistake.
+const LONGEST_LIMIT_MS: Millis = 8 * 24 * 3_600_000;
+
 /// Whether a session did anything that is worth a ruling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Did {
@@ -267,10 +270,10 @@ pub fn after(outcome: &Outcome, did: Did, before: Failures, retries: u64, now: M
         Outcome::Cut { by: Cut::Silence | Cut::Time } if did.changed || did.tools == ToolUse::Used => Then::Judge,
         Outcome::Cut { .. } => own_fault(),
         Outcome::Failed { trouble } => match trouble {
-            Trouble::Limit { until: Some(until), .. } => Then::Park { until: until.saturating_add(AFTER_RESET_MS).max(now) },
-            Trouble::Limit { until: None, .. } => {
-                Then::Park { until: now.saturating_add(Millis::try_from(UNKNOWN_LIMIT_MS).unwrap_or(Millis::MAX)) }
+            Trouble::Limit { until: Some(until), .. } if *until <= now.saturating_add(LONGEST_LIMIT_MS) => {
+                Then::Park { until: until.saturating_add(AFTER_RESET_MS).max(now) }
             }
+            Trouble::Limit { .. } => Then::Park { until: now.saturating_add(Millis::try_from(UNKNOWN_LIMIT_MS).unwrap_or(Millis::MAX)) },
             Trouble::Service { .. } => again(AFTER_AN_OVERLOAD_MS, before.service),
             Trouble::SignIn { .. } | Trouble::Billing { .. } | Trouble::Model { .. } | Trouble::CannotStart { .. } => Then::Pause,
             Trouble::Refused { .. } | Trouble::Crash { .. } => own_fault(),
@@ -306,6 +309,7 @@ mod tests {
         assert_eq!(until(Some(1_020_000)), Then::Park { until: 1_022_000 });
         assert_eq!(until(Some(10)), Then::Park { until: 1_000_000 }, "it is over already");
         assert_eq!(until(None), Then::Park { until: 1_600_000 });
+        assert_eq!(until(Some(Millis::MAX)), Then::Park { until: 1_600_000 }, "nobody waits for ever");
     }
 
     #[test]

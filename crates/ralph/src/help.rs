@@ -57,6 +57,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "RALPH_RUN, RALPH_ITERATION, RALPH_SESSION, RALPH_MODEL",
         "Set for the sessions of `ralph run`: which run, which round, which session, which model. Under the first one hooks leave the session to its runner.",
     ),
+    ("RALPH_RUNNER", "Set for the gates of a run, by which the next run finds what is left of them."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
     (
         "RALPH_NOTIFY",

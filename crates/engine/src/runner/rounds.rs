@@ -89,6 +89,8 @@ pub(super) struct Rounds<'a> {
     has_told_of_files: bool,
     /// Whoever looks on knows that the run ends after this round.
     is_finishing: Arc<AtomicBool>,
+    /// Why a person should look before it goes on.
+    doubt: Option<String>,
 }
 
 /// A session that was started.
@@ -133,6 +135,7 @@ impl<'a> Rounds<'a> {
             denied: BTreeMap::new(),
             has_told_of_files: false,
             is_finishing: Arc::default(),
+            doubt: None,
         }
     }
 
@@ -188,6 +191,9 @@ impl<'a> Rounds<'a> {
     fn wants_to_end(&mut self) -> Result<Option<Ends>, Error> {
         if self.control.asked() > Asked::Nothing {
             return Ok(Some((End::Interrupted, format!("interrupted: the loop rests at round {}", self.iteration))));
+        }
+        if let Some(doubt) = self.doubt.take() {
+            return Ok(Some((End::Blocked, doubt)));
         }
         let Some((_, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
         if !l.file.active {
@@ -409,6 +415,12 @@ impl<'a> Rounds<'a> {
         let Some((locked, mut l)) = self.open()? else { return Ok(()) };
         let now = clock::now();
         let mut wrong = raised(&begun.file, &l.file);
+        self.doubt = (!wrong.is_empty()).then(|| {
+            format!(
+                "while the session worked, {} in the loop's file: if that was you, `ralph run --continue` goes on with it",
+                wrong.join(" and ")
+            )
+        });
         if l.file.iteration < begun.iteration {
             wrong.push(format!("its iteration was set back to {}, and is {} again", l.file.iteration, begun.iteration));
             if !locked.set(&mut l, &[("iteration", Value::Plain(&begun.iteration.to_string()))])? {

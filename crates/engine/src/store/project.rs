@@ -41,11 +41,11 @@ impl Project {
     }
 
     /// The nearest folder from `start` upwards that has a loop or has had one, else the nearest with a `.claude` folder, else the repository. Never beyond the repository
-    /// (a linked worktree is one of its own) or the home folder, whose `.claude` is the user's configuration and no project.
+    /// (a linked worktree is one of its own) or the home folder, whose `.claude` is the user's configuration and no project, nor is the root of all folders.
     pub fn upwards_from(start: &Path) -> Self {
         let start = std::path::absolute(start).unwrap_or_else(|_| start.to_owned());
         let home = env::home();
-        let is_home = |dir: &Path| home.as_deref() == Some(dir);
+        let is_home = |dir: &Path| home.as_deref() == Some(dir) || dir.parent().is_none();
         let mut within = Vec::new();
         for dir in start.ancestors() {
             within.push(dir);

@@ -105,11 +105,13 @@ fn s4_6_an_agent_that_sets_the_count_back_gets_no_more_rounds() {
     assert!(out.stdout.contains("its iteration was set back to 1"), "{}", out.stdout);
 }
 
+/// It may have been a person, but nobody knows: they are asked before more is spent.
 #[test]
-fn s4_6_an_agent_that_raises_its_limits_is_told_of() {
+fn s4_6_an_agent_that_raises_its_limits_gets_no_further_round() {
     let runs = Runs::new("echo $N > work.txt; sed -i 's/^max_iterations: .*/max_iterations: 0/' .claude/ralph-loop.local.md\n");
-    let out = runs.ends(0, &["Go", "--max-iterations", "3", "-n", "1"]);
-    assert!(out.stdout.contains("max_iterations was taken away"), "{}", out.stdout);
+    let out = runs.ends(12, &["Go", "--max-iterations", "3"]);
+    assert!(out.stdout.contains("max_iterations was taken away") && out.stdout.contains("if that was you"), "{}", out.stdout);
+    assert_eq!((runs.sessions(), runs.bed.value("active")), (1, "false".to_owned()));
     assert!(runs.of_kind("heard").iter().any(|event| event["event"] == "changed"), "{:?}", runs.bed.kinds());
 }
 
