@@ -164,21 +164,39 @@ fn copy(from: &Path, to: &Path) -> io::Result<bool> {
 pub struct Beside {
     /// The working tree's name.
     pub worktree: String,
+    /// The project's folder in it.
+    #[serde(skip)]
+    pub folder: PathBuf,
     #[serde(flatten)]
     pub view: View,
 }
 
 /// The live loops of the project's working trees.
 pub fn loops(project: &Project) -> Vec<Beside> {
+    in_trees(project, view::live)
+}
+
+/// The loops that somebody who finds none in the project may look for: the live ones of each working tree, or the one that ended there last.
+pub fn live_or_last(project: &Project) -> Vec<Beside> {
+    in_trees(project, |there| {
+        let live = view::live(there);
+        if live.is_empty() { view::ended(there).into_iter().take(1).collect() } else { live }
+    })
+}
+
+fn in_trees(project: &Project, look: impl Fn(&Project) -> Vec<View>) -> Vec<Beside> {
     let entries = fs::read_dir(project.own().join(FOLDER)).into_iter().flatten().flatten();
     let mut names: Vec<String> =
         entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| loop_file::is_name(name)).collect();
     names.sort();
     let of_tree = |name: String| {
         let path = project.own().join(FOLDER).join(&name);
-        let there = [below(project).map(|below| path.join(below)), Some(path)].into_iter().flatten().find(|dir| dir.is_dir());
-        let views = there.map(|dir| view::live(&Project::at(dir))).unwrap_or_default();
-        views.into_iter().map(move |view| Beside { worktree: words::clean(&name), view })
+        let folder = [below(project).map(|below| path.join(below)), Some(path)].into_iter().flatten().find(|dir| dir.is_dir());
+        let of_folder = |folder: PathBuf| {
+            let beside = |view: View| Beside { worktree: words::clean(&name), folder: folder.clone(), view };
+            look(&Project::at(&folder)).into_iter().map(beside).collect()
+        };
+        folder.map(of_folder).unwrap_or_else(Vec::new)
     };
     names.into_iter().flat_map(of_tree).collect()
 }

@@ -14,6 +14,7 @@ use ralph_engine::{
 
 use crate::{
     columns::{columns, cut},
+    commands::beside,
     exit::Done,
     text::when,
     ui,
@@ -41,7 +42,7 @@ pub(crate) struct Args {
 #[expect(clippy::unnecessary_wraps, reason = "every command ends the same way")]
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let all: Vec<View> = view::live(project).into_iter().chain(view::ended(project)).collect();
-    let beside = worktree::loops(project);
+    let beside = worktree::live_or_last(project);
     if args.json {
         let own = all.iter().map(serde_json::to_value);
         let all: Result<Vec<serde_json::Value>, _> = own.chain(beside.iter().map(serde_json::to_value)).collect();
@@ -53,7 +54,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     } else if !all.is_empty() {
         show(&all);
     }
-    beside.iter().for_each(super::status::show_beside);
+    beside.iter().for_each(beside::show);
     Ok(())
 }
 

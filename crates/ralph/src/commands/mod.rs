@@ -1,6 +1,7 @@
 //! The command line: one file for each command.
 
 mod begins;
+mod beside;
 mod cancel;
 mod completions;
 mod demo;
@@ -131,9 +132,12 @@ struct HookArgs {
 }
 
 pub(crate) fn run() -> u8 {
-    let parsed = help::arranged(tree()).try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = match parsed {
-        Ok(cli) => cli,
+    let parsed = help::arranged(tree()).try_get_matches().and_then(|matches| {
+        let command = matches.subcommand_name().unwrap_or_default().to_owned();
+        Cli::from_arg_matches(&matches).map(|cli| (cli, command))
+    });
+    let (cli, command) = match parsed {
+        Ok(parsed) => parsed,
         Err(e) => {
             ui::colour(asked_colour(std::env::args_os()));
             let _ = e.print();
@@ -151,7 +155,7 @@ pub(crate) fn run() -> u8 {
         None => Project::upwards_from(std::path::Path::new(".")),
     };
     let project = &project;
-    exit::code(match cli.command {
+    let done = match cli.command {
         Command::Hook(_) => return crate::hook::run(None, limit_of(&std::env::args_os().collect::<Vec<_>>())),
         Command::Start(args) => start::run(project, args),
         Command::Run(args) => run::run(project, args),
@@ -178,7 +182,8 @@ pub(crate) fn run() -> u8 {
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
-    })
+    };
+    exit::code(beside::pointed_out(project, &command, done))
 }
 
 /// All commands and their options.

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::{
     columns::columns,
+    commands::beside,
     exit::{Done, Failure},
     text::{short, when},
     ui,
@@ -52,7 +53,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     for view in &report.loops {
         show(view);
     }
-    report.worktrees.iter().for_each(show_beside);
+    report.worktrees.iter().for_each(beside::show);
     if !report.loops.is_empty() || !report.worktrees.is_empty() {
         return Ok(());
     }
@@ -62,12 +63,6 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         ui::paragraph(format!("Last loop: {id} {ending} at iteration {iteration}, {at}. `ralph log` shows what happened."), 0);
     }
     Err(Failure::no_loop())
-}
-
-/// A loop in a working tree of its own, in one line, and where to ask about it.
-pub(crate) fn show_beside(beside: &Beside) {
-    let place = format!(".ralph/worktrees/{}", beside.worktree);
-    ui::paragraph(format!("{}  {} (`ralph -C {place} status` says more)", ui::bold(&place), beside.view.line()), 2);
 }
 
 fn gate_line(gate: &GateView, widest: usize) -> String {

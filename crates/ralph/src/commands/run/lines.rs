@@ -12,7 +12,7 @@ use ralph_core::{
 use ralph_engine::runner::told::{Audience, Heard, Told};
 
 use crate::{
-    commands::run::{prose::Prose, says},
+    commands::run::{last::Last, prose::Prose, says},
     text::{of_outcome, short, when},
     ui,
 };
@@ -29,25 +29,16 @@ struct State {
     out: Box<dyn Write + Send>,
     prose: Prose,
     of_subagent: bool,
-    of_loop: String,
+    last: Last,
     folder: String,
-    /// Files of a round were kept.
-    has_kept: bool,
     /// How the last session ended.
     said: String,
 }
 
 impl Lines {
     pub(super) fn new(out: Box<dyn Write + Send>, now: fn() -> Millis) -> Self {
-        let state = State {
-            out,
-            prose: Prose::default(),
-            of_subagent: false,
-            of_loop: String::new(),
-            folder: String::new(),
-            has_kept: false,
-            said: String::new(),
-        };
+        let state =
+            State { out, prose: Prose::default(), of_subagent: false, last: Last::default(), folder: String::new(), said: String::new() };
         Lines { state: Mutex::new(state), now }
     }
 }
@@ -69,6 +60,7 @@ impl Audience for Lines {
 
 impl State {
     fn lines(&mut self, told: &Told<'_>) -> Vec<String> {
+        self.last.hears(told);
         if let Told::Agent { heard: Heard::Text { text, of_subagent } } = told {
             let mut lines = if *of_subagent == self.of_subagent { Vec::new() } else { self.rest() };
             self.of_subagent = *of_subagent;
@@ -99,7 +91,6 @@ impl State {
     fn others(&mut self, told: &Told<'_>) -> Vec<String> {
         match told {
             Told::Run { of_loop, picked_up, folder, limits, .. } => {
-                (*of_loop).clone_into(&mut self.of_loop);
                 (*folder).clone_into(&mut self.folder);
                 let picked_up = picked_up.iter().map(|what| ui::harmless(what));
                 let limits = Some(clean(&limits.join("; "))).filter(|limits| !limits.is_empty());
@@ -130,15 +121,12 @@ impl State {
                 let line = line.filter(|_| says::goes_on(ruling)).map(clean);
                 std::iter::once(says::ruled(*iteration, findings, ruling)).chain(line).collect()
             }
-            Told::Snapshot { name, .. } => {
-                self.has_kept = true;
-                vec![format!("files kept as {}", clean(name))]
-            }
+            Told::Snapshot { name, .. } => vec![format!("files kept as {}", clean(name))],
             Told::Rests { until, why, .. } => vec![says::rests(until, why, &self.said)],
             Told::GoesOn => vec!["goes on".to_owned()],
             Told::Finishing => vec!["ends after this round, because a person asked for it".to_owned()],
             Told::Ended { .. } => {
-                let (head, rest) = says::last_words(told, &self.of_loop, self.has_kept);
+                let (head, rest) = self.last.words(told);
                 std::iter::once(head).chain(rest).collect()
             }
         }

@@ -2,6 +2,7 @@
 
 mod drive;
 mod json;
+mod last;
 mod lines;
 mod out;
 mod prose;

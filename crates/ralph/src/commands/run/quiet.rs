@@ -7,15 +7,19 @@ use std::{
 
 use ralph_engine::runner::told::{Audience, Told};
 
-use crate::{commands::run::says, ui};
+use crate::{
+    commands::run::{last::Last, says},
+    ui,
+};
 
 pub(super) struct Quiet {
     out: Mutex<Box<dyn Write + Send>>,
+    last: Mutex<Last>,
 }
 
 impl Quiet {
     pub(super) fn new(out: Box<dyn Write + Send>) -> Self {
-        Quiet { out: Mutex::new(out) }
+        Quiet { out: Mutex::new(out), last: Mutex::default() }
     }
 
     fn say(&self, text: &str) {
@@ -27,11 +31,13 @@ impl Quiet {
 
 impl Audience for Quiet {
     fn hears(&self, told: &Told<'_>) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.hears(told);
         match told {
             Told::Warning { text } => ui::warning(text),
             Told::Ruled { iteration, ruling, findings, .. } => self.say(&says::ruled(*iteration, findings, ruling)),
             Told::Ended { .. } => {
-                let (head, rest) = says::last_words(told, "", false);
+                let (head, rest) = last.words(told);
                 let why = rest.first().map(|why| format!("\n  {why}")).unwrap_or_default();
                 self.say(&format!("{head}{why}"));
             }

@@ -8,7 +8,7 @@ use ralph_core::{
     time::in_words,
     words::{clean, of_limit, opening},
 };
-use ralph_engine::runner::told::{End, Heard, Told};
+use ralph_engine::runner::told::{Heard, Told};
 
 use crate::{
     text::{in_thousands, of_outcome, of_work, when},
@@ -144,69 +144,10 @@ pub(super) fn call(tool: &str, what: &str) -> String {
     format!("{}  {}", clean(tool), subject(what)).trim_end().to_owned()
 }
 
-/// `12 rounds · 48k tokens · $1.20`
-fn spent(rounds: u64, tokens: u64, usd: f64) -> String {
-    let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
-    [Some(rounds), used_tokens(tokens), money(usd)].into_iter().flatten().collect::<Vec<_>>().join(DOT)
-}
-
 pub(super) fn used_tokens(tokens: u64) -> Option<String> {
     (tokens > 0).then(|| format!("{} tokens", in_thousands(tokens)))
 }
 
 pub(super) fn money(usd: f64) -> Option<String> {
     (usd > 0.0 && usd.is_finite()).then(|| prices::shown(prices::of_dollars(usd)).to_string())
-}
-
-/// How the run ended, in a word.
-pub(super) fn ending(how: End) -> String {
-    match how {
-        End::Complete => ui::good("✓ complete"),
-        End::Capped => ui::warn("stopped at a limit"),
-        End::Stalled => ui::warn("stopped: no progress"),
-        End::Blocked => ui::warn("stopped: it needs you"),
-        End::Enough => ui::good("done for now"),
-        End::Paused => ui::warn("paused"),
-        End::Cancelled => ui::warn("cancelled"),
-        End::Parked => ui::warn("parked"),
-        End::Interrupted => ui::warn("interrupted"),
-        End::Failed => ui::bad("failed"),
-    }
-}
-
-/// The last words of a run: how it ended and what it used, then why, what nobody could be asked for, and what to type next.
-pub(super) fn last_words(ended: &Told<'_>, of_loop: &str, has_kept: bool) -> (String, Vec<String>) {
-    let Told::Ended { how, line, rounds, spent_usd, spent_tokens, denied, .. } = ended else { return Default::default() };
-    let head = format!("{}{DOT}{}", ending(*how), spent(*rounds, *spent_tokens, *spent_usd));
-    let why = clean(line);
-    let why = why.strip_prefix("Ralph: ").unwrap_or(&why);
-    let why = why.strip_prefix(how.as_str()).and_then(|why| why.strip_prefix(": ")).unwrap_or(why).to_owned();
-    let next = (!why.contains("`ralph run --continue")).then(|| next(*how, of_loop, has_kept));
-    (head, [Some(why).filter(|why| !why.is_empty()), of_denied(denied), next].into_iter().flatten().collect())
-}
-
-/// Rules that would have allowed what nobody could be asked for.
-fn of_denied(rules: &[String]) -> Option<String> {
-    let rules: Vec<String> = rules.iter().map(|rule| subject(rule)).collect();
-    (!rules.is_empty())
-        .then(|| format!("Some calls were denied; under `permissions.allow` these rules would allow them: {}", rules.join(", ")))
-}
-
-/// What a person would type next. The usual loop needs no name.
-fn next(how: End, of_loop: &str, has_kept: bool) -> String {
-    let which = if of_loop.starts_with("main-") { String::new() } else { format!(" --name {}", clean(of_loop)) };
-    let again = format!("ralph run --continue{which}");
-    match how {
-        End::Complete if has_kept => "`ralph log` shows how it went, `ralph diff` what it changed.".to_owned(),
-        End::Complete => "`ralph log` shows how it went.".to_owned(),
-        End::Capped => format!("Give it more: `{again} --max-iterations N` (or --hours, --usd, --tokens)."),
-        End::Stalled => {
-            format!("`ralph explain` says why, `ralph steer \"…\"` tells the agent what to do about it, `{again}` goes on.")
-        }
-        End::Blocked => format!("See to that; then `{again}` goes on."),
-        End::Enough | End::Paused | End::Interrupted => format!("`{again}` goes on."),
-        End::Parked => format!("`{again}` goes on, later."),
-        End::Cancelled => "`ralph list` shows what can be brought back.".to_owned(),
-        End::Failed => format!("`ralph doctor` looks for what is wrong; `{again}` goes on."),
-    }
 }

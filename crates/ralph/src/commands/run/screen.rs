@@ -16,7 +16,7 @@ use ralph_engine::runner::told::{Audience, Heard, Told};
 use crate::{
     bottom::Bottom,
     columns::{columns, cut, wrap},
-    commands::run::{prose::Prose, says, status::Status},
+    commands::run::{last::Last, prose::Prose, says, status::Status},
     text::of_outcome,
     ui,
 };
@@ -59,9 +59,8 @@ impl Screen {
             status: Status::default(),
             session: String::new(),
             denied: 0,
-            of_loop: String::new(),
+            last: Last::default(),
             folder: String::new(),
-            has_kept: false,
             said: String::new(),
             called: (String::new(), String::new()),
         };
@@ -125,10 +124,8 @@ struct State {
     session: String,
     /// Denied calls that have not come back as failed ones yet.
     denied: u64,
-    of_loop: String,
+    last: Last,
     folder: String,
-    /// Files of a round were kept.
-    has_kept: bool,
     /// How the last session ended.
     said: String,
     /// The tool that was shown last, and what it was called with.
@@ -138,6 +135,7 @@ struct State {
 impl State {
     fn hears(&mut self, told: &Told<'_>) {
         self.status.hears(told, (self.terminal.now)());
+        self.last.hears(told);
         match told {
             Told::Agent { heard: Heard::Text { text, of_subagent } } => return self.words(text, *of_subagent),
             // Figures come in the middle of a sentence; they are drawn with the next tick.
@@ -149,7 +147,7 @@ impl State {
             Told::Run { .. } | Told::Warning { .. } | Told::Round { .. } | Told::Finishing => self.begins(told),
             Told::Over { .. } | Told::Ruled { .. } | Told::Ended { .. } => self.ends(told),
             // `ralph diff` shows them.
-            Told::Snapshot { .. } => self.has_kept = true,
+            Told::Snapshot { .. } => {}
             Told::Rests { until, why, .. } => self.say(&ui::warn(says::rests(until, why, &self.said)), 2),
             Told::GoesOn | Told::Checking { .. } => self.write(&[]),
         }
@@ -158,7 +156,6 @@ impl State {
     fn begins(&mut self, told: &Told<'_>) {
         match told {
             Told::Run { of_loop, picked_up, folder, limits, .. } => {
-                (*of_loop).clone_into(&mut self.of_loop);
                 self.say(&format!("{} {} in {}", ui::good("Ralph runs"), ui::bold(clean(of_loop)), clean(folder)), 2);
                 (*folder).clone_into(&mut self.folder);
                 let limits = Some(limits.join(says::DOT)).filter(|limits| !limits.is_empty());
@@ -192,7 +189,7 @@ impl State {
                 }
             }
             Told::Ended { .. } => {
-                let (head, rest) = says::last_words(told, &self.of_loop, self.has_kept);
+                let (head, rest) = self.last.words(told);
                 self.say("", 0);
                 self.say(&head, 2);
                 for line in rest {
