@@ -196,7 +196,7 @@ fn in_trees(project: &Project, look: impl Fn(&Project) -> Vec<View>) -> Vec<Besi
             let beside = |view: View| Beside { worktree: words::clean(&name), folder: folder.clone(), view };
             look(&Project::at(&folder)).into_iter().map(beside).collect()
         };
-        folder.map(of_folder).unwrap_or_else(Vec::new)
+        folder.map_or_else(Vec::new, of_folder)
     };
     names.into_iter().flat_map(of_tree).collect()
 }
