@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use ralph_engine::{
     runner::{
         agent::Agent,
-        preflight::{Weight, look},
+        preflight::{Weight, inner_rounds, look},
     },
     store::project::Project as Looked,
 };
@@ -22,7 +22,9 @@ use serde_json::{Value, json};
 fn looks() {
     let Some(client) = std::env::var_os("TEST_CLIENT") else { return };
     let mode = std::env::var("TEST_MODE").ok();
-    for remark in look(&Looked::at(std::env::current_dir().unwrap()), mode.as_deref(), &Agent::Claude(client.into())) {
+    let inner = std::env::var("TEST_INNER").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let (project, agent) = (Looked::at(std::env::current_dir().unwrap()), Agent::Claude(client.into()));
+    for remark in look(&project, mode.as_deref(), &agent).into_iter().chain(inner_rounds(&project, inner, &agent)) {
         println!("\nREMARK {:?} {}", remark.weight, remark.text);
     }
 }
@@ -81,6 +83,23 @@ fn s4_6_what_cannot_work_is_refused_before_it_begins() {
     let odd = client(&project, "\u{1b}[31mno");
     assert!(refusals(&odd, None, &[])[0].contains("said \"[31mno\": reinstall Claude Code"));
     assert!(refusals(Path::new("/nowhere/claude"), None, &[])[0].contains("did not answer"));
+}
+
+/// Rounds within a session are the work of its own stop hook.
+#[test]
+fn s4_6_inner_rounds_need_the_registered_hook() {
+    let project = Project::without_git();
+    let client = client(&project, "2.1.325 (Claude Code)");
+    let of_hook = |inner: &str| {
+        let all = remarks(&project, &client, Some("acceptEdits"), &[("TEST_INNER", inner)]);
+        all.into_iter().filter(|(_, text)| text.contains("stop hook")).map(|(weight, _)| weight).collect::<Vec<_>>()
+    };
+    assert_eq!((of_hook("0"), of_hook("3")), (vec![], vec!["Warning".to_owned()]));
+    let hook = json!({"type": "command", "command": "ralph", "args": ["hook", "claude"]});
+    let settings = json!({"hooks": {"Stop": [{"hooks": [hook]}]}}).to_string();
+    fs::create_dir_all(project.dir().join(".claude")).unwrap();
+    fs::write(project.dir().join(".claude/settings.json"), settings).unwrap();
+    assert_eq!(of_hook("3"), Vec::<String>::new());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use ralph_core::{journal::Event, judge::Ending, words};
 
 use crate::{
     ops::{Asker, Refusal, choose},
+    runner::agent,
     store::{
         Error, ending, journal,
         locked::{Locked, Loop, end},
@@ -24,14 +25,17 @@ pub struct Cancelled {
     pub of_session: Option<String>,
     /// It has a feature folder instead of a file.
     pub is_folder: bool,
+    /// Processes that its dead runner had left running, and that were ended.
+    pub leftovers: usize,
 }
 
 impl Cancelled {
     pub fn line(&self) -> String {
         let rounds = words::iterations(self.iteration);
         let whose = self.of_session.as_deref().map(|s| format!(" of session {}", words::opening(s, 8))).unwrap_or_default();
+        let leftovers = leftovers(self.leftovers);
         format!(
-            "Ralph loop{whose} cancelled after {rounds} ({}). {}: `ralph resume` brings it back.",
+            "Ralph loop{whose} cancelled after {rounds} ({}). {}: `ralph resume` brings it back.{leftovers}",
             ralph_core::time::in_words(self.spent_ms),
             if self.is_folder {
                 "Its folder stays as it is, with `Status: CANCELLED` in progress.txt"
@@ -39,6 +43,15 @@ impl Cancelled {
                 "It is kept in the archive"
             }
         )
+    }
+}
+
+/// What became of the processes that a dead runner had left running.
+pub fn leftovers(ended: usize) -> String {
+    match ended {
+        0 => String::new(),
+        1 => " 1 process that its runner had left running was ended.".to_owned(),
+        n => format!(" {n} processes that its runner had left running were ended."),
     }
 }
 
@@ -58,7 +71,8 @@ pub fn cancel(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Ca
     let owner = found.session().or_else(|| state.owner.clone());
     let of_session = owner.filter(|owner| asker.session.as_ref().is_some_and(|s| s != owner));
     let iteration = found.parsed.as_ref().map_or(state.iteration, |f| f.iteration);
-    let cancelled = Cancelled { iteration, spent_ms: state.spent(clock::now()), id, of_session, is_folder: found.is_folder() };
+    let spent_ms = state.spent(clock::now());
+    let mut cancelled = Cancelled { iteration, spent_ms, id, of_session, is_folder: found.is_folder(), leftovers: 0 };
     ending::note(project, &cancelled.id, asker.command.as_deref().unwrap_or_default(), &cancelled.line());
     if !end(project, &found, &cancelled.id, Ending::Cancelled)? {
         return Err(Refusal::NoLoop);
@@ -68,6 +82,9 @@ pub fn cancel(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Ca
     {
         record(locked, l, asker);
     }
+    // Only now: a session that is ended before could still be judged by its hook.
+    drop(locked);
+    cancelled.leftovers = agent::end_what_a_dead_runner_left(&state);
     Ok(cancelled)
 }
 

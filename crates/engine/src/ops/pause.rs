@@ -7,8 +7,9 @@ use ralph_core::{
 
 use crate::{
     ops::{Asker, Refusal, choose},
+    runner::agent,
     store::{
-        Error,
+        Error, journal,
         locked::{Locked, Loop},
         loops,
         project::Project,
@@ -24,6 +25,12 @@ pub struct Paused {
     pub max_iterations: u64,
     /// It was paused before.
     pub already: bool,
+    /// A runner carries it, or carried it last.
+    pub by_run: bool,
+    /// The runner that ends after its round.
+    pub runner_pid: Option<u32>,
+    /// Processes that its dead runner had left running, and that were ended.
+    pub leftovers: usize,
 }
 
 pub fn pause(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Paused, Refusal> {
@@ -36,7 +43,12 @@ pub fn pause(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Pau
     if !already && !set_paused(&locked, &mut l, asker.session.as_deref(), asker.actor(), "")? {
         return Err(Refusal::NoLoop);
     }
-    Ok(Paused { iteration: l.file.iteration, max_iterations: l.file.max_iterations, already, id: l.id })
+    drop(locked);
+    let runner_pid = journal::runner_of(&l.state).map(|runner| runner.pid);
+    let by_run = l.state.runner.is_some() || (already && journal::past(&project.journal(&l.id)).by_run);
+    let leftovers = agent::end_what_a_dead_runner_left(&l.state);
+    let (iteration, max_iterations) = (l.file.iteration, l.file.max_iterations);
+    Ok(Paused { id: l.id, iteration, max_iterations, already, by_run, runner_pid, leftovers })
 }
 
 /// Marks an open loop as paused. `false`: its file was deleted meanwhile.

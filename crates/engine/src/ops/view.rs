@@ -125,6 +125,11 @@ pub struct View {
     pub gates: Vec<GateView>,
     /// The stop that paused it.
     pub paused_at: Option<u64>,
+    /// Why it rests, or what went wrong last, in words.
+    pub why: Option<String>,
+    /// `ralph run` carried it last, and no session has it since.
+    #[serde(skip)]
+    pub by_run: bool,
     /// The command that a hook is running for it right now.
     pub checking: Option<Checking>,
     /// What it waits for.
@@ -199,6 +204,8 @@ pub enum Waiter {
     Hook,
     /// A hook in the background of the session, which it wakes then.
     Session,
+    /// `ralph run`, which goes on then.
+    Runner,
     Nobody,
 }
 
@@ -293,10 +300,17 @@ pub fn view_of(project: &Project, found: &Found) -> View {
         view.gates = gates(project, &past.findings, file);
         view.denied = past.denied;
         view.paused_at = past.paused_at.filter(|_| status == Status::Paused);
+        view.by_run = past.by_run;
+        view.why = past.why.filter(|_| matches!(status, Status::Paused | Status::LeftBehind)).map(|why| without_the_name(&why));
         view.checking = record.as_ref().filter(|_| status.is_armed()).and_then(checking);
         view.waits = if status.is_armed() { waits(project, &id, &state, past.waiting) } else { None };
     }
     view
+}
+
+/// Lines for a session say who speaks.
+fn without_the_name(why: &str) -> String {
+    words::opening(why.strip_prefix("Ralph: ").unwrap_or(why), 600)
 }
 
 /// What a loop has to prove, together with what was found last.
@@ -328,7 +342,11 @@ fn checking(record: &Record) -> Option<Checking> {
 fn waits(project: &Project, id: &str, state: &State, waiting: Option<(String, String)>) -> Option<Waits> {
     let passed = |since: Millis| u64::try_from(clock::now() - since).unwrap_or(0);
     if let Some(parked) = &state.parked {
-        let by = if waiter::of(project, id).is_some() { Waiter::Session } else { Waiter::Nobody };
+        let by = match waiter::of(project, id) {
+            _ if journal::runner_of(state).is_some() => Waiter::Runner,
+            Some(_) => Waiter::Session,
+            None => Waiter::Nobody,
+        };
         let until = parked.until.map(time::format);
         return Some(Waits { what: parked.what.clone(), since: time::format(parked.since), for_ms: passed(parked.since), until, by });
     }
@@ -375,6 +393,8 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         journal: project.journal(id),
         gates: Vec::new(),
         paused_at: None,
+        why: None,
+        by_run: false,
         checking: None,
         waits: None,
         notes: state.notes.clone(),

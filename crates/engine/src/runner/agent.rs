@@ -10,6 +10,7 @@ use std::{
 
 use ralph_core::{
     attempt::{Cut, Outcome, Trouble, Work},
+    journal::State,
     limits::ToolUse,
     output::Stream as Pipe,
     time::millis,
@@ -25,6 +26,7 @@ use crate::{
         ear::{Ear, Listening, Sense},
         told::Heard,
     },
+    store::runner,
     sys::{
         bounded::{self, Asked, Failure, Leave, Listener, Task},
         env, kin, random,
@@ -113,6 +115,11 @@ pub fn new_mark(of_loop: &str) -> String {
 /// Ends what a runner that died left running, sessions and gates, and says how many processes there were.
 pub fn end_leftovers(mark: &str) -> usize {
     [env::RUN, env::RUNNER].iter().map(|name| kin::end_marked(&format!("{name}={mark}"))).sum()
+}
+
+/// The same, if the runner that carried the loop does not live any more.
+pub fn end_what_a_dead_runner_left(state: &State) -> usize {
+    state.runner.as_ref().filter(|runner| !runner::is_alive(runner)).map_or(0, |runner| end_leftovers(&runner.mark))
 }
 
 /// Runs one session to its end. While it runs, `hears` is told what is heard, and `wish` is asked again and again whether it may go on. Afterwards nothing that

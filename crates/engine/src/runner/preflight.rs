@@ -1,5 +1,7 @@
 //! A look before the first round: would sessions that nobody watches get anywhere? A denied tool at night is a lost night.
 
+use std::time::Duration;
+
 use ralph_core::{
     gate::{Check, Gate, Run},
     words::opening,
@@ -17,9 +19,13 @@ use crate::{
         places::Places,
         survey::Survey,
     },
+    snapshots::repository::Repository,
     store::{loops, project::Project},
     sys::{env, process},
 };
+
+/// How long git may take to say that it is there.
+const GIT: Duration = Duration::from_secs(30);
 
 /// How much a remark matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,6 +80,36 @@ pub fn look(project: &Project, permission_mode: Option<&str>, agent: &Agent) -> 
         remarks.extend(unproven_by_itself(project, &permissions));
     }
     remarks
+}
+
+/// Rounds within a session need its own stop hook. `inner`: how many are wanted.
+pub fn inner_rounds(project: &Project, inner: u64, agent: &Agent) -> Option<Remark> {
+    let Agent::Claude(_) = agent else { return None };
+    let is_registered = || Survey::take(&Places::of(project)).ours().iter().any(|ours| ours.hook.event == "Stop");
+    (inner > 0 && !is_registered()).then(|| {
+        let text = format!(
+            "--inner {inner} has no effect here, because ralph's stop hook is not registered with Claude Code: `ralph init` does that"
+        );
+        Remark::new(Weight::Warning, text)
+    })
+}
+
+/// Looks at the folder that the agent would work in. `keeps`: its files shall be kept after each round.
+pub fn ground(project: &Project, keeps: bool) -> Option<Remark> {
+    let root = project.root().canonicalize().unwrap_or_else(|_| project.root().to_owned());
+    let is_home = env::home().and_then(|home| home.canonicalize().ok()).is_some_and(|home| home == root);
+    if is_home || root.parent().is_none() {
+        let place = if is_home { "your home folder" } else { "the top folder of the system" };
+        let text = format!(
+            "this is {place}, and an agent that nobody watches would have all that is in it for its project: go to the project's own folder, or name it with -C"
+        );
+        return Some(Remark::new(Weight::Refusal, text));
+    }
+    let is_bare = || matches!(Repository::of(project, GIT), Ok(None));
+    (keeps && is_bare()).then(|| {
+        let text = "this is no git repository, so the files are not kept after each round: `ralph diff` and `ralph rollback` will have nothing. `git init` changes that";
+        Remark::new(Weight::Hint, text)
+    })
 }
 
 /// The permission mode to ask for. One that must not count, because the project's settings name it, is overruled: older clients take it (2.1.197).

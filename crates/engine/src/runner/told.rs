@@ -95,8 +95,11 @@ pub enum Told<'a> {
         exit: u8,
         /// In one sentence.
         line: String,
+        /// Rounds of this run that were ruled on.
         rounds: u64,
+        /// All that was spent on the loop, by this run and before, since its limit was last set.
         spent_usd: f64,
+        /// The same in tokens.
         spent_tokens: u64,
         /// Rules that would have allowed what was denied.
         denied: Vec<String>,

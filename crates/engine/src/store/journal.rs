@@ -6,6 +6,7 @@ use std::{
 };
 
 use ralph_core::{
+    attempt::Outcome,
     gate::{Finding, Kind},
     journal::{Event, Record, Runner, State, last_record, records},
     judge::Next,
@@ -89,6 +90,10 @@ pub struct Past {
     pub waiting: Option<(String, String)>,
     /// What nobody was there to allow, since a runner took the loop.
     pub denied: Vec<Denials>,
+    /// A runner carried it last, and no session has it since.
+    pub by_run: bool,
+    /// Why it rests, or what went wrong last, if nobody has taken it up since.
+    pub why: Option<String>,
 }
 
 /// Reads the end of a journal. Whatever lies further back is long ago.
@@ -101,6 +106,7 @@ pub fn past(path: &Path) -> Past {
         if matches!(record.event, Event::Stop { .. } | Event::Checking { .. } | Event::Waiting { .. }) {
             past.waiting = None;
         }
+        past.note_carrier(&record.event);
         match record.event {
             Event::Waiting { what } => past.waiting = Some((what, record.at)),
             Event::Stop { evidence, ruling, .. } => {
@@ -120,6 +126,19 @@ pub fn past(path: &Path) -> Past {
 }
 
 impl Past {
+    fn note_carrier(&mut self, event: &Event) {
+        match event {
+            Event::Taken { .. } | Event::Began { .. } => (self.by_run, self.why) = (true, None),
+            Event::Adopted | Event::Rebound { .. } | Event::Resumed { .. } => (self.by_run, self.why) = (false, None),
+            Event::Broke { outcome: Outcome::Failed { trouble }, .. } => self.why = Some(trouble.words()),
+            Event::Left { why } | Event::Paused { why, .. } if !why.is_empty() => self.why = Some(why.clone()),
+            // Of a loop that rests, stops change nothing.
+            Event::Stop { ruling, .. } if ruling.next == Next::Stays => {}
+            Event::Stop { .. } | Event::Paused { .. } => self.why = None,
+            _ => {}
+        }
+    }
+
     /// Newer findings replace older ones. The guard's is there or not, at a stop that asked for proof.
     fn note(&mut self, findings: Vec<Finding>, of_stop: bool) {
         let measured: Vec<Finding> = findings.into_iter().filter(|f| !f.skipped).collect();

@@ -1,7 +1,11 @@
 //! `ralph pause`: let the agent stop without ending the loop.
 
 use ralph_core::words::of_limit;
-use ralph_engine::{hosts::claude::compaction, ops::pause, store::project::Project};
+use ralph_engine::{
+    hosts::claude::compaction,
+    ops::{cancel::leftovers, pause},
+    store::project::Project,
+};
 
 use crate::{
     commands::{Which, asker, show_json},
@@ -36,6 +40,9 @@ fn pause(project: &Project, args: &Args) -> Done {
     }
     let round = of_limit(paused.iteration, paused.max_iterations);
     let state = if paused.already { "was paused already" } else { "is paused" };
-    ui::paragraph(format!("Ralph loop {state} at iteration {round}. `ralph resume` goes on."), 0);
+    let runner = paused.runner_pid.map(|pid| format!(" The runner {pid} ends after this round.")).unwrap_or_default();
+    let goes_on = if paused.by_run { "ralph run --continue" } else { "ralph resume" };
+    let leftovers = leftovers(paused.leftovers);
+    ui::paragraph(format!("Ralph loop {state} at iteration {round}.{runner} `{goes_on}` goes on.{leftovers}"), 0);
     Ok(())
 }

@@ -1,15 +1,16 @@
 //! `ralph status`: where the loops of this project stand.
 
 use ralph_core::{
-    time::in_words,
+    time::{self, in_words},
     words::{clean, ends_on, opening},
 };
 use ralph_engine::{
     ops::{
-        view::{self, GateView, Status, View, Waiter},
+        view::{self, GateView, Status, View, Waiter, Waits},
         worktree::{self, Beside},
     },
     store::{denials::Denials, project::Project},
+    sys::clock,
 };
 use serde::Serialize;
 
@@ -73,24 +74,32 @@ fn gate_line(gate: &GateView, widest: usize) -> String {
 
 /// How a paused loop goes on.
 fn after_a_pause(v: &View) -> String {
-    let why =
-        v.paused_at.map_or_else(|| "`ralph log` says why it paused".to_owned(), |n| format!("`ralph explain {n}` says why it paused"));
+    let goes_on = if v.by_run { again(v) } else { "`ralph resume`".to_owned() };
+    let why = match v.paused_at {
+        Some(n) => format!(" `ralph explain {n}` says why it paused."),
+        None if v.why.is_some() => String::new(),
+        None => " `ralph log` says why it paused.".to_owned(),
+    };
     match v.gates.iter().find_map(|gate| gate.needs.as_deref()) {
-        Some(needs) => format!("{needs}; then `ralph resume` goes on. {why}"),
-        None => format!("`ralph resume` goes on, {why}"),
+        Some(needs) => format!("{needs}; then {goes_on} goes on.{why}"),
+        None => format!("{goes_on} goes on.{why}"),
     }
 }
 
-/// How a loop goes on whose session is gone.
-fn after_the_session(v: &View) -> &'static str {
+/// What goes on in fresh sessions. The usual loop needs no name.
+fn again(v: &View) -> String {
+    let which = if v.name == "main" { String::new() } else { format!(" --name {}", v.name) };
+    format!("`ralph run --continue{which}`")
+}
+
+/// How a loop goes on that its session, or its runner, has left behind.
+fn after_the_session(v: &View) -> String {
+    let resume = "`ralph resume` hands it to the next session that stops here";
     match &v.waits {
-        Some(_) if is_until(v) => {
-            "its session has ended: `ralph run --continue` goes on in fresh ones; `ralph resume` hands it to the next one that stops here"
-        }
-        Some(_) => {
-            "its session has ended: `ralph wait` waits for that, and says how to go on; `ralph resume` hands it to the next one that stops here"
-        }
-        None => "its session has ended: `ralph resume` hands it to the next one that stops here",
+        _ if v.by_run => format!("its runner has ended: {} goes on; {resume}", again(v)),
+        Some(_) if is_until(v) => format!("its session has ended: {} goes on in fresh ones; {resume}", again(v)),
+        Some(_) => format!("its session has ended: `ralph wait` waits for that, and says how to go on; {resume}"),
+        None => format!("its session has ended: {resume}"),
     }
 }
 
@@ -100,12 +109,29 @@ fn is_until(v: &View) -> bool {
 }
 
 /// Who sees to it that a parked loop goes on.
-fn after_the_wait(v: &View) -> &'static str {
+fn after_the_wait(v: &View) -> String {
     match v.waits.as_ref().map(|waits| waits.by) {
-        Some(Waiter::Session) if is_until(v) => "its session is woken then",
-        Some(Waiter::Session) => "its session is woken when that is decided",
-        _ if is_until(v) => "in its session, /ralph-resume goes on; `ralph run --continue` does in fresh ones",
-        _ => "`ralph wait` waits for it; in its session, /ralph-resume goes on",
+        Some(Waiter::Runner) => format!("its runner goes on by itself{}", v.waits.as_ref().and_then(left).unwrap_or_default()),
+        Some(Waiter::Session) if is_until(v) => "its session is woken then".to_owned(),
+        Some(Waiter::Session) => "its session is woken when that is decided".to_owned(),
+        _ if is_until(v) => format!("in its session, /ralph-resume goes on; {} does in fresh ones", again(v)),
+        _ => "`ralph wait` waits for it; in its session, /ralph-resume goes on".to_owned(),
+    }
+}
+
+/// `, in 4 min`
+fn left(waits: &Waits) -> Option<String> {
+    let until = time::parse(waits.until.as_deref()?)?;
+    Some(format!(", in {}", in_words(u64::try_from(until - clock::now()).unwrap_or(0))))
+}
+
+/// The session that has it.
+fn session(v: &View) -> &str {
+    match v.session.as_deref() {
+        Some(session) => short(Some(session)),
+        None if v.status == Status::Tracked => "none, until `ralph resume`",
+        None if v.by_run => "none: with `ralph run` each round has its own",
+        None => "none yet: the first one that stops here",
     }
 }
 
@@ -162,14 +188,12 @@ fn show(v: &View) {
     for warning in &v.warnings {
         ui::field("warning", warning);
     }
-    let session =
-        v.session.as_deref().map_or(
-            if v.status == Status::Tracked { "none, until `ralph resume`" } else { "none yet: the first one that stops here" },
-            |s| short(Some(s)),
-        );
-    ui::field("session", session);
+    ui::field("session", session(v));
     if let Some(carried) = v.carried() {
         ui::field("runner", carried);
+    }
+    if let Some(why) = &v.why {
+        ui::field("why", why);
     }
     match v.status {
         Status::Paused => ui::field("next", after_a_pause(v)),

@@ -175,9 +175,10 @@ impl Watch<'_> {
 
     fn say_how_to_go_on(&self) {
         let Some(view) = self.view() else { return };
-        let by_itself = view.waits.as_ref().is_some_and(|waits| waits.by != Waiter::Nobody);
+        let by = view.waits.as_ref().map_or(Waiter::Nobody, |waits| waits.by);
         match &view.session {
-            _ if by_itself => ui::paragraph("Its session goes on by itself.", 0),
+            _ if by == Waiter::Runner => ui::paragraph("Its runner goes on by itself.", 0),
+            _ if by != Waiter::Nobody => ui::paragraph("Its session goes on by itself.", 0),
             Some(session) => {
                 ui::paragraph("Go on in its session with /ralph-resume, or from here:", 0);
                 // One line, whatever the width: it is there to be copied.

@@ -40,9 +40,11 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
 fn of_loop(view: &View) -> Vec<Finding> {
     let name = &view.name;
     let line = view.line();
+    let (goes_on, carrier) =
+        if view.by_run { (format!("ralph run --continue --name {name}"), "runner") } else { (format!("ralph resume {name}"), "session") };
     let mut findings = vec![match view.status {
-        Status::LeftBehind => Finding::warning("loop.left-behind", format!("{line}: its session is gone"))
-            .fix(format!("ralph resume {name}"))
+        Status::LeftBehind => Finding::warning("loop.left-behind", format!("{line}: its {carrier} is gone"))
+            .fix(goes_on)
             .advice(format!("`ralph cancel {name}` ends it instead.")),
         Status::Corrupt => {
             let path = view.file.as_deref().map(|p| p.display().to_string()).unwrap_or_default();
@@ -53,7 +55,7 @@ fn of_loop(view: &View) -> Vec<Finding> {
         Status::Tracked => Finding::warning("loop.tracked", format!("{line}: git tracks its file, so it arms itself for nobody"))
             .fix(format!("ralph resume {name}"))
             .advice("Or remove the file from the repository: a loop is one person's."),
-        Status::Paused => Finding::note("loop.paused", line).fix(format!("ralph resume {name}")),
+        Status::Paused => Finding::note("loop.paused", line).fix(goes_on),
         _ => Finding::good("loops", line),
     }];
     findings.extend(

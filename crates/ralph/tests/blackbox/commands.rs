@@ -453,6 +453,7 @@ fn s2_8_status_for_people_and_programs() {
         "checking",
         "waits",
         "paused_at",
+        "why",
         "prompt",
         "carrier",
         "runner_pid",

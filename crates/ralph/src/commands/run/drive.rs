@@ -17,7 +17,7 @@ use ralph_engine::{
     sys::{env, signals},
 };
 
-use super::{Agent, Carries, Request, Worktree};
+use super::{Agent, Carries, Request, Worktree, ground};
 use crate::{
     commands::begins,
     exit::{BLOCKED, Failure},
@@ -28,6 +28,7 @@ pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audi
     // Once there is a loop, it has to be put to rest first.
     signals::notice();
     let warn = |text: String| audience.hears(&Told::Warning { text });
+    ground::look(project, &request, &warn)?;
     let project = &*place(project, &request, &warn)?;
     refuse_what_cannot_be_proven(project)?;
     let (name, options) = options(project, &request);
@@ -149,7 +150,8 @@ fn settings(project: &Project, options: &RunOptions, no_snapshots: bool, warn: &
 
 /// Would sessions that nobody watches get anywhere?
 fn look(project: &Project, settings: &Running, agent: &agent::Agent, warn: &impl Fn(String)) -> Result<(), Failure> {
-    for remark in preflight::look(project, settings.permission_mode.as_deref(), agent) {
+    let remarks = preflight::look(project, settings.permission_mode.as_deref(), agent);
+    for remark in remarks.into_iter().chain(preflight::inner_rounds(project, settings.inner, agent)) {
         if remark.weight == Weight::Refusal {
             return Err(Failure { code: BLOCKED, message: remark.text, in_json: false });
         }

@@ -50,7 +50,7 @@ impl Last {
         let why = why.strip_prefix(how.as_str()).and_then(|why| why.strip_prefix(": ")).unwrap_or(why).to_owned();
         let next = (!why.contains("`ralph run --continue")).then(|| next(*how, &self.of_loop, self.has_kept));
         let tree = Tree::around(&self.folder);
-        let from_here = |text: String| tree.as_ref().map_or_else(|| text.clone(), |tree| tree.typed_outside(&text));
+        let from_here = |text: String| tree.as_ref().map_or_else(|| text.clone(), |tree| tree.seen_from_outside(&text));
         let why = Some(why).filter(|why| !why.is_empty()).map(from_here);
         let work = tree.as_ref().map(Tree::has_the_work);
         (head, [why, of_denied(denied), next.map(from_here), work].into_iter().flatten().collect())
@@ -88,7 +88,7 @@ impl Tree {
     }
 
     /// Commands, so that they find the loop from outside.
-    fn typed_outside(&self, text: &str) -> String {
+    fn seen_from_outside(&self, text: &str) -> String {
         let there = format!("`ralph -C {} ", self.place);
         text.replace("`ralph ", &there)
             .replace(&format!("{there}run --continue"), &format!("`ralph run --continue --worktree={}", self.name))

@@ -1,6 +1,7 @@
 //! `ralph run`: carry a loop in fresh sessions, one for each round.
 
 mod drive;
+mod ground;
 mod json;
 mod last;
 mod lines;

@@ -16,6 +16,7 @@ use ralph_engine::runner::told::{Audience, End, Heard, Told};
 
 use super::{
     json::Json,
+    last::Last,
     lines::Lines,
     quiet::Quiet,
     screen::{Screen, Terminal},
@@ -468,4 +469,23 @@ fn s4_6_every_end_has_its_exit_code() {
     for (end, code) in codes {
         assert_eq!(end.exit(), code, "{end:?}");
     }
+}
+
+/// What this run used is not what the loop has cost.
+#[test]
+fn s4_6_the_figures_of_the_run_are_told_from_those_of_the_loop() {
+    let mut last = Last::default();
+    last.hears(&Told::Over { iteration: 3, attempt: 1, outcome: &Outcome::Stopped, work: &work(), then: Then::Judge });
+    let ended = |spent_usd: f64, spent_tokens: u64| Told::Ended {
+        how: End::Capped,
+        exit: 10,
+        line: String::new(),
+        rounds: 1,
+        spent_usd,
+        spent_tokens,
+        denied: Vec::new(),
+    };
+    let head = |told: &Told<'_>| anstream::adapter::strip_str(&last.words(told).0).to_string();
+    assert_eq!(head(&ended(0.31, 41_500)), "stopped at a limit · 1 round · 41k tokens · $0.31");
+    assert_eq!(head(&ended(1.05, 83_000)), "stopped at a limit · 1 round · 41k tokens · $0.31 (the loop in all: 83k tokens · $1.05)");
 }

@@ -3,7 +3,7 @@
 use super::Runs;
 use crate::common::Bed;
 
-fn with_settings(settings: &str, script: &str) -> Runs {
+pub(super) fn with_settings(settings: &str, script: &str) -> Runs {
     let bed = Bed::in_git();
     bed.write("ralph.toml", settings);
     bed.commit_all("begin");

@@ -4,10 +4,12 @@ mod beside;
 mod brakes;
 mod control;
 mod crash;
+mod ground;
 mod many;
 mod night;
 mod rounds;
 mod screen;
+mod status;
 
 use std::{
     fs,
