@@ -143,19 +143,6 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Trouble::Limit { .. } => "limit",
-            Trouble::Service { .. } => "service",
-            Trouble::SignIn { .. } => "sign-in",
-            Trouble::Billing { .. } => "billing",
-            Trouble::Model { .. } => "model",
-            Trouble::Refused { .. } => "refused",
-            Trouble::Crash { .. } => "crash",
-            Trouble::CannotStart { .. } => "cannot-start",
-        }
-    }
-
     /// In words, for people.
     pub fn words(&self) -> String {
         let status = |status: &Option<u16>| status.map(|s| format!(" (status {s})")).unwrap_or_default();

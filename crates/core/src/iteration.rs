@@ -5,12 +5,11 @@
 
 use crate::{
     attempt::{Cut, Outcome},
-    journal::Note,
-    judge::Evidence,
+    journal::{Note, State},
     limits::SWINGS_TOLD,
     loop_file::LoopFile,
     prices::Micros,
-    time::in_words,
+    time::{Millis, in_words},
     words::{clean, how_to_claim, of_limit, opening},
 };
 
@@ -55,8 +54,9 @@ pub struct Spent {
 }
 
 impl Spent {
-    pub fn of(e: &Evidence) -> Self {
-        Spent { ms: e.spent_ms, usd_micros: e.spent_usd_micros, tokens: e.spent_tokens }
+    pub fn of(state: &State, now: Millis) -> Self {
+        let usd_micros = state.spending.as_ref().map_or(0, |spending| spending.usd_micros);
+        Spent { ms: state.spent(now), usd_micros, tokens: state.tokens.total() }
     }
 }
 

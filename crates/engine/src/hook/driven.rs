@@ -50,13 +50,13 @@ fn on_stop(call: &Call, mark: &str, found: Found) -> Result<Outcome, Error> {
     let id = found.id();
     let drives = || Outcome::silent("runner.drives").of_loop(&id);
     let may_hold = |state: &State| state.runner.as_ref().is_some_and(|runner| runner.mark == mark && runner.inner < runner.inner_limit);
-    let may_be_held = |state: &State| may_hold(state) || state.last.as_ref().is_some_and(|last| is_this_stop(call, last));
+    let may_be_held = |state: &State| may_hold(state) || state.last.as_ref().is_some_and(|last| call.is_answered_by(last));
     if !may_be_held(&journal::live_state(&call.project, &found)) {
         return Ok(drives());
     }
     let _turn = proof::turn(call, &found)?;
     let Some((locked, l)) = under_lock(&call.project, found)? else { return Ok(drives()) };
-    if let Some(last) = l.state.last.as_ref().filter(|last| is_this_stop(call, last)) {
+    if let Some(last) = l.state.last.as_ref().filter(|last| call.is_answered_by(last)) {
         let repeated = last.note.clone().map(|note| sent_back(call, note, last.told.clone(), l.file.continue_with));
         return Ok(repeated.map_or_else(drives, |answer| Outcome { answer, ..Outcome::silent("stop.repeated") }.of_loop(&id)));
     }
@@ -85,10 +85,6 @@ fn on_stop(call: &Call, mark: &str, found: Found) -> Result<Outcome, Error> {
     locked.record(&mut l, at, call.event.session(), event)?;
     let answer = sent_back(call, hint, Some(told), l.file.continue_with);
     Ok(Outcome { answer, ..Outcome::silent("runner.inner") }.of_loop(&id))
-}
-
-fn is_this_stop(call: &Call, last: &Answered) -> bool {
-    last.stop == call.event.stop_fingerprint() && call.is_same_moment(last.uptime_ms)
 }
 
 fn sent_back(call: &Call, hint: String, told: Option<String>, form: ContinueWith) -> Answer {

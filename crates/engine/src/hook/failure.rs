@@ -18,19 +18,14 @@ use ralph_core::{
 use crate::{
     hook::{
         Call, MAX_TASK, Outcome,
+        proof::{Waiting, is_of_this_client},
         select::{Selected, select, under_lock},
         session::note_heard,
-        waiter::{self, NONE},
+        waiter::{self, NONE, Watch},
     },
     hosts::claude::{answer::Answer, caller::RESUMES_SINCE, transcripts::OpenFile},
     ops::pause,
-    store::{
-        Error, journal,
-        locked::Loop,
-        loops::{self, Found},
-        notices,
-        waiter::Waiter,
-    },
+    store::{Error, notices},
     sys::{clock, env, signals},
 };
 
@@ -123,43 +118,25 @@ pub(super) fn wait(call: &Call) -> Result<Outcome, Error> {
     // Whoever is asked to end takes its mark away first.
     signals::notice();
     let Selected::Own(found) = select(&call.project, call.event.session().unwrap_or_default()) else { return Ok(Outcome::silent(NONE)) };
-    let id = found.id();
-    let this = Waiter::this(fingerprint(call));
-    this.begin(&call.project, &id)?;
-    let watch = Watch { call, id: &id, waiter: &this, found: &found };
-    let outcome = match watch.parked_until() {
+    waiter::while_marked(call, &found, fingerprint(call), |watch| match watch.parked_until() {
         None => Ok(Outcome::silent(NONE)),
         Some(until) if watch.is_still_wanted_at(until) => watch.wake(),
         Some(_) => Ok(Outcome::silent("wait.over")),
-    };
-    this.end(&call.project, &id);
-    outcome.map(|outcome| outcome.of_loop(&id))
+    })
 }
 
-/// One wait after one failure.
-struct Watch<'a> {
-    call: &'a Call,
-    id: &'a str,
-    waiter: &'a Waiter,
-    found: &'a Found,
-}
-
+/// What a wait after a failure does.
 impl Watch<'_> {
-    /// Whether the client is there, the loop is wanted, and nothing has happened to it since: a message, a pause, another session.
-    fn is_wanted(&self) -> bool {
-        self.call.is_awaited() && loops::is_wanted(self.found) && self.waiter.is_newest(&self.call.project, self.id)
-    }
-
-    fn parked(&self) -> Option<Parked> {
-        let found = loops::reread(&self.call.project, self.found.clone()).ok()??;
-        journal::live_state(&self.call.project, &found).parked.filter(|parked| parked.stop == self.waiter.stop)
+    /// What this very failure parked the loop for.
+    fn parked_by_it(&self) -> Option<Parked> {
+        self.state().parked.filter(|parked| parked.stop == self.waiter.stop)
     }
 
     /// Until when the hook beside this one parked the loop, if it did. A client that resumes by itself is given its time.
     fn parked_until(&self) -> Option<Millis> {
         let give_up = Instant::now() + PARKING;
         while self.is_wanted() && Instant::now() < give_up {
-            if let Some(parked) = self.parked() {
+            if let Some(parked) = self.parked_by_it() {
                 let until = parked.until?;
                 let has_reset = line(self.call).is_some_and(|line| line.resets_at == Some(until));
                 let grace = if has_reset && resumes_by_itself(self.call) { RESUMES_WITHIN_MS / env::haste() } else { 0 };
@@ -173,7 +150,7 @@ impl Watch<'_> {
     /// Sleeps until then; whether the loop still waits for it.
     fn is_still_wanted_at(&self, until: Millis) -> bool {
         loop {
-            if !self.is_wanted() || self.parked().is_none() || self.call.time_left().is_zero() {
+            if !self.is_wanted() || self.parked_by_it().is_none() || self.call.time_left().is_zero() {
                 return false;
             }
             // By the wall's clock: a machine that slept has waited, too.
@@ -189,7 +166,11 @@ impl Watch<'_> {
     fn wake(&self) -> Result<Outcome, Error> {
         let over = || Ok(Outcome::silent("wait.over"));
         let Some((locked, mut l)) = under_lock(&self.call.project, self.found.clone())? else { return over() };
-        if !self.is_wanted() || !l.file.active || !l.state.is_parked_by(&self.waiter.stop) || !self.is_of_this_client(&l) {
+        if !self.is_wanted()
+            || !l.file.active
+            || !l.state.is_parked_by(&self.waiter.stop)
+            || !is_of_this_client(self.call, &l, Waiting::IsOver)
+        {
             return over();
         }
         let now = clock::now();
@@ -206,10 +187,5 @@ impl Watch<'_> {
             if l.file.prompt.len() <= MAX_TASK { l.file.prompt } else { "The task is the one of this loop, as you know it.".to_owned() };
         let answer = Answer::Block { reason: text, line };
         Ok(Outcome { answer, ..Outcome::silent("session.wakes") })
-    }
-
-    /// The session that failed, or the one that `/clear` began in the same client.
-    fn is_of_this_client(&self, l: &Loop) -> bool {
-        l.owner() == self.call.event.session() || (l.state.client_pid.is_some() && l.state.client_pid == Call::client_pid())
     }
 }

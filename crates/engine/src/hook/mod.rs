@@ -27,6 +27,7 @@ use std::{
 };
 
 use ralph_core::{
+    journal::Answered,
     loop_file::{LoopFile, fnv1a},
     time::millis,
 };
@@ -166,6 +167,11 @@ impl Call {
     fn is_same_moment(&self, answered_uptime_ms: u64) -> bool {
         // Nobody answered in the future: whoever says so wrote it by hand.
         answered_uptime_ms <= clock::uptime_ms() && is_same_moment(clock::born_ms(), answered_uptime_ms, self.limit)
+    }
+
+    /// Whether this stop was answered so before, to another hook that reported it.
+    fn is_answered_by(&self, last: &Answered) -> bool {
+        last.stop == self.event.stop_fingerprint() && self.is_same_moment(last.uptime_ms)
     }
 
     /// A fingerprint of a command that was typed in this session: both events that report it carry the id of the same turn.

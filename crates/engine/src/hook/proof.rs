@@ -157,7 +157,7 @@ fn until_nothing_waits(call: &Call, l: &Loop, declared: &Declared, wanted: &(dyn
 }
 
 /// Whether a loop is this session's; or, for one that waited, that of the session that `/clear` began in the same client.
-fn is_of_this_client(call: &Call, l: &Loop, waiting: Waiting) -> bool {
+pub(super) fn is_of_this_client(call: &Call, l: &Loop, waiting: Waiting) -> bool {
     let has_waited = waiting == Waiting::IsOver && l.state.client_pid.is_some() && l.state.client_pid == Call::client_pid();
     l.owner() == call.event.session() || has_waited
 }

@@ -145,7 +145,7 @@ fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> 
 
 /// The same stop, reported by a second hook: the same answer, and nothing is counted.
 fn answered_before(call: &Call, l: &Loop) -> Option<Outcome> {
-    let last = l.state.last.as_ref().filter(|last| last.stop == call.event.stop_fingerprint() && call.is_same_moment(last.uptime_ms))?;
+    let last = l.state.last.as_ref().filter(|last| call.is_answered_by(last))?;
     let outcome =
         Outcome { answer: answer(call, l, &last.ruling, last.note.clone(), last.told.as_deref()), ..Outcome::silent("stop.repeated") };
     Some(outcome.of_loop(&l.id))

@@ -85,11 +85,22 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     // Whoever is asked to end takes its mark away first.
     signals::notice();
     let Some((found, declared)) = own_loop(call) else { return Ok(Outcome::silent(NONE)) };
+    while_marked(call, &found, call.event.stop_fingerprint(), |watch| {
+        if watch.was_parked() { watch.wait(declared) } else { Ok(Outcome::silent(NONE)) }
+    })
+}
+
+/// Waits with a mark that says so: whoever waited for the loop before sees it, and ends.
+pub(super) fn while_marked(
+    call: &Call,
+    found: &Found,
+    stop: String,
+    wait: impl FnOnce(&Watch<'_>) -> Result<Outcome, Error>,
+) -> Result<Outcome, Error> {
     let id = found.id();
-    let waiter = Waiter::this(call.event.stop_fingerprint());
+    let waiter = Waiter::this(stop);
     waiter.begin(&call.project, &id)?;
-    let watch = Watch { call, id: &id, waiter: &waiter, found: &found };
-    let outcome = if watch.was_parked() { watch.wait(declared) } else { Ok(Outcome::silent(NONE)) };
+    let outcome = wait(&Watch { call, id: &id, waiter: &waiter, found });
     waiter.end(&call.project, &id);
     outcome.map(|outcome| outcome.of_loop(&id))
 }
@@ -117,22 +128,22 @@ fn parkable(call: &Call, found: &Found) -> Option<Declared> {
     declared.gates.iter().any(Gate::is_decided_elsewhere).then_some(declared)
 }
 
-/// One wait for one stop of one loop.
-struct Watch<'a> {
-    call: &'a Call,
+/// One wait for one stop of one loop, or after one failure of its turn.
+pub(super) struct Watch<'a> {
+    pub(super) call: &'a Call,
     id: &'a str,
-    waiter: &'a Waiter,
-    found: &'a Found,
+    pub(super) waiter: &'a Waiter,
+    pub(super) found: &'a Found,
 }
 
 impl Watch<'_> {
     /// Whether this wait is still of use: the client is there, the loop is wanted, and nobody has taken over.
-    fn is_wanted(&self) -> bool {
+    pub(super) fn is_wanted(&self) -> bool {
         self.call.is_awaited() && loops::is_wanted(self.found) && self.waiter.is_newest(&self.call.project, self.id)
     }
 
     /// The loop's state now.
-    fn state(&self) -> State {
+    pub(super) fn state(&self) -> State {
         let found = loops::reread(&self.call.project, self.found.clone()).ok().flatten();
         found.map(|found| journal::live_state(&self.call.project, &found)).unwrap_or_default()
     }

@@ -146,7 +146,12 @@ fn tell(project: &Project, orders: &Orders, name: &str, finished: &Finished, aud
         until: None,
         next: None,
     };
-    for text in notify::tell(&orders.ways, &news, notify::LIMIT) {
+    notify_all(orders, &news, audience);
+}
+
+/// Tells whoever wanted to be told; what cannot be told costs the run nothing but a sentence.
+fn notify_all(orders: &Orders, news: &News<'_>, audience: &Arc<dyn Audience>) {
+    for text in notify::tell(&orders.ways, news, notify::LIMIT) {
         audience.hears(&Told::Warning { text });
     }
 }

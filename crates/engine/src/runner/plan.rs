@@ -56,11 +56,7 @@ pub(super) fn plan(project: &Project, settings: &Running, l: &Loop, before: &Bef
         notes: &l.state.notes,
         broke: before.broke.as_ref(),
         unfinished: before.unfinished,
-        spent: Spent {
-            ms: l.state.spent(clock::now()),
-            usd_micros: l.state.spending.as_ref().map_or(0, |spending| spending.usd_micros),
-            tokens: l.state.tokens.total(),
-        },
+        spent: Spent::of(&l.state, clock::now()),
         stalled: (standstill.map_or(0, |s| s.rounds), limit),
         swings: standstill.map_or(0, ralph_core::limits::Standstill::swings),
         idle: before.tools == ToolUse::None,

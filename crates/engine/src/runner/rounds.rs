@@ -1,5 +1,9 @@
 //! The rounds of one run: start a session, hear it out, rule on what came of it, and go on.
 
+mod kept;
+mod rest;
+mod settle;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -7,21 +11,19 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    thread,
     time::{Duration, Instant},
 };
 
 use ralph_core::{
-    attempt::{self, Did, Outcome, Then, Tokens, Trouble, Work},
-    front_matter::{Problem, Value},
+    attempt::{Outcome, Tokens, Work},
+    front_matter::Problem,
     iteration::Spent,
-    journal::{Event, Parked, State},
+    journal::{Event, State},
     judge::{Code, Ending, Next},
-    limits::{Breaker, Standstill, ToolUse},
+    limits::{Standstill, ToolUse},
     loop_file::LoopFile,
     prices,
-    time::{self, Millis},
-    usage::Spending,
+    time::Millis,
 };
 
 use super::{
@@ -33,17 +35,14 @@ use super::{
 };
 use crate::{
     hook::round::{self, Report, Ruled},
-    hosts::claude::transcripts,
-    notify::{self, Kind, News},
     ops::carry::Taken,
-    snapshots,
     store::{
         Error, journal,
         locked::{Locked, Loop},
         loops::{self, Found},
         project::Project,
     },
-    sys::{clock, env, files, random},
+    sys::{clock, files},
 };
 
 /// The time between the request to end and the end of a session.
@@ -57,9 +56,6 @@ const LOOK: Duration = Duration::from_secs(30);
 
 /// So many logs of sessions are kept for each loop.
 const LOGS: usize = 300;
-
-/// How soon a person's wish is seen while nothing is done.
-const STEP: Duration = Duration::from_millis(200);
 
 /// How a run ends, in one sentence.
 type Ends = (End, String);
@@ -169,24 +165,6 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// What a session used that nobody heard out is in its transcript, as far as it came.
-    fn charge_the_unfinished(&mut self) -> Result<(), Error> {
-        let Some(session) = self.unfinished.take() else { return Ok(()) };
-        let Some(used) = env::claude_config().and_then(|config| transcripts::used(&config, &session)) else { return Ok(()) };
-        let Some((locked, mut l)) = self.open()? else { return Ok(()) };
-        let now = clock::now();
-        let work = Work { tokens: used.tokens, usd_micros: used.usd_micros, estimated: true, ..Work::default() };
-        work.charge(&mut l.state, now);
-        let event = Event::Broke {
-            iteration: l.file.iteration,
-            attempt: l.state.runner.as_ref().map_or(1, |runner| runner.attempt),
-            outcome: Outcome::Failed { trouble: Trouble::Crash { code: None, signal: None } },
-            then: Then::Again { at: now },
-            work: Box::new(work),
-        };
-        locked.record(&mut l, now, Some(&session), event)
-    }
-
     /// Whether a person, or the orders, want no further session.
     fn wants_to_end(&mut self) -> Result<Option<Ends>, Error> {
         if self.control.asked() > Asked::Nothing {
@@ -248,29 +226,6 @@ impl<'a> Rounds<'a> {
             _ => format!("{} was deleted or replaced at round {round}", shown(self.project, &self.found.path)),
         };
         (End::Cancelled, line)
-    }
-
-    /// Waits where a session must not be started yet: too many within the hour, or too many that changed nothing.
-    fn rest_before_a_session(&mut self) -> Result<Option<Ends>, Error> {
-        let settings = &self.orders.settings;
-        let now = clock::now();
-        self.calls.retain(|at| *at > now - HOUR);
-        let per_hour = usize::try_from(settings.calls_per_hour).unwrap_or(usize::MAX);
-        if per_hour > 0 && self.calls.len() >= per_hour {
-            let until = self.calls[self.calls.len() - per_hour] + HOUR;
-            let why = format!("{} sessions were started within an hour, as many as `calls_per_hour` allows", self.calls.len());
-            if let Some(ends) = self.rest(until, &why)? {
-                return Ok(Some(ends));
-            }
-        }
-        let Some((_, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
-        let stalled = l.state.standstill.as_ref().map_or(0, |s| s.rounds);
-        let is_due = Breaker::of(stalled, l.file.fresh_stall_rounds()) == Breaker::HalfOpen && self.before.broke.is_none();
-        if is_due && settings.cooldown_ms > 0 && self.done > 0 {
-            let until = now.saturating_add(Millis::try_from(settings.cooldown_ms).unwrap_or(Millis::MAX));
-            return self.rest(until, &format!("{stalled} rounds in a row changed nothing: after a rest comes one more, the last"));
-        }
-        Ok(None)
     }
 
     /// Plans the next session, and writes down that it begins. `None`: the loop is gone.
@@ -368,123 +323,6 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// What follows from a session that is over.
-    fn settle(&mut self, begun: &Begun, ended: &Ended) -> Result<Option<Ends>, Error> {
-        self.put_right(begun)?;
-        let now = clock::now();
-        let before = self.open()?.map(|(_, l)| (l.state.failures, is_used_up(&l, &ended.work, now)));
-        let (failures, is_used_up) = before.unwrap_or_default();
-        let did = self.did(ended);
-        let retries = self.orders.settings.retries;
-        let then = match attempt::after(&ended.outcome, did, failures, retries, now, random::number() % 1_000) {
-            // There is nothing left to try it again with.
-            Then::Again { .. } | Then::Park { .. } if is_used_up => Then::Judge,
-            then => then,
-        };
-        self.audience.hears(&Told::Over {
-            iteration: begun.iteration,
-            attempt: begun.attempt,
-            outcome: &ended.outcome,
-            work: &ended.work,
-            then,
-        });
-        self.before = Before {
-            broke: (then != Then::Judge).then(|| ended.outcome.clone()),
-            unfinished: false,
-            tools: ended.tools,
-            denied: ended.work.denied.iter().map(|denied| denied.rule.clone()).collect(),
-        };
-        if then == Then::Judge {
-            return self.rule(&begun.session, begun.iteration, &begun.plan.prompt, ended);
-        }
-        if !self.note_that_it_broke(begun, ended, then)? {
-            return Ok(Some(self.taken_away()));
-        }
-        let why = broke_in_words(&ended.outcome);
-        match then {
-            Then::Again { at } => self.rest(at, &format!("{why}; the same round is tried again")),
-            Then::Park { until } => self.rest(until, &why),
-            Then::Pause => Ok(Some((End::Blocked, in_need(&ended.outcome, &why)))),
-            Then::Leave | Then::Judge => Ok(None),
-        }
-    }
-
-    /// While a runner carries a loop, nobody else counts its rounds and what it spends: less of that than before is the agent's doing, or an accident. A
-    /// person may raise limits in the loop's file at any time, and so can an agent: that is told.
-    fn put_right(&mut self, begun: &Begun) -> Result<(), Error> {
-        let Some((locked, mut l)) = self.open()? else { return Ok(()) };
-        let now = clock::now();
-        let mut wrong = raised(&begun.file, &l.file);
-        self.doubt = (!wrong.is_empty()).then(|| {
-            format!(
-                "while the session worked, {} in the loop's file: if that was you, `ralph run --continue` goes on with it",
-                wrong.join(" and ")
-            )
-        });
-        if l.file.iteration < begun.iteration {
-            wrong.push(format!("its iteration was set back to {}, and is {} again", l.file.iteration, begun.iteration));
-            if !locked.set(&mut l, &[("iteration", Value::Plain(&begun.iteration.to_string()))])? {
-                return Ok(());
-            }
-        }
-        let spending = l.state.spending.get_or_insert_with(|| Spending::since(now));
-        let is_less = spending.usd_micros < self.spent.usd_micros || l.state.tokens.total() < self.tokens.total();
-        if is_less {
-            spending.usd_micros = spending.usd_micros.max(self.spent.usd_micros);
-            l.state.tokens = if l.state.tokens.total() < self.tokens.total() { self.tokens } else { l.state.tokens };
-        }
-        let is_younger = l.state.spent(now) < self.spent.ms;
-        if is_younger {
-            l.state.spent_ms = self.spent.ms;
-        }
-        if is_less || is_younger {
-            wrong.push("its journal said that less was spent than was, and is put right".to_owned());
-        }
-        for what in wrong {
-            let text = format!("the loop was changed while the session of round {} worked: {what}", begun.iteration);
-            self.audience.hears(&Told::Warning { text: text.clone() });
-            locked.record(&mut l, now, None, Event::Heard { event: "changed".to_owned(), detail: Some(text) })?;
-        }
-        Ok(())
-    }
-
-    /// Whether a session did anything. The files are only looked at where that decides.
-    fn did(&self, ended: &Ended) -> Did {
-        let matters = matches!(ended.outcome, Outcome::Cut { .. }) && ended.tools != ToolUse::Used;
-        let changed = matters && {
-            let now = round::tree(self.project, &self.found.id(), LOOK);
-            now.is_some() && now != self.tree
-        };
-        Did { tools: ended.tools, changed }
-    }
-
-    /// Writes down that a session came to nothing. `false`: the loop is gone.
-    fn note_that_it_broke(&mut self, begun: &Begun, ended: &Ended, then: Then) -> Result<bool, Error> {
-        let event = |then| Event::Broke {
-            iteration: begun.iteration,
-            attempt: begun.attempt,
-            outcome: ended.outcome.clone(),
-            then,
-            work: Box::new(ended.work.clone()),
-        };
-        let Some((locked, mut l)) = self.open()? else {
-            // It was cancelled: its journal still tells what the session came to.
-            let locked = Locked::acquire(self.project)?;
-            locked.note(&self.found.id(), Some(&begun.session), event(Then::Leave))?;
-            return Ok(false);
-        };
-        let now = clock::now();
-        ended.work.charge(&mut l.state, now);
-        if let Outcome::Failed { trouble } = &ended.outcome {
-            l.state.failures = l.state.failures.after(trouble);
-        } else if matches!(ended.outcome, Outcome::Cut { .. }) {
-            l.state.failures.own += 1;
-        }
-        locked.record(&mut l, now, Some(&begun.session), event(then))?;
-        self.note_spent(&l.state);
-        Ok(true)
-    }
-
     /// A loop whose time, money or tokens are used up gets no further session: the judge ends it.
     fn end_what_is_used_up(&mut self) -> Result<Option<Ends>, Error> {
         let Some((locked, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
@@ -552,8 +390,7 @@ impl<'a> Rounds<'a> {
     }
 
     fn note_spent(&mut self, state: &State) {
-        let usd_micros = state.spending.as_ref().map_or(0, |spending| spending.usd_micros);
-        self.spent = Spent { ms: state.spent(clock::now()), usd_micros, tokens: state.tokens.total() };
+        self.spent = Spent::of(state, clock::now());
         self.tokens = state.tokens;
     }
 
@@ -568,126 +405,10 @@ impl<'a> Rounds<'a> {
             spent_tokens: self.spent.tokens,
         });
     }
-
-    /// Keeps the files as they are before the first session, unless a round before has.
-    fn keep_the_start(&mut self) -> Result<(), Error> {
-        let before = self.iteration.saturating_sub(1);
-        let kept = || snapshots::of_loop(self.project, &self.found.id(), SNAPSHOT).unwrap_or_default();
-        let is_kept = !self.begins && kept().iter().any(|snapshot| snapshot.round() == Some(before));
-        if is_kept { Ok(()) } else { self.keep_files(before) }
-    }
-
-    /// Keeps the files as they are after a round. What cannot be kept costs the run nothing but a sentence.
-    fn keep_files(&mut self, iteration: u64) -> Result<(), Error> {
-        if !self.orders.settings.snapshots {
-            return Ok(());
-        }
-        // A round that begins again, after a pause or a limit, has left its files before.
-        let is_again = self.done == 1 && !self.begins;
-        let kept = match snapshots::keep(self.project, &self.found.id(), iteration, is_again, SNAPSHOT) {
-            Ok(Some(kept)) => kept,
-            Ok(None) => return Ok(()),
-            Err(why) => {
-                if !std::mem::replace(&mut self.has_told_of_files, true) {
-                    self.audience.hears(&Told::Warning { text: format!("the files after this round could not be kept: {why}") });
-                }
-                return Ok(());
-            }
-        };
-        if !kept.left_out.is_empty() && !std::mem::replace(&mut self.has_told_of_files, true) {
-            self.audience.hears(&Told::Warning { text: format!("not kept with the files of the rounds: {}", kept.left_out.join("; ")) });
-        }
-        self.audience.hears(&Told::Snapshot { name: &kept.name, commit: &kept.commit });
-        if let Some((locked, mut l)) = self.open()? {
-            locked.record(&mut l, clock::now(), None, Event::Snapshot { name: kept.name, commit: kept.commit })?;
-        }
-        Ok(())
-    }
-
-    /// Does nothing until that moment, unless somebody wants the run to end. Without waiting the run ends here, parked.
-    fn rest(&mut self, until: Millis, why: &str) -> Result<Option<Ends>, Error> {
-        let Some((locked, mut l)) = self.open()? else { return Ok(Some(self.taken_away())) };
-        let now = clock::now();
-        if until <= now {
-            return Ok(None);
-        }
-        l.state.disarm(now);
-        l.state.parked = Some(Parked {
-            since: now,
-            stop: String::new(),
-            what: why.to_owned(),
-            until: Some(until),
-            tools: ToolUse::Unknown,
-            idle_rounds: 0,
-        });
-        locked.record(&mut l, now, None, Event::Waiting { what: why.to_owned() })?;
-        drop(locked);
-        let at = time::format(until);
-        let is_long = until - now > LONG_REST;
-        if !self.orders.waits && is_long {
-            return Ok(Some((End::Parked, format!("parked until {at}: {why}. `ralph run --continue` goes on then"))));
-        }
-        self.audience.hears(&Told::Rests { until: &at, until_ms: until, why: why.to_owned() });
-        if is_long {
-            self.tell_that_it_rests(until, why);
-        }
-        // A clock that is set back must not make the rest longer.
-        let (begun, longest) = (clock::uptime_ms(), u64::try_from(until - now).unwrap_or(0));
-        while clock::now() < until && clock::uptime_ms().saturating_sub(begun) < longest {
-            if let Some(ends) = self.wants_to_end()? {
-                return Ok(Some(ends));
-            }
-            let left = u64::try_from(until - clock::now()).unwrap_or(0).min(longest);
-            let step = Duration::from_millis(left).min(LOOK_WHILE_RESTING);
-            self.sleep(step);
-        }
-        self.audience.hears(&Told::GoesOn);
-        Ok(None)
-    }
-
-    /// Whoever wanted to be told is, before a long rest.
-    fn tell_that_it_rests(&self, until: Millis, why: &str) {
-        let id = self.found.id();
-        let news = News {
-            loop_id: &id,
-            name: &self.found.name,
-            folder: self.project.root(),
-            kind: Kind::Parked,
-            how: End::Parked.as_str(),
-            line: why,
-            iteration: self.iteration,
-            rounds: self.done,
-            usd_micros: self.spent.usd_micros,
-            until: Some(until),
-            next: None,
-        };
-        for text in notify::tell(&self.orders.ways, &news, notify::LIMIT) {
-            self.audience.hears(&Told::Warning { text });
-        }
-    }
-
-    /// Sleeps, unless somebody wants the end.
-    fn sleep(&self, pause: Duration) {
-        let mut left = pause;
-        while !left.is_zero() && self.control.asked() == Asked::Nothing {
-            let step = left.min(STEP);
-            thread::sleep(step);
-            left = left.saturating_sub(step);
-        }
-    }
 }
-
-/// How long keeping the files of a round may take.
-const SNAPSHOT: Duration = Duration::from_mins(2);
 
 const HOUR: Millis = 3_600_000;
 const MONTH: Duration = Duration::from_hours(30 * 24);
-
-/// A shorter rest is taken in any case.
-const LONG_REST: Millis = 60_000;
-
-/// How often a resting run looks at its loop.
-const LOOK_WHILE_RESTING: Duration = Duration::from_secs(1);
 
 /// Where what a session says is kept. A round that was begun before, and begins again, has its logs already.
 fn free_log(folder: &Path, iteration: u64, attempt: u64) -> PathBuf {
@@ -703,19 +424,6 @@ fn time_left(settings: &ralph_core::config::Running, l: &Loop, now: Millis) -> D
         // Nothing at all would be no limit.
         max => of_round.min(Duration::from_millis(max.saturating_sub(l.state.spent(now)).max(1))),
     }
-}
-
-/// The limits that are higher now, or gone.
-fn raised(before: &LoopFile, now: &LoopFile) -> Vec<String> {
-    let limits = [
-        ("max_iterations", before.max_iterations, now.max_iterations),
-        ("max_hours", before.max_millis(), now.max_millis()),
-        ("max_usd", before.max_usd_micros(), now.max_usd_micros()),
-        ("max_tokens", before.max_tokens, now.max_tokens),
-    ];
-    let is_raised = |(_, before, now): &(&str, u64, u64)| *before > 0 && (*now == 0 || now > before);
-    let words = |(name, _, now): (&str, u64, u64)| format!("{name} was {}", if now == 0 { "taken away" } else { "raised" });
-    limits.into_iter().filter(is_raised).map(words).collect()
 }
 
 /// Whether the loop's time, money or tokens are used up, once that work is charged.
@@ -739,23 +447,6 @@ fn shown(project: &Project, path: &Path) -> String {
 
 fn paused() -> Ends {
     (End::Paused, "the loop was paused".to_owned())
-}
-
-fn broke_in_words(outcome: &Outcome) -> String {
-    match outcome {
-        Outcome::Failed { trouble } => trouble.words(),
-        Outcome::Cut { .. } => "nothing was heard of the session, and it did nothing".to_owned(),
-        Outcome::Stopped | Outcome::Interrupted => "the session was interrupted".to_owned(),
-    }
-}
-
-/// What a person is asked to do.
-fn in_need(outcome: &Outcome, why: &str) -> String {
-    let remedy = if let Outcome::Failed { trouble } = outcome { trouble.remedy() } else { None };
-    let remedy = remedy.unwrap_or("the logs in .ralph/rounds/ may tell why; `ralph run --continue` tries again");
-    let crashed = matches!(outcome, Outcome::Failed { trouble: Trouble::Crash { .. } | Trouble::Refused { .. } } | Outcome::Cut { .. });
-    let often = if crashed { ", several times in a row" } else { "" };
-    format!("{why}{often}: {remedy}")
 }
 
 /// How a ruling ends the run; `None`: it goes on.
