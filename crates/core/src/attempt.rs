@@ -98,6 +98,21 @@ pub enum Outcome {
     Interrupted,
 }
 
+impl Outcome {
+    /// In words, for people.
+    pub fn words(&self) -> String {
+        match self {
+            Outcome::Stopped => "the agent stopped".to_owned(),
+            Outcome::Cut { by: Cut::Silence } => "nothing was heard of the agent any more".to_owned(),
+            Outcome::Cut { by: Cut::Time } => "the round took too long".to_owned(),
+            Outcome::Cut { by: Cut::Money } => "the money is spent".to_owned(),
+            Outcome::Cut { by: Cut::Turns } => "the agent took as many turns as it may".to_owned(),
+            Outcome::Failed { trouble } => trouble.words(),
+            Outcome::Interrupted => "interrupted".to_owned(),
+        }
+    }
+}
+
 /// What ended a session in the middle of its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

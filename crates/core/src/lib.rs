@@ -4,6 +4,7 @@
 
 pub mod attempt;
 mod checkboxes;
+pub mod chronicle;
 pub mod completion_markers;
 pub mod config;
 pub mod entries;

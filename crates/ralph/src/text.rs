@@ -1,7 +1,7 @@
 //! Journal records as lines that people read, and words that they copy into a shell.
 
 use ralph_core::{
-    attempt::{Cut, Outcome, Then, Work},
+    attempt::{Then, Work},
     gate::Finding,
     journal::{Actor, Event, Record},
     judge::{Decision, Evidence, Next, Ruling},
@@ -37,7 +37,7 @@ pub(crate) fn of_event(record: &Record) -> String {
             format!("round {iteration}{again} begins: {agent}, session {}{model}{item}{notes}", short(record.session.as_deref()))
         }
         Event::Broke { iteration, outcome, then, work, .. } => {
-            format!("round {iteration}: {}; {} ({})", of_outcome(outcome), of_then(*then), of_work(work))
+            format!("round {iteration}: {}; {} ({})", outcome.words(), of_then(*then), of_work(work))
         }
         Event::Left { why } => format!("the runner ended: {why}"),
         Event::Steered { by, id, note } if note.is_empty() => format!("note {id} taken back {}", by_whom(*by)),
@@ -85,19 +85,6 @@ pub(crate) fn in_thousands(n: u64) -> String {
         1_000..10_000 => format!("{}.{}k", n / 1_000, n % 1_000 / 100),
         10_000..1_000_000 => format!("{}k", n / 1_000),
         _ => format!("{}.{}M", n / 1_000_000, n % 1_000_000 / 100_000),
-    }
-}
-
-/// How a session ended that could not be judged.
-pub(crate) fn of_outcome(outcome: &Outcome) -> String {
-    match outcome {
-        Outcome::Stopped => "the agent stopped".to_owned(),
-        Outcome::Cut { by: Cut::Silence } => "nothing was heard of the agent any more".to_owned(),
-        Outcome::Cut { by: Cut::Time } => "the round took too long".to_owned(),
-        Outcome::Cut { by: Cut::Money } => "the money is spent".to_owned(),
-        Outcome::Cut { by: Cut::Turns } => "the agent took as many turns as it may".to_owned(),
-        Outcome::Failed { trouble } => trouble.words(),
-        Outcome::Interrupted => "interrupted".to_owned(),
     }
 }
 

@@ -231,7 +231,7 @@ impl Session<'_> {
             (Err(_), None, _) => Outcome::Interrupted,
         };
         let Some(mut listening) = listening else { return Ended { outcome, text: None, tools: ToolUse::Unknown, work: Work::default() } };
-        listening.close(&in_words(&outcome));
+        listening.close(&outcome.words());
         let took_ms = millis(took);
         let is_cut = matches!(outcome, Outcome::Cut { .. });
         match &listening.sense {
@@ -282,19 +282,6 @@ fn of_command(ended: &bounded::Ended, complaints: &str) -> Outcome {
         // What the shell says when it does not find or may not run a program.
         (Some(code @ (126 | 127)), _) => cannot_start(why(code, complaints)),
         (code, signal) => Outcome::Failed { trouble: Trouble::Crash { code, signal } },
-    }
-}
-
-/// The last line of a log.
-fn in_words(outcome: &Outcome) -> String {
-    match outcome {
-        Outcome::Stopped => "stopped".to_owned(),
-        Outcome::Interrupted => "interrupted".to_owned(),
-        Outcome::Cut { by: Cut::Silence } => "ended: nothing was heard of it".to_owned(),
-        Outcome::Cut { by: Cut::Time } => "ended: it took too long".to_owned(),
-        Outcome::Cut { by: Cut::Money } => "ended: the money was spent".to_owned(),
-        Outcome::Cut { by: Cut::Turns } => "ended: its turns were used up".to_owned(),
-        Outcome::Failed { trouble } => format!("failed: {}", trouble.words()),
     }
 }
 

@@ -13,7 +13,7 @@ use ralph_engine::runner::told::{Audience, Heard, Told};
 
 use crate::{
     commands::run::{last::Last, prose::Prose, says},
-    text::{of_outcome, short, when},
+    text::{short, when},
     ui,
 };
 
@@ -114,7 +114,7 @@ impl State {
             Told::Agent { heard } => says::heard(heard).into_iter().collect(),
             Told::Checking { gate, limit_ms } => vec![format!("gate {} runs, for {} at most", says::subject(gate), in_words(*limit_ms))],
             Told::Over { iteration, outcome, work, .. } => {
-                self.said = of_outcome(outcome);
+                self.said = outcome.words();
                 vec![format!("round {iteration} is over: {}", says::over(outcome, work))]
             }
             Told::Ruled { iteration, ruling, findings, line, .. } => {

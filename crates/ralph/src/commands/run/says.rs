@@ -11,7 +11,7 @@ use ralph_core::{
 use ralph_engine::runner::told::{Heard, Told};
 
 use crate::{
-    text::{in_thousands, of_outcome, of_work, when},
+    text::{in_thousands, of_work, when},
     ui,
 };
 
@@ -49,7 +49,7 @@ pub(super) fn over(outcome: &Outcome, work: &Work) -> String {
     let used = of_work(work);
     match outcome {
         Outcome::Stopped | Outcome::Interrupted => used,
-        _ => format!("{} ({used})", clean(&of_outcome(outcome))),
+        _ => format!("{} ({used})", clean(&outcome.words())),
     }
 }
 

@@ -17,7 +17,6 @@ use crate::{
     bottom::Bottom,
     columns::{columns, cut, wrap},
     commands::run::{last::Last, prose::Prose, says, status::Status},
-    text::of_outcome,
     ui,
 };
 
@@ -179,7 +178,7 @@ impl State {
     fn ends(&mut self, told: &Told<'_>) {
         match told {
             Told::Over { outcome, work, .. } => {
-                self.said = of_outcome(outcome);
+                self.said = outcome.words();
                 self.say(&ui::dim(says::over(outcome, work)), 2);
             }
             Told::Ruled { iteration, ruling, findings, line, .. } => {

@@ -1,0 +1,185 @@
+//! Where the time went: the hours of a loop, cut into phases, and how much of each a round took.
+
+use serde::Serialize;
+
+use crate::{
+    attempt::Then,
+    journal::{Event, State},
+    time::Millis,
+};
+
+/// What a loop does at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// The agent works.
+    Work,
+    /// Ralph measures.
+    Gates,
+    /// It waits for what is decided elsewhere: checks, a review.
+    Elsewhere,
+    /// It waits for the model's service: a quota, an overload.
+    Service,
+    /// Nobody works on it.
+    Paused,
+}
+
+impl Phase {
+    pub const ALL: [Phase; 5] = [Phase::Work, Phase::Gates, Phase::Elsewhere, Phase::Service, Phase::Paused];
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Phase::Work => "work",
+            Phase::Gates => "gates",
+            Phase::Elsewhere => "waiting for CI",
+            Phase::Service => "waiting for quota",
+            Phase::Paused => "paused",
+        }
+    }
+}
+
+/// A stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Span {
+    pub from: Millis,
+    pub to: Millis,
+    pub phase: Phase,
+}
+
+/// Milliseconds by what was done meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Took {
+    pub work_ms: u64,
+    pub gates_ms: u64,
+    pub elsewhere_ms: u64,
+    pub service_ms: u64,
+    pub paused_ms: u64,
+}
+
+impl Took {
+    fn add(&mut self, phase: Phase, ms: u64) {
+        let sum = match phase {
+            Phase::Work => &mut self.work_ms,
+            Phase::Gates => &mut self.gates_ms,
+            Phase::Elsewhere => &mut self.elsewhere_ms,
+            Phase::Service => &mut self.service_ms,
+            Phase::Paused => &mut self.paused_ms,
+        };
+        *sum = sum.saturating_add(ms);
+    }
+
+    pub fn of(self, phase: Phase) -> u64 {
+        match phase {
+            Phase::Work => self.work_ms,
+            Phase::Gates => self.gates_ms,
+            Phase::Elsewhere => self.elsewhere_ms,
+            Phase::Service => self.service_ms,
+            Phase::Paused => self.paused_ms,
+        }
+    }
+
+    #[must_use]
+    pub fn plus(mut self, other: Took) -> Self {
+        for phase in Phase::ALL {
+            self.add(phase, other.of(phase));
+        }
+        self
+    }
+}
+
+/// The hours of a loop so far.
+#[derive(Debug, Clone, Default)]
+pub struct Hours {
+    /// What is over, the oldest first; neighbours differ in their phases.
+    pub spans: Vec<Span>,
+    /// What goes on, and since when; `None`: the loop has ended, or not begun.
+    pub now: Option<(Phase, Millis)>,
+    pub total: Took,
+    round: Took,
+    round_from: Option<Millis>,
+    latest: Millis,
+}
+
+/// What a round took, and when it began.
+pub(super) struct EndedRound {
+    pub(super) from: Millis,
+    pub(super) took: Took,
+}
+
+impl Hours {
+    /// A record was written at that time, after which the loop is in `state`.
+    pub(super) fn at(&mut self, at: Millis, event: &Event, state: &State) {
+        // Clocks are set back; what was counted stays.
+        let at = at.max(self.latest);
+        self.latest = at;
+        if is_after_a_death(event) {
+            // Nobody knows when the runner before died, only that nobody worked when it was found.
+            self.now = self.now.map(|(_, since)| (Phase::Paused, since));
+        }
+        let next = phase_after(event, state, self.now.map(|(phase, _)| phase));
+        self.round_from.get_or_insert(at);
+        match (self.now, next) {
+            (Some((phase, _)), Some(next)) if phase == next && !matches!(event, Event::Stop { .. }) => {}
+            (Some((phase, since)), _) => {
+                self.close(phase, since, at);
+                self.now = next.map(|next| (next, at));
+            }
+            (None, _) => self.now = next.map(|next| (next, at)),
+        }
+    }
+
+    fn close(&mut self, phase: Phase, from: Millis, to: Millis) {
+        let ms = u64::try_from(to - from).unwrap_or(0);
+        if ms == 0 {
+            return;
+        }
+        self.total.add(phase, ms);
+        self.round.add(phase, ms);
+        match self.spans.last_mut().filter(|last| last.phase == phase && last.to == from) {
+            Some(last) => last.to = to,
+            None => self.spans.push(Span { from, to, phase }),
+        }
+    }
+
+    pub(super) fn end_round(&mut self) -> EndedRound {
+        let from = self.round_from.replace(self.latest).unwrap_or(self.latest);
+        EndedRound { from, took: std::mem::take(&mut self.round) }
+    }
+
+    /// The same with what goes on counted until `now`.
+    pub fn until(&self, now: Millis) -> (Vec<Span>, Took) {
+        let mut all = self.clone();
+        if let Some((phase, since)) = self.now {
+            all.close(phase, since, now.max(since));
+        }
+        (all.spans, all.total)
+    }
+}
+
+fn is_after_a_death(event: &Event) -> bool {
+    matches!(event, Event::Taken { unfinished: Some(_), .. } | Event::Taken { unwritten: Some(_), .. })
+}
+
+/// The state says whether anybody works, and the event what at; what says nothing about it changes nothing.
+fn phase_after(event: &Event, state: &State, before: Option<Phase>) -> Option<Phase> {
+    if state.ended.is_some() {
+        return None;
+    }
+    match event {
+        Event::Checking { .. } => return Some(Phase::Gates),
+        Event::Waiting { .. } => return Some(Phase::Elsewhere),
+        Event::Broke { then: Then::Again { .. } | Then::Park { .. }, .. } => return Some(Phase::Service),
+        _ => {}
+    }
+    if let Some(parked) = &state.parked {
+        return Some(if parked.until.is_some() { Phase::Service } else { Phase::Elsewhere });
+    }
+    if state.armed_since.is_none() || (state.owner.is_none() && state.runner.is_none()) {
+        return Some(Phase::Paused);
+    }
+    let says_nothing = matches!(event, Event::Heard { .. } | Event::Steered { .. } | Event::Measured { .. } | Event::Accepted { .. });
+    if says_nothing { before.filter(|phase| *phase != Phase::Paused).or(Some(Phase::Work)) } else { Some(Phase::Work) }
+}

@@ -1,0 +1,83 @@
+//! What each gate found over time.
+
+use serde::Serialize;
+
+use crate::{
+    gate::{Finding, Kind, Verdict},
+    time::Millis,
+};
+
+/// The gates of a loop, in the order in which they were first measured.
+#[derive(Debug, Clone, Default)]
+pub struct Proofs {
+    pub gates: Vec<Story>,
+}
+
+/// One gate.
+#[derive(Debug, Clone)]
+pub struct Story {
+    /// What was found last.
+    pub last: Finding,
+    /// When that was, and at which stop.
+    pub at: Millis,
+    pub stop: u64,
+    /// Measured whenever it was its turn, the oldest first.
+    pub marks: Vec<Mark>,
+    /// It is not one of the loop's gates any more: the last full measurement did not have it.
+    pub gone: bool,
+}
+
+/// One measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Mark {
+    pub stop: u64,
+    pub at: Millis,
+    pub verdict: Verdict,
+    pub took_ms: u64,
+    /// Nothing was run: the verdict on the same tree.
+    pub cached: bool,
+}
+
+impl Proofs {
+    /// What a stop found, or a person by hand. The guard's finding is there or not, at a stop that asked for proof.
+    pub(super) fn measured(&mut self, at: Millis, stop: u64, findings: &[Finding], of_stop: bool) {
+        let is_full = of_stop && findings.iter().any(|finding| !finding.skipped);
+        for story in self.gates.iter_mut().filter(|_| is_full) {
+            story.gone = !findings.iter().any(|finding| finding.gate == story.last.gate);
+        }
+        for finding in findings.iter().filter(|finding| !finding.skipped) {
+            let mark = Mark { stop, at, verdict: finding.verdict, took_ms: finding.took_ms, cached: finding.cached };
+            match self.gates.iter_mut().find(|story| story.last.gate == finding.gate) {
+                Some(story) => {
+                    story.last.clone_from(finding);
+                    (story.at, story.stop, story.gone) = (at, stop, false);
+                    story.marks.push(mark);
+                }
+                None => self.gates.push(Story { last: finding.clone(), at, stop, marks: vec![mark], gone: false }),
+            }
+        }
+    }
+
+    /// What was found last, of the gates that there still are.
+    pub fn last(&self) -> impl Iterator<Item = &Finding> {
+        self.gates.iter().filter(|story| !story.gone).map(|story| &story.last)
+    }
+}
+
+impl Story {
+    /// When it failed, or could not be measured, and passed next: the moments at which work was done.
+    pub fn mended(&self) -> impl Iterator<Item = &Mark> {
+        self.marks.windows(2).filter(|pair| pair[0].verdict != Verdict::Pass && pair[1].verdict == Verdict::Pass).map(|pair| &pair[1])
+    }
+
+    /// How long its command took when it was last run.
+    pub fn usual_ms(&self) -> Option<u64> {
+        let ran = |mark: &&Mark| !mark.cached && mark.took_ms > 0 && matches!(mark.verdict, Verdict::Pass | Verdict::Fail);
+        self.marks.iter().rev().find(ran).map(|mark| mark.took_ms)
+    }
+
+    pub fn is_guard(&self) -> bool {
+        self.last.kind == Kind::Guard
+    }
+}

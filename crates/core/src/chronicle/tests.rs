@@ -1,0 +1,176 @@
+//! Journals as ralph writes them, told again.
+
+#![expect(clippy::needless_pass_by_value, reason = "values that are made where they are passed read better")]
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::gate::Verdict;
+
+/// A journal whose records are written at so many seconds after noon.
+#[derive(Default)]
+struct Journal {
+    lines: Vec<Value>,
+    state: Value,
+}
+
+impl Journal {
+    fn new() -> Self {
+        Journal { lines: Vec::new(), state: json!({ "iteration": 1, "armed_since": 1, "owner": "s1" }) }
+    }
+
+    fn add(&mut self, seconds: i64, event: Value, change: Value) -> &mut Self {
+        if let (Some(state), Value::Object(change)) = (self.state.as_object_mut(), change) {
+            state.extend(change);
+        }
+        let at = time::format(1_794_830_400_000 + seconds * 1000);
+        self.lines.push(json!({ "v": 1, "seq": self.lines.len() + 1, "at": at, "loop": "main-1", "session": "s1", "event": event, "state": self.state }));
+        self
+    }
+
+    fn stop(&mut self, seconds: i64, iteration: u64, (claim, code, next): (Value, &str, Value), gates: Value, change: Value) -> &mut Self {
+        let stops = self.state["stops"].as_u64().unwrap_or(0) + 1;
+        let decision = if next["loop"] == "goes-on" { "block" } else { "allow" };
+        let event = json!({
+            "kind": "stop", "said": "All done, I promise.",
+            "evidence": {
+                "active": true, "iteration": iteration, "max_iterations": 9, "promise": "DONE", "claim": claim, "message": { "from": "event" },
+                "queued_input": false, "background": [], "spent_ms": 0, "max_ms": 0, "tools": "used", "idle_rounds": 0, "idle_limit": 25,
+                "idle_limit_from": "default", "gates": gates
+            },
+            "ruling": { "decision": decision, "code": code, "next": next }
+        });
+        self.add(seconds, event, json!({ "stops": stops })).state(change)
+    }
+
+    /// Changes what the last record and those after it say.
+    fn state(&mut self, change: Value) -> &mut Self {
+        if let (Some(state), Value::Object(change)) = (self.state.as_object_mut(), change) {
+            state.extend(change);
+        }
+        let state = self.state.clone();
+        if let Some(last) = self.lines.last_mut() {
+            last["state"] = state;
+        }
+        self
+    }
+
+    fn told(&self) -> Chronicle {
+        Chronicle::of(self.lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n").as_bytes())
+    }
+}
+
+fn started() -> Value {
+    json!({ "kind": "started", "file": "f", "by": "command-line", "prompt": "Fix it" })
+}
+
+fn gate(verdict: &str, took_ms: u64) -> Value {
+    json!([{ "gate": "tests", "kind": "command", "verdict": verdict, "what": "exit code 1", "took_ms": took_ms }])
+}
+
+fn made() -> Value {
+    json!({ "is": "made" })
+}
+
+fn goes_on(iteration: u64) -> Value {
+    json!({ "loop": "goes-on", "iteration": iteration })
+}
+
+#[test]
+fn eyes_2_time_is_told_by_what_was_done_with_it() {
+    let mut journal = Journal::new();
+    let checking = || json!({ "kind": "checking", "gate": "tests", "command": "t", "limit_ms": 1000 });
+    journal.add(0, started(), json!({}));
+    journal.add(60, checking(), json!({}));
+    journal.stop(90, 1, (made(), "promise.unproven", goes_on(2)), gate("fail", 30_000), json!({ "iteration": 2 }));
+    journal.add(150, checking(), json!({}));
+    journal.add(160, json!({ "kind": "waiting", "what": "checks" }), json!({}));
+    journal.stop(
+        460,
+        2,
+        (made(), "promise.accepted", json!({ "loop": "ends", "ending": "complete" })),
+        gate("pass", 10_000),
+        json!({ "ended": "complete" }),
+    );
+    let told = journal.told();
+    assert_eq!(told.hours.total, Took { work_ms: 120_000, gates_ms: 40_000, elsewhere_ms: 300_000, ..Took::default() });
+    let rounds: Vec<_> =
+        told.rounds.iter().map(|r| (r.iteration, r.took.work_ms, r.took.gates_ms, r.took.elsewhere_ms, r.took_ms())).collect();
+    assert_eq!(rounds, [(1, 60_000, 30_000, 0, 90_000), (2, 60_000, 10_000, 300_000, 370_000)]);
+    assert_eq!(told.ended.map(|e| (e.ending, e.code)), Some((Ending::Complete, Some(Code::PromiseAccepted))));
+    assert_eq!(told.hours.now, None, "what is over takes no more time");
+    let verdicts: Vec<Verdict> = told.proofs.gates[0].marks.iter().map(|mark| mark.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Fail, Verdict::Pass]);
+    assert_eq!(told.proofs.gates[0].mended().count(), 1);
+    assert_eq!((told.refused.count, told.refused.kept[0].stop, told.refused.kept[0].said.as_str()), (1, 1, "All done, I promise."));
+}
+
+#[test]
+fn eyes_2_quota_pauses_and_deaths_are_not_work() {
+    let mut journal = Journal::new();
+    let began = |attempt: u64| json!({ "kind": "began", "iteration": 1, "attempt": attempt, "agent": "claude", "log": "x" });
+    journal.add(0, started(), json!({ "runner": { "pid": 1 } }));
+    journal.add(0, began(1), json!({}));
+    let work = json!({ "tool_calls": 2, "input": 10, "output": 5, "usd_micros": 100 });
+    let limit = json!({ "outcome": "failed", "trouble": { "trouble": "limit", "until": 5 } });
+    journal.add(
+        10,
+        json!({ "kind": "broke", "iteration": 1, "attempt": 1, "outcome": limit, "then": { "then": "park", "until": 5 }, "work": work }),
+        json!({}),
+    );
+    journal.add(70, began(2), json!({}));
+    journal.add(100, json!({ "kind": "taken", "pid": 2, "unfinished": 1 }), json!({}));
+    journal.add(100, began(3), json!({}));
+    journal.add(130, json!({ "kind": "paused", "by": "command-line", "why": "lunch" }), json!({ "armed_since": null }));
+    let told = journal.told();
+    assert_eq!(told.unreadable, 0);
+    assert_eq!(told.hours.total, Took { work_ms: 40_000, service_ms: 60_000, paused_ms: 30_000, ..Took::default() });
+    assert_eq!(told.hours.until(told.last.unwrap_or(0) + 5_000).1.paused_ms, 35_000);
+    assert_eq!((told.open.sessions, told.open.tool_calls, told.open.tokens.total(), told.open.usd_micros), (3, 2, 15, 100));
+    assert_eq!(told.troubles.kept[0].what, "the account's limit is used up");
+    assert_eq!(told.rests.as_deref(), Some("lunch"));
+}
+
+#[test]
+fn eyes_2_a_parked_round_that_is_ruled_on_again_is_one_round() {
+    let mut journal = Journal::new();
+    journal.add(0, started(), json!({}));
+    let parked = json!({ "since": 1, "what": "checks", "tools": "used", "idle_rounds": 0 });
+    journal.stop(10, 1, (made(), "gate.waiting", json!({ "loop": "parks" })), gate("wait", 0), json!({ "parked": parked }));
+    journal.stop(70, 1, (made(), "promise.unproven", goes_on(2)), gate("fail", 0), json!({ "parked": null, "iteration": 2 }));
+    let told = journal.told();
+    assert_eq!(told.rounds.len(), 1);
+    assert_eq!((told.rounds[0].took.work_ms, told.rounds[0].took.elsewhere_ms, told.rounds[0].stop), (10_000, 60_000, 2));
+}
+
+#[test]
+fn eyes_1_what_cannot_be_read_costs_only_itself() {
+    let mut journal = Journal::new();
+    journal.add(0, started(), json!({}));
+    let mut bytes = format!("{}\nhalf a li", journal.lines[0]).into_bytes();
+    bytes.extend_from_slice(b"\n\xff\xfe\n\n{\"v\":1}\n");
+    let told = Chronicle::of(&bytes);
+    assert_eq!((told.records, told.unreadable, told.prompt.as_str()), (1, 3, "Fix it"));
+}
+
+#[test]
+fn eyes_1_clocks_that_run_backwards_and_times_that_are_none_break_nothing() {
+    let mut journal = Journal::new();
+    journal.add(100, started(), json!({}));
+    journal.stop(40, 1, (made(), "promise.unproven", goes_on(2)), json!([]), json!({ "iteration": 2 }));
+    journal.lines[1]["at"] = json!("yesterday");
+    journal.stop(i64::MAX / 2_000_000, 2, (made(), "promise.unproven", goes_on(3)), json!([]), json!({}));
+    let told = journal.told();
+    assert_eq!(told.rounds.len(), 2);
+    assert!(told.rounds.iter().all(|round| round.began <= round.ended));
+}
+
+#[test]
+fn eyes_2_a_loop_that_stands_there_again_is_not_over() {
+    let mut journal = Journal::new();
+    journal.add(0, started(), json!({}));
+    journal.add(5, json!({ "kind": "cancelled", "by": "session", "iteration": 1 }), json!({ "ended": "cancelled" }));
+    assert_eq!(journal.told().ended.map(|e| (e.ending, e.code)), Some((Ending::Cancelled, None)));
+    journal.add(9, json!({ "kind": "resumed", "by": "session", "iteration": 1 }), json!({ "ended": null }));
+    assert_eq!(journal.told().ended, None);
+}
