@@ -6,7 +6,6 @@ pub mod digest;
 pub mod disk;
 pub mod env;
 pub mod files;
-pub mod following;
 pub mod git_settings;
 pub mod growing;
 pub mod kin;
