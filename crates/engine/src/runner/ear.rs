@@ -10,11 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{output::Stream as Pipe, plain_lines::PlainLines, time::millis};
+use ralph_core::{lines::Lines, output::Stream as Pipe, plain_lines::PlainLines, time::millis};
 
 use crate::{
     hosts::claude::stream::{self, Stream},
-    runner::{lines::Lines, told::Heard},
+    runner::told::Heard,
     sys::{files, growing::Growing},
 };
 
