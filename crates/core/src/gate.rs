@@ -326,6 +326,9 @@ pub struct Finding {
     /// Which tests failed, where the command told. Too much for a journal; `what` has it in short.
     #[serde(skip)]
     pub tests: Option<TestResults>,
+    /// The same in numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<TestCounts>,
     /// How the command ended; `what` says it in words.
     #[serde(skip)]
     pub end: Option<End>,
@@ -335,6 +338,18 @@ pub struct Finding {
     /// How far a list is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tally: Option<Tally>,
+}
+
+/// How many tests a command told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TestCounts {
+    /// How many ran.
+    pub total: u64,
+    pub failed: u64,
+    /// How many of those that failed had failed when the loop began; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<u64>,
 }
 
 /// How a command ended.
@@ -380,6 +395,7 @@ impl Finding {
             cached: false,
             flaky: false,
             tests: None,
+            counts: None,
             end: None,
             needs: None,
             tally: None,

@@ -19,6 +19,7 @@ pub mod json;
 mod json_tree;
 pub mod judge;
 pub mod limits;
+pub mod lines;
 pub mod loop_file;
 pub mod loop_keys;
 pub mod output;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::junit::of_junit;
 use self::{libtest::Libtest, tap::Tap};
-use crate::plain_lines::PlainLines;
+use crate::{gate::TestCounts, plain_lines::PlainLines};
 
 /// With more failures than this nothing is told apart.
 const MOST_FAILED: usize = 10_000;
@@ -52,6 +52,13 @@ impl TestResults {
     pub fn split(&self, at_start: &BTreeSet<String>) -> Split<'_> {
         let (old, new) = self.failed.iter().map(String::as_str).partition(|name| at_start.contains(*name));
         Split { new, old }
+    }
+
+    /// In numbers, compared with what failed at the start, where that is known.
+    pub fn counts(&self, at_start: Option<&BTreeSet<String>>) -> TestCounts {
+        let failed = self.failed.len() as u64;
+        let old = at_start.map(|names| self.split(names).old.len() as u64);
+        TestCounts { total: self.passed.saturating_add(failed), failed, old: old.or((failed == 0).then_some(0)) }
     }
 
     /// Notes a failure; `None` if there are too many to tell them apart.

@@ -1,5 +1,7 @@
 //! What failed when the loop began, and what that means for what fails now.
 
+use std::collections::BTreeSet;
+
 use ralph_core::{
     gate::{Command, End, Finding, Gate, OldFailures, Verdict},
     test_results::{Split, TestResults},
@@ -21,6 +23,14 @@ pub(super) struct Before {
     pub(super) tests: Option<TestResults>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) end: Option<End>,
+}
+
+impl Before {
+    /// The tests that failed, where they are known. A command that passed without a word of its tests had none that failed.
+    fn failures(&self) -> Option<&BTreeSet<String>> {
+        static NONE: BTreeSet<String> = BTreeSet::new();
+        self.tests.as_ref().map(|tests| &tests.failed).or((!self.failed).then_some(&NONE))
+    }
 }
 
 fn path(loop_id: &str) -> String {
@@ -54,12 +64,21 @@ pub(super) fn note(project: &Project, loop_id: &str, gate: &str, finding: &Findi
     let _ = files::replace_private(&path, &[lines(project, loop_id), line, b"\n".to_vec()].concat());
 }
 
-/// A failure compared with what failed when the loop began.
+/// A finding compared with what failed when the loop began.
 pub(super) fn weigh(gate: &Gate, command: &Command, ctx: &Context<'_>, finding: Finding) -> Finding {
-    if finding.verdict != Verdict::Fail {
-        return finding;
+    let fails = |tests: &TestResults| !tests.failed.is_empty();
+    let is_asked = finding.verdict == Verdict::Fail || finding.tests.as_ref().is_some_and(fails);
+    let before = if is_asked { of(ctx.project, ctx.about, &gate.name) } else { None };
+    let counts = finding.tests.as_ref().map(|tests| tests.counts(before.as_ref().and_then(Before::failures)));
+    let finding = Finding { counts, ..finding };
+    match before.filter(|before| before.failed && finding.verdict == Verdict::Fail) {
+        Some(before) => compared(finding, &before, command),
+        None => finding,
     }
-    let Some(before) = of(ctx.project, ctx.about, &gate.name).filter(|before| before.failed) else { return finding };
+}
+
+/// A failure compared with that of the start.
+fn compared(finding: Finding, before: &Before, command: &Command) -> Finding {
     let allows = command.old_failures == OldFailures::Allow;
     let (only_old, note) = match (&finding.tests, &before.tests) {
         (Some(now), Some(then)) => {
@@ -96,12 +115,35 @@ fn count(failures: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use ralph_core::gate::Kind;
+    use ralph_core::gate::{Check, Kind, Origin, TestCounts};
 
     use super::*;
     use crate::sys::scratch::Scratch;
+
+    #[test]
+    fn eyes_2_a_finding_says_how_many_tests_fail_and_how_many_did_before() {
+        let scratch = Scratch::create("ralph-baseline-", false).unwrap();
+        let project = Project::with_state(scratch.path().join("project"), &scratch.path().join("state"));
+        let command = Command::shell("cargo test");
+        let counts_of = |about: &str, verdict, failed: &[&str]| {
+            let tests = TestResults { passed: 3, ignored: 1, failed: failed.iter().map(|name| (*name).to_owned()).collect() };
+            let finding = Finding { tests: Some(tests), ..Finding::new("tests", Kind::Command, verdict, "") };
+            let gate = Gate::new("tests", Check::Command(command.clone()), Origin::Loop);
+            let ctx = Context::new(&project, about, std::time::Duration::ZERO);
+            let weighed = weigh(&gate, &command, &ctx, finding.clone());
+            note(&project, about, "tests", &finding);
+            weighed.counts.unwrap()
+        };
+        assert_eq!(counts_of("a", Verdict::Fail, &["x", "y"]), TestCounts { total: 5, failed: 2, old: None }, "nothing is known yet");
+        assert_eq!(counts_of("a", Verdict::Fail, &["y", "z", "u"]), TestCounts { total: 6, failed: 3, old: Some(1) });
+        assert_eq!(counts_of("b", Verdict::Pass, &[]), TestCounts { total: 3, failed: 0, old: Some(0) });
+        assert_eq!(counts_of("b", Verdict::Fail, &["x"]), TestCounts { total: 4, failed: 1, old: Some(0) }, "all passed at the start");
+        let written = serde_json::to_string(&Finding {
+            counts: Some(counts_of("b", Verdict::Pass, &[])),
+            ..Finding::new("t", Kind::Command, Verdict::Pass, "")
+        });
+        assert!(written.unwrap().contains(r#""counts":{"total":3,"failed":0,"old":0}"#));
+    }
 
     #[test]
     fn the_first_word_counts() {

@@ -1,6 +1,10 @@
 //! What is heard of an agent while it works, whichever agent it is.
 
+use ralph_core::plain_lines::PlainLines;
 use serde::Serialize;
+
+/// Of a longer line of a plain program only its beginning is told.
+const MAX_SHOWN: usize = 2_000;
 
 /// What is heard of an agent while it works.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,4 +33,16 @@ pub enum Heard {
     Used { tokens: u64, usd: Option<f64>, context: u64 },
     /// A line that is no event: what a plain program prints.
     Line { text: String },
+}
+
+impl Heard {
+    /// A line of a plain program, as a terminal would show it.
+    pub(crate) fn of_line(line: &[u8]) -> Self {
+        let mut text = String::new();
+        let mut plain = PlainLines::new(MAX_SHOWN);
+        let mut keep = |line: &str| text.push_str(line);
+        plain.feed(&line[..line.len().min(4 * MAX_SHOWN)], &mut keep);
+        plain.finish(&mut keep);
+        Heard::Line { text }
+    }
 }

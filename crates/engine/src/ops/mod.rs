@@ -2,6 +2,7 @@
 
 pub mod cancel;
 pub mod carry;
+pub mod doing;
 pub mod item;
 pub mod measured;
 pub mod pause;

@@ -10,11 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{output::Stream as Pipe, plain_lines::PlainLines, time::millis};
+use ralph_core::{lines::Lines, output::Stream as Pipe, plain_lines::PlainLines, time::millis};
 
 use crate::{
     hosts::claude::stream::{self, Stream},
-    runner::{lines::Lines, told::Heard},
+    runner::told::Heard,
     sys::{files, growing::Growing},
 };
 
@@ -24,8 +24,7 @@ const MAX_LOG: u64 = 64 << 20;
 /// A longer line is no event of a client's.
 const MAX_EVENT: usize = 32 << 20;
 
-/// Of a longer line of a plain program only its beginning is told; one that is longer still is not told at all.
-const MAX_SHOWN: usize = 2_000;
+/// A longer line of a plain program is not told at all.
 const MAX_LINE: usize = 1 << 20;
 
 /// So many lines are told of what comes at once: nobody can follow more.
@@ -229,10 +228,10 @@ impl Listening {
                 Sense::Claude(stream) => {
                     event(stream, &mut self.log, &line, told);
                 }
-                Sense::Plain(_) => told.push(shown(&line)),
+                Sense::Plain(_) => told.push(Heard::of_line(&line)),
             }
         }
-        told.extend(self.err.finish().map(|line| shown(&line)));
+        told.extend(self.err.finish().map(|line| Heard::of_line(&line)));
     }
 
     fn is_over(&self) -> bool {
@@ -257,7 +256,7 @@ fn event(stream: &mut Stream, log: &mut Growing, line: &[u8], told: &mut Vec<Hea
         log.write(b"\n");
     }
     if kind == stream::Line::Plain && !line.trim_ascii().is_empty() {
-        told.push(shown(line));
+        told.push(Heard::of_line(line));
     }
     kind != stream::Line::Ping
 }
@@ -265,19 +264,9 @@ fn event(stream: &mut Stream, log: &mut Growing, line: &[u8], told: &mut Vec<Hea
 fn plain_lines(lines: &mut Lines, bytes: &[u8], told: &mut Vec<Heard>) {
     let mut skipped = bytes.split(|byte| *byte == b'\n').count().saturating_sub(MOST_AT_ONCE + 1);
     lines.feed(bytes, |line| match skipped {
-        0 => told.push(shown(line)),
+        0 => told.push(Heard::of_line(line)),
         _ => skipped -= 1,
     });
-}
-
-/// A line as a terminal would show it.
-fn shown(line: &[u8]) -> Heard {
-    let mut text = String::new();
-    let mut plain = PlainLines::new(MAX_SHOWN);
-    let mut keep = |line: &str| text.push_str(line);
-    plain.feed(&line[..line.len().min(4 * MAX_SHOWN)], &mut keep);
-    plain.finish(&mut keep);
-    Heard::Line { text }
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 pub mod agent;
 mod control;
 mod ear;
-mod lines;
 mod plan;
 pub mod preflight;
 mod rounds;

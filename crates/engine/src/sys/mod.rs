@@ -6,6 +6,7 @@ pub mod digest;
 pub mod disk;
 pub mod env;
 pub mod files;
+pub mod follow;
 pub mod git_settings;
 pub mod growing;
 pub mod kin;

@@ -1,8 +1,9 @@
 //! What Claude Code prints while it works without a person, one JSON document a line: what is told of it, and what came of it in the end.
 //!
-//! The lines are the client's, and change with its versions: what is not known is passed over. A process may give several results, because a background task that
+//! The lines are the client's, and change with its versions: what is not known is passed over. Those of its transcripts are like them. A process may give several results, because a background task that
 //! ends wakes the model again; the last one counts. Only structured fields decide about an error, never the words of a message.
 
+mod fields;
 mod verdict;
 
 use std::collections::VecDeque;
@@ -11,6 +12,7 @@ use ralph_core::{
     attempt::{Denied, Outcome, Tokens, Work},
     limits::ToolUse,
     prices::{self, Micros},
+    time::{self, Millis},
     usage::{Tally, Usage},
     words::opening,
 };
@@ -18,12 +20,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{hosts::claude::denials, hosts::heard::Heard};
+use fields::{status, tail, text, whole};
 use verdict::{Fault, Quota, Verdict};
 
 pub(crate) use verdict::why;
-
-/// So much of the end of a message is kept; no model writes longer ones.
-const MOST_TEXT: usize = 1 << 20;
 
 /// So many calls are remembered until it is known whether they were denied.
 const MOST_CALLS: usize = 256;
@@ -55,6 +55,8 @@ pub struct Exit {
 pub struct Stream {
     /// Any event was heard.
     begun: bool,
+    /// When the newest line was written, where the client says so.
+    at: Option<Millis>,
     /// The model that the session began with.
     model: Option<String>,
     tally: Tally,
@@ -96,6 +98,7 @@ impl Stream {
         let Ok(event) = ralph_core::json::parse_tolerant::<Value>(line) else { return Line::Plain };
         let Some(kind) = text(&event, "type") else { return Line::Plain };
         self.begun = true;
+        self.at = text(&event, "timestamp").and_then(time::parse);
         match kind {
             "system" => self.system(&event, told),
             "assistant" => self.assistant(&event, told),
@@ -130,6 +133,7 @@ impl Stream {
                 status: status(&event["error_status"]),
             }),
             "status" if event["status"] == "compacting" => told.push(Heard::Compacting),
+            "compact_boundary" => self.context = 0,
             "permission_denied" => {
                 let (tool, call) = (text(event, "tool_name").unwrap_or_default(), text(event, "tool_use_id").unwrap_or_default());
                 let known = self.calls.iter().find(|(id, _)| id == call).map(|(_, denied)| denied.clone());
@@ -141,7 +145,7 @@ impl Stream {
 
     fn assistant(&mut self, event: &Value, told: &mut Vec<Heard>) {
         let message = &event["message"];
-        let of_subagent = !event["parent_tool_use_id"].is_null();
+        let of_subagent = is_subagents(event);
         let model = text(message, "model").unwrap_or_default();
         // What the client says itself is no model's.
         let is_real = !model.starts_with('<');
@@ -154,6 +158,8 @@ impl Stream {
             self.count(id, model, &message["usage"], of_subagent, told);
         }
         if is_real && !of_subagent && self.message.as_deref() != Some(id) {
+            // A transcript has no first line that names it.
+            self.model = self.model.take().or_else(|| text(event, "requestedModel").map(str::to_owned));
             self.message = Some(id.to_owned());
             self.texts.clear();
         }
@@ -302,6 +308,18 @@ impl Stream {
         self.is_over
     }
 
+    /// When the newest line was written, where the client says so.
+    pub fn at(&self) -> Option<Millis> {
+        self.at
+    }
+
+    /// How full the context is now, in tokens, and how large it is; `None`: nothing tells, or it was made shorter since.
+    pub fn context(&self) -> Option<(u64, u64)> {
+        let told = self.verdict.as_ref().map(|verdict| verdict.context_window).filter(|window| *window > 0);
+        let model = self.model.as_deref().or(self.tally.model.as_deref()).unwrap_or_default();
+        (self.context > 0).then(|| (self.context, told.unwrap_or_else(|| prices::window(model, self.fullest))))
+    }
+
     /// How the session ended, if it ended by itself. `complaint` is what the client said to a person.
     pub fn outcome(&self, exit: Exit, complaint: &str) -> Outcome {
         match &self.verdict {
@@ -348,33 +366,18 @@ impl Stream {
     }
 }
 
+/// A subagent's message, in a stream or in a transcript.
+fn is_subagents(event: &Value) -> bool {
+    !event["parent_tool_use_id"].is_null() || event["isSidechain"] == true
+}
+
 fn tool_results(event: &Value, told: &mut Vec<Heard>) {
-    let of_subagent = !event["parent_tool_use_id"].is_null();
+    let of_subagent = is_subagents(event);
     for block in event["message"]["content"].as_array().into_iter().flatten() {
         if block["type"] == "tool_result" {
             told.push(Heard::ToolEnded { failed: block["is_error"] == true, of_subagent });
         }
     }
-}
-
-/// The end of a text, as much as is kept.
-fn tail(text: &str) -> &str {
-    &text[text.ceil_char_boundary(text.len().saturating_sub(MOST_TEXT))..]
-}
-
-fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
-    value.get(key)?.as_str()
-}
-
-fn status(value: &Value) -> Option<u16> {
-    value.as_u64().and_then(|status| u16::try_from(status).ok())
-}
-
-/// A number that may be written with a fraction.
-fn whole(value: &Value) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-    let number = value.as_f64().unwrap_or(0.0) as u64;
-    number
 }
 
 #[cfg(test)]

@@ -55,7 +55,12 @@ pub fn used(claude_config: &Path, session: &str) -> Option<Tally> {
 }
 
 /// `projects/<folder>/<session>.jsonl`. The name of the folder is made of the project's path in ways that change; the session's id is enough.
-fn find(claude_config: &Path, session: &str) -> Option<PathBuf> {
+pub fn find(claude_config: &Path, session: &str) -> Option<PathBuf> {
+    // A journal can say that a session has any name.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if session.is_empty() || !session.chars().all(is_plain) {
+        return None;
+    }
     let folders = fs::read_dir(claude_config.join("projects")).into_iter().flatten().flatten();
     folders.map(|folder| folder.path().join(format!("{session}.jsonl"))).find(|path| path.is_file())
 }

@@ -8,7 +8,10 @@ use ralph_core::{
 };
 use serde_json::Value;
 
-use super::{Exit, status, tail, text, whole};
+use super::{
+    Exit,
+    fields::{status, tail, text, whole},
+};
 
 /// An error that the client reports in the place of a message.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 /// What is not yet a line.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub struct Lines {
     begun: Vec<u8>,
     most: usize,
     /// The line that has begun is too long.
@@ -10,13 +10,19 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn new(most: usize) -> Self {
+    /// Lines that are longer than `most` bytes are passed over.
+    pub fn new(most: usize) -> Self {
         Lines { begun: Vec::new(), most, skips: false }
     }
 
+    /// Whoever begins in the middle of a line passes over the rest of it.
+    pub fn from_the_middle(most: usize) -> Self {
+        Lines { skips: true, ..Lines::new(most) }
+    }
+
     /// Takes some bytes, and hands on every line that they end.
-    pub(super) fn feed(&mut self, mut bytes: &[u8], mut line: impl FnMut(&[u8])) {
-        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+    pub fn feed(&mut self, mut bytes: &[u8], mut line: impl FnMut(&[u8])) {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
             let (first, rest) = bytes.split_at(end);
             bytes = &rest[1..];
             if self.begun.is_empty() && !self.skips {
@@ -46,7 +52,7 @@ impl Lines {
     }
 
     /// The last line, if nothing ended it.
-    pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
+    pub fn finish(&mut self) -> Option<Vec<u8>> {
         let last = std::mem::take(&mut self.begun);
         (!last.is_empty() && !std::mem::take(&mut self.skips)).then_some(last)
     }
