@@ -24,6 +24,16 @@ pub fn remembered() -> Vec<Project> {
     env::state_dir().map(|state| within(&state)).unwrap_or_default()
 }
 
+/// The same, and the one that somebody stands in: it may be older than this memory.
+pub fn with(here: &Project) -> Vec<Project> {
+    let mut all = remembered();
+    let place = Place::of(here);
+    if here.is_in_use() && !all.iter().any(|project| project.root() == place.root()) {
+        all.insert(0, Project::at(place.root()));
+    }
+    all
+}
+
 fn within(state: &Path) -> Vec<Project> {
     let entries = fs::read_dir(state.join(ALL)).into_iter().flatten().flatten();
     let mut all: Vec<Project> = entries.filter_map(|entry| project_of(&entry.path())).collect();
