@@ -12,6 +12,7 @@ pub mod rollback;
 pub mod sources;
 pub mod start;
 pub mod steer;
+pub mod used;
 pub mod view;
 pub mod worktree;
 
