@@ -2,6 +2,7 @@
 
 pub mod cancel;
 pub mod carry;
+pub mod changes;
 pub mod doing;
 pub mod item;
 pub mod measured;
