@@ -218,7 +218,9 @@ impl History {
             }
         }
         // Git tells the newest first.
-        rounds.iter_mut().for_each(|round| round.sort_by_key(|n| (self.commits[*n].committed, std::cmp::Reverse(*n))));
+        for round in &mut rounds {
+            round.sort_by_key(|n| (self.commits[*n].committed, std::cmp::Reverse(*n)));
+        }
         rounds
     }
 }
