@@ -11,6 +11,7 @@ mod entry;
 mod exit;
 mod help;
 mod hook;
+mod lasting;
 mod page;
 mod text;
 mod ui;

@@ -18,6 +18,7 @@ use crate::{
     columns::columns,
     commands::beside,
     exit::{Done, Failure},
+    lasting::Lasting,
     text::{short, when},
     ui,
 };
@@ -166,7 +167,7 @@ fn show(v: &View) {
         ui::field("gate", gate_line(gate, widest));
     }
     if let Some(c) = &v.checking {
-        ui::field("checking", format!("{} for {} (of {} at most)", c.gate, in_words(c.for_ms), in_words(c.limit_ms)));
+        ui::field("checking", format!("{}: {}", c.gate, Lasting { passed: c.for_ms, usual: c.usual_ms, limit: c.limit_ms }.words()));
     }
     if let Some(waits) = &v.waits {
         let until = waits.until.as_deref().map(|until| format!("until {}, ", when(until))).unwrap_or_default();
