@@ -45,6 +45,7 @@ mod notify;
 mod ownership;
 mod phase;
 mod pr_attacks;
+mod progress;
 mod pull_requests;
 mod races;
 mod readme;
