@@ -14,6 +14,7 @@ use crate::{
     bar,
     columns::{columns, cut},
     commands::status::next,
+    lasting::Lasting,
     text::{in_thousands, short, when},
     ui,
 };
