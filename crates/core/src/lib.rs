@@ -17,6 +17,7 @@ pub mod journal;
 pub mod json;
 mod json_tree;
 pub mod judge;
+pub mod junit;
 pub mod limits;
 pub mod loop_file;
 pub mod loop_keys;
