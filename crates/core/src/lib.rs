@@ -18,6 +18,7 @@ pub mod journal;
 pub mod json;
 mod json_tree;
 pub mod judge;
+pub mod junit;
 pub mod limits;
 pub mod lines;
 pub mod loop_file;
