@@ -59,6 +59,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ),
     ("RALPH_RUNNER", "Set for the gates of a run, by which the next run finds what is left of them."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
+    ("RALPH_REPORT", "`off`: no page is written while a loop goes on (.ralph/reports); `ralph report` still writes one."),
     (
         "RALPH_NOTIFY",
         "Who is told of every run, besides those that ralph.toml and --notify name: desktop, terminal, an address, with commas between; `cmd:LINE` comes last. Not read in an agent's shell.",

@@ -137,6 +137,11 @@ pub fn columns() -> Option<usize> {
     text("COLUMNS")?.parse().ok()
 }
 
+/// Whether the report of a loop is written while the loop goes on.
+pub fn wants_pages() -> bool {
+    os("RALPH_REPORT").is_none_or(|word| word != "off")
+}
+
 /// Who a person wants to be told of every run, in the words of `--notify`.
 pub fn notify() -> Option<String> {
     text("RALPH_NOTIFY")

@@ -1,6 +1,9 @@
 //! From the command line to the engine's runner: the agent, the settings, the place, the loop.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
 
 use ralph_core::{config::Running, words::clean};
 use ralph_engine::{
@@ -17,7 +20,7 @@ use ralph_engine::{
     sys::{env, signals},
 };
 
-use super::{Agent, Carries, Request, Worktree, ground};
+use super::{Agent, Carries, Request, Worktree, ground, kept::Kept};
 use crate::{
     commands::begins,
     exit::{BLOCKED, Failure},
@@ -47,7 +50,9 @@ pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audi
         let _ = options.keep(project, &name);
     }
     let orders = Orders { resume, agent, rounds: request.rounds, settings, waits: !request.no_wait, ways, as_before };
-    Ok(runner::drive(project, &orders, audience)?.end)
+    let kept = Kept { audience: Arc::clone(audience), project: project.clone(), of_loop: OnceLock::new() };
+    let audience: Arc<dyn Audience> = Arc::new(kept);
+    Ok(runner::drive(project, &orders, &audience)?.end)
 }
 
 /// A loop's limits count what its own sessions spend, and nothing of what runs that they start would.
