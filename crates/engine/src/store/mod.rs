@@ -13,6 +13,7 @@ pub mod notices;
 pub mod page;
 mod private;
 pub mod project;
+pub mod projects;
 pub mod run_options;
 pub mod runner;
 pub mod trust;
