@@ -14,6 +14,7 @@ mod exit;
 mod help;
 mod hook;
 mod page;
+mod report;
 mod statusline;
 mod text;
 mod ui;

@@ -289,11 +289,7 @@ impl Chronicle {
             Event::Accepted { .. } => self.suspicions.clear(),
             Event::Checking { gate, command, .. } => self.proofs.runs(gate, Ran { command, at, stops: self.state.stops }),
             // What they change is in the state, or in the hours.
-            Event::Steered { .. }
-            | Event::Waiting { .. }
-            | Event::Cancelled { .. }
-            | Event::Heard { .. }
-            | Event::Unknown => {}
+            Event::Steered { .. } | Event::Waiting { .. } | Event::Cancelled { .. } | Event::Heard { .. } | Event::Unknown => {}
         }
     }
 

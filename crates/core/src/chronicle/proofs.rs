@@ -66,7 +66,8 @@ impl Proofs {
             story.gone = !findings.iter().any(|finding| finding.gate == story.last.gate);
         }
         for finding in findings.iter().filter(|finding| !finding.skipped) {
-            let mark = Mark { stop, at, verdict: finding.verdict, took_ms: finding.took_ms, cached: finding.cached, counts: finding.counts };
+            let mark =
+                Mark { stop, at, verdict: finding.verdict, took_ms: finding.took_ms, cached: finding.cached, counts: finding.counts };
             match self.gates.iter_mut().find(|story| story.last.gate == finding.gate) {
                 Some(story) => {
                     story.last.clone_from(finding);
