@@ -150,6 +150,16 @@ impl Project {
         self.dir.join(".claude/ralph-loop.local.md")
     }
 
+    /// Repeats the journal's lines until it has about that many bytes.
+    pub(crate) fn lengthen_journal(&self, bytes: usize) -> Result<()> {
+        for entry in fs::read_dir(self.dir.join(".ralph/journal"))? {
+            let path = entry?.path();
+            let lines = fs::read(&path)?;
+            fs::write(&path, lines.repeat(bytes / lines.len().max(1) + 1))?;
+        }
+        Ok(())
+    }
+
     /// How far the loop is.
     pub(crate) fn iteration(&self) -> Result<u64> {
         let text = fs::read_to_string(self.loop_file())?;

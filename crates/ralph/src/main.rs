@@ -13,6 +13,7 @@ mod entry;
 mod exit;
 mod help;
 mod hook;
+mod lasting;
 mod page;
 mod report;
 mod statusline;
