@@ -29,6 +29,7 @@ pub mod prices;
 pub mod progress;
 pub mod promise;
 pub mod pull_request;
+pub mod report;
 pub mod slash;
 pub mod spelling;
 pub mod stop_failure;

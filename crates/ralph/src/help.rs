@@ -14,7 +14,7 @@ use crate::{
 /// The commands by what people want to do. One that stands nowhere here is shown at the end.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start and control", &["start", "run", "steer", "pause", "resume", "wait", "cancel", "rollback"]),
-    ("See", &["status", "statusline", "phase", "list", "log", "explain", "diff"]),
+    ("See", &["status", "statusline", "phase", "list", "log", "explain", "report", "diff"]),
     ("Prove", &["gate", "item", "trust"]),
     ("Set up", &["init", "doctor", "notify", "demo", "plugin", "uninstall", "completions", "man"]),
     ("For agents", &["hook"]),
@@ -92,6 +92,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "XDG_STATE_HOME, LOCALAPPDATA",
         "Where `init` remembers what it changed, so that `uninstall` can undo it to the byte, and `trust` what you trust (~/.local/state, on macOS ~/Library/Application Support, if unset).",
     ),
+    ("BROWSER", "What `ralph report --open` shows the page with; otherwise the system's own way."),
     ("PATH", "Where `init` and `doctor` look for ralph and the client."),
     ("GH_HOST", "GitHub on a server of one's own: only this server is given the token in GH_ENTERPRISE_TOKEN."),
     ("NO_COLOR", "No colour, if it is set and not empty."),

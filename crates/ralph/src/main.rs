@@ -15,6 +15,7 @@ mod help;
 mod hook;
 mod lasting;
 mod page;
+mod report;
 mod statusline;
 mod text;
 mod ui;

@@ -117,6 +117,13 @@ pub fn state_dir() -> Option<PathBuf> {
     Some(base.join("ralph"))
 }
 
+/// The person's browsers, the one that they like best first.
+pub fn browsers() -> Vec<String> {
+    let named = os("BROWSER").unwrap_or_default();
+    let names = std::env::split_paths(&named).filter_map(|name| name.to_str().map(|name| name.trim_end_matches("%s").trim().to_owned()));
+    names.filter(|name| !name.is_empty()).collect()
+}
+
 /// The folders in which programs are looked for.
 pub fn search_path() -> Vec<PathBuf> {
     os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()

@@ -228,6 +228,34 @@ pub fn show_with(program: &str, args: &[&str], text: &[u8]) -> bool {
     child.wait().is_ok_and(|status| status.success())
 }
 
+/// Has the person's browser show a file, and does not wait for it. `false`: there is none. A program that lies in `project` is not the person's.
+#[expect(clippy::disallowed_methods, reason = "the one place that starts a browser")]
+pub fn open_in_browser(file: &Path, project: &Path) -> bool {
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let named = env::browsers().into_iter().map(|name| (name, Vec::new()));
+    let usual: &[(&str, &[&str])] = if cfg!(target_os = "macos") {
+        &[("open", &[])]
+    } else if cfg!(windows) {
+        &[("explorer", &[])]
+    } else {
+        &[("xdg-open", &[]), ("wslview", &[]), ("gio", &["open"])]
+    };
+    let usual = usual.iter().map(|(name, args)| ((*name).to_owned(), args.to_vec()));
+    let mut found = named.chain(usual).filter_map(|(name, args)| Some((browser(&name, project)?, args)));
+    found.any(|(program, args)| {
+        let mut command = Command::new(program);
+        command.args(args).arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.spawn().is_ok()
+    })
+}
+
+fn browser(name: &str, project: &Path) -> Option<PathBuf> {
+    let path = Path::new(name);
+    if path.is_absolute() { is_executable(path).then(|| path.to_owned()) } else { which_outside(name, project) }
+}
+
 /// In a pager Ctrl-C stops a search. The terminal sends it to us as well, and whoever dies of it leaves the pager and the shell fighting for the keys.
 #[cfg(unix)]
 fn leave_interrupts_to_the_reader() {

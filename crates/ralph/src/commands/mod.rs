@@ -18,14 +18,15 @@ mod new_loop;
 mod notify;
 mod pause;
 mod phase;
-mod pick;
+pub(crate) mod pick;
 mod plugin;
+mod report;
 mod resume;
 mod rollback;
 mod run;
 mod setting_up;
 mod start;
-mod status;
+pub(crate) mod status;
 mod steer;
 mod trust;
 mod uninstall;
@@ -87,6 +88,7 @@ enum Command {
     List(list::Args),
     Log(log::Args),
     Explain(explain::Args),
+    Report(report::Args),
     Diff(diff::Args),
     Rollback(rollback::Args),
     Item(item::Args),
@@ -191,6 +193,7 @@ pub(crate) fn run() -> u8 {
         Command::List(args) => list::run(project, &args),
         Command::Log(args) => log::run(project, &args),
         Command::Explain(args) => explain::run(project, &args),
+        Command::Report(args) => report::run(project, &args),
         Command::Diff(args) => diff::run(project, &args),
         Command::Rollback(args) => rollback::run(project, &args),
         Command::Item(args) => item::run(project, &args),
