@@ -27,6 +27,7 @@ pub mod output;
 pub mod plain_lines;
 pub mod prices;
 pub mod progress;
+pub mod prometheus;
 pub mod promise;
 pub mod pull_request;
 pub mod report;

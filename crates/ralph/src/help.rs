@@ -61,6 +61,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("RALPH_STATUSLINE", "Set for the command of `ralph statusline --after`; under it `ralph statusline` is silent."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
     ("RALPH_REPORT", "`off`: no page is written while a loop goes on (.ralph/reports); `ralph report` still writes one."),
+    ("GITHUB_STEP_SUMMARY", "The file that `ralph report --step-summary` adds to. GitHub Actions sets it."),
     (
         "RALPH_NOTIFY",
         "Who is told of every run, besides those that ralph.toml and --notify name: desktop, terminal, an address, with commas between; `cmd:LINE` comes last. Not read in an agent's shell.",

@@ -28,6 +28,17 @@ pub enum Phase {
 impl Phase {
     pub const ALL: [Phase; 5] = [Phase::Work, Phase::Gates, Phase::Elsewhere, Phase::Service, Phase::Paused];
 
+    /// A stable word for programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Phase::Work => "work",
+            Phase::Gates => "gates",
+            Phase::Elsewhere => "elsewhere",
+            Phase::Service => "service",
+            Phase::Paused => "paused",
+        }
+    }
+
     pub fn words(self) -> &'static str {
         match self {
             Phase::Work => "work",

@@ -157,6 +157,11 @@ pub fn columns() -> Option<usize> {
     text("COLUMNS")?.parse().ok()
 }
 
+/// The file that a step of GitHub Actions adds its summary to.
+pub fn step_summary() -> Option<PathBuf> {
+    os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
 /// Whether the report of a loop is written while the loop goes on.
 pub fn wants_pages() -> bool {
     os("RALPH_REPORT").is_none_or(|word| word != "off")

@@ -3,6 +3,7 @@
 mod acceptance;
 mod cost;
 mod html;
+mod keeping;
 mod markdown;
 mod needs;
 mod sentence;
@@ -28,16 +29,23 @@ use ralph_engine::{
 use crate::{commands::pick, exit::Failure};
 
 pub(crate) use html::page;
+pub(crate) use keeping::{keep, keep_at_the_end};
 pub(crate) use markdown::markdown;
 
 /// Everything about the loop called `which`; without it about the one that people mean.
 pub(crate) fn gather(project: &Project, which: Option<&str>) -> Result<Report, Failure> {
+    let (view, chronicle) = chronicle(project, which)?;
+    Ok(of(project, &view, &chronicle, clock::now()))
+}
+
+/// Where a loop stands, and what its journal tells.
+pub(crate) fn chronicle(project: &Project, which: Option<&str>) -> Result<(View, Chronicle), Failure> {
     let view = pick::view(project, which).map_err(|failure| without_a_journal(project, which).unwrap_or(failure))?;
     let bytes = fs::read(&view.journal).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => no_journal(&view.id, &view.journal),
         _ => Failure::new(format!("cannot read {}: {e}", view.journal.display())),
     })?;
-    Ok(of(project, &view, &Chronicle::of(&bytes), clock::now()))
+    Ok((view, Chronicle::of(&bytes)))
 }
 
 /// Writes the page of a loop: whole, or not at all.
