@@ -179,14 +179,15 @@ fn phase_after(event: &Event, state: &State, before: Option<Phase>) -> Option<Ph
     if state.ended.is_some() {
         return None;
     }
+    if let Some(parked) = &state.parked {
+        // Whoever decides about checks does not say when; a service does.
+        return Some(if parked.until.is_some() { Phase::Service } else { Phase::Elsewhere });
+    }
     match event {
         Event::Checking { .. } => return Some(Phase::Gates),
         Event::Waiting { .. } => return Some(Phase::Elsewhere),
         Event::Broke { then: Then::Again { .. } | Then::Park { .. }, .. } => return Some(Phase::Service),
         _ => {}
-    }
-    if let Some(parked) = &state.parked {
-        return Some(if parked.until.is_some() { Phase::Service } else { Phase::Elsewhere });
     }
     if state.armed_since.is_none() || (state.owner.is_none() && state.runner.is_none()) {
         return Some(Phase::Paused);
