@@ -48,7 +48,7 @@ pub(crate) fn run(project: Option<Project>, after: Option<&str>) -> u8 {
     let own = of_project(&project, &told);
     let columns = env::columns().filter(|columns| *columns > MARGINS).map(|columns| columns - MARGINS);
     let text = match after {
-        Some(command) => after::joined(&after::said(command, &input, &told.folder()), own, columns),
+        Some(command) => after::joined(&after::said(command, &input), own, columns),
         None => own.map(|line| line.fitted(columns)).unwrap_or_default(),
     };
     if !text.is_empty() {
