@@ -3,7 +3,8 @@
 use std::{fs, path::PathBuf};
 
 use ralph_core::{config, journal::Record, loop_keys};
-use ralph_engine::{hosts::claude::plugin, runner::told::Line};
+use ralph_engine::{hosts::claude::plugin, ops::standing::Standing, runner::told::Line};
+use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use similar::TextDiff;
 
@@ -44,11 +45,15 @@ fn path(name: &str) -> PathBuf {
 fn artefacts() -> Result<Vec<(String, String)>> {
     let journal = serde_json::to_value(schemars::schema_for!(Record))?;
     let events = serde_json::to_value(schemars::schema_for!(Line<'static>))?;
+    // What is written, not what could be read.
+    let written = SchemaSettings::draft2020_12().for_serialize();
+    let status = serde_json::to_value(written.into_generator().into_root_schema_for::<Standing>())?;
     let mut files = plugin::files(plugin::ON_PATH).map_err(|e| e.to_string())?;
     files.extend([
         ("schemas/loop.schema.json".to_owned(), pretty(loop_keys::schema())?),
         ("schemas/journal.schema.json".to_owned(), pretty(journal)?),
         ("schemas/run-events.schema.json".to_owned(), pretty(events)?),
+        ("schemas/status.schema.json".to_owned(), pretty(status)?),
         ("schemas/ralph.schema.json".to_owned(), pretty(config::schema())?),
         ("docs/ralph-loop.template.md".to_owned(), loop_keys::template()),
     ]);

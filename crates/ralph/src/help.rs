@@ -14,7 +14,7 @@ use crate::{
 /// The commands by what people want to do. One that stands nowhere here is shown at the end.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start and control", &["start", "run", "steer", "pause", "resume", "wait", "cancel", "rollback"]),
-    ("See", &["status", "phase", "list", "log", "explain", "diff"]),
+    ("See", &["status", "statusline", "phase", "list", "log", "explain", "diff"]),
     ("Prove", &["gate", "item", "trust"]),
     ("Set up", &["init", "doctor", "notify", "demo", "plugin", "uninstall", "completions", "man"]),
     ("For agents", &["hook"]),
@@ -58,6 +58,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "Set for the sessions of `ralph run`: which run, which round, which session, which model. Under the first one hooks leave the session to its runner.",
     ),
     ("RALPH_RUNNER", "Set for the gates of a run, by which the next run finds what is left of them."),
+    ("RALPH_STATUSLINE", "Set for the command of `ralph statusline --after`; under it `ralph statusline` is silent."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
     (
         "RALPH_NOTIFY",

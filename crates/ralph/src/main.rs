@@ -1,4 +1,4 @@
-//! The `ralph` program. A hook call is decided here, before anything else is set up; everything else is a command.
+//! The `ralph` program. Hook calls and status lines are decided here, before anything else is set up; everything else is a command.
 
 #![cfg_attr(all(target_os = "linux", target_env = "gnu", not(test)), no_main)]
 
@@ -12,6 +12,7 @@ mod exit;
 mod help;
 mod hook;
 mod page;
+mod statusline;
 mod text;
 mod ui;
 
@@ -35,8 +36,22 @@ fn start() -> u8 {
         // Clients without the exec form run the bare command: JSON on standard input and no argument mean a hook call.
         None if !stdin().is_terminal() => hook::run(None, limit_of(&[])),
         Some(word) if word == "hook" => called_as_hook(&args.collect::<Vec<_>>()),
+        Some(word) if word == "statusline" => called_for_statusline(&args.collect::<Vec<_>>()),
         _ => commands::run(),
     }
+}
+
+/// Mostly no argument parser is needed. A client that asks gets a line in any case: with another exit code than 0 it shows nothing, and nobody learns why.
+fn called_for_statusline(args: &[OsString]) -> u8 {
+    if let Some(after) = statusline::asked(args) {
+        return statusline::run(None, after.as_deref());
+    }
+    let code = commands::run();
+    if code != 0 && !stdin().is_terminal() {
+        ui::line("ralph statusline: this command line is not known, see `ralph statusline --help`");
+        return 0;
+    }
+    code
 }
 
 /// A person asks for help, or mistypes; an agent is answered by the hook, however odd its registration is.

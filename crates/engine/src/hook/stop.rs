@@ -63,8 +63,10 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     }
     match l.owner() {
         Some(owner) if owner != session => return Ok(Outcome::silent("session.other").of_loop(&l.id)),
+        // Written by hand for this very session.
+        Some(_) if l.is_new => call.project.introduce(),
         Some(_) => {}
-        None => adopt(&locked, &mut l, session)?,
+        None => adopt(call, &locked, &mut l, session)?,
     }
     if let Some(outcome) = answered_before(call, &l) {
         return Ok(outcome);
@@ -129,7 +131,7 @@ fn file_name(found: &Found) -> String {
 }
 
 /// A loop without an owner belongs to the first session that stops in the project; the file is not touched for it.
-fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> {
+fn adopt(call: &Call, locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> {
     let now = clock::now();
     if l.is_new {
         let event = Event::Started { file: file_name(&l.found), by: Actor::File, prompt: words::opening(&l.file.prompt, 200) };
@@ -140,6 +142,7 @@ fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> 
     l.state.released = false;
     l.state.left_behind = false;
     l.state.arm(now);
+    call.project.introduce();
     locked.record(l, now, Some(session), Event::Adopted)
 }
 
@@ -184,7 +187,7 @@ fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     }
     if l.owner().is_none() {
         // A command removed ralph's files, and with them what was known about the loop.
-        adopt(&locked, &mut l, call.event.session().unwrap_or_default())?;
+        adopt(call, &locked, &mut l, call.event.session().unwrap_or_default())?;
     }
     let (l, ruled) = decide(call, &locked, l, measured)?;
     drop(locked);

@@ -121,6 +121,7 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
     l.state.arm(now);
     let event = Event::Taken { pid: std::process::id(), from, unfinished: unfinished.is_some().then_some(l.file.iteration), unwritten };
     locked.record(&mut l, now, None, event)?;
+    project.introduce();
     let dead = before.map(|runner| runner.mark);
     let found = Found { parsed: Ok(l.file.clone()), ..l.found };
     Ok(Taken { file: l.file, found, dead, picked_up, unfinished })

@@ -10,6 +10,7 @@ pub mod phase;
 pub mod resume;
 pub mod rollback;
 pub mod sources;
+pub mod standing;
 pub mod start;
 pub mod steer;
 pub mod view;

@@ -96,6 +96,7 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     l.state.gated = !declared::of_loop(project, &l.file).is_empty();
     let event = Event::Started { file: loop_file::file_of(name), by: asker.actor(), prompt: words::opening(&request.prompt, 200) };
     locked.record(&mut l, now, asker.session.as_deref(), event)?;
+    project.introduce();
     Ok(Started { id, path: l.found.path, file: l.file, gated: l.state.gated })
 }
 

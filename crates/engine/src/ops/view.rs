@@ -1,26 +1,22 @@
 //! Loops as people and programs look at them: read-only, without the lock.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+mod model;
+
+use std::{fs, path::PathBuf};
 
 use ralph_core::{
-    gate::{Finding, Kind, Verdict},
-    journal::{Event, Note, Record, State},
-    judge::Ending,
+    gate::{Finding, Kind},
+    journal::{Event, Record, State},
     loop_file::LoopFile,
     prices,
     time::{self, Millis},
     words,
 };
-use serde::{Serialize, Serializer};
 
 use crate::{
     gates::{self, declared},
     ops::came_with_the_repository,
     store::{
-        denials::Denials,
         journal::{self, owner_may_live},
         loops::{self, Found},
         project::Project,
@@ -29,225 +25,7 @@ use crate::{
     sys::clock,
 };
 
-/// Where a loop stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Status {
-    /// A session works on it.
-    Active,
-    /// Its agent was allowed to stop until something outside is decided.
-    Parked,
-    /// No session has it yet: the first one that stops in the project takes it.
-    Waiting,
-    /// It came with the repository: nobody takes it until a person says so.
-    Tracked,
-    Paused,
-    /// Its session is gone; `ralph resume` hands it to another one.
-    LeftBehind,
-    /// The file cannot be read.
-    Corrupt,
-    Complete,
-    Capped,
-    Cancelled,
-    Failed,
-    /// The file is gone, and no ending was written down: somebody removed it, or ralph was killed at that moment.
-    Gone,
-}
-
-impl Status {
-    pub fn words(self) -> &'static str {
-        match self {
-            Status::Active => "active",
-            Status::Parked => "parked",
-            Status::Waiting => "waiting for a session",
-            Status::Tracked => "came with the repository",
-            Status::Paused => "paused",
-            Status::LeftBehind => "left behind",
-            Status::Corrupt => "cannot be read",
-            Status::Complete => "complete",
-            Status::Capped => "capped",
-            Status::Cancelled => "cancelled",
-            Status::Failed => "failed",
-            Status::Gone => "gone",
-        }
-    }
-
-    fn is_armed(self) -> bool {
-        matches!(self, Status::Active | Status::Parked | Status::Waiting | Status::LeftBehind)
-    }
-
-    fn of_ending(ending: Option<Ending>) -> Self {
-        match ending {
-            Some(Ending::Complete) => Status::Complete,
-            Some(Ending::Capped) => Status::Capped,
-            Some(Ending::Cancelled) => Status::Cancelled,
-            Some(Ending::Failed) => Status::Failed,
-            None => Status::Gone,
-        }
-    }
-}
-
-/// One loop; the JSON of `ralph status --json` and `ralph list --json`.
-#[derive(Debug, Clone, Serialize)]
-pub struct View {
-    pub id: String,
-    pub name: String,
-    pub status: Status,
-    pub iteration: u64,
-    /// 0 means no limit.
-    pub max_iterations: u64,
-    pub completion_promise: Option<String>,
-    /// 0 means no limit.
-    pub max_ms: u64,
-    pub spent_ms: u64,
-    /// 0 means no limit.
-    pub max_usd: f64,
-    /// An estimate; `None`: nobody counts.
-    pub spent_usd: Option<f64>,
-    pub idle_rounds: u64,
-    /// Rounds in a row in which nothing changed, where that is counted.
-    pub stalled_rounds: u64,
-    /// 0 means no limit.
-    pub stall_limit: u64,
-    pub stops: u64,
-    pub session: Option<String>,
-    pub carrier: Carrier,
-    /// The runner's process.
-    pub runner_pid: Option<u32>,
-    /// The reason code of the last ruling.
-    pub last_code: Option<String>,
-    pub last_event_at: Option<String>,
-    #[serde(serialize_with = "readable")]
-    pub file: Option<PathBuf>,
-    #[serde(serialize_with = "readable")]
-    pub journal: PathBuf,
-    /// What it has to prove, with what was found last.
-    pub gates: Vec<GateView>,
-    /// The stop that paused it.
-    pub paused_at: Option<u64>,
-    /// Why it rests, or what went wrong last, in words.
-    pub why: Option<String>,
-    /// `ralph run` carried it last, and no session has it since.
-    #[serde(skip)]
-    pub by_run: bool,
-    /// The command that a hook is running for it right now.
-    pub checking: Option<Checking>,
-    /// What it waits for.
-    pub waits: Option<Waits>,
-    /// What a person left for the agent, until a round with it was judged.
-    pub notes: Vec<Note>,
-    /// What nobody was there to allow since fresh sessions carry it.
-    pub denied: Vec<Denials>,
-    pub problem: Option<String>,
-    /// Keys that look misspelt.
-    pub warnings: Vec<String>,
-    /// The start of the prompt.
-    pub prompt: String,
-}
-
-/// Who works on a loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Carrier {
-    /// The agent's own session, which its hooks hold.
-    Session,
-    /// `ralph run`, in sessions of its own.
-    Runner,
-    Nobody,
-}
-
-/// A gate as people look at it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct GateView {
-    pub name: String,
-    /// `None`: it has not been measured yet.
-    pub verdict: Option<Verdict>,
-    pub what: String,
-    /// Only a person can change it: what to type.
-    pub needs: Option<String>,
-}
-
-/// A command that runs for a stop.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Checking {
-    pub gate: String,
-    pub since: String,
-    pub for_ms: u64,
-    pub limit_ms: u64,
-}
-
-/// A wait for something outside.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Waits {
-    /// For what, in words.
-    pub what: String,
-    pub since: String,
-    pub for_ms: u64,
-    /// When it is over, where that is known.
-    pub until: Option<String>,
-    pub by: Waiter,
-}
-
-impl Waits {
-    /// `the rate limit (until 2026-11-15T23:12:00Z)`.
-    pub fn words(&self) -> String {
-        let until = self.until.as_deref().map(|until| format!(" (until {until})")).unwrap_or_default();
-        format!("{}{until}", words::clean(&self.what))
-    }
-}
-
-/// Who waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Waiter {
-    /// A stop hook: the agent stands at its stop.
-    Hook,
-    /// A hook in the background of the session, which it wakes then.
-    Session,
-    /// `ralph run`, which goes on then.
-    Runner,
-    Nobody,
-}
-
-/// A folder may have a name that is no Unicode text; that must not cost the rest of the JSON.
-fn readable<S: Serializer>(path: &(impl Clone + Into<Option<PathBuf>>), serializer: S) -> Result<S::Ok, S::Error> {
-    let path: Option<PathBuf> = path.clone().into();
-    path.as_deref().map(Path::to_string_lossy).serialize(serializer)
-}
-
-impl View {
-    pub fn is_live(&self) -> bool {
-        self.file.is_some() && self.status != Status::Corrupt
-    }
-
-    /// `carried by the runner 4711`; `None`: the status says enough.
-    pub fn carried(&self) -> Option<String> {
-        self.runner_pid.map(|pid| format!("carried by the runner {pid}"))
-    }
-
-    /// `about $3.20 of $50`; `None`: nobody counts.
-    pub fn money(&self) -> Option<String> {
-        let spent = self.spent_usd.or((self.max_usd > 0.0).then_some(0.0))?;
-        Some(words::spent_of(prices::of_dollars(spent), prices::of_dollars(self.max_usd)))
-    }
-
-    /// One line: where it stands and how far it is.
-    pub fn line(&self) -> String {
-        let named = if self.name == "main" { String::new() } else { format!(" \"{}\"", self.name) };
-        let round = words::of_limit(self.iteration, self.max_iterations);
-        let spent = ralph_core::time::in_words(self.spent_ms);
-        match &self.problem {
-            Some(problem) => format!("Ralph loop{named}: {} ({problem})", self.status.words()),
-            None => {
-                let end = words::ends_on(self.completion_promise.as_deref(), !self.gates.is_empty());
-                let money = self.money().map(|money| format!(", {money}")).unwrap_or_default();
-                let waits = self.waits.as_ref().map(|waits| format!(", waits for {}", waits.words())).unwrap_or_default();
-                let carried = self.carried().map(|carried| format!(", {carried}")).unwrap_or_default();
-                format!("Ralph loop{named}: {}{carried}, iteration {round}, {spent}{money}, ends on {end}{waits}", self.status.words())
-            }
-        }
-    }
-}
+pub use model::{Carrier, Checking, GateView, Status, View, Waiter, Waits};
 
 /// A loop in the archive.
 #[derive(Debug, Clone)]
@@ -271,14 +49,34 @@ pub fn live(project: &Project) -> Vec<View> {
     loops::all(project).iter().map(|found| view_of(project, found)).collect()
 }
 
+/// How much a look may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// What the project declares and what git knows is asked.
+    Whole,
+    /// Only the loop's file and the end of its journal are read.
+    Quick,
+}
+
 pub fn view_of(project: &Project, found: &Found) -> View {
+    look(project, found, Look::Whole)
+}
+
+/// The same in a moment: the gates are those that were measured lately, and of a loop that belongs to nobody it is not asked where it came from.
+pub fn quick(project: &Project, found: &Found) -> View {
+    look(project, found, Look::Quick)
+}
+
+fn look(project: &Project, found: &Found, look: Look) -> View {
     let id = found.id();
     let (record, state) = journal::live(project, found);
     let owner = found.session().or_else(|| state.owner.clone());
     let status = match &found.parsed {
         Err(_) => Status::Corrupt,
         Ok(file) if !file.active => Status::Paused,
-        Ok(_) if owner.is_none() && came_with_the_repository(project, found, state.released) => Status::Tracked,
+        Ok(_) if owner.is_none() && look == Look::Whole && came_with_the_repository(project, found, state.released) => Status::Tracked,
+        // Nobody has seen it yet.
+        Ok(_) if owner.is_none() && look == Look::Quick && !state.released => Status::Tracked,
         Ok(_) if owner.is_none() => Status::Waiting,
         Ok(_) if !owner_may_live(&state) => Status::LeftBehind,
         Ok(_) if state.parked.is_some() => Status::Parked,
@@ -296,8 +94,15 @@ pub fn view_of(project: &Project, found: &Found) -> View {
     view.problem = found.parsed.as_ref().err().map(ToString::to_string);
     if let Ok(file) = &found.parsed {
         fill(&mut view, file);
-        let past = journal::past(&view.journal);
-        view.gates = gates(project, &past.findings, file);
+        let past = match look {
+            Look::Whole => journal::past(&view.journal),
+            Look::Quick => journal::recent_past(&view.journal),
+        };
+        view.gates = match look {
+            Look::Whole => gates(project, &past.findings, file),
+            Look::Quick => past.findings.iter().map(of_finding).collect(),
+        };
+        view.context = past.context.filter(|_| file.max_context > 0);
         view.denied = past.denied;
         view.paused_at = past.paused_at.filter(|_| status == Status::Paused);
         view.by_run = past.by_run;
@@ -319,8 +124,6 @@ fn gates(project: &Project, found: &[Finding], file: &LoopFile) -> Vec<GateView>
     if declared.is_empty() {
         return Vec::new();
     }
-    let of_finding =
-        |f: &Finding| GateView { name: f.gate.clone(), verdict: Some(f.verdict), what: f.what.clone(), needs: f.needs.clone() };
     let gates = declared.gates.iter().map(|gate| match found.iter().find(|f| f.gate == gate.name) {
         _ if gates::is_untrusted(gate) => of_finding(&gates::untrusted(gate)),
         Some(finding) => of_finding(&Finding { needs: None, ..finding.clone() }),
@@ -328,6 +131,10 @@ fn gates(project: &Project, found: &[Finding], file: &LoopFile) -> Vec<GateView>
     });
     let guard = found.iter().filter(|f| f.kind == Kind::Guard).map(of_finding);
     declared.problems.iter().map(of_finding).chain(gates).chain(guard).collect()
+}
+
+fn of_finding(f: &Finding) -> GateView {
+    GateView { name: f.gate.clone(), verdict: Some(f.verdict), what: f.what.clone(), needs: f.needs.clone() }
 }
 
 /// A command that began to run and was not followed by anything. One that should have ended long ago did, with the hook that ran it.
@@ -362,6 +169,8 @@ fn fill(view: &mut View, file: &LoopFile) {
     view.completion_promise.clone_from(&file.completion_promise);
     view.max_ms = file.max_millis();
     view.max_usd = file.max_usd;
+    view.max_tokens = file.max_tokens;
+    view.max_context = file.max_context;
     view.stall_limit = file.stall_rounds;
     view.warnings.clone_from(&file.warnings);
     view.prompt = words::opening(&file.prompt, 200);
@@ -380,6 +189,10 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         spent_ms: state.spent(if status.is_armed() { clock::now() } else { record.and_then(|r| time::parse(&r.at)).unwrap_or(0) }),
         max_usd: 0.0,
         spent_usd: state.spending.as_ref().map(|spending| prices::in_dollars(spending.usd_micros)),
+        tokens: state.tokens.total(),
+        max_tokens: 0,
+        context: None,
+        max_context: 0,
         idle_rounds: state.idle_rounds,
         stalled_rounds: state.standstill.as_ref().map_or(0, |standstill| standstill.rounds),
         stall_limit: 0,
@@ -389,6 +202,7 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         runner_pid: None,
         last_code: state.last.as_ref().map(|l| l.ruling.code.as_str().to_owned()),
         last_event_at: record.map(|r| r.at.clone()),
+        project: project.root().to_owned(),
         file: None,
         journal: project.journal(id),
         gates: Vec::new(),

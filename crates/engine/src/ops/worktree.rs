@@ -161,6 +161,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<bool> {
 
 /// A loop that works in one of the project's own working trees.
 #[derive(Debug, Clone, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Beside {
     /// The working tree's name.
     pub worktree: String,

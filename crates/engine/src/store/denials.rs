@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// Tool calls that one rule would have allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Denials {
     /// For `permissions.allow` in the client's settings.
     pub rule: String,

@@ -94,11 +94,22 @@ pub struct Past {
     pub by_run: bool,
     /// Why it rests, or what went wrong last, if nobody has taken it up since.
     pub why: Option<String>,
+    /// How full the session's context was at the last stop, in percent, where that was measured.
+    pub context: Option<u64>,
 }
 
 /// Reads the end of a journal. Whatever lies further back is long ago.
 pub fn past(path: &Path) -> Past {
-    let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
+    past_within(path, 32 * TAIL)
+}
+
+/// The same from the last few records, for whoever has no time.
+pub fn recent_past(path: &Path) -> Past {
+    past_within(path, 4 * TAIL)
+}
+
+fn past_within(path: &Path, reach: u64) -> Past {
+    let end = files::read_end(path, reach).unwrap_or_default();
     let mut past = Past::default();
     let records = records(&end).0;
     past.denied = denials::of_this_run(&records);
@@ -110,6 +121,7 @@ pub fn past(path: &Path) -> Past {
         match record.event {
             Event::Waiting { what } => past.waiting = Some((what, record.at)),
             Event::Stop { evidence, ruling, .. } => {
+                past.context = (evidence.max_context > 0).then_some(evidence.context);
                 past.note(evidence.gates, true);
                 match ruling.next {
                     Next::Pauses => past.paused_at = Some(record.state.stops),

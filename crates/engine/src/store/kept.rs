@@ -15,8 +15,11 @@ use crate::{
     sys::{digest, files},
 };
 
-/// For people: which project it is.
-const WHOSE: &str = "root";
+/// Which project it is; [`super::projects`] lists them by it.
+pub(super) const WHOSE: &str = "root";
+
+/// The folder of all projects, in the user's state folder.
+pub(super) const ALL: &str = "projects";
 
 impl Project {
     /// The file at this place (`verdicts/x`, for instance), in folders that can be believed.
@@ -33,11 +36,20 @@ impl Project {
         let file = own.join(path);
         folders(&file, path).iter().rev().try_for_each(|folder| private::make(folder, &place))?;
         let whose = own.join(WHOSE);
-        if !whose.exists() {
-            // Only people miss it.
-            let _ = files::replace_private(&whose, format!("{}\n", place.root().display()).as_bytes());
+        if path != WHOSE && !whose.exists() {
+            let _ = files::replace_private(&whose, &whose_it_is(&place));
         }
         Ok(file)
+    }
+
+    /// Makes the project one of those that this user is shown together. What cannot be written is missed by nobody but `--all`.
+    pub fn introduce(&self) {
+        if self.kept(WHOSE).is_some_and(|whose| whose.exists()) {
+            return;
+        }
+        if let Ok(whose) = self.keep(WHOSE) {
+            let _ = files::replace_private(&whose, &whose_it_is(&Place::of(self)));
+        }
     }
 
     /// What a file there says, if it can be believed.
@@ -59,8 +71,17 @@ impl Project {
     }
 
     fn folder_of_kept(&self, place: &Place) -> Option<PathBuf> {
-        Some(self.state()?.join("projects").join(digest::short(place.root().as_os_str().as_encoded_bytes())))
+        Some(self.state()?.join(ALL).join(name_of(place.root())))
     }
+}
+
+/// How the folder of what is kept about a project is called.
+pub(super) fn name_of(root: &Path) -> String {
+    digest::short(root.as_os_str().as_encoded_bytes())
+}
+
+fn whose_it_is(place: &Place) -> Vec<u8> {
+    [place.root().as_os_str().as_encoded_bytes(), b"\n"].concat()
 }
 
 /// The folders that a kept file lies in, from the inside out, up to that of all projects.

@@ -12,6 +12,7 @@ pub mod loops;
 pub mod notices;
 mod private;
 pub mod project;
+pub mod projects;
 pub mod run_options;
 pub mod runner;
 pub mod trust;

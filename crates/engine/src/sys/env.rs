@@ -132,6 +132,19 @@ pub fn shell() -> Option<PathBuf> {
     os("SHELL").map(PathBuf::from)
 }
 
+/// Set for the command whose status line `ralph statusline` goes on with.
+pub const STATUSLINE: &str = "RALPH_STATUSLINE";
+
+/// Whether such a command started this process.
+pub fn is_within_statusline() -> bool {
+    os(STATUSLINE).is_some()
+}
+
+/// Whether the person wants no colour anywhere.
+pub fn wants_no_colour() -> bool {
+    os("NO_COLOR").is_some()
+}
+
 /// The width of a terminal that does not tell it itself.
 pub fn columns() -> Option<usize> {
     text("COLUMNS")?.parse().ok()

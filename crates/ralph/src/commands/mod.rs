@@ -83,6 +83,7 @@ enum Command {
     Steer(steer::Args),
     Wait(wait::Args),
     Status(status::Args),
+    Statusline(StatuslineArgs),
     List(list::Args),
     Log(log::Args),
     Explain(explain::Args),
@@ -131,6 +132,25 @@ struct HookArgs {
     timeout: Option<String>,
 }
 
+/// Show the loop in Claude Code's status line (called by the client)
+///
+/// Reads what the client tells on standard input, and prints one line about the loop of that session, or of the project; nothing where there is no loop.
+/// The exit code is always 0. NO_COLOR takes the colour out; COLUMNS is how much room there is.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  In ~/.claude/settings.json or .claude/settings.json:
+  {
+    \"statusLine\": { \"type\": \"command\", \"command\": \"ralph statusline\" }
+  }
+
+With a status line of your own:
+  \"command\": \"ralph statusline --after '~/.claude/statusline.sh'\"")]
+struct StatuslineArgs {
+    /// A line for the shell, whose own status line comes first: it gets the same input, and three seconds
+    #[arg(long, value_name = "COMMAND", value_hint = ValueHint::CommandString)]
+    after: Option<String>,
+}
+
 pub(crate) fn run() -> u8 {
     let parsed = help::arranged(tree()).try_get_matches().and_then(|matches| {
         let command = matches.subcommand_name().unwrap_or_default().to_owned();
@@ -165,6 +185,9 @@ pub(crate) fn run() -> u8 {
         Command::Steer(args) => steer::run(project, &args),
         Command::Wait(args) => wait::run(project, &args),
         Command::Status(args) => status::run(project, &args),
+        Command::Statusline(args) => {
+            return crate::statusline::run(cli.directory.is_some().then(|| project.clone()), args.after.as_deref());
+        }
         Command::List(args) => list::run(project, &args),
         Command::Log(args) => log::run(project, &args),
         Command::Explain(args) => explain::run(project, &args),

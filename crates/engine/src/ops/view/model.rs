@@ -1,0 +1,250 @@
+//! What a look at a loop shows; the JSON of `ralph status --json` and `ralph list --json` is made of it.
+
+use std::path::{Path, PathBuf};
+
+use ralph_core::{gate::Verdict, journal::Note, judge::Ending, prices, words};
+use serde::{Serialize, Serializer};
+
+use crate::store::denials::Denials;
+
+/// Where a loop stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// A session works on it.
+    Active,
+    /// Its agent was allowed to stop until something outside is decided.
+    Parked,
+    /// No session has it yet: the first one that stops in the project takes it.
+    Waiting,
+    /// It came with the repository: nobody takes it until a person says so.
+    Tracked,
+    Paused,
+    /// Its session is gone; `ralph resume` hands it to another one.
+    LeftBehind,
+    /// The file cannot be read.
+    Corrupt,
+    Complete,
+    Capped,
+    Cancelled,
+    Failed,
+    /// The file is gone, and no ending was written down: somebody removed it, or ralph was killed at that moment.
+    Gone,
+}
+
+impl Status {
+    pub fn words(self) -> &'static str {
+        match self {
+            Status::Active => "active",
+            Status::Parked => "parked",
+            Status::Waiting => "waiting for a session",
+            Status::Tracked => "came with the repository",
+            Status::Paused => "paused",
+            Status::LeftBehind => "left behind",
+            Status::Corrupt => "cannot be read",
+            Status::Complete => "complete",
+            Status::Capped => "capped",
+            Status::Cancelled => "cancelled",
+            Status::Failed => "failed",
+            Status::Gone => "gone",
+        }
+    }
+
+    pub(super) fn is_armed(self) -> bool {
+        matches!(self, Status::Active | Status::Parked | Status::Waiting | Status::LeftBehind)
+    }
+
+    pub(super) fn of_ending(ending: Option<Ending>) -> Self {
+        match ending {
+            Some(Ending::Complete) => Status::Complete,
+            Some(Ending::Capped) => Status::Capped,
+            Some(Ending::Cancelled) => Status::Cancelled,
+            Some(Ending::Failed) => Status::Failed,
+            None => Status::Gone,
+        }
+    }
+}
+
+/// One loop; the JSON of `ralph status --json` and `ralph list --json`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct View {
+    pub id: String,
+    pub name: String,
+    pub status: Status,
+    pub iteration: u64,
+    /// 0 means no limit.
+    pub max_iterations: u64,
+    pub completion_promise: Option<String>,
+    /// 0 means no limit.
+    pub max_ms: u64,
+    pub spent_ms: u64,
+    /// 0 means no limit.
+    pub max_usd: f64,
+    /// An estimate; `None`: nobody counts.
+    pub spent_usd: Option<f64>,
+    /// What fresh sessions used; in a person's session nobody counts.
+    pub tokens: u64,
+    /// 0 means no limit.
+    pub max_tokens: u64,
+    /// How full the session's context was at the last stop, in percent, where there is a limit on that.
+    pub context: Option<u64>,
+    /// 0 means no limit.
+    pub max_context: u64,
+    pub idle_rounds: u64,
+    /// Rounds in a row in which nothing changed, where that is counted.
+    pub stalled_rounds: u64,
+    /// 0 means no limit.
+    pub stall_limit: u64,
+    pub stops: u64,
+    pub session: Option<String>,
+    pub carrier: Carrier,
+    /// The runner's process.
+    pub runner_pid: Option<u32>,
+    /// The reason code of the last ruling.
+    pub last_code: Option<String>,
+    pub last_event_at: Option<String>,
+    /// The folder of its project.
+    #[serde(serialize_with = "readable")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub project: PathBuf,
+    /// `None`: it has ended.
+    #[serde(serialize_with = "readable")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub file: Option<PathBuf>,
+    #[serde(serialize_with = "readable")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub journal: PathBuf,
+    /// What it has to prove, with what was found last.
+    pub gates: Vec<GateView>,
+    /// The stop that paused it.
+    pub paused_at: Option<u64>,
+    /// Why it rests, or what went wrong last, in words.
+    pub why: Option<String>,
+    /// `ralph run` carried it last, and no session has it since.
+    #[serde(skip)]
+    pub by_run: bool,
+    /// The command that a hook is running for it right now.
+    pub checking: Option<Checking>,
+    /// What it waits for.
+    pub waits: Option<Waits>,
+    /// What a person left for the agent, until a round with it was judged.
+    pub notes: Vec<Note>,
+    /// What nobody was there to allow since fresh sessions carry it.
+    pub denied: Vec<Denials>,
+    pub problem: Option<String>,
+    /// Keys that look misspelt.
+    pub warnings: Vec<String>,
+    /// The start of the prompt.
+    pub prompt: String,
+}
+
+/// Who works on a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Carrier {
+    /// The agent's own session, which its hooks hold.
+    Session,
+    /// `ralph run`, in sessions of its own.
+    Runner,
+    Nobody,
+}
+
+/// A gate as people look at it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GateView {
+    pub name: String,
+    /// `None`: it has not been measured yet.
+    pub verdict: Option<Verdict>,
+    pub what: String,
+    /// Only a person can change it: what to type.
+    pub needs: Option<String>,
+}
+
+/// A command that runs for a stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Checking {
+    pub gate: String,
+    pub since: String,
+    pub for_ms: u64,
+    pub limit_ms: u64,
+}
+
+/// A wait for something outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Waits {
+    /// For what, in words.
+    pub what: String,
+    pub since: String,
+    pub for_ms: u64,
+    /// When it is over, where that is known.
+    pub until: Option<String>,
+    pub by: Waiter,
+}
+
+impl Waits {
+    /// `the rate limit (until 2026-11-15T23:12:00Z)`.
+    pub fn words(&self) -> String {
+        let until = self.until.as_deref().map(|until| format!(" (until {until})")).unwrap_or_default();
+        format!("{}{until}", words::clean(&self.what))
+    }
+}
+
+/// Who waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Waiter {
+    /// A stop hook: the agent stands at its stop.
+    Hook,
+    /// A hook in the background of the session, which it wakes then.
+    Session,
+    /// `ralph run`, which goes on then.
+    Runner,
+    Nobody,
+}
+
+/// A folder may have a name that is no Unicode text; that must not cost the rest of the JSON.
+fn readable<S: Serializer>(path: &(impl Clone + Into<Option<PathBuf>>), serializer: S) -> Result<S::Ok, S::Error> {
+    let path: Option<PathBuf> = path.clone().into();
+    path.as_deref().map(Path::to_string_lossy).serialize(serializer)
+}
+
+impl View {
+    pub fn is_live(&self) -> bool {
+        self.file.is_some() && self.status != Status::Corrupt
+    }
+
+    /// `carried by the runner 4711`; `None`: the status says enough.
+    pub fn carried(&self) -> Option<String> {
+        self.runner_pid.map(|pid| format!("carried by the runner {pid}"))
+    }
+
+    /// `about $3.20 of $50`; `None`: nobody counts.
+    pub fn money(&self) -> Option<String> {
+        let spent = self.spent_usd.or((self.max_usd > 0.0).then_some(0.0))?;
+        Some(words::spent_of(prices::of_dollars(spent), prices::of_dollars(self.max_usd)))
+    }
+
+    /// One line: where it stands and how far it is.
+    pub fn line(&self) -> String {
+        let named = if self.name == "main" { String::new() } else { format!(" \"{}\"", self.name) };
+        let round = words::of_limit(self.iteration, self.max_iterations);
+        let spent = ralph_core::time::in_words(self.spent_ms);
+        match &self.problem {
+            Some(problem) => format!("Ralph loop{named}: {} ({problem})", self.status.words()),
+            None => {
+                let end = words::ends_on(self.completion_promise.as_deref(), !self.gates.is_empty());
+                let money = self.money().map(|money| format!(", {money}")).unwrap_or_default();
+                let waits = self.waits.as_ref().map(|waits| format!(", waits for {}", waits.words())).unwrap_or_default();
+                let carried = self.carried().map(|carried| format!(", {carried}")).unwrap_or_default();
+                format!("Ralph loop{named}: {}{carried}, iteration {round}, {spent}{money}, ends on {end}{waits}", self.status.words())
+            }
+        }
+    }
+}

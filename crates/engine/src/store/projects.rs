@@ -1,0 +1,100 @@
+//! The projects of this user that ralph remembers: those in which a loop was started, adopted or carried, and that are still there.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    store::{
+        kept::{ALL, WHOSE, name_of},
+        private,
+        project::Project,
+        trust::place::Place,
+    },
+    sys::{env, files},
+};
+
+/// A longer path is none.
+const LONGEST: usize = 16 << 10;
+
+/// All of them, by folder. One that is gone, or that ralph has no folder in any more, is left out.
+pub fn remembered() -> Vec<Project> {
+    env::state_dir().map(|state| within(&state)).unwrap_or_default()
+}
+
+/// The same, and the one that somebody stands in: it may be older than this memory.
+pub fn with(here: &Project) -> Vec<Project> {
+    let mut all = remembered();
+    let place = Place::of(here);
+    if here.is_in_use() && !all.iter().any(|project| project.root() == place.root()) {
+        all.insert(0, Project::at(place.root()));
+    }
+    all
+}
+
+fn within(state: &Path) -> Vec<Project> {
+    let entries = fs::read_dir(state.join(ALL)).into_iter().flatten().flatten();
+    let mut all: Vec<Project> = entries.filter_map(|entry| project_of(&entry.path())).collect();
+    all.sort_by(|a, b| a.root().cmp(b.root()));
+    all
+}
+
+/// The project that a folder of what is kept is about; its name is the digest of the project's root, so that neither can be swapped for another.
+fn project_of(kept: &Path) -> Option<Project> {
+    let bytes = files::read(&kept.join(WHOSE), LONGEST).ok()?;
+    let root = path_of(bytes.strip_suffix(b"\n")?)?;
+    let is_named_so = || kept.file_name().is_some_and(|name| name == name_of(&root).as_str());
+    let project = Project::at(&root);
+    let place = Place::of(&project);
+    let is_believed = || [Some(kept), kept.parent()].into_iter().flatten().all(|folder| private::check(folder, &place).is_ok());
+    (root.is_absolute() && project.is_in_use() && is_named_so() && is_believed()).then_some(project)
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere not all bytes are a path")]
+fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    Some(OsString::from_vec(bytes.to_vec()).into())
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+    String::from_utf8(bytes.to_vec()).ok().map(OsString::from).map(PathBuf::from)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::{ffi::OsStrExt, fs::PermissionsExt};
+
+    use super::*;
+    use crate::sys::scratch::Scratch;
+
+    #[test]
+    fn eyes_3_only_projects_that_are_there_and_that_the_user_alone_wrote_down_are_remembered() {
+        let scratch = Scratch::create("ralph-projects-", false).unwrap();
+        let state = scratch.path().join("state/ralph");
+        let strange = std::ffi::OsStr::from_bytes(b"new\nline \xff");
+        let project = |name: &std::ffi::OsStr| {
+            let root = scratch.path().join(name);
+            fs::create_dir_all(root.join(".ralph")).unwrap();
+            let project = Project::with_state(root.canonicalize().unwrap(), &state);
+            project.introduce();
+            project
+        };
+        let all = ["a", "b", "c", "d"].map(|name| project(name.as_ref()));
+        let odd = project(strange);
+        let roots = || within(&state).iter().map(|project| project.root().to_owned()).collect::<Vec<_>>();
+        assert_eq!(roots(), all.iter().chain([&odd]).map(|project| project.root().to_owned()).collect::<Vec<_>>());
+        fs::remove_dir(all[0].own()).unwrap();
+        let kept = |project: &Project| project.keep(WHOSE).unwrap().parent().unwrap().to_owned();
+        fs::set_permissions(kept(&all[1]), fs::Permissions::from_mode(0o777)).unwrap_or_default();
+        // Somebody points to another project.
+        files::replace_private(&kept(&all[2]).join(WHOSE), odd.root().as_os_str().as_encoded_bytes()).unwrap();
+        assert_eq!(roots(), [all[3].root().to_owned(), odd.root().to_owned()]);
+        fs::create_dir(all[0].own()).unwrap();
+        assert_eq!(roots().len(), 3, "what came back is remembered");
+    }
+}

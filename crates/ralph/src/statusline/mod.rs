@@ -1,0 +1,118 @@
+//! `ralph statusline`: the loop in the one line that the client shows below its prompt. Called every few hundred milliseconds, so only the loop's file and
+//! the end of its journal are read; nothing is ever written, and nothing is an error.
+
+mod after;
+mod line;
+
+use std::{
+    ffi::OsString,
+    io::{IsTerminal, Read, Write, stdin, stdout},
+    path::{Path, PathBuf},
+};
+
+use ralph_core::json::parse_tolerant;
+use ralph_engine::{
+    ops::view::{self, Status, View},
+    store::{loops, project::Project},
+    sys::env,
+};
+use serde_json::Value;
+
+use line::{Line, Whose};
+
+/// What the client tells is some kilobytes long.
+const MAX_INPUT: u64 = 1 << 20;
+
+/// What the command line asks for, if it needs no argument parser: nothing, or a command that comes first.
+pub(crate) fn asked(args: &[OsString]) -> Option<Option<String>> {
+    match args {
+        [] => Some(None),
+        [option, command] if option == "--after" => Some(Some(command.to_str()?.to_owned())),
+        [one] => Some(Some(one.to_str()?.strip_prefix("--after=")?.to_owned())),
+        _ => None,
+    }
+}
+
+/// Prints the line, after that of `after`, which is a line for the shell. The exit code is 0 whatever happens: with any other the client shows nothing.
+pub(crate) fn run(project: Option<Project>, after: Option<&str>) -> u8 {
+    let input = input();
+    // The command of a status line that was given this very program would show the loop twice.
+    if env::is_within_statusline() {
+        return 0;
+    }
+    let told = Told(parse_tolerant(&input).unwrap_or_default());
+    let project = project.unwrap_or_else(|| told.project());
+    let own = of_project(&project, &told);
+    let columns = env::columns().filter(|columns| *columns > 0);
+    let text = match after {
+        Some(command) => after::joined(&after::said(command, &input, &told.folder()), own, columns),
+        None => own.map(|line| line.fitted(columns)).unwrap_or_default(),
+    };
+    if !text.is_empty() {
+        let mut out = stdout().lock();
+        let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    }
+    0
+}
+
+fn input() -> Vec<u8> {
+    let mut input = Vec::new();
+    if !stdin().is_terminal() {
+        let _ = stdin().lock().take(MAX_INPUT).read_to_end(&mut input);
+    }
+    input
+}
+
+/// What the client told; every field may be missing, or be something else than it should.
+struct Told(Value);
+
+impl Told {
+    fn text(&self, pointer: &str) -> Option<&str> {
+        self.0.pointer(pointer)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    fn session(&self) -> Option<String> {
+        self.text("/session_id").map(str::to_owned).or_else(env::claude_session)
+    }
+
+    /// Where the client is now.
+    fn folder(&self) -> PathBuf {
+        let told = self.text("/workspace/current_dir").or_else(|| self.text("/cwd"));
+        told.map(PathBuf::from).filter(|dir| dir.is_dir()).unwrap_or_else(|| PathBuf::from("."))
+    }
+
+    /// As the hooks of the same session find it: where the client was started, else upwards from where it is.
+    fn project(&self) -> Project {
+        match self.text("/workspace/project_dir").map(Path::new).filter(|dir| dir.is_absolute() && dir.is_dir()) {
+            Some(root) => Project::at(root),
+            None => Project::of_event(self.folder().to_str()),
+        }
+    }
+
+    /// How full the session's context is, in percent.
+    fn context(&self) -> Option<u64> {
+        let used = self.0.pointer("/context_window/used_percentage")?.as_f64()?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 100")]
+        let percent = used.clamp(0.0, 100.0).round() as u64;
+        Some(percent)
+    }
+}
+
+/// The loop of this session; else the only one of the project, or how many there are.
+fn of_project(project: &Project, told: &Told) -> Option<Line> {
+    let session = told.session();
+    let is_mine = |view: &View| session.is_some() && view.session == session;
+    let mut all: Vec<View> = loops::all(project).iter().map(|found| view::quick(project, found)).collect();
+    // A file that a checkout brought is nobody's, and one that cannot be read is for whoever has it.
+    all.retain(|view| is_mine(view) || !matches!(view.status, Status::Tracked | Status::Corrupt));
+    if let Some(own) = all.iter().find(|view| is_mine(view)) {
+        return Some(Line::of(own, Whose::Mine, told.context()));
+    }
+    match all.as_slice() {
+        [] => None,
+        [one] if one.status == Status::Waiting => Some(Line::of(one, Whose::Nobodys, None)),
+        [one] if one.runner_pid.is_some() => Some(Line::of(one, Whose::Runners, None)),
+        [one] => Some(Line::of(one, Whose::Anothers, None)),
+        several => Some(Line::of_many(several.len())),
+    }
+}
