@@ -292,6 +292,37 @@ pub enum Code {
 }
 
 impl Code {
+    /// Every one of them.
+    pub const ALL: [Code; 27] = [
+        Code::PromiseAccepted,
+        Code::GatesPassed,
+        Code::PromiseUnproven,
+        Code::GateFailed,
+        Code::GateUnknown,
+        Code::GateUntrusted,
+        Code::GateBroken,
+        Code::GateBlocked,
+        Code::GateWaiting,
+        Code::FeaturesPerSession,
+        Code::PromiseMissing,
+        Code::PromiseRefused,
+        Code::PromiseNone,
+        Code::LimitIterations,
+        Code::LimitTime,
+        Code::LimitCost,
+        Code::LimitTokens,
+        Code::ProgressOscillating,
+        Code::HostDenied,
+        Code::HostContextFull,
+        Code::ProgressNone,
+        Code::HostBlockCap,
+        Code::HostBackground,
+        Code::HostQueuedInput,
+        Code::HostInterrupted,
+        Code::LoopPaused,
+        Code::TranscriptMissing,
+    ];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Code::PromiseAccepted => "promise.accepted",

@@ -16,6 +16,27 @@ pub fn parse(text: &str) -> Option<Millis> {
     text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
 }
 
+/// When that was, for people: so long ago (`90s`, `30m`, `2h`, `3d`), or at a time (`2026-11-15T09:30:00Z`, `2026-11-15` for its beginning in UTC).
+pub fn since(text: &str, now: Millis) -> Option<Millis> {
+    let text = text.trim();
+    let ago = || {
+        let digits = text.find(|c: char| !c.is_ascii_digit())?;
+        let (number, unit) = text.split_at(digits);
+        let unit = match unit.trim() {
+            "s" => 1_000,
+            "m" | "min" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            "w" => 7 * 86_400_000,
+            _ => return None,
+        };
+        now.checked_sub(number.parse::<Millis>().ok()?.checked_mul(unit)?)
+    };
+    let begins = || parse(&format!("{text}T00:00:00Z"));
+    let in_utc = || parse(&format!("{text}Z"));
+    ago().or_else(|| parse(text)).or_else(begins).or_else(in_utc)
+}
+
 /// A length of time in milliseconds.
 pub fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
@@ -62,6 +83,28 @@ mod tests {
         assert_eq!(parse("2026-11-15T10:30:00+01:00"), Some(1_794_735_000_000));
         assert_eq!(parse("yesterday"), None);
         assert_eq!(format(0), "1970-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn eyes_3_moments_are_told_as_people_tell_them() {
+        let now = 1_794_735_000_000;
+        let told = [
+            ("90s", Some(now - 90_000)),
+            ("30m", Some(now - 1_800_000)),
+            ("2h", Some(now - 7_200_000)),
+            ("3 d", Some(now - 259_200_000)),
+            ("2026-11-15T09:30:00Z", Some(now)),
+            ("2026-11-15 09:30:00Z", Some(now)),
+            ("2026-11-15T10:30:00+01:00", Some(now)),
+            ("2026-11-15T09:30", Some(now)),
+            ("2026-11-15", Some(now - 34_200_000)),
+        ];
+        for (text, at) in told {
+            assert_eq!(since(text, now), at, "{text}");
+        }
+        for odd in ["", "2", "h", "-2h", "2x", "99999999999999999999d", "9223372036854775807d", "2026-13-01", "yesterday"] {
+            assert_eq!(since(odd, now), None, "{odd}");
+        }
     }
 
     #[test]

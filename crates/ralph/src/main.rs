@@ -2,7 +2,9 @@
 
 #![cfg_attr(all(target_os = "linux", target_env = "gnu", not(test)), no_main)]
 
+mod bar;
 mod bottom;
+mod brief;
 mod columns;
 mod commands;
 mod doctor;

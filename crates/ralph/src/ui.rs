@@ -20,7 +20,7 @@ const GREEN: Style = AnsiColor::Green.on_default();
 const YELLOW: Style = AnsiColor::Yellow.on_default();
 
 /// Where a field's value begins.
-const VALUE: usize = 14;
+pub(crate) const VALUE: usize = 14;
 /// A terminal that is said to be narrower than this does not know its width.
 const NARROWEST: usize = 20;
 
@@ -104,6 +104,15 @@ pub(crate) fn path(path: &Path) -> String {
     clean(&path.display().to_string())
 }
 
+/// The same, as short as people write it.
+pub(crate) fn path_from_home(path: &Path) -> String {
+    let home = env::home().and_then(|home| home.canonicalize().ok());
+    match home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned)) {
+        Some(below) if !below.as_os_str().is_empty() => clean(&format!("~/{}", below.display())),
+        _ => self::path(path),
+    }
+}
+
 pub(crate) fn bold(text: impl Display) -> String {
     format!("{BOLD}{text}{BOLD:#}")
 }
@@ -127,6 +136,16 @@ pub(crate) fn warn(text: impl Display) -> String {
 /// A label and its value, aligned.
 pub(crate) fn field(label: &str, value: impl Display) {
     paragraph(labelled(label, &clean(&value.to_string())), VALUE);
+}
+
+/// The same, with something drawn after the value.
+pub(crate) fn field_with(label: &str, value: impl Display, after: &str) {
+    paragraph(format!("{}{after}", labelled(label, &clean(&value.to_string()))), VALUE);
+}
+
+/// A label and a value that is clean, and drawn as it shall be.
+pub(crate) fn drawn(label: &str, value: &str) {
+    line(labelled(label, value));
 }
 
 /// A label and a text that somebody else wrote: on a terminal its beginning is enough.

@@ -6,10 +6,11 @@ use ralph_core::{
 };
 use ralph_engine::{
     ops::{
+        standing,
         view::{self, View},
-        worktree,
+        worktree::{self, Beside},
     },
-    store::project::Project,
+    store::{project::Project, projects},
 };
 
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
     ui,
 };
 
-const HEADS: [&str; 6] = ["LOOP", "STATUS", "ITERATION", "TIME", "LAST EVENT", "PROMPT"];
+const HEADS: [&str; 7] = ["FOLDER", "LOOP", "STATUS", "ITERATION", "TIME", "LAST EVENT", "PROMPT"];
 /// Columns between two cells.
 const GAP: usize = 2;
 /// Less of a prompt than this says nothing.
@@ -32,8 +33,12 @@ const SHORTEST_PROMPT: usize = 12;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph list
+  ralph list --all
   ralph list --json | jq -r '.[] | [.id, .status] | @tsv'")]
 pub(crate) struct Args {
+    /// The loops of all your projects in which ralph has had one
+    #[arg(short, long)]
+    all: bool,
     /// For programs: JSON
     #[arg(long)]
     json: bool,
@@ -41,8 +46,13 @@ pub(crate) struct Args {
 
 #[expect(clippy::unnecessary_wraps, reason = "every command ends the same way")]
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    let all: Vec<View> = view::live(project).into_iter().chain(view::ended(project)).collect();
-    let beside = worktree::live_or_last(project);
+    let projects = if args.all { projects::with(project) } else { vec![project.clone()] };
+    let mut all: Vec<View> = projects.iter().flat_map(|project| view::live(project).into_iter().chain(view::ended(project))).collect();
+    let mut beside: Vec<Beside> = projects.iter().flat_map(worktree::live_or_last).collect();
+    if args.all {
+        all.sort_by_key(|view| !view.is_live());
+        beside.retain(|beside| !standing::is_among(&beside.folder, &projects));
+    }
     if args.json {
         let own = all.iter().map(serde_json::to_value);
         let all: Result<Vec<serde_json::Value>, _> = own.chain(beside.iter().map(serde_json::to_value)).collect();
@@ -50,17 +60,19 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         return Ok(());
     }
     if all.is_empty() && beside.is_empty() {
-        ui::line("No loop has run in this project yet.");
+        ui::line(if args.all { "No loop has run in any project yet." } else { "No loop has run in this project yet." });
     } else if !all.is_empty() {
-        show(&all);
+        show(&all, if args.all { 0 } else { 1 });
     }
     beside.iter().for_each(beside::show);
     Ok(())
 }
 
-fn show(all: &[View]) {
-    let cells: Vec<[String; 6]> = std::iter::once(HEADS.map(str::to_owned)).chain(all.iter().map(row)).collect();
-    let mut widths: Vec<usize> = (0..HEADS.len()).map(|n| cells.iter().map(|row| columns(&row[n])).max().unwrap_or(0)).collect();
+/// The table, without the first columns.
+fn show(all: &[View], without: usize) {
+    let heads = HEADS.map(str::to_owned);
+    let cells: Vec<Vec<String>> = std::iter::once(heads).chain(all.iter().map(row)).map(|row| row[without..].to_vec()).collect();
+    let mut widths: Vec<usize> = (0..HEADS.len() - without).map(|n| cells.iter().map(|row| columns(&row[n])).max().unwrap_or(0)).collect();
     if let Some(width) = ui::width() {
         fit(&mut widths, width);
     }
@@ -71,8 +83,9 @@ fn show(all: &[View]) {
     }
 }
 
-fn row(v: &View) -> [String; 6] {
+fn row(v: &View) -> [String; 7] {
     [
+        ui::path_from_home(&v.project),
         clean(&v.id),
         v.carried().map_or_else(|| v.status.words().to_owned(), |carried| format!("{}, {carried}", v.status.words())),
         of_limit(v.iteration, v.max_iterations),

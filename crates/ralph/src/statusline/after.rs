@@ -12,7 +12,7 @@ use ralph_engine::sys::{
     env,
 };
 
-use crate::{columns::columns, statusline::line::Line};
+use crate::{brief::Brief, columns::columns};
 
 /// The client gives up after five seconds.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -54,7 +54,7 @@ pub(super) fn said(command: &str, input: &[u8], folder: &Path) -> Result<String,
 }
 
 /// Both as one text. Without a loop it is the person's own, as it came; where there is no room beside it, the loop has a line of its own.
-pub(super) fn joined(said: &Result<String, String>, own: Option<Line>, width: Option<usize>) -> String {
+pub(super) fn joined(said: &Result<String, String>, own: Option<Brief>, width: Option<usize>) -> String {
     let theirs = match said {
         Ok(theirs) => theirs.clone(),
         Err(why) => format!("(your status line: {why})"),

@@ -2,7 +2,6 @@
 //! the end of its journal are read; nothing is ever written, and nothing is an error.
 
 mod after;
-mod line;
 
 use std::{
     ffi::OsString,
@@ -10,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ralph_core::json::parse_tolerant;
+use ralph_core::{json::parse_tolerant, words::clean};
 use ralph_engine::{
     ops::view::{self, Status, View},
     store::{loops, project::Project},
@@ -18,7 +17,7 @@ use ralph_engine::{
 };
 use serde_json::Value;
 
-use line::{Line, Whose};
+use crate::brief::Brief;
 
 /// What the client tells is some kilobytes long.
 const MAX_INPUT: u64 = 1 << 20;
@@ -99,20 +98,28 @@ impl Told {
 }
 
 /// The loop of this session; else the only one of the project, or how many there are.
-fn of_project(project: &Project, told: &Told) -> Option<Line> {
+fn of_project(project: &Project, told: &Told) -> Option<Brief> {
     let session = told.session();
     let is_mine = |view: &View| session.is_some() && view.session == session;
     let mut all: Vec<View> = loops::all(project).iter().map(|found| view::quick(project, found)).collect();
     // A file that a checkout brought is nobody's, and one that cannot be read is for whoever has it.
     all.retain(|view| is_mine(view) || !matches!(view.status, Status::Tracked | Status::Corrupt));
-    if let Some(own) = all.iter().find(|view| is_mine(view)) {
-        return Some(Line::of(own, Whose::Mine, told.context()));
+    if let Some(own) = all.iter_mut().find(|view| is_mine(view)) {
+        // The session that asks lives, whichever process it was in at its last stop.
+        if own.status == Status::LeftBehind {
+            own.status = Status::Active;
+        }
+        return Some(Brief::of(own, &called("ralph", own), told.context()));
     }
     match all.as_slice() {
         [] => None,
-        [one] if one.status == Status::Waiting => Some(Line::of(one, Whose::Nobodys, None)),
-        [one] if one.runner_pid.is_some() => Some(Line::of(one, Whose::Runners, None)),
-        [one] => Some(Line::of(one, Whose::Anothers, None)),
-        several => Some(Line::of_many(several.len())),
+        [one] if one.status == Status::Waiting => Some(Brief::of(one, &called("ralph", one), None)),
+        [one] if one.runner_pid.is_some() => Some(Brief::of(one, &called("ralph run", one), None)),
+        [one] => Some(Brief::of(one, &called("ralph (another session)", one), None)),
+        several => Some(Brief::plain(format!("ralph: {} loops here", several.len()))),
     }
+}
+
+fn called(whose: &str, view: &View) -> String {
+    if view.name == "main" { whose.to_owned() } else { format!("{whose} {}", clean(&view.name)) }
 }

@@ -32,17 +32,6 @@ const NAME: usize = 16;
 /// So much of what is waited for tells what it is.
 const WAIT: usize = 32;
 
-/// Whose loop it is, seen from the session that asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
-    Mine,
-    /// The first session that stops takes it.
-    Nobodys,
-    Anothers,
-    /// `ralph run` carries it.
-    Runners,
-}
-
 /// How long a part stays while others go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
@@ -60,12 +49,13 @@ struct Part {
 }
 
 /// The line in the making.
-pub(super) struct Line(Vec<Part>);
+pub(crate) struct Brief(Vec<Part>);
 
-impl Line {
-    pub(super) fn of(view: &View, whose: Whose, context: Option<u64>) -> Self {
+impl Brief {
+    /// What a loop is called comes first; `context` is how full that of its session is, if somebody knows better than its journal.
+    pub(crate) fn of(view: &View, called: &str, context: Option<u64>) -> Self {
         let parts = [
-            (Rank::Head, Some(head(view, whose))),
+            (Rank::Head, Some(head(view, called))),
             (Rank::Time, time(view)),
             (Rank::Money, money(view)),
             (Rank::Money, tokens(view)),
@@ -73,16 +63,17 @@ impl Line {
             (Rank::Gates, gates(&view.gates)),
             (Rank::State, state(view)),
         ];
-        Line(parts.into_iter().filter_map(|(rank, text)| Some(Part { rank, text: text? })).collect())
+        Brief(parts.into_iter().filter_map(|(rank, text)| Some(Part { rank, text: text? })).collect())
     }
 
-    pub(super) fn of_many(n: usize) -> Self {
-        Line(vec![Part { rank: Rank::Head, text: painted(PLAIN, format!("ralph: {n} loops here")) }])
+    /// A line with nothing but words.
+    pub(crate) fn plain(text: String) -> Self {
+        Brief(vec![Part { rank: Rank::Head, text }])
     }
 
     /// The line in as many columns. What has to go goes from the least important on, and at last it is cut.
-    pub(super) fn fitted(self, width: Option<usize>) -> String {
-        let Line(mut parts) = self;
+    pub(crate) fn fitted(self, width: Option<usize>) -> String {
+        let Brief(mut parts) = self;
         let drawn = |parts: &[Part]| parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(BETWEEN);
         let Some(width) = width else { return drawn(&parts) };
         while parts.len() > 1 && columns(&drawn(&parts)) > width {
@@ -97,7 +88,7 @@ impl Line {
     }
 
     /// How much room the least of it takes.
-    pub(super) fn shortest(&self) -> usize {
+    pub(crate) fn shortest(&self) -> usize {
         self.0.first().map_or(0, |head| columns(&head.text))
     }
 }
@@ -107,21 +98,15 @@ fn painted(style: Style, text: impl Display) -> String {
     if env::wants_no_colour() { text.to_string() } else { format!("{style}{text}{style:#}") }
 }
 
-/// `ralph api 4/20`
-fn head(v: &View, whose: Whose) -> String {
-    let who = match whose {
-        Whose::Mine | Whose::Nobodys => "ralph",
-        Whose::Anothers => "ralph (another session)",
-        Whose::Runners => "ralph run",
-    };
-    let name = if v.name == "main" { String::new() } else { format!(" {}", clean(&v.name)) };
+/// `ralph 4/20`
+fn head(v: &View, called: &str) -> String {
     let round = if v.max_iterations == 0 { v.iteration.to_string() } else { format!("{}/{}", v.iteration, v.max_iterations) };
     let style = match v.status {
         Status::Active | Status::Waiting => GOOD,
         Status::Corrupt => BAD,
         _ => WARN,
     };
-    painted(style.bold(), format!("{who}{name} {round}"))
+    painted(style.bold(), format!("{called} {round}"))
 }
 
 /// What is spent of a limit, in the colour that says how much is left.

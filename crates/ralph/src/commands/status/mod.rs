@@ -1,0 +1,105 @@
+//! `ralph status`: where the loops of this project stand, at a glance.
+
+mod next;
+mod page;
+
+use ralph_core::words::clean;
+use ralph_engine::{
+    ops::{
+        standing::Standing,
+        view::{Status, View},
+    },
+    store::{project::Project, projects},
+};
+
+use crate::{
+    brief::Brief,
+    commands::{Which, beside},
+    exit::{Done, Failure, told},
+    text::when,
+    ui,
+};
+
+/// Show where the loops of this project stand
+///
+/// The exit code is 3 if there is none; how the last one ended is shown then.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph status
+  ralph status --all
+  ralph status --json | jq '.loops[0].iteration'")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    which: Which,
+    /// The loops of all your projects in which ralph has had one, a line for each
+    #[arg(short, long, conflicts_with = "which")]
+    all: bool,
+    /// For programs: JSON, always with exit code 0 (see schemas/status.schema.json)
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    if args.all {
+        return everywhere(project, args.json);
+    }
+    if let Some(which) = args.which.get() {
+        return told(args.json, one(project, which, args.json));
+    }
+    let standing = Standing::of(project);
+    if args.json {
+        ui::json(&standing);
+        return Ok(());
+    }
+    standing.loops.iter().for_each(page::show);
+    standing.worktrees.iter().for_each(beside::show);
+    if !standing.loops.is_empty() || !standing.worktrees.is_empty() {
+        return Ok(());
+    }
+    standing.last_ended.iter().for_each(last);
+    Err(Failure::no_loop())
+}
+
+/// The loop that is named, live or ended.
+fn one(project: &Project, which: &str, json: bool) -> Done {
+    let no_such = || Failure::new(format!("there is no loop \"{which}\"; `ralph list` shows those there are"));
+    let standing = Standing::of_loop(project, which).ok_or_else(no_such)?;
+    if json {
+        ui::json(&standing);
+    } else {
+        standing.loops.iter().chain(&standing.last_ended).for_each(page::show);
+    }
+    Ok(())
+}
+
+fn everywhere(project: &Project, json: bool) -> Done {
+    let projects = projects::with(project);
+    let standing = Standing::of_all(&projects);
+    if json {
+        ui::json(&standing);
+        return Ok(());
+    }
+    for project in &projects {
+        let here: Vec<&View> = standing.loops.iter().filter(|view| view.project == project.root()).collect();
+        if !here.is_empty() {
+            ui::line(ui::bold(ui::path_from_home(project.root())));
+        }
+        for view in here {
+            let state = if view.status == Status::Active { " active" } else { "" };
+            let brief = Brief::of(view, &format!("{}{state}", clean(&view.id)), None);
+            ui::line(format!("  {}", brief.fitted(ui::width().map(|width| width.saturating_sub(2)))));
+        }
+    }
+    standing.worktrees.iter().for_each(beside::show);
+    if standing.loops.is_empty() && standing.worktrees.is_empty() {
+        standing.last_ended.iter().for_each(last);
+        return Err(Failure { message: "No active Ralph loop in any project".to_owned(), ..Failure::no_loop() });
+    }
+    Ok(())
+}
+
+fn last(last: &View) {
+    let at = last.last_event_at.as_deref().map(when).unwrap_or_default();
+    let (id, ending, iteration) = (clean(&last.id), last.status.words(), last.iteration);
+    ui::paragraph(format!("Last loop: {id} {ending} at iteration {iteration}, {at}. `ralph log` shows what happened."), 0);
+}

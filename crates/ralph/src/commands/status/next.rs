@@ -1,0 +1,71 @@
+//! How a loop goes on that does not go on by itself, or not at once.
+
+use ralph_core::time::{self, in_words};
+use ralph_engine::{
+    ops::view::{Status, View, Waiter, Waits},
+    sys::clock,
+};
+
+/// What to do about it; `None`: nothing.
+pub(super) fn step(v: &View) -> Option<String> {
+    Some(match v.status {
+        Status::Paused => after_a_pause(v),
+        Status::Parked => after_the_wait(v),
+        Status::LeftBehind => after_the_session(v),
+        Status::Tracked => "`ralph resume` releases it; a loop that came with a repository arms itself for nobody".to_owned(),
+        _ => return None,
+    })
+}
+
+/// How a paused loop goes on.
+fn after_a_pause(v: &View) -> String {
+    let goes_on = if v.by_run { again(v) } else { "`ralph resume`".to_owned() };
+    let why = match v.paused_at {
+        Some(n) => format!(" `ralph explain {n}` says why it paused."),
+        None if v.why.is_some() => String::new(),
+        None => " `ralph log` says why it paused.".to_owned(),
+    };
+    match v.gates.iter().find_map(|gate| gate.needs.as_deref()) {
+        Some(needs) => format!("{needs}; then {goes_on} goes on.{why}"),
+        None => format!("{goes_on} goes on.{why}"),
+    }
+}
+
+/// What goes on in fresh sessions. The usual loop needs no name.
+fn again(v: &View) -> String {
+    let which = if v.name == "main" { String::new() } else { format!(" --name {}", v.name) };
+    format!("`ralph run --continue{which}`")
+}
+
+/// How a loop goes on that its session, or its runner, has left behind.
+fn after_the_session(v: &View) -> String {
+    let resume = "`ralph resume` hands it to the next session that stops here";
+    match &v.waits {
+        _ if v.by_run => format!("its runner has ended: {} goes on; {resume}", again(v)),
+        Some(_) if is_until(v) => format!("its session has ended: {} goes on in fresh ones; {resume}", again(v)),
+        Some(_) => format!("its session has ended: `ralph wait` waits for that, and says how to go on; {resume}"),
+        None => format!("its session has ended: {resume}"),
+    }
+}
+
+/// Whether it waits for a time, and for nothing that can be looked at.
+fn is_until(v: &View) -> bool {
+    v.waits.as_ref().is_some_and(|waits| waits.until.is_some())
+}
+
+/// Who sees to it that a parked loop goes on.
+fn after_the_wait(v: &View) -> String {
+    match v.waits.as_ref().map(|waits| waits.by) {
+        Some(Waiter::Runner) => format!("its runner goes on by itself{}", v.waits.as_ref().and_then(left).unwrap_or_default()),
+        Some(Waiter::Session) if is_until(v) => "its session is woken then".to_owned(),
+        Some(Waiter::Session) => "its session is woken when that is decided".to_owned(),
+        _ if is_until(v) => format!("in its session, /ralph-resume goes on; {} does in fresh ones", again(v)),
+        _ => "`ralph wait` waits for it; in its session, /ralph-resume goes on".to_owned(),
+    }
+}
+
+/// `, in 4 min`
+fn left(waits: &Waits) -> Option<String> {
+    let until = time::parse(waits.until.as_deref()?)?;
+    Some(format!(", in {}", in_words(u64::try_from(until - clock::now()).unwrap_or(0))))
+}

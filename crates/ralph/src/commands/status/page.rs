@@ -1,0 +1,163 @@
+//! One loop on one screen: what needs somebody first, then how far it is, then the rest.
+
+use ralph_core::{
+    gate::Verdict,
+    time::in_words,
+    words::{clean, ends_on, opening},
+};
+use ralph_engine::{
+    ops::view::{GateView, Status, View, Waits},
+    store::denials::Denials,
+};
+
+use crate::{
+    bar,
+    columns::{columns, cut},
+    commands::status::next,
+    text::{in_thousands, short, when},
+    ui,
+};
+
+/// More notes than this are for `ralph steer --list`.
+const NOTES: usize = 3;
+
+pub(super) fn show(v: &View) {
+    let status = match v.status {
+        Status::Active | Status::Waiting | Status::Complete => ui::good(v.status.words()),
+        Status::Corrupt | Status::Failed => ui::bad(v.status.words()),
+        _ => ui::warn(v.status.words()),
+    };
+    ui::paragraph(format!("{}  {status}", ui::bold(clean(&v.id))), 2);
+    what_is_the_matter(v);
+    limits(v);
+    ui::field("ends on", ends_on(v.completion_promise.as_deref(), !v.gates.is_empty()));
+    let widest = v.gates.iter().map(|gate| columns(&clean(&gate.name))).max().unwrap_or(0).min(30);
+    v.gates.iter().for_each(|one| gate(one, widest));
+    trouble(v);
+    if v.is_live() {
+        ui::field("session", session(v));
+    }
+    if let Some(carried) = v.carried() {
+        ui::field("runner", carried);
+    }
+    if let Some(code) = &v.last_code {
+        ui::field("last stop", format!("{code} (`ralph explain` says more)"));
+    }
+    if let Some(at) = v.last_event_at.as_deref().filter(|_| v.file.is_none()) {
+        ui::field("ended", when(at));
+    }
+    ui::excerpt("prompt", &v.prompt);
+}
+
+/// Why it does not go on, and what to do.
+fn what_is_the_matter(v: &View) {
+    if let Some(problem) = &v.problem {
+        ui::field("problem", problem);
+    }
+    if let Some(why) = &v.why {
+        ui::field("why", why);
+    }
+    if let Some(waits) = &v.waits {
+        ui::field("waits", waiting(waits));
+    }
+    if let Some(next) = next::step(v) {
+        ui::field("next", next);
+    }
+    if let Some(c) = &v.checking {
+        ui::field("checking", format!("{} for {} (of {} at most)", c.gate, in_words(c.for_ms), in_words(c.limit_ms)));
+    }
+}
+
+fn waiting(waits: &Waits) -> String {
+    let until = waits.until.as_deref().map(|until| format!("until {}, ", when(until))).unwrap_or_default();
+    format!("for {} ({until}{} so far)", waits.what, in_words(waits.for_ms))
+}
+
+/// What is used of each limit, with bars below each other.
+#[expect(clippy::cast_precision_loss, reason = "cells of a bar")]
+fn limits(v: &View) {
+    let of = |limit: bool, text: String| if limit { format!("of {text}") } else { "no limit".to_owned() };
+    let mut all = vec![
+        (
+            "iteration",
+            format!("{} ({})", v.iteration, of(v.max_iterations > 0, v.max_iterations.to_string())),
+            v.iteration as f64,
+            v.max_iterations as f64,
+        ),
+        ("time", format!("{} ({})", in_words(v.spent_ms), of(v.max_ms > 0, in_words(v.max_ms))), v.spent_ms as f64, v.max_ms as f64),
+    ];
+    if let Some(money) = v.money() {
+        all.push(("money", money, v.spent_usd.unwrap_or(0.0), v.max_usd));
+    }
+    if v.tokens > 0 || v.max_tokens > 0 {
+        let text = format!("{} ({})", in_thousands(v.tokens), of(v.max_tokens > 0, in_thousands(v.max_tokens)));
+        all.push(("tokens", text, v.tokens as f64, v.max_tokens as f64));
+    }
+    if let Some(context) = v.context.filter(|_| v.max_context > 0) {
+        all.push(("context", format!("{context} % (of {} %)", v.max_context), context as f64, v.max_context as f64));
+    }
+    let widest = all.iter().map(|(_, text, ..)| columns(text)).max().unwrap_or(0);
+    for (label, text, spent, most) in all {
+        let bar = bar::beside(widest, spent, most);
+        let pad = if bar.is_empty() { 0 } else { widest - columns(&text) };
+        ui::field_with(label, text, &format!("{}{bar}", " ".repeat(pad)));
+    }
+}
+
+fn trouble(v: &View) {
+    if v.idle_rounds > 0 {
+        ui::field("idle", format!("{} rounds without any tool call", v.idle_rounds));
+    }
+    if v.stalled_rounds > 0 {
+        ui::field("standstill", format!("{} rounds changed nothing (of {})", v.stalled_rounds, v.stall_limit));
+    }
+    for note in v.notes.iter().take(NOTES) {
+        let fate = note.told_in.map_or_else(|| "waits for the next prompt".to_owned(), |round| format!("told in round {round}"));
+        ui::field("note", format!("{}: {} ({fate})", note.id, opening(&note.text, 100)));
+    }
+    if v.notes.len() > NOTES {
+        ui::field("note", format!("{} more: `ralph steer --list` shows them", v.notes.len() - NOTES));
+    }
+    if !v.denied.is_empty() {
+        ui::field("denied", denied(&v.denied));
+    }
+    for warning in &v.warnings {
+        ui::field("warning", warning);
+    }
+}
+
+/// `tests  fail: 2 of 14 failed`; on a terminal in one line, `ralph explain` has the rest.
+fn gate(gate: &GateView, widest: usize) {
+    let name = cut(&clean(&gate.name), widest);
+    let pad = " ".repeat(widest.saturating_sub(columns(&name)));
+    let verdict = gate.verdict.map(|verdict| format!("{}: ", verdict.as_str())).unwrap_or_default();
+    let taken = ui::VALUE + widest + 2 + verdict.len();
+    let what = clean(&gate.what);
+    let what = ui::width().map_or(what.clone(), |width| cut(&what, width.saturating_sub(taken).max(12)));
+    let verdict = match gate.verdict {
+        Some(Verdict::Pass) => ui::good(verdict),
+        Some(Verdict::Fail) => ui::bad(verdict),
+        Some(Verdict::Wait | Verdict::Unknown) => ui::warn(verdict),
+        None => verdict,
+    };
+    ui::drawn("gate", &format!("{name}{pad}  {verdict}{what}"));
+}
+
+/// The session that has it.
+fn session(v: &View) -> &str {
+    match v.session.as_deref() {
+        Some(session) => short(Some(session)),
+        None if v.status == Status::Tracked => "none, until `ralph resume`",
+        None if v.by_run => "none: with `ralph run` each round has its own",
+        None => "none yet: the first one that stops here",
+    }
+}
+
+/// What nobody was there to allow, with the rules that would have.
+fn denied(all: &[Denials]) -> String {
+    const SHOWN: usize = 5;
+    let rules: Vec<String> = all.iter().take(SHOWN).map(|denied| format!("{} ×{}", opening(&denied.rule, 80), denied.times)).collect();
+    let more = if all.len() > SHOWN { format!(" and {} more", all.len() - SHOWN) } else { String::new() };
+    let them = if all.len() == 1 { "add it" } else { "add what you want to allow" };
+    format!("{}{more}: {them} to permissions.allow in the client's settings", rules.join(", "))
+}
