@@ -17,6 +17,7 @@ mod page;
 mod statusline;
 mod text;
 mod ui;
+mod watch;
 
 use std::{
     ffi::OsString,

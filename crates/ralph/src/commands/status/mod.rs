@@ -1,6 +1,6 @@
 //! `ralph status`: where the loops of this project stand, at a glance.
 
-mod next;
+pub(crate) mod next;
 mod page;
 
 use ralph_core::words::clean;

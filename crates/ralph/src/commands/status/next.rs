@@ -7,7 +7,7 @@ use ralph_engine::{
 };
 
 /// What to do about it; `None`: nothing.
-pub(super) fn step(v: &View) -> Option<String> {
+pub(crate) fn step(v: &View) -> Option<String> {
     Some(match v.status {
         Status::Paused => after_a_pause(v),
         Status::Parked => after_the_wait(v),
