@@ -60,7 +60,8 @@ impl Editor {
 
     fn take_a_word(&mut self) {
         let before = &self.text[..self.at];
-        let word = before.iter().rposition(|c| *c != ' ').map_or(0, |end| before[..end].iter().rposition(|c| *c == ' ').map_or(0, |at| at + 1));
+        let word =
+            before.iter().rposition(|c| *c != ' ').map_or(0, |end| before[..end].iter().rposition(|c| *c == ' ').map_or(0, |at| at + 1));
         self.text.drain(word..self.at);
         self.at = word;
     }

@@ -11,10 +11,7 @@ use ralph_engine::{
         view::{Carrier, Status, Waits},
     },
 };
-use ratatui::{
-    style::Style,
-    text::Line,
-};
+use ratatui::{style::Style, text::Line};
 
 use crate::{
     bar::filled,
@@ -24,7 +21,7 @@ use crate::{
     },
     text::in_thousands,
     watch::draw::{
-        BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, age, heading_with,
+        BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, age, headed,
         row::{Row, parts},
     },
 };
@@ -41,16 +38,16 @@ pub(super) fn part(scene: &Scene<'_>, in_short: bool) -> Part {
     let feed = feed(scene);
     if in_short {
         let lines: Vec<Line<'static>> = now.into_iter().chain(feed).collect();
-        return Part { least: lines.len().min(1), lines, rank: 2 };
+        return Part { least: lines.len().min(1), lines, rank: 2, is_endless: true };
     }
     if now.is_none() && feed.is_empty() {
         return Part::default();
     }
-    let mut lines = vec![heading_with(if scene.view.file.is_some() { "now" } else { "at the end" }, &session(scene), scene.width)];
+    let mut lines = headed(scene, if scene.view.file.is_some() { "now" } else { "at the end" }, &session(scene));
     lines.extend(now);
     lines.extend(feed);
     let least = lines.len().min(4);
-    Part { lines, least, rank: 3 }
+    Part { lines, least, rank: 3, is_endless: true }
 }
 
 /// What the session that runs has used.
@@ -135,10 +132,16 @@ fn working(scene: &Scene<'_>) -> Line<'static> {
 fn feed(scene: &Scene<'_>) -> Vec<Line<'static>> {
     let Some(doing) = &scene.followed.doing else { return Vec::new() };
     let folder = scene.followed.project.root().display().to_string();
-    doing.feed().rev().filter_map(|activity| said(activity, &folder).map(|said| (activity.at, said))).take(MOST).map(|(at, (text, style))| {
-        let at = at.map(|at| age(scene.since(at))).unwrap_or_default();
-        Row::new(scene.width).add(&format!("{at:>6}"), DIM).gap(2).add(&text, style).line()
-    }).collect()
+    doing
+        .feed()
+        .rev()
+        .filter_map(|activity| said(activity, &folder).map(|said| (activity.at, said)))
+        .take(MOST)
+        .map(|(at, (text, style))| {
+            let at = at.map(|at| age(scene.since(at))).unwrap_or_default();
+            Row::new(scene.width).add(&format!("{at:>6}"), DIM).gap(2).add(&text, style).line()
+        })
+        .collect()
 }
 
 fn said(activity: &Activity, folder: &str) -> Option<(String, Style)> {

@@ -5,7 +5,7 @@ use ratatui::text::Line;
 
 use crate::{
     text::in_thousands,
-    watch::draw::{ACCENT, DIM, PLAIN, Part, Scene, heading_with, row::Row},
+    watch::draw::{ACCENT, DIM, PLAIN, Part, Scene, headed, row::Row},
 };
 
 const BLOCKS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
@@ -27,8 +27,8 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     }
     let figures: Vec<Figure> = all(rounds).into_iter().filter(|figure| figure.values.iter().any(|value| *value > 0)).collect();
     let count = if rounds.len() == 1 { "1 round".to_owned() } else { format!("{} rounds", rounds.len()) };
-    let mut lines = vec![heading_with("rounds", &count, scene.width)];
-    if scene.width >= ABREAST {
+    let mut lines = headed(scene, "rounds", &count);
+    if scene.width >= ABREAST && !scene.is_high {
         let half = (scene.width - 2) / 2;
         let abreast = |pair: &[Figure]| {
             let row = drawn(Row::new(scene.width), &pair[0], half);
@@ -43,7 +43,7 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
         lines.extend(figures.iter().map(|figure| -> Line<'static> { drawn(Row::new(scene.width), figure, scene.width).line() }));
     }
     let least = lines.len().min(2);
-    Part { lines, least, rank: 7 }
+    Part { lines, least, rank: 7, is_endless: false }
 }
 
 fn all(rounds: &[Round]) -> Vec<Figure> {

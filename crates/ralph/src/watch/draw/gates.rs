@@ -1,11 +1,6 @@
 //! What has to be proven: each gate with its state, how long it took, when, and how it went before.
 
-use ralph_core::{
-    chronicle::Story,
-    gate::Verdict,
-    time::in_words,
-    words::clean,
-};
+use ralph_core::{chronicle::Story, gate::Verdict, time::in_words, words::clean};
 use ratatui::{
     style::Style,
     text::{Line, Span},
@@ -14,7 +9,7 @@ use ratatui::{
 use crate::{
     columns::columns,
     watch::draw::{
-        BAD, BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, age, heading_with,
+        BAD, BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, age, headed,
         row::{Row, parts},
     },
 };
@@ -47,16 +42,16 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     if scene.is_low {
         let one = |gate: &Gate<'_>| (format!("{} {}", mark(gate.verdict).0, gate.name), mark(gate.verdict).1);
         let count = (!gates.is_empty()).then(|| parts(Row::new(scene.width), gates.iter().map(one)).line());
-        return Part { lines: count.into_iter().chain(refused).collect(), least: 1, rank: 5 };
+        return Part { lines: count.into_iter().chain(refused).collect(), least: 1, rank: 5, is_endless: false };
     }
     let held = gates.iter().filter(|gate| gate.verdict == Some(Verdict::Pass)).count();
     let count = if gates.is_empty() { String::new() } else { format!("{held} of {} hold", gates.len()) };
     let widest = gates.iter().map(|gate| columns(&gate.name)).max().unwrap_or(0).min(WIDEST_NAME).min(scene.width / 4);
-    let mut lines = vec![heading_with("gates", &count, scene.width)];
+    let mut lines = headed(scene, "gates", &count);
     lines.extend(gates.iter().map(|gate| row(scene, gate, widest)));
     lines.extend(refused);
     let least = lines.len().min(3);
-    Part { lines, least, rank: 4 }
+    Part { lines, least, rank: 4, is_endless: false }
 }
 
 /// The declared ones, and of an ended loop those that were measured.
@@ -98,7 +93,7 @@ fn row(scene: &Scene<'_>, gate: &Gate<'_>, widest: usize) -> Line<'static> {
     let row = Row::new(scene.width).add(sign, style).gap(1).column(&gate.name, widest, BOLD).gap(2);
     let Some(story) = gate.story else { return row.add(&gate.what, DIM).line() };
     let took = story.usual_ms().map(in_words).unwrap_or_default();
-    let row = row.column(&took, 11, PLAIN).column(&format!("{} ago", age(scene.since(story.at))), 10, DIM);
+    let row = row.column(&took, 11, PLAIN).column(&format!("{} ago", age(scene.since(story.at))), 12, DIM);
     let room = (row.left() / 3).min(24);
     let row = history(row, story, room);
     let what = match story.last.tally {

@@ -26,7 +26,7 @@ const ALL: [(&str, &str); 15] = [
 ];
 
 pub(super) fn page(width: usize, height: usize) -> Vec<Line<'static>> {
-    let mut lines = vec![heading("keys", width)];
+    let mut lines = vec![heading("keys", "", width)];
     let keys = if width < 50 { 10 } else { 16 };
     lines.extend(ALL.iter().map(|(key, what)| Row::new(width).column(key, keys, BOLD).add(what, PLAIN).line()));
     if height > lines.len() + 1 {
@@ -50,8 +50,10 @@ pub(super) fn keys(app: &App, width: usize) -> Line<'static> {
             [vec![("q", "quit"), ("?", "help"), ("l", "log")], acts, others.into_iter().collect()].concat()
         }
     };
-    keys.into_iter().fold(Row::new(width), |row, (key, what)| {
-        let wide = crate::columns::columns(key) + what.len() + 3;
-        if row.left() + 2 < wide { row } else { row.add(key, BOLD).add(&format!(" {what}  "), DIM) }
-    }).line()
+    keys.into_iter()
+        .fold(Row::new(width), |row, (key, what)| {
+            let wide = crate::columns::columns(key) + what.len() + 1;
+            if row.left() < wide { row } else { row.add(key, BOLD).add(&format!(" {what}"), DIM).gap(2) }
+        })
+        .line()
 }

@@ -34,20 +34,22 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     if scene.is_low {
         let said = all.iter().filter(|limit| limit.most > 0.0 || limit.name != "tokens");
         let line = parts(Row::new(scene.width), said.map(|limit| (short(limit), style(limit)))).line();
-        return Part { lines: vec![line], least: 1, rank: 3 };
+        return Part { lines: vec![line], least: 1, rank: 3, is_endless: false };
     }
-    let lines: Vec<Line<'static>> = if scene.width >= ABREAST {
+    let lines: Vec<Line<'static>> = if scene.width >= ABREAST && !scene.is_high {
         let (half, gap) = ((scene.width - 2) / 2, 2);
-        let rows = all.chunks(2).map(|pair| pair.iter().enumerate().fold(Row::new(scene.width), |row, (n, limit)| {
-            let row = if n == 0 { row } else { row.gap(gap) };
-            drawn(row, limit, half)
-        }));
+        let rows = all.chunks(2).map(|pair| {
+            pair.iter().enumerate().fold(Row::new(scene.width), |row, (n, limit)| {
+                let row = if n == 0 { row } else { row.gap(gap) };
+                drawn(row, limit, half)
+            })
+        });
         rows.map(Row::line).collect()
     } else {
         all.iter().map(|limit| drawn(Row::new(scene.width), limit, scene.width).line()).collect()
     };
     let least = lines.len().min(2);
-    Part { lines, least, rank: 2 }
+    Part { lines, least, rank: 2, is_endless: false }
 }
 
 fn all(scene: &Scene<'_>) -> Vec<Limit> {
@@ -95,7 +97,8 @@ fn tokens(scene: &Scene<'_>, used: Used) -> Limit {
 fn context(scene: &Scene<'_>) -> Option<Limit> {
     let heard = scene.followed.doing.as_ref().and_then(|doing| doing.used()).and_then(|used| Some((used.context?, used.window?)));
     let last = scene.chronicle().rounds.last().map(|round| (round.used.context, round.used.context_window));
-    let (spent, window) = heard.or(last).filter(|(spent, window)| *spent > 0 && *window > 0).or(scene.view.context.map(|full| (full, 100)))?;
+    let (spent, window) =
+        heard.or(last).filter(|(spent, window)| *spent > 0 && *window > 0).or(scene.view.context.map(|full| (full, 100)))?;
     let percent = spent * 100 / window;
     let size = if window > 100 { format!(" of {}", in_thousands(window)) } else { String::new() };
     let pauses = if scene.view.max_context > 0 { format!(", pauses at {} %", scene.view.max_context) } else { String::new() };

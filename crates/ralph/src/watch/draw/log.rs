@@ -4,7 +4,7 @@ use ratatui::{style::Modifier, text::Line};
 
 use crate::watch::{
     app::App,
-    draw::{DIM, PLAIN, REVERSED, WARN, heading_with, row::Row},
+    draw::{DIM, PLAIN, REVERSED, WARN, heading, row::Row},
     followed::Logged,
 };
 
@@ -21,7 +21,7 @@ pub(super) fn page(app: &App, width: usize, height: usize) -> (Vec<Line<'static>
         (_, forgotten) if from == 0 && forgotten > 0 => format!("{forgotten} older lines: `ralph log`"),
         _ => format!("{}–{end} of {}", from + 1, log.len()),
     };
-    let mut lines = vec![heading_with("log", &place, width)];
+    let mut lines = vec![heading("log", &place, width)];
     lines.extend(log.range(from..end).map(|line| row(line, width, &app.sought)));
     (lines, rows)
 }

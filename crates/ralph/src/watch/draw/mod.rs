@@ -48,6 +48,8 @@ const REVERSED: Style = Style::new().add_modifier(Modifier::REVERSED);
 const WIDE: u16 = 116;
 /// Below this a part is a line.
 const LOW: u16 = 17;
+/// From here on nothing has to share a row.
+const HIGH: u16 = 36;
 
 /// What the terminal has.
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +68,8 @@ struct Scene<'a> {
     width: usize,
     /// There are few rows.
     is_low: bool,
+    /// There are so many that each thing has one of its own.
+    is_high: bool,
 }
 
 impl Scene<'_> {
@@ -132,7 +136,8 @@ fn loop_or_none(frame: &mut Frame<'_>, area: Rect, app: &App, now: Millis) {
         area = Rect { y: area.y + 1, height: area.height - 1, ..area };
     }
     let is_low = area.height < LOW;
-    let scene = Scene { now, seen: app.loops.seen, view: &entry.view, followed, width: area.width.into(), is_low };
+    let scene =
+        Scene { now, seen: app.loops.seen, view: &entry.view, followed, width: area.width.into(), is_low, is_high: area.height >= HIGH };
     if area.width >= WIDE && !is_low { wide(frame, area, &scene) } else { narrow(frame, area, &scene) }
 }
 
@@ -160,7 +165,12 @@ fn wide(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let (left, right) = (Rect { width: (area.width - GAP) / 2, ..below }, Rect { x: area.x + area.width / 2 + GAP / 2 + 1, ..below });
     let right = Rect { width: area.right().saturating_sub(right.x), ..right };
     let measured = scene.with_width(left.width.into());
-    stack(frame, left, &[limits::part(&measured), gates::part(&measured), figures::part(&measured)]);
+    let mut limits = limits::part(&measured);
+    if scene.is_high {
+        // On a level with what stands beside it.
+        limits.lines.insert(0, Line::default());
+    }
+    stack(frame, left, &[limits, gates::part(&measured), figures::part(&measured)]);
     let told = scene.with_width(right.width.into());
     stack(frame, right, &[agent::part(&told, false), rulings::part(&told)]);
 }
@@ -178,13 +188,14 @@ fn put(frame: &mut Frame<'_>, area: Rect, lines: &[Line<'static>]) {
     }
 }
 
-/// `── gates ─────────`
-fn heading(name: &str, width: usize) -> Line<'static> {
-    heading_with(name, "", width)
+/// A part's heading with a word at its right end, and a free row above it where there is room.
+fn headed(scene: &Scene<'_>, name: &str, word: &str) -> Vec<Line<'static>> {
+    let heading = heading(name, word, scene.width);
+    if scene.is_high { vec![Line::default(), heading] } else { vec![heading] }
 }
 
-/// The same with a word at its right end.
-fn heading_with(name: &str, word: &str, width: usize) -> Line<'static> {
+/// `gates ───────── 2 of 3 hold`
+fn heading(name: &str, word: &str, width: usize) -> Line<'static> {
     let row = Row::new(width).add(name, ACCENT.add_modifier(Modifier::BOLD)).add(" ", PLAIN);
     let taken = if word.is_empty() { 0 } else { crate::columns::columns(word) + 1 };
     let rule = row.left().saturating_sub(taken);

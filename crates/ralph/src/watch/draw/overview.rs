@@ -10,7 +10,7 @@ use ratatui::{style::Modifier, text::Line};
 use crate::{
     ui,
     watch::{
-        draw::{BOLD, DIM, PLAIN, REVERSED, age, gates, heading_with, row::Row, title},
+        draw::{BOLD, DIM, PLAIN, REVERSED, age, gates, heading, row::Row, title},
         loops::{Entry, Loops},
     },
 };
@@ -21,18 +21,24 @@ pub(super) fn tabs(loops: &Loops, width: usize) -> Line<'static> {
     // The chosen one is always among those that are shown.
     let first = here.saturating_sub(width / 16);
     let row = if first > 0 { Row::new(width).add("… ", DIM) } else { Row::new(width) };
-    loops.entries.iter().enumerate().skip(first).fold(row, |row, (n, entry)| {
-        let (mark, style) = title::mark(entry.view.status);
-        let name = format!(" {} {} ", n + 1, crate::columns::cut(&clean(&entry.view.name), 20));
-        let chosen = if n == here { BOLD.patch(REVERSED) } else { DIM };
-        row.whole(&name, chosen).whole(mark, style).whole("  ", PLAIN)
-    }).line()
+    loops
+        .entries
+        .iter()
+        .enumerate()
+        .skip(first)
+        .fold(row, |row, (n, entry)| {
+            let (mark, style) = title::mark(entry.view.status);
+            let name = format!(" {} {} ", n + 1, crate::columns::cut(&clean(&entry.view.name), 20));
+            let chosen = if n == here { BOLD.patch(REVERSED) } else { DIM };
+            row.whole(&name, chosen).whole(mark, style).whole("  ", PLAIN)
+        })
+        .line()
 }
 
 pub(super) fn page(loops: &Loops, width: usize, height: usize, now: Millis) -> Vec<Line<'static>> {
     let here = loops.position();
     let count = if loops.entries.len() == 1 { "1 loop".to_owned() } else { format!("{} loops", loops.entries.len()) };
-    let mut lines = vec![heading_with("loops", &count, width)];
+    let mut lines = vec![heading("loops", &count, width)];
     let mut chosen = 0;
     let mut folder = None;
     for (n, entry) in loops.entries.iter().enumerate() {
@@ -66,7 +72,8 @@ fn one(entry: &Entry, is_chosen: bool, width: usize, now: Millis) -> Line<'stati
     open.fold(row, |row, gate| {
         let (mark, style) = gates::mark(gate.verdict);
         row.whole(&format!("{mark} {} ", clean(&gate.name)), style)
-    }).line()
+    })
+    .line()
 }
 
 /// There is no loop, and never was one.

@@ -4,9 +4,9 @@ use ralph_core::words::clean;
 use ratatui::text::Line;
 
 use crate::{
-    columns::wrap,
+    columns::{columns, wrap},
     watch::{
-        draw::{BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, heading, row::Row},
+        draw::{BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, headed, row::Row},
         followed::Ruled,
     },
 };
@@ -23,33 +23,40 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     }
     if scene.is_low {
         let lines: Vec<Line<'static>> = rulings.iter().rev().take(5).map(|ruled| short(scene, ruled)).collect();
-        return Part { least: lines.len().min(1), lines, rank: 6 };
+        return Part { least: lines.len().min(1), lines, rank: 6, is_endless: true };
     }
-    let mut lines = vec![heading("rulings", scene.width)];
+    let mut lines = headed(scene, "rulings", "");
     for ruled in rulings.iter().rev().take(60) {
         lines.extend(whole(scene, ruled));
     }
     if let Some(trouble) = trouble {
         let text = format!("trouble in round {} ({}): {}", trouble.iteration, scene.ago(trouble.at), clean(&trouble.what));
-        lines.insert(1, Row::new(scene.width).add(&text, WARN).line());
+        lines.insert(lines.len().min(1 + usize::from(scene.is_high)), Row::new(scene.width).add(&text, WARN).line());
     }
     let least = lines.len().min(3);
-    Part { lines, least, rank: 5 }
+    Part { lines, least, rank: 5, is_endless: true }
 }
 
 fn short(scene: &Scene<'_>, ruled: &Ruled) -> Line<'static> {
     Row::new(scene.width).add(&scene.ago(ruled.at), DIM).gap(2).add(&ruled.words, PLAIN).line()
 }
 
+/// The reason on up to three rows, and for programs' words the end of the first one if it is free.
 fn whole(scene: &Scene<'_>, ruled: &Ruled) -> Vec<Line<'static>> {
-    let style = if ruled.sent_back { WARN } else { GOOD };
-    let head = Row::new(scene.width).column(&scene.ago(ruled.at), WHEN, DIM);
-    let head = head.add(&format!("stop {:<4}", ruled.stop), BOLD).add(ruled.code.as_str(), style);
-    // On one row if that is enough.
-    if head.left() > crate::columns::columns(&ruled.words) + 2 {
-        return vec![head.gap(2).add(&ruled.words, PLAIN).line()];
-    }
-    let wrapped = wrap(&ruled.words, scene.width.saturating_sub(WHEN).max(10), 0);
-    let rows = wrapped.split('\n').take(ROWS).map(|row| Row::new(scene.width).gap(WHEN).add(row, PLAIN).line());
-    std::iter::once(head.line()).chain(rows).collect()
+    let style = if ruled.sent_back { PLAIN } else { GOOD };
+    let number = format!("stop {}", ruled.stop);
+    let indent = WHEN + columns(&number).max(7) + 2;
+    let room = scene.width.saturating_sub(indent).max(10);
+    let wrapped = wrap(&ruled.words, room, 0);
+    let begin = |n: usize| match n {
+        0 => Row::new(scene.width).column(&scene.ago(ruled.at), WHEN, DIM).column(&number, indent - WHEN, BOLD),
+        _ => Row::new(scene.width).gap(indent),
+    };
+    let rows: Vec<&str> = wrapped.split('\n').collect();
+    let more = |n: usize| if n + 1 == ROWS && rows.len() > ROWS { " …" } else { "" };
+    let drawn = rows.iter().take(ROWS).enumerate().map(|(n, text)| {
+        let row = begin(n).add(&format!("{text}{}", more(n)), style);
+        if n == 0 { row.right(ruled.code.as_str(), DIM).line() } else { row.line() }
+    });
+    drawn.collect()
 }

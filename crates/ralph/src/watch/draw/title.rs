@@ -31,11 +31,14 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     let room = row.left().saturating_sub(crate::columns::columns(state) + 2);
     let row = row.add(&crate::columns::cut(&clean(&view.id), room), BOLD).gap(2).add(state, style);
     let row = carried(view).into_iter().fold(row, |row, carried| row.whole(&format!(" · {carried}"), DIM));
-    let mut lines = vec![row.right(&ui::path_from_home(&view.project), DIM).line(), second(scene)];
+    let mut lines = vec![row.right(&ui::path_from_home(&view.project), DIM).line()];
+    if !scene.is_low || scene.followed.is_behind {
+        lines.push(second(scene));
+    }
     if !scene.is_low && !view.prompt.is_empty() {
         lines.push(Row::new(scene.width).add("task ", DIM).add(&clean(&view.prompt), PLAIN).line());
     }
-    Part { lines, least: if scene.is_low { 1 } else { 2 }, rank: 0 }
+    Part { least: lines.len().min(2), lines, rank: 0, is_endless: false }
 }
 
 pub(super) fn mark(status: Status) -> (&'static str, Style) {
@@ -75,7 +78,7 @@ pub(super) fn needs(scene: &Scene<'_>) -> Part {
         lines.extend(paragraph(&opening(&text, WORDS), scene.width, most, style));
     }
     let least = lines.len().min(if scene.is_low { 1 } else { 2 });
-    Part { lines, least, rank: 1 }
+    Part { lines, least, rank: 1, is_endless: false }
 }
 
 fn all_needs(scene: &Scene<'_>) -> Vec<(String, Style)> {
@@ -93,8 +96,7 @@ fn all_needs(scene: &Scene<'_>) -> Vec<(String, Style)> {
     if let Some(step) = next::step(view).filter(|_| view.status != Status::Parked) {
         all.push((format!("next: {step}"), PLAIN));
     }
-    let of_gates = view.gates.iter().filter_map(|gate| Some(format!("{} needs a person: {}", gate.name, gate.needs.as_deref()?)));
-    all.extend(of_gates.map(|text| (text, WARN)));
+    all.extend(gates_in_need(view).map(|text| (text, WARN)));
     all.extend(chronicle.suspicions.iter().take(3).map(|what| (format!("looks as if the proof was weakened: {what}"), WARN)));
     if !view.denied.is_empty() {
         let rules: Vec<String> = view.denied.iter().take(4).map(|denied| format!("{} ×{}", denied.rule, denied.times)).collect();
@@ -111,6 +113,18 @@ fn all_needs(scene: &Scene<'_>) -> Vec<(String, Style)> {
         None => (format!("note {} waits for the next prompt: {}", note.id, note.text), PLAIN),
     }));
     all
+}
+
+/// What only a person can change about gates; those that need the same are named together.
+fn gates_in_need(view: &View) -> impl Iterator<Item = String> {
+    let mut needs: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (gate, need) in view.gates.iter().filter_map(|gate| Some((gate.name.as_str(), gate.needs.as_deref()?))) {
+        match needs.iter_mut().find(|(known, _)| *known == need) {
+            Some((_, gates)) => gates.push(gate),
+            None => needs.push((need, vec![gate])),
+        }
+    }
+    needs.into_iter().map(|(need, gates)| format!("{}: a person is needed: {need}", gates.join(", ")))
 }
 
 /// How it ended, why, and what to type next.
