@@ -14,7 +14,7 @@ use crate::{
 /// The commands by what people want to do. One that stands nowhere here is shown at the end.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start and control", &["start", "run", "steer", "pause", "resume", "wait", "cancel", "rollback"]),
-    ("See", &["status", "statusline", "phase", "list", "log", "explain", "report", "diff"]),
+    ("See", &["watch", "report", "status", "statusline", "phase", "list", "log", "explain", "diff"]),
     ("Prove", &["gate", "item", "trust"]),
     ("Set up", &["init", "doctor", "notify", "demo", "plugin", "uninstall", "completions", "man"]),
     ("For agents", &["hook"]),

@@ -19,6 +19,7 @@ mod report;
 mod statusline;
 mod text;
 mod ui;
+mod watch;
 
 use std::{
     ffi::OsString,

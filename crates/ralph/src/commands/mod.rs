@@ -2,7 +2,7 @@
 
 mod begins;
 mod beside;
-mod cancel;
+pub(crate) mod cancel;
 mod completions;
 mod demo;
 mod diff;
@@ -16,21 +16,22 @@ mod log;
 mod man;
 mod new_loop;
 mod notify;
-mod pause;
+pub(crate) mod pause;
 mod phase;
 pub(crate) mod pick;
 mod plugin;
 mod report;
-mod resume;
+pub(crate) mod resume;
 mod rollback;
-mod run;
+pub(crate) mod run;
 mod setting_up;
 mod start;
 pub(crate) mod status;
-mod steer;
+pub(crate) mod steer;
 mod trust;
 mod uninstall;
 mod wait;
+mod watch;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -84,6 +85,7 @@ enum Command {
     Steer(steer::Args),
     Wait(wait::Args),
     Status(status::Args),
+    Watch(watch::Args),
     Statusline(StatuslineArgs),
     List(list::Args),
     Log(log::Args),
@@ -187,6 +189,7 @@ pub(crate) fn run() -> u8 {
         Command::Steer(args) => steer::run(project, &args),
         Command::Wait(args) => wait::run(project, &args),
         Command::Status(args) => status::run(project, &args),
+        Command::Watch(args) => watch::run(project, &args),
         Command::Statusline(args) => {
             return crate::statusline::run(cli.directory.is_some().then(|| project.clone()), args.after.as_deref());
         }
@@ -269,6 +272,6 @@ impl Which {
 }
 
 /// Who is asking: a person in a terminal, or an agent's shell, whose session is in the environment.
-fn asker() -> Asker {
+pub(crate) fn asker() -> Asker {
     Asker { session: env::claude_session(), ..Asker::default() }
 }
