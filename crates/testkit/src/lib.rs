@@ -28,6 +28,7 @@ pub mod project;
 pub mod pty;
 pub mod settings;
 pub mod skip;
+pub mod story;
 pub mod webhook;
 
 pub use browser::{Browser, Medium, Page, Theme};

@@ -185,7 +185,7 @@ fn phase_after(event: &Event, state: &State, before: Option<Phase>) -> Option<Ph
     }
     match event {
         Event::Checking { .. } => return Some(Phase::Gates),
-        Event::Waiting { .. } => return Some(Phase::Elsewhere),
+        Event::Waiting { .. } if state.parked.is_none() => return Some(Phase::Elsewhere),
         Event::Broke { then: Then::Again { .. } | Then::Park { .. }, .. } => return Some(Phase::Service),
         _ => {}
     }

@@ -115,7 +115,7 @@ fn written(project: &Project, gathered: &Report, path: &Path, open: bool) -> Don
 /// Prints a text as it is, or writes it to the file that was asked for.
 fn put(file: Option<&Path>, text: &str) -> Done {
     match file.filter(|path| *path != Path::new("-")) {
-        Some(path) => files::write_whole(path, text.as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display()))),
+        Some(path) => files::write_named(path, text.as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display()))),
         None => {
             ui::try_raw(text.trim_end());
             Ok(())

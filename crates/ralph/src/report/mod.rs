@@ -1,6 +1,7 @@
 //! A loop's report: gathered once from the journal and from what is beside it, and drawn as a page, as Markdown or as JSON.
 
 mod acceptance;
+mod beside;
 mod cost;
 mod html;
 mod keeping;
@@ -13,7 +14,7 @@ mod ways;
 use std::{fs, io, path::Path};
 
 use ralph_core::{
-    chronicle::Chronicle,
+    chronicle::{Chronicle, Round, Story, Took},
     gate::{Kind, Verdict},
     loop_file::{LoopFile, MAX_FILE_BYTES},
     prices::{self, Micros},
@@ -23,7 +24,7 @@ use ralph_core::{
 use ralph_engine::{
     ops::view::{self, Status, View},
     store::project::Project,
-    sys::{clock, files},
+    sys::{clock, env, files},
 };
 
 use crate::{commands::pick, exit::Failure};
@@ -34,7 +35,8 @@ pub(crate) use markdown::markdown;
 
 /// Everything about the loop called `which`; without it about the one that people mean.
 pub(crate) fn gather(project: &Project, which: Option<&str>) -> Result<Report, Failure> {
-    let (view, chronicle) = chronicle(project, which)?;
+    let (view, mut chronicle) = chronicle(project, which)?;
+    beside::add_used(&mut chronicle, env::claude_config());
     Ok(of(project, &view, &chronicle, clock::now()))
 }
 
@@ -57,7 +59,7 @@ pub(crate) fn write(project: &Project, id: &str, path: &Path) -> Result<Report, 
 
 /// Writes the page of a report that is gathered.
 pub(crate) fn write_page(report: &Report, path: &Path) -> Result<(), Failure> {
-    files::write_whole(path, page(report).as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
+    files::write_named(path, page(report).as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
 }
 
 /// A loop that left its file and no journal.
@@ -84,7 +86,7 @@ pub(crate) fn of(project: &Project, view: &View, chronicle: &Chronicle, now: Mil
     let is_carried = matches!(view.status, Status::Active | Status::Parked | Status::Waiting | Status::Paused | Status::Tracked);
     let until = if is_carried { now } else { chronicle.last.unwrap_or(now) };
     let (spans, took) = chronicle.hours.until(until);
-    let rounds = rounds(chronicle);
+    let rounds = rounds(chronicle, beside::changed(project, &view.id, chronicle));
     let figures = figures(chronicle, &acceptance, took, &rounds, until);
     let prompt = file.as_ref().map_or(&chronicle.prompt, |file| &file.prompt);
     Report {
@@ -130,14 +132,14 @@ fn loop_file(project: &Project, view: &View) -> Option<LoopFile> {
     LoopFile::parse(&files::read(&view.file.clone().or_else(archived)?, MAX_FILE_BYTES).ok()?).ok()
 }
 
-fn gate(story: &ralph_core::chronicle::Story) -> GateStory {
+fn gate(story: &Story) -> GateStory {
     GateStory { name: story.last.gate.clone(), kind: story.last.kind, gone: story.gone, marks: story.marks.clone() }
 }
 
 /// Each round with how many gates held after it.
-fn rounds(chronicle: &Chronicle) -> Vec<RoundRow> {
+fn rounds(chronicle: &Chronicle, changed: Vec<Option<Changed>>) -> Vec<RoundRow> {
     let mut reached = vec![0; chronicle.proofs.gates.len()];
-    let mut row = |round: &ralph_core::chronicle::Round| {
+    let mut row = |(round, changed): (&Round, Option<Changed>)| {
         let (mut held, mut known) = (0, 0);
         for (story, at) in chronicle.proofs.gates.iter().zip(&mut reached) {
             while story.marks.get(*at).is_some_and(|mark| mark.stop <= round.stop) {
@@ -148,12 +150,12 @@ fn rounds(chronicle: &Chronicle) -> Vec<RoundRow> {
                 held += u64::from(mark.verdict == Verdict::Pass);
             }
         }
-        RoundRow { round: round.clone(), changed: None, gates_held: held, gates_known: known }
+        RoundRow { round: round.clone(), changed, gates_held: held, gates_known: known }
     };
-    chronicle.rounds.iter().map(&mut row).collect()
+    chronicle.rounds.iter().zip(changed).map(&mut row).collect()
 }
 
-fn figures(c: &Chronicle, acceptance: &[Acceptance], took: ralph_core::chronicle::Took, rounds: &[RoundRow], until: Millis) -> Figures {
+fn figures(c: &Chronicle, acceptance: &[Acceptance], took: Took, rounds: &[RoundRow], until: Millis) -> Figures {
     let counted = || acceptance.iter().filter(|one| one.of != Of::Promise);
     let ended = c.ended.map_or(until, |ended| ended.at);
     Figures {

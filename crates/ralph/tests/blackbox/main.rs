@@ -52,6 +52,7 @@ mod progress;
 mod pull_requests;
 mod races;
 mod readme;
+mod report;
 mod robustness;
 mod rollback;
 mod run;
