@@ -9,6 +9,9 @@ use ralph_engine::{
 
 use crate::report;
 
+/// A journal that grows faster than it can be read is read so often.
+const ATTEMPTS: usize = 3;
+
 /// Brings the page of a loop up to date, and again for as long as the journal goes on meanwhile. One process does that; whoever comes second has nothing to do.
 pub(crate) fn keep(project: &Project, id: &str) {
     process::yield_to_others();
@@ -28,8 +31,18 @@ fn write(project: &Project, id: &str) -> Option<u64> {
     if let Some(age) = page::age(project, id) {
         thread::sleep(hurried(page::YOUNG).saturating_sub(age));
     }
-    let known = size(project, id)?;
-    report::write(project, id, &page::place(project, id).ok()?).ok()?;
+    let mut known = size(project, id)?;
+    let mut gathered = report::gather(project, Some(id)).ok()?;
+    // A run that ends meanwhile writes its last page by itself, and an older one must not take that one's place.
+    for _ in 0..ATTEMPTS {
+        let now = size(project, id)?;
+        if now == known {
+            break;
+        }
+        known = now;
+        gathered = report::gather(project, Some(id)).ok()?;
+    }
+    report::write_page(&gathered, &page::place(project, id).ok()?).ok()?;
     Some(known)
 }
 

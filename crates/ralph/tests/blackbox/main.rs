@@ -46,6 +46,7 @@ mod loop_file;
 mod man;
 mod notify;
 mod ownership;
+mod page_kept;
 mod phase;
 mod pr_attacks;
 mod progress;
