@@ -61,6 +61,8 @@ pub(super) struct App {
     pub(super) scrolled: usize,
     /// What is looked for in the log.
     pub(super) sought: String,
+    /// How many lines stand below the one that was found last.
+    found: Option<usize>,
     /// How many rows the log had when it was last drawn.
     pub(super) page: usize,
     /// Other files may matter than before.
@@ -70,7 +72,7 @@ pub(super) struct App {
 impl App {
     pub(super) fn new(loops: Loops) -> Self {
         let face = if loops.is_of_all() && loops.entries.len() > 1 { Face::Overview } else { Face::Loop };
-        App { loops, followed: None, face, asks: Asks::Nothing, said: None, scrolled: 0, sought: String::new(), page: 10, looked: true }
+        App { loops, followed: None, face, asks: Asks::Nothing, said: None, scrolled: 0, sought: String::new(), found: None, page: 10, looked: true }
     }
 
     /// Looks at the loops again, and follows the one that is chosen.
@@ -245,8 +247,7 @@ impl App {
             Typed::GoesOn => self.asks = Asks::Search(editor),
             Typed::Left => self.sought.clear(),
             Typed::Done(sought) => {
-                self.sought = sought.to_lowercase();
-                self.scrolled = 0;
+                (self.sought, self.found) = (sought.to_lowercase(), None);
                 self.seek_further();
             }
         }
@@ -258,11 +259,10 @@ impl App {
         if self.sought.is_empty() {
             return;
         }
-        // The line at the bottom is where one stands.
-        let from = if self.scrolled == 0 { 0 } else { self.scrolled + 1 };
+        let from = self.found.map_or(0, |found| found + 1);
         let found = followed.log.iter().rev().skip(from).position(|line| line.words.to_lowercase().contains(&self.sought));
-        match found {
-            Some(further) => self.scrolled = from + further,
+        match found.map(|further| from + further) {
+            Some(found) => (self.found, self.scrolled) = (Some(found), found.min(followed.log.len().saturating_sub(self.page))),
             None => self.say(Said::refused("found nothing (more) above")),
         }
     }

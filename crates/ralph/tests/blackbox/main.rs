@@ -68,5 +68,6 @@ mod trust;
 mod verify;
 mod waiting;
 mod waiting_disturbed;
+mod watch;
 mod wire;
 mod worktree;

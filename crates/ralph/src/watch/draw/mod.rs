@@ -144,8 +144,8 @@ fn loop_or_none(frame: &mut Frame<'_>, area: Rect, app: &App, now: Millis) {
 fn narrow(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let parts = [
         title::part(scene),
-        limits::part(scene),
         title::needs(scene),
+        limits::part(scene),
         agent::part(scene, scene.is_low),
         gates::part(scene),
         figures::part(scene),
