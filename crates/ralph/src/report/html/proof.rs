@@ -71,7 +71,7 @@ fn item(one: &Acceptance) -> String {
     let evidence = one.evidence.as_ref().map(evidence).unwrap_or_default();
     format!(
         "<li class=\"{class}\"><span class=\"mark\" aria-hidden=\"true\">{mark}</span><div><p><strong>{}</strong>{title}</p>\
-         <p class=\"what\"><span class=\"standing\">{}</span> {}</p><p class=\"evidence\"><span>{of}{list}</span>{evidence}</p></div></li>\n",
+         <p class=\"evidence\"><span class=\"standing\">{}</span><span class=\"what\">{}</span>{evidence}<span>{of}{list}</span></p></div></li>\n",
         plain(&opening(&one.name, 200)),
         one.standing.words(),
         plain(&opening(&one.what, 600))

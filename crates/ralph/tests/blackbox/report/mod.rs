@@ -25,7 +25,14 @@ fn hostile() -> Project {
     let spelled = serde_json::to_string(HOSTILE).unwrap();
     let spelled = spelled.trim_matches('"');
     let mut text = project.read(&journal);
-    for place in ["cargo clippy -- -D warnings", "RFC 2822 parses", "1 of 6 checks fails", "WebFetch(domain:www.unicode.org)", "\"item\":\"F4", "Make `tidydate`"] {
+    for place in [
+        "cargo clippy -- -D warnings",
+        "RFC 2822 parses",
+        "1 of 6 checks fails",
+        "WebFetch(domain:www.unicode.org)",
+        "\"item\":\"F4",
+        "Make `tidydate`",
+    ] {
         assert!(text.contains(place), "{place}");
         text = text.replace(place, &format!("{place}{spelled}{}", "W".repeat(300)));
     }
