@@ -348,5 +348,5 @@ pub struct Way {
 /// A rule that was missing, and how often.
 pub fn denied_in_words((denied, times): &(Denied, u64)) -> String {
     let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
-    format!("{} ({}, {times})", denied.rule, denied.tool)
+    format!("`{}` ({times})", denied.rule.replace('`', ""))
 }

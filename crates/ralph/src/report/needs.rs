@@ -103,12 +103,13 @@ fn unproven(acceptance: &[Acceptance], view: &View) -> Option<Need> {
         return None;
     }
     let shown = claimed.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
-    let (more, is) = (claimed.len().saturating_sub(MOST), if claimed.len() == 1 { "is" } else { "are" });
+    let more = claimed.len().saturating_sub(MOST);
+    let (is, it) = if claimed.len() == 1 { ("is", "it") } else { ("are", "them") };
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Some(Need {
         about: About::Unproven,
         what: format!("{shown}{more} {is} claimed to be done, and nothing that ralph ran proves it."),
-        how: vec!["look at them yourself, or give them a command (`verify`) next time".to_owned()],
+        how: vec![format!("look at {it} yourself, or give {it} a command (`verify`) next time")],
     })
 }
 

@@ -11,9 +11,16 @@ pub(super) fn groups<T>(all: &[T], most: usize) -> Vec<&[T]> {
     all.chunks(size(all.len(), most)).collect()
 }
 
-/// How many stand together.
+/// How many stand together: a number that people count in.
 pub(super) fn size(len: usize, most: usize) -> usize {
-    len.div_ceil(most.max(1)).max(1)
+    let least = len.div_ceil(most.max(1)).max(1);
+    let mut power = 1;
+    loop {
+        match [1, 2, 5].into_iter().map(|digit| digit * power).find(|size| *size >= least) {
+            Some(size) => return size,
+            None => power *= 10,
+        }
+    }
 }
 
 /// `7`, or `7–9` for rounds that stand together.
@@ -80,9 +87,10 @@ mod tests {
     fn eyes_2_few_stand_alone_and_many_together() {
         let ten: Vec<u32> = (0..10).collect();
         assert_eq!(groups(&ten, 10).len(), 10);
-        assert_eq!(groups(&ten, 4).iter().map(|group| group.len()).collect::<Vec<_>>(), [3, 3, 3, 1]);
+        assert_eq!(groups(&ten, 4).iter().map(|group| group.len()).collect::<Vec<_>>(), [5, 5]);
         assert!(groups::<u32>(&[], 4).is_empty());
         assert_eq!(groups(&ten, 0).len(), 1);
+        assert_eq!([(60, 60), (61, 60), (10_000, 60), (10_000, 200)].map(|(len, most)| size(len, most)), [1, 2, 200, 50]);
     }
 
     #[test]

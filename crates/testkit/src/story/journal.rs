@@ -51,6 +51,11 @@ impl Journal {
         self.now += seconds * 1000;
     }
 
+    /// How long the loop has been armed.
+    pub(super) fn spent(&self) -> i64 {
+        self.state["spent_ms"].as_i64().unwrap() + self.now - self.state["armed_since"].as_i64().unwrap_or(self.now)
+    }
+
     /// Changes what this record and those after it carry.
     pub(super) fn state(&mut self, change: &Value) {
         for (key, value) in change.as_object().unwrap() {
@@ -97,7 +102,7 @@ impl Journal {
             true => ("allow", json!({ "loop": "ends", "ending": "complete" })),
             false => ("block", json!({ "loop": "goes-on", "iteration": stop.iteration + 1 })),
         };
-        let spent = self.now - self.state["armed_since"].as_i64().unwrap_or(self.now);
+        let spent = self.spent();
         let evidence = json!({
             "active": true, "iteration": stop.iteration, "max_iterations": if self.id == super::ID { 20 } else { 0 }, "promise": super::PROMISE, "claim": stop.claim,
             "message": { "from": "event" }, "queued_input": false, "background": [], "spent_ms": spent, "max_ms": 0, "tools": "used", "idle_rounds": 0,

@@ -123,7 +123,7 @@ fn quota(journal: &mut Journal, iteration: u64, item: &str) {
         None,
     );
     let parked = json!({ "since": journal.now(), "what": "the 5-hour limit of the account is used up", "until": until, "tools": "unknown", "idle_rounds": 0 });
-    journal.state(&json!({ "parked": parked, "armed_since": null }));
+    journal.state(&json!({ "parked": parked, "armed_since": null, "spent_ms": journal.spent() }));
     journal.event(&json!({ "kind": "waiting", "what": "the 5-hour limit of the account is used up" }), None);
     journal.pass((until - journal.now()) / 1000);
     journal.state(&json!({ "parked": null, "armed_since": journal.now() }));
@@ -161,8 +161,7 @@ fn marked(iteration: u64) -> usize {
         2 | 3 => 1,
         4 | 5 => 2,
         6 => 3,
-        7 | 8 => 4,
-        9 => 4,
+        7..=9 => 4,
         10 => 5,
         _ => 6,
     }
@@ -224,6 +223,10 @@ fn change(project: &Project, iteration: u64, round: &Round, at: i64) -> String {
     let kept: Vec<&str> = before.lines().skip(usize::try_from(round.removed).unwrap()).collect();
     let new: Vec<String> = (0..round.added).map(|n| format!("// round {iteration}, line {n}")).collect();
     project.write(&name, kept.into_iter().map(str::to_owned).chain(new).collect::<Vec<_>>().join("\n") + "\n");
+    for step in 0..round.tools / 18 {
+        project.write(format!("notes/{iteration}-{step}.md"), format!("Step {step} of round {iteration}.\n"));
+        commit(project, &format!("{}: a step of round {iteration}", round.item), at - 60_000 + i64::try_from(step).unwrap() * 1000);
+    }
     write_list(project, marked(iteration));
     commit(project, &format!("{}: round {iteration}", round.item), at - 20_000)
 }

@@ -14,10 +14,10 @@ use super::{
     count, section,
     text::{moment_in_title, plain},
 };
-use crate::report::thinned::{groups, size};
+use crate::report::thinned::size;
 
 /// So many marks stand in a row at most; so many gates are shown.
-const MARKS: usize = 60;
+const COLUMNS: usize = 40;
 const GATES: usize = 100;
 
 pub(super) fn shown(r: &Report) -> String {
@@ -29,37 +29,64 @@ pub(super) fn shown(r: &Report) -> String {
          <li><span class=\"m wait\">…</span>waits</li><li><span class=\"m unknown\">?</span>could not be measured</li>\
          <li><span class=\"m pass cached\">✓</span>outlined: not run again, no file had changed</li></ul>\n",
     );
-    r.gates.iter().take(GATES).for_each(|gate| body.push_str(&strip(gate)));
+    let stops = Stops::of(&r.gates);
+    let each = match stops.each {
+        1 => "One mark for each stop of the agent, from the first to the last.".to_owned(),
+        each => format!("One mark for every {each} stops of the agent, from the first to the last: the worst of them."),
+    };
+    let _ = writeln!(body, "<p class=\"aside\">{each}</p>");
+    r.gates.iter().take(GATES).for_each(|gate| body.push_str(&strip(gate, stops)));
     if r.gates.len() > GATES {
         let _ = writeln!(body, "<p class=\"aside\">And {} more, in <code>ralph report --json</code>.</p>", r.gates.len() - GATES);
     }
     section("gates", "Gates over time", &body)
 }
 
-fn strip(gate: &GateStory) -> String {
-    let groups = groups(&gate.marks, MARKS);
-    let each = size(gate.marks.len(), MARKS);
-    let (first, last) = (gate.marks.first(), gate.marks.last());
+/// The stops that are shown: up to which one, and how many stand together.
+#[derive(Clone, Copy)]
+struct Stops {
+    last: u64,
+    each: u64,
+}
+
+impl Stops {
+    fn of(gates: &[GateStory]) -> Self {
+        let last = gates.iter().flat_map(|gate| gate.marks.last()).map(|mark| mark.stop).max().unwrap_or(0).max(1);
+        let each = size(usize::try_from(last).unwrap_or(usize::MAX), COLUMNS) as u64;
+        Stops { last, each }
+    }
+
+    /// The marks of each column, the first stop first. What was measured before the first stop stands in the first one.
+    fn columns(self, marks: &[Mark]) -> Vec<&[Mark]> {
+        let end = |n: u64| marks.partition_point(|mark| mark.stop <= n);
+        (0..self.last.div_ceil(self.each)).map(|n| &marks[if n == 0 { 0 } else { end(n * self.each) }..end((n + 1) * self.each)]).collect()
+    }
+}
+
+fn strip(gate: &GateStory, stops: Stops) -> String {
     let word = |mark: Option<&Mark>| mark.map_or("unknown", |mark| mark.verdict.as_str());
+    let (first, last) = (word(gate.marks.first()), word(gate.marks.last()));
     let told = match gate.marks.len() {
-        1 => format!("measured once: {}", word(last)),
-        n => format!("measured {n} times: first {}, last {}", word(first), word(last)),
+        1 => format!("measured once: {last}"),
+        n => format!("measured {n} times: first {first}, last {last}"),
     };
-    let together = if each > 1 { format!("; a mark stands for {each}, and shows the worst of them") } else { String::new() };
     let gone = if gate.gone { "; not asked for any more" } else { "" };
     let mut out = format!(
-        "<div class=\"gate\"><h3>{}</h3><p class=\"aside\">{told}{together}{gone}</p><div class=\"strip\" role=\"img\" aria-label=\"{told}\">",
+        "<div class=\"gate\"><h3>{} <span class=\"aside\">{told}{gone}</span></h3><div class=\"strip\" role=\"img\" aria-label=\"{told}\">",
         plain(&opening(&gate.name, 120))
     );
-    for marks in groups {
-        if let Some(worst) = marks.iter().max_by_key(|mark| badness(mark)) {
-            let (class, glyph) = look(worst.verdict);
-            let cached = if marks.iter().all(|mark| mark.cached) { " cached" } else { "" };
-            let _ = write!(out, "<span class=\"m {class}{cached}\" title=\"{}\">{glyph}</span>", plain(&title(worst)));
+    for marks in stops.columns(&gate.marks) {
+        match marks.iter().max_by_key(|mark| badness(mark)) {
+            Some(worst) => {
+                let (class, glyph) = look(worst.verdict);
+                let cached = if marks.iter().all(|mark| mark.cached) { " cached" } else { "" };
+                let _ = write!(out, "<span class=\"m {class}{cached}\" title=\"{}\">{glyph}</span>", plain(&title(worst)));
+            }
+            None => out.push_str("<span class=\"m none\"></span>"),
         }
     }
     out.push_str("</div>");
-    out.push_str(&failures(&gate.marks));
+    out.push_str(&failures(&gate.marks, stops));
     out.push_str("</div>\n");
     out
 }
@@ -94,35 +121,38 @@ fn in_words_of(counts: TestCounts) -> String {
     format!("{} of {} fail{old}", counts.failed, count(counts.total, "test"))
 }
 
-/// Failing tests as bars: new ones on top of those that were there when the loop began.
-fn failures(marks: &[Mark]) -> String {
-    let counted: Vec<TestCounts> = marks.iter().filter_map(|mark| mark.counts).collect();
-    let groups = groups(&counted, MARKS);
-    let worst: Vec<TestCounts> = groups.iter().filter_map(|group| group.iter().max_by_key(|counts| counts.failed).copied()).collect();
-    let most = worst.iter().map(|counts| counts.failed).max().unwrap_or(0);
-    let (Some(first), Some(last)) = (counted.first(), counted.last()) else { return String::new() };
+/// Failing tests as bars under the marks: new ones on top of those that were there when the loop began.
+fn failures(marks: &[Mark], stops: Stops) -> String {
+    let counted = || marks.iter().filter_map(|mark| mark.counts);
+    let most = counted().map(|counts| counts.failed).max().unwrap_or(0);
+    let (Some(first), Some(last)) = (counted().next(), counted().last()) else { return String::new() };
     if most == 0 {
         return String::new();
     }
     let old = |counts: &TestCounts| counts.old.unwrap_or(0).min(counts.failed);
+    let striped = if counted().any(|counts| old(&counts) > 0) { "; striped: they failed before the loop began" } else { "" };
     let mut out = format!(
-        "<figure class=\"failures\"><figcaption class=\"aside\">Failing tests: {} at first, {} at last, {most} at most{}</figcaption>\
-         <div class=\"columns\" role=\"img\" aria-label=\"Failing tests: {} at first, {} at last\">",
-        first.failed,
-        last.failed,
-        if worst.iter().any(|counts| old(counts) > 0) { ". Striped: they failed before the loop began" } else { "" },
-        first.failed,
-        last.failed
+        "<figure class=\"failures\"><div class=\"columns\" role=\"img\" aria-label=\"Failing tests: {} at first, {} at last\">",
+        first.failed, last.failed
     );
-    for counts in &worst {
+    for marks in stops.columns(marks) {
+        let worst = marks.iter().filter_map(|mark| mark.counts).max_by_key(|counts| counts.failed);
+        let Some(counts) = worst else {
+            out.push_str("<span class=\"column\"></span>");
+            continue;
+        };
         let part = |n: u64| n.saturating_mul(100) / most.max(1);
-        let (new, old) = (part(counts.failed - old(counts)), part(old(counts)));
+        let (new, old) = (part(counts.failed - old(&counts)), part(old(&counts)));
         let _ = write!(
             out,
             "<span class=\"column\" title=\"{}\"><span class=\"new\" style=\"height:{new}%\"></span><span class=\"old\" style=\"height:{old}%\"></span></span>",
-            in_words_of(*counts)
+            in_words_of(counts)
         );
     }
-    out.push_str("</div></figure>");
+    let _ = write!(
+        out,
+        "</div><figcaption class=\"aside\">Failing tests: {} at first, {} at last, {most} at most{striped}</figcaption></figure>",
+        first.failed, last.failed
+    );
     out
 }

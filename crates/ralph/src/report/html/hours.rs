@@ -16,7 +16,7 @@ use super::{
 use crate::report::thinned::{groups, label, size, slices, took, total};
 
 /// So many bars are readable, and so many pieces of the clock's time.
-const BARS: usize = 60;
+const BARS: usize = 40;
 const SLICES: usize = 200;
 
 pub(super) fn shown(r: &Report) -> String {
@@ -97,7 +97,7 @@ fn bars(rounds: &[RoundRow]) -> String {
     let groups = groups(rounds, BARS);
     let longest = groups.iter().map(|rows| total(took(rows))).max().unwrap_or(0).max(1);
     let each = size(rounds.len(), BARS);
-    let caption = if each == 1 { "Round by round".to_owned() } else { format!("By {each} rounds: each bar stands for so many") };
+    let caption = if each == 1 { "Round by round".to_owned() } else { format!("Each bar stands for {each} rounds") };
     let mut out = format!("<figure class=\"bars\"><figcaption>{caption}</figcaption>\n");
     for rows in groups {
         let took = took(rows);
@@ -106,18 +106,18 @@ fn bars(rounds: &[RoundRow]) -> String {
         let width = sum as f64 * 100.0 / longest as f64;
         let parts: String = Phase::ALL.into_iter().filter(|phase| took.of(*phase) > 0).map(|phase| piece(phase, took.of(phase))).collect();
         let item = match rows {
-            [one] => one.round.item.as_deref().map(|item| format!("<span class=\"item\">{}</span>", plain(&opening(item, 40)))),
+            [one] => one.round.item.as_deref().map(|item| format!("<span class=\"item\">{}</span>", plain(&opening(item, 16)))),
             _ => None,
         };
         let _ = writeln!(
             out,
-            "<div class=\"bar\"><span class=\"n\">{}</span><div class=\"track\" role=\"img\" aria-label=\"Round {}: {}\">\
-             <span class=\"band\" style=\"width:{width:.2}%\">{parts}</span></div><span class=\"long\">{}{}</span></div>",
+            "<div class=\"bar\"><span class=\"n\">{}{}</span><div class=\"track\" role=\"img\" aria-label=\"Round {}: {}\">\
+             <span class=\"band\" style=\"width:{width:.2}%\">{parts}</span></div><span>{}</span></div>",
+            item.unwrap_or_default(),
             label(rows),
             label(rows),
             plain(&in_short(took)),
-            in_words(sum),
-            item.unwrap_or_default()
+            in_words(sum)
         );
     }
     out.push_str("</figure>\n");

@@ -11,7 +11,7 @@ use super::{section, text::plain};
 use crate::{
     report::{
         money,
-        thinned::{groups, label, size, total},
+        thinned::{groups, label, size},
     },
     text::in_thousands,
 };
@@ -59,20 +59,15 @@ fn plots<'a>(r: &Report, groups: &[&[RoundRow]]) -> Vec<Plot<'a>> {
     let f = &r.figures;
     let of = |value: &dyn Fn(&RoundRow) -> u64| -> Vec<(f64, f64)> { groups.iter().map(|rows| (mean(rows, value), 0.0)).collect() };
     let mut all = vec![Plot {
-        title: "Duration",
-        sum: format!("{} in all", in_words(f.elapsed_ms)),
+        title: "Duration, without waiting",
+        sum: format!("{} of work and gates in all", in_words(f.took.work_ms.saturating_add(f.took.gates_ms))),
         class: "a",
-        values: of(&|row| total(row.round.took)),
+        values: of(&|row| row.round.took.work_ms.saturating_add(row.round.took.gates_ms)),
         shown: &|ms| in_words(whole(ms)),
     }];
     if f.used.tokens.total() > 0 {
         let t = f.used.tokens;
-        let sum = format!(
-            "{} in all: {} read from cache, {} output",
-            in_thousands(t.total()),
-            in_thousands(t.cache_read),
-            in_thousands(t.output)
-        );
+        let sum = format!("{} in all, {} of them read from cache", in_thousands(t.total()), in_thousands(t.cache_read));
         all.push(Plot {
             title: "Tokens",
             sum,
@@ -95,7 +90,7 @@ fn plots<'a>(r: &Report, groups: &[&[RoundRow]]) -> Vec<Plot<'a>> {
         let line = |pick: fn(Changed) -> u64| move |row: &RoundRow| row.changed.map_or(0, pick);
         let (added, removed) = (line(|c| c.added_lines), line(|c| c.removed_lines));
         let values = groups.iter().map(|rows| (mean(rows, &added), mean(rows, &removed))).collect();
-        let sum = format!("{} added above, {} removed below", in_thousands(changed.added_lines), in_thousands(changed.removed_lines));
+        let sum = format!("{} added, {} removed in all", in_thousands(changed.added_lines), in_thousands(changed.removed_lines));
         all.push(Plot { title: "Changed lines", sum, class: "d", values, shown: &|n| in_thousands(whole(n)) });
         let commits = line(|c| c.commits);
         let sum = format!("{} in all", changed.commits);

@@ -19,8 +19,9 @@ const SEEN: usize = 40;
 const MOST: usize = 1_000;
 
 pub(super) fn shown(r: &Report) -> String {
-    let (proven, open): (Vec<&Acceptance>, Vec<&Acceptance>) = r.acceptance.iter().partition(|one| one.standing == Standing::Proven);
-    let mut body = String::new();
+    let (promise, rest): (Vec<&Acceptance>, Vec<&Acceptance>) = r.acceptance.iter().partition(|one| one.of == Of::Promise);
+    let (proven, open): (Vec<&Acceptance>, Vec<&Acceptance>) = rest.iter().partition(|one| one.standing == Standing::Proven);
+    let mut body = if promise.is_empty() { String::new() } else { listed(&promise) };
     if r.acceptance.is_empty() {
         body.push_str(
             "<p>Nothing had to hold: this loop has no promise, no gate and no list. Nobody can say whether its work is done.</p>\n",
@@ -70,7 +71,7 @@ fn item(one: &Acceptance) -> String {
     let evidence = one.evidence.as_ref().map(evidence).unwrap_or_default();
     format!(
         "<li class=\"{class}\"><span class=\"mark\" aria-hidden=\"true\">{mark}</span><div><p><strong>{}</strong>{title}</p>\
-         <p class=\"what\"><span class=\"standing\">{}</span> {}</p><p class=\"evidence\"><span>{of}{list}</span>{evidence}</p></div></li>\n",
+         <p class=\"evidence\"><span class=\"standing\">{}</span><span class=\"what\">{}</span>{evidence}<span>{of}{list}</span></p></div></li>\n",
         plain(&opening(&one.name, 200)),
         one.standing.words(),
         plain(&opening(&one.what, 600))

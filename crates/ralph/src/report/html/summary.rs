@@ -36,10 +36,15 @@ pub(super) fn header(r: &Report) -> String {
         plain(&r.status.replace('-', " ")),
         plain(&opening(&r.project, 80)),
         plain(&opening(&r.id, 80)),
-        sentence(&r.sentence),
+        sentence(&said(&r.sentence)),
         prompt(&r.prompt),
         figures(r)
     )
+}
+
+/// What the agent promised is read more easily in quotes than in tags.
+fn said(text: &str) -> String {
+    text.replace("<promise>", "“").replace("</promise>", "”")
 }
 
 fn prompt(text: &str) -> String {
