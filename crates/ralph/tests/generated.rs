@@ -140,6 +140,33 @@ fn s1_ac3_the_schema_rejects_what_ralph_rejects() {
     }
 }
 
+/// eyes 3, eyes 4: what `status --json` says of live, ended and broken loops is what its schema says, and the schema is strict enough to tell.
+#[test]
+fn eyes_3_status_fits_its_schema() {
+    let schema = Schema::load("status.schema.json");
+    let project = Project::without_git();
+    let status = |args: &[&str]| {
+        let output: Output = project.run(env!("CARGO_BIN_EXE_ralph")).args(["status", "--json"]).args(args).output();
+        let value: Value = serde_json::from_str(&output.stdout).unwrap();
+        schema.check(&value).unwrap();
+        value
+    };
+    status(&[]);
+    project.write("ralph.toml", "[[gate]]\nname = \"tests\"\ncommand = \"true\"\n");
+    start(&project, &["Do it", "--completion-promise=DONE", "--usd=5", "--session", SESSION]);
+    project.write(".claude/ralph-loop.broken.local.md", "garbage");
+    let live = status(&[]);
+    assert_eq!((live["loops"].as_array().unwrap().len(), &live["loops"][0]["max_usd"]), (2, &json!(5.0)));
+    assert_eq!(status(&["--all"])["loops"].as_array().unwrap().len(), 2);
+    assert!(project.run(env!("CARGO_BIN_EXE_ralph")).args(["cancel", "main"]).output().success());
+    let mut ended = status(&[]);
+    assert_eq!(ended["last_ended"]["status"], "cancelled");
+    ended["last_ended"]["status"] = json!("lost");
+    assert!(schema.check(&ended).is_err());
+    ended["last_ended"] = json!({});
+    assert!(schema.check(&ended).is_err());
+}
+
 #[test]
 fn journal_lines_fit_their_schema() {
     let schema = Schema::load("journal.schema.json");

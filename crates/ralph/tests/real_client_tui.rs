@@ -265,3 +265,21 @@ fn s3_5_the_person_sees_that_an_agents_work_is_unverified(version: Version) {
     sees(&tui, "Ralph: the work of the agent check is unverified: grep -q right sum.txt fails");
 }
 both!(s3_5_the_person_sees_that_an_agents_work_is_unverified);
+
+/// eyes 3: with `ralph statusline` in the client's settings the person sees how far the loop is, after the line that was there before.
+fn eyes_3_the_clients_status_line_shows_the_loop(version: Version) {
+    let command = format!("{RALPH} statusline --after 'echo own line'");
+    let bed = or_skip!(Bed::with(version, |settings| settings.set("statusLine", json!({"type": "command", "command": command}))));
+    bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE", "--max-iterations", "9"]);
+    let gate = Gate::new();
+    let server = ModelServer::scripted([round(1), round(2), round(3).hang(&gate), claim(4), round(5)]);
+    let tui = open(&bed, &server);
+    tui.submit("begin");
+    assert!(gate.wait_reached(SOON));
+    sees(&tui, "own line | ralph 3/9 · ");
+    gate.release();
+    sees(&tui, "Ralph: complete after 4 iterations");
+    // The loop has ended; the line of the person's own is as it was.
+    tui.expect("no loop in the status line", SOON, |screen| screen.contains("own line") && !screen.contains("own line | ralph"));
+}
+both!(eyes_3_the_clients_status_line_shows_the_loop);

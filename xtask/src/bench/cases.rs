@@ -35,6 +35,9 @@ pub(super) mod id {
     pub(in crate::bench) const DEFAULT_LOOP: &str = "default build: loop goes on";
     pub(in crate::bench) const BASH_IDLE: &str = "bash + jq: no loop";
     pub(in crate::bench) const BASH_ACTIVE: &str = "bash + jq: loop goes on, 100 KB";
+    pub(in crate::bench) const STATUSLINE: &str = "status line: ralph";
+    pub(in crate::bench) const STATUSLINE_LONG: &str = "status line: ralph, 10 MB of journal";
+    pub(in crate::bench) const STATUSLINE_NONE: &str = "status line: ralph, no loop";
     pub(in crate::bench) const COMMAND_ALONE: &str = "command alone: sh -c true";
     pub(in crate::bench) const GIT_STATUS: &str = "git status alone";
     pub(in crate::bench) const GATE: &str = "gate";
@@ -88,6 +91,7 @@ impl Stage<'_> {
         cases.extend(self.idle_cases()?);
         cases.extend(self.loop_cases()?);
         cases.extend(self.fallback_cases()?);
+        cases.extend(self.statusline_cases()?);
         cases.extend(self.bash_cases()?);
         cases.extend(self.gate_cases()?);
         cases.extend(self.round_cases()?);
@@ -162,6 +166,21 @@ impl Stage<'_> {
             Ok(self.case(id, self.ralph, hook(), project, &Kind::Transcript(transcript)))
         };
         sizes.into_iter().map(fallback).collect()
+    }
+
+    fn statusline_cases(&self) -> Result<Vec<Case>> {
+        let line = |id, project: Project, shows: bool| Case {
+            counts: None,
+            answers: shows,
+            ..self.case(id, self.ralph, vec!["statusline".to_owned()], project, &Kind::Idle)
+        };
+        let long = Project::with_loop(self.dir("s-long"), self.ralph)?;
+        long.lengthen_journal(10_000_000)?;
+        Ok(vec![
+            line(id::STATUSLINE, Project::with_loop(self.dir("s-loop"), self.ralph)?, true),
+            line(id::STATUSLINE_LONG, long, true),
+            line(id::STATUSLINE_NONE, Project::bare(self.dir("s-none"))?, false),
+        ])
     }
 
     fn bash_cases(&self) -> Result<Vec<Case>> {

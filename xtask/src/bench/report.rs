@@ -85,6 +85,9 @@ pub(super) fn checks(all: &[Measured], largest: &str) -> Vec<Check> {
         ("run, five rounds, against the command alone", id::ROUNDS, id::ROUNDS_ALONE, Open),
         ("run, five rounds in git, no snapshots, against bash + jq", id::ROUNDS_GIT, id::ROUNDS_BASH, AtMost(1.0)),
         ("run, five rounds in git, against bash + jq", id::ROUNDS_SNAPSHOTS, id::ROUNDS_BASH, AtMost(1.5)),
+        ("status line (floor: a hook without a loop)", id::STATUSLINE, id::FLOOR_NO_LOOP, AtMost(3.0)),
+        ("status line, 10 MB of journal (floor: a hook without a loop)", id::STATUSLINE_LONG, id::FLOOR_NO_LOOP, AtMost(4.0)),
+        ("status line, no loop (floor: a hook without a loop)", id::STATUSLINE_NONE, id::FLOOR_NO_LOOP, AtMost(1.5)),
         ("default build, no loop", id::DEFAULT_NO_LOOP, id::FLOOR_NO_LOOP, AtMost(2.2)),
         ("default build, loop goes on (floor: the same writes)", id::DEFAULT_LOOP, id::FLOOR_SAME_WRITES, AtMost(3.0)),
     ];
@@ -102,7 +105,7 @@ fn ratio(all: &[Measured], what: &str, case: &str, floor: &str, target: Target) 
 
 /// The hungriest of ralph's hook calls is the one that counts.
 fn memory(all: &[Measured]) -> Option<Check> {
-    let others = ["floor", "bash", "command", "git", "run"];
+    let others = ["floor", "bash", "command", "git", "run", "status line"];
     let own = all.iter().filter(|m| !others.iter().any(|other| m.case.starts_with(other)));
     let measured = own.max_by_key(|m| m.peak_kb)?;
     #[expect(clippy::cast_precision_loss, reason = "kilobytes of a small program")]

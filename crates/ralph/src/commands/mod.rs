@@ -137,7 +137,7 @@ struct HookArgs {
 /// Show the loop in Claude Code's status line (called by the client)
 ///
 /// Reads what the client tells on standard input, and prints one line about the loop of that session, or of the project; nothing where there is no loop.
-/// The exit code is always 0. NO_COLOR takes the colour out; COLUMNS is how much room there is.
+/// The exit code is always 0. It is coloured unless the variable `NO_COLOR` is set, and cut to the terminal's width, which the client tells.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   In ~/.claude/settings.json or .claude/settings.json:

@@ -43,7 +43,7 @@ fn bash_completes_commands_options_and_values() {
     let bed = bed_with_script("bash");
     let out = bed.run("bash").args(["-n", "script"]).output();
     assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""));
-    assert_eq!(in_bash(&bed, &["ralph", "sta"]), ["start", "status"]);
+    assert_eq!(in_bash(&bed, &["ralph", "sta"]), ["start", "status", "statusline"]);
     assert_eq!(in_bash(&bed, &["ralph", "start", "--max"]), ["--max-iterations"]);
     assert_eq!(in_bash(&bed, &["ralph", "start", "x", "--continue-with", ""]), ["auto", "block", "context"]);
     assert_eq!(in_bash(&bed, &["ralph", "man", "expl"]), ["explain"]);
@@ -98,7 +98,7 @@ fn fish_completes_commands_options_and_their_values() {
     };
     let bed = bed_with_script("fish");
     for (line, offered) in [
-        ("ralph sta", vec!["start", "status"]),
+        ("ralph sta", vec!["start", "status", "statusline"]),
         ("ralph start --max", vec!["--max-iterations"]),
         ("ralph start --continue-with ", vec!["auto", "block", "context"]),
         ("ralph status --color ", vec!["always", "auto", "never"]),

@@ -25,7 +25,7 @@ fn busy() -> Bed {
 }
 
 /// What ralph prints on a terminal of this width, with these variables.
-fn shown(bed: &Bed, cols: u16, args: &[&str], env: &[(&str, &str)]) -> String {
+pub(crate) fn shown(bed: &Bed, cols: u16, args: &[&str], env: &[(&str, &str)]) -> String {
     let mut command = bed.command(RALPH);
     command.args(args).env("TERM", "xterm-256color").envs(env.iter().copied());
     let pty = Pty::spawn(command, 60, cols);
@@ -33,7 +33,7 @@ fn shown(bed: &Bed, cols: u16, args: &[&str], env: &[(&str, &str)]) -> String {
     String::from_utf8_lossy(&pty.raw()).replace("\r\n", "\n")
 }
 
-fn without_styles(text: &str) -> String {
+pub(crate) fn without_styles(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 

@@ -22,7 +22,7 @@ use crate::{
 
 /// Show where the loops of this project stand
 ///
-/// The exit code is 3 if there is none; how the last one ended is shown then.
+/// The exit code is 3 if there is none; how the last one ended is shown then. The JSON is what schemas/status.schema.json says.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph status
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// The loops of all your projects in which ralph has had one, a line for each
     #[arg(short, long, conflicts_with = "which")]
     all: bool,
-    /// For programs: JSON, always with exit code 0 (see schemas/status.schema.json)
+    /// For programs: JSON, always with exit code 0
     #[arg(long)]
     json: bool,
 }
