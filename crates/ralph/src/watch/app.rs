@@ -72,7 +72,18 @@ pub(super) struct App {
 impl App {
     pub(super) fn new(loops: Loops) -> Self {
         let face = if loops.is_of_all() && loops.entries.len() > 1 { Face::Overview } else { Face::Loop };
-        App { loops, followed: None, face, asks: Asks::Nothing, said: None, scrolled: 0, sought: String::new(), found: None, page: 10, looked: true }
+        App {
+            loops,
+            followed: None,
+            face,
+            asks: Asks::Nothing,
+            said: None,
+            scrolled: 0,
+            sought: String::new(),
+            found: None,
+            page: 10,
+            looked: true,
+        }
     }
 
     /// Looks at the loops again, and follows the one that is chosen.

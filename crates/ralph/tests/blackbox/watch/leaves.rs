@@ -74,7 +74,8 @@ fn eyes_1_less_able_terminals_are_drawn_on_with_what_they_have() {
     };
     let colours = |raw: &str| {
         let sequences = raw.split("\u{1b}[").filter_map(|part| part.split_once('m')).map(|(numbers, _)| numbers);
-        let numbers = sequences.filter(|numbers| numbers.chars().all(|c| c.is_ascii_digit() || c == ';')).flat_map(|numbers| numbers.split(';'));
+        let numbers =
+            sequences.filter(|numbers| numbers.chars().all(|c| c.is_ascii_digit() || c == ';')).flat_map(|numbers| numbers.split(';'));
         numbers.filter_map(|number| number.parse::<u8>().ok()).filter(|n| matches!(n, 30..=38 | 40..=48 | 90..=107)).count()
     };
     assert!(colours(&drawn(&[], &[]).1) > 0);

@@ -53,7 +53,12 @@ pub(super) fn journal(rounds: i64) -> String {
         text.push_str(&record.to_string());
         text.push('\n');
     };
-    put(begin, json!({"kind": "started", "file": "ralph-loop.local.md", "by": "command-line", "prompt": "Make the importer read the new format."}), 0, true);
+    put(
+        begin,
+        json!({"kind": "started", "file": "ralph-loop.local.md", "by": "command-line", "prompt": "Make the importer read the new format."}),
+        0,
+        true,
+    );
     for round in 1..=rounds {
         put(begin + round * ROUND, stop(round, rounds), round, true);
     }
