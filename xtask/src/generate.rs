@@ -2,9 +2,9 @@
 
 use std::{fs, path::PathBuf};
 
-use ralph_core::{config, journal::Record, loop_keys};
+use ralph_core::{config, journal::Record, loop_keys, report::Report};
 use ralph_engine::{hosts::claude::plugin, ops::standing::Standing, runner::told::Line};
-use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
 use similar::TextDiff;
 
@@ -45,19 +45,24 @@ fn path(name: &str) -> PathBuf {
 fn artefacts() -> Result<Vec<(String, String)>> {
     let journal = serde_json::to_value(schemars::schema_for!(Record))?;
     let events = serde_json::to_value(schemars::schema_for!(Line<'static>))?;
-    // What is written, not what could be read.
-    let written = SchemaSettings::draft2020_12().for_serialize();
-    let status = serde_json::to_value(written.into_generator().into_root_schema_for::<Standing>())?;
+    let (status, report) = (written::<Standing>()?, written::<Report>()?);
     let mut files = plugin::files(plugin::ON_PATH).map_err(|e| e.to_string())?;
     files.extend([
         ("schemas/loop.schema.json".to_owned(), pretty(loop_keys::schema())?),
         ("schemas/journal.schema.json".to_owned(), pretty(journal)?),
         ("schemas/run-events.schema.json".to_owned(), pretty(events)?),
         ("schemas/status.schema.json".to_owned(), pretty(status)?),
+        ("schemas/report.schema.json".to_owned(), pretty(report)?),
         ("schemas/ralph.schema.json".to_owned(), pretty(config::schema())?),
         ("docs/ralph-loop.template.md".to_owned(), loop_keys::template()),
     ]);
     Ok(files)
+}
+
+/// What is written, not what could be read.
+fn written<T: JsonSchema>() -> Result<Value> {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    Ok(serde_json::to_value(settings.into_generator().into_root_schema_for::<T>())?)
 }
 
 fn pretty(schema: Value) -> Result<String> {

@@ -70,6 +70,16 @@ impl Tokens {
             cache_written: self.cache_written.saturating_add(other.cache_written),
         }
     }
+
+    #[must_use]
+    pub fn minus(self, other: Tokens) -> Self {
+        Tokens {
+            input: self.input.saturating_sub(other.input),
+            output: self.output.saturating_sub(other.output),
+            cache_read: self.cache_read.saturating_sub(other.cache_read),
+            cache_written: self.cache_written.saturating_sub(other.cache_written),
+        }
+    }
 }
 
 /// A tool call that was denied because nobody could be asked.

@@ -5,8 +5,10 @@
 //!
 //! Of a compaction only its size is written down, so its price is guessed: as if nothing of the conversation had been in the cache.
 
+mod messages;
 mod tally;
 
+pub use messages::{Amount, Messages};
 pub use tally::Tally;
 
 use serde::{Deserialize, Serialize};
@@ -22,7 +24,7 @@ use crate::{
 pub const REACH: u64 = 64 << 20;
 
 /// A longer line is no message of a model's.
-const MAX_LINE: usize = 4 << 20;
+pub const MAX_LINE: usize = 4 << 20;
 
 /// A summary has about so many tokens, generously.
 const SUMMARY: u64 = 10_000;

@@ -14,7 +14,7 @@ use crate::{
 /// The commands by what people want to do. One that stands nowhere here is shown at the end.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start and control", &["start", "run", "steer", "pause", "resume", "wait", "cancel", "rollback"]),
-    ("See", &["watch", "status", "statusline", "phase", "list", "log", "explain", "diff"]),
+    ("See", &["watch", "report", "status", "statusline", "phase", "list", "log", "explain", "diff"]),
     ("Prove", &["gate", "item", "trust"]),
     ("Set up", &["init", "doctor", "notify", "demo", "plugin", "uninstall", "completions", "man"]),
     ("For agents", &["hook"]),
@@ -60,6 +60,8 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("RALPH_RUNNER", "Set for the gates of a run, by which the next run finds what is left of them."),
     ("RALPH_STATUSLINE", "Set for the command of `ralph statusline --after`; under it `ralph statusline` is silent."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
+    ("RALPH_REPORT", "`off`: no page is written while a loop goes on (.ralph/reports); `ralph report` still writes one."),
+    ("GITHUB_STEP_SUMMARY", "The file that `ralph report --step-summary` adds to. GitHub Actions sets it."),
     (
         "RALPH_NOTIFY",
         "Who is told of every run, besides those that ralph.toml and --notify name: desktop, terminal, an address, with commas between; `cmd:LINE` comes last. Not read in an agent's shell.",
@@ -91,6 +93,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "XDG_STATE_HOME, LOCALAPPDATA",
         "Where `init` remembers what it changed, so that `uninstall` can undo it to the byte, and `trust` what you trust (~/.local/state, on macOS ~/Library/Application Support, if unset).",
     ),
+    ("BROWSER", "What `ralph report --open` shows the page with; otherwise the system's own way."),
     ("PATH", "Where `init` and `doctor` look for ralph and the client."),
     ("GH_HOST", "GitHub on a server of one's own: only this server is given the token in GH_ENTERPRISE_TOKEN."),
     ("NO_COLOR", "No colour, if it is set and not empty."),

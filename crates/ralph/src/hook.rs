@@ -26,11 +26,13 @@ pub(crate) fn run(unknown: Option<&OsStr>, limit: Duration) -> u8 {
         Ok(input) => input,
         Err(code) => return code,
     };
-    if let Some(answer) = ralph_engine::hook::answer(&input, limit) {
+    let reply = ralph_engine::hook::answer(&input, limit);
+    if let Some(answer) = &reply.answer {
         let mut out = stdout().lock();
         // A client that went away needs no answer.
         let _ = out.write_all(answer.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
     }
+    reply.afterwards();
     0
 }
 

@@ -1,5 +1,5 @@
 //! Test bed for ralph: sealed projects, a scripted model server, the real client, a scripted GitHub and the real `gh`, a
-//! pseudo terminal, a crash injector.
+//! pseudo terminal, a browser, a crash injector.
 //!
 //! Nothing here is shipped. The point is that ralph's tests can drive the *real* Claude Code client offline: the client
 //! talks to [`ModelServer`] on the loopback interface, lives in a [`Project`] with a home folder of its own, and runs
@@ -14,6 +14,7 @@
     reason = "test code: a broken test bed should fail loudly, and the product's own ways to files and processes are under test"
 )]
 
+pub mod browser;
 pub mod client;
 pub mod gh;
 pub mod github;
@@ -27,8 +28,10 @@ pub mod project;
 pub mod pty;
 pub mod settings;
 pub mod skip;
+pub mod story;
 pub mod webhook;
 
+pub use browser::{Browser, Medium, Page, Theme};
 pub use client::{Client, PrintOutput, PrintRun, SignIn, Tui, TuiRun, Version};
 pub use gh::Gh;
 pub use github::{Check, Fault, GitHub, PullRequest};

@@ -9,7 +9,7 @@ mod proofs;
 use serde::Serialize;
 
 pub use hours::{Hours, Phase, Span, Took};
-pub use proofs::{Mark, Proofs, Story};
+pub use proofs::{Mark, Proofs, Ran, Story};
 
 use crate::{
     attempt::{Denied, Outcome, Tokens, Work},
@@ -287,13 +287,9 @@ impl Chronicle {
             Event::Corrupt { problem } => self.troubles.push(said(format!("the loop file could not be read: {problem}"))),
             Event::Error { what } => self.troubles.push(said(what)),
             Event::Accepted { .. } => self.suspicions.clear(),
+            Event::Checking { gate, command, .. } => self.proofs.runs(gate, Ran { command, at, stops: self.state.stops }),
             // What they change is in the state, or in the hours.
-            Event::Steered { .. }
-            | Event::Checking { .. }
-            | Event::Waiting { .. }
-            | Event::Cancelled { .. }
-            | Event::Heard { .. }
-            | Event::Unknown => {}
+            Event::Steered { .. } | Event::Waiting { .. } | Event::Cancelled { .. } | Event::Heard { .. } | Event::Unknown => {}
         }
     }
 

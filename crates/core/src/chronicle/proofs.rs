@@ -1,16 +1,32 @@
 //! What each gate found over time.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::{
-    gate::{Finding, Kind, Verdict},
+    gate::{Finding, Kind, TestCounts, Verdict},
     time::Millis,
 };
+
+/// So many names of gates and items are remembered with what ran for them.
+const MOST_RAN: usize = 2_000;
 
 /// The gates of a loop, in the order in which they were first measured.
 #[derive(Debug, Clone, Default)]
 pub struct Proofs {
     pub gates: Vec<Story>,
+    /// What ran last for a gate, or for an item of a list, by its name.
+    pub ran: BTreeMap<String, Ran>,
+}
+
+/// A command that was run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    pub command: String,
+    pub at: Millis,
+    /// The stops that were ruled on by then.
+    pub stops: u64,
 }
 
 /// One gate.
@@ -37,6 +53,9 @@ pub struct Mark {
     pub took_ms: u64,
     /// Nothing was run: the verdict on the same tree.
     pub cached: bool,
+    /// How many tests failed, where the command told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts: Option<TestCounts>,
 }
 
 impl Proofs {
@@ -47,7 +66,8 @@ impl Proofs {
             story.gone = !findings.iter().any(|finding| finding.gate == story.last.gate);
         }
         for finding in findings.iter().filter(|finding| !finding.skipped) {
-            let mark = Mark { stop, at, verdict: finding.verdict, took_ms: finding.took_ms, cached: finding.cached };
+            let mark =
+                Mark { stop, at, verdict: finding.verdict, took_ms: finding.took_ms, cached: finding.cached, counts: finding.counts };
             match self.gates.iter_mut().find(|story| story.last.gate == finding.gate) {
                 Some(story) => {
                     story.last.clone_from(finding);
@@ -56,6 +76,13 @@ impl Proofs {
                 }
                 None => self.gates.push(Story { last: finding.clone(), at, stop, marks: vec![mark], gone: false }),
             }
+        }
+    }
+
+    /// A command begins to run.
+    pub(super) fn runs(&mut self, gate: String, ran: Ran) {
+        if self.ran.len() < MOST_RAN || self.ran.contains_key(&gate) {
+            self.ran.insert(gate, ran);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Line, REACH, SUMMARY, Start, Usage, each_line};
+use super::{Compacted, Line, REACH, SUMMARY, Start, Usage, each_line};
 use crate::{
     attempt,
     prices::{self, Micros, Tokens},
@@ -64,13 +64,15 @@ impl Tally {
                     self.count(&id, &model, &message.usage);
                 }
             }
-            (Some("system"), _, Some(compacted)) => {
-                let tokens = Tokens { input: compacted.pre_tokens.unwrap_or(0), output: SUMMARY, ..Tokens::default() };
-                self.tokens = self.tokens.plus(difference(tokens, Tokens::default()));
-                self.usd_micros = self.usd_micros.saturating_add(prices::cost(self.model.as_deref().unwrap_or_default(), &tokens));
-            }
+            (Some("system"), _, Some(compacted)) => self.count_compaction(&compacted),
             _ => {}
         }
+    }
+
+    pub(super) fn count_compaction(&mut self, compacted: &Compacted) {
+        let tokens = Tokens { input: compacted.pre_tokens.unwrap_or(0), output: SUMMARY, ..Tokens::default() };
+        self.tokens = self.tokens.plus(difference(tokens, Tokens::default()));
+        self.usd_micros = self.usd_micros.saturating_add(prices::cost(self.model.as_deref().unwrap_or_default(), &tokens));
     }
 }
 

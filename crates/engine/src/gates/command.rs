@@ -17,7 +17,11 @@ use ralph_core::{
 };
 
 use crate::{
-    gates::{Context, baseline, cache, logs::Log},
+    gates::{
+        Context, baseline, cache,
+        logs::Log,
+        usual::{self, Time},
+    },
     sys::{
         bounded::{self, Asked, Ended, Failure, HURRY, Leave, Listener, Task},
         env, files, kin, signals,
@@ -52,8 +56,13 @@ pub fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     if let Some(why) = why_not(ctx) {
         return gate.finding(Verdict::Unknown, why);
     }
-    ctx.watch.begins(gate, limit(command, ctx));
+    let shown = usual::shown(command);
+    let usual = usual::usual_ms(ctx.project, &gate.name, &shown).map(Duration::from_millis);
+    ctx.watch.begins(gate, Time { limit: limit(command, ctx), usual });
     let finding = measured(gate, command, ctx);
+    if ctx.keeps {
+        usual::note(ctx.project, &shown, &finding);
+    }
     // Whatever ran may have changed the tree, and then what is known about it is no longer true.
     ctx.forget_fingerprint();
     if let Some(key) = key.filter(|_| matches!(finding.verdict, Verdict::Pass | Verdict::Fail)) {
@@ -125,7 +134,7 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     };
     let report = command.junit.as_ref().map(|path| ctx.tree.join(path));
     let stale = report.as_deref().and_then(|path| path.metadata().ok()?.modified().ok());
-    let shown = opening(&command.run.shown(), 200);
+    let shown = usual::shown(command);
     let heard = Arc::new(Mutex::new(Heard {
         useful: Useful::new(command.excerpt),
         tests: test_results::Reader::default(),

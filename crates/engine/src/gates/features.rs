@@ -50,6 +50,12 @@ pub fn gates_of(project: &Project, path: &str, item: &Item) -> Vec<Gate> {
     item.verify.iter().map(gate).collect()
 }
 
+/// Which of these items had their commands passing when ralph last ran them.
+pub fn proven(project: &Project, path: &str, items: &[Item]) -> Vec<bool> {
+    let known = proven::of(project, path);
+    items.iter().map(|item| !item.verify.is_empty() && known.contains(item)).collect()
+}
+
 /// Runs an item's commands in order, up to the first that does not pass; the last finding, or `None` if it has none.
 pub fn prove(path: &str, item: &Item, ctx: &Context<'_>) -> Option<Finding> {
     let mut last = None;

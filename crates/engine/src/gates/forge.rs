@@ -15,7 +15,7 @@ use ralph_core::{
 
 use crate::{
     forge::{self, Question},
-    gates::{BY_HAND, Context, tree::Patterns},
+    gates::{BY_HAND, Context, tree::Patterns, usual::Time},
     sys::env,
 };
 
@@ -53,7 +53,7 @@ pub(super) fn measure(gate: &Gate, gates: &[Gate], merges: Merges, ctx: &Context
     if ctx.time_left() < WORTH_ASKING {
         return gate.finding(Verdict::Wait, "not asked: the hook's time was used up before its turn came");
     }
-    ctx.watch.begins(gate, ctx.time_left());
+    ctx.watch.begins(gate, Time { limit: ctx.time_left(), usual: None });
     let begun = Instant::now();
     let finding = match &gate.check {
         Check::Ci(check) => measure_ci(gate, check, ctx),

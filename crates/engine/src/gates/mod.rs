@@ -13,6 +13,7 @@ mod logs;
 pub mod markers;
 mod proven;
 pub mod tree;
+pub mod usual;
 pub mod wait;
 
 use std::{
@@ -26,7 +27,7 @@ use ralph_core::{
     output::Stream,
 };
 
-use crate::{store::project::Project, sys::signals};
+use crate::{gates::usual::Time, store::project::Project, sys::signals};
 
 /// What measuring needs to know.
 pub struct Context<'a> {
@@ -120,7 +121,7 @@ impl<'a> Context<'a> {
 
 /// Who wants to see how it goes. Called from several threads.
 pub trait Watch: Send + Sync {
-    fn begins(&self, _gate: &Gate, _limit: Duration) {}
+    fn begins(&self, _gate: &Gate, _time: Time) {}
     fn says(&self, _gate: &str, _stream: Stream, _bytes: &[u8]) {}
     fn ended(&self, _finding: &Finding) {}
 }

@@ -1,6 +1,7 @@
 //! Waiting for what is decided elsewhere: the program looks again now and then, so that no model has to.
 
 use std::{
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -28,21 +29,41 @@ pub enum Waited {
     Cancelled,
 }
 
+/// Who wants to see how a wait goes.
+pub trait Onlooker {
+    /// Nothing is done for so long; then it is looked at again.
+    fn pauses(&self, pause: Duration);
+    /// What a look found, about those that are waited for.
+    fn found(&self, findings: &[Finding]);
+}
+
 /// The pauses between two looks, each half as long again as the one before, however often the wait is interrupted.
-#[derive(Debug)]
-pub struct Pauses(Duration);
+pub struct Pauses {
+    next: Duration,
+    onlooker: Option<Arc<dyn Onlooker>>,
+}
 
 impl Default for Pauses {
     fn default() -> Self {
-        Pauses(SOON)
+        Pauses { next: SOON, onlooker: None }
     }
 }
 
 impl Pauses {
+    pub fn seen_by(onlooker: Arc<dyn Onlooker>) -> Self {
+        Pauses { onlooker: Some(onlooker), ..Pauses::default() }
+    }
+
     fn next(&mut self) -> Duration {
-        let pause = self.0;
-        self.0 = (pause * 3 / 2).min(RARELY);
+        let pause = self.next;
+        self.next = (pause * 3 / 2).min(RARELY);
         pause
+    }
+
+    fn tell(&self, what: impl Fn(&dyn Onlooker)) {
+        if let Some(onlooker) = &self.onlooker {
+            what(&**onlooker);
+        }
     }
 }
 
@@ -66,6 +87,7 @@ pub fn until_decided<'a>(
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let pause = pauses.next();
+        pauses.tell(|onlooker| onlooker.pauses(pause.min(left)));
         if !sleep(pause.min(left), cancelled) {
             return Waited::Cancelled;
         }
@@ -79,6 +101,7 @@ pub fn until_decided<'a>(
         if cancelled() {
             return Waited::Cancelled;
         }
+        pauses.tell(|onlooker| onlooker.found(&found));
         if found.iter().any(|finding| finding.verdict != Verdict::Wait) {
             return Waited::Decided;
         }

@@ -41,7 +41,7 @@ use crate::{
     store::{
         Error,
         hook_log::{self, Entry},
-        loops, notices,
+        loops, notices, page,
         project::Project,
     },
     sys::{clock, env, process, signals},
@@ -215,11 +215,29 @@ impl Outcome {
     }
 }
 
-/// Answers the event in `input`, within `limit` of this process's birth; `None` is silence. Never fails: the worst case is a line for the person.
-pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
+/// What a call is answered with, and what is left to do when the answer is out.
+pub struct Reply {
+    /// `None` is silence.
+    pub answer: Option<String>,
+    /// The loop that something happened to.
+    happened_to: Option<(Project, String)>,
+}
+
+impl Reply {
+    /// What nobody waits for.
+    pub fn afterwards(&self) {
+        // In a session of a run the runner sees to it.
+        if let Some((project, loop_id)) = self.happened_to.as_ref().filter(|_| env::run_mark().is_none()) {
+            page::bring_up_to_date(project, loop_id);
+        }
+    }
+}
+
+/// Answers the event in `input`, within `limit` of this process's birth. Never fails: the worst case is a line for the person.
+pub fn answer(input: &[u8], limit: Duration) -> Reply {
     let event = match Event::parse(input) {
         Ok(event) => event,
-        Err(e) => return invalid_input(input, &e),
+        Err(e) => return Reply { answer: invalid_input(input, &e), happened_to: None },
     };
     let caller = Caller::of(&event);
     let call = Call::of(event, &caller, limit);
@@ -233,7 +251,8 @@ pub fn answer(input: &[u8], limit: Duration) -> Option<String> {
     let in_use = !call.unused.load(Ordering::Relaxed) && call.project.is_in_use();
     let outcome = if in_use { told_what_waits(&call, outcome) } else { outcome };
     log(&call, &outcome, in_use);
-    outcome.answer.to_json()
+    let happened_to = (!outcome.loop_id.is_empty()).then_some((call.project, outcome.loop_id));
+    Reply { answer: outcome.answer.to_json(), happened_to }
 }
 
 /// Waits in the background of an interactive session for what its stop, or a failure, was parked for; the result is what to wake the session with.

@@ -1,10 +1,6 @@
 //! The proof of one stop: its loop's gates are measured without the lock, because that may take long and a cancel must not wait.
 
-use std::{
-    fs::File,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fs::File, sync::Arc, time::Instant};
 
 use ralph_core::{
     gate::{Check, Finding, Gate, GuardPolicy, Proof, only_waits},
@@ -13,7 +9,6 @@ use ralph_core::{
     loop_file::LoopFile,
     time::millis,
     unproven,
-    words::opening,
 };
 
 use crate::{
@@ -22,6 +17,7 @@ use crate::{
         self, Context, Want, Watch,
         declared::{self, Declared},
         guard,
+        usual::{self, Time},
         wait::{self, Pauses, Waited},
     },
     hook::{Call, evidence::gather, round, select, standstill, waiter},
@@ -268,12 +264,12 @@ struct Progress {
 }
 
 impl Watch for Progress {
-    fn begins(&self, gate: &Gate, limit: Duration) {
+    fn begins(&self, gate: &Gate, time: Time) {
         let Check::Command(command) = &gate.check else { return };
         if let Some(checking) = &self.checking {
-            checking(&gate.name, millis(limit));
+            checking(&gate.name, time);
         }
-        let event = Event::Checking { gate: gate.name.clone(), command: opening(&command.run.shown(), 200), limit_ms: millis(limit) };
+        let event = Event::Checking { gate: gate.name.clone(), command: usual::shown(command), limit_ms: millis(time.limit) };
         note(&self.project, &self.found, self.session.as_deref(), event);
     }
 }

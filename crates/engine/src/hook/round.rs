@@ -15,15 +15,15 @@ use ralph_core::{
 };
 
 use crate::{
-    gates::Context,
+    gates::{Context, usual::Time},
     hook::{Call, proof, select::under_lock, standstill, stop::rule_on_round},
     hosts::claude::event::Event,
     store::{Error, loops::Found, project::Project},
     sys::process,
 };
 
-/// Hears which gate's command begins, and how long it may run.
-pub type Checking = Arc<dyn Fn(&str, u64) + Send + Sync>;
+/// Hears which gate's command begins, and how long that takes.
+pub type Checking = Arc<dyn Fn(&str, Time) + Send + Sync>;
 
 /// What a runner heard of a session until it stopped.
 pub struct Report {

@@ -28,7 +28,7 @@ use crate::{
     store::project::Project,
     sys::{
         env, files,
-        follow::{Follower, Look},
+        follow::{Follower, Look, Seen},
     },
 };
 
@@ -186,7 +186,8 @@ impl Doing {
     fn read(&mut self, follower: &mut Follower, is_first: bool) -> Look {
         let mut heard: Vec<(Option<Millis>, Heard)> = Vec::new();
         let (mut stream, mut lines) = (std::mem::take(&mut self.stream), self.lines);
-        let look = follower.look(u64::MAX, |line| {
+        let look = follower.look(u64::MAX, |seen| {
+            let Seen::Line(line) = seen else { return };
             let mut told = Vec::new();
             self.source.hear(&mut stream, line, lines, &mut told);
             lines += 1;

@@ -2,6 +2,7 @@
 
 pub mod cancel;
 pub mod carry;
+pub mod changes;
 pub mod doing;
 pub mod item;
 pub mod measured;
@@ -13,6 +14,7 @@ pub mod sources;
 pub mod standing;
 pub mod start;
 pub mod steer;
+pub mod used;
 pub mod view;
 pub mod worktree;
 

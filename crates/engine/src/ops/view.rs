@@ -14,7 +14,7 @@ use ralph_core::{
 };
 
 use crate::{
-    gates::{self, declared},
+    gates::{self, declared, usual},
     ops::came_with_the_repository,
     store::{
         journal::{self, owner_may_live},
@@ -107,7 +107,7 @@ fn look(project: &Project, found: &Found, look: Look) -> View {
         view.paused_at = past.paused_at.filter(|_| status == Status::Paused);
         view.by_run = past.by_run;
         view.why = past.why.filter(|_| matches!(status, Status::Paused | Status::LeftBehind)).map(|why| without_the_name(&why));
-        view.checking = record.as_ref().filter(|_| status.is_armed()).and_then(checking);
+        view.checking = record.as_ref().filter(|_| status.is_armed()).and_then(|record| checking(project, record));
         view.waits = if status.is_armed() { waits(project, &id, &state, past.waiting) } else { None };
     }
     view
@@ -138,11 +138,12 @@ fn of_finding(f: &Finding) -> GateView {
 }
 
 /// A command that began to run and was not followed by anything. One that should have ended long ago did, with the hook that ran it.
-fn checking(record: &Record) -> Option<Checking> {
-    let Event::Checking { gate, limit_ms, .. } = &record.event else { return None };
+fn checking(project: &Project, record: &Record) -> Option<Checking> {
+    let Event::Checking { gate, command, limit_ms } = &record.event else { return None };
     let for_ms = u64::try_from(clock::now() - time::parse(&record.at)?).ok()?;
     let is_running = for_ms < limit_ms + 10_000;
-    is_running.then(|| Checking { gate: gate.clone(), since: record.at.clone(), for_ms, limit_ms: *limit_ms })
+    let usual_ms = || usual::usual_ms(project, gate, command);
+    is_running.then(|| Checking { gate: gate.clone(), since: record.at.clone(), for_ms, limit_ms: *limit_ms, usual_ms: usual_ms() })
 }
 
 /// What a loop waits for: parked, or with its agent at the stop.

@@ -23,7 +23,7 @@ use ralph_core::{
     limits::{Standstill, ToolUse},
     loop_file::LoopFile,
     prices,
-    time::Millis,
+    time::{Millis, millis},
 };
 
 use super::{
@@ -372,7 +372,10 @@ impl<'a> Rounds<'a> {
                 control.asked() < Asked::End && !control.is_gone()
             }),
             waits: Arc::new(move || waits && waiting.asked() == Asked::Nothing),
-            checking: Arc::new(move |gate, limit_ms| audience.hears(&Told::Checking { gate, limit_ms })),
+            checking: Arc::new(move |gate, time| {
+                let (limit_ms, usual_ms) = (millis(time.limit), time.usual.map(millis));
+                audience.hears(&Told::Checking { gate, limit_ms, usual_ms });
+            }),
         }
     }
 

@@ -66,7 +66,12 @@ pub enum Told<'a> {
         heard: &'a Heard,
     },
     /// A gate's command begins.
-    Checking { gate: &'a str, limit_ms: u64 },
+    Checking {
+        gate: &'a str,
+        limit_ms: u64,
+        /// How long it took the last times; `null`: it has never ended by itself here.
+        usual_ms: Option<u64>,
+    },
     /// The session is over.
     Over { iteration: u64, attempt: u64, outcome: &'a Outcome, work: &'a Work, then: Then },
     /// The round was judged.

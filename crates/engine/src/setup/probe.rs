@@ -112,6 +112,8 @@ fn task<'a>(registration: &Registration, survey: &Survey, at: &Project, folder: 
         ("CLAUDE_CODE_SESSION_ID".into(), SESSION.into()),
         ("CLAUDE_PLUGIN_ROOT".into(), root.into()),
         ("RALPH_DOCTOR_AT".into(), here.into()),
+        // Nobody reads a page about a stop that was made up.
+        ("RALPH_REPORT".into(), "off".into()),
     ]);
     Task { program, args, folder, vars, hidden: Vec::new(), input, limit: PATIENCE, most_output: USUAL_OUTPUT }
 }

@@ -25,7 +25,7 @@ const LARGEST: u64 = 50 << 20;
 const LARGEST_ALL: u64 = 500 << 20;
 
 /// What belongs to ralph and must stay as it is when files go back: the loop itself.
-const OWN: [&str; 4] = [
+pub(crate) const OWN: [&str; 4] = [
     "**/.ralph/**",
     "**/.claude/ralph-loop*.local.md",
     "**/.claude/data/ralph-loops/**/progress.txt",

@@ -117,6 +117,13 @@ pub fn state_dir() -> Option<PathBuf> {
     Some(base.join("ralph"))
 }
 
+/// The person's browsers, the one that they like best first.
+pub fn browsers() -> Vec<String> {
+    let named = os("BROWSER").unwrap_or_default();
+    let names = std::env::split_paths(&named).filter_map(|name| name.to_str().map(|name| name.trim_end_matches("%s").trim().to_owned()));
+    names.filter(|name| !name.is_empty()).collect()
+}
+
 /// The folders in which programs are looked for.
 pub fn search_path() -> Vec<PathBuf> {
     os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
@@ -159,6 +166,16 @@ pub fn is_ascii_only() -> bool {
 /// The width of a terminal that does not tell it itself.
 pub fn columns() -> Option<usize> {
     text("COLUMNS")?.parse().ok()
+}
+
+/// The file that a step of GitHub Actions adds its summary to.
+pub fn step_summary() -> Option<PathBuf> {
+    os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// Whether the report of a loop is written while the loop goes on.
+pub fn wants_pages() -> bool {
+    os("RALPH_REPORT").is_none_or(|word| word != "off")
 }
 
 /// Who a person wants to be told of every run, in the words of `--notify`.

@@ -33,11 +33,19 @@ pub struct Follower {
     is_whole: bool,
 }
 
+/// What is seen in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen<'a> {
+    /// It is another file than before, or a shorter one, or gone: what was seen before is not in it any more.
+    Anew,
+    Line(&'a [u8]),
+}
+
 /// What came of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Look {
     pub is_there: bool,
-    /// It is another file than before, or a shorter one: what was handed on before is not in it any more.
+    /// [`Seen::Anew`] was handed on.
     pub anew: bool,
     pub lines: u64,
     /// There is more to read than was asked for.
@@ -76,10 +84,13 @@ impl Follower {
     }
 
     /// Hands on the whole lines that are new, of about `most` bytes.
-    pub fn look(&mut self, most: u64, mut line: impl FnMut(&[u8])) -> Look {
+    pub fn look(&mut self, most: u64, mut see: impl FnMut(Seen<'_>)) -> Look {
         let Ok((mut file, size)) = files::open_regular(&self.path) else {
             let anew = self.at > 0;
             self.begin(None, 0);
+            if anew {
+                see(Seen::Anew);
+            }
             return Look { anew, ..Look::default() };
         };
         let Ok(meta) = file.metadata() else { return Look::default() };
@@ -87,6 +98,9 @@ impl Follower {
         let anew = !is_same && self.at > 0;
         if !is_same || self.at == 0 {
             self.begin(id(&meta), size);
+        }
+        if anew {
+            see(Seen::Anew);
         }
         let mut look = Look { is_there: true, anew, changed: files::changed_ms(&meta), ..Look::default() };
         let mut block = vec![0; BLOCK.min(usize::try_from(size - self.at).unwrap_or(BLOCK).max(1))];
@@ -98,7 +112,7 @@ impl Follower {
             let Ok(n @ 1..) = file.read(&mut block) else { return look };
             self.lines.feed(&block[..n], |whole| {
                 look.lines += 1;
-                line(whole);
+                see(Seen::Line(whole));
             });
             self.remember(&block[..n]);
             left = left.saturating_sub(n as u64);
@@ -152,7 +166,11 @@ mod tests {
 
     fn seen(follower: &mut Follower) -> (Vec<String>, Look) {
         let mut lines = Vec::new();
-        let look = follower.look(u64::MAX, |line| lines.push(String::from_utf8_lossy(line).into_owned()));
+        let look = follower.look(u64::MAX, |seen| {
+            if let Seen::Line(line) = seen {
+                lines.push(String::from_utf8_lossy(line).into_owned());
+            }
+        });
         (lines, look)
     }
 

@@ -52,6 +52,16 @@ pub(super) fn start(command: &mut Command) -> io::Result<(Child, Known)> {
     })
 }
 
+/// Starts a program that nobody waits for and that may outlive this process.
+pub(super) fn start_and_leave(command: &mut Command) -> io::Result<Child> {
+    with_all(|all| {
+        let child = command.spawn()?;
+        #[cfg(target_os = "linux")]
+        all.left.push(child.id());
+        Ok(child)
+    })
+}
+
 impl Drop for Known {
     fn drop(&mut self) {
         with_all(|all| all.running.retain(|pid| *pid != self.0));

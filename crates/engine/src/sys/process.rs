@@ -4,13 +4,13 @@ use std::{
     ffi::{OsStr, OsString},
     io::{self, Write},
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
     time::Duration,
 };
 
 use crate::sys::{
     bounded::{Failure, Ran, Raw, Task, USUAL_OUTPUT},
-    env,
+    env, kin,
 };
 
 /// The process that started this one.
@@ -92,6 +92,28 @@ pub fn run_self(args: &[&str], folder: &Path, vars: &[(&str, &OsStr)], input: &[
         let _ = stdin.write_all(input);
     }
     child.wait_with_output()
+}
+
+/// Starts this very program once more, beside this process and without any tie to it: in a group of its own, with nothing to read and nobody to tell.
+#[expect(clippy::disallowed_methods, reason = "the one place that runs this program again")]
+pub fn start_self_beside(args: &[&OsStr]) -> io::Result<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    #[cfg(windows)]
+    {
+        const DETACHED_PROCESS: u32 = 0x8;
+        const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
+        std::os::windows::process::CommandExt::creation_flags(&mut command, DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP);
+    }
+    kin::start_and_leave(&mut command)
+}
+
+/// From now on everybody else goes first.
+pub fn yield_to_others() {
+    #[cfg(unix)]
+    let _ = rustix::process::nice(19);
 }
 
 /// How long a hook waits for git, which answers in a few milliseconds.
@@ -204,6 +226,34 @@ pub fn show_with(program: &str, args: &[&str], text: &[u8]) -> bool {
         let _ = pipe.write_all(text);
     }
     child.wait().is_ok_and(|status| status.success())
+}
+
+/// Has the person's browser show a file, and does not wait for it. `false`: there is none. A program that lies in `project` is not the person's.
+#[expect(clippy::disallowed_methods, reason = "the one place that starts a browser")]
+pub fn open_in_browser(file: &Path, project: &Path) -> bool {
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let named = env::browsers().into_iter().map(|name| (name, Vec::new()));
+    let usual: &[(&str, &[&str])] = if cfg!(target_os = "macos") {
+        &[("open", &[])]
+    } else if cfg!(windows) {
+        &[("explorer", &[])]
+    } else {
+        &[("xdg-open", &[]), ("wslview", &[]), ("gio", &["open"])]
+    };
+    let usual = usual.iter().map(|(name, args)| ((*name).to_owned(), args.to_vec()));
+    let mut found = named.chain(usual).filter_map(|(name, args)| Some((browser(&name, project)?, args)));
+    found.any(|(program, args)| {
+        let mut command = Command::new(program);
+        command.args(args).arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.spawn().is_ok()
+    })
+}
+
+fn browser(name: &str, project: &Path) -> Option<PathBuf> {
+    let path = Path::new(name);
+    if path.is_absolute() { is_executable(path).then(|| path.to_owned()) } else { which_outside(name, project) }
 }
 
 /// In a pager Ctrl-C stops a search. The terminal sends it to us as well, and whoever dies of it leaves the pager and the shell fighting for the keys.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ralph_core::{gate::Gate, words::clean};
-use ralph_engine::gates::Watch;
+use ralph_engine::gates::{Watch, usual::Time};
 
 use crate::ui;
 
@@ -14,7 +14,7 @@ pub(super) const BUDGET: Duration = Duration::from_hours(1);
 pub(super) struct Running;
 
 impl Watch for Running {
-    fn begins(&self, gate: &Gate, _limit: Duration) {
+    fn begins(&self, gate: &Gate, _time: Time) {
         ui::note(&clean(&format!("running \"{}\" once, to know what fails before the loop begins …", gate.name)));
     }
 }

@@ -1,6 +1,6 @@
 //! `ralph item`: the items of a list, and marking one as done.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc};
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use ralph_core::{
@@ -9,7 +9,7 @@ use ralph_core::{
     words::{clean, opening},
 };
 use ralph_engine::{
-    gates::{Unwatched, Watch, features},
+    gates::{Unwatched, Watch, features, usual::Time},
     ops::item::{self, Listed, Marked},
     store::project::Project,
 };
@@ -163,7 +163,7 @@ fn show_next(next: &Item, hint: &str) {
 struct Shown;
 
 impl Watch for Shown {
-    fn begins(&self, gate: &Gate, _limit: Duration) {
+    fn begins(&self, gate: &Gate, _time: Time) {
         if let Check::Command(command) = &gate.check {
             ui::note(&format!("{}: running `{}`", gate.name, opening(&command.run.shown(), 200)));
         }

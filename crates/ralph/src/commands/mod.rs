@@ -18,8 +18,9 @@ mod new_loop;
 mod notify;
 pub(crate) mod pause;
 mod phase;
-mod pick;
+pub(crate) mod pick;
 mod plugin;
+mod report;
 pub(crate) mod resume;
 mod rollback;
 pub(crate) mod run;
@@ -89,6 +90,7 @@ enum Command {
     List(list::Args),
     Log(log::Args),
     Explain(explain::Args),
+    Report(report::Args),
     Diff(diff::Args),
     Rollback(rollback::Args),
     Item(item::Args),
@@ -194,6 +196,7 @@ pub(crate) fn run() -> u8 {
         Command::List(args) => list::run(project, &args),
         Command::Log(args) => log::run(project, &args),
         Command::Explain(args) => explain::run(project, &args),
+        Command::Report(args) => report::run(project, &args),
         Command::Diff(args) => diff::run(project, &args),
         Command::Rollback(args) => rollback::run(project, &args),
         Command::Item(args) => item::run(project, &args),

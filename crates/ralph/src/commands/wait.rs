@@ -1,21 +1,25 @@
 //! `ralph wait`: wait for what a parked loop waits for.
 
-use std::time::{Duration, Instant};
+mod shown;
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use ralph_core::{
     gate::{Finding, Gate, only_waits},
     time::{self, Millis, in_words},
-    unproven,
     words::clean,
 };
 use ralph_engine::{
     gates::{
         self, Context, Want, declared,
-        wait::{Pauses, Waited, until_decided, waiting},
+        wait::{Onlooker, Pauses, Waited, until_decided, waiting},
     },
     ops::{
         self, measured,
-        view::{self, Status, View, Waiter},
+        view::{self, Status, View, Waiter, Waits},
     },
     store::{
         loops::{self, Found},
@@ -30,6 +34,8 @@ use crate::{
     exit::{Done, Failure, INTERRUPTED, PARKED, told},
     ui,
 };
+
+use shown::Shown;
 
 /// Wait until what a loop waits for is decided: its pull request's checks, for instance
 ///
@@ -69,18 +75,19 @@ struct Report<'a> {
 fn wait(project: &Project, args: &Args) -> Done {
     let found = ops::choose(project, args.which.get(), asker().session.as_deref())?;
     let file = found.parsed.as_ref().map_err(|problem| Failure::new(format!("{}: {problem}", found.path.display())))?;
-    if let Some(until) = view::view_of(project, &found).waits.and_then(|waits| time::parse(waits.until.as_deref()?)) {
-        return until_the_time(project, &found, until, args);
+    let waits = view::view_of(project, &found).waits;
+    let since = waits.as_ref().and_then(|waits| time::parse(&waits.since)).unwrap_or_else(clock::now);
+    if let Some((waits, until)) = waits.as_ref().and_then(|waits| Some((waits, time::parse(waits.until.as_deref()?)?))) {
+        return until_the_time(project, &found, (waits, until), args);
     }
     let gates: Vec<Gate> = declared::of_loop(project, file).gates.into_iter().filter(Gate::is_decided_elsewhere).collect();
     if gates.is_empty() {
         return Err(Failure::new("this loop waits for nothing: none of its gates is about a pull request or its checks"));
     }
     signals::notice();
-    let watch =
-        Watch { project, id: found.id(), found: &found, until: Instant::now() + Duration::from_millis(args.timeout), json: args.json };
+    let watch = Watch { project, id: found.id(), found: &found, until: Instant::now() + Duration::from_millis(args.timeout) };
     let began = Instant::now();
-    let findings = watch.until_nothing_waits(&gates)?;
+    let findings = watch.until_nothing_waits(&gates, &Shown::begin(args.json, since))?;
     let decided = !only_waits(&findings);
     // What was found counts, whether or not the journal can be written.
     let _ = if decided { measured::after_a_wait(project, &watch.id, &findings) } else { measured::by_hand(project, &watch.id, &findings) };
@@ -104,11 +111,13 @@ fn wait(project: &Project, args: &Args) -> Done {
 }
 
 /// Waits for a moment: the end of a limit, or of a pause after an error of the service.
-fn until_the_time(project: &Project, found: &Found, until: Millis, args: &Args) -> Done {
+fn until_the_time(project: &Project, found: &Found, (waits, until): (&Waits, Millis), args: &Args) -> Done {
     signals::notice();
+    let shown = Shown::begin(args.json, time::parse(&waits.since).unwrap_or_else(clock::now));
+    shown.until(&waits.what, until);
     let began = Instant::now();
     let give_up = began + Duration::from_millis(args.timeout);
-    let watch = Watch { project, id: found.id(), found, until: give_up, json: args.json };
+    let watch = Watch { project, id: found.id(), found, until: give_up };
     let is_parked = || watch.view().is_some_and(|view| view.status == Status::Parked || view.status == Status::LeftBehind);
     while clock::now() < until && is_parked() {
         if signals::asked_to_end() {
@@ -120,6 +129,7 @@ fn until_the_time(project: &Project, found: &Found, until: Millis, args: &Args) 
         }
         std::thread::sleep(Duration::from_millis(200));
     }
+    drop(shown);
     if args.json {
         ui::json(&Report { of_loop: &watch.id, decided: true, waited_ms: time::millis(began.elapsed()), findings: &[] });
     } else {
@@ -141,23 +151,19 @@ struct Watch<'a> {
     id: String,
     found: &'a Found,
     until: Instant,
-    json: bool,
 }
 
 impl Watch<'_> {
-    fn until_nothing_waits(&self, gates: &[Gate]) -> Result<Vec<Finding>, Failure> {
+    fn until_nothing_waits(&self, gates: &[Gate], shown: &Shown) -> Result<Vec<Finding>, Failure> {
         let is_over = || signals::asked_to_end() || !loops::is_wanted(self.found);
-        let mut said = String::new();
-        let mut pauses = Pauses::default();
+        let mut pauses = Pauses::seen_by(Arc::clone(&shown.screen) as Arc<dyn Onlooker>);
         loop {
             let findings = gates::measure(gates, Want::Everything, &self.context(&is_over));
             if !is_over() && !only_waits(&findings) {
                 return Ok(findings);
             }
-            let what = unproven::short(&findings);
-            if !self.json && what != said && !is_over() {
-                ui::note(&format!("waits for {}", clean(&what)));
-                said = what;
+            if !is_over() {
+                shown.screen.found(&findings);
             }
             match until_decided(&waiting(gates, &findings), self.until, &mut pauses, || self.context(&is_over), &is_over, &|| false) {
                 Waited::Decided => {}

@@ -19,7 +19,7 @@ use ralph_engine::{
         view::{Carrier, View},
     },
     store::project::Project,
-    sys::follow::Follower,
+    sys::follow::{Follower, Seen},
 };
 
 use crate::{
@@ -94,7 +94,11 @@ impl Followed {
         let begun = Instant::now();
         loop {
             let mut lines = Vec::new();
-            let look = self.journal.look(PIECE, |line| lines.push(line.to_vec()));
+            let look = self.journal.look(PIECE, |seen| {
+                if let Seen::Line(line) = seen {
+                    lines.push(line.to_vec());
+                }
+            });
             if look.anew {
                 self.begin_anew();
             }

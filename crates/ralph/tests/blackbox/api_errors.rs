@@ -15,7 +15,7 @@ const OLDER: &str = "claude-code_2-1-197_harness";
 /// A minute of waiting is a second.
 const HASTE: (&str, &str) = ("RALPH_HASTE", "60");
 
-fn fails<'b>(bed: &'b Bed, error: &str) -> Event<'b> {
+pub(crate) fn fails<'b>(bed: &'b Bed, error: &str) -> Event<'b> {
     let event = bed.event("StopFailure").field("error", error).field("last_assistant_message", "API Error");
     event.field("prompt_id", format!("prompt-{}", crate::common::unique())).client(CLIENT).env(HASTE.0, HASTE.1)
 }
@@ -205,7 +205,7 @@ fn s1_4_ralph_wait_waits_for_the_time() {
     fails(&bed, "server_error").no_env(HASTE.0).send().is_silent();
     assert_eq!(bed.ralph(&["wait", "--timeout", "1"]).code, Some(75));
     fails(&bed, "server_error").env("RALPH_HASTE", "120").send().is_silent();
-    let waited = bed.ralph_ok(&["wait"]);
+    let waited = bed.ralph(&["wait"]).stdout;
     assert!(waited.ends_with(&format!("  claude --resume {ME} /ralph-resume\n")), "{waited}");
     assert!(soon(|| bed.status()["status"] == "parked"));
 }

@@ -142,8 +142,8 @@ fn eyes_1_of_a_large_transcript_only_the_end_is_read() {
 fn eyes_1_a_feed_is_bounded_and_goes_on_with_the_next_round() {
     let bed = Bed::new();
     let mut doing = Doing::new(Source::Plain(bed.path()));
-    let lines: String = (0..100_000).map(|n| format!("line {n}\n")).collect();
-    bed.add(lines.as_bytes());
+    let lines: Vec<String> = (0..100_000).map(|n| format!("line {n}\n")).collect();
+    bed.add(lines.concat().as_bytes());
     doing.look();
     assert_eq!(doing.feed().len(), KEPT);
     assert_eq!(words(doing.now()), "line 99999");

@@ -172,6 +172,8 @@ pub struct Checking {
     pub since: String,
     pub for_ms: u64,
     pub limit_ms: u64,
+    /// How long it took the last times, where that is known.
+    pub usual_ms: Option<u64>,
 }
 
 /// A wait for something outside.

@@ -102,6 +102,8 @@ impl Client {
             ("CLAUDE_PROJECT_DIR", self.folder.as_os_str()),
             ("CLAUDE_CODE_SESSION_ID", OsStr::new(SESSION)),
             (STATE, self.state.as_os_str()),
+            // The folder is removed at the end of the demo, and nobody reads a page in it.
+            ("RALPH_REPORT", OsStr::new("off")),
         ];
         let args = Hook::of(name).map(|hook| hook.args(hook.timeout)).unwrap_or_default();
         let args: Vec<&str> = args.iter().map(String::as_str).collect();

@@ -13,10 +13,13 @@ use std::{
 use ralph_core::{
     gate::{Check, Finding, Gate, Origin, Verdict},
     output::Stream,
-    time::{in_words, millis},
+    time::millis,
     words::clean,
 };
-use ralph_engine::{gates::Watch, sys::signals};
+use ralph_engine::{
+    gates::{Watch, usual::Time},
+    sys::signals,
+};
 
 use crate::{
     bottom::Bottom,
@@ -25,6 +28,7 @@ use crate::{
         lines::Lines,
         summary::{interrupted, verdict},
     },
+    lasting::{Lasting, about},
     ui,
 };
 
@@ -48,6 +52,7 @@ impl Progress {
         let screen = Arc::new(Screen {
             form,
             together: together(gates),
+            runs: gates.iter().filter(|gate| !is_known_at_once(gate)).map(|gate| gate.name.clone()).collect(),
             state: Mutex::new(State { bottom: Bottom::new(ui::is_plain()), ..State::default() }),
         });
         let ticking = matches!(form, Form::Terminal { .. }).then(|| tick(Arc::clone(&screen)));
@@ -70,6 +75,11 @@ impl Progress {
     pub(super) fn has_shown_output(&self) -> bool {
         matches!(self.screen.form, Form::Terminal { .. })
     }
+}
+
+/// Whether looking at it takes no time.
+fn is_known_at_once(gate: &Gate) -> bool {
+    matches!(gate.check, Check::File(_) | Check::Features(_) | Check::Markers(_))
 }
 
 /// The gates that run at the same time as a neighbour.
@@ -106,12 +116,16 @@ pub(super) struct Screen {
     form: Form,
     /// Gates whose lines have to be told apart.
     together: Vec<String>,
+    /// The gates that take their time, in order.
+    runs: Vec<String>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     running: Vec<Running>,
+    /// The gates that were measured.
+    ended: Vec<String>,
     bottom: Bottom,
     /// A command has begun a line and not ended it.
     open: bool,
@@ -127,7 +141,7 @@ struct Running {
     /// Both streams of a gate whose lines have to be told apart.
     lines: [Lines; 2],
     begun: Instant,
-    limit: Duration,
+    time: Time,
 }
 
 impl Screen {
@@ -142,11 +156,29 @@ impl Screen {
             state.open = *last != b'\n';
         }
         // One column stays free: some terminals go to the next line after the last one.
-        let line = if state.open { String::new() } else { cut(&line(&state.running), width.saturating_sub(1)) };
+        let line = if state.open { String::new() } else { cut(&self.line(state), width.saturating_sub(1)) };
         let lines = if line.is_empty() { Vec::new() } else { vec![line] };
         let out = state.bottom.after(bytes, lines);
         let mut stdout = io::stdout().lock();
         let _ = stdout.write_all(&out).and_then(|()| stdout.flush());
+    }
+
+    /// How much is done, what runs, for how long, and how long it may: of several the one that began first.
+    fn line(&self, state: &State) -> String {
+        let Some(first) = state.running.first() else { return String::new() };
+        let names: Vec<String> = state.running.iter().skip(1).map(|r| clean(&r.gate)).collect();
+        let names = std::iter::once(first.label.clone()).chain(names).collect::<Vec<_>>().join(", ");
+        let (limit, usual) = (millis(first.time.limit), first.time.usual.map(millis));
+        let lasting = Lasting { passed: millis(first.begun.elapsed()), usual, limit };
+        format!("{}{names}: {}", self.done(&first.gate, &state.ended), lasting.drawn())
+    }
+
+    /// `2 of 5 done, `: those before the one that runs, whether or not they had to be run, and those that were faster.
+    fn done(&self, running: &str, ended: &[String]) -> String {
+        let all = self.runs.len();
+        let Some(before) = self.runs.iter().position(|name| name == running).filter(|_| all > 1) else { return String::new() };
+        let done = before + self.runs[before..].iter().filter(|name| ended.contains(name)).count();
+        format!("{done} of {all} done, ")
     }
 
     /// A line of ralph's own, beginning at the left.
@@ -169,14 +201,6 @@ impl Screen {
     }
 }
 
-/// What runs, for how long, and how long it may: of several the one that began first.
-fn line(running: &[Running]) -> String {
-    let Some(first) = running.first() else { return String::new() };
-    let names: Vec<String> = running.iter().skip(1).map(|r| clean(&r.gate)).collect();
-    let names = std::iter::once(first.label.clone()).chain(names).collect::<Vec<_>>().join(", ");
-    format!("{names}: {} of {}", in_words(millis(first.begun.elapsed())), in_words(millis(first.limit)))
-}
-
 /// An item of a list is no gate of that name.
 fn label(gate: &Gate) -> String {
     let name = clean(&gate.name);
@@ -184,7 +208,7 @@ fn label(gate: &Gate) -> String {
 }
 
 impl Watch for Screen {
-    fn begins(&self, gate: &Gate, limit: Duration) {
+    fn begins(&self, gate: &Gate, time: Time) {
         let mut state = self.state();
         let label = label(gate);
         state.running.push(Running {
@@ -192,12 +216,13 @@ impl Watch for Screen {
             label: label.clone(),
             lines: Default::default(),
             begun: Instant::now(),
-            limit,
+            time,
         });
         match self.form {
             Form::Silent => {}
             Form::Lines => {
-                ui::try_line(format!("{label}: running…"));
+                let usual = time.usual.map(|usual| format!(" {}", about(millis(usual)))).unwrap_or_default();
+                ui::try_line(format!("{label}: running…{usual}"));
             }
             Form::Terminal { .. } if self.together.contains(&gate.name) => self.write(&mut state, b""),
             Form::Terminal { .. } => self.say(&mut state, &ui::bold(label)),
@@ -223,6 +248,7 @@ impl Watch for Screen {
         let mut state = self.state();
         let Some(at) = state.running.iter().position(|running| running.gate == finding.gate) else { return };
         let mut running = state.running.remove(at);
+        state.ended.push(finding.gate.clone());
         let rest: Vec<Vec<u8>> = running.lines.iter_mut().filter_map(Lines::rest).collect();
         self.quote(&mut state, &finding.gate, &rest);
         let is_interrupted = signals::asked_to_end() && finding.verdict == Verdict::Unknown;

@@ -13,6 +13,7 @@ use ralph_engine::runner::told::{Audience, Heard, Told};
 
 use crate::{
     commands::run::{last::Last, prose::Prose, says},
+    lasting::about,
     text::{short, when},
     ui,
 };
@@ -112,7 +113,10 @@ impl State {
             }
             Told::Agent { heard: Heard::Line { text } } => vec![format!("agent: {}", clean(text))],
             Told::Agent { heard } => says::heard(heard).into_iter().collect(),
-            Told::Checking { gate, limit_ms } => vec![format!("gate {} runs, for {} at most", says::subject(gate), in_words(*limit_ms))],
+            Told::Checking { gate, limit_ms, usual_ms } => {
+                let usual = usual_ms.map(|usual| format!(" {},", about(usual))).unwrap_or_default();
+                vec![format!("gate {} runs,{usual} for {} at most", says::subject(gate), in_words(*limit_ms))]
+            }
             Told::Over { iteration, outcome, work, .. } => {
                 self.said = outcome.words();
                 vec![format!("round {iteration} is over: {}", says::over(outcome, work))]

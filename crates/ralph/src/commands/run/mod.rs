@@ -3,6 +3,7 @@
 mod drive;
 mod ground;
 mod json;
+mod kept;
 mod last;
 mod lines;
 mod out;

@@ -10,6 +10,7 @@ use ralph_engine::runner::told::{Heard, Told};
 use crate::{
     columns::{columns, cut},
     commands::run::says::{self, DOT, money, subject, used_tokens},
+    lasting::Lasting,
     text::in_thousands,
 };
 
@@ -49,6 +50,7 @@ enum Doing {
         gate: String,
         since: Millis,
         limit_ms: u64,
+        usual_ms: Option<u64>,
     },
     Rests {
         until: Millis,
@@ -64,8 +66,8 @@ impl Status {
                 *self = Status { doing: Doing::Works { round, since: now, heard: now, again: None }, ..kept };
             }
             Told::Agent { heard } => self.listens(heard, now),
-            Told::Checking { gate, limit_ms } => {
-                self.doing = Doing::Checks { gate: subject(gate), since: now, limit_ms: *limit_ms };
+            Told::Checking { gate, limit_ms, usual_ms } => {
+                self.doing = Doing::Checks { gate: subject(gate), since: now, limit_ms: *limit_ms, usual_ms: *usual_ms };
             }
             Told::Over { work, iteration, then, .. } => {
                 self.doing = if *then == Then::Judge { Doing::Judges { iteration: *iteration } } else { Doing::Nothing };
@@ -101,8 +103,9 @@ impl Status {
             Doing::Nothing => String::new(),
             Doing::Works { round, since, heard, again } => self.of_work((round, again.as_ref()), *since, *heard, width, now),
             Doing::Judges { iteration } => cut(&format!("round {iteration} is judged"), width),
-            Doing::Checks { gate, since, limit_ms } => {
-                cut(&format!("gate {gate}: {} of {}", in_words(between(*since, now)), in_words(*limit_ms)), width)
+            Doing::Checks { gate, since, limit_ms, usual_ms } => {
+                let lasting = Lasting { passed: between(*since, now), usual: *usual_ms, limit: *limit_ms };
+                cut(&format!("gate {gate}: {}", lasting.drawn()), width)
             }
             Doing::Rests { until } => cut(&format!("goes on in {}", in_words(between(now, *until))), width),
         }

@@ -20,6 +20,7 @@ use super::{
     lines::Lines,
     quiet::Quiet,
     screen::{Screen, Terminal},
+    status::Status,
 };
 
 thread_local! {
@@ -141,7 +142,7 @@ fn works(audience: &dyn Audience) {
 
 fn is_judged(audience: &dyn Audience) {
     audience.hears(&Told::Over { iteration: 3, attempt: 1, outcome: &Outcome::Stopped, work: &work(), then: Then::Judge });
-    audience.hears(&Told::Checking { gate: "tests", limit_ms: 120_000 });
+    audience.hears(&Told::Checking { gate: "tests", limit_ms: 120_000, usual_ms: Some(40_000) });
     let features = Finding {
         tally: Some(Tally { done: 3, total: 10, per_session: 0 }),
         ..Finding::new("features", Kind::Features, Verdict::Fail, "7 open")
@@ -237,7 +238,7 @@ fn s4_6_a_pipe_gets_plain_lines() {
             "12Z the client makes the conversation shorter",
             "12Z agent: a plain line",
             "12Z round 3 is over: 2 tools, 41k tokens, $0.31, 1 min 12 s",
-            "12Z gate tests runs, for 2 min at most",
+            "12Z gate tests runs, about 40 s, for 2 min at most",
             "12Z round 3: ✓ tests  ✗ features 3/10 · next is round 4",
             "12Z Ralph: iteration 4 of 10.",
             "12Z files kept as refs/ralph/main-1/3",
@@ -488,4 +489,12 @@ fn s4_6_the_figures_of_the_run_are_told_from_those_of_the_loop() {
     let head = |told: &Told<'_>| anstream::adapter::strip_str(&last.words(told).0).to_string();
     assert_eq!(head(&ended(0.31, 41_500)), "stopped at a limit · 1 round · 41k tokens · $0.31");
     assert_eq!(head(&ended(1.05, 83_000)), "stopped at a limit · 1 round · 41k tokens · $0.31 (the loop in all: 83k tokens · $1.05)");
+}
+
+#[test]
+fn eyes_5_the_line_at_the_bottom_measures_a_gate_by_its_last_runs() {
+    let mut status = Status::default();
+    status.hears(&Told::Checking { gate: "tests", limit_ms: 120_000, usual_ms: Some(40_000) }, BEGIN);
+    assert_eq!(status.line(80, BEGIN + 12_000), "gate tests: ███░░░░░░░ 12 s of about 40 s (2 min at most)");
+    assert_eq!(status.line(80, BEGIN + 60_000), "gate tests: longer than usual: 1 min, usually 40 s (2 min at most)");
 }

@@ -32,7 +32,7 @@ fn after_a_pause(v: &View) -> String {
 }
 
 /// What goes on in fresh sessions. The usual loop needs no name.
-fn again(v: &View) -> String {
+pub(crate) fn again(v: &View) -> String {
     let which = if v.name == "main" { String::new() } else { format!(" --name {}", v.name) };
     format!("`ralph run --continue{which}`")
 }

@@ -14,6 +14,7 @@ use crate::{
     bar,
     columns::{columns, cut},
     commands::status::next,
+    lasting::Lasting,
     text::{in_thousands, short, when},
     ui,
 };
@@ -64,7 +65,7 @@ fn what_is_the_matter(v: &View) {
         ui::field("next", next);
     }
     if let Some(c) = &v.checking {
-        ui::field("checking", format!("{} for {} (of {} at most)", c.gate, in_words(c.for_ms), in_words(c.limit_ms)));
+        ui::field("checking", format!("{}: {}", c.gate, Lasting { passed: c.for_ms, usual: c.usual_ms, limit: c.limit_ms }.words()));
     }
 }
 

@@ -1,0 +1,44 @@
+//! What the work costs for what is proven, in words where a number would say too much.
+
+use ralph_core::{
+    prices::{self, Micros},
+    report::{Cost, Figures},
+};
+
+pub(super) fn of(f: &Figures) -> Cost {
+    let spent = f.used.usd_micros;
+    if spent == 0 {
+        return Cost { words: unknown(f), ..Cost::default() };
+    }
+    let per = |n: u64| spent.checked_div(n);
+    let (per_verified, per_round) = (per(f.verified), per(f.rounds));
+    let a_round = per_round.map(|cost| format!(", {} for each round", prices::shown(cost))).unwrap_or_default();
+    let how = if f.used.estimated { " Some of it is estimated from tokens and the public price list." } else { "" };
+    let words = match (per_verified, f.wanted) {
+        (Some(cost), _) => format!("{} for each of the {} verified{a_round}.{how}", prices::shown(cost), things(f.verified)),
+        (None, 0) => {
+            format!("{} in all{a_round}. Nothing here can be verified: the loop has neither a gate nor a list.{how}", shown(spent))
+        }
+        (None, _) => format!("{} in all{a_round}, and nothing is verified yet.{how}", shown(spent)),
+    };
+    Cost { per_verified, per_round, words }
+}
+
+fn shown(spent: Micros) -> String {
+    prices::shown(spent).to_string()
+}
+
+fn things(n: u64) -> String {
+    if n == 1 { "1 thing that is".to_owned() } else { format!("{n} things that are") }
+}
+
+fn unknown(f: &Figures) -> String {
+    let why = if f.rounds == 0 {
+        "no round has ended yet"
+    } else if f.used.sessions == 0 {
+        "the loop lives in the agent's own session, whose transcript is not here, and no limit on money made ralph count"
+    } else {
+        "the program that does the rounds does not say what it used"
+    };
+    format!("Not known: {why}.")
+}

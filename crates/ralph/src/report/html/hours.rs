@@ -1,0 +1,131 @@
+//! Where the time went: the hours by the clock, and a bar for each round.
+
+use std::fmt::Write as _;
+
+use ralph_core::{
+    chronicle::{Phase, Took},
+    report::{Report, RoundRow},
+    time::{Millis, in_words},
+    words::opening,
+};
+
+use super::{
+    section,
+    text::{moment_in_title, plain},
+};
+use crate::report::thinned::{groups, label, size, slices, took, total};
+
+/// So many bars are readable, and so many pieces of the clock's time.
+const BARS: usize = 40;
+const SLICES: usize = 200;
+
+pub(super) fn shown(r: &Report) -> String {
+    if r.spans.is_empty() && r.rounds.is_empty() {
+        return section("hours", "Where the time went", "<p>Nothing has happened yet.</p>\n");
+    }
+    let body = format!("{}{}{}", legend(r.figures.took), ribbon(r), bars(&r.rounds));
+    section("hours", "Where the time went", &body)
+}
+
+fn class(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Work => "work",
+        Phase::Gates => "gates",
+        Phase::Elsewhere => "elsewhere",
+        Phase::Service => "service",
+        Phase::Paused => "paused",
+    }
+}
+
+/// What the colours mean, with how much there was of each.
+fn legend(took: Took) -> String {
+    let all = total(took).max(1);
+    let mut out = String::from("<ul class=\"legend\">\n");
+    for phase in Phase::ALL {
+        let ms = took.of(phase);
+        let part = ms.saturating_mul(100) / all;
+        let share = if ms == 0 { "none".to_owned() } else { format!("{}, {part} %", in_words(ms)) };
+        let _ =
+            writeln!(out, "<li><span class=\"swatch {}\"></span>{} <span class=\"aside\">{share}</span></li>", class(phase), phase.words());
+    }
+    out.push_str("</ul>\n");
+    out
+}
+
+/// The loop from its start to its end, by the clock.
+fn ribbon(r: &Report) -> String {
+    let slices = slices(&r.spans, SLICES);
+    let (Some(first), Some(last)) = (slices.first(), slices.last()) else { return String::new() };
+    let (from, to) = (first.from, last.to);
+    let mut out = format!(
+        "<figure class=\"ribbon\"><figcaption>By the clock</figcaption>\n<div class=\"band\" role=\"img\" aria-label=\"From {} to {}: {}\">",
+        moment_in_title(from),
+        moment_in_title(to),
+        plain(&in_short(r.figures.took))
+    );
+    let mut reached = from;
+    for slice in &slices {
+        gap(&mut out, reached, slice.from);
+        let parts: String = Phase::ALL.iter().zip(slice.spent).filter(|(_, ms)| *ms > 0).map(|(phase, ms)| piece(*phase, ms)).collect();
+        let _ = write!(out, "<span class=\"slice\" style=\"flex:{}\">{parts}</span>", (slice.to - slice.from).max(1));
+        reached = slice.to;
+    }
+    out.push_str("</div>\n<div class=\"ticks\" aria-hidden=\"true\">");
+    for at in [from, from + (to - from) / 2, to] {
+        let _ = write!(out, "<span>{}</span>", moment_in_title(at));
+    }
+    out.push_str("</div></figure>\n");
+    out
+}
+
+/// Time of which the journal tells nothing.
+fn gap(out: &mut String, from: Millis, to: Millis) {
+    if to > from {
+        let _ = write!(out, "<span class=\"slice\" style=\"flex:{}\"></span>", to - from);
+    }
+}
+
+fn piece(phase: Phase, ms: u64) -> String {
+    format!("<span class=\"{}\" style=\"flex:{ms}\"></span>", class(phase))
+}
+
+/// One bar for each round, or for rounds that stand together.
+fn bars(rounds: &[RoundRow]) -> String {
+    if rounds.is_empty() {
+        return "<p>No round has ended yet.</p>\n".to_owned();
+    }
+    let groups = groups(rounds, BARS);
+    let longest = groups.iter().map(|rows| total(took(rows))).max().unwrap_or(0).max(1);
+    let each = size(rounds.len(), BARS);
+    let caption = if each == 1 { "Round by round".to_owned() } else { format!("Each bar stands for {each} rounds") };
+    let mut out = format!("<figure class=\"bars\"><figcaption>{caption}</figcaption>\n");
+    for rows in groups {
+        let took = took(rows);
+        let sum = total(took);
+        #[expect(clippy::cast_precision_loss, reason = "a part of a bar")]
+        let width = sum as f64 * 100.0 / longest as f64;
+        let parts: String = Phase::ALL.into_iter().filter(|phase| took.of(*phase) > 0).map(|phase| piece(phase, took.of(phase))).collect();
+        let item = match rows {
+            [one] => one.round.item.as_deref().map(|item| format!("<span class=\"item\">{}</span>", plain(&opening(item, 16)))),
+            _ => None,
+        };
+        let _ = writeln!(
+            out,
+            "<div class=\"bar\"><span class=\"n\">{}{}</span><div class=\"track\" role=\"img\" aria-label=\"Round {}: {}\">\
+             <span class=\"band\" style=\"width:{width:.2}%\">{parts}</span></div><span>{}</span></div>",
+            item.unwrap_or_default(),
+            label(rows),
+            label(rows),
+            plain(&in_short(took)),
+            in_words(sum)
+        );
+    }
+    out.push_str("</figure>\n");
+    out
+}
+
+/// `2 h work, 20 min gates`.
+fn in_short(took: Took) -> String {
+    let parts = Phase::ALL.into_iter().filter(|phase| took.of(*phase) > 0);
+    parts.map(|phase| format!("{} {}", in_words(took.of(phase)), phase.words())).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,93 @@
+//! What had to hold, and what proves it.
+
+use std::fmt::Write as _;
+
+use ralph_core::{
+    report::{Acceptance, Evidence, Of, Report, Standing},
+    time::in_words,
+    words::opening,
+};
+
+use super::{
+    section,
+    text::{moment, plain},
+};
+use crate::text::short;
+
+/// So many stand in the open, and so many in the page at all.
+const SEEN: usize = 40;
+const MOST: usize = 1_000;
+
+pub(super) fn shown(r: &Report) -> String {
+    let (promise, rest): (Vec<&Acceptance>, Vec<&Acceptance>) = r.acceptance.iter().partition(|one| one.of == Of::Promise);
+    let (proven, open): (Vec<&Acceptance>, Vec<&Acceptance>) = rest.iter().partition(|one| one.standing == Standing::Proven);
+    let mut body = if promise.is_empty() { String::new() } else { listed(&promise) };
+    if r.acceptance.is_empty() {
+        body.push_str(
+            "<p>Nothing had to hold: this loop has no promise, no gate and no list. Nobody can say whether its work is done.</p>\n",
+        );
+    }
+    if !open.is_empty() {
+        let _ = writeln!(body, "<h3>Without proof: {}</h3>", open.len());
+        body.push_str(&listed(&open));
+    }
+    if !proven.is_empty() {
+        let _ = writeln!(body, "<h3>Proven: {}</h3>", proven.len());
+        body.push_str(&listed(&proven));
+    }
+    section("proof", "What had to hold, and what proves it", &body)
+}
+
+fn listed(all: &[&Acceptance]) -> String {
+    let list = |some: &[&Acceptance]| format!("<ul class=\"proof\">\n{}</ul>\n", some.iter().map(|one| item(one)).collect::<String>());
+    let (seen, rest) = all.split_at(all.len().min(SEEN));
+    let rest = &rest[..rest.len().min(MOST)];
+    let mut out = list(seen);
+    if !rest.is_empty() {
+        let _ = write!(out, "<details><summary>{} more</summary>\n{}</details>\n", rest.len(), list(rest));
+    }
+    if all.len() > SEEN + MOST {
+        let _ = writeln!(out, "<p class=\"aside\">And {} more, in <code>ralph report --json</code>.</p>", all.len() - SEEN - MOST);
+    }
+    out
+}
+
+fn item(one: &Acceptance) -> String {
+    let (class, mark) = match one.standing {
+        Standing::Proven => ("proven", "✓"),
+        Standing::Claimed => ("claimed", "!"),
+        Standing::Fails => ("fails", "✗"),
+        Standing::Open => ("open", "○"),
+        Standing::Waits => ("waits", "…"),
+        Standing::Unknown => ("unknown", "?"),
+    };
+    let of = match one.of {
+        Of::Promise => "promise",
+        Of::Gate => "gate",
+        Of::Item => "item",
+    };
+    let list = one.list.as_deref().map(|list| format!(" of {}", plain(&opening(list, 200)))).unwrap_or_default();
+    let title = one.title.as_deref().map(|title| format!(" <span class=\"title\">{}</span>", plain(title))).unwrap_or_default();
+    let evidence = one.evidence.as_ref().map(evidence).unwrap_or_default();
+    format!(
+        "<li class=\"{class}\"><span class=\"mark\" aria-hidden=\"true\">{mark}</span><div><p><strong>{}</strong>{title}</p>\
+         <p class=\"evidence\"><span class=\"standing\">{}</span><span class=\"what\">{}</span>{evidence}<span>{of}{list}</span></p></div></li>\n",
+        plain(&opening(&one.name, 200)),
+        one.standing.words(),
+        plain(&opening(&one.what, 600))
+    )
+}
+
+/// What was run, when, at which stop, for how long, and where its output is.
+fn evidence(e: &Evidence) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(e.command.as_deref().map(|command| format!("<code>{}</code>", plain(&opening(command, 300)))));
+    parts.extend(e.at.map(|at| format!("{} UTC", moment(at))));
+    parts.extend(e.stop.map(|stop| format!("stop {stop}")));
+    parts.extend(e.took_ms.map(|ms| format!("took {}", if ms < 1_000 { format!("{ms} ms") } else { in_words(ms) })));
+    parts.extend(e.cached.then(|| "not run again: no file had changed".to_owned()));
+    parts.extend(e.flaky.then(|| "passed when it was tried again".to_owned()));
+    parts.extend(e.commit.as_deref().map(|commit| format!("commit <code>{}</code>", plain(short(Some(commit))))));
+    parts.extend(e.log.as_deref().map(|log| format!("output in <code>{}</code>", plain(&opening(log, 300)))));
+    parts.iter().map(|part| format!("<span>{part}</span>")).collect()
+}

@@ -1,0 +1,154 @@
+//! The top of the page (how it ended, the figures, what needs a person), what it cost, and the foot.
+
+use std::fmt::Write as _;
+
+use ralph_core::{
+    report::{Figures, Mood, Report},
+    time::in_words,
+    words::{of_limit, opening},
+};
+
+use super::{
+    count, section,
+    text::{lines, moment, plain, sentence},
+};
+use crate::{report::money, text::in_thousands};
+
+/// So much of a prompt is shown at once, and so much at all.
+const PROMPT: usize = 400;
+const PROMPT_AT_MOST: usize = 20_000;
+
+pub(super) fn header(r: &Report) -> String {
+    let (mood, mark) = match r.mood {
+        Mood::Good => ("good", "✓"),
+        Mood::Going => ("going", "▶"),
+        Mood::Held => ("held", "‖"),
+        Mood::Bad => ("bad", "✗"),
+    };
+    let times = match (r.started, r.ended) {
+        (Some(started), Some(ended)) => format!("{} to {} UTC", moment(started), moment(ended)),
+        (Some(started), None) => format!("since {} UTC, as of {} UTC", moment(started), moment(r.written)),
+        _ => format!("as of {} UTC", moment(r.written)),
+    };
+    format!(
+        "<header class=\"{mood}\">\n<p class=\"over\"><span class=\"badge\"><span aria-hidden=\"true\">{mark}</span> {}</span> \
+         <span>{}</span> <span>{}</span> <span>{times}</span></p>\n<h1>{}</h1>\n{}{}</header>\n",
+        plain(&r.status.replace('-', " ")),
+        plain(&opening(&r.project, 80)),
+        plain(&opening(&r.id, 80)),
+        sentence(&said(&r.sentence)),
+        prompt(&r.prompt),
+        figures(r)
+    )
+}
+
+/// What the agent promised is read more easily in quotes than in tags.
+fn said(text: &str) -> String {
+    text.replace("<promise>", "“").replace("</promise>", "”")
+}
+
+fn prompt(text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    let short = opening(text, PROMPT);
+    let is_whole = text.chars().count() <= PROMPT && text.lines().count() <= 1;
+    let shown = format!("<p class=\"prompt\"><span class=\"label\">Task</span> {}</p>\n", plain(&short));
+    if is_whole {
+        return shown;
+    }
+    let bounded: String = text.chars().take(PROMPT_AT_MOST).collect();
+    let cut = if bounded.len() < text.len() { "\n… (more in the loop file)" } else { "" };
+    format!("{shown}<details class=\"whole\"><summary>The whole task</summary>\n<pre>{}{cut}</pre></details>\n", lines(&bounded))
+}
+
+fn figures(r: &Report) -> String {
+    let f = &r.figures;
+    let rounds = (
+        f.rounds.to_string(),
+        if r.limits.iterations > 0 { format!("rounds, limit {}", r.limits.iterations) } else { "rounds".to_owned() },
+    );
+    let worked = in_words(f.took.work_ms);
+    let time = (in_words(f.elapsed_ms), format!("in all, {worked} of it work"));
+    let verified = match f.wanted {
+        0 => ("–".to_owned(), "nothing to verify".to_owned()),
+        wanted => (of_limit(f.verified, wanted), "verified".to_owned()),
+    };
+    let tokens = match f.used.tokens.total() {
+        0 => ("–".to_owned(), "tokens not known".to_owned()),
+        total => (in_thousands(total), format!("tokens, {} of them output", in_thousands(f.used.tokens.output))),
+    };
+    let cost = match f.used.usd_micros {
+        0 => ("–".to_owned(), "cost not known".to_owned()),
+        spent => (money(spent, false), if f.used.estimated { "cost, estimated" } else { "cost" }.to_owned()),
+    };
+    let tiles = [verified, rounds, time, tokens, cost, changes(f)];
+    let mut out = String::from("<dl class=\"figures\">\n");
+    for (value, label) in tiles {
+        let _ = writeln!(out, "<div><dt>{}</dt><dd>{}</dd></div>", plain(&label), plain(&value));
+    }
+    out.push_str("</dl>\n");
+    out
+}
+
+fn changes(f: &Figures) -> (String, String) {
+    match f.changed {
+        None => ("–".to_owned(), "commits not known".to_owned()),
+        Some(changed) => {
+            let commits = if changed.commits == 1 { "commit" } else { "commits" };
+            (
+                changed.commits.to_string(),
+                format!("{commits}, +{} −{} lines", in_thousands(changed.added_lines), in_thousands(changed.removed_lines)),
+            )
+        }
+    }
+}
+
+/// What needs a person, and what went wrong on the way.
+pub(super) fn needs(r: &Report) -> String {
+    let mut body = String::new();
+    if r.needs.is_empty() {
+        body.push_str("<p class=\"nothing\"><span aria-hidden=\"true\">✓</span> Nothing does.</p>\n");
+    } else {
+        body.push_str("<ul class=\"needs\">\n");
+        for need in &r.needs {
+            let _ = write!(body, "<li><h3>{}</h3><p>{}</p>", need.about.words(), sentence(&opening(&need.what, 1_500)));
+            for how in &need.how {
+                let _ = write!(body, "<p class=\"how\"><span aria-hidden=\"true\">→</span> {}</p>", sentence(&opening(how, 1_000)));
+            }
+            body.push_str("</li>\n");
+        }
+        body.push_str("</ul>\n");
+    }
+    if !r.troubles.is_empty() {
+        let times: u64 = r.troubles.iter().map(|trouble| trouble.times).sum();
+        let _ = writeln!(body, "<details><summary>Trouble on the way: {}</summary>\n<ul class=\"troubles\">", count(times, "time"));
+        for trouble in r.troubles.iter().rev().take(50) {
+            let often = if trouble.times > 1 { format!(" ({} times, last)", trouble.times) } else { String::new() };
+            let _ = writeln!(
+                body,
+                "<li>{}{often} in round {}, {} UTC</li>",
+                plain(&opening(&trouble.what, 600)),
+                trouble.iteration,
+                moment(trouble.at)
+            );
+        }
+        body.push_str("</ul></details>\n");
+    }
+    section("needs", "What needs a person", &body)
+}
+
+/// What it cost for what is verified.
+pub(super) fn cost(r: &Report) -> String {
+    section("cost", "What it cost", &format!("<p class=\"lead\">{}</p>\n", plain(&r.cost.words)))
+}
+
+pub(super) fn footer(r: &Report) -> String {
+    let state = if r.ended.is_some() { "" } else { " The loop has not ended: this is how it stood then." };
+    format!(
+        "<footer><p>Written {} UTC by ralph {} from <code>{}</code>.{state} All times are UTC.</p></footer>\n",
+        moment(r.written),
+        plain(&r.ralph),
+        plain(&opening(&r.journal, 300))
+    )
+}

@@ -1,0 +1,84 @@
+//! Texts of strangers, numbers and moments, as they may stand in a page.
+
+use std::fmt::Write as _;
+
+use ralph_core::{
+    time::{self, Millis},
+    words::clean,
+};
+
+use crate::text::when;
+
+/// A text on one line that is nothing but text, whatever stands in it.
+pub(super) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in clean(&text.replace(['\n', '\t'], " ")).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// The same with its line breaks.
+pub(super) fn lines(text: &str) -> String {
+    text.lines().map(plain).collect::<Vec<_>>().join("\n")
+}
+
+/// A sentence in which what stands between back quotes is meant to be typed.
+pub(super) fn sentence(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    // Without a partner the last one is a letter like any other.
+    let pairs = (parts.len() - 1) / 2 * 2;
+    let mut out = String::new();
+    for (n, part) in parts.iter().enumerate() {
+        match (n % 2, n < pairs) {
+            (1, true) => {
+                let _ = write!(out, "<code>{}</code>", plain(part));
+            }
+            (0, _) | (1, false) => {
+                let mark = if n > pairs { "`" } else { "" };
+                let _ = write!(out, "{mark}{}", plain(part));
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// `2026-11-15 09:30`, in UTC, with the whole moment for programs.
+pub(super) fn moment(at: Millis) -> String {
+    let exact = time::format(at);
+    let shown = when(&exact);
+    let shown = shown.get(..16).unwrap_or(&shown);
+    format!("<time datetime=\"{exact}\">{shown}</time>")
+}
+
+/// The same without its mark, for titles.
+pub(super) fn moment_in_title(at: Millis) -> String {
+    let shown = when(&time::format(at));
+    shown.get(..16).unwrap_or(&shown).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eyes_2_no_text_becomes_markup() {
+        assert_eq!(
+            plain("<script>alert('x')</script> & \"y\"\u{202e}\u{7}"),
+            "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; &quot;y&quot;"
+        );
+        assert_eq!(lines("a<b\n\u{1b}[31mred"), "a&lt;b\n[31mred");
+        assert_eq!(sentence("type `a<b` now"), "type <code>a&lt;b</code> now");
+        assert_eq!(sentence("a ` b"), "a ` b");
+        assert_eq!(sentence("a `b` ` c"), "a <code>b</code> ` c");
+        assert_eq!(sentence(""), "");
+    }
+}

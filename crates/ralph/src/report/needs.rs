@@ -1,0 +1,130 @@
+//! What needs a person, the most urgent first.
+
+use ralph_core::{
+    chronicle::Chronicle,
+    gate::Verdict,
+    report::{About, Acceptance, Need, Standing, denied_in_words},
+    words,
+};
+use ralph_engine::ops::view::{Status, View};
+
+use crate::commands::status::next;
+
+/// So many of a kind are listed.
+const MOST: usize = 20;
+
+pub(super) fn of(view: &View, c: &Chronicle, acceptance: &[Acceptance]) -> Vec<Need> {
+    let mut all: Vec<Need> = resting(view, c).into_iter().collect();
+    all.extend(gates(view, c));
+    all.extend(suspicions(view, c));
+    all.extend(denied(c));
+    all.extend(unproven(acceptance, view));
+    all.extend(files(view, c));
+    all
+}
+
+/// Why nobody works on it, and how it goes on.
+fn resting(view: &View, c: &Chronicle) -> Option<Need> {
+    let again =
+        || if view.by_run || c.state.runner.is_some() || c.open.sessions > 0 { next::again(view) } else { "`ralph resume`".to_owned() };
+    let (what, how) = match view.status {
+        Status::Paused | Status::LeftBehind | Status::Tracked => {
+            let why = view.why.clone().or_else(|| c.rests.clone());
+            let what = why.map_or_else(|| format!("It is {}.", view.status.words()), |why| words::opening(&why, 600));
+            (what, next::step(view)?)
+        }
+        Status::Capped => ("It stopped at a limit before it was done, and is kept.".to_owned(), goes_on(c).unwrap_or_else(again)),
+        Status::Gone => (
+            "Its file is gone, and no ending was written down.".to_owned(),
+            "`ralph resume` brings it back from the archive, if it is there".to_owned(),
+        ),
+        Status::Failed | Status::Corrupt => {
+            let what = view
+                .problem
+                .clone()
+                .map_or_else(|| "Its file could not be read.".to_owned(), |problem| format!("Its file cannot be read: {problem}"));
+            (what, "mend the file (its last version is in .ralph/backup), then `ralph resume`".to_owned())
+        }
+        _ => return None,
+    };
+    Some(Need { about: About::Resting, what, how: vec![how] })
+}
+
+/// What the last ruling said about going on.
+fn goes_on(c: &Chronicle) -> Option<String> {
+    let stop = c.last_stop.as_ref()?;
+    let line = words::allowed(&stop.evidence, &stop.ruling)?;
+    line.split_once("The loop is kept: ").map(|(_, how)| how.to_owned())
+}
+
+/// Gates that only a person can change: not trusted, not readable, asking for somebody.
+fn gates(view: &View, c: &Chronicle) -> Vec<Need> {
+    let need =
+        |name: &str, what: &str, needs: &str| Need { about: About::Gate, what: format!("{name}: {what}"), how: vec![needs.to_owned()] };
+    if view.is_live() {
+        let asks = |gate: &ralph_engine::ops::view::GateView| gate.needs.as_deref().map(|needs| need(&gate.name, &gate.what, needs));
+        return view.gates.iter().filter_map(asks).take(MOST).collect();
+    }
+    let open = c.findings().filter(|finding| finding.verdict != Verdict::Pass);
+    open.filter_map(|finding| finding.needs.as_deref().map(|needs| need(&finding.gate, &finding.what, needs))).take(MOST).collect()
+}
+
+fn suspicions(view: &View, c: &Chronicle) -> Option<Need> {
+    if c.suspicions.is_empty() {
+        return None;
+    }
+    let listed = c.suspicions.iter().take(MOST).map(|one| one.trim_end_matches('.').to_owned());
+    let mut how = vec!["look at each: `ralph diff` shows what changed".to_owned()];
+    if view.is_live() {
+        how.push("if it is right as it is, `ralph gate --accept` says so".to_owned());
+    }
+    Some(Need { about: About::Suspicion, what: format!("{}.", listed.collect::<Vec<_>>().join("; ")), how })
+}
+
+fn denied(c: &Chronicle) -> Option<Need> {
+    if c.denied.is_empty() {
+        return None;
+    }
+    let mut all = c.denied.clone();
+    all.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+    let rules: Vec<String> = all.iter().take(MOST).map(denied_in_words).collect();
+    let more = if all.len() > MOST { format!(" and {} more", all.len() - MOST) } else { String::new() };
+    Some(Need {
+        about: About::Denied,
+        what: format!("Nobody was there to allow {}{more}.", rules.join(", ")),
+        how: vec!["add what you want to allow to `permissions.allow` in the client's settings".to_owned()],
+    })
+}
+
+/// What counts as done without proof, once the loop says that it is done.
+fn unproven(acceptance: &[Acceptance], view: &View) -> Option<Need> {
+    let claimed: Vec<&str> = acceptance.iter().filter(|one| one.standing == Standing::Claimed).map(|one| one.name.as_str()).collect();
+    if claimed.is_empty() || view.status != Status::Complete {
+        return None;
+    }
+    let shown = claimed.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
+    let more = claimed.len().saturating_sub(MOST);
+    let (is, it) = if claimed.len() == 1 { ("is", "it") } else { ("are", "them") };
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(Need {
+        about: About::Unproven,
+        what: format!("{shown}{more} {is} claimed to be done, and nothing that ralph ran proves it."),
+        how: vec![format!("look at {it} yourself, or give {it} a command (`verify`) next time")],
+    })
+}
+
+/// What is wrong with ralph's own files.
+fn files(view: &View, c: &Chronicle) -> Vec<Need> {
+    let mut all: Vec<Need> = Vec::new();
+    if c.unreadable > 0 {
+        let lines = if c.unreadable == 1 { "1 line".to_owned() } else { format!("{} lines", c.unreadable) };
+        all.push(Need {
+            about: About::Files,
+            what: format!("{lines} of the journal cannot be read; what they told is missing here."),
+            how: Vec::new(),
+        });
+    }
+    let warning = |text: &String| Need { about: About::Files, what: format!("The loop file: {text}"), how: Vec::new() };
+    all.extend(view.warnings.iter().take(MOST).map(warning));
+    all
+}

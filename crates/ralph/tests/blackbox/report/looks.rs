@@ -1,0 +1,70 @@
+//! The page as a browser shows it: in both themes, on a telephone, on paper. `RALPH_PICTURES=FOLDER` keeps the pictures.
+
+use std::{fs, path::Path};
+
+use ralph_testkit::{
+    Project,
+    browser::{Browser, Medium, Page, Theme},
+    story,
+};
+
+use crate::report::{hostile, night, report};
+
+/// How a page is looked at: a name for its picture, how wide, in which light, on what.
+const WAYS: [(&str, u32, Theme, Medium); 5] = [
+    ("light", 1200, Theme::Light, Medium::Screen),
+    ("dark", 1200, Theme::Dark, Medium::Screen),
+    ("narrow", 360, Theme::Light, Medium::Screen),
+    ("narrow-dark", 360, Theme::Dark, Medium::Screen),
+    ("print", 720, Theme::Dark, Medium::Print),
+];
+
+fn keep(name: &str, bytes: &[u8]) {
+    if let Some(folder) = std::env::var_os("RALPH_PICTURES") {
+        fs::write(Path::new(&folder).join(name), bytes).unwrap();
+    }
+}
+
+/// Looks at a page in every way, and finds nothing wrong with it.
+fn looks_well(page: &Page<'_>, project: &Project, name: &str) {
+    let file = project.path(format!("{name}.html"));
+    report(project, &["--html", file.to_str().unwrap()]);
+    keep(&format!("{name}.html"), &fs::read(&file).unwrap());
+    for (way, width, theme, medium) in WAYS {
+        page.size(width, 900);
+        page.media(theme, medium);
+        page.open(&file);
+        keep(&format!("{name}-{way}.png"), &page.screenshot(true));
+        let mut problems = page.contrast_problems();
+        problems.extend(page.overflows());
+        problems.extend(page.tiny_texts());
+        problems.extend(page.console_errors());
+        assert!(problems.is_empty(), "{name}, {way}:\n{}", problems.join("\n"));
+        let requests = page.requests();
+        assert!(requests.len() == 1 && requests[0].starts_with("file://"), "{name}, {way}: {requests:?}");
+    }
+    keep(&format!("{name}.pdf"), &page.pdf());
+}
+
+#[test]
+fn eyes_2_the_page_looks_well_in_every_light_and_size() {
+    let Some(browser) = Browser::shared() else { return };
+    let page = browser.page();
+    let project = night();
+    looks_well(&page, &project, "night");
+    page.media(Theme::Light, Medium::Print);
+    let is_shown = page.eval("[...document.querySelectorAll('details')].every(d => d.lastElementChild.getBoundingClientRect().height > 0)");
+    assert_eq!(is_shown, true, "on paper nobody can open anything");
+    looks_well(&page, &hostile(), "hostile");
+}
+
+#[test]
+fn eyes_2_a_thousand_rounds_look_as_well_as_three() {
+    let Some(browser) = Browser::shared() else { return };
+    let page = browser.page();
+    for rounds in [3, 1_000] {
+        let project = Project::without_git();
+        project.write(".ralph/journal/main-1.jsonl", story::long("main-1", rounds));
+        looks_well(&page, &project, &format!("rounds-{rounds}"));
+    }
+}
