@@ -70,8 +70,8 @@ fn item(one: &Acceptance) -> String {
     let title = one.title.as_deref().map(|title| format!(" <span class=\"title\">{}</span>", plain(title))).unwrap_or_default();
     let evidence = one.evidence.as_ref().map(evidence).unwrap_or_default();
     format!(
-        "<li class=\"{class}\"><span class=\"mark\" aria-hidden=\"true\">{mark}</span><div><p><strong>{}</strong>{title}</p>\
-         <p class=\"evidence\"><span class=\"standing\">{}</span><span class=\"what\">{}</span>{evidence}<span>{of}{list}</span></p></div></li>\n",
+        "<li class=\"{class}\"><span class=\"mark\" aria-hidden=\"true\">{mark}</span><div><p class=\"name\"><span><strong>{}</strong>{title}</span>\
+         <span class=\"aside\">{of}{list}</span></p><p class=\"evidence\"><span class=\"standing\">{}</span><span class=\"what\">{}</span>{evidence}</p></div></li>\n",
         plain(&opening(&one.name, 200)),
         one.standing.words(),
         plain(&opening(&one.what, 600))

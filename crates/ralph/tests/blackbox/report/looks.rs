@@ -56,6 +56,9 @@ fn eyes_2_the_page_looks_well_in_every_light_and_size() {
     let is_shown = page.eval("[...document.querySelectorAll('details')].every(d => d.lastElementChild.getBoundingClientRect().height > 0)");
     assert_eq!(is_shown, true, "on paper nobody can open anything");
     looks_well(&page, &hostile(), "hostile");
+    let strangers =
+        page.eval("document.querySelectorAll('script, img, a, link, iframe, object, embed, form, base, [onerror], [href], [src]').length");
+    assert_eq!(strangers, 0, "what an attacker wrote is text");
 }
 
 #[test]

@@ -182,7 +182,7 @@ impl Drop for Running {
 
 /// Waits until something is so.
 #[track_caller]
-pub(super) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < end, "{what}: not within {PATIENCE:?}");
