@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
-use ralph_core::report::Report;
 use ralph_engine::{
     store::{page, project::Project},
     sys::process,
@@ -47,30 +46,23 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 }
 
 fn report(project: &Project, args: &Args) -> Done {
-    let gathered = report::gather(project, args.which.get())?;
-    if args.json {
-        ui::json(&gathered);
-        return Ok(());
-    }
-    if args.markdown {
-        ui::line(report::markdown(&gathered).trim_end());
-        return Ok(());
-    }
-    match args.html.as_deref() {
-        Some(path) if path == Path::new("-") => {
-            ui::line(report::page(&gathered).trim_end());
-            Ok(())
+    let is_printed = args.html.as_deref() == Some(Path::new("-"));
+    if args.json || args.markdown || is_printed {
+        let gathered = report::gather(project, args.which.get())?;
+        if args.json {
+            ui::json(&gathered);
+        } else {
+            let text = if args.markdown { report::markdown(&gathered) } else { report::page(&gathered) };
+            ui::line(text.trim_end());
         }
-        Some(path) => written(project, &gathered, path, args.open),
-        None => written(project, &gathered, &page::place(project, &gathered.id)?, args.open),
+        return Ok(());
     }
-}
-
-fn written(project: &Project, gathered: &Report, path: &Path, open: bool) -> Done {
-    report::write_page(gathered, path)?;
-    ui::paragraph(&gathered.sentence, 0);
-    ui::line(ui::path(path));
-    if open && !process::open_in_browser(path, project.root()) {
+    let id = report::meant(project, args.which.get())?;
+    let path = args.html.clone().map_or_else(|| page::place(project, &id), Ok)?;
+    let written = report::write(project, &id, &path)?;
+    ui::paragraph(&written.sentence, 0);
+    ui::line(ui::path(&path));
+    if args.open && !process::open_in_browser(&path, project.root()) {
         ui::note("No program was found that opens pages: open it yourself.");
     }
     Ok(())

@@ -31,9 +31,14 @@ use crate::{commands::pick, exit::Failure};
 pub(crate) use html::page;
 pub(crate) use markdown::markdown;
 
-/// Everything about the loop called `which`; without it about the one that people mean.
+/// The id of the loop called `which`; without it of the one that people mean.
+pub(crate) fn meant(project: &Project, which: Option<&str>) -> Result<String, Failure> {
+    view_of(project, which).map(|view| view.id)
+}
+
+/// Everything about that loop.
 pub(crate) fn gather(project: &Project, which: Option<&str>) -> Result<Report, Failure> {
-    let view = pick::view(project, which).map_err(|failure| without_a_journal(project, which).unwrap_or(failure))?;
+    let view = view_of(project, which)?;
     let bytes = fs::read(&view.journal).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => no_journal(&view.id, &view.journal),
         _ => Failure::new(format!("cannot read {}: {e}", view.journal.display())),
@@ -46,13 +51,12 @@ pub(crate) fn gather(project: &Project, which: Option<&str>) -> Result<Report, F
 /// Writes the page of a loop: whole, or not at all.
 pub(crate) fn write(project: &Project, id: &str, path: &Path) -> Result<Report, Failure> {
     let report = gather(project, Some(id))?;
-    write_page(&report, path)?;
+    files::write_whole(path, page(&report).as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))?;
     Ok(report)
 }
 
-/// Writes the page of a report that is gathered.
-pub(crate) fn write_page(report: &Report, path: &Path) -> Result<(), Failure> {
-    files::write_whole(path, page(report).as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
+fn view_of(project: &Project, which: Option<&str>) -> Result<View, Failure> {
+    pick::view(project, which).map_err(|failure| without_a_journal(project, which).unwrap_or(failure))
 }
 
 /// A loop that left its file and no journal.

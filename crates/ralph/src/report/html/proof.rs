@@ -9,7 +9,7 @@ use ralph_core::{
 };
 
 use super::{
-    section,
+    joined, section,
     text::{moment, plain},
 };
 use crate::text::short;
@@ -39,7 +39,7 @@ pub(super) fn shown(r: &Report) -> String {
 }
 
 fn listed(all: &[&Acceptance]) -> String {
-    let list = |some: &[&Acceptance]| format!("<ul class=\"proof\">\n{}</ul>\n", some.iter().map(|one| item(one)).collect::<String>());
+    let list = |some: &[&Acceptance]| format!("<ul class=\"proof\">\n{}</ul>\n", joined(some.iter().map(|one| item(one))));
     let (seen, rest) = all.split_at(all.len().min(SEEN));
     let rest = &rest[..rest.len().min(MOST)];
     let mut out = list(seen);
@@ -89,5 +89,5 @@ fn evidence(e: &Evidence) -> String {
     parts.extend(e.flaky.then(|| "passed when it was tried again".to_owned()));
     parts.extend(e.commit.as_deref().map(|commit| format!("commit <code>{}</code>", plain(short(Some(commit))))));
     parts.extend(e.log.as_deref().map(|log| format!("output in <code>{}</code>", plain(&opening(log, 300)))));
-    parts.iter().map(|part| format!("<span>{part}</span>")).collect()
+    joined(parts.iter().map(|part| format!("<span>{part}</span>")))
 }
