@@ -140,8 +140,13 @@ impl Project {
 
     /// Runs one of ralph's commands here.
     pub(crate) fn ralph(&self, ralph: &Path, args: &[&str]) -> Result<()> {
+        self.ralph_of(&self.dir, ralph, args)
+    }
+
+    /// The same for somebody who lives in another folder.
+    pub(crate) fn ralph_of(&self, home: &Path, ralph: &Path, args: &[&str]) -> Result<()> {
         let mut command = Command::new(ralph);
-        command.args(args).current_dir(&self.dir).env_clear().env("HOME", &self.dir).stdin(Stdio::null());
+        command.args(args).current_dir(&self.dir).env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home).stdin(Stdio::null());
         let output = command.output()?;
         if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into()) }
     }

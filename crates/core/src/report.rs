@@ -259,6 +259,21 @@ pub enum Standing {
 }
 
 impl Standing {
+    pub const ALL: [Standing; 6] =
+        [Standing::Proven, Standing::Claimed, Standing::Fails, Standing::Open, Standing::Waits, Standing::Unknown];
+
+    /// A stable word for programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Standing::Proven => "proven",
+            Standing::Claimed => "claimed",
+            Standing::Fails => "fails",
+            Standing::Open => "open",
+            Standing::Waits => "waits",
+            Standing::Unknown => "unknown",
+        }
+    }
+
     pub fn words(self) -> &'static str {
         match self {
             Standing::Proven => "proven",

@@ -18,7 +18,7 @@ pub(crate) fn beside(widest: usize, spent: f64, most: f64) -> String {
 }
 
 /// How many of `cells` are used. What has begun shows, and only what is used up is full.
-fn filled(spent: f64, most: f64, cells: usize) -> usize {
+pub(crate) fn filled(spent: f64, most: f64, cells: usize) -> usize {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -56,7 +56,7 @@ impl Brief {
     pub(crate) fn of(view: &View, called: &str, context: Option<u64>) -> Self {
         let parts = [
             (Rank::Head, Some(head(view, called))),
-            (Rank::Time, time(view)),
+            (Rank::Time, Some(time(view))),
             (Rank::Money, money(view)),
             (Rank::Money, tokens(view)),
             (Rank::Context, context.or(view.context).and_then(|context| fill(view, context))),
@@ -115,9 +115,9 @@ fn of_most(spent: f64, most: f64, text: String) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nine tenths need not be exact")]
-fn time(v: &View) -> Option<String> {
+fn time(v: &View) -> String {
     let limit = if v.max_ms == 0 { String::new() } else { format!(" of {}", in_words(v.max_ms)) };
-    Some(of_most(v.spent_ms as f64, v.max_ms as f64, format!("{}{limit}", in_words(v.spent_ms))))
+    of_most(v.spent_ms as f64, v.max_ms as f64, format!("{}{limit}", in_words(v.spent_ms)))
 }
 
 fn money(v: &View) -> Option<String> {

@@ -14,7 +14,7 @@ use crate::{
 /// The commands by what people want to do. One that stands nowhere here is shown at the end.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start and control", &["start", "run", "steer", "pause", "resume", "wait", "cancel", "rollback"]),
-    ("See", &["status", "statusline", "phase", "list", "log", "explain", "report", "diff"]),
+    ("See", &["watch", "report", "status", "statusline", "phase", "list", "log", "explain", "diff"]),
     ("Prove", &["gate", "item", "trust"]),
     ("Set up", &["init", "doctor", "notify", "demo", "plugin", "uninstall", "completions", "man"]),
     ("For agents", &["hook"]),
@@ -61,6 +61,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("RALPH_STATUSLINE", "Set for the command of `ralph statusline --after`; under it `ralph statusline` is silent."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
     ("RALPH_REPORT", "`off`: no page is written while a loop goes on (.ralph/reports); `ralph report` still writes one."),
+    ("GITHUB_STEP_SUMMARY", "The file that `ralph report --step-summary` adds to. GitHub Actions sets it."),
     (
         "RALPH_NOTIFY",
         "Who is told of every run, besides those that ralph.toml and --notify name: desktop, terminal, an address, with commas between; `cmd:LINE` comes last. Not read in an agent's shell.",
@@ -141,7 +142,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("~/.local/state/ralph/trust/<hash>.json", "The commands of one repository's files that you let run; `ralph trust --list` shows them."),
     (
         "~/.local/state/ralph/projects/<hash>/",
-        "What ralph believes about one project, which `root` names. It is not in the project, where an agent could write it.",
+        "What ralph believes about one project, which `root` names; --all shows the loops of all of them. It is not in the project, where an agent could write it.",
     ),
     ("verdicts/", "In there: what gates found on which tree; may be removed at any time."),
     (

@@ -19,6 +19,7 @@ mod report;
 mod statusline;
 mod text;
 mod ui;
+mod watch;
 
 use std::{
     ffi::OsString,
@@ -47,8 +48,8 @@ fn start() -> u8 {
 
 /// Mostly no argument parser is needed. A client that asks gets a line in any case: with another exit code than 0 it shows nothing, and nobody learns why.
 fn called_for_statusline(args: &[OsString]) -> u8 {
-    if let Some(after) = statusline::asked(args) {
-        return statusline::run(None, after.as_deref());
+    if let Some(code) = statusline::without_parser(args) {
+        return code;
     }
     let code = commands::run();
     if code != 0 && !stdin().is_terminal() {

@@ -165,8 +165,13 @@ pub(crate) fn json(value: &impl serde::Serialize) {
 
 /// JSON as it is, and whether the reader is still there. No style ever gets into it, whatever was asked for.
 pub(crate) fn try_json(text: &str) -> bool {
+    try_raw(&escaped(text))
+}
+
+/// A text in a form of its own, byte for byte, and whether the reader is still there.
+pub(crate) fn try_raw(text: &str) -> bool {
     let mut out = stdout().lock();
-    writeln!(out, "{}", escaped(text)).and_then(|()| out.flush()).is_ok()
+    writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
 }
 
 /// Some control characters may stand in JSON as they are, and would steer a terminal. They stand in strings only, so they can be spelled there.

@@ -157,7 +157,7 @@ fn eyes_3_status_fits_its_schema() {
     project.write(".claude/ralph-loop.broken.local.md", "garbage");
     let live = status(&[]);
     assert_eq!((live["loops"].as_array().unwrap().len(), &live["loops"][0]["max_usd"]), (2, &json!(5.0)));
-    assert_eq!(status(&["--all"])["loops"], live["loops"]);
+    assert_eq!(status(&["--all"])["loops"].as_array().unwrap().len(), 2);
     assert!(project.run(env!("CARGO_BIN_EXE_ralph")).args(["cancel", "main"]).output().success());
     let mut ended = status(&[]);
     assert_eq!(ended["last_ended"]["status"], "cancelled");

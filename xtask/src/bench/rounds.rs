@@ -1,5 +1,7 @@
 //! What a round of `ralph run` costs besides the agent: rounds of a command that does nothing, next to that command alone and to a loop of bash, git and jq.
 
+use std::path::PathBuf;
+
 use crate::{
     Result,
     bench::{
@@ -32,10 +34,15 @@ impl Stage<'_> {
     fn rounds(&self, id: &'static str, project: &Project, options: &[&str]) -> Result<Case> {
         let run = ["run", "--agent-cmd", AGENT, "--quiet"];
         let endless = ["Go", "--once", "--max-iterations", "0", "--hours", "0", "--stall-rounds", "0", "--idle-rounds", "0"];
-        project.ralph(self.ralph, &[&run[..], &endless, options].concat())?;
+        project.ralph_of(&home(project), self.ralph, &[&run[..], &endless, options].concat())?;
         let args = [&run[..], &["--continue", "--rounds", ROUNDS], options].concat().join(" ");
         Ok(case(id, &format!("exec {} {args}", text(self.ralph)), project))
     }
+}
+
+/// A run does not begin in the home folder.
+fn home(project: &Project) -> PathBuf {
+    project.dir.with_extension("home")
 }
 
 /// A line that a person types in a project.
@@ -43,7 +50,7 @@ fn case(id: &'static str, line: &str, project: &Project) -> Case {
     let program = Program {
         path: "/bin/sh".into(),
         args: vec!["-c".to_owned(), format!("cd {} && {line}", text(&project.dir))],
-        env: vec![("PATH", "/usr/bin:/bin".to_owned()), ("HOME", text(&project.dir))],
+        env: vec![("PATH", "/usr/bin:/bin".to_owned()), ("HOME", text(&home(project)))],
         stdin: project.dir.with_extension("event.json"),
     };
     Case { id, program, stops: Stops::with_claim(project), counts: None, answers: true, edits: None }

@@ -53,7 +53,13 @@ impl Program {
         let mut command = self.command(launcher, &[self.path.display().to_string()]);
         let output = command.stdin(File::open(&self.stdin)?).output()?;
         let text = String::from_utf8_lossy(&output.stderr);
-        text.trim().parse().map_err(|_| format!("{}: {}, {text}", self.path.display(), output.status).into())
+        // What the program itself says there comes first.
+        text.lines()
+            .last()
+            .unwrap_or_default()
+            .trim()
+            .parse()
+            .map_err(|_| format!("{}: {}, {text}", self.path.display(), output.status).into())
     }
 
     fn command(&self, program: &Path, before: &[String]) -> Command {

@@ -28,6 +28,17 @@ pub enum Phase {
 impl Phase {
     pub const ALL: [Phase; 5] = [Phase::Work, Phase::Gates, Phase::Elsewhere, Phase::Service, Phase::Paused];
 
+    /// A stable word for programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Phase::Work => "work",
+            Phase::Gates => "gates",
+            Phase::Elsewhere => "elsewhere",
+            Phase::Service => "service",
+            Phase::Paused => "paused",
+        }
+    }
+
     pub fn words(self) -> &'static str {
         match self {
             Phase::Work => "work",
@@ -168,14 +179,15 @@ fn phase_after(event: &Event, state: &State, before: Option<Phase>) -> Option<Ph
     if state.ended.is_some() {
         return None;
     }
+    if let Some(parked) = &state.parked {
+        // Whoever decides about checks does not say when; a service does.
+        return Some(if parked.until.is_some() { Phase::Service } else { Phase::Elsewhere });
+    }
     match event {
         Event::Checking { .. } => return Some(Phase::Gates),
         Event::Waiting { .. } if state.parked.is_none() => return Some(Phase::Elsewhere),
         Event::Broke { then: Then::Again { .. } | Then::Park { .. }, .. } => return Some(Phase::Service),
         _ => {}
-    }
-    if let Some(parked) = &state.parked {
-        return Some(if parked.until.is_some() { Phase::Service } else { Phase::Elsewhere });
     }
     if state.armed_since.is_none() || (state.owner.is_none() && state.runner.is_none()) {
         return Some(Phase::Paused);

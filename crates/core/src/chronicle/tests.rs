@@ -118,7 +118,9 @@ fn eyes_2_quota_pauses_and_deaths_are_not_work() {
         json!({ "kind": "broke", "iteration": 1, "attempt": 1, "outcome": limit, "then": { "then": "park", "until": 5 }, "work": work }),
         json!({}),
     );
-    journal.add(70, began(2), json!({}));
+    let parked = json!({ "since": 1, "what": "the limit", "until": 5, "tools": "unknown", "idle_rounds": 0 });
+    journal.add(10, json!({ "kind": "waiting", "what": "the limit" }), json!({ "parked": parked }));
+    journal.add(70, began(2), json!({ "parked": null }));
     journal.add(100, json!({ "kind": "taken", "pid": 2, "unfinished": 1 }), json!({}));
     journal.add(100, began(3), json!({}));
     journal.add(130, json!({ "kind": "paused", "by": "command-line", "why": "lunch" }), json!({ "armed_since": null }));

@@ -152,9 +152,25 @@ pub fn wants_no_colour() -> bool {
     os("NO_COLOR").is_some()
 }
 
+/// Whether the terminal can place characters anywhere. Elsewhere than on Unix nobody sets a name for it.
+pub fn is_dumb_terminal() -> bool {
+    text("TERM").map_or(cfg!(unix), |term| term == "dumb")
+}
+
+/// Whether the person's language settings name a set of characters that has no more than letters. Where there are none, nobody knows better.
+pub fn is_ascii_only() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(text).map(|locale| locale.to_lowercase());
+    locale.is_some_and(|locale| !locale.contains("utf-8") && !locale.contains("utf8"))
+}
+
 /// The width of a terminal that does not tell it itself.
 pub fn columns() -> Option<usize> {
     text("COLUMNS")?.parse().ok()
+}
+
+/// The file that a step of GitHub Actions adds its summary to.
+pub fn step_summary() -> Option<PathBuf> {
+    os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// Whether the report of a loop is written while the loop goes on.

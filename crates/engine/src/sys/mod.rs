@@ -14,3 +14,4 @@ pub mod process;
 pub mod random;
 pub mod scratch;
 pub mod signals;
+pub mod terminal;

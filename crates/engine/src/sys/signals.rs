@@ -87,6 +87,43 @@ impl Told {
     }
 }
 
+/// What the system tells whoever holds a whole screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// This process shall end, or its terminal is gone.
+    End,
+    /// The terminal has another size.
+    Resized,
+    /// This process had been stopped, and the screen may be somebody else's.
+    Continued,
+}
+
+/// From now on `told` hears these, in a thread of its own, until it says `false`. A terminal that hangs up is told even under `nohup`: what has nothing but a
+/// screen has nothing left then.
+#[cfg(unix)]
+pub fn hear(told: impl Fn(Call) -> bool + Send + 'static) -> std::io::Result<()> {
+    use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGWINCH, SIGCONT])?;
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for signal in signals.forever() {
+            let call = match signal {
+                SIGWINCH => Call::Resized,
+                SIGCONT => Call::Continued,
+                _ => Call::End,
+            };
+            if !told(call) {
+                return;
+            }
+        }
+    })?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub fn hear(_told: impl Fn(Call) -> bool + Send + 'static) -> std::io::Result<()> {
+    Ok(())
+}
+
 /// Whether this process was started so that it does not hear a signal; not known but on Linux.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {

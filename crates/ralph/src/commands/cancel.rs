@@ -1,7 +1,14 @@
 //! `ralph cancel`: end a loop now.
 
 use ralph_core::words::clean;
-use ralph_engine::{hosts::claude::compaction, ops::cancel, store::project::Project};
+use ralph_engine::{
+    hosts::claude::compaction,
+    ops::{
+        Refusal,
+        cancel::{self, Cancelled},
+    },
+    store::project::Project,
+};
 
 use crate::{
     commands::{Which, asker, show_json},
@@ -29,13 +36,18 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 }
 
 fn cancel(project: &Project, args: &Args) -> Done {
-    let cancelled = cancel::cancel(project, args.which.get(), &asker())?;
-    // The session's next hook would do it, too.
-    let _ = compaction::heal(project);
+    let cancelled = act(project, args.which.get())?;
     if args.json {
         show_json(project, &cancelled.id);
     } else {
         ui::paragraph(clean(&cancelled.line()), 0);
     }
     Ok(())
+}
+
+pub(crate) fn act(project: &Project, which: Option<&str>) -> Result<Cancelled, Refusal> {
+    let cancelled = cancel::cancel(project, which, &asker())?;
+    // The session's next hook would do it, too.
+    let _ = compaction::heal(project);
+    Ok(cancelled)
 }

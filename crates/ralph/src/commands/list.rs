@@ -62,7 +62,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     if all.is_empty() && beside.is_empty() {
         ui::line(if args.all { "No loop has run in any project yet." } else { "No loop has run in this project yet." });
     } else if !all.is_empty() {
-        show(&all, if args.all { 0 } else { 1 });
+        show(&all, usize::from(!args.all));
     }
     beside.iter().for_each(beside::show);
     Ok(())

@@ -2,7 +2,7 @@
 
 mod begins;
 mod beside;
-mod cancel;
+pub(crate) mod cancel;
 mod completions;
 mod demo;
 mod diff;
@@ -16,21 +16,22 @@ mod log;
 mod man;
 mod new_loop;
 mod notify;
-mod pause;
+pub(crate) mod pause;
 mod phase;
 pub(crate) mod pick;
 mod plugin;
 mod report;
-mod resume;
+pub(crate) mod resume;
 mod rollback;
-mod run;
+pub(crate) mod run;
 mod setting_up;
 mod start;
 pub(crate) mod status;
-mod steer;
+pub(crate) mod steer;
 mod trust;
 mod uninstall;
 mod wait;
+mod watch;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -84,6 +85,7 @@ enum Command {
     Steer(steer::Args),
     Wait(wait::Args),
     Status(status::Args),
+    Watch(watch::Args),
     Statusline(StatuslineArgs),
     List(list::Args),
     Log(log::Args),
@@ -137,7 +139,7 @@ struct HookArgs {
 /// Show the loop in Claude Code's status line (called by the client)
 ///
 /// Reads what the client tells on standard input, and prints one line about the loop of that session, or of the project; nothing where there is no loop.
-/// The exit code is always 0. NO_COLOR takes the colour out; COLUMNS is how much room there is.
+/// The exit code is always 0. It is coloured unless the variable `NO_COLOR` is set, and cut to the terminal's width, which the client tells.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   In ~/.claude/settings.json or .claude/settings.json:
@@ -187,6 +189,7 @@ pub(crate) fn run() -> u8 {
         Command::Steer(args) => steer::run(project, &args),
         Command::Wait(args) => wait::run(project, &args),
         Command::Status(args) => status::run(project, &args),
+        Command::Watch(args) => watch::run(project, &args),
         Command::Statusline(args) => {
             return crate::statusline::run(cli.directory.is_some().then(|| project.clone()), args.after.as_deref());
         }
@@ -269,6 +272,6 @@ impl Which {
 }
 
 /// Who is asking: a person in a terminal, or an agent's shell, whose session is in the environment.
-fn asker() -> Asker {
+pub(crate) fn asker() -> Asker {
     Asker { session: env::claude_session(), ..Asker::default() }
 }

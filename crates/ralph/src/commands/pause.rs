@@ -3,7 +3,11 @@
 use ralph_core::words::of_limit;
 use ralph_engine::{
     hosts::claude::compaction,
-    ops::{cancel::leftovers, pause},
+    ops::{
+        Refusal,
+        cancel::leftovers,
+        pause::{self, Paused},
+    },
     store::project::Project,
 };
 
@@ -31,18 +35,27 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 }
 
 fn pause(project: &Project, args: &Args) -> Done {
-    let paused = pause::pause(project, args.which.get(), &asker())?;
-    // The session's next hook would do it, too.
-    let _ = compaction::heal(project);
+    let paused = act(project, args.which.get())?;
     if args.json {
         show_json(project, &paused.id);
-        return Ok(());
+    } else {
+        ui::paragraph(line(&paused), 0);
     }
+    Ok(())
+}
+
+pub(crate) fn act(project: &Project, which: Option<&str>) -> Result<Paused, Refusal> {
+    let paused = pause::pause(project, which, &asker())?;
+    // The session's next hook would do it, too.
+    let _ = compaction::heal(project);
+    Ok(paused)
+}
+
+pub(crate) fn line(paused: &Paused) -> String {
     let round = of_limit(paused.iteration, paused.max_iterations);
     let state = if paused.already { "was paused already" } else { "is paused" };
     let runner = paused.runner_pid.map(|pid| format!(" The runner {pid} ends after this round.")).unwrap_or_default();
     let goes_on = if paused.by_run { "ralph run --continue" } else { "ralph resume" };
     let leftovers = leftovers(paused.leftovers);
-    ui::paragraph(format!("Ralph loop {state} at iteration {round}.{runner} `{goes_on}` goes on.{leftovers}"), 0);
-    Ok(())
+    format!("Ralph loop {state} at iteration {round}.{runner} `{goes_on}` goes on.{leftovers}")
 }

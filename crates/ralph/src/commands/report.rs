@@ -1,44 +1,71 @@
-//! `ralph report`: one page about a loop, for the morning after.
+//! `ralph report`: one page about a loop, for the morning after, and the same in the forms that other tools take.
 
 use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
+use ralph_core::{
+    junit,
+    prometheus::{self, Subject},
+    report::Report,
+};
 use ralph_engine::{
-    store::{page, project::Project},
-    sys::process,
+    ops::view,
+    store::{page, project::Project, projects},
+    sys::{env, files, process},
 };
 
 use crate::{
     commands::Which,
-    exit::{Done, told},
+    exit::{Done, Failure, told},
     report, ui,
 };
 
 /// Write one page about a loop: how it went, what is proven, what needs you
 ///
 /// The page is HTML that needs nothing but itself: no network, no script. It says how the loop ended and why, what needs a person, what proves each thing that had
-/// to hold, where the time and the money went, which claims were refused, and how to replay and undo it. Without an option it lies in .ralph/reports.
+/// to hold, where the time and the money went, which claims were refused, and how to replay and undo it. Without an option it lies in .ralph/reports, where one is
+/// written anyway while the loop goes on.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph report --open
   ralph report main-20261115-093000 --html report.html
   ralph report --markdown | gh pr comment --body-file -
-  ralph report --json | jq '.cost.per_verified'")]
+  ralph report --json | jq '.cost.per_verified'
+  ralph report --step-summary               in a GitHub Actions step, with `if: always()`
+  ralph report --prometheus --all -o /var/lib/node_exporter/ralph.prom")]
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
     /// Write the page there; `-` is standard output
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "form")]
     html: Option<PathBuf>,
-    /// Show the page in the browser
-    #[arg(long)]
-    open: bool,
     /// Print it in short as Markdown, for a pull request or a CI summary
-    #[arg(long, conflicts_with_all = ["html", "open"])]
+    #[arg(long, group = "form")]
     markdown: bool,
     /// For programs: everything as JSON (schemas/report.schema.json)
-    #[arg(long, conflicts_with_all = ["html", "open", "markdown"])]
+    #[arg(long, group = "form")]
     json: bool,
+    /// Print what the gates found as JUnit XML
+    #[arg(long, group = "form")]
+    junit: bool,
+    /// Print figures in the text format of Prometheus
+    #[arg(long, group = "form")]
+    prometheus: bool,
+    /// Add the Markdown to the summary of a GitHub Actions step
+    #[arg(long, group = "form")]
+    step_summary: bool,
+    /// With --prometheus: the loops of all projects
+    #[arg(long, requires = "prometheus", conflicts_with_all = ["which", "name"])]
+    all: bool,
+    /// Write it to a file, whole or not at all, instead of printing it
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["html", "step_summary"])]
+    output: Option<PathBuf>,
+    /// Show the page in the browser
+    #[arg(long, conflicts_with_all = ["markdown", "json", "junit", "prometheus", "step_summary"])]
+    open: bool,
+    /// Bring the page of a loop up to date while it goes on
+    #[arg(long, value_name = "ID", hide = true, exclusive = true)]
+    keep: Option<String>,
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
@@ -46,24 +73,87 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 }
 
 fn report(project: &Project, args: &Args) -> Done {
-    let is_printed = args.html.as_deref() == Some(Path::new("-"));
-    if args.json || args.markdown || is_printed {
-        let gathered = report::gather(project, args.which.get())?;
-        if args.json {
-            ui::json(&gathered);
-        } else {
-            let text = if args.markdown { report::markdown(&gathered) } else { report::page(&gathered) };
-            ui::line(text.trim_end());
-        }
+    if let Some(id) = &args.keep {
+        report::keep(project, id);
         return Ok(());
     }
-    let id = report::meant(project, args.which.get())?;
-    let path = args.html.clone().map_or_else(|| page::place(project, &id), Ok)?;
-    let written = report::write(project, &id, &path)?;
-    ui::paragraph(&written.sentence, 0);
-    ui::line(ui::path(&path));
-    if args.open && !process::open_in_browser(&path, project.root()) {
+    let gathered = || report::gather(project, args.which.get());
+    if args.json {
+        let text = serde_json::to_string_pretty(&gathered()?).map_err(|e| Failure::new(format!("cannot be written as JSON: {e}")))?;
+        return put(args.output.as_deref(), &ui::escaped(&text));
+    }
+    if args.markdown {
+        return put(args.output.as_deref(), &report::markdown(&gathered()?));
+    }
+    if args.step_summary {
+        return add_to_summary(&report::markdown(&gathered()?));
+    }
+    if args.junit {
+        return put(args.output.as_deref(), &of_gates(project, args.which.get())?);
+    }
+    if args.prometheus {
+        return put(args.output.as_deref(), &figures(project, args)?);
+    }
+    let gathered = gathered()?;
+    match args.html.as_deref().or(args.output.as_deref()) {
+        Some(path) if path == Path::new("-") => put(None, &report::page(&gathered)),
+        Some(path) => written(project, &gathered, path, args.open),
+        None => written(project, &gathered, &page::place(project, &gathered.id)?, args.open),
+    }
+}
+
+fn written(project: &Project, gathered: &Report, path: &Path, open: bool) -> Done {
+    report::write_page(gathered, path)?;
+    ui::paragraph(&gathered.sentence, 0);
+    ui::line(ui::path(path));
+    if open && !process::open_in_browser(path, project.root()) {
         ui::note("No program was found that opens pages: open it yourself.");
     }
     Ok(())
+}
+
+/// Prints a text as it is, or writes it to the file that was asked for.
+fn put(file: Option<&Path>, text: &str) -> Done {
+    match file.filter(|path| *path != Path::new("-")) {
+        Some(path) => files::write_named(path, text.as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display()))),
+        None => {
+            ui::try_raw(text.trim_end());
+            Ok(())
+        }
+    }
+}
+
+/// Other steps have their summaries in the same file.
+fn add_to_summary(markdown: &str) -> Done {
+    let path = env::step_summary().ok_or_else(|| {
+        Failure::usage("GITHUB_STEP_SUMMARY is not set: this is no step of GitHub Actions. `ralph report --markdown` prints the same")
+    })?;
+    files::append(&path, markdown.as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
+}
+
+/// What was found last, of all gates that the loop has.
+fn of_gates(project: &Project, which: Option<&str>) -> Result<String, Failure> {
+    let (view, chronicle) = report::chronicle(project, which)?;
+    let findings: Vec<_> = chronicle.findings().cloned().collect();
+    let at = chronicle.last_stop.as_ref().map(|stop| stop.at).or(chronicle.last).unwrap_or(0);
+    Ok(junit::of_findings(&format!("ralph gates of {}", view.id), at, &findings))
+}
+
+/// Of each project the loops that are live, or the one that ended last.
+fn figures(project: &Project, args: &Args) -> Result<String, Failure> {
+    let mut of_projects = Vec::new();
+    if args.all {
+        for project in projects::with(project) {
+            let live = view::live(&project);
+            let seen = if live.is_empty() { view::ended(&project).into_iter().take(1).collect() } else { live };
+            // One whose journal is gone has nothing to tell, and is no reason to say nothing of the others.
+            of_projects.extend(seen.iter().filter_map(|view| report::gather(&project, Some(&view.id)).ok()).map(|r| (project.clone(), r)));
+        }
+    } else {
+        of_projects.push((project.clone(), report::gather(project, args.which.get())?));
+    }
+    let folders: Vec<String> = of_projects.iter().map(|(project, _)| project.root().display().to_string()).collect();
+    let subjects: Vec<Subject<'_>> =
+        of_projects.iter().zip(&folders).map(|((_, report), folder)| Subject { report, folder: folder.as_str() }).collect();
+    Ok(prometheus::text(&subjects))
 }

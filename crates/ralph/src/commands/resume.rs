@@ -1,7 +1,10 @@
 //! `ralph resume`: arm a paused, left-behind or ended loop again.
 
 use ralph_core::words::{clean, of_limit};
-use ralph_engine::{ops::resume, store::project::Project};
+use ralph_engine::{
+    ops::resume::{self, Resumed},
+    store::project::Project,
+};
 
 use crate::{
     commands::{Which, amount, asker, count, show_json},
@@ -68,15 +71,21 @@ fn resume(project: &Project, args: &Args) -> Done {
         Case::of(project).warn_of_gates();
         return Ok(());
     }
-    let round = of_limit(resumed.file.iteration, resumed.file.max_iterations);
-    let state = if resumed.was_active { "was active all along" } else { "is armed again" };
-    ui::paragraph(format!("Ralph loop {} {state} at iteration {round}.", ui::bold(clean(&resumed.id))), 0);
-    let root = ui::path(project.root());
-    let next = match resumed.owner {
-        Some(session) => format!("Session {} carries it: tell the agent there to go on.", clean(&session)),
-        None => format!("The next session that stops takes it: start the agent in {root} and tell it to go on."),
-    };
-    ui::paragraph(next, 0);
+    for line in lines(project, &resumed) {
+        ui::paragraph(line, 0);
+    }
     Case::of(project).warn_of_gates();
     Ok(())
+}
+
+/// What it is now, and who goes on with it.
+pub(crate) fn lines(project: &Project, resumed: &Resumed) -> [String; 2] {
+    let round = of_limit(resumed.file.iteration, resumed.file.max_iterations);
+    let state = if resumed.was_active { "was active all along" } else { "is armed again" };
+    let root = ui::path(project.root());
+    let next = match &resumed.owner {
+        Some(session) => format!("Session {} carries it: tell the agent there to go on.", clean(session)),
+        None => format!("The next session that stops takes it: start the agent in {root} and tell it to go on."),
+    };
+    [format!("Ralph loop {} {state} at iteration {round}.", ui::bold(clean(&resumed.id))), next]
 }

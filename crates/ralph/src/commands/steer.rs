@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read, stdin};
 
 use ralph_core::{iteration::MAX_NOTE, words::clean};
 use ralph_engine::{
-    ops::steer::{self, Fate, Story},
+    ops::steer::{self, Fate, Left, Story},
     store::project::Project,
     sys::env,
 };
@@ -71,14 +71,18 @@ fn refuse_agents() -> Done {
 
 fn leave(project: &Project, args: &Args) -> Result<(String, String), Failure> {
     let left = steer::leave(project, args.name.as_deref(), &text(args)?, &asker())?;
+    let line = line(&left);
+    Ok((left.id, line))
+}
+
+pub(crate) fn line(left: &Left) -> String {
     let then = if left.paused { "It is told when the loop goes on: `ralph resume`." } else { "The next prompt tells it." };
     let others = match left.waiting - 1 {
         0 => String::new(),
         1 => " One more waits with it.".to_owned(),
         n => format!(" {n} more wait with it."),
     };
-    let line = format!("Note {} is left for the agent of {}. {then}{others}", left.note, ui::bold(clean(&left.id)));
-    Ok((left.id, line))
+    format!("Note {} is left for the agent of {}. {then}{others}", left.note, ui::bold(clean(&left.id)))
 }
 
 fn clear(project: &Project, args: &Args) -> Result<(String, String), Failure> {

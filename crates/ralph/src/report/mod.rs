@@ -4,6 +4,7 @@ mod acceptance;
 mod beside;
 mod cost;
 mod html;
+mod keeping;
 mod markdown;
 mod needs;
 mod sentence;
@@ -29,34 +30,36 @@ use ralph_engine::{
 use crate::{commands::pick, exit::Failure};
 
 pub(crate) use html::page;
+pub(crate) use keeping::{keep, keep_at_the_end};
 pub(crate) use markdown::markdown;
 
-/// The id of the loop called `which`; without it of the one that people mean.
-pub(crate) fn meant(project: &Project, which: Option<&str>) -> Result<String, Failure> {
-    view_of(project, which).map(|view| view.id)
+/// Everything about the loop called `which`; without it about the one that people mean.
+pub(crate) fn gather(project: &Project, which: Option<&str>) -> Result<Report, Failure> {
+    let (view, mut chronicle) = chronicle(project, which)?;
+    beside::add_used(&mut chronicle, env::claude_config());
+    Ok(of(project, &view, &chronicle, clock::now()))
 }
 
-/// Everything about that loop.
-pub(crate) fn gather(project: &Project, which: Option<&str>) -> Result<Report, Failure> {
-    let view = view_of(project, which)?;
+/// Where a loop stands, and what its journal tells.
+pub(crate) fn chronicle(project: &Project, which: Option<&str>) -> Result<(View, Chronicle), Failure> {
+    let view = pick::view(project, which).map_err(|failure| without_a_journal(project, which).unwrap_or(failure))?;
     let bytes = fs::read(&view.journal).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => no_journal(&view.id, &view.journal),
         _ => Failure::new(format!("cannot read {}: {e}", view.journal.display())),
     })?;
-    let mut chronicle = Chronicle::of(&bytes);
-    beside::add_used(&mut chronicle, env::claude_config());
-    Ok(of(project, &view, &chronicle, clock::now()))
+    Ok((view, Chronicle::of(&bytes)))
 }
 
 /// Writes the page of a loop: whole, or not at all.
 pub(crate) fn write(project: &Project, id: &str, path: &Path) -> Result<Report, Failure> {
     let report = gather(project, Some(id))?;
-    files::write_whole(path, page(&report).as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))?;
+    write_page(&report, path)?;
     Ok(report)
 }
 
-fn view_of(project: &Project, which: Option<&str>) -> Result<View, Failure> {
-    pick::view(project, which).map_err(|failure| without_a_journal(project, which).unwrap_or(failure))
+/// Writes the page of a report that is gathered.
+pub(crate) fn write_page(report: &Report, path: &Path) -> Result<(), Failure> {
+    files::write_named(path, page(report).as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
 }
 
 /// A loop that left its file and no journal.

@@ -23,9 +23,11 @@ const MOST: usize = 64 << 10;
 const BETWEEN: &str = " | ";
 
 /// What the command said, or in short why it said nothing.
-pub(super) fn said(command: &str, input: &[u8], folder: &Path) -> Result<String, String> {
+pub(super) fn said(command: &str, input: &[u8]) -> Result<String, String> {
     let (program, args) = bounded::shell(command);
     let vars = vec![(env::STATUSLINE.into(), "1".into())];
+    // Where the client started this program, it would have started theirs.
+    let folder = Path::new(".");
     let task = Task { program, args, folder, vars, hidden: Vec::new(), input: input.to_vec(), limit: PATIENCE, most_output: MOST };
     let heard = Arc::new(Mutex::new(Vec::new()));
     let listener = {

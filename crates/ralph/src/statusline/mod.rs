@@ -22,14 +22,18 @@ use crate::brief::Brief;
 /// What the client tells is some kilobytes long.
 const MAX_INPUT: u64 = 1 << 20;
 
-/// What the command line asks for, if it needs no argument parser: nothing, or a command that comes first.
-pub(crate) fn asked(args: &[OsString]) -> Option<Option<String>> {
-    match args {
-        [] => Some(None),
-        [option, command] if option == "--after" => Some(Some(command.to_str()?.to_owned())),
-        [one] => Some(Some(one.to_str()?.strip_prefix("--after=")?.to_owned())),
-        _ => None,
-    }
+/// The client keeps two columns free on each side.
+const MARGINS: usize = 4;
+
+/// Prints the line if the command line asks for nothing, or for a command that comes first; `None`: it needs an argument parser.
+pub(crate) fn without_parser(args: &[OsString]) -> Option<u8> {
+    let after = match args {
+        [] => None,
+        [option, command] if option == "--after" => Some(command.to_str()?),
+        [one] => Some(one.to_str()?.strip_prefix("--after=")?),
+        _ => return None,
+    };
+    Some(run(None, after))
 }
 
 /// Prints the line, after that of `after`, which is a line for the shell. The exit code is 0 whatever happens: with any other the client shows nothing.
@@ -42,9 +46,9 @@ pub(crate) fn run(project: Option<Project>, after: Option<&str>) -> u8 {
     let told = Told(parse_tolerant(&input).unwrap_or_default());
     let project = project.unwrap_or_else(|| told.project());
     let own = of_project(&project, &told);
-    let columns = env::columns().filter(|columns| *columns > 0);
+    let columns = env::columns().filter(|columns| *columns > MARGINS).map(|columns| columns - MARGINS);
     let text = match after {
-        Some(command) => after::joined(&after::said(command, &input, &told.folder()), own, columns),
+        Some(command) => after::joined(&after::said(command, &input), own, columns),
         None => own.map(|line| line.fitted(columns)).unwrap_or_default(),
     };
     if !text.is_empty() {

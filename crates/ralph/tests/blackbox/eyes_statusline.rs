@@ -44,8 +44,8 @@ fn eyes_3_the_statusline_has_the_sessions_loop() {
     let coloured = line_with(&bed, told(&bed, ME).to_string().as_bytes(), &[], &[]).stdout;
     assert!(coloured.contains("\x1b[31mtests ✗\x1b[0m \x1b[32mlint ✓\x1b[0m"), "{coloured:?}");
     assert_eq!(anstream::adapter::strip_str(&coloured).to_string().split(" · ").count(), 4);
-    // Where there is little room the most important stays.
-    for (columns, expected) in [("30", "ralph 2/20 · tests ✗ lint ✓\n"), ("12", "ralph 2/20\n"), ("6", "ralph…\n")] {
+    // Where there is little room the most important stays. The client keeps two columns free on each side.
+    for (columns, expected) in [("34", "ralph 2/20 · tests ✗ lint ✓\n"), ("16", "ralph 2/20\n"), ("10", "ralph…\n")] {
         assert_eq!(line(&bed, ME, &[("COLUMNS", columns)]), expected);
     }
     // Another session of the project sees that it is not its own.
@@ -112,8 +112,8 @@ fn eyes_3_the_statusline_comes_after_the_persons_own() {
     );
     assert_eq!(after("true", &[]), format!("{own}\n"));
     assert_eq!(after("echo x; exit 3", &[]), format!("{own} | (your status line: exit 3)\n"));
-    assert_eq!(after("echo long", &[("COLUMNS", "18")]), "long | ralph 4/9\n");
-    assert_eq!(after("echo long enough", &[("COLUMNS", "18")]), "long enough\nralph 4/9\n");
+    assert_eq!(after("echo long", &[("COLUMNS", "22")]), "long | ralph 4/9\n");
+    assert_eq!(after("echo long enough", &[("COLUMNS", "22")]), "long enough\nralph 4/9\n");
     // One that was given this very program does not show the loop twice.
     assert_eq!(after(&format!("{RALPH} statusline"), &[]), format!("{own}\n"));
     // What it looks up for the next time goes on, and nobody waits for it.

@@ -6,7 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_testkit::pty::Pty;
+use ralph_core::test_results::of_junit;
+use ralph_testkit::{Skip, pty::Pty};
 use serde_json::json;
 
 use crate::common::{Bed, RALPH, run};
@@ -323,4 +324,40 @@ fn only_a_person_accepts_what_the_guard_suspects() {
     bed.ralph_ok(&["trust", "--yes"]);
     let out = bed.ralph(&["gate"]);
     assert!(out.code == Some(1) && out.stdout.contains("the proof itself has changed"), "as the hook would: {out:?}");
+}
+
+/// The report is there whether or not the gates hold, and whatever their commands print; CI reads it, and so does another parser than ours.
+#[test]
+fn eyes_4_the_findings_are_a_junit_file_too() {
+    let odd = "printf 'error: <b> & ]]> \\033[31mred\\001\\377 ü\\n'; exit 3";
+    let settings = gates(&[("fine", "true"), ("odd <&\u{e9}>", odd), ("not run", "true"), ("missing", "no-such-program-at-all")]);
+    let bed = trusted(&settings);
+    let file = bed.path("reports/ci/gates.xml");
+    let out = bed.ralph(&["gate", "--junit", "reports/ci/gates.xml"]);
+    assert_eq!(out.code, Some(1), "{out:?}");
+    let read = || of_junit(&fs::read(&file).unwrap()).unwrap();
+    let results = read();
+    assert_eq!((results.passed, results.ignored, results.failed.len()), (1, 2, 1), "{results:?}");
+    assert!(results.failed.contains("ralph gates::odd <&\u{e9}>"), "{results:?}");
+    bed.ralph(&["gate", "--keep-going", "--junit", "reports/ci/gates.xml"]);
+    assert_eq!((read().passed, read().ignored, read().failed.len()), (2, 0, 2), "{:?}", read());
+    assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "nothing else is left there");
+    let nowhere = bed.ralph(&["gate", "fine", "--junit", "README.md/x.xml"]);
+    assert!(nowhere.code == Some(1) && nowhere.stderr.contains("cannot write README.md/x.xml: "), "{nowhere:?}");
+    let printed = bed.ralph_ok(&["gate", "fine", "--junit", "/dev/stdout"]);
+    assert!(printed.contains("</testsuites>") && fs::symlink_metadata("/dev/stdout").unwrap().is_symlink(), "{printed}");
+    match Skip::unless_installed("python3") {
+        Ok(python) => assert_eq!(as_python_reads_it(&python, &file), "4 1 1 ['fine', 'odd <&\u{e9}>', 'not run', 'missing'] True\n"),
+        Err(skip) => skip.tell(),
+    }
+}
+
+fn as_python_reads_it(python: &Path, file: &Path) -> String {
+    let script = "import sys, xml.etree.ElementTree as tree
+suite = tree.parse(sys.argv[1]).getroot().find('testsuite')
+failure = next(suite.iter('failure'))
+said = 'error: <b> & ]]> red' in failure.text and 'exit code 3' in failure.get('message')
+print(suite.get('tests'), suite.get('failures'), suite.get('errors'), [case.get('name') for case in suite], said)";
+    let out = run(std::process::Command::new(python).env("PYTHONIOENCODING", "utf-8").args(["-c", script]).arg(file), b"");
+    out.stdout + &out.stderr
 }

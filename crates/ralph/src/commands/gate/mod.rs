@@ -5,11 +5,16 @@ mod progress;
 mod subject;
 pub(super) mod summary;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use clap::ValueEnum;
 use ralph_core::{
     gate::{Check, Finding, Gate, Kind, Verdict, only_waits},
+    junit,
     words::clean,
 };
 use ralph_engine::{
@@ -21,7 +26,7 @@ use ralph_engine::{
     hosts::claude::registration::LONG,
     ops::measured,
     store::project::Project,
-    sys::{env, signals},
+    sys::{clock, env, files, signals},
 };
 use serde::Serialize;
 
@@ -45,6 +50,7 @@ use subject::Subject;
   ralph gate tests lint         these two
   ralph gate --keep-going       go on after a failure
   ralph gate --cached           believe verdicts on an unchanged tree
+  ralph gate --junit gates.xml  a report for CI, besides
   ralph gate --preset verify    what check agents have to pass
   ralph gate --accept           accept the tests and gates as they are now")]
 pub(crate) struct Args {
@@ -66,6 +72,9 @@ pub(crate) struct Args {
     /// Run nothing; take the tests, gates and lists as they are now for the start that the guard compares with
     #[arg(long)]
     accept: bool,
+    /// For CI: the findings as a `JUnit` file, too, whether or not they hold
+    #[arg(long, value_name = "FILE", conflicts_with = "accept")]
+    junit: Option<PathBuf>,
     /// For programs: the findings as JSON
     #[arg(long)]
     json: bool,
@@ -112,6 +121,7 @@ fn gate(project: &Project, args: &Args) -> Done {
     findings.extend(measure(project, &subject, chosen, args, &progress));
     progress.end();
     if signals::asked_to_end() {
+        write_junit(args.junit.as_deref(), &findings)?;
         let message = if progress.has_told_of_the_end() { "" } else { "interrupted" };
         return Err(Failure { code: INTERRUPTED, message: message.to_owned(), in_json: false });
     }
@@ -131,9 +141,17 @@ fn gate(project: &Project, args: &Args) -> Done {
             ui::paragraph("Nothing fails; what is decided elsewhere is not decided yet: `ralph wait` waits for it.", 0);
         }
     }
+    write_junit(args.junit.as_deref(), &findings).map_err(|failure| Failure { in_json: args.json, ..failure })?;
     let message = if is_measured { "" } else { NOT_MEASURED };
     let code = if only_waits(&findings) { PARKED } else { FAILED };
     if passed { Ok(()) } else { Err(Failure { code, message: message.to_owned(), in_json: args.json }) }
+}
+
+/// Writes the findings down for CI, where that is wanted.
+fn write_junit(file: Option<&Path>, findings: &[Finding]) -> Done {
+    let Some(file) = file else { return Ok(()) };
+    let xml = junit::of_findings("ralph gates", clock::now(), findings);
+    files::write_named(file, xml.as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", file.display())))
 }
 
 const NOT_MEASURED: &str = "nothing was measured, so nothing is proven";

@@ -12,20 +12,20 @@ use crate::{
     ui,
 };
 
-/// Where the text begins, after the time.
-const TEXT: usize = 21;
+/// Where the text begins, after the time of day: on a terminal the day stands above.
+const TEXT: usize = 10;
 
 const UNREADABLE: &str = "(a line that cannot be read)";
 
 pub(super) struct Page {
     json: bool,
-    /// Something stands above.
-    begun: bool,
+    /// The day of what stands above.
+    day: Option<String>,
 }
 
 impl Page {
     pub(super) fn new(json: bool) -> Self {
-        Page { json, begun: false }
+        Page { json, day: None }
     }
 
     /// Prints one line; `false` if nobody reads any more.
@@ -34,11 +34,10 @@ impl Page {
         match record {
             _ if raw.trim().is_empty() => true,
             Some(_) if self.json => ui::try_json(raw.trim_end()),
-            Some(record) => {
-                let is_apart = self.begun && ui::width().is_some() && matches!(record.event, Event::Began { attempt: 1, .. });
-                self.begun = true;
-                ui::try_line(format!("{}{}", if is_apart { "\n" } else { "" }, in_words(record)))
-            }
+            Some(record) => ui::try_line(match ui::width() {
+                Some(width) => self.on_a_terminal(record, width),
+                None => format!("{} {}", ui::dim(when(&record.at)), painted(&record.event, of_event(record))),
+            }),
             // Half a line of a killed writer would stop a program that reads the rest.
             None if self.json => {
                 ui::note(UNREADABLE);
@@ -47,16 +46,21 @@ impl Page {
             None => ui::try_line(ui::warn(UNREADABLE)),
         }
     }
-}
 
-fn in_words(record: &Record) -> String {
-    let (at, text) = (ui::dim(when(&record.at)), of_event(record));
-    // A prompt may be long, and everybody knows it.
-    let text = match (&record.event, ui::width()) {
-        (Event::Started { .. }, Some(width)) => cut(&text, width.saturating_sub(TEXT)),
-        _ => text,
-    };
-    ui::fitted(&format!("{at} {}", painted(&record.event, text)), TEXT)
+    /// Each day has a line of its own, and rounds stand apart.
+    fn on_a_terminal(&mut self, record: &Record, width: usize) -> String {
+        let at = when(&record.at);
+        let (day, time) = at.split_once(' ').unwrap_or(("", &at));
+        let is_new = self.day.as_deref() != Some(day);
+        let is_apart = self.day.is_some() && (is_new || matches!(record.event, Event::Began { attempt: 1, .. }));
+        let gap = if is_apart { "\n" } else { "" };
+        let heading = if is_new && !day.is_empty() { format!("{}\n", ui::bold(day)) } else { String::new() };
+        self.day = Some(day.to_owned());
+        let text = of_event(record);
+        // A prompt may be long, and everybody knows it.
+        let text = if matches!(record.event, Event::Started { .. }) { cut(&text, width.saturating_sub(TEXT)) } else { text };
+        format!("{gap}{heading}{}", ui::fitted(&format!("{} {}", ui::dim(time), painted(&record.event, text)), TEXT))
+    }
 }
 
 /// What is usual stays as it is, so that the rest stands out.

@@ -24,6 +24,7 @@ use super::{Agent, Carries, Request, Worktree, ground, kept::Kept};
 use crate::{
     commands::begins,
     exit::{BLOCKED, Failure},
+    report,
 };
 
 pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audience>) -> Result<End, Failure> {
@@ -50,9 +51,12 @@ pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audi
         let _ = options.keep(project, &name);
     }
     let orders = Orders { resume, agent, rounds: request.rounds, settings, waits: !request.no_wait, ways, as_before };
-    let kept = Kept { audience: Arc::clone(audience), project: project.clone(), of_loop: OnceLock::new() };
-    let audience: Arc<dyn Audience> = Arc::new(kept);
-    Ok(runner::drive(project, &orders, &audience)?.end)
+    let kept = Arc::new(Kept { audience: Arc::clone(audience), project: project.clone(), of_loop: OnceLock::new() });
+    let ended = runner::drive(project, &orders, &(Arc::clone(&kept) as Arc<dyn Audience>));
+    if let Some(id) = kept.of_loop.get() {
+        report::keep_at_the_end(project, id);
+    }
+    Ok(ended?.end)
 }
 
 /// A loop's limits count what its own sessions spend, and nothing of what runs that they start would.

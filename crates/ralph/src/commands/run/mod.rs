@@ -9,7 +9,7 @@ mod lines;
 mod out;
 mod prose;
 mod quiet;
-mod says;
+pub(crate) mod says;
 mod screen;
 mod status;
 #[cfg(test)]

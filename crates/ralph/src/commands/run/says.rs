@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Between parts of a line.
-pub(super) const DOT: &str = " · ";
+pub(crate) const DOT: &str = " · ";
 
 /// What a tool call is about may be a whole script.
 const LONGEST_SUBJECT: usize = 400;
@@ -27,7 +27,7 @@ pub(super) fn subject(what: &str) -> String {
 }
 
 /// The same about a call; files of the project go by their names in it.
-pub(super) fn subject_in(what: &str, folder: &str) -> String {
+pub(crate) fn subject_in(what: &str, folder: &str) -> String {
     if folder.len() > 1 { subject(&what.replace(&format!("{folder}/"), "")) } else { subject(what) }
 }
 
@@ -88,7 +88,7 @@ fn gates(findings: &[Finding]) -> String {
 }
 
 /// What was wrong with the claim, if it was that.
-fn of_claim(code: Code) -> Option<String> {
+pub(crate) fn of_claim(code: Code) -> Option<String> {
     let what = match code {
         Code::PromiseMissing => "not claimed yet",
         Code::PromiseRefused => "the claim does not count",
@@ -111,7 +111,7 @@ fn of_next(next: Next) -> String {
 }
 
 /// What is worth a line of its own among what is heard of the agent, besides its words and tools.
-pub(super) fn heard(heard: &Heard) -> Option<String> {
+pub(crate) fn heard(heard: &Heard) -> Option<String> {
     match heard {
         Heard::Session { model, permission_mode, client, .. } => {
             let parts = [
@@ -131,7 +131,7 @@ pub(super) fn heard(heard: &Heard) -> Option<String> {
 }
 
 /// `denied: Bash  npm test; the rule Bash(npm test:*) would allow it`
-pub(super) fn denied(tool: &str, what: &str, rule: &str) -> String {
+pub(crate) fn denied(tool: &str, what: &str, rule: &str) -> String {
     format!("denied: {}{}", call(tool, what), would_allow(rule))
 }
 
@@ -140,7 +140,7 @@ pub(super) fn would_allow(rule: &str) -> String {
 }
 
 /// `Bash  npm test`
-pub(super) fn call(tool: &str, what: &str) -> String {
+pub(crate) fn call(tool: &str, what: &str) -> String {
     format!("{}  {}", clean(tool), subject(what)).trim_end().to_owned()
 }
 

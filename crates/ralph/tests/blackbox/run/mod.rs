@@ -33,8 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A bed in which a script is the agent. It is called once a round, with the prompt on its standard input, in the project's folder; beside the project,
 /// `$OUT` is a folder for its notes: `$OUT/prompt.N` holds the prompt of its Nth session.
-pub(super) struct Runs {
-    pub(super) bed: Bed,
+pub(crate) struct Runs {
+    pub(crate) bed: Bed,
     agent: PathBuf,
 }
 
@@ -49,14 +49,14 @@ commit() { git add -A >/dev/null && git commit -qm "round $RALPH_ITERATION" >/de
 
 impl Runs {
     /// In a git repository with one commit.
-    pub(super) fn new(script: &str) -> Self {
+    pub(crate) fn new(script: &str) -> Self {
         let bed = Bed::in_git();
         bed.write("README.md", "a project\n");
         bed.commit_all("begin");
         Self::of(bed, script)
     }
 
-    pub(super) fn of(bed: Bed, script: &str) -> Self {
+    pub(crate) fn of(bed: Bed, script: &str) -> Self {
         let folder = bed.home().join("agent");
         fs::create_dir_all(&folder).unwrap();
         let agent = folder.join("agent.sh");
@@ -64,32 +64,32 @@ impl Runs {
         Runs { bed, agent }
     }
 
-    pub(super) fn agent_cmd(&self) -> String {
+    pub(crate) fn agent_cmd(&self) -> String {
         format!("sh '{}'", self.agent.display())
     }
 
-    pub(super) fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.bed.command(RALPH);
         command.arg("run").arg("--agent-cmd").arg(self.agent_cmd()).args(args);
         command
     }
 
     /// Runs to the end.
-    pub(super) fn run(&self, args: &[&str]) -> Output {
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
         let out = run_bounded(&mut self.command(args), b"", PATIENCE);
         assert!(!out.timed_out, "ralph run {args:?} hangs\n{}\n{}", out.stdout, out.stderr);
         out
     }
 
     /// Runs to the end, which must come with this exit code.
-    pub(super) fn ends(&self, code: i32, args: &[&str]) -> Output {
+    pub(crate) fn ends(&self, code: i32, args: &[&str]) -> Output {
         let out = self.run(args);
         assert_eq!(out.code, Some(code), "ralph run {args:?}\n{}\n{}", out.stdout, out.stderr);
         out
     }
 
     /// Starts it, in a process group of its own.
-    pub(super) fn start(&self, args: &[&str]) -> Running {
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
         let log = fs::File::create(self.out("shown")).unwrap();
         let mut command = self.command(args);
         let errors = log.try_clone().unwrap();
@@ -98,30 +98,30 @@ impl Runs {
     }
 
     /// A file of the agent's notes.
-    pub(super) fn out(&self, name: &str) -> PathBuf {
+    pub(crate) fn out(&self, name: &str) -> PathBuf {
         self.agent.with_file_name(name)
     }
 
-    pub(super) fn noted(&self, name: &str) -> String {
+    pub(crate) fn noted(&self, name: &str) -> String {
         fs::read_to_string(self.out(name)).unwrap_or_default()
     }
 
-    pub(super) fn prompt(&self, session: u64) -> String {
+    pub(crate) fn prompt(&self, session: u64) -> String {
         self.noted(&format!("prompt.{session}"))
     }
 
     /// How many sessions were started.
-    pub(super) fn sessions(&self) -> u64 {
+    pub(crate) fn sessions(&self) -> u64 {
         self.noted("sessions").trim().parse().unwrap_or(0)
     }
 
     /// The rounds that sessions were started for, in order.
-    pub(super) fn iterations(&self) -> Vec<u64> {
+    pub(crate) fn iterations(&self) -> Vec<u64> {
         self.noted("iterations").lines().map(|line| line.parse().unwrap()).collect()
     }
 
     /// The rounds that were ruled on, in order, each with its code.
-    pub(super) fn ruled(&self) -> Vec<(u64, String)> {
+    pub(crate) fn ruled(&self) -> Vec<(u64, String)> {
         let of = |r: &Value| {
             let event = &r["event"];
             (event["kind"] == "stop")
@@ -131,33 +131,33 @@ impl Runs {
     }
 
     /// The records of one kind.
-    pub(super) fn of_kind(&self, kind: &str) -> Vec<Value> {
+    pub(crate) fn of_kind(&self, kind: &str) -> Vec<Value> {
         self.bed.journal().into_iter().filter(|r| r["event"]["kind"] == kind).map(|r| r["event"].clone()).collect()
     }
 
-    pub(super) fn is_live(&self) -> bool {
+    pub(crate) fn is_live(&self) -> bool {
         self.bed.exists(LOOP)
     }
 }
 
 /// A run that goes on.
-pub(super) struct Running {
+pub(crate) struct Running {
     pub(super) child: Child,
     shown: PathBuf,
 }
 
 impl Running {
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    pub(super) fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         let sent = Command::new("kill").arg(format!("-{signal}")).arg(self.pid().to_string()).status().unwrap();
         assert!(sent.success());
     }
 
     /// Waits for its end; the exit code and all that it printed.
-    pub(super) fn ends(mut self) -> (Option<i32>, String) {
+    pub(crate) fn ends(mut self) -> (Option<i32>, String) {
         let until = Instant::now() + PATIENCE;
         while self.child.try_wait().unwrap().is_none() {
             assert!(Instant::now() < until, "it does not end:\n{}", fs::read_to_string(&self.shown).unwrap());
@@ -166,7 +166,7 @@ impl Running {
         (self.child.wait().unwrap().code(), fs::read_to_string(&self.shown).unwrap())
     }
 
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         fs::read_to_string(&self.shown).unwrap()
     }
 }
@@ -191,7 +191,7 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Whether a process lives, zombies not counted.
-pub(super) fn lives(pid: u32) -> bool {
+pub(crate) fn lives(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next()).is_some_and(|state| state != "Z")
 }

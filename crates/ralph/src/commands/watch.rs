@@ -1,0 +1,38 @@
+//! `ralph watch`: a loop on the whole screen, as it goes.
+
+use std::io::{IsTerminal, stdin, stdout};
+
+use ralph_engine::{store::project::Project, sys::env};
+
+use crate::{
+    commands::Which,
+    exit::{Done, Failure},
+    watch,
+};
+
+/// Watch a loop on the whole screen: limits, gates, what the agent does, rulings
+///
+/// It looks and disturbs nothing; keys pause, resume, cancel and steer the loop as the commands do. `?` shows all keys, q leaves.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph watch
+  ralph watch docs
+  ralph watch --all")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    which: Which,
+    /// The loops of all your projects in which ralph has had one
+    #[arg(short, long, conflicts_with = "which")]
+    all: bool,
+}
+
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    let instead = "`ralph status` shows where a loop stands, `ralph log -f` what happens to it";
+    if !stdin().is_terminal() || !stdout().is_terminal() {
+        return Err(Failure::usage(format!("`ralph watch` needs a terminal to draw on and to hear keys from: {instead}")));
+    }
+    if env::is_dumb_terminal() {
+        return Err(Failure::usage(format!("this terminal (TERM) can show lines only, and `ralph watch` draws a whole screen: {instead}")));
+    }
+    watch::run(project, args.which.get(), args.all)
+}

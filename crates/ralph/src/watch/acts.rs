@@ -1,0 +1,52 @@
+//! What the keys do to a loop: the same as the commands, told in one line.
+
+use ralph_core::words::clean;
+use ralph_engine::{
+    ops::{Refusal, resume, steer},
+    store::project::Project,
+    sys::env,
+};
+
+use crate::commands::{self, asker};
+
+/// What became of it.
+pub(super) struct Said {
+    pub(super) words: String,
+    pub(super) refused: bool,
+}
+
+impl Said {
+    pub(super) fn refused(words: impl Into<String>) -> Self {
+        Said { words: words.into(), refused: true }
+    }
+
+    fn of(done: Result<String, Refusal>) -> Self {
+        match done {
+            Ok(line) => Said { words: clean(&anstream::adapter::strip_str(&line).to_string()), refused: false },
+            Err(refusal) => Said::refused(clean(&refusal.to_string())),
+        }
+    }
+}
+
+/// An agent that could do this would act in the person's name.
+pub(super) fn refusal_in_an_agents_shell() -> Option<Said> {
+    let sign = env::of_an_agent()?;
+    Some(Said::refused(format!("this is an agent's shell ({sign} is set): here the loop can be looked at, and nothing else")))
+}
+
+pub(super) fn pause(project: &Project, id: &str) -> Said {
+    Said::of(commands::pause::act(project, Some(id)).map(|paused| commands::pause::line(&paused)))
+}
+
+pub(super) fn resume(project: &Project, id: &str) -> Said {
+    let request = resume::Request { which: Some(id.to_owned()), ..resume::Request::default() };
+    Said::of(resume::resume(project, &request, &asker()).map(|resumed| commands::resume::lines(project, &resumed).join(" ")))
+}
+
+pub(super) fn cancel(project: &Project, id: &str) -> Said {
+    Said::of(commands::cancel::act(project, Some(id)).map(|cancelled| cancelled.line()))
+}
+
+pub(super) fn steer(project: &Project, id: &str, note: &str) -> Said {
+    Said::of(steer::leave(project, Some(id), note, &asker()).map(|left| commands::steer::line(&left)))
+}

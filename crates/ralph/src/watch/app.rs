@@ -1,0 +1,329 @@
+//! What is on the screen, and what keys change about it.
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ralph_core::time::Millis;
+use ralph_engine::{ops::view::Status, sys::clock};
+
+use crate::watch::{
+    acts::{self, Said},
+    editor::{Editor, Typed},
+    followed::Followed,
+    loops::{Loops, is_busy},
+};
+
+/// How long a line about what was done stays.
+const SAID_FOR: Duration = Duration::from_secs(12);
+
+/// While somebody works a clock runs on the screen.
+const TICK: Duration = Duration::from_secs(1);
+/// Otherwise only what no notification tells has to be noticed.
+const REST: Duration = Duration::from_secs(30);
+/// What no file tells: that a process has died.
+const LOOK_AGAIN: Millis = 5_000;
+
+/// What fills the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Face {
+    Loop,
+    /// All loops, to choose one.
+    Overview,
+    Log,
+    Help,
+}
+
+/// What the last line asks for.
+pub(super) enum Asks {
+    Nothing,
+    /// Whether this loop, by its id, shall end.
+    Cancel(String),
+    Note(Editor),
+    Search(Editor),
+}
+
+/// What the program does next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    GoesOn,
+    Quits,
+    /// Makes room for the shell.
+    StepsAside,
+}
+
+pub(super) struct App {
+    pub(super) loops: Loops,
+    pub(super) followed: Option<Followed>,
+    pub(super) face: Face,
+    pub(super) asks: Asks,
+    pub(super) said: Option<(Said, Instant)>,
+    /// How many lines of the log stand below the screen.
+    pub(super) scrolled: usize,
+    /// What is looked for in the log.
+    pub(super) sought: String,
+    /// How many lines stand below the one that was found last.
+    found: Option<usize>,
+    /// How many rows the log had when it was last drawn.
+    pub(super) page: usize,
+    /// Other files may matter than before.
+    pub(super) looked: bool,
+}
+
+impl App {
+    pub(super) fn new(loops: Loops) -> Self {
+        let face = if loops.is_of_all() && loops.entries.len() > 1 { Face::Overview } else { Face::Loop };
+        App {
+            loops,
+            followed: None,
+            face,
+            asks: Asks::Nothing,
+            said: None,
+            scrolled: 0,
+            sought: String::new(),
+            found: None,
+            page: 10,
+            looked: true,
+        }
+    }
+
+    /// Looks at the loops again, and follows the one that is chosen.
+    pub(super) fn look(&mut self) {
+        self.loops.look();
+        self.follow();
+    }
+
+    pub(super) fn follow(&mut self) {
+        self.looked = true;
+        let Some(entry) = self.loops.chosen() else {
+            self.followed = None;
+            return;
+        };
+        if self.followed.as_ref().is_none_or(|followed| !followed.is_of(&entry.view)) {
+            self.followed = Some(Followed::new(&entry.project, &entry.view));
+            self.scrolled = 0;
+        }
+        if let Some(followed) = &mut self.followed {
+            followed.read_on();
+            followed.listen(&entry.view, true);
+        }
+    }
+
+    /// Reads on in the journal and what the agent says, and nothing else.
+    pub(super) fn read_on(&mut self) {
+        if let (Some(followed), Some(entry)) = (&mut self.followed, self.loops.chosen()) {
+            followed.read_on();
+            followed.listen(&entry.view, false);
+        }
+    }
+
+    pub(super) fn is_behind(&self) -> bool {
+        self.followed.as_ref().is_some_and(|followed| followed.is_behind)
+    }
+
+    /// Time has passed, and nothing was heard.
+    pub(super) fn tick(&mut self) {
+        if self.said.as_ref().is_some_and(|(_, at)| at.elapsed() >= SAID_FOR) {
+            self.said = None;
+        }
+        let rests = !self.loops.is_busy();
+        if rests || clock::now().saturating_sub(self.loops.seen).abs() >= LOOK_AGAIN {
+            self.look();
+        }
+    }
+
+    /// How long nothing on the screen changes by itself.
+    pub(super) fn rest(&self) -> Duration {
+        if self.is_behind() {
+            return Duration::ZERO;
+        }
+        let is_running = match self.face {
+            Face::Loop => self.loops.chosen().is_some_and(|entry| is_busy(&entry.view)),
+            Face::Overview | Face::Log | Face::Help => false,
+        };
+        let rest = match (is_running, self.loops.is_busy()) {
+            (true, _) => TICK,
+            (false, true) => Duration::from_millis(LOOK_AGAIN.unsigned_abs()),
+            (false, false) => REST,
+        };
+        let said = self.said.as_ref().map_or(REST, |(_, at)| SAID_FOR.saturating_sub(at.elapsed()));
+        rest.min(said.max(Duration::from_millis(50)))
+    }
+
+    pub(super) fn paste(&mut self, text: &str) {
+        if let Asks::Note(editor) | Asks::Search(editor) = &mut self.asks {
+            editor.insert(text);
+        }
+    }
+
+    pub(super) fn key(&mut self, key: KeyEvent) -> Then {
+        let with_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if with_control && key.code == KeyCode::Char('z') {
+            return Then::StepsAside;
+        }
+        self.said = None;
+        match std::mem::replace(&mut self.asks, Asks::Nothing) {
+            Asks::Cancel(id) => self.confirmed(key, &id),
+            Asks::Note(editor) => self.noted(key, editor),
+            Asks::Search(editor) => self.searched(key, editor),
+            Asks::Nothing if with_control && key.code == KeyCode::Char('c') => return Then::Quits,
+            Asks::Nothing if key.code == KeyCode::Char('q') => return Then::Quits,
+            Asks::Nothing if key.code == KeyCode::Esc => return self.back(),
+            Asks::Nothing if self.face == Face::Help => self.face = Face::Loop,
+            Asks::Nothing if self.face == Face::Log && self.scrolls(key.code) => {}
+            Asks::Nothing if self.face == Face::Overview && self.chooses(key.code) => {}
+            Asks::Nothing => self.command(key.code),
+        }
+        Then::GoesOn
+    }
+
+    /// From wherever to where one came from; from there, out.
+    fn back(&mut self) -> Then {
+        match self.face {
+            Face::Log | Face::Help => self.face = Face::Loop,
+            Face::Loop if self.loops.is_of_all() && self.loops.entries.len() > 1 => self.face = Face::Overview,
+            Face::Loop | Face::Overview => return Then::Quits,
+        }
+        Then::GoesOn
+    }
+
+    fn command(&mut self, code: KeyCode) {
+        match code {
+            KeyCode::Char('p') => self.act(|app| app.on_the_chosen(acts::pause)),
+            KeyCode::Char('r') => self.act(|app| app.on_the_chosen(acts::resume)),
+            KeyCode::Char('c') => self.act(App::ask_about_the_end),
+            KeyCode::Char('s') => self.act(|app| app.asks = Asks::Note(Editor::default())),
+            KeyCode::Char('l') => {
+                (self.face, self.scrolled) = (if self.face == Face::Log { Face::Loop } else { Face::Log }, 0);
+            }
+            KeyCode::Char('?' | 'h') => self.face = Face::Help,
+            KeyCode::Char('/') if self.face == Face::Log => self.asks = Asks::Search(Editor::default()),
+            KeyCode::Tab | KeyCode::Right => self.go_to(self.loops.position() + 1),
+            KeyCode::BackTab | KeyCode::Left => self.go_to((self.loops.position() + self.loops.entries.len()).saturating_sub(1)),
+            KeyCode::Char(digit @ '1'..='9') => {
+                let at = usize::from(digit as u8 - b'1');
+                if at < self.loops.entries.len() {
+                    self.go_to(at);
+                }
+            }
+            KeyCode::Backspace if self.loops.entries.len() > 1 => self.face = Face::Overview,
+            _ => {}
+        }
+    }
+
+    fn act(&mut self, act: impl FnOnce(&mut Self)) {
+        match acts::refusal_in_an_agents_shell() {
+            Some(said) => self.say(said),
+            None if self.loops.chosen().is_none() => self.say(Said::refused("there is no loop here")),
+            None => act(self),
+        }
+    }
+
+    fn say(&mut self, said: Said) {
+        self.said = Some((said, Instant::now()));
+    }
+
+    fn on_the_chosen(&mut self, act: impl FnOnce(&ralph_engine::store::project::Project, &str) -> Said) {
+        if let Some(entry) = self.loops.chosen() {
+            let said = act(&entry.project, &entry.view.id);
+            self.say(said);
+            self.look();
+        }
+    }
+
+    fn ask_about_the_end(&mut self) {
+        match self.loops.chosen() {
+            Some(entry) if entry.view.file.is_some() => self.asks = Asks::Cancel(entry.view.id.clone()),
+            _ => self.say(Said::refused("it has ended already")),
+        }
+    }
+
+    fn confirmed(&mut self, key: KeyEvent, id: &str) {
+        let is_still_it = self.loops.chosen().is_some_and(|entry| entry.view.id == id);
+        match key.code {
+            KeyCode::Char('y' | 'Y') if is_still_it => self.on_the_chosen(acts::cancel),
+            _ => self.say(Said { words: "nothing was cancelled".to_owned(), refused: false }),
+        }
+    }
+
+    fn noted(&mut self, key: KeyEvent, mut editor: Editor) {
+        match editor.key(key) {
+            Typed::GoesOn => self.asks = Asks::Note(editor),
+            Typed::Left => self.say(Said { words: "no note was left".to_owned(), refused: false }),
+            Typed::Done(note) => self.on_the_chosen(|project, id| acts::steer(project, id, &note)),
+        }
+    }
+
+    fn searched(&mut self, key: KeyEvent, mut editor: Editor) {
+        match editor.key(key) {
+            Typed::GoesOn => self.asks = Asks::Search(editor),
+            Typed::Left => self.sought.clear(),
+            Typed::Done(sought) => {
+                (self.sought, self.found) = (sought.to_lowercase(), None);
+                self.seek_further();
+            }
+        }
+    }
+
+    /// To the next older line with the words that are looked for.
+    fn seek_further(&mut self) {
+        let Some(followed) = &self.followed else { return };
+        if self.sought.is_empty() {
+            return;
+        }
+        let from = self.found.map_or(0, |found| found + 1);
+        let found = followed.log.iter().rev().skip(from).position(|line| line.words.to_lowercase().contains(&self.sought));
+        match found.map(|further| from + further) {
+            Some(found) => (self.found, self.scrolled) = (Some(found), found.min(followed.log.len().saturating_sub(self.page))),
+            None => self.say(Said::refused("found nothing (more) above")),
+        }
+    }
+
+    /// `false`: the key is for others.
+    fn scrolls(&mut self, code: KeyCode) -> bool {
+        let all = self.followed.as_ref().map_or(0, |followed| followed.log.len());
+        let top = all.saturating_sub(self.page);
+        self.scrolled = match code {
+            KeyCode::Up | KeyCode::Char('k') => (self.scrolled + 1).min(top),
+            KeyCode::Down | KeyCode::Char('j') => self.scrolled.saturating_sub(1),
+            KeyCode::PageUp => (self.scrolled + self.page).min(top),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.scrolled.saturating_sub(self.page),
+            KeyCode::Home | KeyCode::Char('g') => top,
+            KeyCode::End | KeyCode::Char('G') => 0,
+            KeyCode::Char('n') => {
+                self.seek_further();
+                return true;
+            }
+            KeyCode::Backspace => {
+                self.face = Face::Loop;
+                return true;
+            }
+            _ => return false,
+        };
+        true
+    }
+
+    fn chooses(&mut self, code: KeyCode) -> bool {
+        let (at, all) = (self.loops.position(), self.loops.entries.len());
+        match code {
+            KeyCode::Up | KeyCode::Char('k') => self.go_to((at + all).saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') => self.go_to(at + 1),
+            KeyCode::Home => self.go_to(0),
+            KeyCode::End => self.go_to(all.saturating_sub(1)),
+            KeyCode::Enter => self.face = Face::Loop,
+            KeyCode::Backspace => {}
+            _ => return false,
+        }
+        true
+    }
+
+    fn go_to(&mut self, at: usize) {
+        self.loops.choose(at);
+        self.scrolled = 0;
+        self.follow();
+    }
+
+    /// The chosen loop rests, or is over.
+    pub(super) fn can_resume(&self) -> bool {
+        self.loops.chosen().is_some_and(|entry| !matches!(entry.view.status, Status::Active | Status::Parked | Status::Waiting))
+    }
+}

@@ -1,0 +1,161 @@
+//! What goes on right now: the agent's last tools and words, a gate that is measured, a wait.
+
+use ralph_core::{
+    time::{self, Millis, in_words},
+    words::{clean, opening},
+};
+use ralph_engine::{
+    hosts::heard::Heard,
+    ops::{
+        doing::{Activity, Doing},
+        view::{Carrier, Status, Waits},
+    },
+};
+use ratatui::{style::Style, text::Line};
+
+use crate::{
+    bar::filled,
+    commands::{
+        run::says::{self, subject_in},
+        status::next,
+    },
+    text::in_thousands,
+    watch::draw::{
+        BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, age, headed,
+        row::{Row, parts},
+    },
+};
+
+/// From here on silence is worth a word.
+const QUIET: u64 = 60_000;
+/// And from here on a look.
+const VERY_QUIET: u64 = 10 * 60_000;
+const BAR: usize = 12;
+const MOST: usize = 60;
+
+pub(super) fn part(scene: &Scene<'_>, in_short: bool) -> Part {
+    let now = now(scene);
+    let feed = feed(scene);
+    if in_short {
+        let lines: Vec<Line<'static>> = now.into_iter().chain(feed).collect();
+        return Part { least: lines.len().min(1), lines, rank: 2, is_endless: true };
+    }
+    if now.is_none() && feed.is_empty() {
+        return Part::default();
+    }
+    let mut lines = headed(scene, if scene.view.file.is_some() { "now" } else { "at the end" }, &session(scene));
+    lines.extend(now);
+    lines.extend(feed);
+    let least = lines.len().min(4);
+    Part { lines, least, rank: 3, is_endless: true }
+}
+
+/// What the session that runs has used.
+fn session(scene: &Scene<'_>) -> String {
+    let Some(used) = scene.followed.doing.as_ref().and_then(Doing::used) else { return String::new() };
+    let model = used.model.as_deref().map(clean);
+    let tokens = used.is_whole.then(|| format!("{} tokens", in_thousands(used.tokens.total())));
+    let money = (used.is_whole && used.usd_micros > 0).then(|| ralph_core::prices::shown(used.usd_micros).to_string());
+    [model, tokens, money].into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+fn now(scene: &Scene<'_>) -> Option<Line<'static>> {
+    let view = scene.view;
+    if let Some(checking) = &view.checking {
+        return Some(measuring(scene, &checking.gate, time::parse(&checking.since).unwrap_or(scene.now), checking.limit_ms));
+    }
+    if let Some(waits) = &view.waits {
+        return Some(waiting(scene, waits));
+    }
+    match (view.status, view.carrier) {
+        (Status::Active, Carrier::Runner | Carrier::Session) => Some(working(scene)),
+        (Status::Active, Carrier::Nobody) => Some(Row::new(scene.width).add("active; nobody is heard of it", PLAIN).line()),
+        (Status::Waiting, _) => Some(Row::new(scene.width).add("waits for the first session that stops here", PLAIN).line()),
+        _ => None,
+    }
+}
+
+/// A gate's command runs: how long already, and how long it takes about.
+fn measuring(scene: &Scene<'_>, gate: &str, since: Millis, limit_ms: u64) -> Line<'static> {
+    let elapsed = scene.since(since);
+    let usual = scene.chronicle().proofs.gates.iter().find(|story| story.last.gate == gate).and_then(|story| story.usual_ms());
+    let row = Row::new(scene.width).add("checks ", PLAIN).add(&opening(gate, 40), BOLD).add(&format!(" for {}", in_words(elapsed)), PLAIN);
+    match usual.filter(|usual| *usual >= 1_000) {
+        None => row.whole(&format!(", for {} at most", in_words(limit_ms)), DIM).line(),
+        Some(usual) => {
+            #[expect(clippy::cast_precision_loss, reason = "a bar has some cells")]
+            let full = filled(elapsed as f64, usual as f64, BAR);
+            let row = row.whole(&format!(" of about {}", in_words(usual)), PLAIN);
+            if row.left() < BAR + 1 {
+                return row.line();
+            }
+            row.gap(1).add(&"█".repeat(full), GOOD).add(&"░".repeat(BAR - full), DIM).line()
+        }
+    }
+}
+
+fn waiting(scene: &Scene<'_>, waits: &Waits) -> Line<'static> {
+    let since = time::parse(&waits.since).map_or(waits.for_ms, |since| scene.since(since));
+    let left = waits.until.as_deref().and_then(time::parse).map(|until| match until - scene.now {
+        left @ 1.. => format!("goes on in {}", in_words(left.unsigned_abs())),
+        _ => "goes on at any moment".to_owned(),
+    });
+    let then = next::step(scene.view).filter(|_| left.is_none());
+    let all = [Some(format!("waits for {}", opening(&waits.what, 80))), left, Some(format!("{} so far", in_words(since))), then];
+    let styled = all.into_iter().flatten().enumerate().map(|(n, text)| (text, if n == 0 { WARN } else { PLAIN }));
+    parts(Row::new(scene.width), styled).line()
+}
+
+/// The agent works, or nothing is heard of it.
+fn working(scene: &Scene<'_>) -> Line<'static> {
+    let chronicle = scene.chronicle();
+    let working = chronicle.working.as_ref().filter(|_| scene.view.carrier == Carrier::Runner);
+    let since = working.map(|working| working.since).or_else(|| chronicle.rounds.last().map(|round| round.ended)).or(chronicle.started);
+    let round = format!("round {}", scene.view.iteration);
+    let round = since.map_or(round.clone(), |since| format!("{round} for {}", in_words(scene.since(since))));
+    let doing = scene.followed.doing.as_ref();
+    let quiet = doing.and_then(Doing::changed).map(|at| scene.since(at));
+    let (state, style) = match quiet {
+        Some(quiet) if quiet >= VERY_QUIET => (format!("quiet for {}", age(quiet)), WARN),
+        Some(quiet) if quiet >= QUIET && doing.is_some_and(Doing::is_in_a_call) => (format!("in a tool call for {}", age(quiet)), PLAIN),
+        Some(quiet) if quiet >= QUIET => (format!("quiet for {}", age(quiet)), PLAIN),
+        Some(_) => ("works".to_owned(), GOOD),
+        None => ("works; it cannot be heard from here".to_owned(), PLAIN),
+    };
+    let attempt = working.filter(|working| working.attempt > 1).map(|working| format!("try {}", working.attempt));
+    let item = working.and_then(|working| working.item.as_deref()).map(|item| format!("item {}", opening(item, 40)));
+    let rest = [Some(round), attempt, item].into_iter().flatten().map(|text| (text, PLAIN));
+    parts(Row::new(scene.width), std::iter::once((state, style)).chain(rest)).line()
+}
+
+/// What it did and said, the newest first: where there is little room, that is what counts.
+fn feed(scene: &Scene<'_>) -> Vec<Line<'static>> {
+    let Some(doing) = &scene.followed.doing else { return Vec::new() };
+    let folder = scene.followed.project.root().display().to_string();
+    doing
+        .feed()
+        .rev()
+        .filter_map(|activity| said(activity, &folder).map(|said| (activity.at, said)))
+        .take(MOST)
+        .map(|(at, (text, style))| {
+            let at = at.map(|at| age(scene.since(at))).unwrap_or_default();
+            Row::new(scene.width).add(&format!("{at:>6}"), DIM).gap(2).add(&text, style).line()
+        })
+        .collect()
+}
+
+fn said(activity: &Activity, folder: &str) -> Option<(String, Style)> {
+    Some(match &activity.heard {
+        Heard::Text { text, .. } => (format!("\u{201c}{}\u{201d}", clean(text)), PLAIN),
+        Heard::Tool { name, what, of_subagent } => {
+            let who = if *of_subagent { "subagent: " } else { "" };
+            (format!("{who}{}", says::call(name, &subject_in(what, folder))), BOLD)
+        }
+        Heard::ToolEnded { failed: true, .. } => ("✗ a tool call failed".to_owned(), WARN),
+        Heard::Denied { tool, what, rule } => (says::denied(tool, &subject_in(what, folder), rule), WARN),
+        Heard::Line { text } => (clean(text), PLAIN),
+        Heard::Thinking => ("thinks".to_owned(), DIM),
+        Heard::Quota { rejected: true, .. } => ("the quota is used up".to_owned(), WARN),
+        heard => (says::heard(heard)?, WARN),
+    })
+}

@@ -1,0 +1,107 @@
+//! The rounds in figures: a sparkline for each, the newest round at the right.
+
+use ralph_core::{chronicle::Round, prices, time::in_words};
+use ratatui::text::Line;
+
+use crate::{
+    text::in_thousands,
+    watch::draw::{ACCENT, DIM, PLAIN, Part, Scene, headed, row::Row},
+};
+
+const BLOCKS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+const NAME: usize = 9;
+const MOST: usize = 60;
+const ABREAST: usize = 76;
+
+/// One figure of all rounds.
+struct Figure {
+    name: &'static str,
+    values: Vec<u64>,
+    words: String,
+}
+
+pub(super) fn part(scene: &Scene<'_>) -> Part {
+    let rounds = &scene.chronicle().rounds;
+    if scene.is_low || rounds.is_empty() {
+        return Part::default();
+    }
+    let figures: Vec<Figure> = all(rounds).into_iter().filter(|figure| figure.values.iter().any(|value| *value > 0)).collect();
+    let count = if rounds.len() == 1 { "1 round".to_owned() } else { format!("{} rounds", rounds.len()) };
+    let mut lines = headed(scene, "rounds", &count);
+    if scene.width >= ABREAST && !scene.is_high {
+        let half = (scene.width - 2) / 2;
+        let abreast = |pair: &[Figure]| {
+            let row = drawn(Row::new(scene.width), &pair[0], half);
+            pair.get(1).map_or(row.line(), |second| {
+                let row = drawn(Row::new(scene.width), &pair[0], half);
+                let pad = row.left().saturating_sub(scene.width - half - 2);
+                drawn(row.gap(pad + 2), second, half).line()
+            })
+        };
+        lines.extend(figures.chunks(2).map(abreast));
+    } else {
+        lines.extend(figures.iter().map(|figure| -> Line<'static> { drawn(Row::new(scene.width), figure, scene.width).line() }));
+    }
+    let least = lines.len().min(2);
+    Part { lines, least, rank: 7, is_endless: false }
+}
+
+fn all(rounds: &[Round]) -> Vec<Figure> {
+    let newest = &rounds[rounds.len().saturating_sub(MOST)..];
+    let of = |value: fn(&Round) -> u64| newest.iter().map(value).collect::<Vec<u64>>();
+    let last = |value: fn(&Round) -> u64| newest.last().map_or(0, value);
+    let tokens = |round: &Round| round.used.tokens.total();
+    let money = |round: &Round| round.used.usd_micros;
+    vec![
+        Figure { name: "tokens", values: of(tokens), words: in_thousands(last(tokens)) },
+        Figure { name: "cost", values: of(money), words: prices::shown(last(money)).to_string() },
+        Figure { name: "duration", values: of(Round::took_ms), words: in_words(last(Round::took_ms)) },
+        Figure { name: "context", values: of(fill), words: format!("{} %", last(fill)) },
+    ]
+}
+
+/// How full the context was, in hundredths. The agent's own session tells that alone.
+fn fill(round: &Round) -> u64 {
+    match (round.used.context, round.used.context_window) {
+        (percent @ 0..=100, 0) => percent,
+        (_, 0) => 0,
+        (tokens, window) => tokens.saturating_mul(100) / window,
+    }
+}
+
+fn drawn(row: Row, figure: &Figure, width: usize) -> Row {
+    let words = format!("{} last", figure.words);
+    let cells = width.saturating_sub(NAME + 2 + words.len()).min(MOST);
+    let row = row.column(figure.name, NAME, DIM);
+    if cells < 4 {
+        return row.add(&words, PLAIN);
+    }
+    row.add(&spark(&figure.values, cells), ACCENT).gap(1).add(&words, PLAIN)
+}
+
+/// The last values as blocks, the largest of them as the highest. Nothing at all is a gap.
+fn spark(values: &[u64], cells: usize) -> String {
+    let shown = &values[values.len().saturating_sub(cells)..];
+    let highest = shown.iter().copied().max().unwrap_or(0).max(1);
+    let block = |value: &u64| match *value {
+        0 => " ",
+        value => {
+            let step = u128::from(value) * 7 / u128::from(highest);
+            BLOCKS[usize::try_from(step).unwrap_or(7).min(7)]
+        }
+    };
+    shown.iter().map(block).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eyes_1_a_sparkline_has_its_highest_at_the_highest_and_gaps_at_nothing() {
+        assert_eq!(spark(&[1, 50, 100, 0, 25], 10), "▁▄█ ▂");
+        assert_eq!(spark(&[1, 2, 3, 4], 2), "▆█");
+        assert_eq!(spark(&[u64::MAX, 1], 4), "█▁");
+        assert_eq!(spark(&[], 4), "");
+    }
+}

@@ -1,0 +1,122 @@
+//! What has to be proven: each gate with its state, how long it took, when, and how it went before.
+
+use ralph_core::{chronicle::Story, gate::Verdict, time::in_words, words::clean};
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
+
+use crate::{
+    columns::columns,
+    watch::draw::{
+        BAD, BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, age, headed,
+        row::{Row, parts},
+    },
+};
+
+/// So much of a name tells which gate it is.
+const WIDEST_NAME: usize = 24;
+
+/// A gate, from what the loop declares and from what its journal tells.
+struct Gate<'a> {
+    name: String,
+    verdict: Option<Verdict>,
+    what: String,
+    story: Option<&'a Story>,
+}
+
+pub(super) fn part(scene: &Scene<'_>) -> Part {
+    let mut gates = all(scene);
+    // What needs work first.
+    gates.sort_by_key(|gate| match gate.verdict {
+        Some(Verdict::Fail) => 0,
+        Some(Verdict::Unknown) => 1,
+        Some(Verdict::Wait) => 2,
+        None => 3,
+        Some(Verdict::Pass) => 4,
+    });
+    let refused = refused(scene);
+    if gates.is_empty() && refused.is_none() {
+        return Part::default();
+    }
+    if scene.is_low {
+        let one = |gate: &Gate<'_>| (format!("{} {}", mark(gate.verdict).0, gate.name), mark(gate.verdict).1);
+        let count = (!gates.is_empty()).then(|| parts(Row::new(scene.width), gates.iter().map(one)).line());
+        return Part { lines: count.into_iter().chain(refused).collect(), least: 1, rank: 5, is_endless: false };
+    }
+    let held = gates.iter().filter(|gate| gate.verdict == Some(Verdict::Pass)).count();
+    let count = if gates.is_empty() { String::new() } else { format!("{held} of {} hold", gates.len()) };
+    let widest = gates.iter().map(|gate| columns(&gate.name)).max().unwrap_or(0).min(WIDEST_NAME).min(scene.width / 4);
+    let mut lines = headed(scene, "gates", &count);
+    lines.extend(gates.iter().map(|gate| row(scene, gate, widest)));
+    lines.extend(refused);
+    let least = lines.len().min(3);
+    Part { lines, least, rank: 4, is_endless: false }
+}
+
+/// The declared ones, and of an ended loop those that were measured.
+fn all<'a>(scene: &'a Scene<'_>) -> Vec<Gate<'a>> {
+    let stories = &scene.chronicle().proofs.gates;
+    let of = |name: &str| stories.iter().find(|story| story.last.gate == name);
+    let mut gates: Vec<Gate<'a>> = scene
+        .view
+        .gates
+        .iter()
+        .map(|gate| Gate { name: clean(&gate.name), verdict: gate.verdict, what: clean(&gate.what), story: of(&gate.name) })
+        .collect();
+    if scene.view.file.is_none() || gates.is_empty() {
+        let further = stories.iter().filter(|story| !story.gone);
+        gates = further
+            .map(|story| Gate {
+                name: clean(&story.last.gate),
+                verdict: Some(story.last.verdict),
+                what: clean(&story.last.what),
+                story: Some(story),
+            })
+            .collect();
+    }
+    gates
+}
+
+pub(super) fn mark(verdict: Option<Verdict>) -> (&'static str, Style) {
+    match verdict {
+        Some(Verdict::Pass) => ("✓", GOOD),
+        Some(Verdict::Fail) => ("✗", BAD),
+        Some(Verdict::Wait) => ("…", WARN),
+        Some(Verdict::Unknown) => ("?", WARN),
+        None => ("·", DIM),
+    }
+}
+
+fn row(scene: &Scene<'_>, gate: &Gate<'_>, widest: usize) -> Line<'static> {
+    let (sign, style) = mark(gate.verdict);
+    let row = Row::new(scene.width).add(sign, style).gap(1).column(&gate.name, widest, BOLD).gap(2);
+    let Some(story) = gate.story else { return row.add(&gate.what, DIM).line() };
+    let took = story.usual_ms().map(in_words).unwrap_or_default();
+    let row = row.column(&took, 11, PLAIN).column(&format!("{} ago", age(scene.since(story.at))), 12, DIM);
+    let room = (row.left() / 3).min(24);
+    let row = history(row, story, room);
+    let what = match story.last.tally {
+        Some(tally) => format!("{} of {} done", tally.done, tally.total),
+        None => gate.what.clone(),
+    };
+    row.add(&what, PLAIN).line()
+}
+
+/// The last measurements, the newest at the right.
+fn history(row: Row, story: &Story, most: usize) -> Row {
+    let shown = story.marks.len().min(most);
+    let marks = story.marks[story.marks.len() - shown..].iter().map(|one| mark(Some(one.verdict)));
+    let row = marks.fold(row, |row, (sign, style)| row.add(sign, style));
+    row.gap(2)
+}
+
+/// How often the agent said that it was done and was not believed, and why last.
+fn refused(scene: &Scene<'_>) -> Option<Line<'static>> {
+    let refused = &scene.chronicle().refused;
+    let last = refused.kept.last()?;
+    let claims = if refused.count == 1 { "1 claim refused".to_owned() } else { format!("{} claims refused", refused.count) };
+    let row = Row::new(scene.width).add("✗ ", BAD).add(&claims, BOLD);
+    let why = format!(", last at stop {} ({}): {}", last.stop, scene.ago(last.at), clean(&last.why));
+    Some(row.add(&why, PLAIN).line()).filter(|line| line.spans.iter().any(|span: &Span<'_>| !span.content.is_empty()))
+}

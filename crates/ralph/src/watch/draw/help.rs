@@ -1,0 +1,59 @@
+//! The keys: the few that matter in the last line, all of them on a page.
+
+use ratatui::text::Line;
+
+use crate::watch::{
+    app::{App, Face},
+    draw::{BOLD, DIM, PLAIN, heading, row::Row},
+};
+
+const ALL: [(&str, &str); 15] = [
+    ("q, Ctrl-C", "leave; the loop goes on"),
+    ("Esc", "back, and from the first screen out"),
+    ("p", "pause the loop: the agent may stop, nothing is counted"),
+    ("r", "resume it: paused, left behind or ended"),
+    ("c", "cancel it, after a question; its file is kept"),
+    ("s", "steer: a note that the next prompt tells the agent"),
+    ("l", "the log; arrows, Page Up, Page Down, Home and End move in it"),
+    ("/, n", "in the log: look for words, and further up"),
+    ("Tab, ← →, 1–9", "the next loop, the one before, the first to ninth"),
+    ("Backspace", "all loops as a list; arrows and Enter choose"),
+    ("?", "this page"),
+    ("Ctrl-Z", "to the shell for a while; fg comes back"),
+    ("", ""),
+    ("✓ ✗ … ? ·", "holds, fails, waits, could not be measured, not measured yet"),
+    ("● ‖", "somebody works on it, it rests"),
+];
+
+pub(super) fn page(width: usize, height: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![heading("keys", "", width)];
+    let keys = if width < 50 { 10 } else { 16 };
+    lines.extend(ALL.iter().map(|(key, what)| Row::new(width).column(key, keys, BOLD).add(what, PLAIN).line()));
+    if height > lines.len() + 1 {
+        let rest = ["", "Nothing here changes a loop but p, r, c and s, which do what `ralph pause`, `resume`, `cancel` and `steer` do."];
+        lines.extend(rest.iter().map(|text| Row::new(width).add(text, DIM).line()));
+    }
+    lines
+}
+
+/// The last line, as much of it as fits: what is most wanted now comes first.
+pub(super) fn keys(app: &App, width: usize) -> Line<'static> {
+    let several = app.loops.entries.len() > 1;
+    let keys: Vec<(&str, &str)> = match app.face {
+        Face::Help => vec![("any key", "back"), ("q", "quit")],
+        Face::Overview => vec![("↑↓", "choose"), ("Enter", "look at it"), ("p", "pause"), ("r", "resume"), ("?", "help"), ("q", "quit")],
+        Face::Log => vec![("↑↓", "move"), ("End", "follow"), ("/", "search"), ("l", "back"), ("?", "help"), ("q", "quit")],
+        Face::Loop if app.loops.chosen().is_none() => vec![("?", "help"), ("q", "quit")],
+        Face::Loop => {
+            let acts = if app.can_resume() { vec![("r", "resume")] } else { vec![("p", "pause"), ("s", "steer"), ("c", "cancel")] };
+            let others = several.then_some(("Tab", "next loop"));
+            [vec![("q", "quit"), ("?", "help"), ("l", "log")], acts, others.into_iter().collect()].concat()
+        }
+    };
+    keys.into_iter()
+        .fold(Row::new(width), |row, (key, what)| {
+            let wide = crate::columns::columns(key) + what.len() + 1;
+            if row.left() < wide { row } else { row.add(key, BOLD).add(&format!(" {what}"), DIM).gap(2) }
+        })
+        .line()
+}

@@ -1,0 +1,150 @@
+//! How much of each limit is used.
+
+use ralph_core::{chronicle::Used, prices, time::in_words, words::of_limit};
+use ratatui::{style::Style, text::Line};
+
+use crate::{
+    bar::filled,
+    columns::columns,
+    text::in_thousands,
+    watch::draw::{
+        BAD, DIM, GOOD, PLAIN, Part, Scene, WARN,
+        row::{Row, parts},
+    },
+};
+
+/// One of them.
+struct Limit {
+    name: &'static str,
+    spent: f64,
+    /// 0: there is none.
+    most: f64,
+    words: String,
+}
+
+const NAME: usize = 11;
+/// A bar with fewer cells says nothing.
+const SHORTEST_BAR: usize = 6;
+const LONGEST_BAR: usize = 30;
+/// Two of them side by side need this much.
+const ABREAST: usize = 76;
+
+pub(super) fn part(scene: &Scene<'_>) -> Part {
+    let all = all(scene);
+    if scene.is_low {
+        let said = all.iter().filter(|limit| limit.most > 0.0 || limit.name != "tokens");
+        let line = parts(Row::new(scene.width), said.map(|limit| (short(limit), style(limit)))).line();
+        return Part { lines: vec![line], least: 1, rank: 3, is_endless: false };
+    }
+    let lines: Vec<Line<'static>> = if scene.width >= ABREAST && !scene.is_high {
+        let (half, gap) = ((scene.width - 2) / 2, 2);
+        let rows = all.chunks(2).map(|pair| {
+            pair.iter().enumerate().fold(Row::new(scene.width), |row, (n, limit)| {
+                let row = if n == 0 { row } else { row.gap(gap) };
+                drawn(row, limit, half)
+            })
+        });
+        rows.map(Row::line).collect()
+    } else {
+        all.iter().map(|limit| drawn(Row::new(scene.width), limit, scene.width).line()).collect()
+    };
+    let least = lines.len().min(2);
+    Part { lines, least, rank: 2, is_endless: false }
+}
+
+fn all(scene: &Scene<'_>) -> Vec<Limit> {
+    let (view, used) = (scene.view, scene.chronicle().used());
+    let rounds = of_or_none(view.iteration.to_string(), view.max_iterations, of_limit(view.iteration, view.max_iterations));
+    // Time goes on between two looks.
+    let armed = scene.chronicle().state.armed_since.is_some() && view.file.is_some();
+    let spent_ms = view.spent_ms + if armed { scene.since(scene.seen) } else { 0 };
+    let time = of_or_none(in_words(spent_ms), view.max_ms, format!("{} of {}", in_words(spent_ms), in_words(view.max_ms)));
+    let limit = |name, spent: u64, most: u64, words| Limit { name, spent: float(spent), most: float(most), words };
+    let mut all = vec![
+        limit("iterations", view.iteration, view.max_iterations, rounds),
+        limit("time", spent_ms, view.max_ms, time),
+        money(scene, used),
+        tokens(scene, used),
+    ];
+    all.extend(context(scene));
+    all
+}
+
+fn money(scene: &Scene<'_>, used: Used) -> Limit {
+    let view = scene.view;
+    let spent = view.spent_usd.unwrap_or(0.0).max(prices::in_dollars(used.usd_micros));
+    let shown = prices::shown(prices::of_dollars(spent)).to_string();
+    let words = match (view.max_usd > 0.0, spent > 0.0) {
+        (true, _) => format!("about {shown} of {}", prices::shown(prices::of_dollars(view.max_usd))),
+        (false, true) => format!("about {shown}, no limit"),
+        (false, false) => "not counted, no limit".to_owned(),
+    };
+    Limit { name: "money", spent, most: view.max_usd, words }
+}
+
+fn tokens(scene: &Scene<'_>, used: Used) -> Limit {
+    let view = scene.view;
+    let spent = view.tokens.max(used.tokens.total());
+    let words = match (view.max_tokens, spent) {
+        (0, 0) => "not counted, no limit".to_owned(),
+        (0, spent) => format!("{}, no limit", in_thousands(spent)),
+        (most, spent) => format!("{} of {}", in_thousands(spent), in_thousands(most)),
+    };
+    Limit { name: "tokens", spent: float(spent), most: float(view.max_tokens), words }
+}
+
+/// How full the agent's memory of this session is: of the session that runs, else of the last round.
+fn context(scene: &Scene<'_>) -> Option<Limit> {
+    let heard = scene.followed.doing.as_ref().and_then(|doing| doing.used()).and_then(|used| Some((used.context?, used.window?)));
+    let last = scene.chronicle().rounds.last().map(|round| (round.used.context, round.used.context_window));
+    let (spent, window) =
+        heard.or(last).filter(|(spent, window)| *spent > 0 && *window > 0).or(scene.view.context.map(|full| (full, 100)))?;
+    let percent = spent * 100 / window;
+    let size = if window > 100 { format!(" of {}", in_thousands(window)) } else { String::new() };
+    let pauses = if scene.view.max_context > 0 { format!(", pauses at {} %", scene.view.max_context) } else { String::new() };
+    Some(Limit { name: "context", spent: float(spent), most: float(window), words: format!("{percent} %{size}{pauses}") })
+}
+
+fn of_or_none(spent: String, most: u64, of_most: String) -> String {
+    if most == 0 { format!("{spent}, no limit") } else { of_most }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a bar has some cells")]
+fn float(n: u64) -> f64 {
+    n as f64
+}
+
+fn style(limit: &Limit) -> Style {
+    match limit.spent / limit.most {
+        _ if limit.most <= 0.0 => PLAIN,
+        share if share >= 1.0 => BAD,
+        share if share >= 0.8 => WARN,
+        _ => GOOD,
+    }
+}
+
+fn short(limit: &Limit) -> String {
+    match limit.name {
+        "iterations" => format!("round {}", limit.words),
+        "money" | "time" => limit.words.clone(),
+        name => format!("{name} {}", limit.words),
+    }
+}
+
+fn drawn(row: Row, limit: &Limit, width: usize) -> Row {
+    let row = row.column(limit.name, NAME, DIM);
+    let words = columns(&limit.words);
+    let room = width.saturating_sub(NAME + 1);
+    let cells = room.saturating_sub(words.max(18)).min(LONGEST_BAR);
+    let begun = row.left();
+    let row = if limit.most > 0.0 && cells >= SHORTEST_BAR {
+        let full = filled(limit.spent, limit.most, cells);
+        row.add(&"█".repeat(full), style(limit)).add(&"░".repeat(cells - full), DIM).gap(1)
+    } else {
+        row
+    };
+    let taken = begun - row.left();
+    let words = crate::columns::cut(&limit.words, (width - NAME).saturating_sub(taken));
+    let pad = (width - NAME).saturating_sub(taken + columns(&words));
+    row.add(&words, PLAIN).gap(pad)
+}

@@ -1,0 +1,116 @@
+//! One line that a person types.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::columns::columns;
+
+#[derive(Debug, Default)]
+pub(super) struct Editor {
+    text: Vec<char>,
+    /// Characters before the cursor.
+    at: usize,
+}
+
+/// What a key comes to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    GoesOn,
+    Done(String),
+    Left,
+}
+
+impl Editor {
+    pub(super) fn key(&mut self, key: KeyEvent) -> Typed {
+        let with_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Enter => return Typed::Done(self.text.iter().collect()),
+            KeyCode::Esc => return Typed::Left,
+            KeyCode::Char('c') if with_control => return Typed::Left,
+            KeyCode::Char('u') if with_control => {
+                self.text.drain(..self.at);
+                self.at = 0;
+            }
+            KeyCode::Char('w') if with_control => self.take_a_word(),
+            KeyCode::Char('a') if with_control => self.at = 0,
+            KeyCode::Char('e') if with_control => self.at = self.text.len(),
+            KeyCode::Char(c) if !with_control => self.insert(&c.to_string()),
+            KeyCode::Backspace if self.at > 0 => {
+                self.at -= 1;
+                self.text.remove(self.at);
+            }
+            KeyCode::Delete if self.at < self.text.len() => {
+                self.text.remove(self.at);
+            }
+            KeyCode::Left => self.at = self.at.saturating_sub(1),
+            KeyCode::Right => self.at = (self.at + 1).min(self.text.len()),
+            KeyCode::Home => self.at = 0,
+            KeyCode::End => self.at = self.text.len(),
+            _ => {}
+        }
+        Typed::GoesOn
+    }
+
+    /// What is pasted has its line breaks as spaces: only Enter sends.
+    pub(super) fn insert(&mut self, text: &str) {
+        for c in text.replace("\r\n", " ").chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| !c.is_control()) {
+            self.text.insert(self.at, c);
+            self.at += 1;
+        }
+    }
+
+    fn take_a_word(&mut self) {
+        let before = &self.text[..self.at];
+        let word =
+            before.iter().rposition(|c| *c != ' ').map_or(0, |end| before[..end].iter().rposition(|c| *c == ' ').map_or(0, |at| at + 1));
+        self.text.drain(word..self.at);
+        self.at = word;
+    }
+
+    /// What of it stands in so many columns, and in which of them the cursor does.
+    pub(super) fn shown(&self, width: usize) -> (String, usize) {
+        let wide = |text: &[char]| columns(&text.iter().collect::<String>());
+        let mut from = 0;
+        while from < self.at && wide(&self.text[from..self.at]) >= width.max(1) {
+            from += 1;
+        }
+        let mut to = self.at;
+        while to < self.text.len() && wide(&self.text[from..=to]) < width {
+            to += 1;
+        }
+        (self.text[from..to].iter().collect(), wide(&self.text[from..self.at]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn press(editor: &mut Editor, code: KeyCode) -> Typed {
+        editor.key(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    #[test]
+    fn eyes_1_a_line_is_typed_mended_and_sent() {
+        let mut editor = Editor::default();
+        editor.insert("leave the\r\nparser\u{1b}[2J alone");
+        assert_eq!(editor.shown(80), ("leave the parser[2J alone".to_owned(), 25));
+        editor.key(KeyEvent::new(KeyCode::Char('w'), KeyModifiers::CONTROL));
+        press(&mut editor, KeyCode::Backspace);
+        press(&mut editor, KeyCode::Home);
+        press(&mut editor, KeyCode::Delete);
+        press(&mut editor, KeyCode::Char('L'));
+        assert_eq!(press(&mut editor, KeyCode::Enter), Typed::Done("Leave the parser[2J".to_owned()));
+        assert_eq!(press(&mut editor, KeyCode::Esc), Typed::Left);
+    }
+
+    #[test]
+    fn eyes_1_wide_characters_move_along_and_never_stand_half() {
+        let mut editor = Editor::default();
+        editor.insert("世界平和です");
+        let (shown, cursor) = editor.shown(7);
+        assert!(shown == "和です" && cursor == 6, "{shown} {cursor}");
+        (0..6).for_each(|_| drop(press(&mut editor, KeyCode::Left)));
+        assert_eq!(editor.shown(7), ("世界平".to_owned(), 0));
+        assert_eq!(editor.shown(0).1, 0);
+    }
+}

@@ -1,0 +1,167 @@
+//! The loops that can be looked at: those of the project and its working trees, or of all the user's projects.
+
+use std::path::{Path, PathBuf};
+
+use ralph_core::time::Millis;
+use ralph_engine::{
+    ops::{
+        view::{self, Status, View},
+        worktree,
+    },
+    store::{project::Project, projects},
+    sys::clock,
+};
+
+/// One of them.
+pub(super) struct Entry {
+    pub(super) project: Project,
+    pub(super) view: View,
+}
+
+impl Entry {
+    fn which(&self) -> Which {
+        Which { root: self.view.project.clone(), id: self.view.id.clone() }
+    }
+
+    pub(super) fn is(&self, which: &Which) -> bool {
+        self.view.id == which.id && self.view.project == which.root
+    }
+}
+
+/// Names one of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Which {
+    pub(super) root: PathBuf,
+    pub(super) id: String,
+}
+
+pub(super) struct Loops {
+    here: Project,
+    all: bool,
+    /// The person named it.
+    asked: Option<String>,
+    /// Where they lie.
+    projects: Vec<Project>,
+    pub(super) entries: Vec<Entry>,
+    pub(super) chosen: Option<Which>,
+    /// It was over when it was chosen, for want of a live one.
+    was_over: bool,
+    /// When they were last looked at.
+    pub(super) seen: Millis,
+}
+
+impl Loops {
+    pub(super) fn of(here: &Project, asked: Option<&str>, all: bool) -> Self {
+        let asked = asked.map(str::to_owned);
+        let (projects, entries) = (Vec::new(), Vec::new());
+        let mut loops = Loops { here: here.clone(), all, asked, projects, entries, chosen: None, was_over: false, seen: clock::now() };
+        loops.look();
+        loops
+    }
+
+    /// Looks at all of them again. What is chosen stays chosen, even after it ended.
+    pub(super) fn look(&mut self) {
+        self.seen = clock::now();
+        self.projects = self.projects();
+        let mut entries: Vec<Entry> = self.projects.iter().flat_map(live).collect();
+        if let Some(chosen) = &self.chosen
+            && !entries.iter().any(|entry| entry.is(chosen))
+        {
+            entries.extend(ended(&Project::at(&chosen.root), |view| view.id == chosen.id));
+        }
+        if let Some(asked) = &self.asked
+            && self.chosen.is_none()
+            && !entries.iter().any(|entry| is_called(&entry.view, asked))
+        {
+            entries.extend(ended(&self.here, |view| is_called(view, asked)));
+        }
+        if entries.is_empty() {
+            let lasts = self.projects.iter().filter_map(|project| ended(project, |_| true));
+            entries.extend(lasts.max_by(|a, b| a.view.last_event_at.cmp(&b.view.last_event_at)));
+        }
+        self.entries = entries;
+        self.choose_one();
+    }
+
+    /// Somebody who has not chosen sees what was busy last, and first of all what is live.
+    fn choose_one(&mut self) {
+        let is_there = |which: &Which| self.entries.iter().any(|entry| entry.is(which));
+        if self.chosen.as_ref().is_some_and(|chosen| is_there(chosen) && !self.has_successor(chosen)) {
+            return;
+        }
+        let is_meant = |entry: &&Entry| self.asked.as_deref().is_none_or(|asked| is_called(&entry.view, asked));
+        let best = self.entries.iter().filter(is_meant).max_by_key(|entry| (entry.view.file.is_some(), entry.view.last_event_at.clone()));
+        self.was_over = best.is_some_and(|entry| entry.view.file.is_none());
+        self.chosen = best.map(Entry::which);
+    }
+
+    /// Whether what is shown was over already, because nothing else was there, and now there is. Whoever asked for it goes on seeing it, and whoever
+    /// saw it end.
+    fn has_successor(&self, chosen: &Which) -> bool {
+        self.was_over && self.asked.is_none() && self.entries.iter().any(|entry| entry.view.file.is_some() && !entry.is(chosen))
+    }
+
+    fn projects(&self) -> Vec<Project> {
+        let projects = if self.all { projects::with(&self.here) } else { vec![self.here.clone()] };
+        let trees = |project: &Project| worktree::loops(project).into_iter().map(|beside| Project::at(beside.folder)).collect::<Vec<_>>();
+        let mut every: Vec<Project> = Vec::new();
+        for project in projects.iter().flat_map(|project| [vec![project.clone()], trees(project)].concat()) {
+            if !every.contains(&project) {
+                every.push(project);
+            }
+        }
+        every
+    }
+
+    pub(super) fn chosen(&self) -> Option<&Entry> {
+        let chosen = self.chosen.as_ref()?;
+        self.entries.iter().find(|entry| entry.is(chosen))
+    }
+
+    pub(super) fn position(&self) -> usize {
+        self.chosen.as_ref().and_then(|chosen| self.entries.iter().position(|entry| entry.is(chosen))).unwrap_or(0)
+    }
+
+    /// Chooses the one at that place; beyond the last comes the first.
+    pub(super) fn choose(&mut self, at: usize) {
+        if let Some(entry) = self.entries.get(at % self.entries.len().max(1)) {
+            (self.chosen, self.was_over) = (Some(entry.which()), false);
+        }
+    }
+
+    /// The folders in which loops come, change and go.
+    pub(super) fn folders(&self) -> Vec<PathBuf> {
+        let of = |project: &Project| [project.claude(), project.own().join("journal"), project.own().join("worktrees")];
+        self.projects.iter().flat_map(of).collect()
+    }
+
+    /// Whether anybody works on any of them.
+    pub(super) fn is_busy(&self) -> bool {
+        self.entries.iter().any(|entry| is_busy(&entry.view))
+    }
+
+    pub(super) fn is_of_all(&self) -> bool {
+        self.all
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        self.here.root()
+    }
+}
+
+/// Whether something goes on that nobody need write down, so that it has to be looked at.
+pub(super) fn is_busy(view: &View) -> bool {
+    matches!(view.status, Status::Active | Status::Parked)
+}
+
+fn is_called(view: &View, name: &str) -> bool {
+    view.id == name || view.name == name
+}
+
+fn live(project: &Project) -> Vec<Entry> {
+    view::live(project).into_iter().map(|view| Entry { project: project.clone(), view }).collect()
+}
+
+fn ended(project: &Project, is_meant: impl Fn(&View) -> bool) -> Option<Entry> {
+    view::ended(project).into_iter().find(|view| is_meant(view)).map(|view| Entry { project: project.clone(), view })
+}

@@ -1,0 +1,85 @@
+//! The whole screen, taken and given back: whatever ends the program, the terminal is as it was.
+
+use std::{
+    io::{BufWriter, Stdout, Write, stdout},
+    sync::{
+        Once,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use crossterm::{
+    cursor::{Hide, Show},
+    event::{DisableBracketedPaste, EnableBracketedPaste},
+    queue,
+    terminal::{DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
+};
+use ratatui::{Frame, Terminal, backend::CrosstermBackend};
+
+/// Whether the screen is ours now; whoever gives it back does so once.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+pub(super) struct Screen {
+    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+}
+
+impl Screen {
+    pub(super) fn take() -> std::io::Result<Self> {
+        give_back_on_panic();
+        enter().inspect_err(|_| leave())?;
+        let terminal = Terminal::new(CrosstermBackend::new(BufWriter::new(stdout()))).inspect_err(|_| leave())?;
+        Ok(Screen { terminal })
+    }
+
+    pub(super) fn draw(&mut self, drawn: impl FnOnce(&mut Frame<'_>)) -> std::io::Result<()> {
+        self.terminal.draw(drawn).map(|_| ())
+    }
+
+    /// Gives the screen back for a while.
+    pub(super) fn leave(&self) {
+        leave();
+    }
+
+    /// Takes it again, or makes sure of it: somebody may have drawn on it.
+    pub(super) fn again(&mut self) -> std::io::Result<()> {
+        enter()?;
+        self.terminal.clear()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+fn enter() -> std::io::Result<()> {
+    TAKEN.store(true, Ordering::SeqCst);
+    enable_raw_mode()?;
+    let mut out = stdout().lock();
+    queue!(out, EnterAlternateScreen, Hide, DisableLineWrap, EnableBracketedPaste)?;
+    out.flush()
+}
+
+/// As much of it as still works: the terminal may be gone.
+fn leave() {
+    if !TAKEN.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let mut out = stdout().lock();
+    let _ = queue!(out, DisableBracketedPaste, EnableLineWrap, Show, LeaveAlternateScreen);
+    let _ = out.flush();
+    let _ = disable_raw_mode();
+}
+
+/// What a panic says has to be read on the person's own screen.
+fn give_back_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            leave();
+            before(panic);
+        }));
+    });
+}

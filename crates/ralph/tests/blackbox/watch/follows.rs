@@ -1,0 +1,99 @@
+//! What happens meanwhile: rounds, endings, broken lines, journals that are cut, replaced or removed.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::Write as _,
+};
+
+use serde_json::json;
+
+use super::{quits, shows, shows_that, story, watch};
+use crate::{
+    common::{Bed, LOOP, ME},
+    run::Runs,
+};
+
+fn append(bed: &Bed, text: &str) {
+    let journal = bed.files_in(".ralph/journal").remove(0);
+    OpenOptions::new().append(true).open(journal).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+/// A loop in the agent's own session: its stops, its words and tools from its transcript, a line that cannot be read, and its end.
+#[test]
+fn eyes_1_a_loop_in_the_agents_session_is_followed_to_its_end() {
+    let bed = Bed::with_loop(1, 9, "DONE");
+    bed.work().send();
+    let transcript = bed.home().join(".claude/projects/p").join(format!("{ME}.jsonl"));
+    fs::create_dir_all(transcript.parent().unwrap()).unwrap();
+    let said = |content: serde_json::Value| {
+        let line = json!({"type": "assistant", "timestamp": story::at(story::now()), "message": {"id": "m", "role": "assistant", "model": "claude-sonnet-4-6",
+            "content": [content], "usage": {"input_tokens": 9, "output_tokens": 9, "cache_read_input_tokens": 60_000}}});
+        OpenOptions::new().create(true).append(true).open(&transcript).unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+    };
+    said(json!({"type": "text", "text": "I read the parser."}));
+    let pty = watch(&bed, &[]);
+    let screen = shows(&pty, "I read the parser.");
+    assert!(screen.contains("active · session 5e551017"), "{screen}");
+    assert!(screen.contains("works · round 2 for ") && screen.contains("context    █"), "{screen}");
+    said(json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "cargo test --all"}}));
+    shows(&pty, "Bash  cargo test --all");
+    bed.work().send();
+    shows(&pty, "sent back to round 3: not claimed yet");
+    append(&bed, "{\"v\":1,\"seq\":[[[\u{1b}[2J\n");
+    shows(&pty, "1 line of the journal cannot be read");
+    bed.stop("All is well.\n\n<promise>DONE</promise>").send();
+    let screen = shows(&pty, "✓ main-");
+    assert!(screen.contains("complete after 3 iterations") && screen.contains("next: `ralph diff`"), "{screen}");
+    // Another one begins, and can be gone to.
+    bed.ralph_ok(&["start", "Write the docs", "--name", "docs"]);
+    let screen = shows_that(&pty, "a tab", |screen| screen.contains(" docs ") && screen.contains(" main "));
+    assert!(screen.contains("complete after 3 iterations"), "whoever saw it end goes on seeing that: {screen}");
+    pty.send("\t");
+    shows(&pty, "task Write the docs");
+    quits(&pty);
+}
+
+/// A loop that fresh sessions carry: who carries it, what its agent prints, and what only a look at the process tells.
+#[test]
+fn eyes_1_a_run_is_followed_to_its_end() {
+    let runs = Runs::new("echo 'I look at the tests.'\necho \"$N\" >> work.txt\nwhile [ ! -f \"$OUT/go\" ]; do sleep 0.05; done\n");
+    let run = runs.start(&["Go", "--completion-promise", "DONE", "--max-iterations", "1"]);
+    let pty = {
+        // There may be no loop yet: then it is waited for.
+        let pty = watch(&runs.bed, &[]);
+        shows(&pty, "I look at the tests.");
+        pty
+    };
+    let screen = pty.screen();
+    assert!(screen.contains("carried by the runner") && screen.contains("works · round 1 for "), "{screen}");
+    fs::write(runs.out("go"), "").unwrap();
+    let screen = shows(&pty, "capped");
+    assert!(screen.contains("stopped at its limit of 1 iteration"), "{screen}");
+    quits(&pty);
+    assert_eq!(run.ends().0, Some(10));
+}
+
+/// Nobody knows what becomes of files. Whatever it is, the screen shows what is there.
+#[test]
+fn eyes_1_a_journal_may_be_cut_replaced_or_removed_and_no_loop_is_waited_for() {
+    let bed = Bed::new();
+    let pty = watch(&bed, &[]);
+    shows(&pty, "No loop in");
+    story::paused(&bed, 11);
+    shows(&pty, "11 rounds");
+    let journal = bed.files_in(".ralph/journal").remove(0);
+    fs::write(&journal, story::journal(4)).unwrap();
+    shows(&pty, "4 rounds");
+    fs::write(bed.path(".ralph/new"), story::journal(7)).unwrap();
+    fs::rename(bed.path(".ralph/new"), &journal).unwrap();
+    shows(&pty, "7 rounds");
+    fs::remove_dir_all(bed.path(".ralph/journal")).unwrap();
+    shows_that(&pty, "no rounds", |screen| !screen.contains("rounds ──") && screen.contains("paused"));
+    story::paused(&bed, 9);
+    shows(&pty, "9 rounds");
+    bed.write(LOOP, format!("---\nactive: maybe\nloop_id: {}\n---\n\nGo\n", story::ID));
+    shows(&pty, "the loop file cannot be read");
+    fs::remove_file(bed.path(LOOP)).unwrap();
+    shows(&pty, "its file is gone");
+    quits(&pty);
+}

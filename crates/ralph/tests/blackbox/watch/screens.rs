@@ -1,0 +1,114 @@
+//! Whole screens, in the sizes that people have.
+
+use std::fmt::Write as _;
+
+use ralph_testkit::pty::Pty;
+use unicode_width::UnicodeWidthStr;
+
+use super::{PATIENCE, quits, shows, shows_that, story, trimmed, watch};
+use crate::common::Bed;
+
+/// What 80 columns and 24 rows show of a loop that rests.
+const USUAL: &str = "\
+‖ main-20261115-214500  paused                                          /project
+round 12 of 20 · started 2 h ago · ends on <promise>DONE</promise>
+task Make the importer read the new format.
+next: `ralph resume` goes on. `ralph log` says why it paused.
+iterations █████░░░░ 12 of 20            time       ██░░░░░░░ 1 h 50 min of 8 h
+money      ██░░░░░░░ about $9.90 of $50  tokens     1.0M, no limit
+context    █░░░░░░░░ 10 % of 200k
+gates ────────────────────────────────────────────────────────────── 1 of 2 hold
+✗ lint   5 s        12 min ago  ✗✗✗✗✗✗✗✗✗✗✗  2 warnings are denied
+✓ tests  41 s       12 min ago  ✗✗✗✗✗✓✓✓✓✓✓  142 tests pass
+✗ 3 claims refused, last at stop 9 (32 min ago): lint fails: 2 warnings are den…
+rounds ─────────────────────────────────────────────────────────────── 11 rounds
+tokens   ███████████ 93k last              cost     ▂▃▄▄▅▆▇█▁▂▃ $0.30 last
+duration ███████████ 10 min last           context  ▂▃▃▄▅▅▆▇█▁▂ 10 % last
+rulings ────────────────────────────────────────────────────────────────────────
+12 min ago  stop 11  sent back to round 12: lint fails: 2 warnings are denied
+22 min ago  stop 10  sent back to round 11: lint fails: 2 warnings are denied
+32 min ago  stop 9   sent back to round 10: lint fails: 2 warnings are denied
+42 min ago  stop 8   sent back to round 9: lint fails: 2 warnings are denied
+52 min ago  stop 7   sent back to round 8: lint fails: 2 warnings are denied
+1 h ago     stop 6   sent back to round 7: lint fails: 2 warnings are denied
+1 h ago     stop 5   sent back to round 6: tests fails: 3 of 142 tests fail;
+                     lint fails: 2 warnings are denied
+q quit  ? help  l log  r resume";
+
+/// And what a corner of a screen does.
+const SMALL: &str = "\
+‖ main-20261115-214500  paused
+next: `ralph resume` goes on. `ralph …
+round 12 of 20 · 1 h 50 min of 8 h
+✗ lint · ✓ tests
+✗ 3 claims refused, last at stop 9 (32…
+12 min ago  sent back to round 12: lint…
+22 min ago  sent back to round 11: lint…
+32 min ago  sent back to round 10: lint…
+42 min ago  sent back to round 9: lint…
+52 min ago  sent back to round 8: lint…
+
+q quit  ? help  l log  r resume";
+
+fn bed() -> Bed {
+    let bed = Bed::new();
+    story::paused(&bed, 11);
+    bed
+}
+
+/// Waits for that very screen. One that is still being drawn is none yet.
+#[track_caller]
+fn is(pty: &Pty, wanted: &str, made: impl Fn(&str) -> String) {
+    if let Err(screen) = pty.wait_for(|screen| made(screen) == wanted, PATIENCE) {
+        assert_eq!(made(&screen), wanted);
+    }
+}
+
+/// The temporary folder has another name each time.
+fn without_folder(bed: &Bed, screen: &str) -> String {
+    let folder = bed.dir().display().to_string();
+    trimmed(&screen.replace(&folder, &format!("{:>width$}", "/project", width = folder.len())))
+}
+
+#[test]
+fn eyes_1_one_screen_tells_where_a_loop_stands_and_follows_its_size() {
+    let bed = bed();
+    let pty = watch(&bed, &[]);
+    is(&pty, USUAL, |screen| without_folder(&bed, screen));
+    pty.resize(12, 40);
+    is(&pty, SMALL, trimmed);
+    pty.resize(50, 160);
+    let large = shows_that(&pty, "a large screen", |screen| screen.lines().count() == 50 && screen.contains("stop 1 "));
+    assert!(large.lines().all(|line| line.width() <= 160), "{large}");
+    let beside = large.lines().find(|line| line.contains("iterations █")).unwrap();
+    assert!(beside.contains("sent back to round") || beside.contains("rulings"), "side by side: {large}");
+    pty.resize(3, 9);
+    shows_that(&pty, "as much as there is room for", |screen| screen.lines().count() == 3 && screen.contains("q quit"));
+    quits(&pty);
+}
+
+/// All loops of the user: a list, one of them, and back.
+#[test]
+fn eyes_1_all_loops_of_the_user_are_a_list() {
+    let bed = bed();
+    let other = bed.home().join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    bed.register();
+    let there = other.display().to_string();
+    bed.ralph_ok(&["-C", &there, "start", "Write the docs", "--name", "docs"]);
+    let pty = watch(&bed, &["--all"]);
+    let screen = shows(&pty, "2 loops");
+    assert!(screen.contains("~/other") && screen.contains(" docs-") && screen.contains("‖ main-20261115-214500"), "{screen}");
+    let mut keys = String::new();
+    // Wherever one begins, one of the two is the one below.
+    write!(keys, "\u{1b}[H\u{1b}[B\r").unwrap();
+    pty.send(&keys);
+    let first = shows_that(&pty, "one of them", |screen| screen.contains("task "));
+    pty.send("\u{1b}");
+    shows(&pty, "2 loops");
+    pty.send("\u{1b}[A\r");
+    let second = shows_that(&pty, "the other", |screen| screen.contains("task "));
+    let both = format!("{first}{second}");
+    assert!(both.contains("task Write the docs") && both.contains("task Make the importer"), "{both}");
+    quits(&pty);
+}
