@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf, process::Command, sync::OnceLock};
 
-use ralph_testkit::{Project, story};
+use ralph_testkit::{Project, Skip, story};
 use serde_json::Value;
 
 use crate::report::{HOSTILE, command, hostile, night, report};
@@ -21,7 +21,7 @@ fn fetched() -> Option<PathBuf> {
         let is_there = done.as_ref().is_ok_and(|out| out.status.success());
         assert!(is_there || std::env::var_os("RALPH_REQUIRE_PIP").is_none(), "RALPH_REQUIRE_PIP is set, but {done:?}");
         if !is_there {
-            eprintln!("SKIPPED: Prometheus' own reader cannot be had");
+            Skip("Prometheus' own reader cannot be had".to_owned()).tell();
             return None;
         }
     }
