@@ -55,7 +55,7 @@ fn stop(seq: u64) -> Record {
 fn scene(project: &Project, prompt: usize) -> App {
     let prompt = EVIL.repeat(prompt / EVIL.len());
     let file =
-        format!("---\nactive: true\niteration: 3\nmax_iterations: 3\nloop_id: main-1\ncompletion_promise: \"DONE\"\n---\n\n{}\n", prompt);
+        format!("---\nactive: true\niteration: 3\nmax_iterations: 3\nloop_id: main-1\ncompletion_promise: \"DONE\"\n---\n\n{prompt}\n");
     std::fs::create_dir_all(project.claude()).unwrap();
     project.prepare().unwrap();
     files::append(&project.claude().join("ralph-loop.local.md"), file.as_bytes()).unwrap();
