@@ -124,9 +124,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App, looks: Looks, now: Mill
         Face::Loop => loop_or_none(frame, above, app, now),
     }
     if foot.is_empty() {
-        self::foot(frame, last, app)
+        self::foot(frame, last, app);
     } else {
-        put(frame, last, &foot)
+        put(frame, last, &foot);
     }
     simple::simplify(frame.buffer_mut(), looks);
 }
