@@ -102,6 +102,11 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "CLICOLOR=0 means no colour; CLICOLOR_FORCE=1 means colour in a pipe too. --color goes before all of these.",
     ),
     ("COLUMNS", "The width of a terminal that does not tell it itself."),
+    ("TERM", "`dumb` where a terminal shows lines only: `ralph watch` does not draw there."),
+    (
+        "LC_ALL, LC_CTYPE, LANG",
+        "The first that is set names the characters of the terminal. Unless that is UTF-8, `ralph watch` draws with plain ones.",
+    ),
     ("SHELL", "The shell that `ralph completions` writes for, if none is named."),
     ("HOME, USERPROFILE", "The home folder, which is never taken for a project."),
     ("MANPAGER, PAGER", "What man shows the pages of `ralph man` with."),

@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufWriter, Stdout, Write, stdout},
+    mem::ManuallyDrop,
     sync::{
         Once,
         atomic::{AtomicBool, Ordering},
@@ -20,7 +21,8 @@ use ratatui::{Frame, Terminal, backend::CrosstermBackend};
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// Never dropped: it would print what it cannot do, and on a terminal that is gone even that fails.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
 }
 
 impl Screen {
@@ -28,7 +30,7 @@ impl Screen {
         give_back_on_panic();
         enter().inspect_err(|_| leave())?;
         let terminal = Terminal::new(CrosstermBackend::new(BufWriter::new(stdout()))).inspect_err(|_| leave())?;
-        Ok(Screen { terminal })
+        Ok(Screen { terminal: ManuallyDrop::new(terminal) })
     }
 
     pub(super) fn draw(&mut self, drawn: impl FnOnce(&mut Frame<'_>)) -> std::io::Result<()> {
