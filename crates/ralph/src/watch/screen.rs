@@ -35,11 +35,6 @@ impl Screen {
         self.terminal.draw(drawn).map(|_| ())
     }
 
-    /// Gives the screen back for a while.
-    pub(super) fn leave(&self) {
-        leave();
-    }
-
     /// Takes it again, or makes sure of it: somebody may have drawn on it.
     pub(super) fn again(&mut self) -> std::io::Result<()> {
         enter()?;
@@ -61,8 +56,8 @@ fn enter() -> std::io::Result<()> {
     out.flush()
 }
 
-/// As much of it as still works: the terminal may be gone.
-fn leave() {
+/// Gives the screen back, as much of it as still works: the terminal may be gone.
+pub(super) fn leave() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
