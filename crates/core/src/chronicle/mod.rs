@@ -6,6 +6,8 @@
 mod hours;
 mod proofs;
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 pub use hours::{Hours, Phase, Span, Took};
@@ -63,6 +65,8 @@ pub struct Chronicle {
     pub denied: Vec<(Denied, u64)>,
     /// The sessions that worked on it, in order, each once.
     pub sessions: Vec<String>,
+    /// The same, to be looked up: a loop may have one for each of its rounds.
+    known_sessions: HashSet<String>,
     /// Files that are kept: the round's number, the name, the commit.
     pub snapshots: Vec<Kept>,
     /// Why the loop rests, or its runner left, if nobody has taken it up since.
@@ -239,7 +243,9 @@ impl Chronicle {
         self.records += 1;
         self.id.clone_from(&record.loop_id);
         if let Some(session) = record.session.as_ref().filter(|session| self.sessions.last() != Some(session)) {
-            self.sessions.retain(|known| known != session);
+            if !self.known_sessions.insert(session.clone()) {
+                self.sessions.retain(|known| known != session);
+            }
             self.sessions.push(session.clone());
         }
         let before = std::mem::replace(&mut self.state, record.state);

@@ -1,6 +1,6 @@
 //! What has to stand in each form, and what must not.
 
-use std::{fs, process::Command};
+use std::{fs, process::Command, thread, time::Duration};
 
 use boon::{Compiler, Schemas};
 use ralph_testkit::{Project, story};
@@ -140,6 +140,33 @@ fn eyes_2_a_loop_that_goes_on() {
     let paused = bed.ralph_json(&["report", "--json"]);
     assert_eq!(json!([paused["sentence"], paused["mood"]]), json!(["Paused by a person at iteration 2 of 9.", "held"]));
     assert_eq!(paused["needs"][0]["about"], "resting");
+}
+
+/// In the agent's own session nobody counts: the transcript tells what a round used, and where it is not, nothing is guessed.
+#[test]
+fn eyes_2_what_a_session_used_is_told_by_its_transcript() {
+    let bed = Bed::new();
+    bed.write(LOOP, loop_text(ME, 1, 9, "DONE"));
+    assert!(bed.work().send().blocks());
+    let started: Value =
+        serde_json::from_str(bed.read(format!(".ralph/journal/{}.jsonl", bed.status()["id"].as_str().unwrap())).lines().next().unwrap())
+            .unwrap();
+    // After the first stop, which is when ralph first saw this loop.
+    let at = started["at"].as_str().unwrap().replace('Z', "9Z");
+    let usage = json!({ "input_tokens": 1_000, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 50 });
+    let message =
+        json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5", "content": [], "usage": usage });
+    let line = json!({ "type": "assistant", "sessionId": ME, "timestamp": at, "requestId": "req_1", "message": message });
+    let folder = bed.home().join(".claude/projects/-p");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(format!("{ME}.jsonl")), format!("{line}\n")).unwrap();
+    thread::sleep(Duration::from_millis(5));
+    assert!(bed.work().send().blocks());
+    let value = bed.ralph_json(&["report", "--json"]);
+    let used = &value["figures"]["used"];
+    assert_eq!(json!([used["tokens"]["input"], used["tokens"]["output"], used["estimated"]]), json!([1_000, 50, true]), "{value}");
+    // $4 for a million tokens of input, $20 for a million of output.
+    assert_eq!(used["usd_micros"], 5_000);
 }
 
 #[test]
