@@ -38,6 +38,10 @@ pub(super) fn demo(ralph: &Path) -> Result<Made> {
 pub(super) fn watch(ralph: &Path) -> Result<Made> {
     let project = Project::new();
     story::under_way(&project, clock::now(), &serde_json::to_value(runner::this("picture", 0))?);
+    let trusted = project.run(ralph).args(["trust", "--yes"]).output();
+    if !trusted.success() {
+        return Err(trusted.stderr.into());
+    }
     let mut command = project.command(ralph);
     command.arg("watch").env("TERM", "xterm-256color");
     let (rows, columns) = WATCH;

@@ -77,6 +77,7 @@ impl Journal {
 
     pub(super) fn began(&mut self, iteration: u64, attempt: u64, item: &str) {
         self.session = Some(format!("{iteration:08x}-0000-4000-8000-{attempt:012x}"));
+        self.state["owner"] = json!(self.session);
         self.state["runner"]["attempt"] = json!(attempt);
         let log = log(&self.id, iteration, attempt);
         let event = json!({ "kind": "began", "iteration": iteration, "attempt": attempt, "agent": "claude", "model": "claude-opus-5-5", "item": item, "log": log });
