@@ -18,7 +18,7 @@ const SIZE: (u32, u32) = (1040, 1300);
 /// The page of a night, in both lights. None where there is no browser: that was said.
 pub(super) fn report(ralph: &Path) -> Result<Vec<Made>> {
     let Some(browser) = Browser::start() else { return Ok(Vec::new()) };
-    let project = Project::new();
+    let project = Project::at_home(story::NAME);
     story::night(&project);
     let written = project.run(ralph).args(["report", "--html", "report.html"]).output();
     if !written.success() {

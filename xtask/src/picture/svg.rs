@@ -56,8 +56,9 @@ pub(crate) fn draw(recording: &Recording, command: &str, how: Motion) -> String 
 }
 
 fn looks() -> String {
-    let mut rules =
-        format!("text{{font:14px {FONT};white-space:pre}}text,.i{{fill:{INK}}}.p{{fill:{PAPER}}}.d{{fill:{FAINT}}}.b{{font-weight:700}}.bar{{fill:{FAINT};font-size:13px}}.f{{opacity:.35}}\n");
+    let mut rules = format!(
+        "text{{font:14px {FONT};white-space:pre}}text,.i{{fill:{INK}}}.p{{fill:{PAPER}}}.d{{fill:{FAINT}}}.b{{font-weight:700}}.bar{{fill:{FAINT};font-size:13px}}.f{{opacity:.35}}\n"
+    );
     for (index, name, value) in COLOURS {
         let _ = write!(rules, ".c{index}{{fill:{value}}}/* {name} */");
     }

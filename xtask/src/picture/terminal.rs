@@ -36,7 +36,7 @@ pub(super) fn demo(ralph: &Path) -> Result<Made> {
 
 /// A loop that is worked on; this process is its runner.
 pub(super) fn watch(ralph: &Path) -> Result<Made> {
-    let project = Project::new();
+    let project = Project::at_home(story::NAME);
     story::under_way(&project, clock::now(), &serde_json::to_value(runner::this("picture", 0))?);
     let trusted = project.run(ralph).args(["trust", "--yes"]).output();
     if !trusted.success() {
@@ -46,7 +46,9 @@ pub(super) fn watch(ralph: &Path) -> Result<Made> {
     command.arg("watch").env("TERM", "xterm-256color");
     let (rows, columns) = WATCH;
     let terminal = Pty::spawn(command, rows, columns);
-    terminal.wait_for(|screen| screen.contains("cargo test --workspace"), Duration::from_secs(20))?;
+    // The last thing that the agent did, and the last row.
+    let is_drawn = |screen: &str| screen.contains("cargo test --workspace") && screen.contains("cancel");
+    terminal.wait_for(is_drawn, Duration::from_secs(20))?;
     let recording = record::read(&terminal.recording(), rows, columns)?;
     Ok(Made { file: "docs/watch.svg", bytes: svg::draw(&recording, "ralph watch", Motion::Still).into_bytes(), most: 60_000 })
 }

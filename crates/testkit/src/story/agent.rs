@@ -39,7 +39,8 @@ pub(super) fn log(project: &Project, now: i64) -> String {
             name => json!({ "type": "tool_use", "id": call, "name": name, "input": input(project, name, about) }),
         };
         let usage = json!({ "input_tokens": 40, "output_tokens": 900, "cache_read_input_tokens": 61_000 + 2_400 * n, "cache_creation_input_tokens": 2_400 });
-        let message = json!({ "id": format!("msg_{n}"), "role": "assistant", "model": "claude-opus-5-5", "content": [content], "usage": usage });
+        let message =
+            json!({ "id": format!("msg_{n}"), "role": "assistant", "model": "claude-opus-5-5", "content": [content], "usage": usage });
         put(json!({ "type": "assistant", "timestamp": stamp(now - ago * 1_000), "message": message }));
         if what != "say" && ago != LAST.0 {
             let result = json!({ "type": "tool_result", "tool_use_id": call, "content": "done", "is_error": false });

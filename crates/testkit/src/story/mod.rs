@@ -11,6 +11,9 @@ use journal::Journal;
 /// The loop that the night is about.
 pub const ID: &str = "main-20261114-214000";
 
+/// What the project is called.
+pub const NAME: &str = "tidydate";
+
 /// What the agent has to say.
 pub const PROMISE: &str = "EVERY FORMAT PARSES";
 
