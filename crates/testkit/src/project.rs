@@ -24,21 +24,33 @@ pub struct Project {
 impl Project {
     /// A git repository with one commit.
     pub fn new() -> Self {
-        let project = Self::without_git();
-        project.git(&["init", "--quiet", "--initial-branch=main"]);
-        project.git(&["config", "user.name", "Test"]);
-        project.git(&["config", "user.email", "test@example.invalid"]);
-        project.write("README.md", "A project.\n");
-        project.commit_all("start");
-        project
+        Self::without_git().with_git()
+    }
+
+    /// The same in the home, where people have theirs, with a name that can be shown to them.
+    pub fn at_home(name: &str) -> Self {
+        Self::within(|base| base.join("home").join(name)).with_git()
+    }
+
+    fn with_git(self) -> Self {
+        self.git(&["init", "--quiet", "--initial-branch=main"]);
+        self.git(&["config", "user.name", "Test"]);
+        self.git(&["config", "user.email", "test@example.invalid"]);
+        self.write("README.md", "A project.\n");
+        self.commit_all("start");
+        self
     }
 
     /// A bare folder, no repository.
     pub fn without_git() -> Self {
+        Self::within(|base| base.join("project"))
+    }
+
+    fn within(place: impl Fn(&Path) -> PathBuf) -> Self {
         let root = TempDir::with_prefix("ralph-test-").unwrap();
         // The client reports resolved paths, and a temporary folder may be behind a symbolic link.
         let base = root.path().canonicalize().unwrap();
-        let (dir, home) = (base.join("project"), base.join("home"));
+        let (dir, home) = (place(&base), base.join("home"));
         std::fs::create_dir_all(&dir).unwrap();
         std::fs::create_dir_all(&home).unwrap();
         Self { _root: root, dir, home }

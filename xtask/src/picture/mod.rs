@@ -1,40 +1,58 @@
-//! The picture of the demo in the README: the real program in a real terminal, recorded and drawn.
+//! The pictures in the README: the real program in a real terminal or browser, recorded and drawn.
 
+mod page;
 mod record;
 mod svg;
+mod terminal;
 
-use std::{fs, process::Command, time::Duration};
+use std::fs;
 
-use ralph_testkit::Pty;
+use clap::ValueEnum;
 
 use crate::{
     Result, Verdict,
     cargo::{self, Flags},
 };
 
-/// Record `ralph demo` in a terminal and draw docs/demo.svg
+/// Make the pictures of the README: docs/demo.svg, docs/watch.svg, docs/report-light.png, docs/report-dark.png
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Only those of one command
+    which: Option<Which>,
+}
 
-const FILE: &str = "docs/demo.svg";
-/// About as wide as GitHub shows a page's text, in letters of a usual size.
-const COLUMNS: u16 = 92;
-/// So many that nothing scrolls away.
-const ROWS: u16 = 80;
-/// A picture that is slow to load is not looked at.
-const MAX_BYTES: usize = 60_000;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Which {
+    Demo,
+    Watch,
+    Report,
+}
 
-pub(crate) fn run(_args: &Args) -> Result<Verdict> {
-    let mut demo = Command::new(cargo::release_binary(Flags::Ours)?);
-    demo.arg("demo").env_clear().env("TERM", "xterm-256color");
-    let terminal = Pty::spawn(demo, ROWS, COLUMNS);
-    let is_over = terminal.wait_closed(Duration::from_mins(1));
-    if !is_over || terminal.wait_exit(Duration::from_secs(5)) != Some(0) {
-        return Err(format!("the demo failed:\n{}", terminal.screen()).into());
+/// A picture.
+struct Made {
+    file: &'static str,
+    bytes: Vec<u8>,
+    /// One that is slow to load is not looked at.
+    most: usize,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Verdict> {
+    let ralph = cargo::release_binary(Flags::Ours)?;
+    let mut made = Vec::new();
+    for which in Which::value_variants().iter().filter(|which| args.which.is_none_or(|wanted| wanted == **which)) {
+        match which {
+            Which::Demo => made.push(terminal::demo(&ralph)?),
+            Which::Watch => made.push(terminal::watch(&ralph)?),
+            Which::Report => made.extend(page::report(&ralph)?),
+        }
     }
-    let recording = record::read(&terminal.recording(), ROWS, COLUMNS)?;
-    let picture = svg::draw(&recording);
-    fs::write(cargo::root().join(FILE), &picture)?;
-    println!("written  {FILE}: {} bytes, {:.1} s", picture.len(), recording.length().as_secs_f64());
-    Ok(Verdict::when(picture.len() <= MAX_BYTES))
+    for picture in &made {
+        fs::write(cargo::root().join(picture.file), &picture.bytes)?;
+        println!("written  {}: {} bytes", picture.file, picture.bytes.len());
+    }
+    let wants_report = args.which.is_none_or(|wanted| wanted == Which::Report);
+    if wants_report && !made.iter().any(|picture| page::FILES.contains(&picture.file)) {
+        return Ok(Verdict::Skipped);
+    }
+    Ok(Verdict::when(made.iter().all(|picture| picture.bytes.len() <= picture.most)))
 }

@@ -32,8 +32,22 @@ pub(crate) struct Run {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Look {
     pub(crate) colour: Color,
+    pub(crate) paper: Color,
     pub(crate) bold: bool,
     pub(crate) dim: bool,
+    /// Ink and paper change places.
+    pub(crate) reversed: bool,
+}
+
+impl Look {
+    fn of(cell: &Cell) -> Self {
+        Look { colour: cell.fgcolor(), paper: cell.bgcolor(), bold: cell.bold(), dim: cell.dim(), reversed: cell.inverse() }
+    }
+
+    /// Even a blank can be seen.
+    pub(crate) fn has_paper(self) -> bool {
+        self.reversed || self.paper != Color::Default
+    }
 }
 
 impl Recording {
@@ -60,9 +74,6 @@ pub(crate) fn read(parts: &[(Duration, Vec<u8>)], rows: u16, columns: u16) -> Re
     let screen = parser.screen();
     let lines: Vec<String> = screen.contents().lines().map(str::to_owned).collect();
     let used = u16::try_from(lines.len())?;
-    if used >= rows {
-        return Err("the demo is longer than the terminal is high".into());
-    }
     let time = |row: u16, column: u16| times[usize::from(row) * usize::from(columns) + usize::from(column)].unwrap_or_default();
     let runs = (0..used).flat_map(|row| runs(screen, row, columns, |column| time(row, column))).collect();
     Ok(Recording { columns, rows: used, runs, lines })
@@ -75,24 +86,28 @@ fn at_once(at: Duration) -> Duration {
 
 /// The cell at a place, if there is something to see.
 fn glyph(screen: &Screen, row: u16, column: u16) -> Option<&Cell> {
-    screen.cell(row, column).filter(|cell| !cell.contents().trim().is_empty())
+    screen.cell(row, column).filter(|cell| !cell.contents().trim().is_empty() || Look::of(cell).has_paper())
 }
 
-/// The runs of one row. A single blank joins words; more of them, and signs that a font may lack, keep runs apart, so that each begins where it should.
+/// The runs of one row. A single blank joins words; more of them keep runs apart, so that each begins where it should. So do signs that a font may lack,
+/// but for one that is repeated.
 fn runs(screen: &Screen, row: u16, columns: u16, time: impl Fn(u16) -> Duration) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for column in 0..columns {
         let Some(cell) = glyph(screen, row, column) else { continue };
-        let look = Look { colour: cell.fgcolor(), bold: cell.bold(), dim: cell.dim() };
-        let at = time(column);
-        let joins = |run: &Run| run.look == look && run.at == at && run.text.is_ascii() && cell.contents().is_ascii();
-        let gap = |run: &Run| usize::from(column - run.column).saturating_sub(run.text.len());
-        match runs.last_mut().filter(|run| joins(run) && gap(run) <= 1) {
+        let sign = if cell.contents().is_empty() { " " } else { cell.contents() };
+        let (look, at) = (Look::of(cell), time(column));
+        let gap = |run: &Run| usize::from(column - run.column).saturating_sub(run.text.chars().count());
+        let is_alike = |run: &Run| match run.text.is_ascii() && sign.is_ascii() {
+            true => gap(run) <= usize::from(!look.has_paper()),
+            false => gap(run) == 0 && run.text.ends_with(sign),
+        };
+        match runs.last_mut().filter(|run| run.look == look && run.at == at && is_alike(run)) {
             Some(run) => {
                 run.text.push_str(&" ".repeat(gap(run)));
-                run.text.push_str(cell.contents());
+                run.text.push_str(sign);
             }
-            None => runs.push(Run { row, column, text: cell.contents().to_owned(), look, at }),
+            None => runs.push(Run { row, column, text: sign.to_owned(), look, at }),
         }
     }
     runs
@@ -115,5 +130,12 @@ mod tests {
         assert_eq!(seen, [(0, 0, "a", 20), (0, 2, "red", 20), (1, 0, "x", 100), (1, 4, "y", 100), (2, 0, "●", 100), (2, 2, "z", 100)]);
         assert_eq!(recording.runs[1].look.colour, Color::Idx(1));
         assert_eq!(recording.lines, ["a red", "x   y", "● z"]);
+    }
+
+    #[test]
+    fn a_bar_is_one_run_and_a_reversed_blank_is_seen() {
+        let recording = read(&[(ms(0), "███░░ \x1b[7m on  \x1b[0m".into())], 2, 20).unwrap();
+        let seen: Vec<(u16, &str, bool)> = recording.runs.iter().map(|r| (r.column, r.text.as_str(), r.look.reversed)).collect();
+        assert_eq!(seen, [(0, "███", false), (3, "░░", false), (6, " on  ", true)]);
     }
 }

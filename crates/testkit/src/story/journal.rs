@@ -25,13 +25,12 @@ pub(super) struct Stop<'a> {
 }
 
 impl Journal {
-    pub(super) fn begin(id: &str, now: i64, prompt: &str) -> Self {
-        let runner = json!({ "pid": 4_194_303, "mark": "night", "attempt": 0 });
+    pub(super) fn begin(id: &str, now: i64, prompt: &str, runner: &Value) -> Self {
         let state = json!({ "name": "main", "stops": 0, "iteration": 1, "armed_since": now, "spent_ms": 0, "idle_rounds": 0, "gated": true, "runner": runner });
         let mut journal = Journal { id: id.to_owned(), now, seq: 0, session: None, state, text: String::new() };
         let prompt = prompt.split('\n').next().unwrap();
         journal.event(&json!({ "kind": "started", "file": ".claude/ralph-loop.local.md", "by": "command-line", "prompt": prompt }), None);
-        journal.event(&json!({ "kind": "taken", "pid": 4_194_303 }), None);
+        journal.event(&json!({ "kind": "taken", "pid": runner["pid"] }), None);
         journal
     }
 
@@ -78,8 +77,9 @@ impl Journal {
 
     pub(super) fn began(&mut self, iteration: u64, attempt: u64, item: &str) {
         self.session = Some(format!("{iteration:08x}-0000-4000-8000-{attempt:012x}"));
+        self.state["owner"] = json!(self.session);
         self.state["runner"]["attempt"] = json!(attempt);
-        let log = format!(".ralph/logs/{}/{iteration}-{attempt}.jsonl", self.id);
+        let log = log(&self.id, iteration, attempt);
         let event = json!({ "kind": "began", "iteration": iteration, "attempt": attempt, "agent": "claude", "model": "claude-opus-5-5", "item": item, "log": log });
         self.event(&event, None);
     }
@@ -128,6 +128,11 @@ impl Journal {
     }
 }
 
+/// Where all is kept that a session says.
+pub(super) fn log(id: &str, iteration: u64, attempt: u64) -> String {
+    format!(".ralph/rounds/{id}/{iteration:04}-{attempt}.jsonl")
+}
+
 /// Milliseconds since 1970 of a minute in UTC.
 pub(super) fn at(year: i64, month: i64, day: i64, hour: i64, minute: i64) -> i64 {
     let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
@@ -136,7 +141,7 @@ pub(super) fn at(year: i64, month: i64, day: i64, hour: i64, minute: i64) -> i64
 }
 
 /// RFC 3339 in UTC.
-fn stamp(ms: i64) -> String {
+pub(super) fn stamp(ms: i64) -> String {
     let (days, rest) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
     let z = days + 719_468;
     let era = z.div_euclid(146_097);

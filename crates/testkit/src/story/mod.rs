@@ -1,5 +1,6 @@
-//! A loop's life, made up: a journal as `ralph run` writes it, with all that happens in a good night, and one of any length.
+//! A loop's life, made up: a journal as `ralph run` writes it, with all that happens in a good night, the same in the middle of it, and one of any length.
 
+mod agent;
 mod journal;
 
 use serde_json::{Value, json};
@@ -9,6 +10,9 @@ use journal::Journal;
 
 /// The loop that the night is about.
 pub const ID: &str = "main-20261114-214000";
+
+/// What the project is called.
+pub const NAME: &str = "tidydate";
 
 /// What the agent has to say.
 pub const PROMISE: &str = "EVERY FORMAT PARSES";
@@ -65,21 +69,44 @@ const NIGHT: [Round; 12] = [
 
 /// Puts a loop that ran through the night into a project, with its list and its commits; it is complete, and its id is [`ID`].
 pub fn night(project: &Project) -> String {
-    let begun = journal::at(2026, 11, 14, 21, 40);
-    let mut journal = Journal::begin(ID, begun, PROMPT);
+    let mut journal = rounds(project, journal::at(2026, 11, 14, 21, 40), &dead(), NIGHT.len());
+    journal.ended();
+    project.write(format!(".ralph/journal/{ID}.jsonl"), journal.text());
+    project.write(format!(".ralph/archive/{ID}.md"), loop_file(false, NIGHT.len()));
+    ID.to_owned()
+}
+
+/// Puts the same loop into a project as it was after nine rounds, in the middle of the tenth, with that moment at `now`. `runner` is the process that
+/// carries it, as the loop's state names it.
+pub fn under_way(project: &Project, now: i64, runner: &Value) {
+    const DONE: usize = 9;
+    let any = journal::at(2026, 11, 14, 21, 40);
+    let length = rounds(&Project::new(), any, runner, DONE).now() - any;
+    let mut journal = rounds(project, now - length - agent::SINCE, runner, DONE);
+    let iteration = DONE as u64 + 1;
+    journal.began(iteration, 1, NIGHT[DONE].item);
+    project.write(format!(".ralph/journal/{ID}.jsonl"), journal.text());
+    project.write(".claude/ralph-loop.local.md", loop_file(true, DONE + 1));
+    project.write(journal::log(ID, iteration, 1), agent::log(project, now));
+}
+
+/// A runner that is no more.
+fn dead() -> Value {
+    json!({ "pid": 4_194_303, "mark": "night", "attempt": 0 })
+}
+
+fn rounds(project: &Project, begun: i64, runner: &Value, count: usize) -> Journal {
+    let mut journal = Journal::begin(ID, begun, PROMPT, runner);
     write_list(project, 0);
     commit(project, "The task: every format of the spec", begun - 60_000);
-    for (n, round) in NIGHT.iter().enumerate() {
+    for (n, round) in NIGHT.iter().take(count).enumerate() {
         let iteration = n as u64 + 1;
         if iteration == 6 {
             quota(&mut journal, iteration, round.item);
         }
         one_round(project, &mut journal, iteration, round);
     }
-    journal.ended();
-    project.write(format!(".ralph/journal/{ID}.jsonl"), journal.text());
-    project.write(format!(".ralph/archive/{ID}.md"), loop_file());
-    ID.to_owned()
+    journal
 }
 
 fn one_round(project: &Project, journal: &mut Journal, iteration: u64, round: &Round) {
@@ -197,9 +224,9 @@ fn checks(journal: &mut Journal, iteration: u64) -> Value {
     }
 }
 
-fn loop_file() -> String {
+fn loop_file(active: bool, iteration: usize) -> String {
     format!(
-        "---\nactive: false\niteration: 12\nmax_iterations: 20\ncompletion_promise: \"{PROMISE}\"\nloop_id: {ID}\nmax_hours: 10\nmax_usd: 25\n\
+        "---\nactive: {active}\niteration: {iteration}\nmax_iterations: 20\ncompletion_promise: \"{PROMISE}\"\nloop_id: {ID}\nmax_hours: 10\nmax_usd: 25\n\
          verify:\n  - \"{TESTS}\"\n  - \"{LINT}\"\npreset: features\n---\n\n{PROMPT}\n"
     )
 }
@@ -246,7 +273,7 @@ fn commit(project: &Project, message: &str, at: i64) -> String {
 
 /// The journal of a loop of that many rounds that has not ended.
 pub fn long(id: &str, rounds: u64) -> String {
-    let mut journal = Journal::begin(id, journal::at(2026, 11, 1, 8, 0), PROMPT);
+    let mut journal = Journal::begin(id, journal::at(2026, 11, 1, 8, 0), PROMPT, &dead());
     for iteration in 1..=rounds {
         let round = &NIGHT[usize::try_from(iteration).unwrap() % NIGHT.len()];
         journal.began(iteration, 1, round.item);
