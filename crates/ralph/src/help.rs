@@ -125,6 +125,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("ralph.toml", "What the project wants proven before a loop may end; its commands run once you trust it (`ralph trust`)."),
     (".ralph/journal/<id>.jsonl", "What happened to a loop, one line of JSON for each event."),
     (".ralph/reports/<id>.html", "The page of a loop, as `ralph report` writes it; it is kept up to date while the loop goes on."),
+    (".ralph/locks/<id>.page", "Held by the process that brings the page of a loop up to date."),
     (".ralph/archive/<id>.md", "The file of a loop that ended; `ralph resume` brings it back."),
     (".ralph/backup/<name>.md", "The version of a loop file before its last change."),
     (".ralph/backup/<list>", "The version of a list before `ralph item done` changed it."),
