@@ -137,7 +137,6 @@ pub(crate) const FILES: &[(&str, &str)] = &[
         "How often each check agent was sent back, beside the settings that asked; the last one for ralph.toml.",
     ),
     (".ralph/rounds/<id>/", "All that each session of `ralph run` said, a file for each; the oldest go by themselves."),
-    (".ralph/reports/<id>.html", "The report of a loop, as of its last ruling; may be removed at any time."),
     (".ralph/compaction.json", "How far a session with `compact_every` is, and what its settings were."),
     (".ralph/worktrees/<name>/", "A working tree for a loop of its own, on the branch ralph/<name>; `git worktree remove` takes it away."),
     ("refs/ralph/<id>/<n>", "In git: the files after each round, for `ralph diff` and `ralph rollback`; gone 30 days after the loop."),
@@ -146,7 +145,6 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     (".ralph/lock", "Held for some milliseconds at a time."),
     (".ralph/locks/<id>.lock", "Held while a loop's gates are measured."),
     (".ralph/locks/<id>.runner", "Held by the process that carries a loop in fresh sessions."),
-    (".ralph/locks/<id>.page", "Held by the process that writes the report."),
     (".ralph/locks/<id>.waiter", "Which process waits in the background of a session for what a parked loop waits for."),
     ("~/.local/state/ralph/trust/<hash>.json", "The commands of one repository's files that you let run; `ralph trust --list` shows them."),
     (
