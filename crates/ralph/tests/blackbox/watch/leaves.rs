@@ -108,6 +108,7 @@ fn eyes_1_without_a_terminal_it_says_what_to_use() {
     dumb.env("TERM", "dumb");
     let pty = Pty::spawn(dumb, 24, 80);
     assert_eq!(pty.wait_exit(PATIENCE), Some(2));
+    assert!(pty.wait_closed(PATIENCE));
     let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
     assert!(raw.contains("lines only") && !raw.contains(ENTER), "{raw:?}");
     let none = watch(&bed, &["nobody"]);
