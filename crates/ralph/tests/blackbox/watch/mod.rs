@@ -46,4 +46,5 @@ fn trimmed(screen: &str) -> String {
 fn quits(pty: &Pty) {
     pty.send("q");
     assert_eq!(pty.wait_exit(PATIENCE), Some(0), "{}", pty.screen());
+    assert!(pty.wait_closed(PATIENCE), "all that it wrote is there");
 }
