@@ -15,6 +15,9 @@ use crate::{
     sys::files::{self, Swapped},
 };
 
+/// So late a program writes into a file that it has found, on a busy machine.
+const LATE: Duration = Duration::from_millis(20);
+
 /// Settings are small; whatever is larger is something else.
 const MAX_BYTES: usize = 16 << 20;
 
@@ -198,11 +201,21 @@ fn create(path: &Path, text: &str) -> Result<(), Problem> {
 fn replace(path: &Path, before: &str, after: &str) -> Result<(), Problem> {
     let beside = beside(path);
     let swapped = files::swap(path, &beside, before.as_bytes(), after.as_bytes());
+    let was_written_to = has_a_late_writer(path, &beside);
     let _ = fs::remove_file(&beside);
     match swapped.map_err(Problem::io("written", path))? {
-        Swapped::Done => Ok(()),
-        Swapped::Gone | Swapped::Changed => Err(changed_meanwhile(path)),
+        Swapped::Done if !was_written_to => Ok(()),
+        Swapped::Done | Swapped::Gone | Swapped::Changed => Err(changed_meanwhile(path)),
     }
+}
+
+/// Who had found the file and not yet opened it when it was exchanged writes into the one that goes: theirs is put in place.
+fn has_a_late_writer(path: &Path, beside: &Path) -> bool {
+    let is_written_to = files::changes_within(beside, LATE);
+    if is_written_to {
+        let _ = files::exchange(path, beside);
+    }
+    is_written_to
 }
 
 /// Moved away first and looked at then: what somebody writes in between is not what goes.

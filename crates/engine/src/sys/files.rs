@@ -265,6 +265,13 @@ pub fn swap(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Sw
     Ok(Swapped::Changed)
 }
 
+/// Whether somebody writes into a file within that time.
+pub fn changes_within(path: &Path, time: Duration) -> bool {
+    let before = fs::read(path).ok();
+    thread::sleep(time);
+    before.is_some() && fs::read(path).ok().is_some_and(|now| Some(now) != before)
+}
+
 /// Somebody who writes faster than this for so long writes for ever.
 const ATTEMPTS_TO_GIVE_BACK: usize = 1_000;
 
@@ -388,14 +395,15 @@ fn link_new(from: &Path, to: &Path) -> io::Result<()> {
     fs::remove_file(from)
 }
 
+/// Lets two files change places in one step, where the system can.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
-fn exchange(a: &Path, b: &Path) -> io::Result<()> {
+pub fn exchange(a: &Path, b: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).map_err(io::Error::from)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn exchange(_a: &Path, _b: &Path) -> io::Result<()> {
+pub fn exchange(_a: &Path, _b: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
