@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Another number of runs of each case
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
+    /// Only what looks at a long journal: report and watch
+    #[arg(long, conflicts_with = "record")]
+    eyes: bool,
     /// Write everything that was measured to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -66,16 +69,19 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     let largest = if args.quick || free_bytes(&target)? < 3 * GB { GB / 5 } else { GB };
     let floors = Floors::compile(folder.path())?;
     let ralph = installed(&cargo::release_binary(Flags::Ours)?, &folder.path().join("ralph"))?;
-    let default_build =
-        if args.quick { None } else { Some(installed(&cargo::release_binary(Flags::Default)?, &folder.path().join("ralph-default"))?) };
+    let default_build = if args.quick || args.eyes {
+        None
+    } else {
+        Some(installed(&cargo::release_binary(Flags::Default)?, &folder.path().join("ralph-default"))?)
+    };
     let stage = Stage { folder: folder.path(), ralph: &ralph, default_build: default_build.as_deref(), floors: &floors, largest };
-    let cases = stage.cases()?;
+    let cases = if args.eyes { Vec::new() } else { stage.cases()? };
 
     let runs = args.runs.unwrap_or(if args.quick { QUICK_RUNS } else { RUNS });
     let mut all = measure(&cases, runs, &floors)?;
     all.extend(stage.eyes(runs.div_ceil(EYES))?);
     let label = if largest == GB { "1 GB" } else { "200 MB" };
-    if largest < GB {
+    if largest < GB && !args.eyes {
         println!("The largest transcript has 200 MB: {}.", if args.quick { "a quick run" } else { "less than 3 GB are free" });
     }
     let checks = report::checks(&all, label);
