@@ -102,6 +102,11 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "CLICOLOR=0 means no colour; CLICOLOR_FORCE=1 means colour in a pipe too. --color goes before all of these.",
     ),
     ("COLUMNS", "The width of a terminal that does not tell it itself."),
+    ("TERM", "`dumb` where a terminal shows lines only: `ralph watch` does not draw there."),
+    (
+        "LC_ALL, LC_CTYPE, LANG",
+        "The first that is set names the characters of the terminal. Unless that is UTF-8, `ralph watch` draws with plain ones.",
+    ),
     ("SHELL", "The shell that `ralph completions` writes for, if none is named."),
     ("HOME, USERPROFILE", "The home folder, which is never taken for a project."),
     ("MANPAGER, PAGER", "What man shows the pages of `ralph man` with."),
@@ -119,6 +124,8 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     (".claude/data/ralph-loops/current/hook.log", "A line for every decision about that loop."),
     ("ralph.toml", "What the project wants proven before a loop may end; its commands run once you trust it (`ralph trust`)."),
     (".ralph/journal/<id>.jsonl", "What happened to a loop, one line of JSON for each event."),
+    (".ralph/reports/<id>.html", "The page of a loop, as `ralph report` writes it; it is kept up to date while the loop goes on."),
+    (".ralph/locks/<id>.page", "Held by the process that brings the page of a loop up to date."),
     (".ralph/archive/<id>.md", "The file of a loop that ended; `ralph resume` brings it back."),
     (".ralph/backup/<name>.md", "The version of a loop file before its last change."),
     (".ralph/backup/<list>", "The version of a list before `ralph item done` changed it."),
@@ -144,6 +151,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
         "~/.local/state/ralph/projects/<hash>/",
         "What ralph believes about one project, which `root` names; --all shows the loops of all of them. It is not in the project, where an agent could write it.",
     ),
+    ("took/", "In there: how long the commands of gates took the last times; may be removed at any time."),
     ("verdicts/", "In there: what gates found on which tree; may be removed at any time."),
     (
         "baseline/<id>.json",

@@ -22,9 +22,8 @@ use crate::{
 
 const ROUNDS: u64 = 10_000;
 const LOOP: &str = "main-20261101-080000";
-const WARM_UP: u64 = 1;
 const SCREEN: (u16, u16) = (40, 120);
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A program that ends by itself, and what it took.
 struct Reader {
@@ -49,9 +48,12 @@ impl Stage<'_> {
         let mut watched = Watched::default();
         let mut order: Vec<usize> = (0..=readers.len()).collect();
         let mut dice = Dice(0x5eed);
-        for n in 0..WARM_UP + runs {
-            if n == WARM_UP {
-                readers.iter_mut().for_each(|reader| reader.times.clear());
+        for n in 0..=runs {
+            if n == 1 {
+                // The first time was to warm up.
+                for reader in &mut readers {
+                    reader.times.clear();
+                }
                 watched = Watched::default();
             }
             dice.shuffle(&mut order);

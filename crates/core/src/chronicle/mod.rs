@@ -65,7 +65,7 @@ pub struct Chronicle {
     pub denied: Vec<(Denied, u64)>,
     /// The sessions that worked on it, in order, each once.
     pub sessions: Vec<String>,
-    /// The same, to be found fast: in fresh mode each round has a new one.
+    /// The same, to be looked up: a loop may have one for each of its rounds.
     known_sessions: HashSet<String>,
     /// Files that are kept: the round's number, the name, the commit.
     pub snapshots: Vec<Kept>,

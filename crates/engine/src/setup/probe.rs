@@ -78,7 +78,7 @@ fn is_this_program(line: &CommandLine) -> bool {
 pub fn fire(registration: &Registration, survey: &Survey, at: &Project) -> Result<Answered, Failed> {
     scratch::remove_leftovers(PREFIX);
     let scratch = Scratch::create(PREFIX, false).map_err(|e| Failed::NotTried(e.to_string()))?;
-    let project = Project::at(scratch.path());
+    let project = Project::passing(scratch.path());
     let request = start::Request { prompt: PROMPT.to_owned(), completion_promise: Some("HEALTHY".to_owned()), ..Default::default() };
     let asker = Asker { session: Some(SESSION.to_owned()), ..Asker::default() };
     start::start(&project, &request, &asker).map_err(|e| Failed::NotTried(e.to_string()))?;
@@ -112,8 +112,9 @@ fn task<'a>(registration: &Registration, survey: &Survey, at: &Project, folder: 
         ("CLAUDE_CODE_SESSION_ID".into(), SESSION.into()),
         ("CLAUDE_PLUGIN_ROOT".into(), root.into()),
         ("RALPH_DOCTOR_AT".into(), here.into()),
-        // Nobody reads a page about a stop that was made up.
+        // Nobody reads a page about a stop that was made up, and of its project nothing is remembered: a folder of its own is not believed.
         ("RALPH_REPORT".into(), "off".into()),
+        ("XDG_STATE_HOME".into(), folder.into()),
     ]);
     Task { program, args, folder, vars, hidden: Vec::new(), input, limit: PATIENCE, most_output: USUAL_OUTPUT }
 }

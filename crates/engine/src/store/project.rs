@@ -26,6 +26,11 @@ impl Project {
         Project { root: root.into(), state: env::state_dir() }
     }
 
+    /// A project that nothing is remembered of.
+    pub fn passing(root: impl Into<PathBuf>) -> Self {
+        Project { root: root.into(), state: None }
+    }
+
     /// A project whose user has the state folder `state`.
     #[cfg(test)]
     pub(crate) fn with_state(root: impl Into<PathBuf>, state: &Path) -> Self {

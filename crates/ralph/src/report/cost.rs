@@ -15,7 +15,7 @@ pub(super) fn of(f: &Figures) -> Cost {
     let a_round = per_round.map(|cost| format!(", {} for each round", prices::shown(cost))).unwrap_or_default();
     let how = if f.used.estimated { " Some of it is estimated from tokens and the public price list." } else { "" };
     let words = match (per_verified, f.wanted) {
-        (Some(cost), _) => format!("{} for each of the {} verified{a_round}.{how}", prices::shown(cost), things(f.verified)),
+        (Some(cost), _) => format!("{} for {}{a_round}.{how}", prices::shown(cost), things(f.verified)),
         (None, 0) => {
             format!("{} in all{a_round}. Nothing here can be verified: the loop has neither a gate nor a list.{how}", shown(spent))
         }
@@ -29,7 +29,7 @@ fn shown(spent: Micros) -> String {
 }
 
 fn things(n: u64) -> String {
-    if n == 1 { "1 thing that is".to_owned() } else { format!("{n} things that are") }
+    if n == 1 { "the one thing that is verified".to_owned() } else { format!("each of the {n} things that are verified") }
 }
 
 fn unknown(f: &Figures) -> String {

@@ -52,10 +52,11 @@ impl Editor {
 
     /// What is pasted has its line breaks as spaces: only Enter sends.
     pub(super) fn insert(&mut self, text: &str) {
-        for c in text.replace("\r\n", " ").chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| !c.is_control()) {
-            self.text.insert(self.at, c);
-            self.at += 1;
-        }
+        let text = text.replace("\r\n", " ");
+        let shown: Vec<char> = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| !c.is_control()).collect();
+        let added = shown.len();
+        self.text.splice(self.at..self.at, shown);
+        self.at += added;
     }
 
     fn take_a_word(&mut self) {
@@ -68,16 +69,23 @@ impl Editor {
 
     /// What of it stands in so many columns, and in which of them the cursor does.
     pub(super) fn shown(&self, width: usize) -> (String, usize) {
-        let wide = |text: &[char]| columns(&text.iter().collect::<String>());
-        let mut from = 0;
-        while from < self.at && wide(&self.text[from..self.at]) >= width.max(1) {
-            from += 1;
-        }
-        let mut to = self.at;
-        while to < self.text.len() && wide(&self.text[from..=to]) < width {
-            to += 1;
-        }
-        (self.text[from..to].iter().collect(), wide(&self.text[from..self.at]))
+        let wide = |c: &char| columns(c.encode_utf8(&mut [0; 4]));
+        // As much as fits before the cursor, which needs a column itself, then as much as fits after it.
+        let mut cursor = 0;
+        let fits_before = |c: &&char| {
+            cursor += wide(c);
+            cursor < width
+        };
+        let before = self.text[..self.at].iter().rev().take_while(fits_before).count();
+        let from = self.at - before;
+        let cursor = self.text[from..self.at].iter().map(wide).sum();
+        let mut taken = cursor;
+        let fits_after = |c: &&char| {
+            taken += wide(c);
+            taken <= width
+        };
+        let after = self.text[self.at..].iter().take_while(fits_after).count();
+        (self.text[from..self.at + after].iter().collect(), cursor)
     }
 }
 

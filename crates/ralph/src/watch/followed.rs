@@ -102,7 +102,9 @@ impl Followed {
             if look.anew {
                 self.begin_anew();
             }
-            lines.iter().for_each(|line| self.take(line));
+            for line in &lines {
+                self.take(line);
+            }
             self.is_behind = look.more;
             if !look.more || begun.elapsed() > PATIENCE {
                 return;

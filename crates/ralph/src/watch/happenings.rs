@@ -103,7 +103,7 @@ fn hear_keys(sender: &Sender<Happening>) -> io::Result<()> {
     // The terminal is asked first: reading from one that has hung up would never end and never rest.
     while terminal::wait_for_input()? {
         // Elsewhere than on Unix this is what waits.
-        let patience = if cfg!(unix) { REST_OF_A_KEY } else { Duration::from_secs(3_600) };
+        let patience = if cfg!(unix) { REST_OF_A_KEY } else { Duration::from_hours(1) };
         while event::poll(patience)? {
             let happening = match event::read()? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => Happening::Key(key),

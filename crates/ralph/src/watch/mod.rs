@@ -31,6 +31,7 @@ use crate::{
         app::{App, Then},
         draw::Looks,
         files::Watched,
+        followed::Followed,
         happenings::{Happening, Happenings},
         loops::Loops,
         screen::Screen,
@@ -136,7 +137,9 @@ impl Watch {
 
     /// What only the agent said is heard; anything else may be about the loops themselves.
     fn changed(&mut self, changed: &BTreeSet<PathBuf>) {
-        changed.iter().for_each(|path| self.watched.forget(path));
+        for path in changed {
+            self.watched.forget(path);
+        }
         let agent = self.app.followed.as_ref().and_then(|followed| followed.doing.as_ref()).map(|doing| doing.path().to_owned());
         let agent = agent.and_then(|path| path.canonicalize().ok());
         let beside = agent.as_deref().and_then(|path| path.parent()).map(std::path::Path::to_owned);
@@ -153,13 +156,13 @@ impl Watch {
         if !std::mem::take(&mut self.app.looked) {
             return;
         }
-        let of_agent = self.app.followed.iter().flat_map(|followed| followed.files()).filter_map(|file| Some(file.parent()?.to_owned()));
+        let of_agent = self.app.followed.iter().flat_map(Followed::files).filter_map(|file| Some(file.parent()?.to_owned()));
         let wanted: Vec<PathBuf> = self.app.loops.folders().into_iter().chain(of_agent).collect();
         self.watched.only(wanted);
     }
 
     fn step_aside(&mut self) -> io::Result<bool> {
-        self.screen.leave();
+        screen::leave();
         terminal::step_aside();
         // The system stops all threads soon, but not at once.
         let until = Instant::now() + STEPPING_ASIDE;

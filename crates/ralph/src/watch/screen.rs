@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufWriter, Stdout, Write, stdout},
+    mem::ManuallyDrop,
     sync::{
         Once,
         atomic::{AtomicBool, Ordering},
@@ -12,7 +13,9 @@ use crossterm::{
     cursor::{Hide, Show},
     event::{DisableBracketedPaste, EnableBracketedPaste},
     queue,
-    terminal::{DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
+    terminal::{
+        Clear, ClearType, DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    },
 };
 use ratatui::{Frame, Terminal, backend::CrosstermBackend};
 
@@ -20,30 +23,34 @@ use ratatui::{Frame, Terminal, backend::CrosstermBackend};
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// Never dropped: it would print what it cannot do, and on a terminal that is gone even that fails.
+    terminal: ManuallyDrop<Drawing>,
+}
+
+type Drawing = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+
+/// A picture with nothing on it.
+fn blank() -> std::io::Result<ManuallyDrop<Drawing>> {
+    Terminal::new(CrosstermBackend::new(BufWriter::new(stdout()))).map(ManuallyDrop::new)
 }
 
 impl Screen {
     pub(super) fn take() -> std::io::Result<Self> {
         give_back_on_panic();
         enter().inspect_err(|_| leave())?;
-        let terminal = Terminal::new(CrosstermBackend::new(BufWriter::new(stdout()))).inspect_err(|_| leave())?;
-        Ok(Screen { terminal })
+        Ok(Screen { terminal: blank().inspect_err(|_| leave())? })
     }
 
     pub(super) fn draw(&mut self, drawn: impl FnOnce(&mut Frame<'_>)) -> std::io::Result<()> {
         self.terminal.draw(drawn).map(|_| ())
     }
 
-    /// Gives the screen back for a while.
-    pub(super) fn leave(&self) {
-        leave();
-    }
-
     /// Takes it again, or makes sure of it: somebody may have drawn on it.
     pub(super) fn again(&mut self) -> std::io::Result<()> {
         enter()?;
-        self.terminal.clear()
+        // Not `Terminal::clear`: that asks the terminal where the cursor is, and not every terminal answers.
+        self.terminal = blank()?;
+        Ok(())
     }
 }
 
@@ -57,12 +64,12 @@ fn enter() -> std::io::Result<()> {
     TAKEN.store(true, Ordering::SeqCst);
     enable_raw_mode()?;
     let mut out = stdout().lock();
-    queue!(out, EnterAlternateScreen, Hide, DisableLineWrap, EnableBracketedPaste)?;
+    queue!(out, EnterAlternateScreen, Clear(ClearType::All), Hide, DisableLineWrap, EnableBracketedPaste)?;
     out.flush()
 }
 
-/// As much of it as still works: the terminal may be gone.
-fn leave() {
+/// Gives the screen back, as much of it as still works: the terminal may be gone.
+pub(super) fn leave() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }

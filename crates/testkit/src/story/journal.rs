@@ -90,7 +90,7 @@ impl Journal {
         self.pass(seconds);
     }
 
-    pub(super) fn stop(&mut self, stop: Stop<'_>, head: &str) {
+    pub(super) fn stop(&mut self, stop: &Stop<'_>, head: &str) {
         let has_failed = stop.gates.iter().any(|gate| gate["verdict"] == "fail");
         let code = match (stop.is_last, stop.claim["is"].as_str()) {
             (true, _) => "promise.accepted",
@@ -98,9 +98,10 @@ impl Journal {
             (_, Some("refused")) => "promise.refused",
             _ => "promise.missing",
         };
-        let (decision, next) = match stop.is_last {
-            true => ("allow", json!({ "loop": "ends", "ending": "complete" })),
-            false => ("block", json!({ "loop": "goes-on", "iteration": stop.iteration + 1 })),
+        let (decision, next) = if stop.is_last {
+            ("allow", json!({ "loop": "ends", "ending": "complete" }))
+        } else {
+            ("block", json!({ "loop": "goes-on", "iteration": stop.iteration + 1 }))
         };
         let spent = self.spent();
         let evidence = json!({

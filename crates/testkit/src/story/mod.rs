@@ -133,7 +133,7 @@ fn one_round(project: &Project, journal: &mut Journal, iteration: u64, round: &R
         (false, _) => json!({ "is": "none" }),
     };
     let stop = journal::Stop { iteration, claim, gates, said: round.said, work, is_last: iteration == 12 };
-    journal.stop(stop, &head);
+    journal.stop(&stop, &head);
     journal.pass(2);
     journal.event(&json!({ "kind": "snapshot", "name": format!("refs/ralph/{ID}/{iteration}"), "commit": head }), None);
 }
@@ -286,7 +286,7 @@ pub fn long(id: &str, rounds: u64) -> String {
         let claim = if iteration % 50 == 0 { json!({ "is": "made" }) } else { json!({ "is": "none" }) };
         let gates = if round.failing.0 == 0 { vec![tests(&mut journal, (1, 0)), gates[1].clone()] } else { gates };
         journal.stop(
-            journal::Stop { iteration, claim, gates, said: round.said, work, is_last: false },
+            &journal::Stop { iteration, claim, gates, said: round.said, work, is_last: false },
             "0123456789abcdef0123456789abcdef01234567",
         );
     }

@@ -51,7 +51,7 @@ struct Stops {
 
 impl Stops {
     fn of(gates: &[GateStory]) -> Self {
-        let last = gates.iter().flat_map(|gate| gate.marks.last()).map(|mark| mark.stop).max().unwrap_or(0).max(1);
+        let last = gates.iter().filter_map(|gate| gate.marks.last()).map(|mark| mark.stop).max().unwrap_or(0).max(1);
         let each = size(usize::try_from(last).unwrap_or(usize::MAX), COLUMNS) as u64;
         Stops { last, each }
     }
@@ -125,7 +125,7 @@ fn in_words_of(counts: TestCounts) -> String {
 fn failures(marks: &[Mark], stops: Stops) -> String {
     let counted = || marks.iter().filter_map(|mark| mark.counts);
     let most = counted().map(|counts| counts.failed).max().unwrap_or(0);
-    let (Some(first), Some(last)) = (counted().next(), counted().last()) else { return String::new() };
+    let (Some(first), Some(last)) = (counted().next(), counted().next_back()) else { return String::new() };
     if most == 0 {
         return String::new();
     }

@@ -97,7 +97,7 @@ fn bars(rounds: &[RoundRow]) -> String {
     let groups = groups(rounds, BARS);
     let longest = groups.iter().map(|rows| total(took(rows))).max().unwrap_or(0).max(1);
     let each = size(rounds.len(), BARS);
-    let caption = if each == 1 { "Round by round".to_owned() } else { format!("Each bar stands for {each} rounds") };
+    let caption = if each == 1 { "Round by round: how long each took".to_owned() } else { format!("Each bar stands for {each} rounds") };
     let mut out = format!("<figure class=\"bars\"><figcaption>{caption}</figcaption>\n");
     for rows in groups {
         let took = took(rows);

@@ -44,7 +44,7 @@ pub(crate) fn page(report: &Report) -> String {
         rounds::table(report),
         rounds::ways(report),
     ];
-    parts.iter().for_each(|part| out.push_str(part));
+    out.push_str(&parts.concat());
     out.push_str("</main>\n");
     out.push_str(&summary::footer(report));
     out.push_str("</body>\n</html>\n");
@@ -54,6 +54,11 @@ pub(crate) fn page(report: &Report) -> String {
 /// A part of the page under a heading.
 fn section(id: &str, heading: &str, body: &str) -> String {
     format!("<section id=\"{id}\" aria-labelledby=\"h-{id}\">\n<h2 id=\"h-{id}\">{}</h2>\n{body}</section>\n", plain(heading))
+}
+
+/// Pieces one after the other.
+fn joined(pieces: impl Iterator<Item = String>) -> String {
+    pieces.collect::<Vec<_>>().concat()
 }
 
 /// `1 round`, `3 rounds`.

@@ -167,7 +167,9 @@ fn drawn(plot: &Plot<'_>, groups: &[&[RoundRow]]) -> String {
         "<line class=\"axis\" x1=\"0\" x2=\"{WIDTH}\" y1=\"{zero:.1}\" y2=\"{zero:.1}\"/><text x=\"0\" y=\"113\">round {first}</text>"
     );
     if groups.len() > 1 {
-        let _ = write!(out, "<text x=\"{WIDTH}\" y=\"113\" text-anchor=\"end\">{last}</text>");
+        #[expect(clippy::cast_precision_loss, reason = "at most a hundred")]
+        let end = groups.len() as f64 * step - gap;
+        let _ = write!(out, "<text x=\"{end:.1}\" y=\"113\" text-anchor=\"end\">{last}</text>");
     }
     if down > 0.0 {
         let _ = write!(out, "<text x=\"{WIDTH}\" y=\"12\" text-anchor=\"end\">−{} at most</text>", (plot.shown)(down));

@@ -9,7 +9,7 @@ use ralph_core::{
 };
 
 use super::{
-    section,
+    joined, section,
     text::{moment, plain},
 };
 use crate::text::short;
@@ -39,7 +39,7 @@ pub(super) fn shown(r: &Report) -> String {
 }
 
 fn listed(all: &[&Acceptance]) -> String {
-    let list = |some: &[&Acceptance]| format!("<ul class=\"proof\">\n{}</ul>\n", some.iter().map(|one| item(one)).collect::<String>());
+    let list = |some: &[&Acceptance]| format!("<ul class=\"proof\">\n{}</ul>\n", joined(some.iter().map(|one| item(one))));
     let (seen, rest) = all.split_at(all.len().min(SEEN));
     let rest = &rest[..rest.len().min(MOST)];
     let mut out = list(seen);
@@ -70,8 +70,8 @@ fn item(one: &Acceptance) -> String {
     let title = one.title.as_deref().map(|title| format!(" <span class=\"title\">{}</span>", plain(title))).unwrap_or_default();
     let evidence = one.evidence.as_ref().map(evidence).unwrap_or_default();
     format!(
-        "<li class=\"{class}\"><span class=\"mark\" aria-hidden=\"true\">{mark}</span><div><p><strong>{}</strong>{title}</p>\
-         <p class=\"evidence\"><span class=\"standing\">{}</span><span class=\"what\">{}</span>{evidence}<span>{of}{list}</span></p></div></li>\n",
+        "<li class=\"{class}\"><span class=\"mark\" aria-hidden=\"true\">{mark}</span><div><p class=\"name\"><span><strong>{}</strong>{title}</span>\
+         <span class=\"aside\">{of}{list}</span></p><p class=\"evidence\"><span class=\"standing\">{}</span><span class=\"what\">{}</span>{evidence}</p></div></li>\n",
         plain(&opening(&one.name, 200)),
         one.standing.words(),
         plain(&opening(&one.what, 600))
@@ -89,5 +89,5 @@ fn evidence(e: &Evidence) -> String {
     parts.extend(e.flaky.then(|| "passed when it was tried again".to_owned()));
     parts.extend(e.commit.as_deref().map(|commit| format!("commit <code>{}</code>", plain(short(Some(commit))))));
     parts.extend(e.log.as_deref().map(|log| format!("output in <code>{}</code>", plain(&opening(log, 300)))));
-    parts.iter().map(|part| format!("<span>{part}</span>")).collect()
+    joined(parts.iter().map(|part| format!("<span>{part}</span>")))
 }

@@ -9,7 +9,7 @@ use ralph_core::{
 };
 
 use super::{
-    count, section,
+    count, joined, section,
     text::{moment, plain},
 };
 use crate::{
@@ -112,10 +112,11 @@ impl Columns {
             (self.gates, "Gates held", "n"),
             (true, "Ruling", ""),
         ];
-        all.iter()
-            .filter(|(is_shown, ..)| *is_shown)
-            .map(|(_, head, class)| format!("<th scope=\"col\" class=\"{class}\">{head}</th>"))
-            .collect()
+        joined(
+            all.iter()
+                .filter(|(is_shown, ..)| *is_shown)
+                .map(|(_, head, class)| format!("<th scope=\"col\" class=\"{class}\">{head}</th>")),
+        )
     }
 }
 
@@ -144,8 +145,8 @@ fn line(row: &RoundRow, before: Option<&RoundRow>, columns: &Columns) -> String 
         (columns.gates, held, "n"),
         (true, format!("<code>{}</code>{claimed}", round.code.as_str()), ""),
     ];
-    let cells: String =
-        cells.iter().filter(|(is_shown, ..)| *is_shown).map(|(_, cell, class)| format!("<td class=\"{class}\">{cell}</td>")).collect();
+    let cells =
+        joined(cells.iter().filter(|(is_shown, ..)| *is_shown).map(|(_, cell, class)| format!("<td class=\"{class}\">{cell}</td>")));
     format!("<tr><th scope=\"row\" class=\"n\">{}</th>{cells}</tr>\n", round.iteration)
 }
 

@@ -209,8 +209,8 @@ fn line(row: &RoundRow) -> String {
 }
 
 fn ways(r: &Report) -> String {
-    let list: String = r.ways.iter().map(|way| format!("- {}: {}\n", plain(&way.what, 200), code(&way.command, 300))).collect();
-    format!("<details><summary>Look again, undo, go on</summary>\n\n{list}\n</details>\n\n")
+    let list: Vec<String> = r.ways.iter().map(|way| format!("- {}: {}\n", plain(&way.what, 200), code(&way.command, 300))).collect();
+    format!("<details><summary>Look again, undo, go on</summary>\n\n{}\n</details>\n\n", list.concat())
 }
 
 fn foot(r: &Report) -> String {

@@ -1,6 +1,7 @@
 //! What goes on right now: the agent's last tools and words, a gate that is measured, a wait.
 
 use ralph_core::{
+    chronicle::Story,
     time::{self, Millis, in_words},
     words::{clean, opening},
 };
@@ -78,7 +79,7 @@ fn now(scene: &Scene<'_>) -> Option<Line<'static>> {
 /// A gate's command runs: how long already, and how long it takes about.
 fn measuring(scene: &Scene<'_>, gate: &str, since: Millis, limit_ms: u64) -> Line<'static> {
     let elapsed = scene.since(since);
-    let usual = scene.chronicle().proofs.gates.iter().find(|story| story.last.gate == gate).and_then(|story| story.usual_ms());
+    let usual = scene.chronicle().proofs.gates.iter().find(|story| story.last.gate == gate).and_then(Story::usual_ms);
     let row = Row::new(scene.width).add("checks ", PLAIN).add(&opening(gate, 40), BOLD).add(&format!(" for {}", in_words(elapsed)), PLAIN);
     match usual.filter(|usual| *usual >= 1_000) {
         None => row.whole(&format!(", for {} at most", in_words(limit_ms)), DIM).line(),
@@ -96,7 +97,7 @@ fn measuring(scene: &Scene<'_>, gate: &str, since: Millis, limit_ms: u64) -> Lin
 
 fn waiting(scene: &Scene<'_>, waits: &Waits) -> Line<'static> {
     let since = time::parse(&waits.since).map_or(waits.for_ms, |since| scene.since(since));
-    let left = waits.until.as_deref().and_then(time::parse).map(|until| match until - scene.now {
+    let left = waits.until.as_deref().and_then(time::parse).map(|until| match until.saturating_sub(scene.now) {
         left @ 1.. => format!("goes on in {}", in_words(left.unsigned_abs())),
         _ => "goes on at any moment".to_owned(),
     });

@@ -32,11 +32,9 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
         let half = (scene.width - 2) / 2;
         let abreast = |pair: &[Figure]| {
             let row = drawn(Row::new(scene.width), &pair[0], half);
-            pair.get(1).map_or(row.line(), |second| {
-                let row = drawn(Row::new(scene.width), &pair[0], half);
-                let pad = row.left().saturating_sub(scene.width - half - 2);
-                drawn(row.gap(pad + 2), second, half).line()
-            })
+            let Some(second) = pair.get(1) else { return row.line() };
+            let pad = row.left().saturating_sub(scene.width - half - 2);
+            drawn(row.gap(pad + 2), second, half).line()
         };
         lines.extend(figures.chunks(2).map(abreast));
     } else {

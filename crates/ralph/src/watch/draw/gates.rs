@@ -1,10 +1,7 @@
 //! What has to be proven: each gate with its state, how long it took, when, and how it went before.
 
 use ralph_core::{chronicle::Story, gate::Verdict, time::in_words, words::clean};
-use ratatui::{
-    style::Style,
-    text::{Line, Span},
-};
+use ratatui::{style::Style, text::Line};
 
 use crate::{
     columns::columns,
@@ -118,5 +115,5 @@ fn refused(scene: &Scene<'_>) -> Option<Line<'static>> {
     let claims = if refused.count == 1 { "1 claim refused".to_owned() } else { format!("{} claims refused", refused.count) };
     let row = Row::new(scene.width).add("✗ ", BAD).add(&claims, BOLD);
     let why = format!(", last at stop {} ({}): {}", last.stop, scene.ago(last.at), clean(&last.why));
-    Some(row.add(&why, PLAIN).line()).filter(|line| line.spans.iter().any(|span: &Span<'_>| !span.content.is_empty()))
+    Some(row.add(&why, PLAIN).line())
 }

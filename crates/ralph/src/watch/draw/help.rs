@@ -4,7 +4,10 @@ use ratatui::text::Line;
 
 use crate::watch::{
     app::{App, Face},
-    draw::{BOLD, DIM, PLAIN, heading, row::Row},
+    draw::{
+        BOLD, DIM, PLAIN, heading,
+        row::{Row, paragraph},
+    },
 };
 
 const ALL: [(&str, &str); 15] = [
@@ -25,13 +28,16 @@ const ALL: [(&str, &str); 15] = [
     ("● ‖", "somebody works on it, it rests"),
 ];
 
+const REST: &str =
+    "Nothing here changes a loop but p, r, c and s, which do what `ralph pause`, `ralph resume`, `ralph cancel` and `ralph steer` do.";
+
 pub(super) fn page(width: usize, height: usize) -> Vec<Line<'static>> {
     let mut lines = vec![heading("keys", "", width)];
     let keys = if width < 50 { 10 } else { 16 };
     lines.extend(ALL.iter().map(|(key, what)| Row::new(width).column(key, keys, BOLD).add(what, PLAIN).line()));
     if height > lines.len() + 1 {
-        let rest = ["", "Nothing here changes a loop but p, r, c and s, which do what `ralph pause`, `resume`, `cancel` and `steer` do."];
-        lines.extend(rest.iter().map(|text| Row::new(width).add(text, DIM).line()));
+        lines.push(Line::default());
+        lines.extend(paragraph(REST, width, height - lines.len(), DIM));
     }
     lines
 }

@@ -1,6 +1,7 @@
 //! How much of each limit is used.
 
 use ralph_core::{chronicle::Used, prices, time::in_words, words::of_limit};
+use ralph_engine::ops::doing::Doing;
 use ratatui::{style::Style, text::Line};
 
 use crate::{
@@ -54,11 +55,11 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
 
 fn all(scene: &Scene<'_>) -> Vec<Limit> {
     let (view, used) = (scene.view, scene.chronicle().used());
-    let rounds = of_or_none(view.iteration.to_string(), view.max_iterations, of_limit(view.iteration, view.max_iterations));
+    let rounds = of_or_none(&view.iteration.to_string(), view.max_iterations, of_limit(view.iteration, view.max_iterations));
     // Time goes on between two looks.
     let armed = scene.chronicle().state.armed_since.is_some() && view.file.is_some();
-    let spent_ms = view.spent_ms + if armed { scene.since(scene.seen) } else { 0 };
-    let time = of_or_none(in_words(spent_ms), view.max_ms, format!("{} of {}", in_words(spent_ms), in_words(view.max_ms)));
+    let spent_ms = view.spent_ms.saturating_add(if armed { scene.since(scene.seen) } else { 0 });
+    let time = of_or_none(&in_words(spent_ms), view.max_ms, format!("{} of {}", in_words(spent_ms), in_words(view.max_ms)));
     let limit = |name, spent: u64, most: u64, words| Limit { name, spent: float(spent), most: float(most), words };
     let mut all = vec![
         limit("iterations", view.iteration, view.max_iterations, rounds),
@@ -95,17 +96,17 @@ fn tokens(scene: &Scene<'_>, used: Used) -> Limit {
 
 /// How full the agent's memory of this session is: of the session that runs, else of the last round.
 fn context(scene: &Scene<'_>) -> Option<Limit> {
-    let heard = scene.followed.doing.as_ref().and_then(|doing| doing.used()).and_then(|used| Some((used.context?, used.window?)));
+    let heard = scene.followed.doing.as_ref().and_then(Doing::used).and_then(|used| Some((used.context?, used.window?)));
     let last = scene.chronicle().rounds.last().map(|round| (round.used.context, round.used.context_window));
     let (spent, window) =
         heard.or(last).filter(|(spent, window)| *spent > 0 && *window > 0).or(scene.view.context.map(|full| (full, 100)))?;
-    let percent = spent * 100 / window;
+    let percent = spent.saturating_mul(100) / window;
     let size = if window > 100 { format!(" of {}", in_thousands(window)) } else { String::new() };
     let pauses = if scene.view.max_context > 0 { format!(", pauses at {} %", scene.view.max_context) } else { String::new() };
     Some(Limit { name: "context", spent: float(spent), most: float(window), words: format!("{percent} %{size}{pauses}") })
 }
 
-fn of_or_none(spent: String, most: u64, of_most: String) -> String {
+fn of_or_none(spent: &str, most: u64, of_most: String) -> String {
     if most == 0 { format!("{spent}, no limit") } else { of_most }
 }
 

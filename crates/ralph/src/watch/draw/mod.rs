@@ -29,7 +29,7 @@ use ratatui::{
 use crate::watch::{
     app::{App, Asks, Face},
     draw::{
-        row::Row,
+        row::{Row, paragraph},
         shares::{Part, shares},
     },
     followed::Followed,
@@ -110,7 +110,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App, looks: Looks, now: Mill
     if area.height == 0 || area.width == 0 {
         return;
     }
-    let (above, last) = (Rect { height: area.height - 1, ..area }, Rect { y: area.bottom() - 1, height: 1, ..area });
+    let foot = said(app, area);
+    let rows = u16::try_from(foot.len()).unwrap_or(1).clamp(1, area.height);
+    let (above, last) = (Rect { height: area.height - rows, ..area }, Rect { y: area.bottom() - rows, height: rows, ..area });
     match app.face {
         Face::Help => put(frame, above, &help::page(above.width.into(), above.height.into())),
         Face::Overview => put(frame, above, &overview::page(&app.loops, above.width.into(), above.height.into(), now)),
@@ -121,7 +123,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App, looks: Looks, now: Mill
         }
         Face::Loop => loop_or_none(frame, above, app, now),
     }
-    foot(frame, last, app);
+    if foot.is_empty() {
+        self::foot(frame, last, app);
+    } else {
+        put(frame, last, &foot);
+    }
     simple::simplify(frame.buffer_mut(), looks);
 }
 
@@ -203,7 +209,14 @@ fn heading(name: &str, word: &str, width: usize) -> Line<'static> {
     if word.is_empty() { row.line() } else { row.add(" ", PLAIN).add(word, DIM).line() }
 }
 
-/// The last line: what was done, what is asked, or the keys.
+/// What came of a key, on as many rows as it needs.
+fn said(app: &App, area: Rect) -> Vec<Line<'static>> {
+    let Some((said, _)) = app.said.as_ref().filter(|_| matches!(app.asks, Asks::Nothing)) else { return Vec::new() };
+    let most = usize::from(area.height / 6).clamp(1, 4);
+    paragraph(&said.words, area.width.into(), most, if said.refused { WARN } else { GOOD })
+}
+
+/// The last line: what is asked, or the keys.
 fn foot(frame: &mut Frame<'_>, area: Rect, app: &App) {
     let width = usize::from(area.width);
     let typed = |label: &str, editor: &crate::watch::editor::Editor| {
@@ -212,16 +225,15 @@ fn foot(frame: &mut Frame<'_>, area: Rect, app: &App) {
         let (text, cursor) = editor.shown(row.left());
         (row.add(&text, PLAIN).line(), Some(from + cursor))
     };
-    let (line, cursor) = match (&app.asks, &app.said) {
-        (Asks::Cancel(id), _) => {
+    let (line, cursor) = match &app.asks {
+        Asks::Cancel(id) => {
             let asked = format!("End {} now? y: yes, any other key: no", ralph_core::words::clean(id));
             let asked = if asked.len() <= width { asked } else { "End it now? y / n".to_owned() };
             (Row::new(width).add(&asked, BOLD.patch(REVERSED)).line(), None)
         }
-        (Asks::Note(editor), _) => typed("Note:", editor),
-        (Asks::Search(editor), _) => typed("/", editor),
-        (Asks::Nothing, Some((said, _))) => (Row::new(width).add(&said.words, if said.refused { WARN } else { GOOD }).line(), None),
-        (Asks::Nothing, None) => (help::keys(app, width), None),
+        Asks::Note(editor) => typed("Note:", editor),
+        Asks::Search(editor) => typed("/", editor),
+        Asks::Nothing => (help::keys(app, width), None),
     };
     put(frame, area, &[line]);
     if let Some(x) = cursor {

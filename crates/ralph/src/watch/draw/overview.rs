@@ -66,7 +66,7 @@ fn one(entry: &Entry, is_chosen: bool, width: usize, now: Millis) -> Line<'stati
     let row = row.column(&clean(&view.id), name_room, named).gap(2).column(view.status.words(), 12, style).gap(1);
     let row = row.whole(&format!("{:<10}", of_limit(view.iteration, view.max_iterations)), PLAIN);
     let row = row.whole(&format!("{:<13}", in_words(view.spent_ms)), PLAIN);
-    let last = view.last_event_at.as_deref().and_then(time::parse).map(|at| u64::try_from(now - at).unwrap_or(0));
+    let last = view.last_event_at.as_deref().and_then(time::parse).map(|at| u64::try_from(now.saturating_sub(at)).unwrap_or(0));
     let row = row.whole(&format!("{:<12}", last.map(|ms| format!("{} ago", age(ms))).unwrap_or_default()), DIM);
     let open = view.gates.iter().filter(|gate| gate.verdict != Some(Verdict::Pass)).take(6);
     open.fold(row, |row, gate| {

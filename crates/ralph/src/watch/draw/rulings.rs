@@ -38,7 +38,7 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
 }
 
 fn short(scene: &Scene<'_>, ruled: &Ruled) -> Line<'static> {
-    Row::new(scene.width).add(&scene.ago(ruled.at), DIM).gap(2).add(&ruled.words, PLAIN).line()
+    Row::new(scene.width).column(&scene.ago(ruled.at), WHEN, DIM).add(&ruled.words, PLAIN).line()
 }
 
 /// The reason on up to three rows, and for programs' words the end of the first one if it is free.

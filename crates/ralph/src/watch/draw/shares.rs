@@ -42,7 +42,9 @@ pub(super) fn shares(parts: &[Part], height: usize) -> Vec<usize> {
             break;
         }
         left -= wanting.len();
-        wanting.into_iter().for_each(|at| rows[at] += 1);
+        for at in wanting {
+            rows[at] += 1;
+        }
     }
     rows
 }

@@ -142,7 +142,7 @@ fn ending(scene: &Scene<'_>, ended: Option<Ended>) -> Vec<(String, Style)> {
     let style = if ended.ending == Ending::Complete { GOOD } else { WARN };
     let how = by_ruling.unwrap_or_else(|| format!("{} after {rounds} rounds ({took})", ended.ending.as_str()));
     let next = match (ended.ending, ended.code) {
-        (Ending::Complete, _) => Some("`ralph diff` shows what changed, `ralph log` how it came about"),
+        (Ending::Complete, _) => Some("`ralph report` tells how it came about, `ralph diff` what changed"),
         (Ending::Capped, Some(Code::LimitIterations | Code::LimitTime | Code::LimitCost | Code::LimitTokens)) => None,
         (Ending::Capped, _) => Some("`ralph resume` goes on, with a new limit"),
         (Ending::Cancelled, _) => Some("`ralph resume` (or r) brings it back"),

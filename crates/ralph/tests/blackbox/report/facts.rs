@@ -1,17 +1,212 @@
-//! What has to stand in each form.
+//! What has to stand in each form, and what must not.
 
-use std::fs;
+use std::{fs, process::Command, thread, time::Duration};
 
-use crate::report::{night, report};
+use boon::{Compiler, Schemas};
+use ralph_testkit::{Project, story};
+use serde_json::{Value, json};
+
+use crate::{
+    common::{Bed, LOOP, ME, RALPH, loop_text},
+    report::{hostile, night, report},
+    run::until,
+};
+
+fn schema(name: &str) -> (Schemas, boon::SchemaIndex) {
+    let mut all = Schemas::new();
+    let path = format!("{}/../../schemas/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
+    let index = Compiler::new().compile(&path, &mut all).unwrap();
+    (all, index)
+}
+
+fn as_json(project: &Project) -> Value {
+    let value: Value = serde_json::from_str(&report(project, &["--json"])).unwrap();
+    let (all, index) = schema("report");
+    all.validate(&value, index).unwrap_or_else(|e| panic!("{e:#}"));
+    value
+}
+
+/// The made-up night is one that ralph could have written, and that its judge agrees with.
+#[test]
+fn eyes_2_the_story_is_a_journal_like_any_other() {
+    let project = night();
+    let journal = format!(".ralph/journal/{}.jsonl", story::ID);
+    let (all, index) = schema("journal");
+    for line in project.read(&journal).lines() {
+        all.validate(&serde_json::from_str(line).unwrap(), index).unwrap_or_else(|e| panic!("{e:#}\n{line}"));
+    }
+    let replayed = project.run(RALPH).args(["explain", "--replay", &journal]).output();
+    assert_eq!(replayed.stdout.trim(), "12 stops judged again: 12 the same, 0 different", "{replayed:?}");
+}
 
 #[test]
-fn eyes_2_the_page_of_a_night() {
+fn eyes_2_everything_is_in_the_json() {
     let project = night();
-    let page = report(&project, &["--html", "-"]);
-    if let Some(folder) = std::env::var_os("RALPH_PICTURES") {
-        fs::write(std::path::Path::new(&folder).join("night.html"), &page).unwrap();
-        fs::write(std::path::Path::new(&folder).join("night.md"), report(&project, &["--markdown"])).unwrap();
-        fs::write(std::path::Path::new(&folder).join("night.json"), report(&project, &["--json"])).unwrap();
+    let report = as_json(&project);
+    let sentence =
+        "Complete after 12 iterations (3 h 20 min): the agent claimed <promise>EVERY FORMAT PARSES</promise>, and all 4 gates hold";
+    assert!(report["sentence"].as_str().unwrap().starts_with(sentence), "{}", report["sentence"]);
+    let f = &report["figures"];
+    assert_eq!(json!([report["status"], report["mood"], report["code"]]), json!(["complete", "good", "promise.accepted"]));
+    assert_eq!(json!([f["rounds"], f["stops"], f["wanted"], f["verified"], f["refused"]]), json!([12, 12, 9, 8, 3]));
+    assert_eq!(f["used"]["usd_micros"], 8_800_000);
+    assert_eq!(report["cost"]["per_verified"], 1_100_000);
+    assert_eq!(f["took"]["service_ms"], 2 * 3_600_000 + 12 * 60_000, "the quota");
+    assert_eq!(f["took"]["elsewhere_ms"], (690 + 690 + 540) * 1_000, "the checks");
+    assert_eq!(json!([f["changed"]["commits"], report["rounds"][0]["changed"]["commits"]]), json!([30, 3]));
+    assert_eq!(report["rounds"].as_array().unwrap().len(), 12);
+    let needs: Vec<&str> = report["needs"].as_array().unwrap().iter().map(|need| need["about"].as_str().unwrap()).collect();
+    assert_eq!(needs, ["denied", "unproven"]);
+    let of = |name: &str| report["acceptance"].as_array().unwrap().iter().find(|one| one["name"] == name).unwrap().clone();
+    let tests = of("cargo test");
+    assert_eq!(json!([tests["standing"], tests["evidence"]["stop"], tests["evidence"]["command"]]), json!(["proven", 12, "cargo test"]));
+    assert_eq!(tests["evidence"]["commit"], json!(project.git(&["rev-parse", "HEAD"]).trim()));
+    assert_eq!(json!([of("F1")["standing"], of("F6")["standing"]]), json!(["proven", "claimed"]));
+    assert!(of("F6").get("evidence").is_none(), "nothing ever proved it");
+    let counts: Vec<u64> =
+        report["gates"][0]["marks"].as_array().unwrap().iter().map(|mark| mark["counts"]["failed"].as_u64().unwrap()).collect();
+    assert_eq!(counts, [14, 11, 9, 7, 6, 4, 2, 2, 1, 0, 0, 0]);
+}
+
+#[test]
+fn eyes_2_the_page_says_the_most_important_first() {
+    let project = night();
+    let out = report(&project, &[]);
+    let path = format!(".ralph/reports/{}.html", story::ID);
+    assert!(out.starts_with("Complete after 12 iterations") && out.trim_end().ends_with(&path), "{out}");
+    let page = project.read(&path);
+    assert!(page.contains("default-src 'none'") && !page.contains("<script") && !page.contains("href=") && !page.contains("src="));
+    let order = [
+        "<h1>Complete after 12 iterations",
+        "Make `tidydate` parse",
+        ">8 of 9<",
+        "What needs a person",
+        "<code>WebFetch(domain:www.unicode.org)</code>",
+        "What had to hold, and what proves it",
+        "claimed, not proven",
+        "Where the time went",
+        "waiting for quota <span class=\"aside\">2 h 12 min, 39 %",
+        "Round over round",
+        "Gates over time",
+        "Failing tests: 14 at first, 0 at last",
+        "$1.10 for each of the 8 things",
+        "Claims that were refused",
+        "the tag stood in code or in a comment",
+        "<h2 id=\"h-rounds\">",
+        "2 → 3 of 4",
+        "ralph explain --replay .ralph/journal/main-20261114-214000.jsonl",
+        "ralph rollback 11 --loop main-20261114-214000",
+        "<footer>",
+    ];
+    let mut rest = page.as_str();
+    for part in order {
+        let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} does not come next"));
+        rest = &rest[at + part.len()..];
     }
-    assert!(page.contains("Complete after 12 iterations"), "{page}");
+    let left: Vec<_> = fs::read_dir(project.path(".ralph/reports")).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn eyes_2_no_text_of_a_stranger_becomes_markup() {
+    let project = hostile();
+    let page = report(&project, &["--html", "-"]);
+    for bad in ["<script", "<img", "<a ", "\u{202e}", "\u{1b}", "\u{7}"] {
+        assert!(!page.contains(bad), "{bad:?}");
+    }
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;") && page.contains("1 line of the journal cannot be read"));
+    let text = report(&project, &["--markdown"]);
+    assert!(text.len() <= 60_000, "{}", text.len());
+    // What stands in code is code, whatever it says.
+    let outside: String = text.lines().map(|line| line.split('`').step_by(2).collect::<String>() + "\n").collect();
+    for bad in ["<script", "<img", "<a ", "![", "](", "@somebody", "#12", "https://", "\u{202e}", "\u{1b}"] {
+        assert!(!outside.contains(bad), "{bad:?} in\n{text}");
+    }
+    assert_eq!(as_json(&project)["figures"]["unreadable_lines"], 1);
+}
+
+/// A loop that still goes on is told as of now, and so is one whose session nobody knows anything about.
+#[test]
+fn eyes_2_a_loop_that_goes_on() {
+    let bed = Bed::new();
+    bed.write(LOOP, loop_text(ME, 1, 9, "DONE"));
+    assert!(bed.work().send().blocks());
+    let value: Value = bed.ralph_json(&["report", "--json"]);
+    assert_eq!(json!([value["status"], value["mood"], value["figures"]["rounds"]]), json!(["active", "going", 1]));
+    assert!(value["sentence"].as_str().unwrap().starts_with("Still going: iteration 2 of 9"), "{}", value["sentence"]);
+    assert!(value["cost"]["words"].as_str().unwrap().starts_with("Not known"), "{}", value["cost"]);
+    assert_eq!(value["acceptance"][0]["standing"], "open");
+    assert!(bed.ralph(&["pause"]).success());
+    let paused = bed.ralph_json(&["report", "--json"]);
+    assert_eq!(json!([paused["sentence"], paused["mood"]]), json!(["Paused by a person at iteration 2 of 9.", "held"]));
+    assert_eq!(paused["needs"][0]["about"], "resting");
+}
+
+/// In the agent's own session nobody counts: the transcript tells what a round used, and where it is not, nothing is guessed.
+#[test]
+fn eyes_2_what_a_session_used_is_told_by_its_transcript() {
+    let bed = Bed::new();
+    bed.write(LOOP, loop_text(ME, 1, 9, "DONE"));
+    assert!(bed.work().send().blocks());
+    let started: Value =
+        serde_json::from_str(bed.read(format!(".ralph/journal/{}.jsonl", bed.status()["id"].as_str().unwrap())).lines().next().unwrap())
+            .unwrap();
+    // After the first stop, which is when ralph first saw this loop.
+    let at = started["at"].as_str().unwrap().replace('Z', "9Z");
+    let usage = json!({ "input_tokens": 1_000, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 50 });
+    let message =
+        json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5", "content": [], "usage": usage });
+    let line = json!({ "type": "assistant", "sessionId": ME, "timestamp": at, "requestId": "req_1", "message": message });
+    let folder = bed.home().join(".claude/projects/-p");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(format!("{ME}.jsonl")), format!("{line}\n")).unwrap();
+    thread::sleep(Duration::from_millis(5));
+    assert!(bed.work().send().blocks());
+    let value = bed.ralph_json(&["report", "--json"]);
+    let used = &value["figures"]["used"];
+    assert_eq!(json!([used["tokens"]["input"], used["tokens"]["output"], used["estimated"]]), json!([1_000, 50, true]), "{value}");
+    // $4 for a million tokens of input, $20 for a million of output.
+    assert_eq!(used["usd_micros"], 5_000);
+}
+
+#[test]
+fn eyes_2_without_a_loop_or_its_journal() {
+    let bed = Bed::new();
+    let out = bed.ralph(&["report"]);
+    assert_eq!((out.code, out.stdout.trim()), (Some(3), "No loop has run in this project yet. Start one: ralph start \"…\""));
+    assert!(!bed.exists(".ralph"), "nothing is made for a loop that is not there");
+    let project = night();
+    fs::remove_file(project.path(format!(".ralph/journal/{}.jsonl", story::ID))).unwrap();
+    let out = project.run(RALPH).args(["report", story::ID]).output();
+    assert!(out.code == Some(1) && out.stderr.contains("somebody removed its journal"), "{out:?}");
+}
+
+/// The browser is started and not waited for; a program of the project's own is not the person's browser.
+#[test]
+fn eyes_2_the_browser_shows_it() {
+    let project = night();
+    let browser = project.home().join("browser");
+    let script = |path: &std::path::Path, text: &str| {
+        fs::write(path, text).unwrap();
+        assert!(Command::new("chmod").arg("+x").arg(path).status().unwrap().success());
+    };
+    script(&browser, &format!("#!/bin/sh\necho \"$1\" > {}/opened\nexec sleep 5\n", project.home().display()));
+    let out = project.run(RALPH).args(["report", "--open"]).env("BROWSER", &browser).output();
+    assert!(out.success() && out.stderr.is_empty(), "{out:?}");
+    let opened = project.home().join("opened");
+    until("the browser opens the page", || fs::read_to_string(&opened).is_ok_and(|text| text.contains(story::ID)));
+    let planted = project.script("bin/evil", "#!/bin/sh\ntouch ../evil\n");
+    let path = format!("{}:/nowhere", planted.parent().unwrap().display());
+    let out = project.run(RALPH).args(["report", "--open"]).env("BROWSER", "evil").env("PATH", path).output();
+    assert!(out.success() && out.stderr.contains("open it yourself"), "{out:?}");
+}
+
+#[test]
+fn eyes_2_thousands_of_rounds_are_a_page_of_some_hundred_kilobytes() {
+    let project = Project::without_git();
+    project.write(".ralph/journal/main-1.jsonl", story::long("main-1", 4_000));
+    let page = report(&project, &["--html", "-"]);
+    assert!(page.len() < 1_500_000, "{}", page.len());
+    assert!(page.contains("Each bar stands for 100 rounds") && page.contains("The last 200 of 4000 rounds"));
+    assert!(report(&project, &["--markdown"]).len() <= 60_000);
 }

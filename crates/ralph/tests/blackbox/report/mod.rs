@@ -2,8 +2,9 @@
 
 mod facts;
 mod looks;
+mod signals;
 
-use ralph_testkit::{Project, story};
+use ralph_testkit::{Project, Run, story};
 
 use crate::common::RALPH;
 
@@ -45,9 +46,13 @@ fn hostile() -> Project {
     project
 }
 
+fn command(project: &Project, args: &[&str]) -> Run {
+    project.run(RALPH).arg("report").args(args)
+}
+
 /// What `ralph report` prints with these arguments; it has to succeed.
 fn report(project: &Project, args: &[&str]) -> String {
-    let out = project.run(RALPH).arg("report").args(args).output();
+    let out = command(project, args).output();
     assert!(out.success(), "{out:?}");
     out.stdout
 }

@@ -43,7 +43,7 @@ fn eyes_1_a_loop_in_the_agents_session_is_followed_to_its_end() {
     shows(&pty, "1 line of the journal cannot be read");
     bed.stop("All is well.\n\n<promise>DONE</promise>").send();
     let screen = shows(&pty, "✓ main-");
-    assert!(screen.contains("complete after 3 iterations") && screen.contains("next: `ralph diff`"), "{screen}");
+    assert!(screen.contains("complete after 3 iterations") && screen.contains("next: `ralph report`"), "{screen}");
     // Another one begins, and can be gone to.
     bed.ralph_ok(&["start", "Write the docs", "--name", "docs"]);
     let screen = shows_that(&pty, "a tab", |screen| screen.contains(" docs ") && screen.contains(" main "));

@@ -13,7 +13,7 @@ use ralph_testkit::pty::Pty;
 use crate::common::{Bed, RALPH};
 
 /// How long something may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn command(bed: &Bed, args: &[&str]) -> Command {
     let mut command = bed.command(RALPH);
@@ -46,4 +46,5 @@ fn trimmed(screen: &str) -> String {
 fn quits(pty: &Pty) {
     pty.send("q");
     assert_eq!(pty.wait_exit(PATIENCE), Some(0), "{}", pty.screen());
+    assert!(pty.wait_closed(PATIENCE), "all that it wrote is there");
 }

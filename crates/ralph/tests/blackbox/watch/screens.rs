@@ -1,7 +1,5 @@
 //! Whole screens, in the sizes that people have.
 
-use std::fmt::Write as _;
-
 use ralph_testkit::pty::Pty;
 use unicode_width::UnicodeWidthStr;
 
@@ -99,10 +97,7 @@ fn eyes_1_all_loops_of_the_user_are_a_list() {
     let pty = watch(&bed, &["--all"]);
     let screen = shows(&pty, "2 loops");
     assert!(screen.contains("~/other") && screen.contains(" docs-") && screen.contains("‖ main-20261115-214500"), "{screen}");
-    let mut keys = String::new();
-    // Wherever one begins, one of the two is the one below.
-    write!(keys, "\u{1b}[H\u{1b}[B\r").unwrap();
-    pty.send(&keys);
+    pty.send("\u{1b}[H\u{1b}[B\r");
     let first = shows_that(&pty, "one of them", |screen| screen.contains("task "));
     pty.send("\u{1b}");
     shows(&pty, "2 loops");
