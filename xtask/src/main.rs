@@ -1,4 +1,4 @@
-//! Developer tools, run as `cargo xtask <command>`: how fast is the hook, has it grown, are the generated files fresh; and the picture of the demo.
+//! Developer tools, run as `cargo xtask <command>`: how fast is the hook, has it grown, are the generated files fresh; and the pictures of the README.
 
 #![expect(
     clippy::print_stdout,

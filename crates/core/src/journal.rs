@@ -420,11 +420,17 @@ pub fn last_record(tail: &[u8]) -> Option<Record> {
     }
 }
 
+/// The lines of a journal that are not blank.
+pub(crate) fn lines(journal: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let ends = memchr::memchr_iter(b'\n', journal).chain([journal.len()]);
+    let lines = ends.scan(0, |from, end| Some(&journal[std::mem::replace(from, end + 1).min(end)..end]));
+    lines.filter(|line| !line.trim_ascii().is_empty())
+}
+
 /// Every readable record of a journal, and how many lines were not.
 pub fn records(journal: &[u8]) -> (Vec<Record>, usize) {
-    let lines = journal.split(|b| *b == b'\n').filter(|l| !l.trim_ascii().is_empty());
     let mut unreadable = 0;
-    let records = lines.filter_map(|l| serde_json::from_slice(l).inspect_err(|_| unreadable += 1).ok()).collect();
+    let records = lines(journal).filter_map(|l| serde_json::from_slice(l).inspect_err(|_| unreadable += 1).ok()).collect();
     (records, unreadable)
 }
 

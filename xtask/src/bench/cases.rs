@@ -38,6 +38,11 @@ pub(super) mod id {
     pub(in crate::bench) const STATUSLINE: &str = "status line: ralph";
     pub(in crate::bench) const STATUSLINE_LONG: &str = "status line: ralph, 10 MB of journal";
     pub(in crate::bench) const STATUSLINE_NONE: &str = "status line: ralph, no loop";
+    pub(in crate::bench) const FLOOR_READ: &str = "floor: reads a journal of 10,000 rounds";
+    pub(in crate::bench) const REPORT_HTML: &str = "eyes: report, page, 10,000 rounds";
+    pub(in crate::bench) const REPORT_JSON: &str = "eyes: report, JSON, 10,000 rounds";
+    pub(in crate::bench) const WATCH_FIRST: &str = "eyes: watch, first screen, 10,000 rounds";
+    pub(in crate::bench) const WATCH_ALL: &str = "eyes: watch, all of 10,000 rounds";
     pub(in crate::bench) const COMMAND_ALONE: &str = "command alone: sh -c true";
     pub(in crate::bench) const GIT_STATUS: &str = "git status alone";
     pub(in crate::bench) const GATE: &str = "gate";

@@ -11,6 +11,7 @@ use crate::{Result, bench::installed, cargo};
 pub(super) struct Floors {
     pub(super) no_loop: PathBuf,
     pub(super) goes_on: PathBuf,
+    pub(super) read: PathBuf,
     /// Not a floor: prints the peak memory of what it runs.
     pub(super) peak: PathBuf,
 }
@@ -26,7 +27,7 @@ impl Floors {
             }
             installed(&linked, &into.join(name))
         };
-        Ok(Floors { no_loop: compile("no_loop")?, goes_on: compile("loop")?, peak: compile("peak")? })
+        Ok(Floors { no_loop: compile("no_loop")?, goes_on: compile("loop")?, read: compile("read")?, peak: compile("peak")? })
     }
 }
 

@@ -3,6 +3,7 @@
 //! All cases run interleaved, in another order each time, so that whatever else the machine does falls on all of them alike.
 
 mod cases;
+mod eyes;
 mod floor;
 mod gates;
 mod report;
@@ -39,6 +40,9 @@ pub(crate) struct Args {
     /// Another number of runs of each case
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
+    /// Only what looks at a long journal: report and watch
+    #[arg(long, conflicts_with = "record")]
+    eyes: bool,
     /// Write everything that was measured to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -51,6 +55,8 @@ const RUNS: u64 = 300;
 const QUICK_RUNS: u64 = 40;
 /// Runs before the measuring begins.
 const WARM_UP: u64 = 3;
+/// A long journal is looked at so many times less often.
+const EYES: u64 = 10;
 /// Runs that measure memory.
 const MEMORY_RUNS: u64 = 3;
 
@@ -63,14 +69,19 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     let largest = if args.quick || free_bytes(&target)? < 3 * GB { GB / 5 } else { GB };
     let floors = Floors::compile(folder.path())?;
     let ralph = installed(&cargo::release_binary(Flags::Ours)?, &folder.path().join("ralph"))?;
-    let default_build =
-        if args.quick { None } else { Some(installed(&cargo::release_binary(Flags::Default)?, &folder.path().join("ralph-default"))?) };
+    let default_build = if args.quick || args.eyes {
+        None
+    } else {
+        Some(installed(&cargo::release_binary(Flags::Default)?, &folder.path().join("ralph-default"))?)
+    };
     let stage = Stage { folder: folder.path(), ralph: &ralph, default_build: default_build.as_deref(), floors: &floors, largest };
-    let cases = stage.cases()?;
+    let cases = if args.eyes { Vec::new() } else { stage.cases()? };
 
-    let all = measure(&cases, args.runs.unwrap_or(if args.quick { QUICK_RUNS } else { RUNS }), &floors)?;
+    let runs = args.runs.unwrap_or(if args.quick { QUICK_RUNS } else { RUNS });
+    let mut all = measure(&cases, runs, &floors)?;
+    all.extend(stage.eyes(runs.div_ceil(EYES))?);
     let label = if largest == GB { "1 GB" } else { "200 MB" };
-    if largest < GB {
+    if largest < GB && !args.eyes {
         println!("The largest transcript has 200 MB: {}.", if args.quick { "a quick run" } else { "less than 3 GB are free" });
     }
     let checks = report::checks(&all, label);
@@ -190,6 +201,8 @@ fn record(tables: &str) -> String {
          is the command `true`, which a claim has to be proven by, in a folder without git and with `cache = false`, or in a repository of 200 files. Beside it \
          stands a file that is never there, so that the loop goes on. What it may cost is set in calls of git, because that is what it consists of: \
          five where the verdict is known (three for the fingerprint of the tree, two for the guard), eight and the command where it is not. Next to a real test suite all of it is nothing.\n\nA run is five rounds of `ralph run` \
-         with the agent `true`, its own start included, in a folder without git or in a repository of 200 files; `bash + jq: five rounds` is `bench/baseline/run-loop.sh`.\n\n{machine}\n\n{tables}"
+         with the agent `true`, its own start included, in a folder without git or in a repository of 200 files; `bash + jq: five rounds` is `bench/baseline/run-loop.sh`.\n\n\
+         The eyes look at a journal of 10,000 rounds, made up as `ralph run` writes it; their floor reads that file into memory and finds its lines. \
+         `watch` runs in a terminal, from its start until its first screen, and until its screen knows all rounds.\n\n{machine}\n\n{tables}"
     )
 }

@@ -88,6 +88,10 @@ pub(super) fn checks(all: &[Measured], largest: &str) -> Vec<Check> {
         ("status line (floor: a hook without a loop)", id::STATUSLINE, id::FLOOR_NO_LOOP, AtMost(3.0)),
         ("status line, 10 MB of journal (floor: a hook without a loop)", id::STATUSLINE_LONG, id::FLOOR_NO_LOOP, AtMost(4.0)),
         ("status line, no loop (floor: a hook without a loop)", id::STATUSLINE_NONE, id::FLOOR_NO_LOOP, AtMost(1.5)),
+        ("report, page, 10,000 rounds (floor: reading the journal)", id::REPORT_HTML, id::FLOOR_READ, AtMost(10.0)),
+        ("report, JSON, 10,000 rounds (floor: reading the journal)", id::REPORT_JSON, id::FLOOR_READ, AtMost(12.0)),
+        ("watch, first screen, 10,000 rounds (floor: reading the journal)", id::WATCH_FIRST, id::FLOOR_READ, AtMost(4.0)),
+        ("watch, all of 10,000 rounds (floor: reading the journal)", id::WATCH_ALL, id::FLOOR_READ, AtMost(15.0)),
         ("default build, no loop", id::DEFAULT_NO_LOOP, id::FLOOR_NO_LOOP, AtMost(2.2)),
         ("default build, loop goes on (floor: the same writes)", id::DEFAULT_LOOP, id::FLOOR_SAME_WRITES, AtMost(3.0)),
     ];
@@ -105,7 +109,7 @@ fn ratio(all: &[Measured], what: &str, case: &str, floor: &str, target: Target) 
 
 /// The hungriest of ralph's hook calls is the one that counts.
 fn memory(all: &[Measured]) -> Option<Check> {
-    let others = ["floor", "bash", "command", "git", "run", "status line"];
+    let others = ["floor", "bash", "command", "git", "run", "status line", "eyes"];
     let own = all.iter().filter(|m| !others.iter().any(|other| m.case.starts_with(other)));
     let measured = own.max_by_key(|m| m.peak_kb)?;
     #[expect(clippy::cast_precision_loss, reason = "kilobytes of a small program")]

@@ -98,9 +98,9 @@ fn runs(screen: &Screen, row: u16, columns: u16, time: impl Fn(u16) -> Duration)
         let sign = if cell.contents().is_empty() { " " } else { cell.contents() };
         let (look, at) = (Look::of(cell), time(column));
         let gap = |run: &Run| usize::from(column - run.column).saturating_sub(run.text.chars().count());
-        let is_alike = |run: &Run| match run.text.is_ascii() && sign.is_ascii() {
-            true => gap(run) <= usize::from(!look.has_paper()),
-            false => gap(run) == 0 && run.text.ends_with(sign),
+        let is_alike = |run: &Run| {
+            let is_plain = run.text.is_ascii() && sign.is_ascii();
+            if is_plain { gap(run) <= usize::from(!look.has_paper()) } else { gap(run) == 0 && run.text.ends_with(sign) }
         };
         match runs.last_mut().filter(|run| run.look == look && run.at == at && is_alike(run)) {
             Some(run) => {

@@ -16,7 +16,7 @@ pub use proofs::{Mark, Proofs, Ran, Story};
 use crate::{
     attempt::{Denied, Outcome, Tokens, Work},
     gate::Finding,
-    journal::{Actor, Event, Record, State},
+    journal::{Actor, Event, Record, State, lines},
     judge::{Code, Decision, Ending, Evidence, Next, Ruling},
     prices::Micros,
     promise::Claim,
@@ -223,7 +223,7 @@ impl Chronicle {
     /// The chronicle of a whole journal.
     pub fn of(journal: &[u8]) -> Self {
         let mut chronicle = Chronicle::default();
-        for line in journal.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+        for line in lines(journal) {
             match serde_json::from_slice(line) {
                 Ok(record) => chronicle.take(record),
                 Err(_) => chronicle.unreadable += 1,
@@ -242,11 +242,11 @@ impl Chronicle {
         }
         self.records += 1;
         self.id.clone_from(&record.loop_id);
-        if let Some(session) = record.session.as_ref().filter(|session| self.sessions.last() != Some(session)) {
+        if let Some(session) = record.session.filter(|session| self.sessions.last() != Some(session)) {
             if !self.known_sessions.insert(session.clone()) {
-                self.sessions.retain(|known| known != session);
+                self.sessions.retain(|known| *known != session);
             }
-            self.sessions.push(session.clone());
+            self.sessions.push(session);
         }
         let before = std::mem::replace(&mut self.state, record.state);
         self.hours.at(at, &record.event, &self.state);

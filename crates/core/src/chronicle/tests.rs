@@ -176,3 +176,12 @@ fn eyes_2_a_loop_that_stands_there_again_is_not_over() {
     journal.add(9, json!({ "kind": "resumed", "by": "session", "iteration": 1 }), json!({ "ended": null }));
     assert_eq!(journal.told().ended, None);
 }
+
+#[test]
+fn eyes_2_each_session_is_named_once_where_it_came_last() {
+    let line = |session: &str| {
+        json!({ "v": 1, "seq": 1, "at": "2026-11-15T00:00:00.000Z", "loop": "main-1", "session": session, "event": { "kind": "adopted" }, "state": {} }).to_string()
+    };
+    let told = Chronicle::of(["a", "b", "b", "a", "c"].map(line).join("\n").as_bytes());
+    assert_eq!(told.sessions, ["b", "a", "c"]);
+}
