@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::{
-    attempt::Then,
+    attempt::{Outcome, Then, Trouble},
     journal::{Event, State},
     time::Millis,
 };
@@ -112,6 +112,8 @@ pub struct Hours {
     round: Took,
     round_from: Option<Millis>,
     latest: Millis,
+    /// The session that broke last did so for the service's sake.
+    of_service: bool,
 }
 
 /// What a round took, and when it began.
@@ -130,7 +132,10 @@ impl Hours {
             // Nobody knows when the runner before died, only that nobody worked when it was found.
             self.now = self.now.map(|(_, since)| (Phase::Paused, since));
         }
-        let next = phase_after(event, state, self.now.map(|(phase, _)| phase));
+        if let Event::Broke { outcome, .. } = event {
+            self.of_service = is_of_service(outcome);
+        }
+        let next = phase_after(event, state, self.now.map(|(phase, _)| phase), self.of_service);
         self.round_from.get_or_insert(at);
         match (self.now, next) {
             (Some((phase, _)), Some(next)) if phase == next && !matches!(event, Event::Stop { .. }) => {}
@@ -174,19 +179,26 @@ fn is_after_a_death(event: &Event) -> bool {
     matches!(event, Event::Taken { unfinished: Some(_), .. } | Event::Taken { unwritten: Some(_), .. })
 }
 
+/// A crash, or a brake of ralph's own, is no fault of the service.
+fn is_of_service(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed { trouble: Trouble::Limit { .. } | Trouble::Service { .. } })
+}
+
 /// The state says whether anybody works, and the event what at; what says nothing about it changes nothing.
-fn phase_after(event: &Event, state: &State, before: Option<Phase>) -> Option<Phase> {
+fn phase_after(event: &Event, state: &State, before: Option<Phase>, of_service: bool) -> Option<Phase> {
     if state.ended.is_some() {
         return None;
     }
+    // A runner rests for several reasons; a session is parked until a time by its service alone.
+    let rest = if of_service || state.runner.is_none() { Phase::Service } else { Phase::Paused };
     if let Some(parked) = &state.parked {
         // Whoever decides about checks does not say when; a service does.
-        return Some(if parked.until.is_some() { Phase::Service } else { Phase::Elsewhere });
+        return Some(if parked.until.is_some() { rest } else { Phase::Elsewhere });
     }
     match event {
         Event::Checking { .. } => return Some(Phase::Gates),
-        Event::Waiting { .. } if state.parked.is_none() => return Some(Phase::Elsewhere),
-        Event::Broke { then: Then::Again { .. } | Then::Park { .. }, .. } => return Some(Phase::Service),
+        Event::Waiting { .. } => return Some(Phase::Elsewhere),
+        Event::Broke { then: Then::Again { .. } | Then::Park { .. }, .. } => return Some(rest),
         _ => {}
     }
     if state.armed_since.is_none() || (state.owner.is_none() && state.runner.is_none()) {

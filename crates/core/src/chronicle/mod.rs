@@ -137,7 +137,7 @@ pub struct Used {
     pub usd_micros: Micros,
     /// Not reported by the agent: estimated from a transcript.
     pub estimated: bool,
-    /// How full the context was at its fullest, in tokens, and how large it is; 0: not known.
+    /// How full the context was at its fullest, and how large it is: in tokens, or of 100 where only the share is known; 0: not known.
     pub context: u64,
     pub context_window: u64,
 }
@@ -311,7 +311,8 @@ impl Chronicle {
             let spent = |state: &State| state.spending.as_ref().map_or(0, |spending| spending.usd_micros);
             self.open.usd_micros = self.open.usd_micros.saturating_add(spent(&self.state).saturating_sub(spent(before)));
             self.open.estimated = true;
-            self.open.context = e.context;
+            // Its context is known in hundredths alone.
+            (self.open.context, self.open.context_window) = (e.context, if e.max_context > 0 { 100 } else { 0 });
         }
         let sent_back = ruling.decision == Decision::Block;
         // Without a promise every stop is a claim, and its rulings say enough.
@@ -394,8 +395,9 @@ impl Round {
         *self = Round { began: self.began, claimed: self.claimed || later.claimed, took, used, item, model, ..later };
     }
 
+    /// From its beginning to its end, without the time in which nobody worked on the loop.
     pub fn took_ms(&self) -> u64 {
-        u64::try_from(self.ended.saturating_sub(self.began)).unwrap_or(0)
+        Phase::ALL.into_iter().filter(|phase| *phase != Phase::Paused).map(|phase| self.took.of(phase)).fold(0, u64::saturating_add)
     }
 }
 

@@ -133,6 +133,25 @@ fn eyes_2_quota_pauses_and_deaths_are_not_work() {
     assert_eq!(told.rests.as_deref(), Some("lunch"));
 }
 
+/// What a person is told of the time between two tries.
+#[test]
+fn eyes_2_a_rest_after_a_crash_is_no_wait_for_a_quota() {
+    let mut journal = Journal::new();
+    journal.add(0, started(), json!({ "runner": { "pid": 1 } }));
+    let crash = json!({ "outcome": "failed", "trouble": { "trouble": "crash", "code": 1, "signal": null } });
+    let broke =
+        json!({ "kind": "broke", "iteration": 1, "attempt": 1, "outcome": crash, "then": { "then": "again", "at": 5 }, "work": {} });
+    journal.add(10, broke, json!({}));
+    let parked = json!({ "since": 1, "what": "a crash", "until": 5, "tools": "unknown", "idle_rounds": 0 });
+    journal.add(10, json!({ "kind": "waiting", "what": "a crash" }), json!({ "parked": parked }));
+    journal.add(40, json!({ "kind": "began", "iteration": 1, "attempt": 2, "agent": "claude", "log": "x" }), json!({ "parked": null }));
+    let told = journal.told();
+    assert_eq!(
+        (told.unreadable, told.hours.total.work_ms, told.hours.total.paused_ms, told.hours.total.service_ms),
+        (0, 10_000, 30_000, 0)
+    );
+}
+
 #[test]
 fn eyes_2_a_parked_round_that_is_ruled_on_again_is_one_round() {
     let mut journal = Journal::new();

@@ -58,13 +58,9 @@ fn all(rounds: &[Round]) -> Vec<Figure> {
     ]
 }
 
-/// How full the context was, in hundredths. The agent's own session tells that alone.
+/// How full the context was, in hundredths.
 fn fill(round: &Round) -> u64 {
-    match (round.used.context, round.used.context_window) {
-        (percent @ 0..=100, 0) => percent,
-        (_, 0) => 0,
-        (tokens, window) => tokens.saturating_mul(100) / window,
-    }
+    round.used.context.saturating_mul(100).checked_div(round.used.context_window).unwrap_or(0)
 }
 
 fn drawn(row: Row, figure: &Figure, width: usize) -> Row {
