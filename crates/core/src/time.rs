@@ -46,6 +46,12 @@ pub fn of_hours(hours: f64) -> u64 {
     ms
 }
 
+/// Hours as a person types them: `8`, `1.5`.
+pub fn in_hours(ms: u64) -> String {
+    let tenths = ms.div_ceil(360_000);
+    if tenths.is_multiple_of(10) { (tenths / 10).to_string() } else { format!("{}.{}", tenths / 10, tenths % 10) }
+}
+
 /// The two largest units of a duration: `3 h 20 min`, `45 s`.
 pub fn in_words(ms: u64) -> String {
     let seconds = Duration::from_millis(ms).as_secs();

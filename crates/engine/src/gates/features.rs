@@ -153,6 +153,16 @@ struct Seen<'l> {
     due: Vec<&'l Item>,
 }
 
+/// What has no command is believed as it is marked, and that is said.
+fn by_mark_alone(list: &List) -> String {
+    match (list.items.iter().filter(|item| item.verify.is_empty()).count(), list.items.len()) {
+        (0, _) => String::new(),
+        (n, total) if n == total => format!(", by {} alone", if n == 1 { "its mark" } else { "their marks" }),
+        (1, _) => ", 1 of them by its mark alone".to_owned(),
+        (n, _) => format!(", {n} of them by their marks alone"),
+    }
+}
+
 impl<'l> Seen<'l> {
     /// Without running anything.
     fn at_a_look(list: &'l List, path: &str, ctx: &Context<'_>) -> Self {
@@ -216,7 +226,8 @@ impl<'l> Seen<'l> {
             let what = format!("{all} {are} marked as done; {their} commands wait for the claim");
             return Finding { skipped: true, ..gate.finding(Verdict::Unknown, what) };
         }
-        gate.finding(Verdict::Pass, if total == 1 { format!("{all} is verified") } else { format!("{all} verified") })
+        let verified = if total == 1 { format!("{all} is verified") } else { format!("{all} verified") };
+        gate.finding(Verdict::Pass, verified + &by_mark_alone(list))
     }
 
     fn refuted_in_words(&self) -> String {

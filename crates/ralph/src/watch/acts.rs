@@ -2,12 +2,12 @@
 
 use ralph_core::words::clean;
 use ralph_engine::{
-    ops::{Refusal, resume, steer},
+    ops::{Refusal, resume, steer, view},
     store::project::Project,
     sys::env,
 };
 
-use crate::commands::{self, asker};
+use crate::commands::{self, asker, status::next};
 
 /// What became of it.
 pub(super) struct Said {
@@ -39,6 +39,10 @@ pub(super) fn pause(project: &Project, id: &str) -> Said {
 }
 
 pub(super) fn resume(project: &Project, id: &str) -> Said {
+    if let Some(by_run) = view::live(project).iter().find(|view| view.id == id && view.by_run) {
+        // `ralph resume` would hand it to whichever session stops here next, and nobody may be there.
+        return Said::refused(format!("a run carried it: {} goes on; `ralph resume` hands it to a session", next::again(by_run)));
+    }
     let request = resume::Request { which: Some(id.to_owned()), ..resume::Request::default() };
     Said::of(resume::resume(project, &request, &asker()).map(|resumed| commands::resume::lines(project, &resumed).join(" ")))
 }

@@ -1,6 +1,9 @@
 //! What is on the screen, and what keys change about it.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ralph_core::time::Millis;
@@ -37,7 +40,10 @@ pub(super) enum Face {
 pub(super) enum Asks {
     Nothing,
     /// Whether this loop, by its id, shall end.
-    Cancel(String),
+    Cancel {
+        id: String,
+        root: PathBuf,
+    },
     Note(Editor),
     Search(Editor),
 }
@@ -162,7 +168,7 @@ impl App {
         }
         self.said = None;
         match std::mem::replace(&mut self.asks, Asks::Nothing) {
-            Asks::Cancel(id) => self.confirmed(key, &id),
+            Asks::Cancel { id, root } => self.confirmed(key, &id, &root),
             Asks::Note(editor) => self.noted(key, editor),
             Asks::Search(editor) => self.searched(key, editor),
             Asks::Nothing if with_control && key.code == KeyCode::Char('c') => return Then::Quits,
@@ -232,13 +238,16 @@ impl App {
 
     fn ask_about_the_end(&mut self) {
         match self.loops.chosen() {
-            Some(entry) if entry.view.file.is_some() => self.asks = Asks::Cancel(entry.view.id.clone()),
+            Some(entry) if entry.view.file.is_some() => {
+                self.asks = Asks::Cancel { id: entry.view.id.clone(), root: entry.project.root().to_owned() };
+            }
             _ => self.say(Said::refused("it has ended already")),
         }
     }
 
-    fn confirmed(&mut self, key: KeyEvent, id: &str) {
-        let is_still_it = self.loops.chosen().is_some_and(|entry| entry.view.id == id);
+    /// Ids are those of one project.
+    fn confirmed(&mut self, key: KeyEvent, id: &str, root: &Path) {
+        let is_still_it = self.loops.chosen().is_some_and(|entry| entry.view.id == id && entry.project.root() == root);
         match key.code {
             KeyCode::Char('y' | 'Y') if is_still_it => self.on_the_chosen(acts::cancel),
             _ => self.say(Said { words: "nothing was cancelled".to_owned(), refused: false }),

@@ -226,8 +226,9 @@ fn foot(frame: &mut Frame<'_>, area: Rect, app: &App) {
         (row.add(&text, PLAIN).line(), Some(from + cursor))
     };
     let (line, cursor) = match &app.asks {
-        Asks::Cancel(id) => {
-            let asked = format!("End {} now? y: yes, any other key: no", ralph_core::words::clean(id));
+        Asks::Cancel { id, root } => {
+            let folder = root.file_name().map(|name| format!(" in {}", name.to_string_lossy())).unwrap_or_default();
+            let asked = ralph_core::words::clean(&format!("End {id}{folder} now? y: yes, any other key: no"));
             let asked = if asked.len() <= width { asked } else { "End it now? y / n".to_owned() };
             (Row::new(width).add(&asked, BOLD.patch(REVERSED)).line(), None)
         }
