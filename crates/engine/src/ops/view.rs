@@ -7,7 +7,7 @@ use std::{fs, path::PathBuf};
 use ralph_core::{
     gate::{Finding, Kind},
     journal::{Event, Record, State},
-    loop_file::LoopFile,
+    loop_file::{LoopFile, MAX_FILE_BYTES},
     prices,
     time::{self, Millis},
     words,
@@ -22,7 +22,7 @@ use crate::{
         project::Project,
         turn, waiter,
     },
-    sys::clock,
+    sys::{clock, files},
 };
 
 pub use model::{Carrier, Checking, GateView, Status, View, Waiter, Waits};
@@ -255,7 +255,9 @@ pub fn ended(project: &Project) -> Vec<View> {
             &record.state,
             Some(&record),
         );
-        if let Some(file) = archived.iter().find(|a| a.id == id).and_then(|a| LoopFile::parse(&fs::read(&a.path).ok()?).ok()) {
+        if let Some(file) =
+            archived.iter().find(|a| a.id == id).and_then(|a| LoopFile::parse(&files::read(&a.path, MAX_FILE_BYTES).ok()?).ok())
+        {
             fill(&mut view, &file);
         }
         Some(view)

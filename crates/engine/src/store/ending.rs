@@ -1,7 +1,7 @@
 //! The mark of the last ending: what a second hook on the same stop, or a second event of the same command, still has to answer when the
 //! loop's file is already in the archive.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -21,12 +21,15 @@ pub struct LastEnding {
     pub line: String,
 }
 
+/// A line, and some words about it.
+const MAX_BYTES: usize = 1 << 20;
+
 fn path(project: &Project) -> PathBuf {
     project.own().join("last-ending.json")
 }
 
 pub fn read(project: &Project) -> Option<LastEnding> {
-    serde_json::from_slice(&fs::read(path(project)).ok()?).ok()
+    serde_json::from_slice(&files::read(&path(project), MAX_BYTES).ok()?).ok()
 }
 
 /// Notes what was answered. To be called before the file goes, so that whoever finds no file finds the answer; the loop has ended whether or not this can be written.

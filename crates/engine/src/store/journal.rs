@@ -1,7 +1,7 @@
 //! Journals on disk: append one line, read the last one.
 
 use std::{
-    io::{Read, Seek, SeekFrom},
+    io::{self, Read, Seek, SeekFrom},
     path::Path,
 };
 
@@ -26,6 +26,14 @@ use crate::{
 
 /// One record is shorter than this, and a larger buffer costs page faults at every call.
 const TAIL: u64 = 8 * 1024;
+
+/// A larger journal is none that ralph wrote.
+const MOST: usize = 1 << 30;
+
+/// A whole journal.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    files::read(path, MOST)
+}
 
 /// The end of a journal.
 #[derive(Debug, Default)]

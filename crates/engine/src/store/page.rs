@@ -56,8 +56,7 @@ fn is_up_to_date(project: &Project, loop_id: &str) -> bool {
 }
 
 fn is_about_to_be_written(project: &Project, loop_id: &str) -> bool {
-    let path = project.own().join("locks").join(lock_name(loop_id));
-    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+    files::is_locked(&project.own().join("locks").join(lock_name(loop_id)))
 }
 
 fn lock_name(loop_id: &str) -> String {

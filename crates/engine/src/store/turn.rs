@@ -26,8 +26,7 @@ pub fn take(project: &Project, loop_id: &str, patience: Duration) -> Result<Opti
 
 /// Whether somebody has it right now. A process that died has not.
 pub fn is_taken(project: &Project, loop_id: &str) -> bool {
-    let path = project.own().join("locks").join(format!("{loop_id}.lock"));
-    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+    files::is_locked(&project.own().join("locks").join(format!("{loop_id}.lock")))
 }
 
 /// Removes the locks of loops that nobody can still be measuring. A lock is never written, so its age is that of the loop's first stop; the lock of a
@@ -37,7 +36,7 @@ fn remove_old(folder: &Path) {
     let is_old = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_file() && files::is_older(&meta, OLD));
     let locks = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     for path in locks.filter(|path| path.extension().is_some_and(|e| e == "lock") && is_old(path)) {
-        let is_free = File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
+        let is_free = files::open_regular(&path).is_ok_and(|(file, _)| file.try_lock().is_ok());
         if is_free {
             let _ = fs::remove_file(path);
         }

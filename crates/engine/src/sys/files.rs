@@ -52,6 +52,11 @@ pub fn open_regular(path: &Path) -> io::Result<(File, u64)> {
     if meta.is_file() { Ok((file, meta.len())) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file")) }
 }
 
+/// Whether some process holds the lock of a file. One that died does not.
+pub fn is_locked(path: &Path) -> bool {
+    open_regular(path).is_ok_and(|(file, _)| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 /// Whether files can be made in a folder, without trying.
 #[cfg(unix)]
 pub fn may_write_into(folder: &Path) -> bool {
@@ -179,8 +184,9 @@ pub fn create_new(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()>
 
 /// Writes a small file of ralph's own, replacing the old one at once.
 pub fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
-    options().write(true).create(true).truncate(true).open(temporary)?.write_all(bytes)?;
-    fs::rename(temporary, path)
+    let written = options().write(true).create(true).truncate(true).open(temporary).and_then(|mut file| file.write_all(bytes));
+    // What could not be written, or not be put there, is of no use to anybody.
+    written.and_then(|()| fs::rename(temporary, path)).inspect_err(|_| drop(fs::remove_file(temporary)))
 }
 
 /// Writes to a place that a person named. A terminal, a pipe or the like is written to, and stays what it is.

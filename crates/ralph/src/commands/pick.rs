@@ -1,12 +1,12 @@
 //! Which loop's journal a person wants to read.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{path::Path, time::Duration};
 
 use ralph_core::journal::{Record, records};
 use ralph_engine::{
     ops::view::{self, View},
     snapshots,
-    store::project::Project,
+    store::{journal, project::Project},
 };
 
 use crate::exit::Failure;
@@ -65,7 +65,7 @@ fn in_words(kept: &[String]) -> String {
 }
 
 /// The records of a journal file.
-pub(crate) fn read(path: &PathBuf) -> Result<(Vec<Record>, usize), Failure> {
-    let bytes = fs::read(path).map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())))?;
+pub(crate) fn read(path: &Path) -> Result<(Vec<Record>, usize), Failure> {
+    let bytes = journal::read(path).map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())))?;
     Ok(records(&bytes))
 }

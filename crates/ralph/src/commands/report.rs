@@ -97,13 +97,21 @@ fn report(project: &Project, args: &Args) -> Done {
     let gathered = gathered()?;
     match args.html.as_deref().or(args.output.as_deref()) {
         Some(path) if path == Path::new("-") => put(None, &report::page(&gathered)),
-        Some(path) => written(project, &gathered, path, args.open),
-        None => written(project, &gathered, &page::place(project, &gathered.id)?, args.open),
+        Some(path) => {
+            put(Some(path), &report::page(&gathered))?;
+            written(project, &gathered, path, args.open)
+        }
+        None => {
+            let path = page::place(project, &gathered.id)?;
+            report::write_page(&gathered, &path)?;
+            written(project, &gathered, &path, args.open)
+        }
     }
 }
 
+/// Says where it is, and shows it if that is wanted.
+#[expect(clippy::unnecessary_wraps, reason = "every command ends the same way")]
 fn written(project: &Project, gathered: &Report, path: &Path, open: bool) -> Done {
-    report::write_page(gathered, path)?;
     ui::paragraph(&gathered.sentence, 0);
     ui::line(ui::path(path));
     if open && !process::open_in_browser(path, project.root()) {

@@ -11,7 +11,7 @@ mod sentence;
 mod thinned;
 mod ways;
 
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
 
 use ralph_core::{
     chronicle::{Chronicle, Round, Story, Took},
@@ -23,7 +23,7 @@ use ralph_core::{
 };
 use ralph_engine::{
     ops::view::{self, Status, View},
-    store::project::Project,
+    store::{journal, project::Project},
     sys::{clock, env, files},
 };
 
@@ -43,7 +43,7 @@ pub(crate) fn gather(project: &Project, which: Option<&str>) -> Result<Report, F
 /// Where a loop stands, and what its journal tells.
 pub(crate) fn chronicle(project: &Project, which: Option<&str>) -> Result<(View, Chronicle), Failure> {
     let view = pick::view(project, which).map_err(|failure| without_a_journal(project, which).unwrap_or(failure))?;
-    let bytes = fs::read(&view.journal).map_err(|e| match e.kind() {
+    let bytes = journal::read(&view.journal).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => no_journal(&view.id, &view.journal),
         _ => Failure::new(format!("cannot read {}: {e}", view.journal.display())),
     })?;
@@ -57,9 +57,9 @@ pub(crate) fn write(project: &Project, id: &str, path: &Path) -> Result<Report, 
     Ok(report)
 }
 
-/// Writes the page of a report that is gathered.
+/// Writes the page of a report that is gathered, in ralph's own folder: whatever stands in its place goes.
 pub(crate) fn write_page(report: &Report, path: &Path) -> Result<(), Failure> {
-    files::write_named(path, page(report).as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
+    files::write_whole(path, page(report).as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
 }
 
 /// A loop that left its file and no journal.

@@ -85,3 +85,24 @@ fn eyes_2_the_page_of_a_run_that_ended_tells_the_end() {
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(runs.bed.files_in(".ralph/reports").len(), 1, "nothing is left beside it");
 }
+
+/// An agent can put anything in the place of ralph's own files. A pipe there must not keep the hook, whose answer the client would drop.
+#[test]
+fn eyes_2_a_pipe_in_the_place_of_a_file_holds_nobody() {
+    for place in ["locks/{}.page", "locks/{}.lock", "reports/{}.html", "journal/{}.jsonl", "last-ending.json"] {
+        let bed = Bed::with_loop(1, 9, "DONE");
+        assert!(bed.stop("not yet").send().blocks());
+        let id = bed.status()["id"].as_str().unwrap().to_owned();
+        let path = bed.path(".ralph").join(place.replace("{}", &id));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let _ = fs::remove_file(&path);
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let begun = std::time::Instant::now();
+        bed.work().env("RALPH_REPORT", "on").env(HASTE.0, HASTE.1).send();
+        for args in [&["status"][..], &["log"], &["report"], &["list"]] {
+            bed.ralph(args);
+        }
+        assert!(begun.elapsed() < Duration::from_secs(25), "{place}");
+        until("nobody writes", || writers(&bed) == 0);
+    }
+}

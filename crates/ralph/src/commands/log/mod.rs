@@ -4,13 +4,16 @@ mod filter;
 mod lines;
 mod page;
 
-use std::{collections::VecDeque, fs::File, io::ErrorKind, time::Duration};
+use std::{collections::VecDeque, io::ErrorKind, time::Duration};
 
 use ralph_core::{
     journal::Record,
     time::{self, Millis},
 };
-use ralph_engine::{store::project::Project, sys::clock};
+use ralph_engine::{
+    store::project::Project,
+    sys::{clock, files},
+};
 
 use crate::{
     commands::{Which, pick},
@@ -67,7 +70,7 @@ fn log(project: &Project, args: &Args) -> Done {
         ErrorKind::NotFound => Failure::new("nothing has happened to this loop yet"),
         _ => Failure::new(format!("cannot read {}: {e}", view.journal.display())),
     };
-    let mut lines = Lines::of(File::open(&view.journal).map_err(cannot)?);
+    let mut lines = Lines::of(files::open_regular(&view.journal).map_err(cannot)?.0);
     let mut page = Page::new(args.json);
     let mut last = VecDeque::new();
     let mut most = args.last;
