@@ -9,6 +9,7 @@ use crate::{
     prices,
     report::{GateStory, Report, Standing},
     time::Millis,
+    words::is_unseen,
 };
 
 /// A loop, and the folder that it works in.
@@ -157,7 +158,18 @@ fn seconds(at: Millis) -> f64 {
     number(u64::try_from(at).unwrap_or(0)) / 1e3
 }
 
-/// A label's value: text of any origin.
+/// A label's value: text of any origin. What nobody sees is spelled out, so that two names that look alike stay two.
 fn escaped(text: &str) -> String {
-    crate::words::clean(text).replace('\\', "\\\\").replace('"', "\\\"")
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '"' => out.push_str("\\\""),
+            c if c.is_control() || is_unseen(c) => {
+                let _ = write!(out, "<U+{:04X}>", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out
 }

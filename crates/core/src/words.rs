@@ -234,8 +234,8 @@ pub fn clean(text: &str) -> String {
 
 /// Characters that turn or hide text; the last ones are an alphabet that only models read. The two joiners (U+200C, U+200D) are none of these: Persian words
 /// and emoji of several people are spelled with them, and they turn nothing.
-pub(crate) fn is_unseen(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+pub fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// The last `max` characters of a text on one line, without control characters.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use ralph_core::words::clean;
+use ralph_core::words::{clean, is_unseen};
 use ralph_engine::sys::env;
 use terminal_size::{Width, terminal_size_of};
 
@@ -174,15 +174,17 @@ pub(crate) fn try_raw(text: &str) -> bool {
     writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
 }
 
-/// Some control characters may stand in JSON as they are, and would steer a terminal. They stand in strings only, so they can be spelled there.
+/// Some characters may stand in JSON as they are, and would steer a terminal or hide from who reads it. They stand in strings only, so they can be spelled
+/// there.
 pub(crate) fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
-        match c {
-            '\u{7f}'..='\u{9f}' => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
+        if matches!(c, '\u{7f}'..='\u{9f}') || is_unseen(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
             }
-            _ => out.push(c),
+        } else {
+            out.push(c);
         }
     }
     out

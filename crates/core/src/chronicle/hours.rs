@@ -114,6 +114,8 @@ pub struct Hours {
     latest: Millis,
     /// The session that broke last did so for the service's sake.
     of_service: bool,
+    /// No session had it when the last record was written.
+    is_nobodys: bool,
 }
 
 /// What a round took, and when it began.
@@ -127,7 +129,11 @@ impl Hours {
     pub(super) fn at(&mut self, at: Millis, event: &Event, state: &State) {
         // Clocks are set back; what was counted stays.
         let at = at.max(self.latest);
-        self.latest = at;
+        let before = std::mem::replace(&mut self.latest, at);
+        if matches!(event, Event::Adopted | Event::Stop { .. }) && std::mem::take(&mut self.is_nobodys) {
+            // Who stops has worked. When that began nobody knows, but the loop's clock ran.
+            self.now = self.now.map(|(_, since)| (Phase::Work, since));
+        }
         if is_after_a_death(event) {
             // Nobody knows when the runner before died, only that nobody worked when it was found.
             self.now = self.now.map(|(_, since)| (Phase::Paused, since));
@@ -143,8 +149,15 @@ impl Hours {
                 self.close(phase, since, at);
                 self.now = next.map(|next| (next, at));
             }
-            (None, _) => self.now = next.map(|next| (next, at)),
+            (None, _) => {
+                if next.is_some() && !self.spans.is_empty() {
+                    // It had ended, and somebody took it up again.
+                    self.close(Phase::Paused, before, at);
+                }
+                self.now = next.map(|next| (next, at));
+            }
         }
+        self.is_nobodys = is_nobodys(state);
     }
 
     fn close(&mut self, phase: Phase, from: Millis, to: Millis) {
@@ -179,6 +192,11 @@ fn is_after_a_death(event: &Event) -> bool {
     matches!(event, Event::Taken { unfinished: Some(_), .. } | Event::Taken { unwritten: Some(_), .. })
 }
 
+/// It is armed, and no session has it yet.
+fn is_nobodys(state: &State) -> bool {
+    state.armed_since.is_some() && state.owner.is_none() && state.runner.is_none()
+}
+
 /// A crash, or a brake of ralph's own, is no fault of the service.
 fn is_of_service(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed { trouble: Trouble::Limit { .. } | Trouble::Service { .. } })
@@ -201,7 +219,12 @@ fn phase_after(event: &Event, state: &State, before: Option<Phase>, of_service: 
         Event::Broke { then: Then::Again { .. } | Then::Park { .. }, .. } => return Some(rest),
         _ => {}
     }
-    if state.armed_since.is_none() || (state.owner.is_none() && state.runner.is_none()) {
+    // A runner ends the round that it is in, whoever pauses the loop.
+    let works_on = matches!(event, Event::Paused { .. }) && state.runner.is_some();
+    if works_on {
+        return before;
+    }
+    if state.armed_since.is_none() || is_nobodys(state) {
         return Some(Phase::Paused);
     }
     let says_nothing = matches!(event, Event::Heard { .. } | Event::Steered { .. } | Event::Measured { .. } | Event::Accepted { .. });

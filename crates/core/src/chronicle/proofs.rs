@@ -12,6 +12,9 @@ use crate::{
 /// So many names of gates and items are remembered with what ran for them.
 const MOST_RAN: usize = 2_000;
 
+/// More gates than this are not told of.
+const MOST_GATES: usize = 500;
+
 /// The gates of a loop, in the order in which they were first measured.
 #[derive(Debug, Clone, Default)]
 pub struct Proofs {
@@ -65,15 +68,18 @@ impl Proofs {
         for story in self.gates.iter_mut().filter(|_| is_full) {
             story.gone = !findings.iter().any(|finding| finding.gate == story.last.gate);
         }
-        for finding in findings.iter().filter(|finding| !finding.skipped) {
+        for finding in findings.iter().filter(|finding| !finding.skipped).take(MOST_GATES) {
             let mark =
                 Mark { stop, at, verdict: finding.verdict, took_ms: finding.took_ms, cached: finding.cached, counts: finding.counts };
+            let at_most = self.gates.len() >= MOST_GATES;
             match self.gates.iter_mut().find(|story| story.last.gate == finding.gate) {
                 Some(story) => {
                     story.last.clone_from(finding);
                     (story.at, story.stop, story.gone) = (at, stop, false);
                     story.marks.push(mark);
                 }
+                // No loop has so many, and each is looked for at every stop.
+                None if at_most => {}
                 None => self.gates.push(Story { last: finding.clone(), at, stop, marks: vec![mark], gone: false }),
             }
         }

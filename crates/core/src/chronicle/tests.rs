@@ -124,6 +124,7 @@ fn eyes_2_quota_pauses_and_deaths_are_not_work() {
     journal.add(100, json!({ "kind": "taken", "pid": 2, "unfinished": 1 }), json!({}));
     journal.add(100, began(3), json!({}));
     journal.add(130, json!({ "kind": "paused", "by": "command-line", "why": "lunch" }), json!({ "armed_since": null }));
+    journal.add(130, json!({ "kind": "left", "why": "lunch" }), json!({ "runner": null }));
     let told = journal.told();
     assert_eq!(told.unreadable, 0);
     assert_eq!(told.hours.total, Took { work_ms: 40_000, service_ms: 60_000, paused_ms: 30_000, ..Took::default() });
@@ -131,6 +132,25 @@ fn eyes_2_quota_pauses_and_deaths_are_not_work() {
     assert_eq!((told.open.sessions, told.open.tool_calls, told.open.tokens.total(), told.open.usd_micros), (3, 2, 15, 100));
     assert_eq!(told.troubles.kept[0].what, "the account's limit is used up");
     assert_eq!(told.rests.as_deref(), Some("lunch"));
+}
+
+/// The first round of a loop that a session took when it stopped, and the last one of a run that somebody pauses.
+#[test]
+fn eyes_2_who_stops_has_worked() {
+    let mut journal = Journal::new();
+    journal.add(0, started(), json!({ "owner": null }));
+    journal.add(12, json!({ "kind": "adopted" }), json!({ "owner": "s1" }));
+    journal.stop(12, 1, (json!({ "is": "none" }), "promise.missing", goes_on(2)), json!([]), json!({ "iteration": 2 }));
+    assert_eq!(journal.told().rounds[0].took.work_ms, 12_000);
+    journal.add(
+        12,
+        json!({ "kind": "began", "iteration": 2, "attempt": 1, "agent": "claude", "log": "x" }),
+        json!({ "runner": { "pid": 1 } }),
+    );
+    journal.add(20, json!({ "kind": "paused", "by": "command-line", "why": "" }), json!({ "armed_since": null }));
+    journal.stop(30, 2, (json!({ "is": "none" }), "loop.paused", json!({ "loop": "pauses" })), json!([]), json!({}));
+    let told = journal.told();
+    assert_eq!((told.rounds[1].took.work_ms, told.rounds[1].took.paused_ms), (18_000, 0));
 }
 
 /// What a person is told of the time between two tries.
@@ -193,7 +213,9 @@ fn eyes_2_a_loop_that_stands_there_again_is_not_over() {
     journal.add(5, json!({ "kind": "cancelled", "by": "session", "iteration": 1 }), json!({ "ended": "cancelled" }));
     assert_eq!(journal.told().ended.map(|e| (e.ending, e.code)), Some((Ending::Cancelled, None)));
     journal.add(9, json!({ "kind": "resumed", "by": "session", "iteration": 1 }), json!({ "ended": null }));
-    assert_eq!(journal.told().ended, None);
+    let told = journal.told();
+    assert_eq!(told.ended, None);
+    assert_eq!((told.hours.total.work_ms, told.hours.total.paused_ms), (5_000, 4_000), "nothing of the time is lost");
 }
 
 #[test]

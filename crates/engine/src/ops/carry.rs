@@ -118,6 +118,10 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
     l.state.left_behind = false;
     l.state.parked = None;
     l.state.failures = Failures::default();
+    if let Some(died) = l.last_event().filter(|_| before.is_some()) {
+        // As far as anybody knows it worked until then. The time in which nobody did is not the loop's.
+        l.state.disarm(died);
+    }
     l.state.arm(now);
     let event = Event::Taken { pid: std::process::id(), from, unfinished: unfinished.is_some().then_some(l.file.iteration), unwritten };
     locked.record(&mut l, now, None, event)?;

@@ -187,7 +187,11 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         completion_promise: None,
         max_ms: 0,
         // Only what is armed goes on ageing.
-        spent_ms: state.spent(if status.is_armed() { clock::now() } else { record.and_then(|r| time::parse(&r.at)).unwrap_or(0) }),
+        spent_ms: state.spent(if status.is_armed() && status != Status::LeftBehind {
+            clock::now()
+        } else {
+            record.and_then(|r| time::parse(&r.at)).unwrap_or(0)
+        }),
         max_usd: 0.0,
         spent_usd: state.spending.as_ref().map(|spending| prices::in_dollars(spending.usd_micros)),
         tokens: state.tokens.total(),

@@ -53,6 +53,11 @@ pub struct Loop {
 }
 
 impl Loop {
+    /// When something was last written about it.
+    pub fn last_event(&self) -> Option<Millis> {
+        time::parse(&self.tail.last.as_ref()?.at)
+    }
+
     /// The session that the loop belongs to.
     pub fn owner(&self) -> Option<&str> {
         self.file.session_id.as_deref().or(self.state.owner.as_deref())

@@ -43,6 +43,8 @@ pub struct Writing(#[expect(dead_code, reason = "the lock lives as long as the f
 
 /// Takes the right. `None`: somebody else has it, or there is no place for a lock.
 pub fn begin(project: &Project, loop_id: &str) -> Option<Writing> {
+    // Whoever names a loop that there is not shall not make files of that name.
+    fs::symlink_metadata(project.journal(loop_id)).ok().filter(|_| !loop_id.contains(['/', '\\']))?;
     let path = project.folder("locks").ok()?.join(lock_name(loop_id));
     let file = files::options().write(true).create(true).truncate(false).open(path).ok()?;
     file.try_lock().ok().map(|()| Writing(file))
@@ -51,7 +53,8 @@ pub fn begin(project: &Project, loop_id: &str) -> Option<Writing> {
 /// Whether nothing has happened since it was written.
 fn is_up_to_date(project: &Project, loop_id: &str) -> bool {
     let changed = |path: PathBuf| fs::metadata(path).ok()?.modified().ok();
-    let Some(page) = changed(of(project, loop_id)) else { return false };
+    // One from the future was put there by somebody.
+    let Some(page) = changed(of(project, loop_id)).filter(|at| at.elapsed().is_ok()) else { return false };
     changed(project.journal(loop_id)).is_none_or(|journal| journal < page)
 }
 
@@ -84,6 +87,11 @@ mod tests {
         let scratch = Scratch::create("ralph-page-", false).unwrap();
         let project = Project::at(scratch.path());
         assert!(!is_about_to_be_written(&project, "main-1"));
+        assert!(begin(&project, "main-1").is_none(), "there is no such loop");
+        for id in ["main-1", "main-2"] {
+            let path = project.folder("journal").unwrap().join(format!("{id}.jsonl"));
+            files::append(&path, b"{}").unwrap();
+        }
         let writing = begin(&project, "main-1");
         assert!(writing.is_some() && is_about_to_be_written(&project, "main-1") && !is_about_to_be_written(&project, "main-2"));
         assert!(begin(&project, "main-1").is_none());

@@ -175,7 +175,8 @@ pub fn step_summary() -> Option<PathBuf> {
 
 /// Whether the report of a loop is written while the loop goes on.
 pub fn wants_pages() -> bool {
-    os("RALPH_REPORT").is_none_or(|word| word != "off")
+    let is_no = |word: &OsString| ["off", "0", "no", "false"].iter().any(|no| word.eq_ignore_ascii_case(no));
+    !os("RALPH_REPORT").as_ref().is_some_and(is_no)
 }
 
 /// Who a person wants to be told of every run, in the words of `--notify`.

@@ -16,7 +16,7 @@ use ralph_engine::{
 };
 
 /// How long git may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// So much of transcripts is read at most.
 const MOST_BYTES: u64 = 2 << 30;

@@ -10,7 +10,11 @@ use ralph_engine::{
     gates::{self, begin, declared},
     hosts::claude::program,
     notify::Ways,
-    ops::{self, Asker, Refusal, phase, resume, start, worktree},
+    ops::{
+        self, Asker, Refusal, phase, resume,
+        sources::{self, Purpose, Source},
+        start, worktree,
+    },
     runner::{
         self, Orders, agent,
         preflight::{self, Weight},
@@ -41,6 +45,7 @@ pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audi
     let (ways, left_out) = Ways::of_run(project, &request.notify).map_err(Failure::usage)?;
     left_out.into_iter().for_each(warn);
     look(project, &settings, &agent, &warn)?;
+    untrusted_lists(project).into_iter().for_each(&warn);
     settings.permission_mode = preflight::mode_to_ask_for(project, settings.permission_mode);
     let (resume, as_before) = match request.carries {
         Carries::Again(resume) => (resume, options.words()),
@@ -122,6 +127,17 @@ fn refuse_what_cannot_be_proven(project: &Project) -> Result<(), Failure> {
         }
         None => Ok(()),
     }
+}
+
+/// What an item of a list is proven by runs only once a person has seen it; until then no agent can mark the item.
+fn untrusted_lists(project: &Project) -> Vec<String> {
+    let is_open = |source: &&Source| !source.trust.is_trusted() && source.commands.iter().any(|named| named.purpose == Purpose::Loops);
+    let sources = sources::all(project).0;
+    let told = |source: &Source| {
+        let origin = clean(&source.origin);
+        format!("the commands of {origin} are not trusted, so nothing that they prove can be done: `ralph trust` shows them and asks")
+    };
+    sources.iter().filter(is_open).map(told).collect()
 }
 
 fn find_agent(project: &Project, options: &RunOptions) -> Result<agent::Agent, Failure> {

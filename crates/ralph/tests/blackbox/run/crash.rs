@@ -1,6 +1,9 @@
 //! A runner that is killed: the next one picks up where it was.
 
-use std::{fs, time::Duration};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use super::{Runs, lives, until};
 
@@ -24,6 +27,26 @@ fn s4_6_after_kill_9_the_round_begins_again() {
     assert!(runs.prompt(3).contains("An earlier session of this round was cut off"), "{}", runs.prompt(3));
     let rounds: Vec<u64> = runs.ruled().into_iter().map(|(round, _)| round).collect();
     assert_eq!(rounds, [1, 2, 3], "none is lost, none is counted twice");
+}
+
+/// A night after the crash nobody has used up the loop's hours.
+#[test]
+fn s4_6_the_time_after_kill_9_is_not_the_loops() {
+    const GAP: Duration = Duration::from_secs(2);
+    let runs = Runs::new("if [ $N = 1 ]; then sleep 600; fi\necho '<promise>DONE</promise>'\n");
+    let begun = Instant::now();
+    let mut running = runs.start(&["Go", "--completion-promise", "DONE"]);
+    until("the first session", || runs.sessions() == 1);
+    running.child.kill().unwrap();
+    running.child.wait().unwrap();
+    std::thread::sleep(GAP);
+    let left = runs.bed.status()["spent_ms"].as_u64().unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(runs.bed.status()["spent_ms"], left, "what nobody works on does not age");
+    runs.ends(0, &["--continue"]);
+    let worked = u64::try_from(begun.elapsed().saturating_sub(GAP).as_millis()).unwrap();
+    let spent = runs.bed.last_ended()["spent_ms"].as_u64().unwrap();
+    assert!(spent <= worked, "{spent} ms of {worked}");
 }
 
 /// Killed again and again, at whatever moment: the loop completes, and every round is ruled on once.
