@@ -143,13 +143,26 @@ pub struct Used {
 }
 
 impl Used {
-    fn add(&mut self, work: &Work) {
-        self.tool_calls = self.tool_calls.saturating_add(work.tool_calls);
-        self.tokens = self.tokens.plus(work.tokens);
-        self.usd_micros = self.usd_micros.saturating_add(work.usd_micros);
-        self.estimated |= work.estimated;
-        self.context = self.context.max(work.context);
-        self.context_window = self.context_window.max(work.context_window);
+    fn of(work: &Work) -> Self {
+        Used {
+            sessions: 0,
+            tool_calls: work.tool_calls,
+            tokens: work.tokens,
+            usd_micros: work.usd_micros,
+            estimated: work.estimated,
+            context: work.context,
+            context_window: work.context_window,
+        }
+    }
+
+    fn join(&mut self, other: &Used) {
+        self.sessions += other.sessions;
+        self.tool_calls = self.tool_calls.saturating_add(other.tool_calls);
+        self.tokens = self.tokens.plus(other.tokens);
+        self.usd_micros = self.usd_micros.saturating_add(other.usd_micros);
+        self.estimated |= other.estimated;
+        self.context = self.context.max(other.context);
+        self.context_window = self.context_window.max(other.context_window);
     }
 }
 
@@ -275,7 +288,7 @@ impl Chronicle {
                 self.working = Some(Working { iteration, attempt, since: at, agent, model, item, log });
             }
             Event::Broke { outcome, work, .. } => {
-                self.open.add(&work);
+                self.open.join(&Used::of(&work));
                 self.denied(&work.denied);
                 self.working = None;
                 if let Some(what) = trouble(&outcome) {
@@ -304,7 +317,7 @@ impl Chronicle {
         self.proofs.measured(stop.at, stop.number, &e.gates, true);
         self.suspicions.clone_from(&e.suspicions);
         if let Some(work) = work {
-            self.open.add(work);
+            self.open.join(&Used::of(work));
             self.denied(&work.denied);
         } else {
             // Of the agent's own session only the money is counted, and that only where somebody asked for it.
@@ -398,18 +411,6 @@ impl Round {
     /// From its beginning to its end, without the time in which nobody worked on the loop.
     pub fn took_ms(&self) -> u64 {
         Phase::ALL.into_iter().filter(|phase| *phase != Phase::Paused).map(|phase| self.took.of(phase)).fold(0, u64::saturating_add)
-    }
-}
-
-impl Used {
-    fn join(&mut self, other: &Used) {
-        self.sessions += other.sessions;
-        self.tool_calls = self.tool_calls.saturating_add(other.tool_calls);
-        self.tokens = self.tokens.plus(other.tokens);
-        self.usd_micros = self.usd_micros.saturating_add(other.usd_micros);
-        self.estimated |= other.estimated;
-        self.context = self.context.max(other.context);
-        self.context_window = self.context_window.max(other.context_window);
     }
 }
 
