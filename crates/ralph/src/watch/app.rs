@@ -13,7 +13,7 @@ use crate::watch::{
     acts::{self, Said},
     editor::{Editor, Typed},
     followed::Followed,
-    loops::{Loops, is_busy},
+    loops::{Entry, Loops, is_busy},
 };
 
 /// How long a line about what was done stays.
@@ -76,8 +76,11 @@ pub(super) struct App {
 }
 
 impl App {
-    pub(super) fn new(loops: Loops) -> Self {
+    pub(super) fn new(mut loops: Loops) -> Self {
         let face = if loops.is_of_all() && loops.entries.len() > 1 { Face::Overview } else { Face::Loop };
+        if face == Face::Overview {
+            loops.choose(0);
+        }
         App {
             loops,
             followed: None,
@@ -194,10 +197,10 @@ impl App {
 
     fn command(&mut self, code: KeyCode) {
         match code {
-            KeyCode::Char('p') => self.act(|app| app.on_the_chosen(acts::pause)),
-            KeyCode::Char('r') => self.act(|app| app.on_the_chosen(acts::resume)),
-            KeyCode::Char('c') => self.act(App::ask_about_the_end),
-            KeyCode::Char('s') => self.act(|app| app.asks = Asks::Note(Editor::default())),
+            KeyCode::Char('p') => self.act(|app| app.unless_it_is_over(|app| app.on_the_chosen(acts::pause))),
+            KeyCode::Char('r') => self.act(App::bring_back),
+            KeyCode::Char('c') => self.act(|app| app.unless_it_is_over(App::ask_about_the_end)),
+            KeyCode::Char('s') => self.act(|app| app.unless_it_is_over(|app| app.asks = Asks::Note(Editor::default()))),
             KeyCode::Char('l') => {
                 (self.face, self.scrolled) = (if self.face == Face::Log { Face::Loop } else { Face::Log }, 0);
             }
@@ -236,12 +239,25 @@ impl App {
         }
     }
 
+    fn unless_it_is_over(&mut self, act: impl FnOnce(&mut Self)) {
+        if self.is_over() {
+            let back = if self.can_resume() { ": r brings it back" } else { "" };
+            self.say(Said::refused(format!("it has ended{back}")));
+        } else {
+            act(self);
+        }
+    }
+
     fn ask_about_the_end(&mut self) {
-        match self.loops.chosen() {
-            Some(entry) if entry.view.file.is_some() => {
-                self.asks = Asks::Cancel { id: entry.view.id.clone(), root: entry.project.root().to_owned() };
-            }
-            _ => self.say(Said::refused("it has ended already")),
+        if let Some(entry) = self.loops.chosen() {
+            self.asks = Asks::Cancel { id: entry.view.id.clone(), root: entry.project.root().to_owned() };
+        }
+    }
+
+    fn bring_back(&mut self) {
+        match self.why_not_resumed() {
+            Some(why) => self.say(Said::refused(why)),
+            None => self.on_the_chosen(acts::resume),
         }
     }
 
@@ -314,8 +330,8 @@ impl App {
     fn chooses(&mut self, code: KeyCode) -> bool {
         let (at, all) = (self.loops.position(), self.loops.entries.len());
         match code {
-            KeyCode::Up | KeyCode::Char('k') => self.go_to((at + all).saturating_sub(1)),
-            KeyCode::Down | KeyCode::Char('j') => self.go_to(at + 1),
+            KeyCode::Up | KeyCode::Char('k') => self.go_to(at.saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') => self.go_to((at + 1).min(all.saturating_sub(1))),
             KeyCode::Home => self.go_to(0),
             KeyCode::End => self.go_to(all.saturating_sub(1)),
             KeyCode::Enter => self.face = Face::Loop,
@@ -331,8 +347,19 @@ impl App {
         self.follow();
     }
 
-    /// The chosen loop rests, or is over.
+    /// The chosen loop has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.loops.chosen().is_some_and(|entry| entry.view.file.is_none())
+    }
+
+    /// The chosen loop rests, or is over, and a key is enough to bring it back.
     pub(super) fn can_resume(&self) -> bool {
-        self.loops.chosen().is_some_and(|entry| !matches!(entry.view.status, Status::Active | Status::Parked | Status::Waiting))
+        let rests = |entry: &Entry| !matches!(entry.view.status, Status::Active | Status::Parked | Status::Waiting);
+        self.loops.chosen().is_some_and(rests) && self.why_not_resumed().is_none()
+    }
+
+    fn why_not_resumed(&self) -> Option<String> {
+        let (entry, followed) = (self.loops.chosen()?, self.followed.as_ref()?);
+        acts::why_not_resumed(&entry.view, &followed.chronicle)
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn part(scene: &Scene<'_>, in_short: bool) -> Part {
 fn session(scene: &Scene<'_>) -> String {
     let Some(used) = scene.followed.doing.as_ref().and_then(Doing::used) else { return String::new() };
     let model = used.model.as_deref().map(clean);
-    let tokens = used.is_whole.then(|| format!("{} tokens", in_thousands(used.tokens.total())));
+    let tokens = used.is_whole.then(|| format!("this session {} tokens", in_thousands(used.tokens.total())));
     let money = (used.is_whole && used.usd_micros > 0).then(|| ralph_core::prices::shown(used.usd_micros).to_string());
     [model, tokens, money].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
@@ -70,6 +70,7 @@ fn now(scene: &Scene<'_>) -> Option<Line<'static>> {
     }
     match (view.status, view.carrier) {
         (Status::Active, Carrier::Runner | Carrier::Session) => Some(working(scene)),
+        (Status::Paused, Carrier::Runner) => Some(working(scene)),
         (Status::Active, Carrier::Nobody) => Some(Row::new(scene.width).add("active; nobody is heard of it", PLAIN).line()),
         (Status::Waiting, _) => Some(Row::new(scene.width).add("waits for the first session that stops here", PLAIN).line()),
         _ => None,

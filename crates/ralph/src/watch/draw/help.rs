@@ -1,5 +1,6 @@
 //! The keys: the few that matter in the last line, all of them on a page.
 
+use ralph_engine::ops::view::Status;
 use ratatui::text::Line;
 
 use crate::watch::{
@@ -42,18 +43,29 @@ pub(super) fn page(width: usize, height: usize) -> Vec<Line<'static>> {
     lines
 }
 
+/// The keys that do something to the chosen loop as it is now.
+fn acts(app: &App) -> Vec<(&'static str, &'static str)> {
+    let Some(entry) = app.loops.chosen() else { return Vec::new() };
+    let resume = app.can_resume().then_some(("r", "resume"));
+    let pause = matches!(entry.view.status, Status::Active | Status::Parked | Status::Waiting).then_some(("p", "pause"));
+    let others = if app.is_over() { vec![] } else { vec![("s", "steer"), ("c", "cancel")] };
+    resume.into_iter().chain(pause).chain(others).collect()
+}
+
 /// The last line, as much of it as fits: what is most wanted now comes first.
 pub(super) fn keys(app: &App, width: usize) -> Line<'static> {
     let several = app.loops.entries.len() > 1;
     let keys: Vec<(&str, &str)> = match app.face {
         Face::Help => vec![("any key", "back"), ("q", "quit")],
-        Face::Overview => vec![("↑↓", "choose"), ("Enter", "look at it"), ("p", "pause"), ("r", "resume"), ("?", "help"), ("q", "quit")],
-        Face::Log => vec![("↑↓", "move"), ("End", "follow"), ("/", "search"), ("l", "back"), ("?", "help"), ("q", "quit")],
+        Face::Overview => [vec![("q", "quit"), ("?", "help"), ("↑↓", "choose"), ("Enter", "look at it")], acts(app)].concat(),
+        Face::Log => {
+            let search = if app.sought.is_empty() { ("/", "search") } else { ("n", "further up") };
+            vec![("↑↓", "move"), ("End", "follow"), search, ("l", "back"), ("?", "help"), ("q", "quit")]
+        }
         Face::Loop if app.loops.chosen().is_none() => vec![("?", "help"), ("q", "quit")],
         Face::Loop => {
-            let acts = if app.can_resume() { vec![("r", "resume")] } else { vec![("p", "pause"), ("s", "steer"), ("c", "cancel")] };
             let others = several.then_some(("Tab", "next loop"));
-            [vec![("q", "quit"), ("?", "help"), ("l", "log")], acts, others.into_iter().collect()].concat()
+            [vec![("q", "quit"), ("?", "help"), ("l", "log")], acts(app), others.into_iter().collect()].concat()
         }
     };
     keys.into_iter()

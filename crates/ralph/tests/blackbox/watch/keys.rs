@@ -46,9 +46,15 @@ fn eyes_1_keys_pause_resume_steer_and_cancel_as_the_commands_do() {
     pty.send("c");
     shows(&pty, "? y: yes, any other key: no");
     pty.send("y");
-    shows(&pty, "Ralph loop cancelled after 2 iterations");
+    shows(&pty, "Ralph loop cancelled at iteration 2");
     shows(&pty, "  cancelled");
     assert!(!bed.exists(LOOP));
+    for key in ["p", "s", "c"] {
+        pty.send(key);
+        shows(&pty, "it has ended: r brings it back");
+        pty.send("x");
+        shows(&pty, "l log  r resume");
+    }
     pty.send("?");
     shows(&pty, "cancel it, after a question");
     pty.send("x");

@@ -31,7 +31,7 @@ rulings ────────────────────────
 1 h ago     stop 6   sent back to round 7: lint fails: 2 warnings are denied
 1 h ago     stop 5   sent back to round 6: tests fails: 3 of 142 tests fail;
                      lint fails: 2 warnings are denied
-q quit  ? help  l log  r resume";
+q quit  ? help  l log  r resume  s steer  c cancel";
 
 /// And what a corner of a screen does.
 const SMALL: &str = "\
@@ -46,7 +46,7 @@ round 12 of 20 · 1 h 50 min of 8 h
 42 min ago  sent back to round 9: lint…
 52 min ago  sent back to round 8: lint…
 
-q quit  ? help  l log  r resume";
+q quit  ? help  l log  r resume  s steer";
 
 fn bed() -> Bed {
     let bed = Bed::new();
@@ -97,6 +97,13 @@ fn eyes_1_all_loops_of_the_user_are_a_list() {
     let pty = watch(&bed, &["--all"]);
     let screen = shows(&pty, "2 loops");
     assert!(screen.contains("~/other") && screen.contains(" docs-") && screen.contains("‖ main-20261115-214500"), "{screen}");
+    // The first row is chosen, and above it there is none.
+    let is_first = |screen: &str| screen.lines().position(|line| line.contains('▸')) == Some(2);
+    assert!(is_first(&screen) && screen.contains("s steer  c cancel"), "{screen}");
+    pty.send("\u{1b}[B");
+    shows_that(&pty, "the second row", |screen| !is_first(screen));
+    pty.send("\u{1b}[A\u{1b}[A");
+    shows_that(&pty, "the first row", is_first);
     pty.send("\u{1b}[H\u{1b}[B\r");
     let first = shows_that(&pty, "one of them", |screen| screen.contains("task "));
     pty.send("\u{1b}");
