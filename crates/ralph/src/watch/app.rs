@@ -6,8 +6,11 @@ use std::{
 };
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ralph_core::time::Millis;
-use ralph_engine::{ops::view::Status, sys::clock};
+use ralph_core::time::{self, Millis};
+use ralph_engine::{
+    ops::view::{Status, View},
+    sys::clock,
+};
 
 use crate::watch::{
     acts::{self, Said},
@@ -75,6 +78,12 @@ pub(super) struct App {
     pub(super) looked: bool,
 }
 
+/// Something happened less than a minute ago: its age is told in seconds.
+fn is_recent(view: &View) -> bool {
+    let last = view.last_event_at.as_deref().and_then(time::parse);
+    last.is_some_and(|at| (0..60_000).contains(&clock::now().saturating_sub(at)))
+}
+
 impl App {
     pub(super) fn new(mut loops: Loops) -> Self {
         let face = if loops.is_of_all() && loops.entries.len() > 1 { Face::Overview } else { Face::Loop };
@@ -134,8 +143,7 @@ impl App {
         if self.said.as_ref().is_some_and(|(_, at)| at.elapsed() >= SAID_FOR) {
             self.said = None;
         }
-        let rests = !self.loops.is_busy();
-        if rests || clock::now().saturating_sub(self.loops.seen).abs() >= LOOK_AGAIN {
+        if clock::now().saturating_sub(self.loops.seen).abs() >= LOOK_AGAIN {
             self.look();
         }
     }
@@ -146,8 +154,9 @@ impl App {
             return Duration::ZERO;
         }
         let is_running = match self.face {
-            Face::Loop => self.loops.chosen().is_some_and(|entry| is_busy(&entry.view)),
-            Face::Overview | Face::Log | Face::Help => false,
+            Face::Loop => self.loops.chosen().is_some_and(|entry| is_busy(&entry.view) || is_recent(&entry.view)),
+            Face::Overview => self.loops.entries.iter().any(|entry| is_recent(&entry.view)),
+            Face::Log | Face::Help => false,
         };
         let rest = match (is_running, self.loops.is_busy()) {
             (true, _) => TICK,
@@ -177,12 +186,23 @@ impl App {
             Asks::Nothing if with_control && key.code == KeyCode::Char('c') => return Then::Quits,
             Asks::Nothing if key.code == KeyCode::Char('q') => return Then::Quits,
             Asks::Nothing if key.code == KeyCode::Esc => return self.back(),
-            Asks::Nothing if self.face == Face::Help => self.face = Face::Loop,
+            Asks::Nothing if self.face == Face::Help => self.reads_help(key.code),
             Asks::Nothing if self.face == Face::Log && self.scrolls(key.code) => {}
             Asks::Nothing if self.face == Face::Overview && self.chooses(key.code) => {}
             Asks::Nothing => self.command(key.code),
         }
         Then::GoesOn
+    }
+
+    /// A page that is too long moves; any other key leaves it.
+    fn reads_help(&mut self, code: KeyCode) {
+        match code {
+            KeyCode::Down | KeyCode::Char('j') => self.scrolled += 1,
+            KeyCode::Up | KeyCode::Char('k') => self.scrolled = self.scrolled.saturating_sub(1),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.scrolled += self.page,
+            KeyCode::PageUp => self.scrolled = self.scrolled.saturating_sub(self.page),
+            _ => (self.face, self.scrolled) = (Face::Loop, 0),
+        }
     }
 
     /// From wherever to where one came from; from there, out.
@@ -204,7 +224,7 @@ impl App {
             KeyCode::Char('l') => {
                 (self.face, self.scrolled) = (if self.face == Face::Log { Face::Loop } else { Face::Log }, 0);
             }
-            KeyCode::Char('?' | 'h') => self.face = Face::Help,
+            KeyCode::Char('?' | 'h') => (self.face, self.scrolled) = (Face::Help, 0),
             KeyCode::Char('/') if self.face == Face::Log => self.asks = Asks::Search(Editor::default()),
             KeyCode::Tab | KeyCode::Right => self.go_to(self.loops.position() + 1),
             KeyCode::BackTab | KeyCode::Left => self.go_to((self.loops.position() + self.loops.entries.len()).saturating_sub(1)),
@@ -299,7 +319,8 @@ impl App {
         let found = followed.log.iter().rev().skip(from).position(|line| line.words.to_lowercase().contains(&self.sought));
         match found.map(|further| from + further) {
             Some(found) => (self.found, self.scrolled) = (Some(found), found.min(followed.log.len().saturating_sub(self.page))),
-            None => self.say(Said::refused("found nothing (more) above")),
+            None if self.found.is_some() => self.say(Said::refused("found nothing more above")),
+            None => self.say(Said::refused("found nowhere in the log")),
         }
     }
 

@@ -44,7 +44,12 @@ pub(super) fn part(scene: &Scene<'_>, in_short: bool) -> Part {
     if now.is_none() && feed.is_empty() {
         return Part::default();
     }
-    let mut lines = headed(scene, if scene.view.file.is_some() { "now" } else { "at the end" }, &session(scene));
+    let heading = match (&now, &scene.view.file) {
+        (Some(_), _) => "now",
+        (None, Some(_)) => "last heard",
+        (None, None) => "at the end",
+    };
+    let mut lines = headed(scene, heading, &session(scene));
     lines.extend(now);
     lines.extend(feed);
     let least = lines.len().min(4);
@@ -69,8 +74,7 @@ fn now(scene: &Scene<'_>) -> Option<Line<'static>> {
         return Some(waiting(scene, waits));
     }
     match (view.status, view.carrier) {
-        (Status::Active, Carrier::Runner | Carrier::Session) => Some(working(scene)),
-        (Status::Paused, Carrier::Runner) => Some(working(scene)),
+        (Status::Active, Carrier::Runner | Carrier::Session) | (Status::Paused, Carrier::Runner) => Some(working(scene)),
         (Status::Active, Carrier::Nobody) => Some(Row::new(scene.width).add("active; nobody is heard of it", PLAIN).line()),
         (Status::Waiting, _) => Some(Row::new(scene.width).add("waits for the first session that stops here", PLAIN).line()),
         _ => None,

@@ -3,11 +3,14 @@
 use ralph_engine::ops::view::Status;
 use ratatui::text::Line;
 
-use crate::watch::{
-    app::{App, Face},
-    draw::{
-        BOLD, DIM, PLAIN, heading,
-        row::{Row, paragraph},
+use crate::{
+    columns::{columns, wrap},
+    watch::{
+        app::{App, Face},
+        draw::{
+            BOLD, DIM, PLAIN, heading,
+            row::{Row, paragraph},
+        },
     },
 };
 
@@ -32,14 +35,22 @@ const ALL: [(&str, &str); 15] = [
 const REST: &str =
     "Nothing here changes a loop but p, r, c and s, which do what `ralph pause`, `ralph resume`, `ralph cancel` and `ralph steer` do.";
 
-pub(super) fn page(width: usize, height: usize) -> Vec<Line<'static>> {
+pub(super) fn page(width: usize) -> Vec<Line<'static>> {
     let mut lines = vec![heading("keys", "", width)];
-    let keys = if width < 50 { 10 } else { 16 };
-    lines.extend(ALL.iter().map(|(key, what)| Row::new(width).column(key, keys, BOLD).add(what, PLAIN).line()));
-    if height > lines.len() + 1 {
-        lines.push(Line::default());
-        lines.extend(paragraph(REST, width, height - lines.len(), DIM));
+    // Where there is little room, what a key does stands below it.
+    let keys = if width < 40 { 2 } else { 16 };
+    for (key, what) in ALL {
+        let wrapped = wrap(what, width.saturating_sub(keys).max(10), 0);
+        let mut rows = wrapped.split('\n');
+        if keys > columns(key) {
+            lines.push(Row::new(width).column(key, keys, BOLD).add(rows.next().unwrap_or_default(), PLAIN).line());
+        } else {
+            lines.push(Row::new(width).add(key, BOLD).line());
+        }
+        lines.extend(rows.map(|row| Row::new(width).gap(keys).add(row, PLAIN).line()));
     }
+    lines.push(Line::default());
+    lines.extend(paragraph(REST, width, usize::MAX, DIM));
     lines
 }
 
@@ -56,7 +67,7 @@ fn acts(app: &App) -> Vec<(&'static str, &'static str)> {
 pub(super) fn keys(app: &App, width: usize) -> Line<'static> {
     let several = app.loops.entries.len() > 1;
     let keys: Vec<(&str, &str)> = match app.face {
-        Face::Help => vec![("any key", "back"), ("q", "quit")],
+        Face::Help => vec![("↑↓", "move"), ("any other key", "back"), ("q", "quit")],
         Face::Overview => [vec![("q", "quit"), ("?", "help"), ("↑↓", "choose"), ("Enter", "look at it")], acts(app)].concat(),
         Face::Log => {
             let search = if app.sought.is_empty() { ("/", "search") } else { ("n", "further up") };
@@ -70,7 +81,7 @@ pub(super) fn keys(app: &App, width: usize) -> Line<'static> {
     };
     keys.into_iter()
         .fold(Row::new(width), |row, (key, what)| {
-            let wide = crate::columns::columns(key) + what.len() + 1;
+            let wide = columns(key) + what.len() + 1;
             if row.left() < wide { row } else { row.add(key, BOLD).add(&format!(" {what}"), DIM).gap(2) }
         })
         .line()

@@ -99,7 +99,7 @@ fn eyes_1_the_log_scrolls_and_loops_are_switched() {
     pty.send("/stop 7 \r");
     shows(&pty, " stop 7 ");
     pty.send("n");
-    shows(&pty, "found nothing (more) above");
+    shows(&pty, "found nothing more above");
     pty.send("\u{1b}[F");
     shows(&pty, "follows the end");
     pty.send("l\t");
