@@ -121,6 +121,9 @@ fn time(v: &View) -> String {
 }
 
 fn money(v: &View) -> Option<String> {
+    if let Some(uncounted) = v.uncounted_money().filter(|_| v.max_usd > 0.0) {
+        return Some(painted(WARN, format!("money {uncounted}")));
+    }
     let spent = v.spent_usd.filter(|spent| *spent > 0.0).or((v.max_usd > 0.0).then_some(0.0))?;
     let limit = if v.max_usd > 0.0 { format!(" of {}", prices::shown(prices::of_dollars(v.max_usd))) } else { String::new() };
     Some(of_most(spent, v.max_usd, format!("{}{limit}", prices::shown(prices::of_dollars(spent)))))
@@ -128,6 +131,9 @@ fn money(v: &View) -> Option<String> {
 
 #[expect(clippy::cast_precision_loss, reason = "nine tenths need not be exact")]
 fn tokens(v: &View) -> Option<String> {
+    if let Some(uncounted) = v.uncounted_tokens().filter(|_| v.max_tokens > 0) {
+        return Some(painted(WARN, format!("tokens {uncounted}")));
+    }
     let text = || format!("{} of {} tokens", in_thousands(v.tokens), in_thousands(v.max_tokens));
     (v.max_tokens > 0).then(|| of_most(v.tokens as f64, v.max_tokens as f64, text()))
 }
@@ -178,7 +184,7 @@ fn state(v: &View) -> Option<String> {
         (Status::Active, None, Some(checking)) => format!("runs {} {}", cut(&clean(&checking.gate), NAME), in_words(checking.for_ms)),
         (Status::Active, ..) => return None,
         (Status::Waiting, ..) => "begins at the next stop".to_owned(),
-        (status, ..) => status.words().to_owned(),
+        _ => v.stands().to_owned(),
     };
     Some(painted(WARN, text))
 }

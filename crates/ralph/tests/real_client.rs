@@ -171,7 +171,7 @@ fn design_4_a_cancel_from_outside_wins(version: Version) {
         let client = scope.spawn(|| bed.run(&server, "begin"));
         assert!(gate.wait_reached(SOON));
         let said = bed.ralph_ok(&["cancel"]);
-        assert!(said.contains("Ralph loop cancelled after 3 iterations"), "{said}");
+        assert!(said.contains("Ralph loop cancelled at iteration 3"), "{said}");
         assert_eq!(bed.loop_file(), None);
         drop(opens);
         client.join().unwrap()
@@ -542,7 +542,7 @@ fn s1_ac6_s1_ac7_cancel_and_status_need_no_model(version: Version) {
     assert!(status.contains("waiting for a session, iteration 1 of 9"), "{status}");
     assert!(bed.loop_file().is_some());
     let cancelled = typed("/cancel-ralph");
-    assert!(cancelled.contains("Ralph loop cancelled after 1 iteration (") && !cancelled.contains(none), "{cancelled}");
+    assert!(cancelled.contains("Ralph loop cancelled at iteration 1 (") && !cancelled.contains(none), "{cancelled}");
     bed.assert_archived(1);
     assert_eq!(bed.journal().of_kind("cancelled").len(), 1);
     assert!(typed("/ralph-status").contains(none));
@@ -605,7 +605,7 @@ fn design_4_s1_ac6_two_hooks_cancel_one_loop(version: Version) {
     let run = bed.print(&server, "/cancel-ralph").arg("--plugin-dir").arg(plugin);
     let output = with_calls_that_meet(&bed, || run.output());
     let said = result_text(&output);
-    assert!(said.contains("Ralph loop cancelled after 1 iteration (") && !said.contains("No active"), "{said}");
+    assert!(said.contains("Ralph loop cancelled at iteration 1 (") && !said.contains("No active"), "{said}");
     assert_eq!(bed.logged(&["code=loop.none", "decision=answered"]), 0);
     assert_eq!(bed.journal().of_kind("cancelled").len(), 1);
     bed.assert_archived(1);
@@ -622,7 +622,7 @@ fn design_5_the_agents_shell_starts_and_cancels_its_own_loop(version: Version) {
     assert_eq!(result_text(&output), "I gave up.");
     let requests = server.main_requests();
     assert_eq!(requests.len(), 5);
-    assert!(requests[4].all_text().contains("Ralph loop cancelled after 3 iterations"), "{}", requests[4].last_user_text());
+    assert!(requests[4].all_text().contains("Ralph loop cancelled at iteration 3"), "{}", requests[4].last_user_text());
     let journal = bed.journal();
     assert_eq!((journal.of_kind("adopted").len(), journal.codes()), (0, times(2, "promise.missing")));
     bed.assert_archived(3);

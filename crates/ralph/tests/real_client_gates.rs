@@ -241,7 +241,7 @@ fn issue_4_a_cancel_ends_the_running_command(version: Version) {
         let client = scope.spawn(|| bed.run(&server, &format!("/ralph-loop {TASK} --verify '{}'", long_check(""))));
         wait_until("the command and its children", || gate_processes(&bed.project).len() == 3);
         let said = bed.ralph_ok(&["cancel"]);
-        assert!(said.contains("Ralph loop cancelled after 1 iteration"), "{said}");
+        assert!(said.contains("Ralph loop cancelled at iteration 1"), "{said}");
         let (took, begun) = (gates_gone(&bed.project), Instant::now());
         let output = client.join().unwrap();
         assert!(begun.elapsed() < Duration::from_secs(5), "the turn ends: {:?}", begun.elapsed());

@@ -236,7 +236,7 @@ fn s2_5_a_cancel_ends_the_wait_of_a_session(version: Version) {
     let (tui, head) = bed.parked(&server, &red);
     let asked = server.main_requests().len();
     tui.submit("/cancel-ralph");
-    sees(&tui, "cancelled after 3 iterations");
+    sees(&tui, "cancelled at iteration 3");
     wait_until("the end of the wait", || bed.logged(&["code=wait.over"]) == 1);
     bed.hub.passed(&head, "build");
     thread::sleep(QUIET);

@@ -72,7 +72,7 @@ fn s1_1_s1_3_the_plugin_installs_offline(version: Version) {
     let status = answered(&bed, "/ralph:status");
     assert!(status.contains("waiting for a session, iteration 1 of 9"), "{status}");
     let said = answered(&bed, "/ralph:cancel");
-    assert!(said.contains("Ralph loop cancelled after 1 iteration ("), "{said}");
+    assert!(said.contains("Ralph loop cancelled at iteration 1 ("), "{said}");
     assert_eq!((bed.loop_file(), bed.archive().len()), (None, 2));
 }
 both!(s1_1_s1_3_the_plugin_installs_offline);
@@ -112,7 +112,7 @@ fn s1_3_the_plugin_in_the_terminal(version: Version) {
     tui.submit("/ralph:status");
     sees(&tui, "Ralph loop: active, iteration 1 of 7");
     tui.submit("/ralph:cancel");
-    sees(&tui, "Ralph loop cancelled after 1 iteration");
+    sees(&tui, "Ralph loop cancelled at iteration 1");
     thread::sleep(QUIET);
     assert_eq!(server.main_requests().len(), asked, "the model was not asked");
     bed.assert_archived(1);
@@ -158,7 +158,7 @@ fn s1_1_s1_ac6_init_local(version: Version) {
     let status = answered(&bed, "/ralph-status");
     assert!(status.contains("iteration 2 of 9"), "{status}");
     let said = answered(&bed, "/cancel-ralph");
-    assert!(said.contains("cancelled after 2 iterations ("), "{said}");
+    assert!(said.contains("cancelled at iteration 2 ("), "{said}");
     bed.assert_archived(2);
     for event in ["SessionStart", "UserPromptSubmit", "UserPromptExpansion", "Stop", "SessionEnd"] {
         assert!(bed.logged(&[&format!("event={event}")]) > 0, "{event} is registered");
@@ -190,7 +190,7 @@ fn s1_3_s1_ac7_the_short_names_in_the_terminal(version: Version) {
     wait_until("the second error", || bed.journal().heard("StopFailure") > 1);
     let asked = server.main_requests().len();
     tui.submit("/cancel-ralph");
-    sees(&tui, "Ralph loop cancelled after 3 iterations");
+    sees(&tui, "Ralph loop cancelled at iteration 3");
     bed.assert_archived(3);
     tui.submit("/ralph --mode hook This is the second. --max-iterations 2");
     sees(&tui, "Ralph: stopped at its limit of 2 iterations");
@@ -348,7 +348,7 @@ fn s1_ac6_cancel_in_mid_loop(version: Version) {
     assert!(gate.wait_reached(SOON));
     queue(&bed, &tui, "/cancel-ralph");
     gate.release();
-    sees(&tui, "Ralph loop cancelled after 2 iterations");
+    sees(&tui, "Ralph loop cancelled at iteration 2");
     thread::sleep(QUIET);
     assert_eq!(server.main_requests().len(), 2, "cancel asked no model");
     assert_eq!(bed.journal().of_kind("cancelled").len(), 1);

@@ -137,7 +137,7 @@ fn s1_ac6_a_queued_cancel_ends_the_loop(version: Version) {
     assert!(gate.wait_reached(SOON));
     queue(&bed, &tui, "/cancel-ralph");
     gate.release();
-    sees(&tui, "Ralph loop cancelled after 2 iterations");
+    sees(&tui, "Ralph loop cancelled at iteration 2");
     thread::sleep(QUIET);
     assert_eq!(server.main_requests().len(), 2, "the model is not asked");
     let journal = bed.journal();

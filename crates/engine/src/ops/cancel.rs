@@ -31,11 +31,11 @@ pub struct Cancelled {
 
 impl Cancelled {
     pub fn line(&self) -> String {
-        let rounds = words::iterations(self.iteration);
         let whose = self.of_session.as_deref().map(|s| format!(" of session {}", words::opening(s, 8))).unwrap_or_default();
         let leftovers = leftovers(self.leftovers);
         format!(
-            "Ralph loop{whose} cancelled after {rounds} ({}). {}: `ralph resume` brings it back.{leftovers}",
+            "Ralph loop{whose} cancelled at iteration {} ({}). {}: `ralph resume` brings it back.{leftovers}",
+            self.iteration,
             ralph_core::time::in_words(self.spent_ms),
             if self.is_folder {
                 "Its folder stays as it is, with `Status: CANCELLED` in progress.txt"

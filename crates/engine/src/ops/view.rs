@@ -10,6 +10,7 @@ use ralph_core::{
     loop_file::{LoopFile, MAX_FILE_BYTES},
     prices,
     time::{self, Millis},
+    usage::Spending,
     words,
 };
 
@@ -177,6 +178,11 @@ fn fill(view: &mut View, file: &LoopFile) {
     view.prompt = words::opening(&file.prompt, 200);
 }
 
+/// Whether anybody ever told what was spent, be it nothing.
+fn was_heard(spending: &Spending, state: &State) -> bool {
+    spending.usd_micros > 0 || !spending.files.is_empty() || state.tokens.total() > 0
+}
+
 fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, record: Option<&Record>) -> View {
     View {
         id: id.to_owned(),
@@ -193,7 +199,7 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
             record.and_then(|r| time::parse(&r.at)).unwrap_or(0)
         }),
         max_usd: 0.0,
-        spent_usd: state.spending.as_ref().map(|spending| prices::in_dollars(spending.usd_micros)),
+        spent_usd: state.spending.as_ref().filter(|spending| was_heard(spending, state)).map(|s| prices::in_dollars(s.usd_micros)),
         tokens: state.tokens.total(),
         max_tokens: 0,
         context: None,

@@ -186,6 +186,15 @@ pub fn live_or_last(project: &Project) -> Vec<Beside> {
 }
 
 fn in_trees(project: &Project, look: impl Fn(&Project) -> Vec<View>) -> Vec<Beside> {
+    let of_tree = |(name, folder): (String, PathBuf)| {
+        let beside = |view: View| Beside { worktree: words::clean(&name), folder: folder.clone(), view };
+        look(&Project::at(&folder)).into_iter().map(beside).collect::<Vec<_>>()
+    };
+    folders(project).into_iter().flat_map(of_tree).collect()
+}
+
+/// The project's working trees by name, each with the project's folder in it.
+pub fn folders(project: &Project) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(project.own().join(FOLDER)).into_iter().flatten().flatten();
     let mut names: Vec<String> =
         entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| loop_file::is_name(name)).collect();
@@ -193,13 +202,9 @@ fn in_trees(project: &Project, look: impl Fn(&Project) -> Vec<View>) -> Vec<Besi
     let of_tree = |name: String| {
         let path = project.own().join(FOLDER).join(&name);
         let folder = [below(project).map(|below| path.join(below)), Some(path)].into_iter().flatten().find(|dir| dir.is_dir());
-        let of_folder = |folder: PathBuf| {
-            let beside = |view: View| Beside { worktree: words::clean(&name), folder: folder.clone(), view };
-            look(&Project::at(&folder)).into_iter().map(beside).collect()
-        };
-        folder.map_or_else(Vec::new, of_folder)
+        folder.map(|folder| (name, folder))
     };
-    names.into_iter().flat_map(of_tree).collect()
+    names.into_iter().filter_map(of_tree).collect()
 }
 
 /// Where a project lies in its repository.

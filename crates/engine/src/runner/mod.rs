@@ -94,6 +94,9 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
         let text = "there is no limit on money: `--usd X` or `--tokens N` sets one, now or with `ralph run --continue`".to_owned();
         audience.hears(&Told::Warning { text });
     }
+    if let Some(text) = no_brake(orders, &taken.file) {
+        audience.hears(&Told::Warning { text });
+    }
     let control = Control::new(signals, project, &taken.found);
     let mut rounds = Rounds::new(project, orders, audience, control, &mark, taken);
     let (end, line) = rounds.until_it_ends().unwrap_or_else(|e| could_not_go_on(&e));
@@ -105,6 +108,19 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
     let finished = rounds.finished(id, end, line);
     tell(project, orders, &taken_name, &finished, audience);
     Ok(finished)
+}
+
+/// A plain command tells neither what it cost nor how many tokens it used.
+fn no_brake(orders: &Orders, file: &LoopFile) -> Option<String> {
+    let limits = [("--usd", file.max_usd_micros() > 0), ("--tokens", file.max_tokens > 0)];
+    let set: Vec<&str> = limits.into_iter().filter(|(_, is_set)| *is_set).map(|(option, _)| option).collect();
+    let is_plain = matches!(orders.agent, Agent::Command(_));
+    (is_plain && !set.is_empty()).then(|| {
+        format!(
+            "the agent is a plain command, which reports neither money nor tokens: {} cannot brake it; `--max-iterations N` and `--hours H` can",
+            set.join(" and ")
+        )
+    })
 }
 
 fn could_not_go_on(e: &Error) -> (End, String) {

@@ -87,7 +87,7 @@ fn row(v: &View) -> [String; 7] {
     [
         ui::path_from_home(&v.project),
         clean(&v.id),
-        v.carried().map_or_else(|| v.status.words().to_owned(), |carried| format!("{}, {carried}", v.status.words())),
+        v.carried().map_or_else(|| v.stands().to_owned(), |carried| format!("{}, {carried}", v.stands())),
         of_limit(v.iteration, v.max_iterations),
         in_words(v.spent_ms),
         v.last_event_at.as_deref().map(when).unwrap_or_default(),

@@ -1,14 +1,9 @@
 //! How to look at a loop again, how to undo what it did, and how to go on.
 
-use ralph_core::{
-    chronicle::Chronicle,
-    judge::{Code, Ending},
-    report::Way,
-    time,
-};
+use ralph_core::{chronicle::Chronicle, report::Way};
 use ralph_engine::ops::view::{Status, View};
 
-use crate::text::quoted;
+use crate::{commands::status::next, text::quoted};
 
 pub(super) fn of(view: &View, c: &Chronicle) -> Vec<Way> {
     let way = |what: &str, command: String| Way { what: what.to_owned(), command };
@@ -37,25 +32,11 @@ pub(super) fn of(view: &View, c: &Chronicle) -> Vec<Way> {
     }
     match view.status {
         Status::Complete => {}
-        _ if view.by_run => all.push(way("Go on", "ralph run --continue".to_owned())),
         _ if view.is_live() && matches!(view.status, Status::Active | Status::Parked) => {
             all.push(way("Watch it", format!("ralph watch {id}")));
             all.push(way("Pause it", format!("ralph pause {id}")));
         }
-        _ => all.push(way("Go on", format!("ralph resume {id}{}", more(view, c)))),
+        _ => all.push(way("Go on", next::command(view, c))),
     }
     all
-}
-
-/// A loop at its limit needs more of what it has used up: as much again.
-fn more(view: &View, c: &Chronicle) -> String {
-    match c.ended.filter(|ended| ended.ending == Ending::Capped).and_then(|ended| ended.code) {
-        Some(Code::LimitIterations) => {
-            format!(" --max-iterations {}", view.iteration.max(c.state.iteration).saturating_add(view.max_iterations.max(1)))
-        }
-        Some(Code::LimitTime) => format!(" --hours {}", time::in_hours(view.max_ms.saturating_mul(2))),
-        Some(Code::LimitCost) => format!(" --usd {}", view.max_usd * 2.0),
-        Some(Code::LimitTokens) => format!(" --tokens {}", view.max_tokens.saturating_mul(2)),
-        _ => String::new(),
-    }
 }

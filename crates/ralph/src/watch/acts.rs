@@ -1,8 +1,11 @@
 //! What the keys do to a loop: the same as the commands, told in one line.
 
-use ralph_core::words::clean;
+use ralph_core::{chronicle::Chronicle, words::clean};
 use ralph_engine::{
-    ops::{Refusal, resume, steer, view},
+    ops::{
+        Refusal, resume, steer,
+        view::{Status, View},
+    },
     store::project::Project,
     sys::env,
 };
@@ -38,11 +41,23 @@ pub(super) fn pause(project: &Project, id: &str) -> Said {
     Said::of(commands::pause::act(project, Some(id)).map(|paused| commands::pause::line(&paused)))
 }
 
-pub(super) fn resume(project: &Project, id: &str) -> Said {
-    if let Some(by_run) = view::live(project).iter().find(|view| view.id == id && view.by_run) {
+/// What has to be typed instead, where a key is not enough.
+pub(super) fn why_not_resumed(view: &View, chronicle: &Chronicle) -> Option<String> {
+    let command = next::command(view, chronicle);
+    match view.status {
+        Status::Corrupt | Status::Failed => Some("its file cannot be read: mend it first".to_owned()),
+        Status::Gone => {
+            Some(format!("its file was removed; .ralph/backup/{}.md has the version before its last change", clean(&view.name)))
+        }
+        Status::Capped if !next::more(view, chronicle).is_empty() => Some(format!("it is at its limit: `{command}` goes on")),
+        _ if view.is_in_its_last_round() => Some("its runner ends after this round, and can go on then".to_owned()),
         // `ralph resume` would hand it to whichever session stops here next, and nobody may be there.
-        return Said::refused(format!("a run carried it: {} goes on; `ralph resume` hands it to a session", next::again(by_run)));
+        _ if next::was_run(view, chronicle) => Some(format!("a run carried it: `{command}` goes on; `ralph resume` hands it to a session")),
+        _ => None,
     }
+}
+
+pub(super) fn resume(project: &Project, id: &str) -> Said {
     let request = resume::Request { which: Some(id.to_owned()), ..resume::Request::default() };
     Said::of(resume::resume(project, &request, &asker()).map(|resumed| commands::resume::lines(project, &resumed).join(" ")))
 }

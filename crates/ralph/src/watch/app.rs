@@ -6,14 +6,17 @@ use std::{
 };
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ralph_core::time::Millis;
-use ralph_engine::{ops::view::Status, sys::clock};
+use ralph_core::time::{self, Millis};
+use ralph_engine::{
+    ops::view::{Status, View},
+    sys::clock,
+};
 
 use crate::watch::{
     acts::{self, Said},
     editor::{Editor, Typed},
     followed::Followed,
-    loops::{Loops, is_busy},
+    loops::{Entry, Loops, is_busy},
 };
 
 /// How long a line about what was done stays.
@@ -75,9 +78,18 @@ pub(super) struct App {
     pub(super) looked: bool,
 }
 
+/// Something happened less than a minute ago: its age is told in seconds.
+fn is_recent(view: &View) -> bool {
+    let last = view.last_event_at.as_deref().and_then(time::parse);
+    last.is_some_and(|at| (0..60_000).contains(&clock::now().saturating_sub(at)))
+}
+
 impl App {
-    pub(super) fn new(loops: Loops) -> Self {
+    pub(super) fn new(mut loops: Loops) -> Self {
         let face = if loops.is_of_all() && loops.entries.len() > 1 { Face::Overview } else { Face::Loop };
+        if face == Face::Overview {
+            loops.choose(0);
+        }
         App {
             loops,
             followed: None,
@@ -131,8 +143,7 @@ impl App {
         if self.said.as_ref().is_some_and(|(_, at)| at.elapsed() >= SAID_FOR) {
             self.said = None;
         }
-        let rests = !self.loops.is_busy();
-        if rests || clock::now().saturating_sub(self.loops.seen).abs() >= LOOK_AGAIN {
+        if clock::now().saturating_sub(self.loops.seen).abs() >= LOOK_AGAIN {
             self.look();
         }
     }
@@ -143,8 +154,9 @@ impl App {
             return Duration::ZERO;
         }
         let is_running = match self.face {
-            Face::Loop => self.loops.chosen().is_some_and(|entry| is_busy(&entry.view)),
-            Face::Overview | Face::Log | Face::Help => false,
+            Face::Loop => self.loops.chosen().is_some_and(|entry| is_busy(&entry.view) || is_recent(&entry.view)),
+            Face::Overview => self.loops.entries.iter().any(|entry| is_recent(&entry.view)),
+            Face::Log | Face::Help => false,
         };
         let rest = match (is_running, self.loops.is_busy()) {
             (true, _) => TICK,
@@ -174,12 +186,23 @@ impl App {
             Asks::Nothing if with_control && key.code == KeyCode::Char('c') => return Then::Quits,
             Asks::Nothing if key.code == KeyCode::Char('q') => return Then::Quits,
             Asks::Nothing if key.code == KeyCode::Esc => return self.back(),
-            Asks::Nothing if self.face == Face::Help => self.face = Face::Loop,
+            Asks::Nothing if self.face == Face::Help => self.reads_help(key.code),
             Asks::Nothing if self.face == Face::Log && self.scrolls(key.code) => {}
             Asks::Nothing if self.face == Face::Overview && self.chooses(key.code) => {}
             Asks::Nothing => self.command(key.code),
         }
         Then::GoesOn
+    }
+
+    /// A page that is too long moves; any other key leaves it.
+    fn reads_help(&mut self, code: KeyCode) {
+        match code {
+            KeyCode::Down | KeyCode::Char('j') => self.scrolled += 1,
+            KeyCode::Up | KeyCode::Char('k') => self.scrolled = self.scrolled.saturating_sub(1),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.scrolled += self.page,
+            KeyCode::PageUp => self.scrolled = self.scrolled.saturating_sub(self.page),
+            _ => (self.face, self.scrolled) = (Face::Loop, 0),
+        }
     }
 
     /// From wherever to where one came from; from there, out.
@@ -194,14 +217,14 @@ impl App {
 
     fn command(&mut self, code: KeyCode) {
         match code {
-            KeyCode::Char('p') => self.act(|app| app.on_the_chosen(acts::pause)),
-            KeyCode::Char('r') => self.act(|app| app.on_the_chosen(acts::resume)),
-            KeyCode::Char('c') => self.act(App::ask_about_the_end),
-            KeyCode::Char('s') => self.act(|app| app.asks = Asks::Note(Editor::default())),
+            KeyCode::Char('p') => self.act(|app| app.unless_it_is_over(|app| app.on_the_chosen(acts::pause))),
+            KeyCode::Char('r') => self.act(App::bring_back),
+            KeyCode::Char('c') => self.act(|app| app.unless_it_is_over(App::ask_about_the_end)),
+            KeyCode::Char('s') => self.act(|app| app.unless_it_is_over(|app| app.asks = Asks::Note(Editor::default()))),
             KeyCode::Char('l') => {
                 (self.face, self.scrolled) = (if self.face == Face::Log { Face::Loop } else { Face::Log }, 0);
             }
-            KeyCode::Char('?' | 'h') => self.face = Face::Help,
+            KeyCode::Char('?' | 'h') => (self.face, self.scrolled) = (Face::Help, 0),
             KeyCode::Char('/') if self.face == Face::Log => self.asks = Asks::Search(Editor::default()),
             KeyCode::Tab | KeyCode::Right => self.go_to(self.loops.position() + 1),
             KeyCode::BackTab | KeyCode::Left => self.go_to((self.loops.position() + self.loops.entries.len()).saturating_sub(1)),
@@ -236,12 +259,25 @@ impl App {
         }
     }
 
+    fn unless_it_is_over(&mut self, act: impl FnOnce(&mut Self)) {
+        if self.is_over() {
+            let back = if self.can_resume() { ": r brings it back" } else { "" };
+            self.say(Said::refused(format!("it has ended{back}")));
+        } else {
+            act(self);
+        }
+    }
+
     fn ask_about_the_end(&mut self) {
-        match self.loops.chosen() {
-            Some(entry) if entry.view.file.is_some() => {
-                self.asks = Asks::Cancel { id: entry.view.id.clone(), root: entry.project.root().to_owned() };
-            }
-            _ => self.say(Said::refused("it has ended already")),
+        if let Some(entry) = self.loops.chosen() {
+            self.asks = Asks::Cancel { id: entry.view.id.clone(), root: entry.project.root().to_owned() };
+        }
+    }
+
+    fn bring_back(&mut self) {
+        match self.why_not_resumed() {
+            Some(why) => self.say(Said::refused(why)),
+            None => self.on_the_chosen(acts::resume),
         }
     }
 
@@ -283,7 +319,8 @@ impl App {
         let found = followed.log.iter().rev().skip(from).position(|line| line.words.to_lowercase().contains(&self.sought));
         match found.map(|further| from + further) {
             Some(found) => (self.found, self.scrolled) = (Some(found), found.min(followed.log.len().saturating_sub(self.page))),
-            None => self.say(Said::refused("found nothing (more) above")),
+            None if self.found.is_some() => self.say(Said::refused("found nothing more above")),
+            None => self.say(Said::refused("found nowhere in the log")),
         }
     }
 
@@ -314,8 +351,8 @@ impl App {
     fn chooses(&mut self, code: KeyCode) -> bool {
         let (at, all) = (self.loops.position(), self.loops.entries.len());
         match code {
-            KeyCode::Up | KeyCode::Char('k') => self.go_to((at + all).saturating_sub(1)),
-            KeyCode::Down | KeyCode::Char('j') => self.go_to(at + 1),
+            KeyCode::Up | KeyCode::Char('k') => self.go_to(at.saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') => self.go_to((at + 1).min(all.saturating_sub(1))),
             KeyCode::Home => self.go_to(0),
             KeyCode::End => self.go_to(all.saturating_sub(1)),
             KeyCode::Enter => self.face = Face::Loop,
@@ -331,8 +368,19 @@ impl App {
         self.follow();
     }
 
-    /// The chosen loop rests, or is over.
+    /// The chosen loop has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.loops.chosen().is_some_and(|entry| entry.view.file.is_none())
+    }
+
+    /// The chosen loop rests, or is over, and a key is enough to bring it back.
     pub(super) fn can_resume(&self) -> bool {
-        self.loops.chosen().is_some_and(|entry| !matches!(entry.view.status, Status::Active | Status::Parked | Status::Waiting))
+        let rests = |entry: &Entry| !matches!(entry.view.status, Status::Active | Status::Parked | Status::Waiting);
+        self.loops.chosen().is_some_and(rests) && self.why_not_resumed().is_none()
+    }
+
+    fn why_not_resumed(&self) -> Option<String> {
+        let (entry, followed) = (self.loops.chosen()?, self.followed.as_ref()?);
+        acts::why_not_resumed(&entry.view, &followed.chronicle)
     }
 }

@@ -1,6 +1,9 @@
 //! The loops that can be looked at: those of the project and its working trees, or of all the user's projects.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::VecDeque,
+    path::{Path, PathBuf},
+};
 
 use ralph_core::time::Millis;
 use ralph_engine::{
@@ -11,6 +14,9 @@ use ralph_engine::{
     store::{project::Project, projects},
     sys::clock,
 };
+
+/// So many that ended are still shown.
+const STAY: usize = 5;
 
 /// One of them.
 pub(super) struct Entry {
@@ -46,6 +52,8 @@ pub(super) struct Loops {
     pub(super) chosen: Option<Which>,
     /// It was over when it was chosen, for want of a live one.
     was_over: bool,
+    /// Those that ended while somebody looked: they stay, so that they can be brought back.
+    stay: VecDeque<Which>,
     /// When they were last looked at.
     pub(super) seen: Millis,
 }
@@ -53,8 +61,9 @@ pub(super) struct Loops {
 impl Loops {
     pub(super) fn of(here: &Project, asked: Option<&str>, all: bool) -> Self {
         let asked = asked.map(str::to_owned);
-        let (projects, entries) = (Vec::new(), Vec::new());
-        let mut loops = Loops { here: here.clone(), all, asked, projects, entries, chosen: None, was_over: false, seen: clock::now() };
+        let (projects, entries, stay) = (Vec::new(), Vec::new(), VecDeque::new());
+        let mut loops =
+            Loops { here: here.clone(), all, asked, projects, entries, chosen: None, was_over: false, stay, seen: clock::now() };
         loops.look();
         loops
     }
@@ -64,16 +73,22 @@ impl Loops {
         self.seen = clock::now();
         self.projects = self.projects();
         let mut entries: Vec<Entry> = self.projects.iter().flat_map(live).collect();
-        if let Some(chosen) = &self.chosen
-            && !entries.iter().any(|entry| entry.is(chosen))
-        {
-            entries.extend(ended(&Project::at(&chosen.root), |view| view.id == chosen.id));
+        self.note_those_that_ended(&entries);
+        for which in self.stay.iter().chain(&self.chosen) {
+            if entries.iter().any(|entry| entry.is(which)) {
+                continue;
+            }
+            // Below the others of its project.
+            let last = entries.iter().rposition(|entry| entry.view.project == which.root);
+            if let Some(over) = ended(&Project::at(&which.root), |view| view.id == which.id) {
+                entries.insert(last.map_or(entries.len(), |last| last + 1), over);
+            }
         }
         if let Some(asked) = &self.asked
             && self.chosen.is_none()
             && !entries.iter().any(|entry| is_called(&entry.view, asked))
         {
-            entries.extend(ended(&self.here, |view| is_called(view, asked)));
+            entries.extend(self.projects.iter().find_map(|project| ended(project, |view| is_called(view, asked))));
         }
         if entries.is_empty() {
             let lasts = self.projects.iter().filter_map(|project| ended(project, |_| true));
@@ -81,6 +96,14 @@ impl Loops {
         }
         self.entries = entries;
         self.choose_one();
+    }
+
+    fn note_those_that_ended(&mut self, live: &[Entry]) {
+        let is_live = |which: &Which| live.iter().any(|entry| entry.is(which));
+        self.stay.retain(|which| !is_live(which));
+        let over = self.entries.iter().filter(|entry| entry.view.file.is_some()).map(Entry::which).filter(|which| !is_live(which));
+        self.stay.extend(over);
+        self.stay.drain(..self.stay.len().saturating_sub(STAY));
     }
 
     /// Somebody who has not chosen sees what was busy last, and first of all what is live.
@@ -103,7 +126,7 @@ impl Loops {
 
     fn projects(&self) -> Vec<Project> {
         let projects = if self.all { projects::with(&self.here) } else { vec![self.here.clone()] };
-        let trees = |project: &Project| worktree::loops(project).into_iter().map(|beside| Project::at(beside.folder)).collect::<Vec<_>>();
+        let trees = |project: &Project| worktree::folders(project).into_iter().map(|(_, folder)| Project::at(folder)).collect::<Vec<_>>();
         let mut every: Vec<Project> = Vec::new();
         for project in projects.iter().flat_map(|project| [vec![project.clone()], trees(project)].concat()) {
             if !every.contains(&project) {
@@ -151,7 +174,7 @@ impl Loops {
 
 /// Whether something goes on that nobody need write down, so that it has to be looked at.
 pub(super) fn is_busy(view: &View) -> bool {
-    matches!(view.status, Status::Active | Status::Parked)
+    matches!(view.status, Status::Active | Status::Parked) || view.is_in_its_last_round()
 }
 
 fn is_called(view: &View, name: &str) -> bool {
@@ -164,4 +187,66 @@ fn live(project: &Project) -> Vec<Entry> {
 
 fn ended(project: &Project, is_meant: impl Fn(&View) -> bool) -> Option<Entry> {
     view::ended(project).into_iter().find(|view| is_meant(view)).map(|view| Entry { project: project.clone(), view })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use ralph_engine::{sys::files, sys::scratch::Scratch};
+
+    use super::*;
+
+    /// A loop with a file and a journal.
+    fn begin(project: &Project, name: &str) -> PathBuf {
+        let file = match name {
+            "main" => project.claude().join("ralph-loop.local.md"),
+            name => project.claude().join(format!("ralph-loop.{name}.local.md")),
+        };
+        fs::create_dir_all(project.claude()).unwrap();
+        project.prepare().unwrap();
+        files::append(&file, format!("---\nactive: false\niteration: 2\nloop_id: {name}-1\n---\n\nGo\n").as_bytes()).unwrap();
+        let started = r#"{"kind": "started", "file": "x", "by": "file", "prompt": ""}"#;
+        let record = format!(
+            r#"{{"v": 1, "seq": 1, "at": "2026-11-15T21:00:00.000Z", "loop": "{name}-1", "event": {started}, "state": {{"name": "{name}"}}}}"#
+        );
+        files::append(&project.journal(&format!("{name}-1")), format!("{record}\n").as_bytes()).unwrap();
+        file
+    }
+
+    fn ids(loops: &Loops) -> Vec<&str> {
+        loops.entries.iter().map(|entry| entry.view.id.as_str()).collect()
+    }
+
+    #[test]
+    fn eyes_1_what_ends_while_somebody_looks_stays_in_the_list() {
+        let scratch = Scratch::create("ralph-watch-", false).unwrap();
+        let project = Project::at(scratch.path());
+        let file = begin(&project, "main");
+        begin(&project, "docs");
+        let mut loops = Loops::of(&project, None, false);
+        assert_eq!(loops.entries.len(), 2);
+        fs::remove_file(file).unwrap();
+        loops.look();
+        loops.choose(0);
+        loops.look();
+        assert_eq!(ids(&loops), ["docs-1", "main-1"], "whichever is chosen");
+        begin(&project, "main");
+        loops.look();
+        assert_eq!(loops.entries.iter().filter(|entry| entry.view.file.is_some()).count(), 2);
+        assert_eq!(loops.entries.len(), 2, "it is back");
+    }
+
+    #[test]
+    fn eyes_1_a_loop_in_a_working_tree_is_seen_live_and_ended() {
+        let scratch = Scratch::create("ralph-watch-", false).unwrap();
+        let tree = scratch.path().join(".ralph/worktrees/tidy");
+        fs::create_dir_all(&tree).unwrap();
+        let file = begin(&Project::at(&tree), "main");
+        let project = Project::at(scratch.path());
+        assert_eq!(ids(&Loops::of(&project, None, false)), ["main-1"]);
+        fs::remove_file(file).unwrap();
+        assert_eq!(ids(&Loops::of(&project, None, false)), ["main-1"]);
+        assert_eq!(ids(&Loops::of(&project, Some("main"), false)), ["main-1"]);
+    }
 }

@@ -222,7 +222,7 @@ fn s1_ac6_cancel_from_another_terminal() {
     let bed = Bed::with_loop(1, 0, "DONE");
     bed.work().send();
     let before = bed.loop_bytes();
-    let said = "Ralph loop cancelled after 2 iterations (0 s). It is kept in the archive: `ralph resume` brings it back.\n";
+    let said = "Ralph loop cancelled at iteration 2 (0 s). It is kept in the archive: `ralph resume` brings it back.\n";
     assert_eq!(bed.ralph_ok(&["cancel"]), said);
     assert!(!bed.exists(LOOP));
     assert_eq!(bed.archived(), before);

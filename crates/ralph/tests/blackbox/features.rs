@@ -354,7 +354,7 @@ fn s4_1_cancel_pause_and_resume() {
     let bed = with_list(LIST);
     bed.work().send();
     let line = bed.ralph_ok(&["cancel"]);
-    assert!(line.contains("cancelled after 2 iterations") && line.contains("Status: CANCELLED"), "{line}");
+    assert!(line.contains("cancelled at iteration 2") && line.contains("Status: CANCELLED"), "{line}");
     assert_eq!(status(&bed), "CANCELLED");
     bed.work().send().is_silent();
     assert_eq!(bed.last_ended()["status"], "cancelled");

@@ -99,10 +99,7 @@ fn s1_3_one_command_in_two_events_counts_once() {
         assert_eq!(first.instead(), "Ralph loop: active, iteration 1 of 3, 0 s, ends on a limit or a cancel");
         assert_eq!(first, second);
         let (first, second) = send(&bed, "cancel-ralph", "");
-        assert_eq!(
-            first.instead(),
-            "Ralph loop cancelled after 1 iteration (0 s). It is kept in the archive: `ralph resume` brings it back."
-        );
+        assert_eq!(first.instead(), "Ralph loop cancelled at iteration 1 (0 s). It is kept in the archive: `ralph resume` brings it back.");
         assert_eq!(first, second);
         assert_eq!(bed.kinds(), ["started", "paused", "resumed", "cancelled"]);
         assert_eq!(bed.files_in(".ralph/archive").len(), 1);
@@ -155,7 +152,7 @@ fn s1_ac6_cancel_archives_the_loop_and_shows_statistics() {
     let before = bed.loop_bytes();
     assert_eq!(
         submit(&bed, "cancel-ralph", "", "t").send().instead(),
-        "Ralph loop cancelled after 3 iterations (0 s). It is kept in the archive: `ralph resume` brings it back."
+        "Ralph loop cancelled at iteration 3 (0 s). It is kept in the archive: `ralph resume` brings it back."
     );
     assert!(!bed.exists(LOOP));
     assert_eq!(bed.archived(), before);

@@ -82,7 +82,7 @@ pub struct View {
     pub spent_ms: u64,
     /// 0 means no limit.
     pub max_usd: f64,
-    /// An estimate; `None`: nobody counts.
+    /// An estimate; `None`: nobody ever told.
     pub spent_usd: Option<f64>,
     /// What fresh sessions used; in a person's session nobody counts.
     pub tokens: u64,
@@ -222,15 +222,48 @@ impl View {
         self.file.is_some() && self.status != Status::Corrupt
     }
 
+    /// It is paused, and its runner still lives: the round that runs is finished before it leaves.
+    pub fn is_in_its_last_round(&self) -> bool {
+        self.status == Status::Paused && self.carrier == Carrier::Runner
+    }
+
+    /// Where it stands, in words.
+    pub fn stands(&self) -> &'static str {
+        if self.is_in_its_last_round() { "paused: this round is the last" } else { self.status.words() }
+    }
+
     /// `carried by the runner 4711`; `None`: the status says enough.
     pub fn carried(&self) -> Option<String> {
         self.runner_pid.map(|pid| format!("carried by the runner {pid}"))
     }
 
-    /// `about $3.20 of $50`; `None`: nobody counts.
+    /// Whether a figure is known for what was used, or one will be: of fresh sessions only their agent can tell, and not every one does.
+    fn uncounted(&self, heard: bool) -> Option<&'static str> {
+        match (heard, self.by_run || self.file.is_none()) {
+            (false, true) if self.stops == 0 => Some("not counted yet"),
+            (false, true) => Some("not counted"),
+            _ => None,
+        }
+    }
+
+    /// `not counted`, where nobody tells what sessions cost.
+    pub fn uncounted_money(&self) -> Option<&'static str> {
+        self.uncounted(self.spent_usd.is_some())
+    }
+
+    /// The same about tokens.
+    pub fn uncounted_tokens(&self) -> Option<&'static str> {
+        self.uncounted(self.tokens > 0)
+    }
+
+    /// `about $3.20 of $50`, `not counted (limit $50)`; `None`: nobody counts.
     pub fn money(&self) -> Option<String> {
         let spent = self.spent_usd.or((self.max_usd > 0.0).then_some(0.0))?;
-        Some(words::spent_of(prices::of_dollars(spent), prices::of_dollars(self.max_usd)))
+        let most = prices::of_dollars(self.max_usd);
+        Some(match self.uncounted_money() {
+            Some(uncounted) => format!("{uncounted} (limit {})", prices::shown(most)),
+            None => words::spent_of(prices::of_dollars(spent), most),
+        })
     }
 
     /// One line: where it stands and how far it is.
@@ -245,7 +278,7 @@ impl View {
                 let money = self.money().map(|money| format!(", {money}")).unwrap_or_default();
                 let waits = self.waits.as_ref().map(|waits| format!(", waits for {}", waits.words())).unwrap_or_default();
                 let carried = self.carried().map(|carried| format!(", {carried}")).unwrap_or_default();
-                format!("Ralph loop{named}: {}{carried}, iteration {round}, {spent}{money}, ends on {end}{waits}", self.status.words())
+                format!("Ralph loop{named}: {}{carried}, iteration {round}, {spent}{money}, ends on {end}{waits}", self.stands())
             }
         }
     }

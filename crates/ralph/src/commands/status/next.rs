@@ -1,14 +1,21 @@
 //! How a loop goes on that does not go on by itself, or not at once.
 
-use ralph_core::time::{self, in_words};
+use ralph_core::{
+    chronicle::Chronicle,
+    judge::{Code, Ending},
+    time::{self, in_words},
+};
 use ralph_engine::{
     ops::view::{Status, View, Waiter, Waits},
     sys::clock,
 };
 
+use crate::text::quoted;
+
 /// What to do about it; `None`: nothing.
 pub(crate) fn step(v: &View) -> Option<String> {
     Some(match v.status {
+        Status::Paused if v.is_in_its_last_round() => "its runner ends after this round".to_owned(),
         Status::Paused => after_a_pause(v),
         Status::Parked => after_the_wait(v),
         Status::LeftBehind => after_the_session(v),
@@ -31,10 +38,40 @@ fn after_a_pause(v: &View) -> String {
     }
 }
 
-/// What goes on in fresh sessions. The usual loop needs no name.
+/// What goes on in fresh sessions.
 pub(crate) fn again(v: &View) -> String {
+    format!("`{}`", run_again(v))
+}
+
+/// The usual loop needs no name.
+fn run_again(v: &View) -> String {
     let which = if v.name == "main" { String::new() } else { format!(" --name {}", v.name) };
-    format!("`ralph run --continue{which}`")
+    format!("ralph run --continue{which}")
+}
+
+/// What goes on with a loop that rests or has ended, as it was carried before.
+pub(crate) fn command(v: &View, c: &Chronicle) -> String {
+    let more = more(v, c);
+    if was_run(v, c) { format!("{}{more}", run_again(v)) } else { format!("ralph resume {}{more}", quoted(&v.id)) }
+}
+
+/// Whether fresh sessions worked on it last.
+pub(crate) fn was_run(v: &View, c: &Chronicle) -> bool {
+    let in_last_round = || c.open.sessions > 0 || c.rounds.last().is_some_and(|round| round.used.sessions > 0);
+    v.by_run || (v.file.is_none() && in_last_round())
+}
+
+/// A loop at its limit needs more of what it has used up: as much again.
+pub(crate) fn more(v: &View, c: &Chronicle) -> String {
+    match c.ended.filter(|ended| ended.ending == Ending::Capped).and_then(|ended| ended.code) {
+        Some(Code::LimitIterations) => {
+            format!(" --max-iterations {}", v.iteration.max(c.state.iteration).saturating_add(v.max_iterations.max(1)))
+        }
+        Some(Code::LimitTime) => format!(" --hours {}", time::in_hours(v.max_ms.saturating_mul(2))),
+        Some(Code::LimitCost) => format!(" --usd {}", v.max_usd * 2.0),
+        Some(Code::LimitTokens) => format!(" --tokens {}", v.max_tokens.saturating_mul(2)),
+        _ => String::new(),
+    }
 }
 
 /// How a loop goes on that its session, or its runner, has left behind.

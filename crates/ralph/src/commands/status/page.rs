@@ -24,9 +24,9 @@ const NOTES: usize = 3;
 
 pub(super) fn show(v: &View) {
     let status = match v.status {
-        Status::Active | Status::Waiting | Status::Complete => ui::good(v.status.words()),
-        Status::Corrupt | Status::Failed => ui::bad(v.status.words()),
-        _ => ui::warn(v.status.words()),
+        Status::Active | Status::Waiting | Status::Complete => ui::good(v.stands()),
+        Status::Corrupt | Status::Failed => ui::bad(v.stands()),
+        _ => ui::warn(v.stands()),
     };
     ui::paragraph(format!("{}  {status}", ui::bold(clean(&v.id))), 2);
     what_is_the_matter(v);
@@ -91,7 +91,10 @@ fn limits(v: &View) {
         all.push(("money", money, v.spent_usd.unwrap_or(0.0), v.max_usd));
     }
     if v.tokens > 0 || v.max_tokens > 0 {
-        let text = format!("{} ({})", in_thousands(v.tokens), of(v.max_tokens > 0, in_thousands(v.max_tokens)));
+        let text = match v.uncounted_tokens() {
+            Some(uncounted) => format!("{uncounted} (limit {})", in_thousands(v.max_tokens)),
+            None => format!("{} ({})", in_thousands(v.tokens), of(v.max_tokens > 0, in_thousands(v.max_tokens))),
+        };
         all.push(("tokens", text, v.tokens as f64, v.max_tokens as f64));
     }
     if let Some(context) = v.context.filter(|_| v.max_context > 0) {

@@ -44,7 +44,12 @@ pub(super) fn part(scene: &Scene<'_>, in_short: bool) -> Part {
     if now.is_none() && feed.is_empty() {
         return Part::default();
     }
-    let mut lines = headed(scene, if scene.view.file.is_some() { "now" } else { "at the end" }, &session(scene));
+    let heading = match (&now, &scene.view.file) {
+        (Some(_), _) => "now",
+        (None, Some(_)) => "last heard",
+        (None, None) => "at the end",
+    };
+    let mut lines = headed(scene, heading, &session(scene));
     lines.extend(now);
     lines.extend(feed);
     let least = lines.len().min(4);
@@ -55,7 +60,7 @@ pub(super) fn part(scene: &Scene<'_>, in_short: bool) -> Part {
 fn session(scene: &Scene<'_>) -> String {
     let Some(used) = scene.followed.doing.as_ref().and_then(Doing::used) else { return String::new() };
     let model = used.model.as_deref().map(clean);
-    let tokens = used.is_whole.then(|| format!("{} tokens", in_thousands(used.tokens.total())));
+    let tokens = used.is_whole.then(|| format!("this session {} tokens", in_thousands(used.tokens.total())));
     let money = (used.is_whole && used.usd_micros > 0).then(|| ralph_core::prices::shown(used.usd_micros).to_string());
     [model, tokens, money].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
@@ -69,7 +74,7 @@ fn now(scene: &Scene<'_>) -> Option<Line<'static>> {
         return Some(waiting(scene, waits));
     }
     match (view.status, view.carrier) {
-        (Status::Active, Carrier::Runner | Carrier::Session) => Some(working(scene)),
+        (Status::Active, Carrier::Runner | Carrier::Session) | (Status::Paused, Carrier::Runner) => Some(working(scene)),
         (Status::Active, Carrier::Nobody) => Some(Row::new(scene.width).add("active; nobody is heard of it", PLAIN).line()),
         (Status::Waiting, _) => Some(Row::new(scene.width).add("waits for the first session that stops here", PLAIN).line()),
         _ => None,

@@ -13,6 +13,11 @@ use crate::{
 
 /// So much of a name tells which gate it is.
 const WIDEST_NAME: usize = 24;
+/// The columns of how long it takes and when it was measured.
+const TOOK: usize = 11;
+const AGO: usize = 12;
+/// More measurements than this say no more.
+const MARKS: usize = 24;
 
 /// A gate, from what the loop declares and from what its journal tells.
 struct Gate<'a> {
@@ -45,7 +50,7 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     let count = if gates.is_empty() { String::new() } else { format!("{held} of {} hold", gates.len()) };
     let widest = gates.iter().map(|gate| columns(&gate.name)).max().unwrap_or(0).min(WIDEST_NAME).min(scene.width / 4);
     let mut lines = headed(scene, "gates", &count);
-    lines.extend(gates.iter().map(|gate| row(scene, gate, widest)));
+    lines.extend(gates.iter().flat_map(|gate| rows(scene, gate, widest)));
     lines.extend(refused);
     let least = lines.len().min(3);
     Part { lines, least, rank: 4, is_endless: false }
@@ -85,25 +90,36 @@ pub(super) fn mark(verdict: Option<Verdict>) -> (&'static str, Style) {
     }
 }
 
-fn row(scene: &Scene<'_>, gate: &Gate<'_>, widest: usize) -> Line<'static> {
+/// A row; where there are plenty, two for what does not fit on one.
+fn rows(scene: &Scene<'_>, gate: &Gate<'_>, widest: usize) -> Vec<Line<'static>> {
     let (sign, style) = mark(gate.verdict);
-    let row = Row::new(scene.width).add(sign, style).gap(1).column(&gate.name, widest, BOLD).gap(2);
-    let Some(story) = gate.story else { return row.add(&gate.what, DIM).line() };
-    let took = story.usual_ms().map(in_words).unwrap_or_default();
-    let row = row.column(&took, 11, PLAIN).column(&format!("{} ago", age(scene.since(story.at))), 12, DIM);
-    let room = (row.left() / 3).min(24);
-    let row = history(row, story, room);
+    let begun = || Row::new(scene.width).add(sign, style).gap(1);
+    let named = begun().column(&gate.name, widest, BOLD).gap(2);
+    let Some(story) = gate.story else { return vec![named.add(&gate.what, DIM).line()] };
     let what = match story.last.tally {
         Some(tally) => format!("{} of {} done", tally.done, tally.total),
         None => gate.what.clone(),
     };
-    row.add(&what, PLAIN).line()
+    let took = story.usual_ms().map(in_words).unwrap_or_default();
+    let measured = |row: Row| row.column(&took, TOOK, PLAIN).column(&format!("{} ago", age(scene.since(story.at))), AGO, DIM);
+    let row = measured(named);
+    let room = (row.left() / 3).min(MARKS);
+    let fits = columns(&gate.name) <= widest && story.marks.len() <= room && story.marks.len() + 2 + columns(&what) <= row.left();
+    if fits || !scene.is_high {
+        return vec![history(row, story, room).add(&what, PLAIN).line()];
+    }
+    let name = widest.max(columns(&gate.name).min(scene.width.saturating_sub(4 + TOOK + AGO)));
+    let below = Row::new(scene.width).gap(2);
+    let below = history(below, story, (scene.width / 2).min(MARKS)).add(&what, PLAIN);
+    vec![measured(begun().column(&gate.name, name, BOLD).gap(2)).line(), below.line()]
 }
 
-/// The last measurements, the newest at the right.
+/// The last measurements, the newest at the right, with a mark where there were more.
 fn history(row: Row, story: &Story, most: usize) -> Row {
-    let shown = story.marks.len().min(most);
+    let is_cut = story.marks.len() > most;
+    let shown = story.marks.len().min(most).saturating_sub(usize::from(is_cut));
     let marks = story.marks[story.marks.len() - shown..].iter().map(|one| mark(Some(one.verdict)));
+    let row = if is_cut && most > 0 { row.add("…", DIM) } else { row };
     let row = marks.fold(row, |row, (sign, style)| row.add(sign, style));
     row.gap(2)
 }

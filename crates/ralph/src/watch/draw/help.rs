@@ -1,12 +1,16 @@
 //! The keys: the few that matter in the last line, all of them on a page.
 
+use ralph_engine::ops::view::Status;
 use ratatui::text::Line;
 
-use crate::watch::{
-    app::{App, Face},
-    draw::{
-        BOLD, DIM, PLAIN, heading,
-        row::{Row, paragraph},
+use crate::{
+    columns::{columns, wrap},
+    watch::{
+        app::{App, Face},
+        draw::{
+            BOLD, DIM, PLAIN, heading,
+            row::{Row, paragraph},
+        },
     },
 };
 
@@ -31,34 +35,53 @@ const ALL: [(&str, &str); 15] = [
 const REST: &str =
     "Nothing here changes a loop but p, r, c and s, which do what `ralph pause`, `ralph resume`, `ralph cancel` and `ralph steer` do.";
 
-pub(super) fn page(width: usize, height: usize) -> Vec<Line<'static>> {
+pub(super) fn page(width: usize) -> Vec<Line<'static>> {
     let mut lines = vec![heading("keys", "", width)];
-    let keys = if width < 50 { 10 } else { 16 };
-    lines.extend(ALL.iter().map(|(key, what)| Row::new(width).column(key, keys, BOLD).add(what, PLAIN).line()));
-    if height > lines.len() + 1 {
-        lines.push(Line::default());
-        lines.extend(paragraph(REST, width, height - lines.len(), DIM));
+    // Where there is little room, what a key does stands below it.
+    let keys = if width < 40 { 2 } else { 16 };
+    for (key, what) in ALL {
+        let wrapped = wrap(what, width.saturating_sub(keys).max(10), 0);
+        let mut rows = wrapped.split('\n');
+        if keys > columns(key) {
+            lines.push(Row::new(width).column(key, keys, BOLD).add(rows.next().unwrap_or_default(), PLAIN).line());
+        } else {
+            lines.push(Row::new(width).add(key, BOLD).line());
+        }
+        lines.extend(rows.map(|row| Row::new(width).gap(keys).add(row, PLAIN).line()));
     }
+    lines.push(Line::default());
+    lines.extend(paragraph(REST, width, usize::MAX, DIM));
     lines
+}
+
+/// The keys that do something to the chosen loop as it is now.
+fn acts(app: &App) -> Vec<(&'static str, &'static str)> {
+    let Some(entry) = app.loops.chosen() else { return Vec::new() };
+    let resume = app.can_resume().then_some(("r", "resume"));
+    let pause = matches!(entry.view.status, Status::Active | Status::Parked | Status::Waiting).then_some(("p", "pause"));
+    let others = if app.is_over() { vec![] } else { vec![("s", "steer"), ("c", "cancel")] };
+    resume.into_iter().chain(pause).chain(others).collect()
 }
 
 /// The last line, as much of it as fits: what is most wanted now comes first.
 pub(super) fn keys(app: &App, width: usize) -> Line<'static> {
     let several = app.loops.entries.len() > 1;
     let keys: Vec<(&str, &str)> = match app.face {
-        Face::Help => vec![("any key", "back"), ("q", "quit")],
-        Face::Overview => vec![("↑↓", "choose"), ("Enter", "look at it"), ("p", "pause"), ("r", "resume"), ("?", "help"), ("q", "quit")],
-        Face::Log => vec![("↑↓", "move"), ("End", "follow"), ("/", "search"), ("l", "back"), ("?", "help"), ("q", "quit")],
+        Face::Help => vec![("↑↓", "move"), ("any other key", "back"), ("q", "quit")],
+        Face::Overview => [vec![("q", "quit"), ("?", "help"), ("↑↓", "choose"), ("Enter", "look at it")], acts(app)].concat(),
+        Face::Log => {
+            let search = if app.sought.is_empty() { ("/", "search") } else { ("n", "further up") };
+            vec![("↑↓", "move"), ("End", "follow"), search, ("l", "back"), ("?", "help"), ("q", "quit")]
+        }
         Face::Loop if app.loops.chosen().is_none() => vec![("?", "help"), ("q", "quit")],
         Face::Loop => {
-            let acts = if app.can_resume() { vec![("r", "resume")] } else { vec![("p", "pause"), ("s", "steer"), ("c", "cancel")] };
             let others = several.then_some(("Tab", "next loop"));
-            [vec![("q", "quit"), ("?", "help"), ("l", "log")], acts, others.into_iter().collect()].concat()
+            [vec![("q", "quit"), ("?", "help"), ("l", "log")], acts(app), others.into_iter().collect()].concat()
         }
     };
     keys.into_iter()
         .fold(Row::new(width), |row, (key, what)| {
-            let wide = crate::columns::columns(key) + what.len() + 1;
+            let wide = columns(key) + what.len() + 1;
             if row.left() < wide { row } else { row.add(key, BOLD).add(&format!(" {what}"), DIM).gap(2) }
         })
         .line()

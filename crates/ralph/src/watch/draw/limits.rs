@@ -75,10 +75,12 @@ fn money(scene: &Scene<'_>, used: Used) -> Limit {
     let view = scene.view;
     let spent = view.spent_usd.unwrap_or(0.0).max(prices::in_dollars(used.usd_micros));
     let shown = prices::shown(prices::of_dollars(spent)).to_string();
-    let words = match (view.max_usd > 0.0, spent > 0.0) {
-        (true, _) => format!("about {shown} of {}", prices::shown(prices::of_dollars(view.max_usd))),
-        (false, true) => format!("about {shown}, no limit"),
-        (false, false) => "not counted, no limit".to_owned(),
+    let most = prices::shown(prices::of_dollars(view.max_usd)).to_string();
+    let words = match (view.max_usd > 0.0, spent > 0.0, view.uncounted_money()) {
+        (true, false, Some(uncounted)) => format!("{uncounted}, limit {most}"),
+        (true, ..) => format!("about {shown} of {most}"),
+        (false, true, _) => format!("about {shown}, no limit"),
+        (false, false, _) => "not counted, no limit".to_owned(),
     };
     Limit { name: "money", spent, most: view.max_usd, words }
 }
@@ -86,10 +88,11 @@ fn money(scene: &Scene<'_>, used: Used) -> Limit {
 fn tokens(scene: &Scene<'_>, used: Used) -> Limit {
     let view = scene.view;
     let spent = view.tokens.max(used.tokens.total());
-    let words = match (view.max_tokens, spent) {
-        (0, 0) => "not counted, no limit".to_owned(),
-        (0, spent) => format!("{}, no limit", in_thousands(spent)),
-        (most, spent) => format!("{} of {}", in_thousands(spent), in_thousands(most)),
+    let words = match (view.max_tokens, spent, view.uncounted_tokens()) {
+        (0, 0, _) => "not counted, no limit".to_owned(),
+        (0, spent, _) => format!("{}, no limit", in_thousands(spent)),
+        (most, 0, Some(uncounted)) => format!("{uncounted}, limit {}", in_thousands(most)),
+        (most, spent, _) => format!("{} of {}", in_thousands(spent), in_thousands(most)),
     };
     Limit { name: "tokens", spent: float(spent), most: float(view.max_tokens), words }
 }

@@ -114,7 +114,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App, looks: Looks, now: Mill
     let rows = u16::try_from(foot.len()).unwrap_or(1).clamp(1, area.height);
     let (above, last) = (Rect { height: area.height - rows, ..area }, Rect { y: area.bottom() - rows, height: rows, ..area });
     match app.face {
-        Face::Help => put(frame, above, &help::page(above.width.into(), above.height.into())),
+        Face::Help => {
+            let lines = help::page(above.width.into());
+            app.page = usize::from(above.height).max(1);
+            app.scrolled = app.scrolled.min(lines.len().saturating_sub(app.page));
+            put(frame, above, &lines[app.scrolled..]);
+        }
         Face::Overview => put(frame, above, &overview::page(&app.loops, above.width.into(), above.height.into(), now)),
         Face::Log => {
             let (lines, page) = log::page(app, above.width.into(), above.height.into());

@@ -41,7 +41,7 @@ fn short(scene: &Scene<'_>, ruled: &Ruled) -> Line<'static> {
     Row::new(scene.width).column(&scene.ago(ruled.at), WHEN, DIM).add(&ruled.words, PLAIN).line()
 }
 
-/// The reason on up to three rows, and for programs' words the end of the first one if it is free.
+/// The reason on up to three rows, and its code at the end of the first one that has room for it.
 fn whole(scene: &Scene<'_>, ruled: &Ruled) -> Vec<Line<'static>> {
     let style = if ruled.sent_back { PLAIN } else { GOOD };
     let number = format!("stop {}", ruled.stop);
@@ -54,9 +54,16 @@ fn whole(scene: &Scene<'_>, ruled: &Ruled) -> Vec<Line<'static>> {
     };
     let rows: Vec<&str> = wrapped.split('\n').collect();
     let more = |n: usize| if n + 1 == ROWS && rows.len() > ROWS { " …" } else { "" };
-    let drawn = rows.iter().take(ROWS).enumerate().map(|(n, text)| {
+    let mut code = Some(ruled.code.as_str());
+    let mut lines = Vec::new();
+    for (n, text) in rows.iter().take(ROWS).enumerate() {
         let row = begin(n).add(&format!("{text}{}", more(n)), style);
-        if n == 0 { row.right(ruled.code.as_str(), DIM).line() } else { row.line() }
-    });
-    drawn.collect()
+        let fits = code.filter(|code| columns(code) + 2 <= row.left());
+        code = code.filter(|_| fits.is_none());
+        lines.push(fits.into_iter().fold(row, |row, code| row.right(code, DIM)).line());
+    }
+    if scene.is_high {
+        lines.extend(code.map(|code| begin(1).right(code, DIM).line()));
+    }
+    lines
 }

@@ -26,7 +26,7 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     let view = scene.view;
     let (mark, style) = mark(view.status);
     let row = Row::new(scene.width).add(mark, style).gap(1);
-    let state = view.status.words();
+    let state = view.stands();
     // The state is what people look for: the name gives way.
     let room = row.left().saturating_sub(crate::columns::columns(state) + 2);
     let row = row.add(&crate::columns::cut(&clean(&view.id), room), BOLD).gap(2).add(state, style);
@@ -66,7 +66,7 @@ fn second(scene: &Scene<'_>) -> ratatui::text::Line<'static> {
     let started = chronicle.started.map(|at| format!("started {}", scene.ago(at)));
     let end = view.file.is_some().then(|| format!("ends on {}", ends_on(view.completion_promise.as_deref(), !view.gates.is_empty())));
     let reading = scene.followed.is_behind.then(|| format!("reading the journal: {} lines", chronicle.records));
-    let all = [reading, Some(round), started, end];
+    let all = [reading, Some(round), end, started];
     parts(Row::new(scene.width), all.into_iter().flatten().map(|text| (clean(&text), DIM))).line()
 }
 
@@ -129,7 +129,10 @@ fn gates_in_need(view: &View) -> impl Iterator<Item = String> {
 
 /// How it ended, why, and what to type next.
 fn ending(scene: &Scene<'_>, ended: Option<Ended>) -> Vec<(String, Style)> {
-    let rounds = scene.chronicle().rounds.len();
+    let rounds = match scene.chronicle().rounds.len() {
+        1 => "1 round".to_owned(),
+        n => format!("{n} rounds"),
+    };
     let took = in_words(scene.view.spent_ms);
     let Some(ended) = ended else {
         let gone = "its file is gone, and no ending is written down: somebody removed it".to_owned();
@@ -140,14 +143,21 @@ fn ending(scene: &Scene<'_>, ended: Option<Ended>) -> Vec<(String, Style)> {
     // The ruling that ended it says it best, and mostly what to type, too.
     let by_ruling = scene.followed.rulings.back().filter(|ruled| Some(ruled.code) == ended.code).map(|ruled| ruled.words.clone());
     let style = if ended.ending == Ending::Complete { GOOD } else { WARN };
-    let how = by_ruling.unwrap_or_else(|| format!("{} after {rounds} rounds ({took})", ended.ending.as_str()));
-    let next = match (ended.ending, ended.code) {
-        (Ending::Complete, _) => Some("`ralph report` tells how it came about, `ralph diff` what changed"),
-        (Ending::Capped, Some(Code::LimitIterations | Code::LimitTime | Code::LimitCost | Code::LimitTokens)) => None,
-        (Ending::Capped, _) => Some("`ralph resume` goes on, with a new limit"),
-        (Ending::Cancelled, _) => Some("`ralph resume` (or r) brings it back"),
-        (Ending::Failed, _) => Some("`ralph log` says why; mend the file in .ralph/archive, then `ralph resume`"),
-    };
-    let next = next.map(|next| (format!("next: {next}"), PLAIN));
+    let how = by_ruling.unwrap_or_else(|| format!("{} after {rounds} ({took})", ended.ending.as_str()));
+    let next = after(scene, ended).map(|next| (format!("next: {next}"), PLAIN));
     std::iter::once((format!("{how} ({at})"), style)).chain(next).collect()
+}
+
+fn after(scene: &Scene<'_>, ended: Ended) -> Option<String> {
+    let goes_on = || format!("`{}` goes on", next::command(scene.view, scene.chronicle()));
+    let text = match (ended.ending, ended.code) {
+        (Ending::Complete, _) if scene.chronicle().snapshots.is_empty() => "`ralph report` tells how it came about",
+        (Ending::Complete, _) => "`ralph report` tells how it came about, `ralph diff` what changed",
+        (Ending::Capped, Some(Code::LimitIterations | Code::LimitTime | Code::LimitCost | Code::LimitTokens)) => return None,
+        (Ending::Capped | Ending::Cancelled, _) if next::was_run(scene.view, scene.chronicle()) => return Some(goes_on()),
+        (Ending::Capped, _) => "`ralph resume` goes on, with a new limit",
+        (Ending::Cancelled, _) => "`ralph resume` (or r) brings it back",
+        (Ending::Failed, _) => "`ralph log` says why; mend the file in .ralph/archive, then `ralph resume`",
+    };
+    Some(text.to_owned())
 }

@@ -43,7 +43,10 @@ fn eyes_1_a_loop_in_the_agents_session_is_followed_to_its_end() {
     shows(&pty, "1 line of the journal cannot be read");
     bed.stop("All is well.\n\n<promise>DONE</promise>").send();
     let screen = shows(&pty, "✓ main-");
-    assert!(screen.contains("complete after 3 iterations") && screen.contains("next: `ralph report`"), "{screen}");
+    assert!(
+        screen.contains("complete after 3 iterations") && screen.contains("next: `ralph report`") && !screen.contains("ralph diff"),
+        "{screen}"
+    );
     // Another one begins, and can be gone to.
     bed.ralph_ok(&["start", "Write the docs", "--name", "docs"]);
     let screen = shows_that(&pty, "a tab", |screen| screen.contains(" docs ") && screen.contains(" main "));
@@ -57,7 +60,7 @@ fn eyes_1_a_loop_in_the_agents_session_is_followed_to_its_end() {
 #[test]
 fn eyes_1_a_run_is_followed_to_its_end() {
     let runs = Runs::new("echo 'I look at the tests.'\necho \"$N\" >> work.txt\nwhile [ ! -f \"$OUT/go\" ]; do sleep 0.05; done\n");
-    let run = runs.start(&["Go", "--completion-promise", "DONE", "--max-iterations", "1"]);
+    let run = runs.start(&["Go", "--completion-promise", "DONE", "--max-iterations", "3", "--usd", "5"]);
     let pty = {
         // There may be no loop yet: then it is waited for.
         let pty = watch(&runs.bed, &[]);
@@ -66,9 +69,27 @@ fn eyes_1_a_run_is_followed_to_its_end() {
     };
     let screen = pty.screen();
     assert!(screen.contains("carried by the runner") && screen.contains("works · round 1 for "), "{screen}");
+    // A plain command reports no money.
+    assert!(screen.contains("not counted yet, limit $5"), "{screen}");
+    // Who pauses it lets the round that runs come to its end.
+    pty.send("p");
+    let screen = shows(&pty, "  paused: this round is the last");
+    assert!(screen.contains("works · round 1 for ") && screen.contains("next: its runner ends after this round"), "{screen}");
+    let status = runs.bed.ralph_ok(&["status"]);
+    assert!(status.contains("paused: this round is the last") && !status.contains("run --continue"), "{status}");
+    assert!(status.contains("not counted yet (limit $5)"), "{status}");
     fs::write(runs.out("go"), "").unwrap();
+    let screen = shows(&pty, "next: `ralph run --continue` goes on");
+    assert!(!screen.contains("is the last") && !screen.contains("works · round"), "{screen}");
+    let (_, said) = run.ends();
+    assert!(said.contains("--usd cannot brake it"), "{said}");
+    let run = runs.start(&["--continue"]);
     let screen = shows(&pty, "capped");
-    assert!(screen.contains("stopped at its limit of 1 iteration"), "{screen}");
+    assert!(screen.contains("stopped at its limit of 3 iterations"), "{screen}");
+    // More of its limit is needed, which no key gives.
+    assert!(!screen.contains("r resume"), "{screen}");
+    pty.send("r");
+    shows(&pty, "it is at its limit: `ralph run --continue --max-iterations 6` goes on");
     quits(&pty);
     assert_eq!(run.ends().0, Some(10));
 }

@@ -46,9 +46,15 @@ fn eyes_1_keys_pause_resume_steer_and_cancel_as_the_commands_do() {
     pty.send("c");
     shows(&pty, "? y: yes, any other key: no");
     pty.send("y");
-    shows(&pty, "Ralph loop cancelled after 2 iterations");
+    shows(&pty, "Ralph loop cancelled at iteration 2");
     shows(&pty, "  cancelled");
     assert!(!bed.exists(LOOP));
+    for key in ["p", "s", "c"] {
+        pty.send(key);
+        shows(&pty, "it has ended: r brings it back");
+        pty.send("x");
+        shows(&pty, "l log  r resume");
+    }
     pty.send("?");
     shows(&pty, "cancel it, after a question");
     pty.send("x");
@@ -93,7 +99,7 @@ fn eyes_1_the_log_scrolls_and_loops_are_switched() {
     pty.send("/stop 7 \r");
     shows(&pty, " stop 7 ");
     pty.send("n");
-    shows(&pty, "found nothing (more) above");
+    shows(&pty, "found nothing more above");
     pty.send("\u{1b}[F");
     shows(&pty, "follows the end");
     pty.send("l\t");

@@ -9,7 +9,7 @@ use crate::common::Bed;
 /// What 80 columns and 24 rows show of a loop that rests.
 const USUAL: &str = "\
 ‖ main-20261115-214500  paused                                          /project
-round 12 of 20 · started 2 h ago · ends on <promise>DONE</promise>
+round 12 of 20 · ends on <promise>DONE</promise> · started 2 h ago
 task Make the importer read the new format.
 next: `ralph resume` goes on. `ralph log` says why it paused.
 iterations █████░░░░ 12 of 20            time       ██░░░░░░░ 1 h 50 min of 8 h
@@ -30,8 +30,8 @@ rulings ────────────────────────
 52 min ago  stop 7   sent back to round 8: lint fails: 2 warnings are denied
 1 h ago     stop 6   sent back to round 7: lint fails: 2 warnings are denied
 1 h ago     stop 5   sent back to round 6: tests fails: 3 of 142 tests fail;
-                     lint fails: 2 warnings are denied
-q quit  ? help  l log  r resume";
+                     lint fails: 2 warnings are denied           promise.missing
+q quit  ? help  l log  r resume  s steer  c cancel";
 
 /// And what a corner of a screen does.
 const SMALL: &str = "\
@@ -46,7 +46,7 @@ round 12 of 20 · 1 h 50 min of 8 h
 42 min ago  sent back to round 9: lint…
 52 min ago  sent back to round 8: lint…
 
-q quit  ? help  l log  r resume";
+q quit  ? help  l log  r resume  s steer";
 
 fn bed() -> Bed {
     let bed = Bed::new();
@@ -78,8 +78,16 @@ fn eyes_1_one_screen_tells_where_a_loop_stands_and_follows_its_size() {
     pty.resize(50, 160);
     let large = shows_that(&pty, "a large screen", |screen| screen.lines().count() == 50 && screen.contains("stop 1 "));
     assert!(large.lines().all(|line| line.width() <= 160), "{large}");
+    assert!(large.contains("promise.unproven") && large.contains("promise.missing"), "{large}");
     let beside = large.lines().find(|line| line.contains("iterations █")).unwrap();
     assert!(beside.contains("sent back to round") || beside.contains("rulings"), "side by side: {large}");
+    // What does not fit on a small page can be moved to.
+    pty.resize(12, 50);
+    pty.send("?");
+    shows(&pty, "leave; the loop goes on");
+    pty.send("\u{1b}[6~\u{1b}[6~\u{1b}[6~\u{1b}[6~");
+    shows(&pty, "`ralph steer` do.");
+    pty.send("x");
     pty.resize(3, 9);
     shows_that(&pty, "as much as there is room for", |screen| screen.lines().count() == 3 && screen.contains("q quit"));
     quits(&pty);
@@ -97,6 +105,13 @@ fn eyes_1_all_loops_of_the_user_are_a_list() {
     let pty = watch(&bed, &["--all"]);
     let screen = shows(&pty, "2 loops");
     assert!(screen.contains("~/other") && screen.contains(" docs-") && screen.contains("‖ main-20261115-214500"), "{screen}");
+    // The first row is chosen, and above it there is none.
+    let is_first = |screen: &str| screen.lines().position(|line| line.contains('▸')) == Some(2);
+    assert!(is_first(&screen) && screen.contains("s steer  c cancel"), "{screen}");
+    pty.send("\u{1b}[B");
+    shows_that(&pty, "the second row", |screen| !is_first(screen));
+    pty.send("\u{1b}[A\u{1b}[A");
+    shows_that(&pty, "the first row", is_first);
     pty.send("\u{1b}[H\u{1b}[B\r");
     let first = shows_that(&pty, "one of them", |screen| screen.contains("task "));
     pty.send("\u{1b}");
