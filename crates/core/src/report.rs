@@ -1,6 +1,6 @@
 //! A loop's report: what people read in the morning, and what `ralph report --json` prints. Every other form is drawn from this one.
 //!
-//! Moments are milliseconds since 1970 in UTC, lengths of time milliseconds, money millionths of a dollar.
+//! Moments are milliseconds since 1970 in UTC, lengths of time milliseconds, money millionths of a dollar. What nobody knows is absent, and not 0.
 
 use serde::Serialize;
 

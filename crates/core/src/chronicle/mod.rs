@@ -127,7 +127,7 @@ pub struct Round {
     pub head: Option<String>,
 }
 
-/// What was used, as far as the journal tells. What is not known is 0 here, and absent for programs.
+/// What was used, as far as anybody tells. For programs, what nobody tells is absent, and not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "known::Known")]

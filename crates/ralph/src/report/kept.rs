@@ -2,7 +2,11 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use ralph_core::{chronicle::Chronicle, report::Evidence, time::Millis};
+use ralph_core::{
+    chronicle::{Chronicle, Round},
+    report::Evidence,
+    time::Millis,
+};
 use ralph_engine::{
     snapshots::{self, Snapshot},
     store::project::Project,
@@ -37,16 +41,24 @@ impl Files {
     pub(super) fn at(&self, c: &Chronicle, stop: u64, at: Millis) -> Evidence {
         let round = c.rounds.get(c.rounds.partition_point(|round| round.stop < stop));
         let Some(round) = round.filter(|round| round.stop == stop && round.ended == at) else { return Evidence::default() };
-        // A round that was done again later has other files under its number.
-        let is_of_it =
-            |snapshot: &&Snapshot| snapshot.round() == Some(round.iteration) && (round.head.is_none() || snapshot.head == round.head);
-        let Some(kept) = self.kept.iter().find(is_of_it) else { return Evidence { commit: round.head.clone(), ..Evidence::default() } };
+        let Some(kept) = self.kept.iter().find(|snapshot| snapshot.round() == Some(round.iteration) && is_of(snapshot, round, c)) else {
+            // A stop that ends a loop is written down with the tree of the round before.
+            return Evidence { commit: round.head.clone().filter(|_| round.sent_back), ..Evidence::default() };
+        };
         Evidence {
             commit: kept.head.clone(),
             uncommitted: Some(!self.all_committed.contains(&kept.commit)),
             kept_as: Some(kept.reference.clone()),
             ..Evidence::default()
         }
+    }
+}
+
+/// A round that was done again has other files under its number. After the end of a loop nobody writes into its journal.
+fn is_of(snapshot: &Snapshot, round: &Round, c: &Chronicle) -> bool {
+    match c.snapshots.iter().find(|known| known.commit == snapshot.commit) {
+        Some(known) => known.stop == round.stop,
+        None => c.ended.is_some_and(|ended| ended.at == round.ended),
     }
 }
 
