@@ -80,8 +80,8 @@ const FAMILIES: &[Family] = &[
     Family {
         name: "ralph_loop_cost_dollars_total",
         kind: "counter",
-        help: "What the loop has cost, as far as it is known.",
-        samples: |r| vec![(Vec::new(), prices::in_dollars(r.figures.used.usd_micros))],
+        help: "What the loop has cost, as far as it is known; absent where it is not.",
+        samples: |r| r.figures.used.known_usd().map(|usd| (Vec::new(), prices::in_dollars(usd))).into_iter().collect(),
     },
     Family {
         name: "ralph_loop_cost_dollars_limit",
@@ -89,7 +89,12 @@ const FAMILIES: &[Family] = &[
         help: "What the loop may cost; absent without a limit.",
         samples: |r| if r.limits.usd_micros == 0 { Vec::new() } else { vec![(Vec::new(), prices::in_dollars(r.limits.usd_micros))] },
     },
-    Family { name: "ralph_loop_tokens_total", kind: "counter", help: "Tokens by kind, as far as they are known.", samples: tokens },
+    Family {
+        name: "ralph_loop_tokens_total",
+        kind: "counter",
+        help: "Tokens by kind, as far as they are known; absent where they are not.",
+        samples: tokens,
+    },
     Family {
         name: "ralph_loop_acceptance_items",
         kind: "gauge",
@@ -126,7 +131,7 @@ fn hours(report: &Report) -> Vec<Sample> {
 }
 
 fn tokens(report: &Report) -> Vec<Sample> {
-    let tokens = report.figures.used.tokens;
+    let Some(tokens) = report.figures.used.known_tokens() else { return Vec::new() };
     let kinds =
         [("input", tokens.input), ("output", tokens.output), ("cache_read", tokens.cache_read), ("cache_written", tokens.cache_written)];
     kinds.map(|(kind, n)| (vec![("kind", kind.to_owned())], number(n))).into()

@@ -1,6 +1,6 @@
 //! A loop's report: what people read in the morning, and what `ralph report --json` prints. Every other form is drawn from this one.
 //!
-//! Moments are milliseconds since 1970 in UTC, lengths of time milliseconds, money millionths of a dollar.
+//! Moments are milliseconds since 1970 in UTC, lengths of time milliseconds, money millionths of a dollar. What nobody knows is absent, and not 0.
 
 use serde::Serialize;
 
@@ -303,9 +303,15 @@ pub struct Evidence {
     /// The whole output, from the project's root on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// The commit that was checked out.
+    /// The commit that was checked out. It need not have the files that were measured: see `uncommitted`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// Whether the files were others than that commit's; absent where nobody can tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uncommitted: Option<bool>,
+    /// The name under which git has the files just as they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_as: Option<String>,
     /// Nothing was run: it was the verdict on the same files.
     pub cached: bool,
     /// It failed, and passed when it was tried again.

@@ -4,6 +4,7 @@
 //! rounds are no burden, and it believes no record more than it has to: what an agent wrote into a journal must not break a page.
 
 mod hours;
+mod known;
 mod proofs;
 
 use std::collections::HashSet;
@@ -126,9 +127,10 @@ pub struct Round {
     pub head: Option<String>,
 }
 
-/// What was used, as far as the journal tells.
+/// What was used, as far as anybody tells. For programs, what nobody tells is absent, and not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(into = "known::Known")]
 pub struct Used {
     /// Sessions that ralph started for it; 0 where the agent's own session carries the loop.
     pub sessions: u64,

@@ -1,8 +1,11 @@
 //! What the messages of a transcript used, one by one, with the time of each: whoever asks puts them into rounds.
 
+use serde::Deserialize;
+
 use super::{Line, Tally};
 use crate::{
     attempt,
+    json::parse_tolerant,
     prices::Micros,
     time::{self, Millis},
 };
@@ -14,10 +17,33 @@ pub struct Amount {
     pub tokens: attempt::Tokens,
     /// An estimate.
     pub usd_micros: Micros,
+    pub tool_calls: u64,
     /// How full the context was, in tokens, when a message was asked for; `None`: it is a compaction.
     pub context: Option<u64>,
     /// It is the first that is told of a message.
     pub is_new: bool,
+}
+
+/// So many calls are remembered.
+const MOST_CALLED: usize = 32;
+
+/// What a message's line says about tools.
+#[derive(Deserialize)]
+struct Called {
+    message: Content,
+}
+
+#[derive(Deserialize)]
+struct Content {
+    content: Vec<Block>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Block {
+    #[serde(rename = "type")]
+    kind: String,
+    id: String,
 }
 
 /// Reads a transcript forwards, line by line.
@@ -31,6 +57,8 @@ pub struct Messages {
     /// The file was replaced: what has no time may have been counted before.
     needs_times: bool,
     unnamed: u64,
+    /// The tools that were called last: a message may be told again.
+    called: Vec<String>,
 }
 
 impl Messages {
@@ -45,7 +73,8 @@ impl Messages {
 
     /// What a line adds, if anything. `is_known` is asked whether the message of this id was counted elsewhere.
     pub fn line(&mut self, line: &[u8], is_known: impl FnOnce(&str) -> bool) -> Option<Amount> {
-        let line = Line::parse(line)?;
+        let whole = line;
+        let line = Line::parse(whole)?;
         let at = line.timestamp.as_deref().and_then(time::parse);
         if at.is_some_and(|at| at <= self.since) || (at.is_none() && self.needs_times) {
             return None;
@@ -53,6 +82,7 @@ impl Messages {
         let at = at.unwrap_or(self.at);
         self.at = self.at.max(at);
         let before = (self.tally.tokens, self.tally.usd_micros, self.tally.messages);
+        let mut tool_calls = 0;
         let context = match (line.kind.as_deref(), line.message, line.compact_metadata) {
             (Some("assistant"), Some(message), _) => {
                 let model = message.model.unwrap_or_default();
@@ -65,6 +95,7 @@ impl Messages {
                     format!("#{}", self.unnamed)
                 });
                 self.tally.count(&id, &model, &message.usage);
+                tool_calls = self.calls(whole);
                 let tokens = message.usage.tokens();
                 Some([tokens.input, tokens.written_5m, tokens.written_1h, tokens.read].into_iter().fold(0, u64::saturating_add))
             }
@@ -76,7 +107,28 @@ impl Messages {
         };
         let (tokens, usd_micros) = (self.tally.tokens.minus(before.0), self.tally.usd_micros.saturating_sub(before.1));
         let is_new = self.tally.messages > before.2;
-        (is_new || tokens.total() > 0).then_some(Amount { at, tokens, usd_micros, context, is_new })
+        let adds = is_new || tokens.total() > 0 || tool_calls > 0;
+        adds.then_some(Amount { at, tokens, usd_micros, tool_calls, context, is_new })
+    }
+
+    /// The tools that a message's line calls, and that no line before did.
+    fn calls(&mut self, line: &[u8]) -> u64 {
+        if memchr::memmem::find(line, b"\"tool_use\"").is_none() {
+            return 0;
+        }
+        let blocks = parse_tolerant::<Called>(line).map(|called| called.message.content).unwrap_or_default();
+        let mut count = 0;
+        for block in blocks.into_iter().filter(|block| block.kind == "tool_use") {
+            if !block.id.is_empty() && self.called.contains(&block.id) {
+                continue;
+            }
+            if self.called.len() >= MOST_CALLED {
+                self.called.remove(0);
+            }
+            self.called.push(block.id);
+            count += 1;
+        }
+        count
     }
 }
 
@@ -89,6 +141,21 @@ mod tests {
         format!(
             r#"{{"type":"assistant","timestamp":"{at}","message":{{"id":"{id}","model":"claude-opus-5","usage":{{"input_tokens":7,"cache_read_input_tokens":100,"output_tokens":{output}}}}}}}"#
         )
+    }
+
+    #[test]
+    fn eyes_2_each_call_of_a_tool_counts_once() {
+        let mut messages = Messages::default();
+        let mut add = |block: &str| {
+            let line = line("a", 2_000, 1).replace("\"usage\"", &format!("\"content\":[{block}],\"usage\""));
+            messages.line(line.as_bytes(), |_| false).map_or(0, |amount| amount.tool_calls)
+        };
+        let call = |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"ls"}}}}"#);
+        assert_eq!(add(r#"{"type":"text","text":"a \"tool_use\""}"#), 0);
+        assert_eq!(add(&call("t1")), 1);
+        assert_eq!(add(&call("t1")), 0, "told again");
+        assert_eq!(add(&format!("{},{}", call("t2"), call("t3"))), 2);
+        assert_eq!(add("7"), 0);
     }
 
     #[test]

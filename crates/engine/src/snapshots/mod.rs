@@ -7,7 +7,12 @@ pub mod compare;
 pub(crate) mod repository;
 pub(crate) mod working_tree;
 
-use std::{collections::BTreeMap, ffi::OsStr, fmt::Write as _, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    ffi::OsStr,
+    fmt::Write as _,
+    time::Duration,
+};
 
 use ralph_core::time::Millis;
 use serde::Serialize;
@@ -42,6 +47,9 @@ pub struct Kept {
 pub struct Snapshot {
     /// `3`, or `before-rollback-1`.
     pub name: String,
+    /// The whole of it: `refs/ralph/main-20261115-093000/3`.
+    #[serde(skip)]
+    pub reference: String,
     pub commit: String,
     pub tree: String,
     /// The commit that was checked out.
@@ -98,6 +106,18 @@ pub fn of_loop(project: &Project, loop_id: &str, limit: Duration) -> Result<Vec<
     list(&repository, loop_id)
 }
 
+/// The commits of those snapshots that have the very files of the commit that was checked out: nothing was left uncommitted.
+pub fn all_committed(project: &Project, snapshots: &[Snapshot], limit: Duration) -> Result<HashSet<String>, String> {
+    let Some(repository) = Repository::of(project, limit)? else { return Ok(HashSet::new()) };
+    let on_a_commit: Vec<(&Snapshot, &str)> = snapshots.iter().filter_map(|snapshot| Some((snapshot, snapshot.head.as_deref()?))).collect();
+    let asked: String = on_a_commit.iter().map(|(_, head)| format!("{head}^{{tree}}\n")).collect();
+    let args = ["cat-file", "--batch-check=%(objectname)"].map(OsStr::new);
+    let told = repository.answer(&args, Ask { input: asked.into_bytes(), ..Ask::default() })?;
+    let told = String::from_utf8_lossy(&told).into_owned();
+    let is_the_same = |((snapshot, _), tree): &(&(&Snapshot, &str), &str)| snapshot.tree == *tree;
+    Ok(on_a_commit.iter().zip(told.lines()).filter(is_the_same).map(|((snapshot, _), _)| snapshot.commit.clone()).collect())
+}
+
 /// The ids of the project's loops that have snapshots. One that is no plain word is told by its fingerprint.
 pub fn loops(project: &Project, limit: Duration) -> Result<Vec<String>, String> {
     let Some(repository) = Repository::of(project, limit)? else { return Ok(Vec::new()) };
@@ -131,6 +151,7 @@ fn snapshot(fields: &[&str], folder: &str) -> Option<Snapshot> {
     let branch = body.lines().find_map(|line| line.strip_prefix(BRANCH)).map(str::to_owned);
     Some(Snapshot {
         name: name.trim_start().strip_prefix(folder)?.to_owned(),
+        reference: name.trim_start().to_owned(),
         commit: (*commit).to_owned(),
         tree: (*tree).to_owned(),
         head: parents.split(' ').next().filter(|parent| !parent.is_empty()).map(str::to_owned),

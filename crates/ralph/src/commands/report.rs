@@ -16,7 +16,7 @@ use ralph_engine::{
 
 use crate::{
     commands::Which,
-    exit::{Done, Failure, told},
+    exit::{Done, Failure, NO_LOOP, told},
     report, ui,
 };
 
@@ -69,7 +69,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(args.json, report(project, args))
+    let done = told(args.json, report(project, args));
+    // A form that a program reads holds nothing else.
+    let is_for_programs = args.markdown || args.junit || args.prometheus || args.step_summary || args.html.is_some();
+    done.map_err(|failure| if is_for_programs { aside(failure) } else { failure })
+}
+
+/// The answer that there is no loop, beside standard output.
+fn aside(failure: Failure) -> Failure {
+    if failure.code != NO_LOOP || failure.message.is_empty() {
+        return failure;
+    }
+    ui::note(&failure.message);
+    Failure { message: String::new(), in_json: true, ..failure }
 }
 
 fn report(project: &Project, args: &Args) -> Done {
@@ -141,9 +153,7 @@ fn add_to_summary(markdown: &str) -> Done {
 
 /// What was found last, of all gates that the loop has.
 fn of_gates(project: &Project, which: Option<&str>) -> Result<String, Failure> {
-    let (view, chronicle) = report::chronicle(project, which)?;
-    let findings: Vec<_> = chronicle.findings().cloned().collect();
-    let at = chronicle.last_stop.as_ref().map(|stop| stop.at).or(chronicle.last).unwrap_or(0);
+    let (view, at, findings) = report::findings(project, which)?;
     Ok(junit::of_findings(&format!("ralph gates of {}", view.id), at, &findings))
 }
 

@@ -5,37 +5,59 @@ use ralph_core::{
     feature_list::{Item, List},
     gate::{Check, Finding, Gate, Kind, Origin, Verdict},
     judge::{Code, Ending},
-    loop_file::LoopFile,
-    report::{Acceptance, Evidence, Of, Standing},
+    report::{Acceptance, Evidence, Of as What, Standing},
     words::{clean, opening, tag},
 };
 use ralph_engine::{
-    gates::{declared, features},
+    gates::{declared::Declared, features},
     ops::view::View,
     store::project::Project,
 };
 
+use super::kept::Files;
+
 /// Longer titles are in the list itself.
 const TITLE: usize = 300;
 
+/// A loop, and what its proofs are looked up in.
+#[derive(Clone, Copy)]
+pub(super) struct Of<'a> {
+    pub(super) project: &'a Project,
+    pub(super) view: &'a View,
+    pub(super) declared: &'a Declared,
+    pub(super) chronicle: &'a Chronicle,
+    pub(super) files: &'a Files,
+}
+
 /// The promise first, then the gates, then the items of each list.
-pub(super) fn of(project: &Project, view: &View, file: Option<&LoopFile>, c: &Chronicle) -> Vec<Acceptance> {
-    let declared = file.map(|file| declared::of_loop(project, file).gates).unwrap_or_default();
-    let mut all: Vec<Acceptance> = promise(view, c).into_iter().collect();
-    let lists: Vec<(&str, List)> = declared.iter().filter_map(|gate| list(project, gate)).collect();
+pub(super) fn of(l: Of<'_>) -> Vec<Acceptance> {
+    let (c, gates) = (l.chronicle, &l.declared.gates);
+    let mut all: Vec<Acceptance> = promise(l).into_iter().collect();
+    let lists: Vec<(&str, List)> = gates.iter().filter_map(|gate| list(l.project, gate)).collect();
     let is_listed = |story: &Story| story.last.kind == Kind::Features && !lists.is_empty();
-    let is_shown = |story: &&Story| !story.gone && !matches!(story.last.kind, Kind::Guard | Kind::Config) && !is_listed(story);
-    all.extend(c.proofs.gates.iter().filter(is_shown).map(|story| measured(story, c)));
-    // Settings may have changed since a loop ended, but its own file is the one that it had.
-    let is_meant = |gate: &&Gate| view.is_live() || gate.origin == Origin::Loop;
-    let never = declared.iter().filter(is_meant).filter(|gate| !is_known(gate, c)).map(|gate| unmeasured(gate, view));
-    all.extend(never);
+    let is_shown = |story: &&Story| !matches!(story.last.kind, Kind::Guard | Kind::Config) && !is_listed(story);
+    all.extend(c.proofs.gates.iter().filter(is_shown).map(|story| if story.gone { gone(story, l) } else { measured(story, l) }));
+    all.extend(meant(l.view, l.declared).filter(|gate| !is_known(gate, c)).map(|gate| unmeasured(gate, l.view)));
     for (path, list) in &lists {
         let story = c.proofs.gates.iter().find(|story| story.last.kind == Kind::Features);
-        let proven = features::proven(project, path, &list.items);
-        all.extend(list.items.iter().zip(proven).map(|(item, proven)| of_item(path, item, proven, story, c)));
+        let proven = features::proven(l.project, path, &list.items);
+        all.extend(list.items.iter().zip(proven).map(|(item, proven)| of_item(path, item, proven, story, l)));
+    }
+    if l.view.is_live() && all.iter().all(|one| one.of == What::Promise) {
+        // What had to hold stood in a file that nobody can read.
+        all.extend(l.declared.problems.iter().map(|problem| bare(problem.gate.clone(), Standing::Unknown, problem.what.clone())));
     }
     all
+}
+
+/// The gates that the loop has. Settings may have changed since it ended, but its own file is the one that it had.
+pub(super) fn meant<'d>(view: &View, declared: &'d Declared) -> impl Iterator<Item = &'d Gate> {
+    let is_live = view.is_live();
+    declared.gates.iter().filter(move |gate| is_live || gate.origin == Origin::Loop)
+}
+
+fn bare(name: String, standing: Standing, what: String) -> Acceptance {
+    Acceptance { of: What::Gate, name, title: None, list: None, standing, what, evidence: None }
 }
 
 fn is_known(gate: &Gate, c: &Chronicle) -> bool {
@@ -48,7 +70,8 @@ fn list<'g>(project: &Project, gate: &'g Gate) -> Option<(&'g str, List)> {
     Some((&check.path, List::parse(&bytes).ok()?))
 }
 
-fn promise(view: &View, c: &Chronicle) -> Option<Acceptance> {
+fn promise(l: Of<'_>) -> Option<Acceptance> {
+    let (view, c) = (l.view, l.chronicle);
     let of_stop = || c.last_stop.as_ref().and_then(|stop| stop.evidence.promise.as_deref());
     let promise = view.completion_promise.as_deref().or_else(of_stop)?;
     let accepted = c
@@ -57,7 +80,7 @@ fn promise(view: &View, c: &Chronicle) -> Option<Acceptance> {
         .filter(|stop| stop.ruling.code == Code::PromiseAccepted && c.ended.is_some_and(|ended| ended.ending == Ending::Complete));
     let (standing, what, evidence) = match (accepted, c.refused.kept.last()) {
         (Some(stop), _) => {
-            let evidence = Evidence { at: Some(stop.at), stop: Some(stop.number), commit: commit(c, stop.number), ..Evidence::default() };
+            let evidence = Evidence { at: Some(stop.at), stop: Some(stop.number), ..l.files.at(c, stop.number, stop.at) };
             let (standing, what) = match stop.evidence.gates.len() {
                 0 => (Standing::Claimed, "the agent said so; no gate had to prove it".to_owned()),
                 1 => (Standing::Proven, "the agent said so, and the gate held".to_owned()),
@@ -72,25 +95,25 @@ fn promise(view: &View, c: &Chronicle) -> Option<Acceptance> {
         }
         (None, None) => (Standing::Open, "the agent has not said it".to_owned(), None),
     };
-    Some(Acceptance { of: Of::Promise, name: tag(promise), title: None, list: None, standing, what, evidence })
+    Some(Acceptance { of: What::Promise, name: tag(promise), title: None, list: None, standing, what, evidence })
 }
 
-fn measured(story: &Story, c: &Chronicle) -> Acceptance {
+fn measured(story: &Story, l: Of<'_>) -> Acceptance {
     let f = &story.last;
-    let ran = c.proofs.ran.get(&f.gate).map(|ran| ran.command.clone());
-    let evidence = Evidence { command: ran.filter(|_| f.kind == Kind::Command), ..found(story, c) };
-    Acceptance {
-        of: Of::Gate,
-        name: f.gate.clone(),
-        title: None,
-        list: None,
-        standing: standing(f),
-        what: f.what.clone(),
-        evidence: Some(evidence),
-    }
+    let ran = l.chronicle.proofs.ran.get(&f.gate).map(|ran| ran.command.clone());
+    let evidence = Evidence { command: ran.filter(|_| f.kind == Kind::Command), ..found(story, l) };
+    Acceptance { evidence: Some(evidence), ..bare(f.gate.clone(), standing(f), f.what.clone()) }
 }
 
-fn found(story: &Story, c: &Chronicle) -> Evidence {
+/// A gate that the last stop did not have: what it found before proves nothing now.
+fn gone(story: &Story, l: Of<'_>) -> Acceptance {
+    let is_back = l.declared.gates.iter().any(|gate| gate.name == story.last.gate);
+    let why = if is_back { "not measured since it is declared again" } else { "not declared any more" };
+    let what = format!("{why}; last found: {}", story.last.what);
+    Acceptance { standing: Standing::Unknown, what, ..measured(story, l) }
+}
+
+fn found(story: &Story, l: Of<'_>) -> Evidence {
     let f = &story.last;
     Evidence {
         command: None,
@@ -98,9 +121,9 @@ fn found(story: &Story, c: &Chronicle) -> Evidence {
         stop: Some(story.stop),
         took_ms: (f.took_ms > 0).then_some(f.took_ms),
         log: f.log.clone(),
-        commit: commit(c, story.stop),
         cached: f.cached,
         flaky: f.flaky,
+        ..l.files.at(l.chronicle, story.stop, story.at)
     }
 }
 
@@ -113,35 +136,21 @@ fn standing(f: &Finding) -> Standing {
     }
 }
 
-/// The commit that was checked out when a stop was ruled on.
-fn commit(c: &Chronicle, stop: u64) -> Option<String> {
-    let round = c.rounds.get(c.rounds.partition_point(|round| round.stop < stop));
-    let of_round = round.filter(|round| round.stop == stop).and_then(|round| round.head.clone());
-    of_round.or_else(|| c.snapshots.iter().find(|kept| kept.stop == stop).map(|kept| kept.commit.clone()))
-}
-
 fn unmeasured(gate: &Gate, view: &View) -> Acceptance {
     let told = view.gates.iter().find(|shown| shown.name == gate.name).map(|shown| shown.what.clone());
     let command = match &gate.check {
         Check::Command(command) => Some(command.run.shown()),
         _ => None,
     };
-    Acceptance {
-        of: Of::Gate,
-        name: gate.name.clone(),
-        title: None,
-        list: None,
-        standing: Standing::Unknown,
-        what: told.unwrap_or_else(|| "never measured".to_owned()),
-        evidence: command.map(|command| Evidence { command: Some(command), ..Evidence::default() }),
-    }
+    let evidence = command.map(|command| Evidence { command: Some(command), ..Evidence::default() });
+    Acceptance { evidence, ..bare(gate.name.clone(), Standing::Unknown, told.unwrap_or_else(|| "not measured yet".to_owned())) }
 }
 
 /// An item as its list has it now; `proven`: its commands passed when ralph ran them.
-fn of_item(path: &str, item: &Item, proven: bool, story: Option<&Story>, c: &Chronicle) -> Acceptance {
+fn of_item(path: &str, item: &Item, proven: bool, story: Option<&Story>, l: Of<'_>) -> Acceptance {
     // A list passes only after the commands of all its items did.
     let all_passed = story.filter(|story| !story.gone && story.last.verdict == Verdict::Pass);
-    let ran = c.proofs.ran.get(&format!("item {}", clean(&item.id)));
+    let ran = l.chronicle.proofs.ran.get(&format!("item {}", clean(&item.id)));
     let has_commands = !item.verify.is_empty();
     let is_refuted = story.is_some_and(|story| story.last.verdict == Verdict::Fail) && ran.is_some();
     let (standing, what) = match (item.is_open(), has_commands, proven || all_passed.is_some()) {
@@ -156,15 +165,14 @@ fn of_item(path: &str, item: &Item, proven: bool, story: Option<&Story>, c: &Chr
     let evidence = (has_commands && standing != Standing::Open).then(|| {
         let command = Some(item.verify.join(" && "));
         match (all_passed, ran) {
-            (Some(story), _) => Evidence { command, took_ms: None, log: None, ..found(story, c) },
-            (None, Some(ran)) => {
-                Evidence { command, at: Some(ran.at), stop: Some(ran.stops + 1), commit: commit(c, ran.stops + 1), ..Evidence::default() }
-            }
+            (Some(story), _) => Evidence { command, took_ms: None, log: None, ..found(story, l) },
+            // In the middle of a round nobody looked at the files.
+            (None, Some(ran)) => Evidence { command, at: Some(ran.at), stop: Some(ran.stops + 1), ..Evidence::default() },
             (None, None) => Evidence { command, ..Evidence::default() },
         }
     });
     Acceptance {
-        of: Of::Item,
+        of: What::Item,
         name: item.id.clone(),
         title: Some(opening(&item.title, TITLE)).filter(|title| !title.is_empty()),
         list: Some(path.to_owned()),

@@ -42,6 +42,7 @@ pub(super) fn add_used(c: &mut Chronicle, claude_config: Option<PathBuf>) {
         if !has_own(used) {
             used.tokens = used.tokens.plus(one.amount.tokens);
             used.usd_micros = used.usd_micros.saturating_add(one.amount.usd_micros);
+            used.tool_calls = used.tool_calls.saturating_add(one.amount.tool_calls);
             let of_the_session = one.amount.context.filter(|_| !one.of_subagent);
             used.context = used.context.max(of_the_session.unwrap_or(0));
         }

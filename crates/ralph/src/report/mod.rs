@@ -5,6 +5,7 @@ mod beside;
 mod cost;
 mod html;
 mod keeping;
+mod kept;
 mod markdown;
 mod needs;
 mod sentence;
@@ -15,19 +16,21 @@ use std::{io, path::Path};
 
 use ralph_core::{
     chronicle::{Chronicle, Round, Story, Took},
-    gate::{Kind, Verdict},
+    gate::{Finding, Gate, Kind, Verdict},
     loop_file::{LoopFile, MAX_FILE_BYTES},
     prices::{self, Micros},
     report::{Acceptance, Changed, Figures, GateStory, Limits, Of, Report, RoundRow, Standing, Trouble, VERSION},
     time::Millis,
 };
 use ralph_engine::{
+    gates::declared,
     ops::view::{self, Status, View},
     store::{journal, project::Project},
     sys::{clock, env, files},
 };
 
 use crate::{commands::pick, exit::Failure};
+use kept::Files;
 
 pub(crate) use html::page;
 pub(crate) use keeping::{keep, keep_at_the_end};
@@ -38,6 +41,18 @@ pub(crate) fn gather(project: &Project, which: Option<&str>) -> Result<Report, F
     let (view, mut chronicle) = chronicle(project, which)?;
     beside::add_used(&mut chronicle, env::claude_config());
     Ok(of(project, &view, &chronicle, clock::now()))
+}
+
+/// What was found last, of all gates that the loop has, and when; those that nobody has measured yet are named.
+pub(crate) fn findings(project: &Project, which: Option<&str>) -> Result<(View, Millis, Vec<Finding>), Failure> {
+    let (view, chronicle) = chronicle(project, which)?;
+    let declared = loop_file(project, &view).map(|file| declared::of_loop(project, &file)).unwrap_or_default();
+    let mut all: Vec<Finding> = chronicle.findings().cloned().collect();
+    let is_untold = |gate: &&Gate| chronicle.proofs.gates.iter().all(|story| story.gone || story.last.gate != gate.name);
+    let unmeasured = acceptance::meant(&view, &declared).filter(is_untold);
+    all.extend(unmeasured.map(|gate| Finding { skipped: true, ..gate.finding(Verdict::Unknown, "not measured yet") }));
+    let at = chronicle.last_stop.as_ref().map(|stop| stop.at).or(chronicle.last).unwrap_or(0);
+    Ok((view, at, all))
 }
 
 /// Where a loop stands, and what its journal tells.
@@ -81,7 +96,9 @@ fn no_journal(id: &str, path: &Path) -> Failure {
 /// The report of a loop, from what its journal tells and what is beside it at `now`.
 pub(crate) fn of(project: &Project, view: &View, chronicle: &Chronicle, now: Millis) -> Report {
     let file = loop_file(project, view);
-    let acceptance = acceptance::of(project, view, file.as_ref(), chronicle);
+    let declared = file.as_ref().map(|file| declared::of_loop(project, file)).unwrap_or_default();
+    let files = Files::of(project, &view.id);
+    let acceptance = acceptance::of(acceptance::Of { project, view, declared: &declared, chronicle, files: &files });
     // Of a loop that nobody carries, nobody knows what happened since.
     let is_carried = matches!(view.status, Status::Active | Status::Parked | Status::Waiting | Status::Paused | Status::Tracked);
     let until = if is_carried { now } else { chronicle.last.unwrap_or(now) };
@@ -109,7 +126,7 @@ pub(crate) fn of(project: &Project, view: &View, chronicle: &Chronicle, now: Mil
         limits: Limits { iterations: view.max_iterations, ms: view.max_ms, usd_micros: prices::of_dollars(view.max_usd) },
         cost: cost::of(&figures),
         figures,
-        needs: needs::of(view, chronicle, &acceptance),
+        needs: needs::of(project, view, &declared, chronicle, &acceptance),
         troubles: troubles(chronicle),
         acceptance,
         spans,
@@ -117,7 +134,7 @@ pub(crate) fn of(project: &Project, view: &View, chronicle: &Chronicle, now: Mil
         refused: chronicle.refused.kept.clone(),
         notes: chronicle.notes.kept.clone(),
         rounds,
-        ways: ways::of(view, chronicle),
+        ways: ways::of(view, chronicle, &files),
     }
 }
 
@@ -141,11 +158,17 @@ fn rounds(chronicle: &Chronicle, changed: Vec<Option<Changed>>) -> Vec<RoundRow>
     let mut reached = vec![0; chronicle.proofs.gates.len()];
     let mut row = |(round, changed): (&Round, Option<Changed>)| {
         let (mut held, mut known) = (0, 0);
-        for (story, at) in chronicle.proofs.gates.iter().zip(&mut reached) {
+        // Where the gates could not be read, nobody knows what those hold that were measured before.
+        let is_broken = chronicle.proofs.gates.iter().any(|story| {
+            story.last.kind == Kind::Config && story.marks.iter().any(|mark| mark.stop == round.stop && mark.verdict != Verdict::Pass)
+        });
+        let gates = chronicle.proofs.gates.iter().zip(&mut reached);
+        for (story, at) in gates.filter(|(story, _)| story.last.kind != Kind::Config) {
             while story.marks.get(*at).is_some_and(|mark| mark.stop <= round.stop) {
                 *at += 1;
             }
-            if let Some(mark) = at.checked_sub(1).and_then(|last| story.marks.get(last)) {
+            let last = at.checked_sub(1).and_then(|last| story.marks.get(last));
+            if let Some(mark) = last.filter(|mark| !is_broken || mark.stop == round.stop) {
                 known += 1;
                 held += u64::from(mark.verdict == Verdict::Pass);
             }

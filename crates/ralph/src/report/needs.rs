@@ -2,20 +2,32 @@
 
 use ralph_core::{
     chronicle::Chronicle,
-    gate::Verdict,
+    gate::{Check, Gate, Origin, Verdict},
     report::{About, Acceptance, Need, Standing, denied_in_words},
     words,
 };
-use ralph_engine::ops::view::{Status, View};
+use ralph_engine::{
+    gates::declared::Declared,
+    ops::{
+        sources::{self, Source},
+        view::{Status, View},
+    },
+    store::{project::Project, trust::Trust},
+};
 
+use super::relative;
 use crate::commands::status::next;
 
 /// So many of a kind are listed.
 const MOST: usize = 20;
 
-pub(super) fn of(view: &View, c: &Chronicle, acceptance: &[Acceptance]) -> Vec<Need> {
-    let mut all: Vec<Need> = resting(view, c).into_iter().collect();
-    all.extend(gates(view, c));
+pub(super) fn of(project: &Project, view: &View, declared: &Declared, c: &Chronicle, acceptance: &[Acceptance]) -> Vec<Need> {
+    let resting = resting(view, c);
+    // A loop that rests because of a gate has said what is wrong with it.
+    let is_said = |what: &str| resting.as_ref().is_some_and(|need| need.what.contains(what));
+    let gates = gates(view, c, is_said);
+    let mut all: Vec<Need> = resting.into_iter().chain(gates).collect();
+    all.extend(untrusted(project, view, declared, c));
     all.extend(suspicions(view, c));
     all.extend(denied(c));
     all.extend(unproven(acceptance, view));
@@ -58,15 +70,48 @@ fn goes_on(c: &Chronicle) -> Option<String> {
 }
 
 /// Gates that only a person can change: not trusted, not readable, asking for somebody.
-fn gates(view: &View, c: &Chronicle) -> Vec<Need> {
+fn gates(view: &View, c: &Chronicle, is_said: impl Fn(&str) -> bool) -> Vec<Need> {
     let need =
         |name: &str, what: &str, needs: &str| Need { about: About::Gate, what: format!("{name}: {what}"), how: vec![needs.to_owned()] };
     if view.is_live() {
         let asks = |gate: &ralph_engine::ops::view::GateView| gate.needs.as_deref().map(|needs| need(&gate.name, &gate.what, needs));
-        return view.gates.iter().filter_map(asks).take(MOST).collect();
+        return view.gates.iter().filter(|gate| !is_said(&gate.what)).filter_map(asks).take(MOST).collect();
     }
-    let open = c.findings().filter(|finding| finding.verdict != Verdict::Pass);
+    let open = c.findings().filter(|finding| finding.verdict != Verdict::Pass && !is_said(&finding.what));
     open.filter_map(|finding| finding.needs.as_deref().map(|needs| need(&finding.gate, &finding.what, needs))).take(MOST).collect()
+}
+
+/// Files of this loop's whose commands are not run before a person allows it. Gates that say so themselves are told already.
+fn untrusted(project: &Project, view: &View, declared: &Declared, c: &Chronicle) -> Vec<Need> {
+    if matches!(view.status, Status::Complete | Status::Cancelled) {
+        return Vec::new();
+    }
+    let says_so = |gate: &Gate| {
+        let of_view = view.gates.iter().any(|shown| shown.name == gate.name && shown.needs.is_some());
+        of_view || (!view.is_live() && c.findings().any(|finding| finding.gate == gate.name && finding.needs.is_some()))
+    };
+    let is_from = |gate: &Gate, origin: &str| match (&gate.check, &gate.origin) {
+        (Check::Features(list), _) => list.path == origin,
+        (_, Origin::File(file) | Origin::List(file)) => gate.acts() && file == origin,
+        (_, Origin::Loop) => view.file.as_ref().is_some_and(|file| relative(project, file) == origin),
+    };
+    let concerns = |source: &&Source| declared.gates.iter().any(|gate| is_from(gate, &source.origin) && !says_so(gate));
+    let (sources, _) = sources::all(project);
+    sources.iter().filter(|source| !source.trust.is_trusted()).filter(concerns).take(MOST).map(of_source).collect()
+}
+
+fn of_source(source: &Source) -> Need {
+    let origin = words::clean(&source.origin);
+    let why = if source.trust == Trust::Changed { "has changed since it was trusted" } else { "is not trusted" };
+    let commands = match source.commands.len() {
+        1 => "its command is not run".to_owned(),
+        n => format!("none of its {n} commands is run"),
+    };
+    Need {
+        about: About::Gate,
+        what: format!("{origin} {why}: {commands}, so nothing that it asks for can be proven."),
+        how: vec!["`ralph trust` shows what it would run and asks".to_owned()],
+    }
 }
 
 fn suspicions(view: &View, c: &Chronicle) -> Option<Need> {

@@ -3,33 +3,20 @@
 use ralph_core::{chronicle::Chronicle, report::Way};
 use ralph_engine::ops::view::{Status, View};
 
+use super::kept::Files;
 use crate::{commands::status::next, text::quoted};
 
-pub(super) fn of(view: &View, c: &Chronicle) -> Vec<Way> {
+pub(super) fn of(view: &View, c: &Chronicle, files: &Files) -> Vec<Way> {
     let way = |what: &str, command: String| Way { what: what.to_owned(), command };
     let id = quoted(&view.id);
-    let mut all = vec![
-        way(
-            "Judge every stop again and compare",
-            format!("ralph explain --replay .ralph/journal/{}", quoted(&format!("{}.jsonl", view.id))),
-        ),
-        way("Why a stop was ruled as it was", format!("ralph explain {} --loop {id}", c.state.stops.max(1))),
-        way("What happened, line by line", format!("ralph log {id}")),
-    ];
-    let first_head = c.rounds.iter().find_map(|round| round.head.as_deref());
-    match c.rounds.last().filter(|_| !c.snapshots.is_empty()) {
-        Some(last) => {
-            let before = last.iteration.saturating_sub(1);
-            all.push(way("What all rounds changed", format!("ralph diff --loop {id} --stat")));
-            all.push(way("What the last round changed", format!("ralph diff {} --loop {id}", last.iteration)));
-            all.push(way("The files as they were before the last round", format!("ralph rollback {before} --loop {id} --dry-run")));
-            all.push(way("The files as they were before the loop", format!("ralph rollback 0 --loop {id} --dry-run")));
-        }
-        None => {
-            let since = first_head.map_or_else(|| "git log --stat -10".to_owned(), |head| format!("git log --stat {}^..", quoted(head)));
-            all.push(way("What it committed (no files were kept: git alone can undo it)", since));
-        }
+    let mut all = Vec::new();
+    if c.state.stops > 0 {
+        let journal = quoted(&format!("{}.jsonl", view.id));
+        all.push(way("Judge every stop again and compare", format!("ralph explain --replay .ralph/journal/{journal}")));
+        all.push(way("Why a stop was ruled as it was", format!("ralph explain {} --loop {id}", c.state.stops)));
     }
+    all.push(way("What happened, line by line", format!("ralph log {id}")));
+    all.extend(back(c, files, &id));
     match view.status {
         Status::Complete => {}
         _ if view.is_live() && matches!(view.status, Status::Active | Status::Parked) => {
@@ -40,3 +27,46 @@ pub(super) fn of(view: &View, c: &Chronicle) -> Vec<Way> {
     }
     all
 }
+<<<<<<< HEAD
+=======
+
+/// What the rounds changed, and how that is undone: from the files that are kept, else from what was committed.
+fn back(c: &Chronicle, files: &Files, id: &str) -> Vec<Way> {
+    let way = |what: &str, command: String| Way { what: what.to_owned(), command };
+    let mut all = Vec::new();
+    if files.has(0) {
+        all.push(way("What all rounds changed", format!("ralph diff --loop {id} --stat")));
+    }
+    if let Some(last) = c.rounds.last().map(|round| round.iteration) {
+        let before = last.saturating_sub(1);
+        if files.has(last) && files.has(before) {
+            all.push(way("What the last round changed", format!("ralph diff {last} --loop {id}")));
+        }
+        if files.has(before) && before > 0 {
+            all.push(way("The files as they were before the last round", format!("ralph rollback {before} --loop {id} --dry-run")));
+        }
+    }
+    if files.has(0) {
+        all.push(way("The files as they were before the loop", format!("ralph rollback 0 --loop {id} --dry-run")));
+    }
+    if all.is_empty() {
+        let first_head = c.rounds.iter().find_map(|round| round.head.as_deref());
+        let since = first_head.map_or_else(|| "git log --stat -10".to_owned(), |head| format!("git log --stat {}^..", quoted(head)));
+        all.push(way("What it committed (no files were kept: git alone can undo it)", since));
+    }
+    all
+}
+
+/// A loop at its limit needs more of what it has used up: as much again.
+fn more(view: &View, c: &Chronicle) -> String {
+    match c.ended.filter(|ended| ended.ending == Ending::Capped).and_then(|ended| ended.code) {
+        Some(Code::LimitIterations) => {
+            format!(" --max-iterations {}", view.iteration.max(c.state.iteration).saturating_add(view.max_iterations.max(1)))
+        }
+        Some(Code::LimitTime) => format!(" --hours {}", time::in_hours(view.max_ms.saturating_mul(2))),
+        Some(Code::LimitCost) => format!(" --usd {}", view.max_usd * 2.0),
+        Some(Code::LimitTokens) => format!(" --tokens {}", view.max_tokens.saturating_mul(2)),
+        _ => String::new(),
+    }
+}
+>>>>>>> e-fr

@@ -98,7 +98,8 @@ fn dead() -> Value {
 fn rounds(project: &Project, begun: i64, runner: &Value, count: usize) -> Journal {
     let mut journal = Journal::begin(ID, begun, PROMPT, runner);
     write_list(project, 0);
-    commit(project, "The task: every format of the spec", begun - 60_000);
+    let head = commit(project, "The task: every format of the spec", begun - 60_000);
+    keep(project, &mut journal, 0, &head);
     for (n, round) in NIGHT.iter().take(count).enumerate() {
         let iteration = n as u64 + 1;
         if iteration == 6 {
@@ -135,7 +136,15 @@ fn one_round(project: &Project, journal: &mut Journal, iteration: u64, round: &R
     let stop = journal::Stop { iteration, claim, gates, said: round.said, work, is_last: iteration == 12 };
     journal.stop(&stop, &head);
     journal.pass(2);
-    journal.event(&json!({ "kind": "snapshot", "name": format!("refs/ralph/{ID}/{iteration}"), "commit": head }), None);
+    keep(project, journal, iteration, &head);
+}
+
+/// What `ralph run` keeps after a round: all is committed, so the files are those of the commit.
+fn keep(project: &Project, journal: &mut Journal, iteration: u64, head: &str) {
+    let name = format!("refs/ralph/{ID}/{iteration}");
+    let kept = project.git(&["commit-tree", "-p", head, "-m", &format!("ralph: {ID} {iteration}"), &format!("{head}^{{tree}}")]);
+    project.git(&["update-ref", &name, kept.trim()]);
+    journal.event(&json!({ "kind": "snapshot", "name": name, "commit": kept.trim() }), None);
 }
 
 /// The five hours are used up, and the runner waits.

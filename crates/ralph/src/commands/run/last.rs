@@ -11,6 +11,9 @@ use ralph_engine::runner::told::{End, Told};
 use super::says::{DOT, money, subject, used_tokens};
 use crate::ui;
 
+/// Where to read about it in the morning.
+const TOLD: &str = "`ralph report` tells how it went.";
+
 /// What has to be remembered of a run until its end.
 #[derive(Default)]
 pub(super) struct Last {
@@ -49,11 +52,12 @@ impl Last {
         let why = why.strip_prefix("Ralph: ").unwrap_or(&why);
         let why = why.strip_prefix(how.as_str()).and_then(|why| why.strip_prefix(": ")).unwrap_or(why).to_owned();
         let next = (!why.contains("`ralph run --continue")).then(|| next(*how, &self.of_loop, self.has_kept));
+        let told = matches!(how, End::Capped | End::Stalled | End::Blocked | End::Cancelled | End::Failed).then(|| TOLD.to_owned());
         let tree = Tree::around(&self.folder);
         let from_here = |text: String| tree.as_ref().map_or_else(|| text.clone(), |tree| tree.seen_from_outside(&text));
         let why = Some(why).filter(|why| !why.is_empty()).map(from_here);
         let work = tree.as_ref().map(Tree::has_the_work);
-        (head, [why, of_denied(denied), next.map(from_here), work].into_iter().flatten().collect())
+        (head, [why, of_denied(denied), next.map(from_here), told.map(from_here), work].into_iter().flatten().collect())
     }
 
     /// What the loop has cost, if that is more than this run.
@@ -128,8 +132,8 @@ fn next(how: End, of_loop: &str, has_kept: bool) -> String {
     let which = if of_loop.starts_with("main-") { String::new() } else { format!(" --name {}", clean(of_loop)) };
     let again = format!("ralph run --continue{which}");
     match how {
-        End::Complete if has_kept => "`ralph log` shows how it went, `ralph diff` what it changed.".to_owned(),
-        End::Complete => "`ralph log` shows how it went.".to_owned(),
+        End::Complete if has_kept => "`ralph report` tells how it went, `ralph diff` what it changed.".to_owned(),
+        End::Complete => TOLD.to_owned(),
         End::Capped => format!("Give it more: `{again} --max-iterations N` (or --hours, --usd, --tokens)."),
         End::Stalled => {
             format!("`ralph explain` says why, `ralph steer \"…\"` tells the agent what to do about it, `{again}` goes on.")

@@ -252,7 +252,7 @@ fn s4_6_a_pipe_gets_plain_lines() {
             "12Z ✓ complete · 2 rounds · 83k tokens · $0.62",
             "12Z complete after 4 iterations.",
             "12Z Some calls were denied; under `permissions.allow` these rules would allow them: Bash(curl:*)",
-            "12Z `ralph log` shows how it went, `ralph diff` what it changed.",
+            "12Z `ralph report` tells how it went, `ralph diff` what it changed.",
         ]
     );
 }
@@ -389,7 +389,7 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
         "  complete after 4 iterations.",
         "  Some calls were denied; under `permissions.allow` these rules would allow",
         "  them: Bash(curl:*)",
-        "  `ralph log` shows how it went, `ralph diff` what it changed.",
+        "  `ralph report` tells how it went, `ralph diff` what it changed.",
     ];
     let lines = shown(&reader, 80);
     assert_eq!(lines[lines.len() - end.len()..], end);

@@ -27,7 +27,8 @@ pub(super) fn shown(r: &Report) -> String {
     let mut body = String::from(
         "<ul class=\"legend\"><li><span class=\"m pass\">✓</span>passes</li><li><span class=\"m fail\">✗</span>fails</li>\
          <li><span class=\"m wait\">…</span>waits</li><li><span class=\"m unknown\">?</span>could not be measured</li>\
-         <li><span class=\"m pass cached\">✓</span>outlined: not run again, no file had changed</li></ul>\n",
+         <li><span class=\"m pass cached\">✓</span>outlined: not run again, no file had changed</li>\
+         <li><span class=\"m none\"></span>empty: not measured at that stop</li></ul>\n",
     );
     let stops = Stops::of(&r.gates);
     let each = match stops.each {

@@ -10,9 +10,9 @@ use ralph_core::{
 
 use super::{
     joined, section,
-    text::{moment, plain},
+    text::{moment, plain, sentence},
 };
-use crate::text::short;
+use crate::report::kept;
 
 /// So many stand in the open, and so many in the page at all.
 const SEEN: usize = 40;
@@ -87,7 +87,7 @@ fn evidence(e: &Evidence) -> String {
     parts.extend(e.took_ms.map(|ms| format!("took {}", if ms < 1_000 { format!("{ms} ms") } else { in_words(ms) })));
     parts.extend(e.cached.then(|| "not run again: no file had changed".to_owned()));
     parts.extend(e.flaky.then(|| "passed when it was tried again".to_owned()));
-    parts.extend(e.commit.as_deref().map(|commit| format!("commit <code>{}</code>", plain(short(Some(commit))))));
+    parts.extend(kept::words(e).map(|words| sentence(&words)));
     parts.extend(e.log.as_deref().map(|log| format!("output in <code>{}</code>", plain(&opening(log, 300)))));
     joined(parts.iter().map(|part| format!("<span>{part}</span>")))
 }

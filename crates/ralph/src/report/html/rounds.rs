@@ -137,7 +137,7 @@ fn line(row: &RoundRow, before: Option<&RoundRow>, columns: &Columns) -> String 
     let cells = [
         (columns.item, item, ""),
         (true, in_words(total(round.took)), "n"),
-        (columns.tools, used.tool_calls.to_string(), "n"),
+        (columns.tools, used.known_tool_calls().map_or_else(|| "–".to_owned(), |calls| calls.to_string()), "n"),
         (columns.used, tokens, "n"),
         (columns.used, money(used.usd_micros, false), "n"),
         (columns.changed, commits, "n"),

@@ -12,8 +12,8 @@ use ralph_core::{
 };
 
 use crate::{
-    report::{money, thinned::total},
-    text::{in_thousands, short, when},
+    report::{kept, money, thinned::total},
+    text::{in_thousands, when},
 };
 use text::{code, plain, sentence};
 
@@ -50,12 +50,13 @@ fn head(r: &Report) -> String {
     };
     let f = &r.figures;
     let verified = if f.wanted == 0 { "–".to_owned() } else { of_limit(f.verified, f.wanted) };
-    let tokens = if f.used.tokens.total() == 0 { "–".to_owned() } else { in_thousands(f.used.tokens.total()) };
+    let tokens = f.used.known_tokens().map_or_else(|| "not known".to_owned(), |tokens| in_thousands(tokens.total()));
     let changed = f.changed.map_or_else(
         || "– | –".to_owned(),
         |c| format!("{} | +{} −{}", c.commits, in_thousands(c.added_lines), in_thousands(c.removed_lines)),
     );
-    let (rounds, elapsed, cost) = (f.rounds, in_words(f.elapsed_ms), money(f.used.usd_micros, f.used.estimated));
+    let (rounds, elapsed, cost) = (f.rounds, in_words(f.elapsed_ms), f.used.known_usd());
+    let cost = cost.map_or_else(|| "not known".to_owned(), |spent| money(spent, f.used.estimated));
     format!(
         "### {mark} Ralph loop {}: {}\n\n**{}**\n\n> {}\n\n| Verified | Rounds | Time | Tokens | Cost | Commits | Lines |\n|--:|--:|--:|--:|--:|--:|--:|\n\
          | {verified} | {rounds} | {elapsed} | {tokens} | {cost} | {changed} |\n\n{}\n\n",
@@ -114,7 +115,7 @@ fn evidence(e: &Evidence) -> String {
     parts.extend(e.stop.map(|stop| format!("stop {stop}")));
     parts.extend(e.at.map(moment));
     parts.extend(e.took_ms.map(in_words));
-    parts.extend(e.commit.as_deref().map(|commit| code(short(Some(commit)), 16)));
+    parts.extend(kept::words(e).map(|words| sentence(&words, 300)));
     parts.join(", ")
 }
 
@@ -195,15 +196,14 @@ fn line(row: &RoundRow) -> String {
         |c| format!("{} | +{} −{}", c.commits, in_thousands(c.added_lines), in_thousands(c.removed_lines)),
     );
     format!(
-        "| {} | {} | {} | {} | {} | {} | {changed} | {} of {} | `{}` |\n",
+        "| {} | {} | {} | {} | {} | {} | {changed} | {} | `{}` |\n",
         round.iteration,
         round.item.as_deref().map(|item| plain(item, 60)).unwrap_or_default(),
         in_words(total(round.took)),
-        used.tool_calls,
-        in_thousands(used.tokens.total()),
+        used.known_tool_calls().map_or_else(|| "–".to_owned(), |calls| calls.to_string()),
+        used.known_tokens().map_or_else(|| "–".to_owned(), |tokens| in_thousands(tokens.total())),
         money(used.usd_micros, false),
-        row.gates_held,
-        row.gates_known,
+        if row.gates_known == 0 { "–".to_owned() } else { format!("{} of {}", row.gates_held, row.gates_known) },
         round.code.as_str()
     )
 }

@@ -5,29 +5,59 @@ use ralph_core::words::opening;
 /// Draws nothing, and keeps apart what would be read together.
 const APART: &str = "<!-- -->";
 
-/// The beginning of a text, on one line, as nothing but text.
+/// The beginning of a text, on one line, as nothing but text. Only what would be read as something else is changed: people read the source as well.
 pub(super) fn plain(text: &str, max: usize) -> String {
-    let line = opening(text, max);
-    let mut out = String::with_capacity(line.len() * 2);
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        let before_a_word = chars.peek().is_some_and(|next| !next.is_whitespace());
+    let line: Vec<char> = opening(text, max).chars().collect();
+    let mut out = String::with_capacity(line.len() + 16);
+    for (n, c) in line.iter().copied().enumerate() {
+        let (before, rest) = (&line[..n], &line[n + 1..]);
         match c {
-            '&' => out.push_str("&amp;"),
+            '&' if rest.first().is_some_and(|next| next.is_alphanumeric() || *next == '#') => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '#' | '+' | '-' | '!' | '|' | '~' | '$' => {
-                out.push('\\');
+            _ => {
+                if is_markup(c, before, rest) {
+                    out.push('\\');
+                }
                 out.push(c);
             }
-            _ => out.push(c),
         }
-        // Mentions, references, addresses and little pictures are looked for in what is drawn.
-        if before_a_word && matches!(c, '@' | '#' | ':' | '-' | '.' | '/') {
+        if is_looked_for(c, before, rest) {
             out.push_str(APART);
         }
     }
     out
+}
+
+/// Whether Markdown would take a character for its own.
+fn is_markup(c: char, before: &[char], rest: &[char]) -> bool {
+    let is_word = |c: Option<&char>| c.is_some_and(|c| c.is_alphanumeric());
+    let begins = before.is_empty();
+    match c {
+        '\\' | '`' | '*' | '[' | ']' | '|' | '~' | '$' => true,
+        '(' => before.last() == Some(&']'),
+        // Within a word it is a letter.
+        '_' => !(is_word(before.last()) && is_word(rest.first())),
+        '-' | '+' | '#' | '>' | '=' => begins,
+        '.' | ')' => !begins && before.iter().all(char::is_ascii_digit),
+        _ => false,
+    }
+}
+
+/// Mentions, references, addresses and little pictures are looked for in what is drawn.
+fn is_looked_for(c: char, before: &[char], rest: &[char]) -> bool {
+    let next = rest.first().copied().unwrap_or(' ');
+    let ends_in = |word: &str| {
+        let start = before.len().checked_sub(word.len());
+        start.is_some_and(|start| before[start..].iter().collect::<String>().eq_ignore_ascii_case(word))
+    };
+    match c {
+        '@' => !next.is_whitespace(),
+        '#' => next.is_alphanumeric(),
+        ':' => next == '/' || rest.iter().find(|c| !(c.is_alphanumeric() || "_+-".contains(**c))) == Some(&':'),
+        '-' => next.is_ascii_digit() && ends_in("gh"),
+        '.' => !next.is_whitespace() && ends_in("www"),
+        _ => false,
+    }
 }
 
 /// The same as something to type. A table ends its cell at a bar, in code too.
@@ -67,12 +97,16 @@ mod tests {
 
     #[test]
     fn eyes_2_no_text_becomes_markup_a_mention_or_a_link() {
+        assert_eq!(plain("![x](https://e.x/y) @me #12 | <b>", 99), "!\\[x\\]\\(https:<!-- -->//e.x/y) @<!-- -->me #<!-- -->12 \\| &lt;b>");
+        assert_eq!(plain("one\n# two\u{202e}", 99), "one # two");
+        assert_eq!(plain("GH-12 www.x.y :tada: a@b.c", 99), "GH-<!-- -->12 www.<!-- -->x.y :<!-- -->tada: a@<!-- -->b.c");
         assert_eq!(
-            plain("![x](https://e.x/y) @me #12 | <b>", 99),
-            "\\!\\[x\\]\\(https:<!-- -->/<!-- -->/<!-- -->e.<!-- -->x/<!-- -->y\\) @<!-- -->me \\#<!-- -->12 \\| &lt;b&gt;"
+            ["# a", "- a", "+ a", "> a", "12. a", "3) a"].map(|text| plain(text, 99)),
+            ["\\# a", "\\- a", "\\+ a", "\\> a", "12\\. a", "3\\) a"]
         );
-        assert_eq!(plain("one\n# two\u{202e}", 99), "one \\# two");
-        assert_eq!(plain("GH-12 www.x.y :tada:", 99), "GH\\-<!-- -->12 www.<!-- -->x.<!-- -->y :<!-- -->tada:");
+        assert_eq!(plain("_a_ *b* ~c~ $d$ \\ &lt; &#60; `", 99), "\\_a\\_ \\*b\\* \\~c\\~ \\$d\\$ \\\\ &amp;lt; &amp;#60; \\`");
+        let readable = "ralph.toml: line 9 of feature_list.json (test -f a/b-c.rs) & more > less, 2.5 + 1 = 3!";
+        assert_eq!(plain(readable, 99), readable);
         assert_eq!(code("a`b|c", 99), "``a`b\\|c``");
         assert_eq!(code("`", 99), "`` ` ``");
         assert_eq!(sentence("type `ralph @x` now", 99), "type `ralph @x` now");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     common::{Bed, LOOP, ME, RALPH, loop_text},
     report::{hostile, night, report},
-    run::until,
+    run::{Runs, until},
 };
 
 fn schema(name: &str) -> (Schemas, boon::SchemaIndex) {
@@ -135,6 +135,11 @@ fn eyes_2_a_loop_that_goes_on() {
     assert_eq!(json!([value["status"], value["mood"], value["figures"]["rounds"]]), json!(["active", "going", 1]));
     assert!(value["sentence"].as_str().unwrap().starts_with("Still going: iteration 2 of 9"), "{}", value["sentence"]);
     assert!(value["cost"]["words"].as_str().unwrap().starts_with("Not known"), "{}", value["cost"]);
+    assert!(["usd_micros", "tokens", "tool_calls"].iter().all(|name| value["figures"]["used"].get(name).is_none()), "{value}");
+    let figures = bed.ralph_ok(&["report", "--prometheus"]);
+    assert!(!figures.contains("cost_dollars_total") && !figures.contains("tokens_total"), "{figures}");
+    let text = bed.ralph_ok(&["report", "--markdown"]);
+    assert!(text.contains("| not known | not known |") && text.contains("| – | – | – |"), "{text}");
     assert_eq!(value["acceptance"][0]["standing"], "open");
     assert!(bed.ralph(&["pause"]).success());
     let paused = bed.ralph_json(&["report", "--json"]);
@@ -154,8 +159,9 @@ fn eyes_2_what_a_session_used_is_told_by_its_transcript() {
     // After the first stop, which is when ralph first saw this loop.
     let at = started["at"].as_str().unwrap().replace('Z', "9Z");
     let usage = json!({ "input_tokens": 1_000, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 50 });
+    let call = json!([{ "type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {} }]);
     let message =
-        json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5", "content": [], "usage": usage });
+        json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5", "content": call, "usage": usage });
     let line = json!({ "type": "assistant", "sessionId": ME, "timestamp": at, "requestId": "req_1", "message": message });
     let folder = bed.home().join(".claude/projects/-p");
     fs::create_dir_all(&folder).unwrap();
@@ -166,19 +172,98 @@ fn eyes_2_what_a_session_used_is_told_by_its_transcript() {
     let used = &value["figures"]["used"];
     assert_eq!(json!([used["tokens"]["input"], used["tokens"]["output"], used["estimated"]]), json!([1_000, 50, true]), "{value}");
     // $4 for a million tokens of input, $20 for a million of output.
-    assert_eq!(used["usd_micros"], 5_000);
+    assert_eq!(json!([used["usd_micros"], used["tool_calls"]]), json!([5_000, 1]));
 }
 
 #[test]
 fn eyes_2_without_a_loop_or_its_journal() {
     let bed = Bed::new();
+    let none = "No loop has run in this project yet. Start one: ralph start \"…\"";
     let out = bed.ralph(&["report"]);
-    assert_eq!((out.code, out.stdout.trim()), (Some(3), "No loop has run in this project yet. Start one: ralph start \"…\""));
+    assert_eq!((out.code, out.stdout.trim()), (Some(3), none));
+    for form in ["--junit", "--prometheus", "--markdown", "--html=-"] {
+        let out = bed.ralph(&["report", form]);
+        assert_eq!((out.code, out.stdout.as_str(), out.stderr.trim()), (Some(3), "", none), "{form}: nobody takes a sentence for the file");
+    }
     assert!(!bed.exists(".ralph"), "nothing is made for a loop that is not there");
     let project = night();
     fs::remove_file(project.path(format!(".ralph/journal/{}.jsonl", story::ID))).unwrap();
     let out = project.run(RALPH).args(["report", story::ID]).output();
     assert!(out.code == Some(1) && out.stderr.contains("somebody removed its journal"), "{out:?}");
+}
+
+fn acceptance(report: &Value, name: &str) -> Value {
+    report["acceptance"].as_array().unwrap().iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{name} in {report}")).clone()
+}
+
+/// A commit that does not have what was proven is not named as if it had.
+#[test]
+fn eyes_2_evidence_names_the_files_that_were_proven() {
+    let runs = Runs::new("touch \"ok$RALPH_ITERATION\"; [ -e ok2 ] && commit; exit 0");
+    runs.bed.write(".gitignore", "*.local.md\n");
+    runs.bed.commit_all("loop files are no part of the work");
+    for (files, uncommitted, words) in [("ok1", true, "on top of commit"), ("ok2", false, "commit <code>")] {
+        runs.ends(0, &["Go", "--verify", &format!("test -f {files}"), "--name", files]);
+        let evidence = acceptance(&runs.bed.ralph_json(&["report", files, "--json"]), &format!("test -f {files}"))["evidence"].clone();
+        assert_eq!(json!([evidence["commit"], evidence["uncommitted"]]), json!([runs.bed.git(&["rev-parse", "HEAD"]).trim(), uncommitted]));
+        let kept = evidence["kept_as"].as_str().unwrap();
+        assert!(runs.bed.git(&["ls-tree", "--name-only", kept]).lines().any(|line| line == files), "{kept} has what was proven");
+        let page = runs.bed.ralph_ok(&["report", files, "--html=-"]);
+        assert!(page.contains(words) && page.contains("on top of") == uncommitted, "{page}");
+    }
+}
+
+/// A file of settings that the agent broke takes no gate out of the report.
+#[test]
+fn eyes_2_gates_that_vanish_are_still_told() {
+    let runs = Runs::new("[ \"$RALPH_ITERATION\" = 2 ] && echo '[[gate]]' >> ralph.toml; exit 0");
+    runs.bed.write(
+        "ralph.toml",
+        "keep_going = true\n[[gate]]\nname = \"good\"\ncommand = \"true\"\n[[gate]]\nname = \"bad\"\ncommand = \"false\"\n",
+    );
+    runs.bed.commit_all("gates");
+    runs.bed.ralph_ok(&["trust", "--yes"]);
+    let out = runs.run(&["Go", "-n", "4"]);
+    let report = runs.bed.ralph_json(&["report", "--json"]);
+    assert_eq!(json!([report["status"], report["figures"]["wanted"], report["figures"]["verified"]]), json!(["paused", 2, 0]), "{out:?}");
+    let good = acceptance(&report, "good");
+    assert_eq!(json!([good["standing"], good["evidence"]["stop"], good["evidence"]["command"]]), json!(["unknown", 1, "true"]));
+    assert!(good["what"].as_str().unwrap().starts_with("not declared any more; last found: "), "{good}");
+    let held: Vec<_> = report["rounds"].as_array().unwrap().iter().map(|row| json!([row["gates_held"], row["gates_known"]])).collect();
+    assert_eq!(held, [json!([1, 2]), json!([0, 0])]);
+    let about: Vec<_> = report["needs"].as_array().unwrap().iter().map(|need| need["about"].clone()).collect();
+    assert_eq!(about, ["resting"], "said once: {}", report["needs"]);
+    assert!(!runs.bed.ralph_ok(&["report", "--html=-"]).contains("nothing to verify"));
+}
+
+/// Commands that nobody trusts, gates that nobody measured, and a loop without a stop: each is said, and every command that is named works.
+#[test]
+fn eyes_2_what_was_never_run_is_named_with_what_it_needs() {
+    let runs = Runs::new("sleep 30");
+    runs.bed.write(
+        "feature_list.json",
+        json!({"features": [{"id": "A", "description": "a", "passes": false, "verify": ["true"]}]}).to_string(),
+    );
+    runs.bed.write("ralph.toml", "[[gate]]\nfeatures = \"feature_list.json\"\n");
+    runs.bed.commit_all("a list");
+    let running = runs.start(&["Go", "--verify", "false"]);
+    until("a session works", || runs.sessions() == 1);
+    drop(running);
+    let report = runs.bed.ralph_json(&["report", "--json"]);
+    let trust = report["needs"].as_array().unwrap().iter().find(|need| need["about"] == "gate").unwrap().clone();
+    assert!(trust["what"].as_str().unwrap().starts_with("feature_list.json is not trusted: its command is not run"), "{trust}");
+    assert!(trust["how"][0].as_str().unwrap().contains("`ralph trust`"), "{trust}");
+    let junit = runs.bed.ralph_ok(&["report", "--junit"]);
+    assert!(junit.contains("tests=\"2\"") && junit.contains("skipped=\"2\"") && junit.contains("message=\"not measured yet\""), "{junit}");
+    for way in report["ways"].as_array().unwrap() {
+        let command = way["command"].as_str().unwrap();
+        assert!(!command.contains("explain"), "there was no stop: {command}");
+        let words: Vec<&str> = command.split(' ').skip(1).collect();
+        assert!(words[0] == "run" || runs.bed.ralph(&words).success(), "{command}");
+    }
+    assert!(!report["ways"].to_string().contains("no files were kept"), "the files before it were: {}", report["ways"]);
+    runs.bed.ralph_ok(&["trust", "--yes"]);
+    assert!(!runs.bed.ralph_json(&["report", "--json"])["needs"].to_string().contains("ralph trust"));
 }
 
 /// The browser is started and not waited for; a program of the project's own is not the person's browser.
