@@ -27,8 +27,6 @@ pub(super) fn of(view: &View, c: &Chronicle, files: &Files) -> Vec<Way> {
     }
     all
 }
-<<<<<<< HEAD
-=======
 
 /// What the rounds changed, and how that is undone: from the files that are kept, else from what was committed.
 fn back(c: &Chronicle, files: &Files, id: &str) -> Vec<Way> {
@@ -56,17 +54,3 @@ fn back(c: &Chronicle, files: &Files, id: &str) -> Vec<Way> {
     }
     all
 }
-
-/// A loop at its limit needs more of what it has used up: as much again.
-fn more(view: &View, c: &Chronicle) -> String {
-    match c.ended.filter(|ended| ended.ending == Ending::Capped).and_then(|ended| ended.code) {
-        Some(Code::LimitIterations) => {
-            format!(" --max-iterations {}", view.iteration.max(c.state.iteration).saturating_add(view.max_iterations.max(1)))
-        }
-        Some(Code::LimitTime) => format!(" --hours {}", time::in_hours(view.max_ms.saturating_mul(2))),
-        Some(Code::LimitCost) => format!(" --usd {}", view.max_usd * 2.0),
-        Some(Code::LimitTokens) => format!(" --tokens {}", view.max_tokens.saturating_mul(2)),
-        _ => String::new(),
-    }
-}
->>>>>>> e-fr
