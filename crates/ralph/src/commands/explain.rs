@@ -1,6 +1,6 @@
 //! `ralph explain`: why a stop was ruled as it was, and what would have changed the ruling.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ralph_core::{
     gate::Verdict,
@@ -232,7 +232,7 @@ fn show_json(record: &Record) {
 }
 
 /// Judges every recorded stop again. A journal is the proof that the judge did what it says, so a difference is a failure.
-fn replay(path: &PathBuf, json: bool) -> Done {
+fn replay(path: &Path, json: bool) -> Done {
     let (records, unreadable) = pick::read(path)?;
     let mut same = 0;
     let mut different = Vec::new();
