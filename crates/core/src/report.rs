@@ -128,6 +128,8 @@ pub struct Changed {
     pub commits: u64,
     pub added_lines: u64,
     pub removed_lines: u64,
+    /// The files themselves were not kept: lines that nobody committed are not counted.
+    pub only_commits: bool,
 }
 
 impl Changed {
@@ -137,7 +139,14 @@ impl Changed {
             commits: self.commits.saturating_add(other.commits),
             added_lines: self.added_lines.saturating_add(other.added_lines),
             removed_lines: self.removed_lines.saturating_add(other.removed_lines),
+            only_commits: self.only_commits || other.only_commits,
         }
+    }
+
+    /// Added and removed lines; `None`: there are none that anybody counted, and that need not be all.
+    pub fn lines(self) -> Option<(u64, u64)> {
+        let lines = (self.added_lines, self.removed_lines);
+        (lines != (0, 0) || !self.only_commits).then_some(lines)
     }
 }
 

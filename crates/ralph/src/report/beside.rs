@@ -9,7 +9,7 @@ use ralph_core::{
 };
 use ralph_engine::{
     ops::{
-        changes::{self, Moment},
+        changes::{self, By, Moment},
         used::{Spent, Transcripts},
     },
     store::project::Project,
@@ -57,7 +57,8 @@ pub(super) fn changed(project: &Project, id: &str, c: &Chronicle) -> Vec<Option<
     let is_known = found.problems.is_empty();
     let round = |round: &changes::Round| {
         let size = round.size.unwrap_or_default();
-        let changed = Changed { commits: round.commits.len() as u64, added_lines: size.added, removed_lines: size.removed };
+        let only_commits = round.by != By::Snapshots;
+        let changed = Changed { commits: round.commits.len() as u64, added_lines: size.added, removed_lines: size.removed, only_commits };
         (round.size.is_some() || !round.commits.is_empty() || is_known).then_some(changed)
     };
     found.rounds.iter().map(round).collect()

@@ -29,7 +29,7 @@ use ralph_engine::{
     sys::{clock, env, files},
 };
 
-use crate::{commands::pick, exit::Failure};
+use crate::{commands::pick, exit::Failure, text::in_thousands};
 use kept::Files;
 
 pub(crate) use html::page;
@@ -207,6 +207,12 @@ fn troubles(chronicle: &Chronicle) -> Vec<Trouble> {
         }
     }
     all
+}
+
+/// `+12 −3`, or a dash where nobody knows.
+fn lines(changed: Changed) -> String {
+    let shown = |(added, removed)| format!("+{} −{}", in_thousands(added), in_thousands(removed));
+    changed.lines().map_or_else(|| "–".to_owned(), shown)
 }
 
 /// `$0.42`, `about $0.42`, or a dash where nobody knows.

@@ -88,13 +88,17 @@ fn plots<'a>(r: &Report, groups: &[&[RoundRow]]) -> Vec<Plot<'a>> {
     }
     if let Some(changed) = f.changed {
         let line = |pick: fn(Changed) -> u64| move |row: &RoundRow| row.changed.map_or(0, pick);
-        let (added, removed) = (line(|c| c.added_lines), line(|c| c.removed_lines));
-        let values = groups.iter().map(|rows| (mean(rows, &added), mean(rows, &removed))).collect();
-        let sum = format!("{} added, {} removed in all", in_thousands(changed.added_lines), in_thousands(changed.removed_lines));
-        all.push(Plot { title: "Changed lines", sum, class: "d", values, shown: &|n| in_thousands(whole(n)) });
-        let commits = line(|c| c.commits);
-        let sum = format!("{} in all", changed.commits);
-        all.push(Plot { title: "Commits", sum, class: "e", values: of(&commits), shown: &|n| tenths(n) });
+        if changed.lines().is_some() {
+            let (added, removed) = (line(|c| c.added_lines), line(|c| c.removed_lines));
+            let values = groups.iter().map(|rows| (mean(rows, &added), mean(rows, &removed))).collect();
+            let sum = format!("{} added, {} removed in all", in_thousands(changed.added_lines), in_thousands(changed.removed_lines));
+            all.push(Plot { title: "Changed lines", sum, class: "d", values, shown: &|n| in_thousands(whole(n)) });
+        }
+        if changed.commits > 0 {
+            let commits = line(|c| c.commits);
+            let sum = format!("{} in all", changed.commits);
+            all.push(Plot { title: "Commits", sum, class: "e", values: of(&commits), shown: &|n| tenths(n) });
+        }
     }
     all
 }
@@ -109,8 +113,10 @@ fn missing(r: &Report) -> String {
     if f.used.usd_micros == 0 {
         not.push("cost");
     }
-    if f.changed.is_none() {
-        not.push("changed lines and commits");
+    match f.changed {
+        None => not.push("changed lines and commits"),
+        Some(changed) if changed.lines().is_none() => not.push("changed lines"),
+        Some(_) => {}
     }
     match not.as_slice() {
         [] => String::new(),

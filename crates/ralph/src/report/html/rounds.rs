@@ -13,7 +13,7 @@ use super::{
     text::{moment, plain},
 };
 use crate::{
-    report::{money, thinned::total},
+    report::{lines, money},
     text::in_thousands,
 };
 
@@ -127,21 +127,19 @@ fn line(row: &RoundRow, before: Option<&RoundRow>, columns: &Columns) -> String 
         _ if row.gates_known == 0 => "–".to_owned(),
         _ => format!("{} of {}", row.gates_held, row.gates_known),
     };
-    let changed = row.changed.map(|changed| {
-        (changed.commits.to_string(), format!("+{} −{}", in_thousands(changed.added_lines), in_thousands(changed.removed_lines)))
-    });
-    let (commits, lines) = changed.unwrap_or_else(|| ("–".to_owned(), "–".to_owned()));
+    let changed = row.changed.map(|changed| (changed.commits.to_string(), lines(changed)));
+    let (commits, size) = changed.unwrap_or_else(|| ("–".to_owned(), "–".to_owned()));
     let tokens = if used.tokens.total() == 0 { "–".to_owned() } else { in_thousands(used.tokens.total()) };
     let claimed = if round.claimed { " <span class=\"aside\">claimed</span>" } else { "" };
     let item = round.item.as_deref().map_or_else(|| "–".to_owned(), |item| plain(&opening(item, 60)));
     let cells = [
         (columns.item, item, ""),
-        (true, in_words(total(round.took)), "n"),
+        (true, in_words(round.took_ms()), "n"),
         (columns.tools, used.known_tool_calls().map_or_else(|| "–".to_owned(), |calls| calls.to_string()), "n"),
         (columns.used, tokens, "n"),
         (columns.used, money(used.usd_micros, false), "n"),
         (columns.changed, commits, "n"),
-        (columns.changed, lines, "n"),
+        (columns.changed, size, "n"),
         (columns.gates, held, "n"),
         (true, format!("<code>{}</code>{claimed}", round.code.as_str()), ""),
     ];

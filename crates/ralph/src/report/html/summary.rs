@@ -12,7 +12,10 @@ use super::{
     count, section,
     text::{lines, moment, plain, sentence},
 };
-use crate::{report::money, text::in_thousands};
+use crate::{
+    report::{self, money},
+    text::in_thousands,
+};
 
 /// So much of a prompt is shown at once, and so much at all.
 const PROMPT: usize = 400;
@@ -96,10 +99,8 @@ fn changes(f: &Figures) -> (String, String) {
         None => ("–".to_owned(), "commits not known".to_owned()),
         Some(changed) => {
             let commits = if changed.commits == 1 { "commit" } else { "commits" };
-            (
-                changed.commits.to_string(),
-                format!("{commits}, +{} −{} lines", in_thousands(changed.added_lines), in_thousands(changed.removed_lines)),
-            )
+            let size = changed.lines().map_or_else(|| "lines not known".to_owned(), |_| format!("{} lines", report::lines(changed)));
+            (changed.commits.to_string(), format!("{commits}, {size}"))
         }
     }
 }

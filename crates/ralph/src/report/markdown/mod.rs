@@ -12,7 +12,7 @@ use ralph_core::{
 };
 
 use crate::{
-    report::{kept, money, thinned::total},
+    report::{kept, lines, money},
     text::{in_thousands, when},
 };
 use text::{code, plain, sentence};
@@ -51,10 +51,7 @@ fn head(r: &Report) -> String {
     let f = &r.figures;
     let verified = if f.wanted == 0 { "–".to_owned() } else { of_limit(f.verified, f.wanted) };
     let tokens = f.used.known_tokens().map_or_else(|| "not known".to_owned(), |tokens| in_thousands(tokens.total()));
-    let changed = f.changed.map_or_else(
-        || "– | –".to_owned(),
-        |c| format!("{} | +{} −{}", c.commits, in_thousands(c.added_lines), in_thousands(c.removed_lines)),
-    );
+    let changed = f.changed.map_or_else(|| "– | –".to_owned(), |c| format!("{} | {}", c.commits, lines(c)));
     let (rounds, elapsed, cost) = (f.rounds, in_words(f.elapsed_ms), f.used.known_usd());
     let cost = cost.map_or_else(|| "not known".to_owned(), |spent| money(spent, f.used.estimated));
     format!(
@@ -191,15 +188,12 @@ fn rounds(r: &Report) -> String {
 
 fn line(row: &RoundRow) -> String {
     let (round, used) = (&row.round, &row.round.used);
-    let changed = row.changed.map_or_else(
-        || "– | –".to_owned(),
-        |c| format!("{} | +{} −{}", c.commits, in_thousands(c.added_lines), in_thousands(c.removed_lines)),
-    );
+    let changed = row.changed.map_or_else(|| "– | –".to_owned(), |c| format!("{} | {}", c.commits, lines(c)));
     format!(
         "| {} | {} | {} | {} | {} | {} | {changed} | {} | `{}` |\n",
         round.iteration,
         round.item.as_deref().map(|item| plain(item, 60)).unwrap_or_default(),
-        in_words(total(round.took)),
+        in_words(round.took_ms()),
         used.known_tool_calls().map_or_else(|| "–".to_owned(), |calls| calls.to_string()),
         used.known_tokens().map_or_else(|| "–".to_owned(), |tokens| in_thousands(tokens.total())),
         money(used.usd_micros, false),

@@ -104,7 +104,7 @@ mod tests {
             ["# a", "- a", "+ a", "> a", "12. a", "3) a"].map(|text| plain(text, 99)),
             ["\\# a", "\\- a", "\\+ a", "\\> a", "12\\. a", "3\\) a"]
         );
-        assert_eq!(plain("_a_ *b* ~c~ $d$ \\ &lt; &#60; `", 99), "\\_a\\_ \\*b\\* \\~c\\~ \\$d\\$ \\\\ &amp;lt; &amp;#60; \\`");
+        assert_eq!(plain("_a_ *b* ~c~ $d$ \\ &lt; &#60; `", 99), "\\_a\\_ \\*b\\* \\~c\\~ \\$d\\$ \\\\ &amp;lt; &amp;#<!-- -->60; \\`");
         let readable = "ralph.toml: line 9 of feature_list.json (test -f a/b-c.rs) & more > less, 2.5 + 1 = 3!";
         assert_eq!(plain(readable, 99), readable);
         assert_eq!(code("a`b|c", 99), "``a`b\\|c``");

@@ -213,6 +213,19 @@ fn eyes_2_evidence_names_the_files_that_were_proven() {
     }
 }
 
+/// What nobody committed, nobody has counted where no files are kept.
+#[test]
+fn eyes_2_work_that_is_not_committed_is_not_told_as_none() {
+    let bed = Bed::in_git();
+    bed.write(LOOP, loop_text(ME, 1, 9, "DONE"));
+    bed.commit_all("begin");
+    assert!(bed.work().send().blocks());
+    bed.write("new.txt", "a\nb\n");
+    assert!(bed.work().send().blocks());
+    let (text, page) = (bed.ralph_ok(&["report", "--markdown"]), bed.ralph_ok(&["report", "--html=-"]));
+    assert!(!text.contains("+0 −0") && !page.contains("+0 −0"), "{text}");
+}
+
 /// A file of settings that the agent broke takes no gate out of the report.
 #[test]
 fn eyes_2_gates_that_vanish_are_still_told() {

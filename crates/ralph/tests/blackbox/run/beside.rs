@@ -14,7 +14,8 @@ fn told(runs: &Runs, args: &[&str], wanted: &str) {
 fn s4_6_a_loop_that_ended_in_its_working_tree_is_found_from_the_project() {
     let runs = Runs::new("touch ok\n");
     let out = runs.ends(0, &["Go", "--worktree", "--verify", "test -f ok"]);
-    for words in ["`ralph -C .ralph/worktrees/main log`", "in .ralph/worktrees/main, on the branch ralph/main", "`git merge ralph/main`"] {
+    for words in ["`ralph -C .ralph/worktrees/main report`", "in .ralph/worktrees/main, on the branch ralph/main", "`git merge ralph/main`"]
+    {
         assert!(out.stdout.contains(words), "{words}\n{}", out.stdout);
     }
     for command in ["log", "explain", "status", "diff"] {
