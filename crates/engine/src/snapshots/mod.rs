@@ -110,11 +110,7 @@ pub fn of_loop(project: &Project, loop_id: &str, limit: Duration) -> Result<Vec<
 pub fn all_committed(project: &Project, snapshots: &[Snapshot], limit: Duration) -> Result<HashSet<String>, String> {
     let Some(repository) = Repository::of(project, limit)? else { return Ok(HashSet::new()) };
     let on_a_commit: Vec<(&Snapshot, &str)> = snapshots.iter().filter_map(|snapshot| Some((snapshot, snapshot.head.as_deref()?))).collect();
-<<<<<<< HEAD
-    let asked = on_a_commit.iter().map(|(_, head)| format!("{head}^{{tree}}\n")).collect::<Vec<_>>().concat();
-=======
     let asked: Vec<String> = on_a_commit.iter().map(|(_, head)| format!("{head}^{{tree}}\n")).collect();
->>>>>>> e-fr
     let args = ["cat-file", "--batch-check=%(objectname)"].map(OsStr::new);
     let told = repository.answer(&args, Ask { input: asked.concat().into_bytes(), ..Ask::default() })?;
     let told = String::from_utf8_lossy(&told).into_owned();
