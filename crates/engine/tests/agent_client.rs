@@ -115,7 +115,7 @@ fn s4_6_a_session_tells_what_it_does_and_what_it_used() {
         assert!(heard.contains(&Heard::ToolEnded { failed: false, of_subagent: false }));
         assert!(bed.project.read("mark.txt").starts_with("client."));
         let log = std::fs::read_to_string(bed.log()).unwrap();
-        assert!(!log.contains("stream_event") && log.contains("\"type\":\"result\"") && log.ends_with("# stopped\n"), "{log}");
+        assert!(!log.contains("stream_event") && log.contains("\"type\":\"result\"") && log.ends_with("# the agent stopped\n"), "{log}");
         // What the transcripts tell is the same.
         let used = transcripts::used(&bed.project.home().join(".claude"), &bed.id).unwrap();
         assert_eq!(used.tokens, work.tokens);

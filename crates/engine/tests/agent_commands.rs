@@ -111,7 +111,7 @@ fn s4_6_any_program_gets_the_prompt_and_its_words_are_the_answer() {
     lines.sort();
     assert_eq!(lines, ["7 a-model 36 none", "careful", "no end", "the prompt"]);
     let log = std::fs::read_to_string(bed.log()).unwrap();
-    assert!(log.starts_with("$ /bin/sh -c cat;") && log.contains("careful") && log.ends_with("\n# stopped\n"), "{log}");
+    assert!(log.starts_with("$ /bin/sh -c cat;") && log.contains("careful") && log.ends_with("\n# the agent stopped\n"), "{log}");
 }
 
 #[test]

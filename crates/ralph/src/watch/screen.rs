@@ -15,12 +15,16 @@ use crossterm::{
     queue,
     terminal::{
         Clear, ClearType, DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+        size,
     },
 };
 use ratatui::{Frame, Terminal, backend::CrosstermBackend};
 
 /// Whether the screen is ours now; whoever gives it back does so once.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// More than any screen has.
+const MOST_CELLS: u32 = 4_000_000;
 
 pub(super) struct Screen {
     /// Never dropped: it would print what it cannot do, and on a terminal that is gone even that fails.
@@ -37,11 +41,13 @@ fn blank() -> std::io::Result<ManuallyDrop<Drawing>> {
 impl Screen {
     pub(super) fn take() -> std::io::Result<Self> {
         give_back_on_panic();
+        refuse_absurd_sizes()?;
         enter().inspect_err(|_| leave())?;
         Ok(Screen { terminal: blank().inspect_err(|_| leave())? })
     }
 
     pub(super) fn draw(&mut self, drawn: impl FnOnce(&mut Frame<'_>)) -> std::io::Result<()> {
+        refuse_absurd_sizes()?;
         self.terminal.draw(drawn).map(|_| ())
     }
 
@@ -58,6 +64,17 @@ impl Drop for Screen {
     fn drop(&mut self) {
         leave();
     }
+}
+
+/// A picture takes memory for each cell, and a terminal can say anything about itself.
+fn refuse_absurd_sizes() -> std::io::Result<()> {
+    let (columns, rows) = size()?;
+    if u32::from(columns) * u32::from(rows) <= MOST_CELLS {
+        return Ok(());
+    }
+    Err(std::io::Error::other(format!(
+        "the terminal says that it has {columns} columns and {rows} rows: `stty size` shows it, `stty cols 80 rows 24` mends it"
+    )))
 }
 
 fn enter() -> std::io::Result<()> {
