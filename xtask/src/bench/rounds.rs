@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use std::fs;
+
 use crate::{
     Result,
     bench::{
@@ -24,7 +26,7 @@ impl Stage<'_> {
         Ok(vec![
             case(id::ROUNDS_ALONE, &alone, &Project::bare(self.dir("n-alone"))?),
             case(id::ROUNDS_BASH, &script, &Project::with_repository(self.dir("n-bash"))?),
-            self.rounds(id::ROUNDS, &Project::bare(self.dir("n-plain"))?, &[])?,
+            self.rounds(id::ROUNDS, &Project::bare(self.dir("n-plain"))?, &["--no-snapshots"])?,
             self.rounds(id::ROUNDS_GIT, &Project::with_repository(self.dir("n-git"))?, &["--no-snapshots"])?,
             self.rounds(id::ROUNDS_SNAPSHOTS, &Project::with_repository(self.dir("n-snapshots"))?, &[])?,
         ])
@@ -32,6 +34,8 @@ impl Stage<'_> {
 
     /// Goes on, each time, with a loop that nothing ends.
     fn rounds(&self, id: &'static str, project: &Project, options: &[&str]) -> Result<Case> {
+        // What marks a project: without it the folder around it would be the one, and that is the workspace.
+        fs::create_dir_all(project.dir.join(".claude"))?;
         let run = ["run", "--agent-cmd", AGENT, "--quiet"];
         let endless = ["Go", "--once", "--max-iterations", "0", "--hours", "0", "--stall-rounds", "0", "--idle-rounds", "0"];
         project.ralph_of(&home(project), self.ralph, &[&run[..], &endless, options].concat())?;
