@@ -1,6 +1,24 @@
 //! Lines at the bottom of a terminal that are drawn in place, while others go by above them.
 
+use std::{
+    sync::mpsc::{RecvTimeoutError, Sender, channel},
+    thread,
+    time::Duration,
+};
+
 use crate::columns::columns;
+
+/// Draws again and again, in a thread of its own, until the sender is gone; `draw` says how long until the next time.
+pub(crate) fn ticking(first: Duration, draw: impl Fn() -> Duration + Send + 'static) -> Sender<()> {
+    let (sender, gone) = channel();
+    thread::spawn(move || {
+        let mut pause = first;
+        while gone.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            pause = draw();
+        }
+    });
+    sender
+}
 
 /// What is drawn there now. The cursor stands where the first of these lines begins, or after them on a terminal that knows no sequences.
 #[derive(Default)]

@@ -12,7 +12,7 @@ mod sentence;
 mod thinned;
 mod ways;
 
-use std::{io, path::Path};
+use std::{collections::HashSet, io, path::Path};
 
 use ralph_core::{
     chronicle::{Chronicle, Round, Story, Took},
@@ -156,12 +156,12 @@ fn gate(story: &Story) -> GateStory {
 /// Each round with how many gates held after it.
 fn rounds(chronicle: &Chronicle, changed: Vec<Option<Changed>>) -> Vec<RoundRow> {
     let mut reached = vec![0; chronicle.proofs.gates.len()];
+    let settings = chronicle.proofs.gates.iter().filter(|story| story.last.kind == Kind::Config);
+    let broken: HashSet<u64> = settings.flat_map(|s| &s.marks).filter(|m| m.verdict != Verdict::Pass).map(|m| m.stop).collect();
     let mut row = |(round, changed): (&Round, Option<Changed>)| {
         let (mut held, mut known) = (0, 0);
         // Where the gates could not be read, nobody knows what those hold that were measured before.
-        let is_broken = chronicle.proofs.gates.iter().any(|story| {
-            story.last.kind == Kind::Config && story.marks.iter().any(|mark| mark.stop == round.stop && mark.verdict != Verdict::Pass)
-        });
+        let is_broken = broken.contains(&round.stop);
         let gates = chronicle.proofs.gates.iter().zip(&mut reached);
         for (story, at) in gates.filter(|(story, _)| story.last.kind != Kind::Config) {
             while story.marks.get(*at).is_some_and(|mark| mark.stop <= round.stop) {

@@ -2,11 +2,7 @@
 
 use std::{
     io::{self, Write},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        mpsc::{RecvTimeoutError, Sender, channel},
-    },
-    thread,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc::Sender},
     time::{Duration, Instant},
 };
 
@@ -22,7 +18,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    bottom::Bottom,
+    bottom::{Bottom, ticking},
     columns::cut,
     commands::gate::{
         lines::Lines,
@@ -91,13 +87,10 @@ fn together(gates: &[Gate]) -> Vec<String> {
 
 /// Draws the line again and again until the sender is gone.
 fn tick(screen: Arc<Screen>) -> Sender<()> {
-    let (sender, gone) = channel();
-    thread::spawn(move || {
-        while gone.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-            screen.write(&mut screen.state(), b"");
-        }
-    });
-    sender
+    ticking(TICK, move || {
+        screen.write(&mut screen.state(), b"");
+        TICK
+    })
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -2,11 +2,7 @@
 
 use std::{
     io::Write,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        mpsc::{RecvTimeoutError, Sender, channel},
-    },
-    thread,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc::Sender},
     time::Duration,
 };
 
@@ -14,7 +10,7 @@ use ralph_core::{time::Millis, words::clean};
 use ralph_engine::runner::told::{Audience, Heard, Told};
 
 use crate::{
-    bottom::Bottom,
+    bottom::{Bottom, ticking},
     columns::{columns, cut, wrap},
     commands::run::{last::Last, prose::Prose, says, status::Status},
     ui,
@@ -99,16 +95,11 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Draws the lines at the bottom again and again until the sender is gone.
 fn tick(state: Arc<Mutex<State>>) -> Sender<()> {
-    let (sender, gone) = channel();
-    thread::spawn(move || {
-        let mut pause = TICK;
-        while gone.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-            let mut state = locked(&state);
-            state.write(&[]);
-            pause = if state.status.is_at_rest() { SLOW_TICK } else { TICK };
-        }
-    });
-    sender
+    ticking(TICK, move || {
+        let mut state = locked(&state);
+        state.write(&[]);
+        if state.status.is_at_rest() { SLOW_TICK } else { TICK }
+    })
 }
 
 /// The one place that writes: events come from one thread, and time passes in another.

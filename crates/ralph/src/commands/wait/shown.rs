@@ -3,11 +3,7 @@
 
 use std::{
     io::{self, Write},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        mpsc::{RecvTimeoutError, Sender, channel},
-    },
-    thread,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc::Sender},
     time::{Duration, Instant},
 };
 
@@ -20,7 +16,7 @@ use ralph_core::{
 use ralph_engine::{gates::wait::Onlooker, sys::clock};
 
 use crate::{
-    bottom::Bottom,
+    bottom::{Bottom, ticking},
     columns::{columns, cut},
     text::when,
     ui,
@@ -101,13 +97,10 @@ impl Drop for Shown {
 
 /// Draws the line again and again until the sender is gone.
 fn tick(screen: Arc<Screen>) -> Sender<()> {
-    let (sender, gone) = channel();
-    thread::spawn(move || {
-        while gone.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-            screen.draw(&mut screen.state());
-        }
-    });
-    sender
+    ticking(TICK, move || {
+        screen.draw(&mut screen.state());
+        TICK
+    })
 }
 
 impl Onlooker for Screen {
