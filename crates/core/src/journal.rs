@@ -11,6 +11,7 @@ use crate::{
     judge::{Ending, Evidence, Ruling},
     limits::{Standstill, ToolUse},
     loop_file::LoopFile,
+    terms::Terms,
     time::Millis,
     usage::Spending,
 };
@@ -161,6 +162,17 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
+    /// The loop file was edited.
+    Edited {
+        changes: Vec<String>,
+        /// Changes that do not count, because the agent made them itself.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        refused: Vec<String>,
+    },
+    /// The journal is not as ralph left it. What ralph knows about the loop comes from its own copy.
+    Misfit {
+        what: String,
+    },
     /// Ralph itself failed; the stop was allowed.
     Error {
         what: String,
@@ -269,6 +281,15 @@ pub struct State {
     pub command: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ending>,
+    /// What the loop's file said about limits and endings, as far as it counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terms: Option<Terms>,
+    /// Edits of the file that do not count, and were told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
+    /// Lines about this loop that its person has not been told yet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub untold: Vec<String>,
 }
 
 /// A process that carries a loop in fresh sessions.
@@ -385,6 +406,25 @@ impl State {
     pub fn of_live_file(self, file: Option<&LoopFile>) -> Self {
         let is_rewritten = file.is_some_and(|f| f.loop_id.is_none() && f.iteration < self.iteration);
         if self.ended.is_some() || is_rewritten { State { stops: self.stops, name: self.name, ..State::default() } } else { self }
+    }
+
+    /// What a journal that ralph keeps no copy of may say about a loop: how much was done and used, never who has the loop, what was answered or that it ended.
+    /// An agent that may write files in the project may have written it.
+    #[must_use]
+    pub fn unsealed(self) -> Self {
+        State {
+            name: self.name,
+            stops: self.stops,
+            iteration: self.iteration,
+            spent_ms: self.spent_ms,
+            spending: self.spending,
+            tokens: self.tokens,
+            notes: self.notes,
+            notes_left: self.notes_left,
+            gated: self.gated,
+            standstill: self.standstill,
+            ..State::default()
+        }
     }
 
     /// Whether the loop is parked by this very stop.

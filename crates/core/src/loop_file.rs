@@ -179,6 +179,11 @@ impl LoopFile {
         own.unwrap_or_else(|| derived_id(name, self.started_at.as_deref()))
     }
 
+    /// Whether the file says itself which loop it is.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.loop_id.as_deref().is_some_and(|id| belongs(id, name))
+    }
+
     /// When the loop began, if its file says so.
     pub fn began(&self) -> Option<time::Millis> {
         self.started_at.as_deref().and_then(time::parse)
@@ -266,7 +271,8 @@ pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 64 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-fn is_loop_id(id: &str) -> bool {
+/// Whether a text can be the id of a loop.
+pub fn is_loop_id(id: &str) -> bool {
     id.len() <= 100 && !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 

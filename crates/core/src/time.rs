@@ -46,6 +46,13 @@ pub fn of_hours(hours: f64) -> u64 {
     ms
 }
 
+/// Milliseconds as hours, as [`of_hours`] takes them.
+pub fn as_hours(ms: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "nobody works for so long")]
+    let hours = ms as f64 / 3_600_000.0;
+    hours
+}
+
 /// Hours as a person types them: `8`, `1.5`.
 pub fn in_hours(ms: u64) -> String {
     let tenths = ms.div_ceil(360_000);

@@ -94,6 +94,23 @@ pub fn used_tools_since(source: &(impl Source + ?Sized), since: Millis) -> bool 
     false
 }
 
+/// Whether the agent named `what` in a tool call since the previous ruling: it may well have been the one who changed it.
+pub fn named_in_tools(source: &(impl Source + ?Sized), since: Option<Millis>, what: &str) -> bool {
+    let finder = memchr::memmem::Finder::new(what.as_bytes());
+    let mut lines = LinesBack::new(source);
+    while let Some(place) = lines.next() {
+        let is_named = lines.bytes(place).is_some_and(|bytes| finder.find(bytes).is_some());
+        let Some(line) = lines.line(place) else { continue };
+        if line.is_older(since) {
+            return false;
+        }
+        if is_named && line.message.is_some_and(|m| m.content.tool_use) {
+            return true;
+        }
+    }
+    false
+}
+
 /// Whether the last thing that happened in the conversation is that the person interrupted the agent.
 pub fn was_interrupted(source: &(impl Source + ?Sized), typed: &str) -> bool {
     let mut lines = LinesBack::new(source);

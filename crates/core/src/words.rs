@@ -255,6 +255,36 @@ pub fn opening(text: &str, max: usize) -> String {
     }
 }
 
+/// The journal of a loop is not as ralph left it.
+pub fn misfit(id: &str, what: &str) -> String {
+    format!(
+        "Ralph: the journal of {id} was changed by something other than ralph: {what}. Ralph decides by its own copy, so the loop goes on as it was."
+    )
+}
+
+/// How an edit that pauses the loop is called.
+const PAUSED_BY_HAND: &str = "active true → false";
+
+/// The loop file was edited: what counts now, and what does not.
+pub fn edited(counting: &[String], refused: &[String]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (paused, counting): (Vec<&String>, Vec<&String>) = counting.iter().partition(|change| *change == PAUSED_BY_HAND);
+    if !paused.is_empty() {
+        lines.push("Ralph: the loop is paused: its file says `active: false` now. `ralph resume` goes on.".to_owned());
+    }
+    if !counting.is_empty() {
+        let counting: Vec<&str> = counting.into_iter().map(String::as_str).collect();
+        lines.push(format!("Ralph: the loop file was edited: {}.", counting.join(", ")));
+    }
+    if !refused.is_empty() {
+        lines.push(format!(
+            "Ralph: the agent seems to have edited the loop file itself: {}. That does not count; `ralph resume` with the limit that you want sets it.",
+            refused.join(", ")
+        ));
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

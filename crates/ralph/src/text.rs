@@ -56,6 +56,12 @@ pub(crate) fn of_event(record: &Record) -> String {
         Event::Cancelled { by, iteration } => format!("cancelled {} at iteration {iteration}", by_whom(*by)),
         Event::Corrupt { problem } => format!("the loop file could not be read: {problem}"),
         Event::Heard { event, detail } => format!("heard {event}{}", detail.as_deref().map(|d| format!(" ({d})")).unwrap_or_default()),
+        Event::Edited { changes, refused } if refused.is_empty() => format!("the loop file was edited: {}", changes.join(", ")),
+        Event::Edited { changes, refused } => {
+            let counting = if changes.is_empty() { String::new() } else { format!("; these count: {}", changes.join(", ")) };
+            format!("an edit of the loop file by the agent did not count: {}{counting}", refused.join(", "))
+        }
+        Event::Misfit { what } => format!("the journal was changed by something other than ralph: {what}"),
         Event::Error { what } => format!("error: {what}"),
         Event::Unknown => "something that a newer ralph wrote".to_owned(),
     })

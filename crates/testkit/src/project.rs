@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::process::{Output, bounded_methods, command_methods, run_bounded};
@@ -78,6 +79,27 @@ impl Project {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, content).unwrap();
         path
+    }
+
+    /// Writes the journal of a loop as if ralph had written it: with its seal, the copy of its last line in the user's state folder.
+    pub fn write_journal(&self, id: &str, text: &str) {
+        use std::os::unix::fs::DirBuilderExt;
+        self.write(format!(".ralph/journal/{id}.jsonl"), text);
+        let last = text.trim_end_matches('\n').rsplit('\n').next().unwrap_or_default();
+        let record: serde_json::Value = serde_json::from_str(last).unwrap();
+        let name = record["state"]["name"].as_str().unwrap_or("main");
+        let place = if record["state"]["ended"].is_null() { format!("loops/{name}") } else { format!("ended/{id}") };
+        let digest = Sha256::digest(self.dir.as_os_str().as_encoded_bytes());
+        let hash: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let seal = self.home.join(".local/state/ralph/projects").join(hash).join(place);
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(seal.parent().unwrap()).unwrap();
+        std::fs::write(seal, format!("1 {id} named {}\n{last}\n", text.len() - last.len() - 1)).unwrap();
+    }
+
+    /// Changes the journal of a loop, and seals it again.
+    pub fn change_journal(&self, id: &str, change: impl Fn(&str) -> String) {
+        let text = self.read(format!(".ralph/journal/{id}.jsonl"));
+        self.write_journal(id, &change(&text));
     }
 
     /// Writes an executable file.

@@ -227,6 +227,14 @@ fn phase_after(event: &Event, state: &State, before: Option<Phase>, of_service: 
     if state.armed_since.is_none() || is_nobodys(state) {
         return Some(Phase::Paused);
     }
-    let says_nothing = matches!(event, Event::Heard { .. } | Event::Steered { .. } | Event::Measured { .. } | Event::Accepted { .. });
+    let says_nothing = matches!(
+        event,
+        Event::Heard { .. }
+            | Event::Steered { .. }
+            | Event::Measured { .. }
+            | Event::Accepted { .. }
+            | Event::Edited { .. }
+            | Event::Misfit { .. }
+    );
     if says_nothing { before.filter(|phase| *phase != Phase::Paused).or(Some(Phase::Work)) } else { Some(Phase::Work) }
 }

@@ -60,6 +60,8 @@ pub struct Chronicle {
     pub notes: Newest<Said>,
     /// Sessions that came to no stop, errors of ralph's own, loop files that could not be read.
     pub troubles: Newest<Said>,
+    /// How often the journal was found changed by something other than ralph.
+    pub misfits: u64,
     /// What looks as if the proof had been weakened, as the last stop saw it.
     pub suspicions: Vec<String>,
     /// What nobody was there to allow: each rule once, with how often it was missing.
@@ -307,6 +309,16 @@ impl Chronicle {
             Event::Measured { findings } => self.proofs.measured(at, self.state.stops, &findings, false),
             Event::Corrupt { problem } => self.troubles.push(said(format!("the loop file could not be read: {problem}"))),
             Event::Error { what } => self.troubles.push(said(what)),
+            Event::Misfit { what } => {
+                self.misfits += 1;
+                self.troubles.push(said(format!("the journal was changed by something other than ralph: {what}")));
+            }
+            Event::Edited { changes, refused } => {
+                let mark = |changes: Vec<String>, what: &str| (!changes.is_empty()).then(|| format!("{what}: {}", changes.join(", ")));
+                let told =
+                    [mark(changes, "the loop file was edited"), mark(refused, "an edit of the loop file by the agent did not count")];
+                told.into_iter().flatten().for_each(|what| self.troubles.push(said(what)));
+            }
             Event::Accepted { .. } => self.suspicions.clear(),
             Event::Checking { gate, command, .. } => self.proofs.runs(gate, Ran { command, at, stops: self.state.stops }),
             // What they change is in the state, or in the hours.

@@ -123,7 +123,8 @@ impl Start {
             _ if !declared.problems.is_empty() => Vec::new(),
             Some(before) => {
                 let what = |gate: &Asked| format!("the gate \"{}\", which the loop began with, is not declared any more", gate.name);
-                guard::gone(&before.gates, &now).into_iter().map(|gate| finding(&gate.name, what(gate))).collect()
+                let gone = guard::gone(&before.gates, &now).into_iter().map(|gate| finding(&gate.name, what(gate)));
+                gone.chain(weaker(&before.gates, &now).into_iter().map(|(name, what)| finding(&name, what))).collect()
             }
             None if now.is_empty() => {
                 vec![finding("gates", "the loop had something to prove, and nothing is declared any more".to_owned())]
@@ -151,6 +152,16 @@ impl Start {
         }
         found
     }
+}
+
+/// Gates of a file that asks for less than when the loop began, and runs no command: one that runs commands has to be trusted again, and who trusts it sees that.
+fn weaker(before: &[Asked], now: &[Asked]) -> Vec<(String, String)> {
+    let runs = |gate: &Asked| gate.kind == Kind::Command;
+    let of_file = |gate: &&Asked| gate.file.is_some() && !before.iter().chain(now).any(|other| other.file == gate.file && runs(other));
+    let there = |gate: &&Asked| now.iter().any(|other| other.name == gate.name && other.kind == gate.kind);
+    let one =
+        |gate: &Asked| guard::gates_weakened(std::slice::from_ref(gate), now).into_iter().map(|what| (gate.name.clone(), what)).next();
+    before.iter().filter(of_file).filter(there).filter_map(one).collect()
 }
 
 fn path(loop_id: &str) -> String {

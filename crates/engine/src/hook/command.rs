@@ -24,7 +24,7 @@ use crate::{
     },
     hosts::claude::answer::Answer,
     ops::{Asker, Refusal, cancel, pause, phase, resume, start, view},
-    store::{Error, ending, journal, locked::Loop, loops},
+    store::{Error, ending, journal, locked::Loop, loops, seal},
     sys::{clock, env},
 };
 
@@ -97,8 +97,7 @@ fn is_repeated(call: &Call, verb: Verb, fingerprint: &str) -> bool {
     // Only a loop that is in the state that was asked for can be there because of this command.
     let as_asked = |found: &loops::Found| found.parsed.as_ref().is_ok_and(|f| f.active == (verb != Verb::Pause));
     let by_loop = loops::all(&call.project).iter().filter(|found| as_asked(found)).any(|found| {
-        journal::tail(&call.project.journal(&found.id()))
-            .last
+        seal::last_of(&call.project, &found.name, &found.id())
             .is_some_and(|r| r.state.command.as_deref() == Some(fingerprint) && r.state.last.is_none() && is_recent(&r.at))
     });
     // Without the id of the turn, the same words may well be a second wish: a loop that lives was not ended by them.

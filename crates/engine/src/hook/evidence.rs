@@ -172,6 +172,14 @@ impl Look<'_> {
     }
 }
 
+/// Whether the agent's own tool calls name the loop's file since the ruling before.
+pub(super) fn named_in_tools(call: &Call, l: &Loop) -> bool {
+    let Some(file) = l.found.own_file().and_then(|path| path.file_name()?.to_str().map(str::to_owned)) else { return false };
+    let path = call.event.text("transcript_path").unwrap_or_default();
+    let since = l.state.last.as_ref().map(|last| last.at);
+    OpenFile::open(path).is_some_and(|source| transcript::named_in_tools(&source, since, &file))
+}
+
 /// Whether the transcript at `path` ends with an interrupt.
 pub(super) fn was_interrupted(path: &str, typed: &str) -> bool {
     OpenFile::open(path).is_some_and(|file| transcript::was_interrupted(&file, typed))

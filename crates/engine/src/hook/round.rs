@@ -83,6 +83,7 @@ pub fn rule(project: &Project, found: &Found, session: &str, report: Report, pat
         Next::GoesOn { .. } => ralph_core::unproven::for_person(&ruled.gathered.evidence).filter(|line| !line.is_empty()),
         _ => ruled.note,
     };
+    let line = ruled.more.into_iter().chain(line).reduce(|all, one| format!("{all}\n{one}"));
     Ok(Some(Ruled { ruling: ruled.ruling, evidence: ruled.gathered.evidence, line, file: l.file, state: l.state }))
 }
 

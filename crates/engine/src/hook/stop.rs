@@ -7,6 +7,7 @@ use ralph_core::{
     journal::{Actor, Answered, Event, Items, Parked, State},
     judge::{Code, Decision, Evidence, Next, Ruling, judge},
     loop_file, slash,
+    terms::Edit,
     time::Millis,
     unproven, words,
 };
@@ -15,7 +16,7 @@ use crate::{
     gates::{declared, guard},
     hook::{
         Call, Outcome, compaction, context, driven,
-        evidence::{Gathered, gather},
+        evidence::{self, Gathered, gather},
         notes,
         proof::{self, Measured},
         round,
@@ -27,6 +28,7 @@ use crate::{
         Error, ending, folder,
         locked::{Locked, Loop, end},
         loops::{self, Found},
+        sessions,
     },
     sys::{clock, signals},
 };
@@ -35,10 +37,12 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
     let seen = match select(&call.project, session) {
         // Mostly there is nothing of ralph's at all, and then one look tells.
-        Selected::Nothing("loop.none") if !call.finds_ralph_in_use() => return Ok(Outcome::silent("loop.none")),
+        Selected::Nothing("loop.none") if !call.finds_ralph_in_use() => {
+            return Ok(lost_or(call, session, "loop.none", || Outcome::silent("loop.none")));
+        }
         Selected::Nothing(_) if folder::lost_its_list(&call.project, session) => return lost_list(call, session),
-        Selected::Nothing("loop.none") => return Ok(no_loop(call)),
-        Selected::Nothing(code) => return Ok(Outcome::silent(code)),
+        Selected::Nothing("loop.none") => return Ok(lost_or(call, session, "loop.none", || no_loop(call))),
+        Selected::Nothing(code) => return Ok(lost_or(call, session, code, || Outcome::silent(code))),
         _ if session.is_empty() => return Ok(Outcome::silent("input.invalid")),
         Selected::Own(found) | Selected::Adoptable(found) | Selected::Corrupt(found) => found,
     };
@@ -83,6 +87,21 @@ fn no_loop(call: &Call) -> Outcome {
         }
         _ => Outcome::silent("loop.none"),
     }
+}
+
+/// This session has no loop. If it had one, and no person told ralph to take it away, the person is told once.
+fn lost_or(call: &Call, session: &str, code: &str, otherwise: impl FnOnce() -> Outcome) -> Outcome {
+    let is_archived = |id: &str| call.project.archive().join(format!("{id}.md")).exists();
+    let Some(lost) = sessions::lost(&call.project, session).filter(|lost| code != "loop.none" || !is_archived(&lost.id)) else {
+        return otherwise();
+    };
+    let file = loop_file::file_of(&lost.name);
+    let line = match code {
+        "session.other" => format!("Ralph: this session's loop ({}) is another session's now: .claude/{file} was edited.", lost.id),
+        "loop.none" => format!("Ralph: this session's loop ({}) is gone: .claude/{file} was deleted, and not by ralph.", lost.id),
+        _ => format!("Ralph: this session's loop ({}) is not this session's any more: .claude/{file} was edited.", lost.id),
+    };
+    Outcome::tell("loop.lost", format!("{line} `ralph status` shows what there is.")).of_loop(&lost.id)
 }
 
 /// Somebody took the list of a loop that was alive. The agent may stop, and the person is told once why the loop does nothing any more.
@@ -163,6 +182,8 @@ pub(super) struct Ruled {
     pub(super) note: Option<String>,
     /// What the person is told about the gates; `None`: there are none.
     told: Option<String>,
+    /// What the person is told about the loop besides.
+    pub(super) more: Vec<String>,
 }
 
 /// Measures what the loop has to prove, and whether anything changed, as far as somebody asks. `None`: there is nothing left to answer.
@@ -225,6 +246,8 @@ pub(super) fn rule_again(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Out
 /// Rules, and makes the ruling real. Without one the file is gone: a cancel, or a hand that deleted it, was faster.
 fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, mut measured: Measured) -> Result<(Loop, Option<Ruled>), Error> {
     let at = clock::now();
+    locked.note_misfit(&mut l, at, call.event.session())?;
+    note_edits(call, locked, &mut l, at)?;
     // A pause by hand is first seen here.
     if l.file.active {
         l.state.arm(at);
@@ -250,9 +273,39 @@ fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, mut measured: Measured)
     // A session of its own is told by its prompt.
     let note = if call.round.is_some() { note } else { notes::tell(&mut l.state, &ruling, &call.event, note) };
     let told = (!gathered.evidence.gates.is_empty()).then(|| unproven::for_person(&gathered.evidence).unwrap_or_default());
-    let ruled = Ruled { at, gathered, ruling, note, told };
+    let more = std::mem::take(&mut l.state.untold);
+    let ruled = Ruled { at, gathered, ruling, note, told, more };
     let ruled = commit(call, locked, &mut l, &ruled)?.then_some(ruled);
     Ok((l, ruled))
+}
+
+/// Edits of the loop file are told. One that loosens the loop counts only if a person made it: not in a run, whose person is asked, and not where the agent's own tool calls
+/// name the file.
+fn note_edits(call: &Call, locked: &Locked<'_>, l: &mut Loop, at: Millis) -> Result<(), Error> {
+    if let Some(was) = l.found.known_as.take() {
+        // Put right before anything else is written under this name.
+        let is_there = locked.set(l, &[("loop_id", Value::Text(&was))])?;
+        l.found.known_as = (!is_there).then_some(was);
+        l.state.untold.push(format!("Ralph: the loop file named another loop_id. It is still the loop {}, and says so again.", l.id));
+    }
+    let edits = l.edits();
+    if edits.is_empty() {
+        return Ok(());
+    }
+    let by_agent = call.round.is_some() || evidence::named_in_tools(call, l);
+    let counts = |edit: &Edit| !(edit.looser && by_agent);
+    l.settle(&edits, counts);
+    let (counting, held): (Vec<&Edit>, Vec<&Edit>) = edits.iter().partition(|edit| counts(edit));
+    let shown = |edits: Vec<&Edit>| edits.into_iter().map(|edit| edit.what.clone()).collect::<Vec<String>>();
+    let (changes, refused) = (shown(counting), shown(held));
+    // What does not count stays in the file, and is told once.
+    let is_known = changes.is_empty() && l.state.refused == refused;
+    l.state.refused.clone_from(&refused);
+    if is_known {
+        return Ok(());
+    }
+    l.state.untold.extend(words::edited(&changes, &refused));
+    locked.record(l, at, call.event.session(), Event::Edited { changes, refused })
 }
 
 /// What the client is told.
@@ -261,6 +314,7 @@ fn answered(call: &Call, (l, ruled): (Loop, Option<Ruled>)) -> Outcome {
         || Outcome::silent("loop.none"),
         |ruled| {
             let answer = answer(call, &l, &ruled.ruling, ruled.note.clone(), ruled.told.as_deref());
+            let answer = if ruled.more.is_empty() { answer } else { answer.and_tell(&ruled.more.join("\n")) };
             Outcome { answer, ..Outcome::silent(ruled.ruling.code.as_str()) }
         },
     );
@@ -290,7 +344,7 @@ fn goes_first(ruling: &Ruling, queue: &[String]) -> Option<String> {
 
 /// Makes the ruling real: the loop's file first, because it is what counts, then the journal. `false`: the file is gone.
 fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Result<bool, Error> {
-    let Ruled { at, gathered, ruling, note, told } = ruled;
+    let Ruled { at, gathered, ruling, note, told, .. } = ruled;
     let stop = call.event.stop_fingerprint();
     let there = match ruling.next {
         Next::GoesOn { iteration } => locked.set(l, &[("iteration", Value::Plain(&iteration.to_string()))])?,

@@ -91,6 +91,8 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
     if let Some(alive) = journal::runner_of(&l.state).filter(|runner| runner.pid != std::process::id()) {
         return Err(carried(Some(alive.pid)));
     }
+    let edits = l.accept_edits();
+    l.state.refused.clear();
     let before = l.state.runner.take();
     let was_at_work = before.as_ref().is_some_and(|runner| runner.attempt > 0);
     // The file is changed first, the journal's line comes then: between the two lies the end of the round.
@@ -123,6 +125,9 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
         l.state.disarm(died);
     }
     l.state.arm(now);
+    if !edits.is_empty() {
+        locked.record(&mut l, now, None, Event::Edited { changes: edits, refused: Vec::new() })?;
+    }
     let event = Event::Taken { pid: std::process::id(), from, unfinished: unfinished.is_some().then_some(l.file.iteration), unwritten };
     locked.record(&mut l, now, None, event)?;
     project.introduce();

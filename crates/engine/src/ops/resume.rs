@@ -25,7 +25,7 @@ use crate::{
         locked::{Locked, Loop},
         loops::{self, Carrier, Found},
         project::Project,
-        waiter,
+        seal, waiter,
     },
     sys::{clock, files},
 };
@@ -62,6 +62,8 @@ pub struct Resumed {
     pub owner: Option<String>,
     /// It was active all the time, and nothing had to change.
     pub was_active: bool,
+    /// What was edited in its file since ralph last wrote it down: it counts now.
+    pub edits: Vec<String>,
 }
 
 pub fn resume(project: &Project, request: &Request, asker: &Asker) -> Result<Resumed, Refusal> {
@@ -78,7 +80,7 @@ pub fn resume(project: &Project, request: &Request, asker: &Asker) -> Result<Res
             let (path, name) = archived(project, request.which.as_deref())?;
             let bytes = files::read(&path, loop_file::MAX_FILE_BYTES).map_err(Error::io("read", &path))?;
             let parsed = LoopFile::parse(&bytes);
-            let candidate = Found { name: name.clone(), path: path.clone(), bytes, parsed, carrier: Carrier::File };
+            let candidate = Found { name: name.clone(), path: path.clone(), bytes, parsed, carrier: Carrier::File, known_as: None };
             let l = locked.open_ended(candidate).map_err(|f| unreadable(&f))?;
             // Whatever would be refused is refused before the file moves.
             check_limits(&l, request)?;
@@ -107,7 +109,7 @@ fn live(project: &Project, request: &Request, asker: &Asker) -> Result<Option<Fo
 fn ended_folder(project: &Project, which: Option<&str>) -> Option<Found> {
     let found = loops::of_folder(project)?;
     let is_last = || {
-        let at = journal::tail(&project.journal(&found.id())).last.map(|r| r.at).unwrap_or_default();
+        let at = seal::last(project, &found.id()).map(|r| r.at).unwrap_or_default();
         view::archive(project).first().is_none_or(|last| last.ended_at <= at)
     };
     let is_meant = which.map_or_else(is_last, |which| which == found.name || which == found.id());
@@ -190,6 +192,7 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
             runner.pid
         )));
     }
+    let edits = l.accept_edits();
     check_limits(&l, request)?;
     let before = l.owner().map(str::to_owned);
     let asked = request.session.clone().or_else(|| asker.session.clone());
@@ -244,7 +247,11 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     l.state.command.clone_from(&asker.command);
     l.state.client_pid =
         if owner.is_some() && asker.session == owner { asker.client_pid } else { l.state.client_pid.filter(|_| owner == before) };
+    l.state.refused.clear();
+    if !edits.is_empty() {
+        locked.record(&mut l, now, owner.as_deref(), Event::Edited { changes: edits.clone(), refused: Vec::new() })?;
+    }
     let event = Event::Resumed { by: asker.actor(), iteration: l.file.iteration };
     locked.record(&mut l, now, owner.as_deref(), event)?;
-    Ok(Resumed { id: l.id, file: l.file, owner, was_active })
+    Ok(Resumed { id: l.id, file: l.file, owner, was_active, edits })
 }

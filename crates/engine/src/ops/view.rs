@@ -21,7 +21,7 @@ use crate::{
         journal::{self, owner_may_live},
         loops::{self, Found},
         project::Project,
-        turn, waiter,
+        seal, turn, waiter,
     },
     sys::{clock, files},
 };
@@ -239,7 +239,7 @@ pub fn archive(project: &Project) -> Vec<Archived> {
         // `id.2.md` is the same loop, archived a second time.
         let (id, version) = stem.split_once('.').map_or((stem, 1), |(id, n)| (id, n.parse().unwrap_or(1)));
         let id = id.to_owned();
-        let last = journal::tail(&project.journal(&id)).last;
+        let last = seal::last(project, &id);
         let name = last.as_ref().and_then(|r| r.state.name.clone()).unwrap_or_else(|| "main".to_owned());
         Some(Archived { name, ended_at: last.map(|r| r.at).unwrap_or_default(), id, path, version })
     };
@@ -256,7 +256,7 @@ pub fn ended(project: &Project) -> Vec<View> {
     let one = |entry: fs::DirEntry| {
         let path = entry.path();
         let id = path.file_stem()?.to_str()?.to_owned();
-        let record = journal::tail(&path).last.filter(|_| !live.contains(&id))?;
+        let record = if live.contains(&id) { None } else { seal::last(project, &id) }?;
         let mut view = bare(
             project,
             &id,

@@ -21,7 +21,6 @@ use ralph_core::{
     journal::{Event, State},
     judge::{Code, Ending, Next},
     limits::{Standstill, ToolUse},
-    loop_file::LoopFile,
     prices,
     time::{Millis, millis},
 };
@@ -41,6 +40,7 @@ use crate::{
         locked::{Locked, Loop},
         loops::{self, Found},
         project::Project,
+        seal,
     },
     sys::{clock, files},
 };
@@ -98,8 +98,6 @@ struct Begun {
     plan: Plan,
     usd_micros_left: u64,
     limit: Duration,
-    /// The loop as it was.
-    file: LoopFile,
 }
 
 impl<'a> Rounds<'a> {
@@ -212,7 +210,7 @@ impl<'a> Rounds<'a> {
     fn taken_away(&self) -> Ends {
         let id = self.found.id();
         let round = self.iteration;
-        let state = journal::tail(&self.project.journal(&id)).last.map(|record| record.state);
+        let state = seal::last(self.project, &id).map(|record| record.state);
         let there = loops::reread(self.project, self.found.clone()).ok().flatten().is_some_and(|found| found.id() == id);
         if there && !state.as_ref().is_some_and(|state| state.ended.is_some() || state.runner.is_some()) {
             let line = "what ralph knew about the loop was deleted; it rests, and `ralph run --continue` goes on with what its file says";
@@ -267,7 +265,7 @@ impl<'a> Rounds<'a> {
         self.iteration = iteration;
         self.calls.push(now);
         self.note_spent(&l.state);
-        Ok(Some(Begun { session, iteration, attempt, log, plan, usd_micros_left: left, limit, file: l.file }))
+        Ok(Some(Begun { session, iteration, attempt, log, plan, usd_micros_left: left, limit }))
     }
 
     /// Runs the session, and listens.

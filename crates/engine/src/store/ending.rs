@@ -1,14 +1,9 @@
 //! The mark of the last ending: what a second hook on the same stop, or a second event of the same command, still has to answer when the
 //! loop's file is already in the archive.
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    store::project::Project,
-    sys::{clock, files},
-};
+use crate::{store::project::Project, sys::clock};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastEnding {
@@ -24,17 +19,14 @@ pub struct LastEnding {
 /// A line, and some words about it.
 const MAX_BYTES: usize = 1 << 20;
 
-fn path(project: &Project) -> PathBuf {
-    project.own().join("last-ending.json")
-}
+const FILE: &str = "last-ending.json";
 
 pub fn read(project: &Project) -> Option<LastEnding> {
-    serde_json::from_slice(&files::read(&path(project), MAX_BYTES).ok()?).ok()
+    project.recall(FILE, MAX_BYTES)
 }
 
 /// Notes what was answered. To be called before the file goes, so that whoever finds no file finds the answer; the loop has ended whether or not this can be written.
 pub fn note(project: &Project, loop_id: &str, cause: &str, line: &str) {
     let mark = LastEnding { loop_id: loop_id.to_owned(), cause: cause.to_owned(), uptime_ms: clock::uptime_ms(), line: line.to_owned() };
-    let path = path(project);
-    let _ = files::replace(&path, &path.with_extension("json.new"), &serde_json::to_vec(&mark).unwrap_or_default());
+    let _ = project.remember(FILE, &mark);
 }

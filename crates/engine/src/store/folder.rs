@@ -27,9 +27,10 @@ use ralph_core::{
 use crate::{
     store::{
         Error,
-        journal::{self, owner_may_live},
+        journal::owner_may_live,
         loops::{Carrier, Found},
         project::Project,
+        seal,
     },
     sys::{env, files, files::Swapped},
 };
@@ -98,7 +99,7 @@ pub(super) fn read(project: &Project, want: Want) -> Option<Found> {
     };
     let progress = files::read(&dir.join("progress.txt"), MAX_BYTES).ok();
     let values = Progress::parse(progress.as_deref().unwrap_or_default());
-    let state = journal::tail(&project.journal(ID)).last.map(|r| r.state).unwrap_or_default();
+    let state = seal::last_of(project, NAME, ID).map(|r| r.state).unwrap_or_default();
     let list = read.as_ref().map_err(Clone::clone).and_then(|bytes| List::parse(bytes));
     let open = list.as_ref().map_or(1, |list| list.open().count());
     let max = values.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS);
@@ -115,13 +116,14 @@ pub(super) fn read(project: &Project, want: Want) -> Option<Found> {
     }
     let active = !ended && values.status != Some(Status::Paused);
     let parsed = list.and_then(|_| as_loop(project, &path, &values, active, iteration, max));
-    Some(Found { name: NAME.to_owned(), path, bytes: read.unwrap_or_default(), parsed, carrier: Carrier::Folder(Folder { dir, progress }) })
+    let carrier = Carrier::Folder(Folder { dir, progress });
+    Some(Found { name: NAME.to_owned(), path, bytes: read.unwrap_or_default(), parsed, carrier, known_as: None })
 }
 
 /// Whether the list is gone while the loop was alive and this session's, as far as its journal tells.
 pub fn lost_its_list(project: &Project, session: &str) -> bool {
     let was_alive = |state: &State| state.ended.is_none() && state.armed_since.is_some() && state.owner.as_deref() == Some(session);
-    journal::tail(&project.journal(ID)).last.is_some_and(|record| was_alive(&record.state)) && !place(project).join(LIST).exists()
+    seal::last_of(project, NAME, ID).is_some_and(|record| was_alive(&record.state)) && !place(project).join(LIST).exists()
 }
 
 /// Whether nobody has cancelled or paused the loop, nor taken the list away.

@@ -15,11 +15,10 @@ use ralph_core::{
 
 use crate::{
     store::{
-        Error,
         denials::{self, Denials},
         loops::Found,
         project::Project,
-        runner,
+        runner, seal,
     },
     sys::{files, process},
 };
@@ -40,24 +39,24 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 pub struct Tail {
     pub last: Option<Record>,
     /// The last line has no end: a writer was killed, and the next one must begin a new line.
-    torn: bool,
-}
-
-impl Tail {
-    /// The end of a journal right after `record` was appended.
-    pub fn ending_with(record: Record) -> Self {
-        Tail { last: Some(record), torn: false }
-    }
+    pub(super) torn: bool,
+    /// How long the journal is.
+    pub(super) size: u64,
+    /// What a killed writer had sealed and not written.
+    pub(super) missing: Vec<u8>,
+    /// How the journal differs from its seal.
+    pub misfit: Option<String>,
+    pub(super) kind: seal::Kind,
 }
 
 /// Reads the end of a journal. A journal that cannot be read is an empty one: it must never decide whether an agent may stop.
-pub fn tail(path: &Path) -> Tail {
+pub(super) fn tail(path: &Path) -> Tail {
     read_tail(path).unwrap_or_default()
 }
 
 /// The last record of a loop that has a file, and the loop's state.
 pub fn live(project: &Project, found: &Found) -> (Option<Record>, State) {
-    let last = tail(&project.journal(&found.id())).last;
+    let last = seal::last_of(project, &found.name, &found.id());
     let state = last.as_ref().map(|r| r.state.clone().of_live_file(found.parsed.as_ref().ok())).unwrap_or_default();
     (last, state)
 }
@@ -194,19 +193,18 @@ fn read_tail(path: &Path) -> Option<Tail> {
         let torn = bytes.last().is_some_and(|b| *b != b'\n');
         let last = last_record(&bytes);
         if last.is_some() || from == 0 || reach > 256 * TAIL {
-            return Some(Tail { last, torn });
+            return Some(Tail { last, torn, size, ..Tail::default() });
         }
         reach *= 4;
     }
 }
 
-/// Appends one record in one write.
-pub fn append(path: &Path, tail: &Tail, record: &Record) -> Result<(), Error> {
-    let mut line = Vec::with_capacity(1024);
-    if tail.torn {
-        line.push(b'\n');
-    }
-    serde_json::to_writer(&mut line, record).map_err(|e| Error::io("write", path)(e.into()))?;
-    line.push(b'\n');
-    files::append(path, &line).map_err(Error::io("write", path))
+/// How long a journal is, and what is in it from a byte on. Of one that is shorter, or longer by more than `most` bytes, the last byte tells enough.
+pub(super) fn from(path: &Path, from: u64, most: usize) -> io::Result<(u64, Vec<u8>)> {
+    let (mut file, size) = files::open_regular(path)?;
+    let is_near = (from..=from.saturating_add(most as u64)).contains(&size);
+    file.seek(SeekFrom::Start(if is_near { from } else { size.saturating_sub(1) }))?;
+    let mut bytes = Vec::with_capacity(most);
+    file.take(most as u64).read_to_end(&mut bytes)?;
+    Ok((size, bytes))
 }

@@ -24,15 +24,19 @@ pub(super) const ALL: &str = "projects";
 impl Project {
     /// The file at this place (`verdicts/x`, for instance), in folders that can be believed.
     pub fn kept(&self, path: &str) -> Option<PathBuf> {
-        let place = Place::of(self);
-        let file = self.folder_of_kept(&place)?.join(path);
-        folders(&file, path).iter().all(|folder| private::check(folder, &place).is_ok()).then_some(file)
+        let file = self.folder_of_kept()?.join(path);
+        // In a folder that only this user can write into, a real folder of the user's is where it seems to be.
+        let is_believed = within(&file, path).all(private::is_own_folder);
+        is_believed.then_some(file)
     }
 
     /// The same, with its folders made.
     pub fn keep(&self, path: &str) -> Result<PathBuf, Error> {
+        if let Some(file) = self.kept(path) {
+            return Ok(file);
+        }
         let place = Place::of(self);
-        let own = self.folder_of_kept(&place).ok_or(Error::NoHome)?;
+        let own = self.state().ok_or(Error::NoHome)?.join(ALL).join(name_of(place.root()));
         let file = own.join(path);
         folders(&file, path).iter().rev().try_for_each(|folder| private::make(folder, &place))?;
         let whose = own.join(WHOSE);
@@ -40,6 +44,11 @@ impl Project {
             let _ = files::replace_private(&whose, &whose_it_is(&place));
         }
         Ok(file)
+    }
+
+    /// Whether anything can be kept at all: there is a state folder, and it is not in the project.
+    pub fn may_keep(&self) -> bool {
+        self.folder_of_kept().is_some() || self.state().is_some_and(|state| private::may_be_made(state, &Place::of(self)))
     }
 
     /// Makes the project one of those that this user is shown together. What cannot be written is missed by nobody but `--all`.
@@ -70,8 +79,16 @@ impl Project {
         let _ = self.kept(path).map(fs::remove_file);
     }
 
-    fn folder_of_kept(&self, place: &Place) -> Option<PathBuf> {
-        Some(self.state()?.join(ALL).join(name_of(place.root())))
+    /// The folder of this project, if it is there and can be believed: looked at once for each process.
+    fn folder_of_kept(&self) -> Option<&Path> {
+        if let Some(folder) = self.kept_in.get() {
+            return Some(folder);
+        }
+        let place = Place::of(self);
+        let folder = self.state()?.join(ALL).join(name_of(place.root()));
+        let is_believed =
+            [Some(folder.as_path()), folder.parent()].into_iter().flatten().all(|folder| private::check(folder, &place).is_ok());
+        is_believed.then(|| self.kept_in.get_or_init(|| folder).as_path())
     }
 }
 
@@ -82,6 +99,11 @@ pub(super) fn name_of(root: &Path) -> String {
 
 fn whose_it_is(place: &Place) -> Vec<u8> {
     [place.root().as_os_str().as_encoded_bytes(), b"\n"].concat()
+}
+
+/// The folders of a kept file within that of its project.
+fn within<'f>(file: &'f Path, path: &str) -> impl Iterator<Item = &'f Path> {
+    file.ancestors().skip(1).take(path.split('/').count() - 1)
 }
 
 /// The folders that a kept file lies in, from the inside out, up to that of all projects.
@@ -114,6 +136,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(own), mode(&whose)), (0o700, 0o600));
         fs::set_permissions(own, fs::Permissions::from_mode(0o777)).unwrap();
+        let project = Project::with_state(&root, &scratch.path().join("state/ralph"));
         assert_eq!(project.kept("verdicts/x"), None, "others can write there");
         assert!(project.keep("verdicts/x").is_err());
     }

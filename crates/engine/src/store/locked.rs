@@ -11,15 +11,18 @@ use ralph_core::{
     journal::{Actor, Event, Record, State, VERSION},
     judge::Ending,
     loop_file::{self, LoopFile, NewLoop},
+    terms::{Edit, Terms},
     time::{self, Millis},
+    words,
 };
 
 use crate::{
     store::{
         Error, folder,
-        journal::{self, Tail},
+        journal::Tail,
         loops::{self, Carrier, Found},
         project::Project,
+        seal, sessions,
     },
     sys::{clock, files, files::Swapped},
 };
@@ -49,6 +52,12 @@ pub struct Loop {
     pub state: State,
     /// Nothing has been written about this loop yet.
     pub is_new: bool,
+    /// The terms that count, until an edit of the file is accepted.
+    terms: Terms,
+    /// Edits that do not count.
+    held: Vec<Edit>,
+    /// The session that is told if it loses this loop without a person's act.
+    pub(super) holder: Option<String>,
     tail: Tail,
 }
 
@@ -56,6 +65,33 @@ impl Loop {
     /// When something was last written about it.
     pub fn last_event(&self) -> Option<Millis> {
         time::parse(&self.tail.last.as_ref()?.at)
+    }
+
+    /// How the file's terms differ from those that count.
+    pub fn edits(&self) -> Vec<Edit> {
+        self.terms.edits(&Terms::of(&self.file))
+    }
+
+    /// Makes edits of the file count. Those that `counts` refuses are as if they had not been made.
+    pub fn settle(&mut self, edits: &[Edit], counts: impl Fn(&Edit) -> bool) {
+        self.held = edits.iter().filter(|edit| !counts(edit)).cloned().collect();
+        self.terms.accept(edits.iter().filter(|edit| counts(edit)), &self.file);
+        self.terms.hold(&self.held, &mut self.file);
+    }
+
+    /// A person takes the loop up: what its file says now counts. Returns what is different from before.
+    pub fn accept_edits(&mut self) -> Vec<String> {
+        let edits = self.edits();
+        self.settle(&edits, |_| true);
+        edits.into_iter().map(|edit| edit.what).collect()
+    }
+
+    /// Ralph has written these keys into the file itself. Edits that do not count still do not.
+    fn written(&mut self, file: LoopFile, keys: &[&str]) {
+        self.file = file;
+        self.terms.take(keys, &self.file);
+        let held: Vec<Edit> = self.edits().into_iter().filter(|edit| self.held.contains(edit)).collect();
+        self.terms.hold(&held, &mut self.file);
     }
 
     /// The session that the loop belongs to.
@@ -89,8 +125,14 @@ impl<'p> Locked<'p> {
     pub fn open(&self, found: Found) -> Result<Loop, Box<Found>> {
         let mut l = self.put_together(found)?;
         let state = l.state.clone().of_live_file(Some(&l.file));
-        l.is_new |= state != l.state;
-        l.state = state;
+        if state != l.state {
+            l.is_new = true;
+            l.terms = Terms::of(&l.file);
+            l.state = state;
+        }
+        if l.is_new {
+            seal::make_room(self.project, &l.found.name, &l.id);
+        }
         Ok(l)
     }
 
@@ -106,29 +148,57 @@ impl<'p> Locked<'p> {
     fn put_together(&self, found: Found) -> Result<Loop, Box<Found>> {
         let Ok(file) = found.parsed.clone() else { return Err(Box::new(found)) };
         let id = found.id();
-        let tail = journal::tail(&self.project.journal(&id));
+        let tail = seal::tail(self.project, Some(&found.name), &id);
         let state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
-        Ok(Loop { id, found, file, state, is_new: tail.last.is_none(), tail })
+        let terms = state.terms.clone().unwrap_or_else(|| Terms::of(&file));
+        let holder = sessions::holder(&state);
+        Ok(Loop { id, found, file, state, is_new: tail.last.is_none(), terms, held: Vec::new(), holder, tail })
     }
 
     /// Writes what happened into the loop's journal, together with the loop's state after it.
     pub fn record(&self, l: &mut Loop, at: Millis, session: Option<&str>, event: Event) -> Result<(), Error> {
         l.state.iteration = l.file.iteration;
         l.state.name = Some(l.found.name.clone());
+        self.note_misfit(l, at, session)?;
         if let Carrier::Folder(folder) = &l.found.carrier {
             folder::log(folder, at, session, &event);
         }
-        self.append(&l.id, &mut l.tail, at, session, event, &l.state)
+        sessions::follow(self.project, l);
+        self.write(l, at, session, event)
+    }
+
+    /// Writes down, before anything else, that the journal was changed, and leaves a line for the person.
+    pub fn note_misfit(&self, l: &mut Loop, at: Millis, session: Option<&str>) -> Result<(), Error> {
+        let Some(what) = l.tail.misfit.take() else { return Ok(()) };
+        l.state.untold.push(words::misfit(&l.id, &what));
+        self.write(l, at, session, Event::Misfit { what })
+    }
+
+    fn write(&self, l: &mut Loop, at: Millis, session: Option<&str>, event: Event) -> Result<(), Error> {
+        l.terms.iteration = l.terms.iteration.max(l.file.iteration);
+        l.state.terms = Some(l.terms.clone());
+        let is_named = l.found.known_as.is_some() || l.file.is_named(&l.found.name);
+        self.append(&l.id, is_named, &mut l.tail, at, session, event, &l.state)
     }
 
     /// Writes down something that changes nothing about a loop, whether it lives or has ended.
     pub fn note(&self, id: &str, session: Option<&str>, event: Event) -> Result<(), Error> {
-        let mut tail = journal::tail(&self.project.journal(id));
+        let mut tail = seal::tail(self.project, None, id);
         let state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
-        self.append(id, &mut tail, clock::now(), session, event, &state)
+        self.append(id, true, &mut tail, clock::now(), session, event, &state)
     }
 
-    fn append(&self, id: &str, tail: &mut Tail, at: Millis, session: Option<&str>, event: Event, state: &State) -> Result<(), Error> {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one record")]
+    fn append(
+        &self,
+        id: &str,
+        is_named: bool,
+        tail: &mut Tail,
+        at: Millis,
+        session: Option<&str>,
+        event: Event,
+        state: &State,
+    ) -> Result<(), Error> {
         let record = Record {
             v: VERSION,
             seq: tail.last.as_ref().map_or(1, |r| r.seq + 1),
@@ -138,9 +208,7 @@ impl<'p> Locked<'p> {
             event,
             state: state.clone(),
         };
-        journal::append(&self.project.journal(id), tail, &record)?;
-        *tail = Tail::ending_with(record);
-        Ok(())
+        seal::append(self.project, is_named, tail, record)
     }
 
     /// Changes values in the loop's file and nothing else. `false`: somebody deleted the file, and it stays deleted.
@@ -148,7 +216,7 @@ impl<'p> Locked<'p> {
         if l.found.is_folder() {
             let Some(found) = folder::set(self.project, l.found.clone(), values)? else { return Ok(false) };
             if let Ok(file) = &found.parsed {
-                l.file = file.clone();
+                l.written(file.clone(), &values.iter().map(|(key, _)| *key).collect::<Vec<_>>());
             }
             l.found = found;
             return Ok(true);
@@ -158,6 +226,7 @@ impl<'p> Locked<'p> {
             let shown = || path.display().to_string();
             let mut bytes = l.found.bytes.clone();
             let mut file = l.file.clone();
+            let keys: Vec<&str> = values.iter().map(|(key, _)| *key).collect();
             for (key, value) in values {
                 (bytes, file) = file.with(&bytes, key, *value).map_err(|problem| Error::File { path: shown(), problem })?;
             }
@@ -168,7 +237,7 @@ impl<'p> Locked<'p> {
             match files::swap(&path, &backup, &l.found.bytes, &bytes).map_err(Error::io("write", &path))? {
                 Swapped::Done => {
                     l.found.bytes = bytes;
-                    l.file = file;
+                    l.written(file, &keys);
                     return Ok(true);
                 }
                 Swapped::Gone => return Ok(false),
@@ -201,21 +270,21 @@ impl<'p> Locked<'p> {
     /// Writes a journal line for a loop file that cannot be read, and archives the file.
     pub fn archive_corrupt(&self, found: &Found, session: Option<&str>, problem: &str) -> Result<bool, Error> {
         let id = found.id();
-        let mut tail = journal::tail(&self.project.journal(&id));
+        let mut tail = seal::tail(self.project, Some(&found.name), &id);
         let mut state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
         let now = clock::now();
         state.disarm(now);
         state.ended = Some(Ending::Failed);
         state.name = Some(found.name.clone());
         let event = Event::Corrupt { problem: problem.to_owned() };
-        self.append(&id, &mut tail, now, session, event, &state)?;
+        self.append(&id, true, &mut tail, now, session, event, &state)?;
         archive(self.project, found, &id)
     }
 
     /// Writes down that the list of a feature folder cannot be read; the loop stays as it is. `false`: that is what was written last.
     pub fn note_unreadable(&self, found: &Found, session: Option<&str>, problem: &str) -> Result<bool, Error> {
         let id = found.id();
-        let mut tail = journal::tail(&self.project.journal(&id));
+        let mut tail = seal::tail(self.project, Some(&found.name), &id);
         let event = Event::Corrupt { problem: problem.to_owned() };
         if tail.last.as_ref().is_some_and(|r| r.event == event) {
             return Ok(false);
@@ -226,7 +295,7 @@ impl<'p> Locked<'p> {
         if let Carrier::Folder(folder) = &found.carrier {
             folder::log(folder, now, session, &event);
         }
-        self.append(&id, &mut tail, now, session, event, &state)?;
+        self.append(&id, true, &mut tail, now, session, event, &state)?;
         Ok(true)
     }
 
@@ -235,12 +304,12 @@ impl<'p> Locked<'p> {
         if !folder::lost_its_list(self.project, session) {
             return Ok(false);
         }
-        let mut tail = journal::tail(&self.project.journal(folder::ID));
+        let mut tail = seal::tail(self.project, Some(folder::NAME), folder::ID);
         let now = clock::now();
         let mut state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
         state.disarm(now);
         let event = Event::Paused { by: Actor::Ralph, why: format!("{} is gone", folder::LIST) };
-        self.append(folder::ID, &mut tail, now, Some(session), event, &state)?;
+        self.append(folder::ID, true, &mut tail, now, Some(session), event, &state)?;
         Ok(true)
     }
 
@@ -250,7 +319,10 @@ impl<'p> Locked<'p> {
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
         let path = folder.join(loop_file::file_of(name));
         match files::create_new(&path, &self.project.backup(name), new.render().as_bytes()) {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                seal::close(self.project, name);
+                Ok(true)
+            }
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
             Err(e) => Err(Error::io("write", &path)(e)),
         }
@@ -262,7 +334,10 @@ impl<'p> Locked<'p> {
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
         let path = folder.join(loop_file::file_of(name));
         match files::move_new(archived, &path) {
-            Ok(()) => loops::read(self.project, name),
+            Ok(()) => {
+                seal::close(self.project, name);
+                loops::read(self.project, name)
+            }
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(None),
             Err(e) => Err(Error::io("bring back", archived)(e)),
         }

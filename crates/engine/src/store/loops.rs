@@ -12,6 +12,7 @@ use crate::{
         Error,
         folder::{self, Folder},
         project::Project,
+        seal,
     },
     sys::{env, files},
 };
@@ -25,6 +26,8 @@ pub struct Found {
     pub bytes: Vec<u8>,
     pub parsed: Result<LoopFile, Problem>,
     pub carrier: Carrier,
+    /// The loop that ralph knows under this name, where the file says that it is another one.
+    pub known_as: Option<String>,
 }
 
 /// What a loop lives in.
@@ -39,6 +42,11 @@ pub enum Carrier {
 impl Found {
     /// The id of the loop, even of one that cannot be read.
     pub fn id(&self) -> String {
+        self.known_as.clone().unwrap_or_else(|| self.own_id())
+    }
+
+    /// The id that the file itself gives.
+    fn own_id(&self) -> String {
         match (&self.carrier, &self.parsed) {
             (Carrier::Folder(_), _) => folder::ID.to_owned(),
             (Carrier::File, Ok(file)) => file.id(&self.name),
@@ -52,6 +60,20 @@ impl Found {
             (Carrier::Folder(_), _) => None,
             (Carrier::File, Ok(file)) => file.session_id.clone(),
             (Carrier::File, Err(_)) => loop_file::salvage(&self.bytes, &self.name).session_id,
+        }
+    }
+
+    /// A loop file cannot pose as another loop while the one that ralph started under its name lives: it would begin anew, without what counts for that one.
+    fn recognised(mut self, project: &Project) -> Self {
+        self.known_as = seal::head(project, &self.name).filter(|head| head.is_named && head.id != self.own_id()).map(|head| head.id);
+        self
+    }
+
+    /// The file that holds the loop's limits.
+    pub fn own_file(&self) -> Option<PathBuf> {
+        match &self.carrier {
+            Carrier::File => Some(self.path.clone()),
+            Carrier::Folder(folder) => Some(folder.dir.join("progress.txt")),
         }
     }
 
@@ -105,7 +127,11 @@ pub fn any(project: &Project) -> bool {
 pub fn read(project: &Project, name: &str) -> Result<Option<Found>, Error> {
     let path = project.claude().join(loop_file::file_of(name));
     match files::read(&path, MAX_FILE_BYTES) {
-        Ok(bytes) => Ok(Some(Found { name: name.to_owned(), parsed: LoopFile::parse(&bytes), path, bytes, carrier: Carrier::File })),
+        Ok(bytes) => {
+            let parsed = LoopFile::parse(&bytes);
+            let found = Found { name: name.to_owned(), parsed, path, bytes, carrier: Carrier::File, known_as: None };
+            Ok(Some(found.recognised(project)))
+        }
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(Error::io("read", &path)(e)),
     }
@@ -133,7 +159,8 @@ pub fn all(project: &Project) -> Vec<Found> {
         let path = project.claude().join(loop_file::file_of(name));
         // Whose it is stands in its head, however long the rest is.
         let bytes = files::read_head(&path, front_matter::MAX_BYTES).unwrap_or_default();
-        Found { name: name.to_owned(), path, bytes, parsed: Err(Problem::new(None, e.to_string())), carrier: Carrier::File }
+        let parsed = Err(Problem::new(None, e.to_string()));
+        Found { name: name.to_owned(), path, bytes, parsed, carrier: Carrier::File, known_as: None }.recognised(project)
     };
     let listing = listing(project);
     let files = listing.names.iter().filter_map(|name| read(project, name).unwrap_or_else(|e| Some(unreadable(name, &e))));

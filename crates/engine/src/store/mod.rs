@@ -16,6 +16,8 @@ pub mod project;
 pub mod projects;
 pub mod run_options;
 pub mod runner;
+pub mod seal;
+pub mod sessions;
 pub mod trust;
 pub mod turn;
 pub mod verify_state;

@@ -2,15 +2,10 @@
 //!
 //! Failing to keep one never changes an answer; the hook's log has it in any case.
 
-use std::{io, path::PathBuf};
-
 use ralph_core::{time::Millis, words};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    store::{Error, locked::Locked, project::Project},
-    sys::files,
-};
+use crate::store::{Error, locked::Locked, project::Project};
 
 /// A larger file is not ours.
 const MAX_BYTES: usize = 256 * 1024;
@@ -31,9 +26,7 @@ struct Notice {
     line: String,
 }
 
-fn path(project: &Project) -> PathBuf {
-    project.own().join("notices.json")
-}
+const FILE: &str = "notices.json";
 
 /// Keeps what was said, line by line, until the session stops.
 pub fn keep(project: &Project, session: &str, now: Millis, said: &str) -> Result<(), Error> {
@@ -61,8 +54,7 @@ pub fn take(project: &Project, session: &str, now: Millis) -> Vec<String> {
 }
 
 fn read(project: &Project) -> Vec<Notice> {
-    let bytes = files::read(&path(project), MAX_BYTES).unwrap_or_default();
-    serde_json::from_slice(&bytes).unwrap_or_default()
+    project.recall(FILE, MAX_BYTES).unwrap_or_default()
 }
 
 fn change(project: &Project, now: Millis, change: impl FnOnce(&mut Vec<Notice>)) -> Result<(), Error> {
@@ -72,20 +64,19 @@ fn change(project: &Project, now: Millis, change: impl FnOnce(&mut Vec<Notice>))
     change(&mut all);
     let excess = all.len().saturating_sub(MAX_LINES);
     all.drain(..excess);
-    let path = path(project);
-    let bytes = serde_json::to_vec(&all).map_err(|e| Error::io("write", &path)(io::Error::from(e)))?;
-    files::replace(&path, &path.with_extension("json.new"), &bytes).map_err(Error::io("write", &path))
+    project.remember(FILE, &all).map(drop)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::scratch::Scratch;
+    use crate::sys::{files, scratch::Scratch};
 
     #[test]
     fn s3_5_a_line_is_told_once_to_its_own_session() {
         let scratch = Scratch::create("ralph-notices-test-", false).unwrap();
-        let project = Project::at(scratch.path());
+        let project = Project::with_state(scratch.path().join("project"), &scratch.path().join("state"));
+        std::fs::create_dir(project.root()).unwrap();
         assert_eq!(take(&project, "a", 0), Vec::<String>::new());
         assert!(!project.own().exists(), "nothing is made for nothing");
         for (session, line) in [("a", "1"), ("b", "2"), ("a", "3"), ("a", "1")] {
@@ -100,12 +91,13 @@ mod tests {
         assert_eq!(take(&project, "a", 1_001).len(), MAX_LINES);
         let forged =
             serde_json::json!([{"session": "a", "at": 1_000, "line": format!("\u{1b}[2Jall\n\u{202e}is well{}", "!".repeat(5_000))}]);
-        files::write_whole(&path(&project), forged.to_string().as_bytes()).unwrap();
+        let path = project.keep(FILE).unwrap();
+        files::write_whole(&path, forged.to_string().as_bytes()).unwrap();
         let taken = take(&project, "a", 1_001);
         assert!(taken.len() == 1 && taken[0].starts_with("[2Jall is well!") && taken[0].chars().count() == MAX_LINE + 1, "{taken:?}");
         keep(&project, "a", 1_000, "one\ntwo").unwrap();
         assert_eq!(take(&project, "a", 1_001), ["one", "two"]);
-        files::write_whole(&path(&project), b"garbage").unwrap();
+        files::write_whole(&path, b"garbage").unwrap();
         assert_eq!(take(&project, "a", 1_001), Vec::<String>::new());
         keep(&project, "a", 1_000, "x").unwrap();
         assert_eq!(take(&project, "a", 1_001), ["x"]);

@@ -10,16 +10,21 @@ use crate::{
     sys::env,
 };
 
-pub(super) use mine::is_mine_alone;
+pub(super) use mine::{for_me_alone, is_mine_alone};
+
+/// Whether a folder that decides about `place` may be made there.
+pub(super) fn may_be_made(folder: &Path, place: &Place) -> bool {
+    let there = folder.ancestors().find(|folder| folder.exists());
+    !there.is_some_and(|there| is_within(there, place)) || holds_home(place)
+}
 
 /// Makes a folder, and those around it, for this user alone.
 pub(super) fn make(folder: &Path, place: &Place) -> Result<(), Error> {
-    let there = folder.ancestors().find(|folder| folder.exists());
-    if there.is_some_and(|there| is_within(there, place)) && !holds_home(place) {
+    if !may_be_made(folder, place) {
         return Err(Error::NotOurs { path: folder.display().to_string() });
     }
     let mut builder = DirBuilder::new();
-    mine::for_me_alone(builder.recursive(true));
+    for_me_alone(builder.recursive(true));
     builder.create(folder).map_err(Error::io("create", folder))?;
     check(folder, place)
 }
@@ -30,6 +35,11 @@ pub(super) fn check(folder: &Path, place: &Place) -> Result<(), Error> {
     let meta = fs::symlink_metadata(folder).map_err(Error::io("look at", folder))?;
     let is_ours = meta.is_dir() && is_mine_alone(&meta) && (!is_within(folder, place) || holds_home(place));
     if is_ours { Ok(()) } else { Err(Error::NotOurs { path: folder.display().to_string() }) }
+}
+
+/// Whether a folder is a real one of this user's, into which nobody else can write.
+pub(super) fn is_own_folder(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir() && is_mine_alone(&meta))
 }
 
 fn is_within(folder: &Path, place: &Place) -> bool {
@@ -53,7 +63,7 @@ mod mine {
         meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
     }
 
-    pub(super) fn for_me_alone(builder: &mut DirBuilder) {
+    pub(in crate::store) fn for_me_alone(builder: &mut DirBuilder) {
         builder.mode(0o700);
     }
 }
@@ -67,5 +77,5 @@ mod mine {
         true
     }
 
-    pub(super) fn for_me_alone(_builder: &mut DirBuilder) {}
+    pub(in crate::store) fn for_me_alone(_builder: &mut DirBuilder) {}
 }

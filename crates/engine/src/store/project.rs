@@ -3,6 +3,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use crate::{
@@ -11,24 +12,34 @@ use crate::{
 };
 
 /// The folder that a client was started in, or that a person means.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Project {
     root: PathBuf,
     /// The user's state folder, if there is one.
     state: Option<PathBuf>,
+    /// Where in there this project's part is, once it was looked at.
+    pub(super) kept_in: OnceLock<PathBuf>,
 }
+
+impl PartialEq for Project {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.root, &self.state) == (&other.root, &other.state)
+    }
+}
+
+impl Eq for Project {}
 
 /// Those that every loop needs; others are made by [`Project::folder`] when somebody needs them.
 const FOLDERS: [&str; 3] = ["journal", "archive", "backup"];
 
 impl Project {
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Project { root: root.into(), state: env::state_dir() }
+        Project { root: root.into(), state: env::state_dir(), kept_in: OnceLock::new() }
     }
 
     /// A project that nothing is remembered of.
     pub fn passing(root: impl Into<PathBuf>) -> Self {
-        Project { root: root.into(), state: None }
+        Project { root: root.into(), state: None, kept_in: OnceLock::new() }
     }
 
     /// A project whose user has the state folder `state`.

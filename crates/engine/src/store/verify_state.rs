@@ -2,6 +2,8 @@
 //!
 //! The top of the file is about the agent that stopped last, as the old format has it. Each agent has an entry of its own, so that two at once do
 //! not share a count. What cannot be read is begun anew: a count that is lost costs some rounds, never a loop without end.
+//!
+//! An agent may write there, so the file can only make ralph stricter: what it says about an agent counts as far as ralph's own copy, in the user's state folder, says so too.
 
 use std::{
     collections::BTreeMap,
@@ -34,6 +36,8 @@ const MAX_AGENTS: usize = 64;
 pub struct VerifyState<'p> {
     project: &'p Project,
     path: PathBuf,
+    /// Ralph's own copy, in the user's state folder.
+    kept: String,
 }
 
 /// One stop of a check agent.
@@ -110,7 +114,8 @@ impl<'p> VerifyState<'p> {
             Some(folder) => project.root().join(folder).join(".verify-state.json"),
             None => project.own().join("verify-state.json"),
         };
-        VerifyState { project, path }
+        let kept = format!("verify/{}.json", folder.unwrap_or("ralph").trim_start_matches('.'));
+        VerifyState { project, path, kept }
     }
 
     /// Counts a stop. The lock is held for the count and for nothing else.
@@ -179,7 +184,7 @@ impl<'p> VerifyState<'p> {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| e.to_string()),
         };
         match parsed {
-            Ok(contents) => (contents, None),
+            Ok(contents) => (self.as_far_as_known(contents), None),
             Err(problem) => {
                 let what = format!("{} counts anew: {problem}", shown(self.project.root(), &self.path));
                 (Contents::default(), Some(words::opening(&what, 300)))
@@ -187,7 +192,23 @@ impl<'p> VerifyState<'p> {
         }
     }
 
+    /// The agents that ralph's own copy knows, sent back as often as both say. Without a state folder the file is all there is.
+    fn as_far_as_known(&self, file: Contents) -> Contents {
+        if !self.project.may_keep() {
+            return file;
+        }
+        let known: Contents = self.project.recall(&self.kept, MAX_BYTES).unwrap_or_default();
+        let stricter = |(agent, entry): (String, Entry)| {
+            let iteration = file.agents.get(&agent)?.iteration.min(entry.iteration);
+            Some((agent, Entry { iteration, ..entry }))
+        };
+        Contents { latest: file.latest.clone(), agents: known.agents.into_iter().filter_map(stricter).collect() }
+    }
+
     fn write(&self, contents: &Contents) -> Result<(), Error> {
+        if self.project.may_keep() {
+            self.project.remember(&self.kept, contents)?;
+        }
         let failed = |e| Error::io("write", &self.path)(e);
         let mut bytes = serde_json::to_vec_pretty(contents).map_err(|e| failed(e.into()))?;
         bytes.push(b'\n');

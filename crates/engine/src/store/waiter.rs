@@ -1,12 +1,10 @@
 //! Who waits for what a parked loop waits for: the newest one counts, and every older one ends when it sees that.
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{
     store::{Error, project::Project},
-    sys::{clock, files, process},
+    sys::{clock, process},
 };
 
 /// A larger file is not ours.
@@ -23,8 +21,8 @@ pub struct Waiter {
     born_ms: Option<u64>,
 }
 
-fn path(project: &Project, loop_id: &str) -> PathBuf {
-    project.own().join("locks").join(format!("{loop_id}.waiter"))
+fn path(loop_id: &str) -> String {
+    format!("waiters/{loop_id}.json")
 }
 
 /// Who waits for this loop; whoever has ended does not.
@@ -34,8 +32,7 @@ pub fn of(project: &Project, loop_id: &str) -> Option<Waiter> {
 
 /// Who said last that it waits for this loop.
 fn noted(project: &Project, loop_id: &str) -> Option<Waiter> {
-    let bytes = files::read(&path(project, loop_id), MAX_BYTES).ok()?;
-    serde_json::from_slice(&bytes).ok()
+    project.recall(&path(loop_id), MAX_BYTES)
 }
 
 impl Waiter {
@@ -52,10 +49,7 @@ impl Waiter {
 
     /// Takes over from whoever waited before.
     pub fn begin(&self, project: &Project, loop_id: &str) -> Result<(), Error> {
-        project.folder("locks")?;
-        let path = path(project, loop_id);
-        let bytes = serde_json::to_vec(self).unwrap_or_default();
-        files::write_whole(&path, &bytes).map_err(Error::io("write", &path))
+        project.remember(&path(loop_id), self).map(drop)
     }
 
     /// Whether nobody has taken over. Nobody did so by removing the file.
@@ -66,7 +60,7 @@ impl Waiter {
     /// Only one's own file is removed.
     pub fn end(&self, project: &Project, loop_id: &str) {
         if noted(project, loop_id).as_ref() == Some(self) {
-            let _ = std::fs::remove_file(path(project, loop_id));
+            project.forget(&path(loop_id));
         }
     }
 }

@@ -74,6 +74,9 @@ fn resume(project: &Project, args: &Args) -> Done {
     for line in lines(project, &resumed) {
         ui::paragraph(line, 0);
     }
+    if !resumed.edits.is_empty() {
+        ui::paragraph(format!("Edited in its file since ralph last saw it, and counting now: {}.", clean(&resumed.edits.join(", "))), 0);
+    }
     Case::of(project).warn_of_gates();
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Read, stdin};
 use ralph_core::{iteration::MAX_NOTE, words::clean};
 use ralph_engine::{
     ops::steer::{self, Fate, Left, Story},
-    store::project::Project,
+    store::{project::Project, seal},
     sys::env,
 };
 use serde_json::json;
@@ -117,7 +117,11 @@ fn text(args: &Args) -> Result<String, Failure> {
 fn list(project: &Project, args: &Args) -> Done {
     let view = pick::view(project, args.name.as_deref())?;
     // A loop that nothing has happened to yet has no journal.
-    let stories = if view.journal.exists() { steer::stories(&pick::read(&view.journal)?.0) } else { Vec::new() };
+    let mut records = if view.journal.exists() { pick::read(&view.journal)?.0 } else { Vec::new() };
+    // The last line may have been written down elsewhere and not here yet.
+    let last = seal::last(project, &view.id).filter(|last| records.last().is_none_or(|known| known.seq < last.seq));
+    records.extend(last);
+    let stories = steer::stories(&records);
     if args.json {
         ui::json(&json!({ "loop": view.id, "notes": stories }));
         return Ok(());

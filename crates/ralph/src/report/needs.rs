@@ -12,7 +12,7 @@ use ralph_engine::{
         sources::{self, Source},
         view::{Status, View},
     },
-    store::{project::Project, trust::Trust},
+    store::{project::Project, seal, trust::Trust},
 };
 
 use super::relative;
@@ -31,7 +31,7 @@ pub(super) fn of(project: &Project, view: &View, declared: &Declared, c: &Chroni
     all.extend(suspicions(view, c));
     all.extend(denied(c));
     all.extend(unproven(acceptance, view));
-    all.extend(files(view, c));
+    all.extend(files(project, view, c));
     all
 }
 
@@ -159,8 +159,19 @@ fn unproven(acceptance: &[Acceptance], view: &View) -> Option<Need> {
 }
 
 /// What is wrong with ralph's own files.
-fn files(view: &View, c: &Chronicle) -> Vec<Need> {
+fn files(project: &Project, view: &View, c: &Chronicle) -> Vec<Need> {
     let mut all: Vec<Need> = Vec::new();
+    let misfit = seal::misfit(project, &view.id).map(|misfit| format!(": {misfit}"));
+    if misfit.is_some() || c.misfits > 0 {
+        let misfit = misfit.unwrap_or_default();
+        all.push(Need {
+            about: About::Files,
+            what: format!(
+                "The journal was changed by something other than ralph{misfit}. What this report tells of the past may be wrong."
+            ),
+            how: vec!["`ralph log` shows where; decisions were made by ralph's own copy".to_owned()],
+        });
+    }
     if c.unreadable > 0 {
         let lines = if c.unreadable == 1 { "1 line".to_owned() } else { format!("{} lines", c.unreadable) };
         all.push(Need {

@@ -307,10 +307,8 @@ fn s2_7_outside_of_git_and_in_a_feature_folder() {
 fn s4_6_a_new_allowance_of_tokens_begins_at_nothing() {
     let bed = Bed::new();
     bed.ralph_ok(&["start", "Go", "--tokens", "100"]);
-    let journal = format!(".ralph/journal/{}.jsonl", bed.status()["id"].as_str().unwrap());
-    let used =
-        bed.read(&journal).replace(r#""stops":0"#, r#""tokens":{"input":60,"output":40,"cache_read":0,"cache_written":0},"stops":0"#);
-    bed.write(&journal, &used);
+    let used = |text: &str| text.replace(r#""stops":0"#, r#""tokens":{"input":60,"output":40,"cache_read":0,"cache_written":0},"stops":0"#);
+    bed.change_journal(bed.status()["id"].as_str().unwrap(), used);
     bed.ralph_ok(&["pause"]);
     let out = bed.ralph(&["resume"]);
     assert_eq!(

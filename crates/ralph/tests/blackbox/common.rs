@@ -328,6 +328,9 @@ pub(crate) fn loop_text(session: &str, iteration: u64, max: u64, promise: &str) 
     )
 }
 
+/// What is told, once, about a loop file that was edited so.
+pub(crate) const PAUSED_BY_HAND: &str = "Ralph: the loop is paused: its file says `active: false` now. `ralph resume` goes on.";
+
 pub(crate) const PROMPT: &str = "Make the tests pass.\nThen write the notes.";
 
 /// One hook call in the making.

@@ -1,11 +1,11 @@
 //! A loop that a runner carries: what the hooks of its sessions do, and of all others (issue 6, points 2 and 5).
 
-use std::{fs, io::Write as _};
+use std::fs;
 
 use serde_json::{Value, json};
 
 use crate::{
-    common::{Bed, CLIENT, Event, LOOP, ME, OTHER, PROMPT, records, unique},
+    common::{Bed, CLIENT, Event, LOOP, ME, OTHER, PROMPT, unique},
     gated::{Gated, begin, gate, line, reason, send_with},
 };
 
@@ -17,14 +17,14 @@ fn born_ms(pid: u32) -> u64 {
 
 /// Writes into the only journal that a runner took the loop; the mark of its sessions.
 fn taken_by(bed: &Bed, runner: Value) -> String {
-    let journal = bed.files_in(".ralph/journal")[0].clone();
-    let mut last = records(&journal).pop().unwrap();
-    let mark = format!("{}.{}", last["loop"].as_str().unwrap(), unique());
+    let mut last = bed.journal().pop().unwrap();
+    let id = last["loop"].as_str().unwrap().to_owned();
+    let mark = format!("{id}.{}", unique());
     last["seq"] = (last["seq"].as_u64().unwrap() + 1).into();
     last["event"] = json!({"kind": "taken", "pid": runner["pid"]});
     last["state"]["runner"] = runner;
     last["state"]["runner"]["mark"] = mark.clone().into();
-    writeln!(fs::File::options().append(true).open(journal).unwrap(), "{last}").unwrap();
+    bed.change_journal(&id, |text| format!("{text}{last}\n"));
     mark
 }
 

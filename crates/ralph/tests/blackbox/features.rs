@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::common::{Answer, Bed, LOOP, ME, OTHER, loop_text, next_stop};
+use crate::common::{Answer, Bed, LOOP, ME, OTHER, PAUSED_BY_HAND, loop_text, next_stop};
 
 const DIR: &str = ".claude/data/ralph-loops/current";
 
@@ -369,7 +369,7 @@ fn s4_1_cancel_pause_and_resume() {
     assert!(bed.work().send().blocks());
     // A hand that writes the status is obeyed.
     bed.write(path("progress.txt"), progress(&bed).replace("IN_PROGRESS", "PAUSED"));
-    bed.work().send().is_silent();
+    bed.work().send().tells(PAUSED_BY_HAND);
     let log = bed.read(path("hook.log"));
     for what in ["cancelled at iteration 2", "resumed at iteration 2", "paused"] {
         assert!(log.contains(what), "{what}: {log}");

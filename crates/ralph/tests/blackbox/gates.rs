@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use serde_json::json;
 
 use crate::{
-    common::{Bed, LOOP, ME, next_stop},
+    common::{Bed, LOOP, ME, PAUSED_BY_HAND, next_stop},
     gated::{COUNT, Gated, begin, gate, line, reason, send_with},
 };
 
@@ -336,7 +336,11 @@ fn point_2_a_pause_ends_what_runs_at_once() {
         }
         let begun = std::time::Instant::now();
         let (answer, _) = hook.answer();
-        answer.is_silent();
+        if by_hand {
+            answer.tells(PAUSED_BY_HAND);
+        } else {
+            answer.is_silent();
+        }
         assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
         bed.leaves_nothing();
         assert_eq!((bed.value("active").as_str(), bed.iteration(), bed.at_home("next").as_str()), ("false", 1, ""));

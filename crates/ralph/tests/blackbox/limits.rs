@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::common::{Bed, CLIENT, LOOP, ME, PROMPT, Transcript, fixture_until, loop_text, next_stop, tick, unique};
+use crate::common::{Bed, CLIENT, LOOP, ME, PAUSED_BY_HAND, PROMPT, Transcript, fixture_until, loop_text, next_stop, tick, unique};
 
 /// One round without any tool call: the feedback, a text, and the stop. Returns whether the agent was sent back.
 fn idle_round(bed: &Bed, transcript: &Transcript, env: Option<&str>) -> crate::common::Answer {
@@ -177,10 +177,9 @@ fn s2_7_eight_hours_are_the_limit_by_default() {
     for (minutes, blocks) in [(479, true), (481, false)] {
         let bed = Bed::with_loop(1, 0, "DONE");
         bed.work().send().blocks_with(PROMPT);
-        let path = bed.files_in(".ralph/journal")[0].clone();
         let mut record = bed.journal().pop().unwrap();
         record["state"]["armed_since"] = json!(crate::common::now_ms() - minutes * 60_000);
-        fs::write(&path, format!("{record}\n")).unwrap();
+        bed.write_journal(record["loop"].as_str().unwrap(), &format!("{record}\n"));
         assert_eq!(bed.work().send().blocks(), blocks, "{minutes} minutes");
     }
 }
@@ -346,7 +345,7 @@ fn s2_7_a_pause_by_hand_stops_the_clock() {
     bed.write(LOOP, loop_text(ME, 1, 0, "DONE").replace("max_iterations: 0", "max_iterations: 0\nmax_hours: 0.0005"));
     bed.work().send().blocks_with(PROMPT);
     bed.write(LOOP, bed.read(LOOP).replace("active: true", "active: false"));
-    bed.work().send().is_silent();
+    bed.work().send().tells(PAUSED_BY_HAND);
     std::thread::sleep(std::time::Duration::from_secs(2));
     bed.write(LOOP, bed.read(LOOP).replace("active: false", "active: true"));
     bed.work().send().blocks_with(PROMPT);

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::common::{Bed, LOOP, ME, OTHER, PROMPT, loop_text, next_stop};
+use crate::common::{Bed, LOOP, ME, OTHER, PAUSED_BY_HAND, PROMPT, loop_text, next_stop};
 
 /// Blocks once and compares the file byte for byte with `after`.
 fn block_once(before: &[u8], after: &[u8]) {
@@ -124,7 +124,9 @@ fn s0_3_edits_by_hand_count_from_the_next_stop() {
     bed.work().send().blocks_with(PROMPT);
     let edited = bed.read(LOOP).replace(PROMPT, "Another task.").replace("max_iterations: 0", "max_iterations: 3");
     bed.write(LOOP, &edited);
-    assert_eq!(bed.work().send().blocks_with("Another task."), "Ralph: iteration 3 of 3. Ends on <promise>DONE</promise>.");
+    let line = bed.work().send().blocks_with("Another task.");
+    let edits = "Ralph: the loop file was edited: max_iterations no limit → 3, the prompt.";
+    assert_eq!(line, format!("Ralph: iteration 3 of 3. Ends on <promise>DONE</promise>.\n{edits}"), "t7");
     bed.write(LOOP, bed.read(LOOP).replace("\"DONE\"", "FERTIG"));
     assert!(!bed.stop("<promise>FERTIG</promise>").send().blocks());
     assert_eq!(bed.codes(), ["promise.missing", "promise.missing", "promise.accepted"]);
@@ -132,13 +134,14 @@ fn s0_3_edits_by_hand_count_from_the_next_stop() {
     assert_eq!(bed.files_in(".ralph/journal").len(), 1);
 }
 
-/// pains 10: `active: false` is honoured, silently, and counts nothing; `active: true` goes on.
+/// pains 10, t10: `active: false` is honoured, told once, and counts nothing; `active: true` goes on.
 #[test]
 fn pains_10_active_false_pauses_the_loop() {
     let bed = Bed::with_loop(2, 9, "DONE");
     bed.work().send();
     bed.write(LOOP, bed.read(LOOP).replace("active: true", "active: false"));
     let before = bed.loop_bytes();
+    bed.work().send().tells(PAUSED_BY_HAND);
     for _ in 0..3 {
         bed.work().send().is_silent();
     }
@@ -156,6 +159,7 @@ fn pains_10_a_deleted_file_stays_deleted() {
     let bed = Bed::with_loop(1, 0, "DONE");
     bed.work().send();
     fs::remove_file(bed.path(LOOP)).unwrap();
+    assert!(bed.work().send().line().contains("was deleted, and not by ralph"), "t10");
     bed.work().send().is_silent();
     bed.event("SessionEnd").field("reason", "other").send().is_silent();
     bed.event("SessionStart").field("source", "clear").session(OTHER).send().is_silent();

@@ -60,6 +60,7 @@ mod run;
 mod run_attacks;
 mod run_command_line;
 mod screen;
+mod sealed;
 mod setup;
 mod slash;
 mod snapshots;

@@ -110,9 +110,9 @@ fn s4_6_an_agent_that_sets_the_count_back_gets_no_more_rounds() {
 fn s4_6_an_agent_that_raises_its_limits_gets_no_further_round() {
     let runs = Runs::new("echo $N > work.txt; sed -i 's/^max_iterations: .*/max_iterations: 0/' .claude/ralph-loop.local.md\n");
     let out = runs.ends(12, &["Go", "--max-iterations", "3"]);
-    assert!(out.stdout.contains("max_iterations was taken away") && out.stdout.contains("if that was you"), "{}", out.stdout);
+    assert!(out.stdout.contains("max_iterations 3 → no limit") && out.stdout.contains("if that was you"), "{}", out.stdout);
     assert_eq!((runs.sessions(), runs.bed.value("active")), (1, "false".to_owned()));
-    assert!(runs.of_kind("heard").iter().any(|event| event["event"] == "changed"), "{:?}", runs.bed.kinds());
+    assert_eq!(runs.of_kind("edited")[0]["refused"][0], "max_iterations 3 → no limit", "{:?}", runs.bed.kinds());
 }
 
 /// The journal lies where the agent can write.
@@ -139,7 +139,7 @@ open(path, "a").write(json.dumps(last) + "\n")
     let out = crate::common::run(command.args(args), b"");
     assert_eq!(out.code, Some(10), "{}\n{}", out.stdout, out.stderr);
     assert!(out.stdout.contains("stopped at its limit of $3"), "{}", out.stdout);
-    assert!(out.stdout.contains("less was spent than was"), "{}", out.stdout);
+    assert!(out.stdout.contains("was changed by something other than ralph"), "{}", out.stdout);
     assert_eq!(std::fs::read_to_string(runs.bed.path("work.txt")).unwrap().lines().count(), 3);
 }
 

@@ -61,7 +61,7 @@ impl Hubbed {
     }
 
     fn waiters(&self) -> Vec<std::path::PathBuf> {
-        self.files_in(".ralph/locks").into_iter().filter(|path| path.extension().is_some_and(|e| e == "waiter")).collect()
+        self.kept("waiters")
     }
 
     /// The line about who waits.

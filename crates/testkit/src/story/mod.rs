@@ -71,7 +71,7 @@ const NIGHT: [Round; 12] = [
 pub fn night(project: &Project) -> String {
     let mut journal = rounds(project, journal::at(2026, 11, 14, 21, 40), &dead(), NIGHT.len());
     journal.ended();
-    project.write(format!(".ralph/journal/{ID}.jsonl"), journal.text());
+    project.write_journal(ID, &journal.text());
     project.write(format!(".ralph/archive/{ID}.md"), loop_file(false, NIGHT.len()));
     ID.to_owned()
 }
@@ -85,7 +85,7 @@ pub fn under_way(project: &Project, now: i64, runner: &Value) {
     let mut journal = rounds(project, now - length - agent::SINCE, runner, DONE);
     let iteration = DONE as u64 + 1;
     journal.began(iteration, 1, NIGHT[DONE].item);
-    project.write(format!(".ralph/journal/{ID}.jsonl"), journal.text());
+    project.write_journal(ID, &journal.text());
     project.write(".claude/ralph-loop.local.md", loop_file(true, DONE + 1));
     project.write(journal::log(ID, iteration, 1), agent::log(project, now));
 }

@@ -50,9 +50,8 @@ pub struct Before {
     pub no_file: bool,
 }
 
-fn mark(project: &Project) -> PathBuf {
-    project.own().join("compaction.json")
-}
+/// In the user's state folder: what is written back into settings must not be what an agent wrote.
+const MARK: &str = "compaction.json";
 
 /// The personal settings of the project.
 pub fn settings(project: &Project) -> PathBuf {
@@ -61,14 +60,12 @@ pub fn settings(project: &Project) -> PathBuf {
 
 /// What is noted about the project's sessions, if anything is.
 pub fn noted(project: &Project) -> Option<Compaction> {
-    serde_json::from_slice(&files::read(&mark(project), MAX_BYTES).ok()?).ok()
+    project.recall(MARK, MAX_BYTES)
 }
 
 impl Compaction {
     pub fn keep(&self, project: &Project) -> Result<(), String> {
-        let path = mark(project);
-        let bytes = serde_json::to_vec(self).unwrap_or_default();
-        files::replace(&path, &path.with_extension("json.new"), &bytes).map_err(|e| format!("{}: {e}", path.display()))
+        project.remember(MARK, self).map(drop).map_err(|e| e.to_string())
     }
 
     /// Sets the variables. The mark comes first: whoever finds the one finds the other.
@@ -121,7 +118,7 @@ impl Compaction {
                 let _ = fs::remove_file(settings(project));
             }
         }
-        let _ = fs::remove_file(mark(project));
+        project.forget(MARK);
         Ok(())
     }
 }

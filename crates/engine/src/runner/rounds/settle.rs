@@ -5,8 +5,6 @@ use ralph_core::{
     front_matter::Value,
     journal::Event,
     limits::ToolUse,
-    loop_file::LoopFile,
-    usage::Spending,
 };
 
 use super::{Begun, Ends, LOOK, Rounds, is_used_up};
@@ -67,42 +65,26 @@ impl Rounds<'_> {
         }
     }
 
-    /// The loop after the session; `None`: it is gone. While a runner carries a loop, nobody else counts its rounds and what it spends: less of that than before is the agent's doing, or an accident. A
-    /// person may raise limits in the loop's file at any time, and so can an agent: that is told.
+    /// The loop after the session; `None`: it is gone. While a run has a loop, only ralph counts its iterations: one that was set back is put right. A person may raise limits in the loop's
+    /// file at any time, and so can an agent: that ends the run, and the person is asked.
     pub(super) fn put_right(&mut self, begun: &Begun) -> Result<Option<Loop>, Error> {
         let Some((locked, mut l)) = self.open()? else { return Ok(None) };
-        let now = clock::now();
-        let mut wrong = raised(&begun.file, &l.file);
-        self.doubt = (!wrong.is_empty()).then(|| {
-            format!(
-                "while the session worked, {} in the loop's file: if that was you, `ralph run --continue` goes on with it",
-                wrong.join(" and ")
-            )
-        });
         if l.file.iteration < begun.iteration {
-            wrong.push(format!("its iteration was set back to {}, and is {} again", l.file.iteration, begun.iteration));
+            let what = format!("its iteration was set back to {}, and is {} again", l.file.iteration, begun.iteration);
+            let text = format!("the loop was changed while the session of round {} worked: {what}", begun.iteration);
             if !locked.set(&mut l, &[("iteration", Value::Plain(&begun.iteration.to_string()))])? {
                 return Ok(None);
             }
-        }
-        let spending = l.state.spending.get_or_insert_with(|| Spending::since(now));
-        let is_less = spending.usd_micros < self.spent.usd_micros || l.state.tokens.total() < self.tokens.total();
-        if is_less {
-            spending.usd_micros = spending.usd_micros.max(self.spent.usd_micros);
-            l.state.tokens = if l.state.tokens.total() < self.tokens.total() { self.tokens } else { l.state.tokens };
-        }
-        let is_younger = l.state.spent(now) < self.spent.ms;
-        if is_younger {
-            l.state.spent_ms = self.spent.ms;
-        }
-        if is_less || is_younger {
-            wrong.push("its journal said that less was spent than was, and is put right".to_owned());
-        }
-        for what in wrong {
-            let text = format!("the loop was changed while the session of round {} worked: {what}", begun.iteration);
             self.audience.hears(&Told::Warning { text: text.clone() });
-            locked.record(&mut l, now, None, Event::Heard { event: "changed".to_owned(), detail: Some(text) })?;
+            locked.record(&mut l, clock::now(), None, Event::Heard { event: "changed".to_owned(), detail: Some(text) })?;
         }
+        let looser: Vec<String> = l.edits().into_iter().filter(|edit| edit.looser).map(|edit| edit.what).collect();
+        self.doubt = (!looser.is_empty()).then(|| {
+            format!(
+                "while the session worked, the loop file was edited ({}): if that was you, `ralph run --continue` goes on with it",
+                looser.join(", ")
+            )
+        });
         Ok(Some(l))
     }
 
@@ -160,19 +142,6 @@ impl Rounds<'_> {
         };
         locked.record(&mut l, now, Some(&session), event)
     }
-}
-
-/// The limits that are higher now, or gone.
-fn raised(before: &LoopFile, now: &LoopFile) -> Vec<String> {
-    let limits = [
-        ("max_iterations", before.max_iterations, now.max_iterations),
-        ("max_hours", before.max_millis(), now.max_millis()),
-        ("max_usd", before.max_usd_micros(), now.max_usd_micros()),
-        ("max_tokens", before.max_tokens, now.max_tokens),
-    ];
-    let is_raised = |(_, before, now): &(&str, u64, u64)| *before > 0 && (*now == 0 || now > before);
-    let words = |(name, _, now): (&str, u64, u64)| format!("{name} was {}", if now == 0 { "taken away" } else { "raised" });
-    limits.into_iter().filter(is_raised).map(words).collect()
 }
 
 fn broke_in_words(outcome: &Outcome) -> String {

@@ -72,8 +72,10 @@ fn painted(event: &Event, text: String) -> String {
             Next::Ends { ending: Ending::Failed } => ui::bad(text),
             Next::Ends { .. } | Next::Pauses | Next::Parks => ui::warn(text),
         },
-        Event::Error { .. } | Event::Corrupt { .. } | Event::Broke { outcome: Outcome::Failed { .. }, .. } => ui::bad(text),
-        Event::Paused { .. } | Event::Cancelled { .. } | Event::Left { .. } | Event::Broke { .. } => ui::warn(text),
+        Event::Error { .. } | Event::Misfit { .. } | Event::Corrupt { .. } | Event::Broke { outcome: Outcome::Failed { .. }, .. } => {
+            ui::bad(text)
+        }
+        Event::Paused { .. } | Event::Edited { .. } | Event::Cancelled { .. } | Event::Left { .. } | Event::Broke { .. } => ui::warn(text),
         Event::Checking { .. } | Event::Waiting { .. } | Event::Heard { .. } | Event::Snapshot { .. } | Event::Unknown => ui::dim(text),
         _ => text,
     }

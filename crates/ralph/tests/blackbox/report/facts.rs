@@ -302,7 +302,7 @@ fn eyes_2_the_browser_shows_it() {
 #[test]
 fn eyes_2_thousands_of_rounds_are_a_page_of_some_hundred_kilobytes() {
     let project = Project::without_git();
-    project.write(".ralph/journal/main-1.jsonl", story::long("main-1", 4_000));
+    project.write_journal("main-1", &story::long("main-1", 4_000));
     let page = report(&project, &["--html", "-"]);
     assert!(page.len() < 1_500_000, "{}", page.len());
     assert!(page.contains("Each bar stands for 100 rounds") && page.contains("The last 200 of 4000 rounds"));

@@ -67,7 +67,7 @@ fn eyes_2_hundreds_of_rounds_look_as_well_as_three() {
     let page = browser.page();
     for rounds in [3, 500] {
         let project = Project::without_git();
-        project.write(".ralph/journal/main-1.jsonl", story::long("main-1", rounds));
+        project.write_journal("main-1", &story::long("main-1", rounds));
         looks_well(&page, &project, &format!("rounds-{rounds}"), &[LIGHT, NARROW]);
     }
 }

@@ -30,7 +30,7 @@ fn loop_file(rounds: i64, active: bool) -> String {
 /// A paused loop. Its last round ended twelve and a half minutes ago.
 pub(super) fn paused(bed: &Bed, rounds: i64) {
     bed.write(LOOP, loop_file(rounds, false));
-    bed.write(format!(".ralph/journal/{ID}.jsonl"), journal(rounds));
+    bed.write_journal(ID, &journal(rounds));
 }
 
 /// The records, one a line.

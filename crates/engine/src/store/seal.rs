@@ -1,0 +1,246 @@
+//! Ralph's own copy of the last line of each loop's journal, in the user's state folder.
+//!
+//! The journal is in the project, where an agent may write, so nothing is decided by it: the state of a loop is read from this copy, the *seal*. The journal is compared
+//! with it byte by byte, and a difference is told to the person. The seal is written first: where a writer is killed in between, the next one adds to the journal what
+//! is missing there.
+//!
+//! A loop that lives is sealed under its name (`loops/main`), so that a loop file cannot pose as another loop; one that has ended under its id (`ended/<id>`). The first line of a
+//! seal says which loop it is of and where its line begins in the journal.
+
+use std::{fs, path::Path};
+
+use ralph_core::{
+    journal::{Record, State},
+    loop_file,
+};
+
+use crate::{
+    store::{
+        Error,
+        journal::{self, Tail},
+        project::Project,
+    },
+    sys::files,
+};
+
+/// A larger file is no seal.
+const MAX_BYTES: usize = 16 << 20;
+
+/// The first line is shorter.
+const MAX_HEAD: usize = 256;
+
+/// So many seals of ended loops are kept.
+const KEPT: usize = 200;
+
+const LIVE: &str = "loops";
+const ENDED: &str = "ended";
+
+/// What the first line says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) id: String,
+    /// The loop's file said this id itself.
+    pub(super) is_named: bool,
+    /// Where the line begins in the journal.
+    from: u64,
+}
+
+impl Head {
+    fn parse(line: &[u8]) -> Option<Self> {
+        let mut words = std::str::from_utf8(line).ok()?.split(' ');
+        let head = match (words.next(), words.next(), words.next(), words.next()) {
+            (Some("1"), Some(id), Some(named @ ("named" | "unnamed")), Some(from)) => {
+                Head { id: id.to_owned(), is_named: named == "named", from: from.parse().ok()? }
+            }
+            _ => return None,
+        };
+        loop_file::is_loop_id(&head.id).then_some(head)
+    }
+
+    fn to_line(&self) -> String {
+        format!("1 {} {} {}\n", self.id, if self.is_named { "named" } else { "unnamed" }, self.from)
+    }
+}
+
+/// Where a seal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Kind {
+    /// There is none.
+    #[default]
+    None,
+    Live,
+    Ended,
+}
+
+/// A seal as it was read.
+struct Seal {
+    kind: Kind,
+    head: Head,
+    /// The journal's last line, with its end.
+    line: Vec<u8>,
+}
+
+impl Seal {
+    fn read(project: &Project, kind: Kind, name: &str) -> Option<Self> {
+        let path = if kind == Kind::Ended { ended(name) } else { live(name) };
+        let bytes = files::read(&project.kept(&path)?, MAX_BYTES).ok()?;
+        let end = memchr::memchr(b'\n', &bytes)?;
+        let head = Head::parse(&bytes[..end])?;
+        let mut line = bytes;
+        line.drain(..=end);
+        line.ends_with(b"\n").then_some(Seal { kind, head, line })
+    }
+
+    fn record(&self) -> Option<Record> {
+        serde_json::from_slice(&self.line).ok()
+    }
+
+    /// The end of the journal according to the seal, and how the journal itself differs from that.
+    fn tail(self, journal: &Path) -> Option<Tail> {
+        let mut tail = Tail { last: Some(self.record()?), kind: self.kind, ..Tail::default() };
+        let (from, end) = (self.head.from, self.head.from + self.line.len() as u64);
+        let misfit = match journal::from(journal, from, self.line.len() + 1) {
+            Ok((size, bytes)) => {
+                (tail.size, tail.torn) = (size, bytes.last().is_some_and(|b| *b != b'\n'));
+                match size {
+                    _ if size == end && bytes == self.line => return Some(tail),
+                    // A writer was killed before its line was complete.
+                    _ if (from..end).contains(&size) && self.line.starts_with(&bytes) => {
+                        tail.torn = false;
+                        tail.missing = self.line[bytes.len()..].to_vec();
+                        return Some(tail);
+                    }
+                    _ if size < from => "lines are missing at its end".to_owned(),
+                    _ if size > end => "something was added to it".to_owned(),
+                    _ => "its last line was changed".to_owned(),
+                }
+            }
+            Err(e) if files::is_missing(&e) && from == 0 => {
+                tail.missing.clone_from(&self.line);
+                return Some(tail);
+            }
+            Err(e) if files::is_missing(&e) => "it was deleted".to_owned(),
+            Err(e) => format!("it cannot be read: {e}"),
+        };
+        tail.misfit = Some(misfit);
+        Some(tail)
+    }
+}
+
+fn live(name: &str) -> String {
+    format!("{LIVE}/{name}")
+}
+
+fn ended(id: &str) -> String {
+    format!("{ENDED}/{id}")
+}
+
+/// Which loop is sealed under this name, if one lives.
+pub(super) fn head(project: &Project, name: &str) -> Option<Head> {
+    let bytes = files::read_head(&project.kept(&live(name))?, MAX_HEAD).ok()?;
+    Head::parse(&bytes[..memchr::memchr(b'\n', &bytes)?])
+}
+
+/// What ralph knows about a loop: the last line that it wrote, however the journal looks now. Without a seal it is the journal's, as far as that may be believed.
+pub fn last(project: &Project, id: &str) -> Option<Record> {
+    sealed(project, id).and_then(|seal| seal.record()).or_else(|| unsealed(project, id).last)
+}
+
+/// The same for a loop of this name, which spares a look around.
+pub fn last_of(project: &Project, name: &str, id: &str) -> Option<Record> {
+    let own = Seal::read(project, Kind::Live, name).filter(|seal| seal.head.id == id);
+    own.and_then(|seal| seal.record()).or_else(|| last(project, id))
+}
+
+/// The loop of this name and id, as long as it lives.
+pub(super) fn living(project: &Project, name: &str, id: &str) -> Option<Record> {
+    Seal::read(project, Kind::Live, name).filter(|seal| seal.head.id == id)?.record()
+}
+
+/// Whether ralph keeps a copy of the last line of this loop's journal, and how the journal differs from it.
+pub fn misfit(project: &Project, id: &str) -> Option<String> {
+    sealed(project, id)?.tail(&project.journal(id))?.misfit
+}
+
+/// The end of a loop's journal, for the next line to be added.
+pub(super) fn tail(project: &Project, name: Option<&str>, id: &str) -> Tail {
+    let own = name.and_then(|name| Seal::read(project, Kind::Live, name).filter(|seal| seal.head.id == id));
+    own.or_else(|| sealed(project, id)).and_then(|seal| seal.tail(&project.journal(id))).unwrap_or_else(|| unsealed(project, id))
+}
+
+/// The seal of a loop, whether it lives or has ended.
+fn sealed(project: &Project, id: &str) -> Option<Seal> {
+    if let Some(seal) = Seal::read(project, Kind::Ended, id) {
+        return Some(seal);
+    }
+    // An id begins with its loop's name.
+    let folder = project.kept(&live("main"))?.parent()?.to_owned();
+    let names = fs::read_dir(folder).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    names
+        .filter(|name| id.starts_with(name.as_str()))
+        .find_map(|name| Seal::read(project, Kind::Live, &name).filter(|seal| seal.head.id == id))
+}
+
+/// What the journal alone says. Where ralph could have sealed it and has not, it is another version's, another machine's, or forged.
+fn unsealed(project: &Project, id: &str) -> Tail {
+    let mut tail = journal::tail(&project.journal(id));
+    if let Some(record) = tail.last.as_mut().filter(|_| project.may_keep()) {
+        record.state = std::mem::take(&mut record.state).unsealed();
+    }
+    tail
+}
+
+/// Adds a record to the journal of a loop, sealed first. Without a state folder nothing is sealed.
+pub(super) fn append(project: &Project, is_named: bool, tail: &mut Tail, record: Record) -> Result<(), Error> {
+    let path = project.journal(&record.loop_id);
+    let written = Error::io("write", &path);
+    let mut bytes = std::mem::take(&mut tail.missing);
+    if tail.torn {
+        bytes.push(b'\n');
+    }
+    let begins = bytes.len();
+    if let Err(e) = serde_json::to_writer(&mut bytes, &record) {
+        return Err(written(e.into()));
+    }
+    bytes.push(b'\n');
+    let head = Head { id: record.loop_id.clone(), is_named, from: tail.size + begins as u64 };
+    let kind = write(project, &head, &record.state, tail.kind, &bytes[begins..])?;
+    files::append(&path, &bytes).map_err(written)?;
+    *tail = Tail { last: Some(record), size: tail.size + bytes.len() as u64, kind, ..Tail::default() };
+    Ok(())
+}
+
+/// Writes a seal to where it belongs, and says where that is.
+fn write(project: &Project, head: &Head, state: &State, before: Kind, line: &[u8]) -> Result<Kind, Error> {
+    let name = state.name.as_deref().unwrap_or("main");
+    let (kind, path) = if state.ended.is_some() { (Kind::Ended, ended(&head.id)) } else { (Kind::Live, live(name)) };
+    let Ok(file) = project.keep(&path) else { return Ok(Kind::None) };
+    if before == Kind::None {
+        make_room(project, name, &head.id);
+    }
+    files::replace_private(&file, &[head.to_line().as_bytes(), line].concat()).map_err(Error::io("write", &file))?;
+    match (before, kind) {
+        (Kind::Live, Kind::Ended) => project.forget(&live(name)),
+        (Kind::Ended, Kind::Live) => project.forget(&ended(&head.id)),
+        _ => {}
+    }
+    if before != kind && kind == Kind::Ended {
+        files::prune_beside(&file, KEPT);
+    }
+    Ok(kind)
+}
+
+/// A loop takes this name: what is known about another one that had it is kept under that one's id.
+pub(super) fn make_room(project: &Project, name: &str, id: &str) {
+    if head(project, name).is_some_and(|other| other.id != id) {
+        close(project, name);
+    }
+}
+
+/// The loop of this name is there no more: what is known about the one before is kept under its id.
+pub(super) fn close(project: &Project, name: &str) {
+    let Some(head) = head(project, name) else { return };
+    if let (Some(from), Ok(to)) = (project.kept(&live(name)), project.keep(&ended(&head.id))) {
+        let _ = fs::rename(from, to);
+    }
+}
