@@ -34,6 +34,7 @@ pub mod report;
 pub mod slash;
 pub mod spelling;
 pub mod stop_failure;
+pub mod stop_word;
 pub mod test_results;
 pub mod time;
 pub mod transcript;
