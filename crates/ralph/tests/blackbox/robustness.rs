@@ -147,7 +147,8 @@ fn s0_11_closed_standard_streams_are_not_mistaken_for_files() {
                 .run("/bin/sh")
                 .args(["-c", &script, "sh", RALPH])
                 .env("CLAUDE_PROJECT_DIR", bed.dir())
-                .env("CLAUDE_CODE_SESSION_ID", ME)
+                // The rest is typed by a person.
+                .env(if command == "hook claude" { "CLAUDE_CODE_SESSION_ID" } else { "UNUSED" }, ME)
                 .stdin(event.json())
                 .output();
             assert!(!out.timed_out && out.signal.is_none(), "{command} {closed}: {out:?}");
