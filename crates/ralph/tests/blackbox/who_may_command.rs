@@ -36,7 +36,7 @@ fn t1_a_prompt_that_no_person_entered_starts_nothing() {
         assert!(!bed.exists(LOOP) && !bed.exists(".ralph"), "nothing was written");
         bed.stop("<promise>DONE</promise>").client(client).send().is_silent();
         assert!(!bed.exists("shell"));
-        assert!(bed.ralph_ok(&["trust", "--list"]).contains("no file here"), "{}", bed.ralph_ok(&["trust", "--list"]));
+        assert_eq!(bed.ralph_ok(&["trust", "--list"]), "No file of this project declares a command.\n");
     }
 }
 
@@ -114,6 +114,7 @@ fn t1_t2_an_agent_cannot_report_events_of_its_own() {
     entered(&bed, EVIL, "t").client(agent).send().is_silent();
     assert!(!bed.exists(LOOP));
     let bed = Bed::with_loop(3, 0, "DONE");
+    bed.work().send();
     for event in
         [entered(&bed, "/cancel-ralph", "t"), bed.stop("<promise>DONE</promise>"), bed.event("SessionEnd").field("reason", "clear")]
     {
@@ -288,9 +289,10 @@ fn t4_a_message_that_says_stop_pauses_the_loop() {
         assert!(bed.stop("one").client(CLIENT).send().blocks());
         tick();
         transcript.line(by_person(said)).says("m2", "All right.");
-        bed.stop("All right.").client(CLIENT).send().tells(
-            "Ralph: you said stop, so the loop is paused at iteration 3 of 9. `ralph resume` or /ralph-resume goes on, /cancel-ralph ends it.",
-        );
+        bed.stop("All right.")
+            .client(CLIENT)
+            .send()
+            .tells("Ralph: you said stop, so the loop is paused at iteration 3 of 9. `ralph resume` arms it again, /cancel-ralph ends it.");
         assert_eq!(bed.codes(), ["promise.missing", "person.stop"]);
         // And it goes on when the person says so: the word was heard once.
         bed.ralph_ok(&["resume"]);
