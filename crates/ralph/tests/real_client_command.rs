@@ -117,7 +117,8 @@ fn one_cancel(version: Version, n: u64) -> Result<(), ralph_testkit::Skip> {
         server.main_requests().len() - asked,
         bed.journal().codes()
     );
-    assert_eq!(bed.journal().of_kind("cancelled").len(), 1, "try {n}");
+    // The file goes first, then the journal gets its line.
+    bed.wait_journal("the cancel", |journal| journal.of_kind("cancelled").len() == 1);
     Ok(())
 }
 
