@@ -66,10 +66,9 @@ pub(crate) fn refusal(command: &str, args: &ArgMatches) -> Option<Failure> {
     let is_given = |option: &str| matches!(args.value_source(option), Some(clap::parser::ValueSource::CommandLine));
     let form = match row.rule {
         Rule::Allowed => return None,
-        Rule::Refused => String::new(),
         Rule::RefusedWith(options) => options.iter().find(|option| is_given(option)).map(|option| format!(" {}", spelled(option)))?,
         Rule::RefusedWithout(option) if is_given(option) => return None,
-        Rule::RefusedWithout(_) => String::new(),
+        Rule::Refused | Rule::RefusedWithout(_) => String::new(),
     };
     let sign = env::of_an_agent()?;
     let message = format!(

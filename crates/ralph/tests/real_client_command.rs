@@ -1,7 +1,7 @@
 //! Who may command, with the real client: what a person types starts and ends loops, what the model schedules does not; a cancel and a "stop" that are typed
 //! while the agent works are heard (t1, t3, t4).
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods, reason = "tests")]
 
 mod real;
 

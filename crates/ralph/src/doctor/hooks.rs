@@ -35,9 +35,8 @@ fn disabled(case: &Case) -> Option<Finding> {
     let of_settings = case.survey.says(&["env", env::DISABLE]);
     let place = match of_settings.and_then(|(value, file)| Some((value.as_str()?, file))) {
         Some((value, file)) if env::is_on(value) => format!("in {}", file.path.display()),
-        Some(_) => return None,
         None if env::is_disabled() => "in this shell".to_owned(),
-        None => return None,
+        _ => return None,
     };
     let what = format!("{} is set {place}: every hook of ralph's is silent, and no loop is held", env::DISABLE);
     Some(Finding::error("disabled", what).advice("Take it away, or set it to 0; sessions have to be started again."))
