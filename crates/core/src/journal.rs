@@ -276,6 +276,9 @@ pub struct State {
     /// What waited in the client's queue at the last ruling, the oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub queue: Vec<String>,
+    /// How far the transcript had been read then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<Read>,
     /// Fingerprint of the typed command that was carried out last: clients report one command through two events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
@@ -290,6 +293,16 @@ pub struct State {
     /// Lines about this loop that its person has not been told yet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub untold: Vec<String>,
+}
+
+/// How far a transcript was read: what is written later is new, whatever its time stamp says.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Read {
+    /// Fingerprint of the session and the file's path.
+    pub of: String,
+    pub upto: u64,
 }
 
 /// A process that carries a loop in fresh sessions.

@@ -32,6 +32,9 @@ pub struct Evidence {
     /// The person interrupted the agent, and then typed something else.
     #[serde(default)]
     pub interrupted: bool,
+    /// The last thing that the person typed is "stop", or another word for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told_to_stop: bool,
     /// The person typed something that the client has not delivered yet.
     pub queued_input: bool,
     /// What still runs in the background, in words.
@@ -103,9 +106,9 @@ impl Evidence {
         self.claim == Claim::Made || (self.promise.is_none() && !self.gates.is_empty() && self.is_undisturbed())
     }
 
-    /// Nothing but the limits speaks for letting the agent stop: nobody interrupted it, and nothing is under way.
+    /// Nothing but the limits speaks for letting the agent stop: no person held it up, and nothing is under way.
     fn is_undisturbed(&self) -> bool {
-        !self.interrupted && self.background.is_empty() && !matches!(self.message, Message::Unreadable { .. })
+        !self.interrupted && !self.told_to_stop && self.background.is_empty() && !matches!(self.message, Message::Unreadable { .. })
     }
 
     /// Whether nothing changed for as many rounds as are borne.
@@ -285,6 +288,9 @@ pub enum Code {
     HostQueuedInput,
     #[serde(rename = "host.interrupted")]
     HostInterrupted,
+    /// The person told the agent to stop.
+    #[serde(rename = "person.stop")]
+    PersonStop,
     #[serde(rename = "loop.paused")]
     LoopPaused,
     #[serde(rename = "transcript.missing")]
@@ -293,7 +299,7 @@ pub enum Code {
 
 impl Code {
     /// Every one of them.
-    pub const ALL: [Code; 27] = [
+    pub const ALL: [Code; 28] = [
         Code::PromiseAccepted,
         Code::GatesPassed,
         Code::PromiseUnproven,
@@ -319,6 +325,7 @@ impl Code {
         Code::HostBackground,
         Code::HostQueuedInput,
         Code::HostInterrupted,
+        Code::PersonStop,
         Code::LoopPaused,
         Code::TranscriptMissing,
     ];
@@ -350,6 +357,7 @@ impl Code {
             Code::HostBackground => "host.background",
             Code::HostQueuedInput => "host.queued-input",
             Code::HostInterrupted => "host.interrupted",
+            Code::PersonStop => "person.stop",
             Code::LoopPaused => "loop.paused",
             Code::TranscriptMissing => "transcript.missing",
         }
@@ -370,6 +378,9 @@ pub fn judge(e: &Evidence) -> Ruling {
     }
     if e.interrupted {
         return allow(Code::HostInterrupted, Next::Pauses);
+    }
+    if e.told_to_stop {
+        return allow(Code::PersonStop, Next::Pauses);
     }
     // The client wakes the agent when the work is done; sending it back now would burn rounds on waiting.
     if !e.background.is_empty() {
@@ -462,6 +473,7 @@ mod tests {
             claim: Claim::None,
             message: Message::Event,
             interrupted: false,
+            told_to_stop: false,
             queued_input: false,
             background: Vec::new(),
             spent_ms: 1_000,
@@ -685,6 +697,7 @@ mod tests {
                 claim,
                 message,
                 interrupted: promised && busy,
+                told_to_stop: promised && !busy && n.0 == 7,
                 queued_input,
                 background: if busy { vec!["x".to_owned()] } else { Vec::new() },
                 spent_ms: n.2,

@@ -35,6 +35,7 @@ pub mod slash;
 pub mod spelling;
 pub mod stop_failure;
 pub mod terms;
+pub mod stop_word;
 pub mod test_results;
 pub mod time;
 pub mod transcript;

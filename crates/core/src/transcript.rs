@@ -3,7 +3,8 @@
 //! The file is read backwards in blocks, never from the front: a transcript of 1 GB costs what one of 100 KB costs. Every line may be torn,
 //! foreign or garbled, and the newest ones may be missing (the client writes them some milliseconds after it calls the hook), so nothing is
 //! ever concluded from a line that is not there. Time stamps tell the rounds apart: a line that is newer than the previous ruling belongs to
-//! this round, wherever it stands.
+//! this round, wherever it stands. What the person typed is told apart by its place instead: it carries the time when it was typed, and that may
+//! well be before a ruling that could not see it yet.
 
 use std::{collections::VecDeque, fmt};
 
@@ -12,7 +13,7 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use crate::{json::parse_tolerant, limits::ToolUse, time, time::Millis, words::opening};
+use crate::{json::parse_tolerant, limits::ToolUse, stop_word, time, time::Millis, words::opening};
 
 /// Bytes read at a time; the first block is smaller, because it is mostly enough.
 const BLOCK: usize = 64 * 1024;
@@ -54,29 +55,79 @@ pub struct Round {
     pub queue: Vec<String>,
     /// The person interrupted the agent since the previous ruling.
     pub interrupted: bool,
+    /// The last thing that the person typed since the previous ruling is "stop", or another word for it.
+    pub told_to_stop: bool,
+    /// The end of the last complete line: what is written later is new at the next ruling.
+    pub upto: u64,
     /// The file has caught up: the message that the event carries stands in it, and with it everything that came before.
     pub caught_up: bool,
     /// The last line is not complete: the client is still writing.
     pub torn: bool,
 }
 
-/// Reads the last round. `since` is the time of the previous ruling, which ended the round before; `event_text` is the last message as the
-/// event carries it (only its last block, if it has several); `queue` is what waited at that ruling.
-pub fn last_round(source: &(impl Source + ?Sized), since: Option<Millis>, event_text: Option<&str>, queue: &[String]) -> Round {
+/// What is known since the previous ruling.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Before<'a> {
+    /// When it was; it ended the round before.
+    pub at: Option<Millis>,
+    /// Up to where this file had been read then. `None`: this is the first look at it.
+    pub upto: Option<u64>,
+    /// What waited in the queue then, the oldest first.
+    pub queue: &'a [String],
+    /// It was in the same turn of the person's.
+    pub same_turn: bool,
+    /// When the client was started, for the first look: what an earlier one left in its queue is gone.
+    pub born: Option<Millis>,
+    /// Since when the loop is armed: what the person typed before was about something else.
+    pub armed: Option<Millis>,
+}
+
+impl Before<'_> {
+    /// Whether the conversation of this round is over (that is: read) where that is all that can be known of the queue, too.
+    fn ends_at(&self, line: &Line) -> bool {
+        self.upto.is_none() && self.born.is_none() && line.is_talk()
+    }
+}
+
+/// Reads the last round. `event_text` is the last message as the event carries it (only its last block, if it has several).
+pub fn last_round(source: &(impl Source + ?Sized), before: &Before<'_>, event_text: Option<&str>) -> Round {
+    // A file that became shorter is another one.
+    let before = Before { upto: before.upto.filter(|upto| *upto <= source.size()), ..*before };
     let mut lines = LinesBack::new(source);
     let mut round = RoundReader { event_text, ..RoundReader::default() };
+    let upto = lines.complete();
+    // The conversation of this round has been read; what waits in the queue may have been typed before.
+    let mut is_read = false;
     while let Some(place) = lines.next() {
-        let Some(line) = lines.line(place).filter(|l| !l.is_sidechain) else { continue };
-        if line.is_older(since) {
+        let is_new = before.upto.is_none_or(|upto| place.start >= upto);
+        if is_read && !is_new {
             break;
+        }
+        // The first look goes far back, for the queue alone.
+        if is_read && before.upto.is_none() && before.born.is_some() && !lines.has(place, b"\"queue-operation\"") {
+            continue;
+        }
+        let Some(line) = lines.line(place).filter(|l| !l.is_sidechain) else { continue };
+        if is_read && before.ends_at(&line) {
+            break;
+        }
+        // A line that is still being written is new next time, and must not count twice.
+        if is_new && place.end <= upto {
+            round.typed(&line, &before, || lines.queued_command(place));
+        }
+        if is_read {
+            continue;
+        }
+        if line.is_older(before.at) {
+            // What was typed carries the time when it was.
+            is_read = line.is_talk();
+            continue;
         }
         round.take(line);
         // What came before this turn matters only as far as the previous ruling is known to be further up.
-        if round.begun && since.is_none() {
-            break;
-        }
+        is_read = round.begun && before.at.is_none();
     }
-    round.finish(lines.torn, queue)
+    Round { upto, ..round.finish(lines.torn, &before) }
 }
 
 /// Whether any tool was used after `since`, in however many rounds.
@@ -268,8 +319,10 @@ struct RoundReader<'a> {
     message_id: Option<String>,
     text_done: bool,
     tools_used: bool,
-    /// What was put into the queue (a text) and taken out of it (none), last one first.
-    queue: Vec<Option<String>>,
+    /// What was put into the queue and taken out of it, last one first.
+    queue: Vec<Queued>,
+    /// Whether the last thing that the person typed says stop.
+    told_to_stop: Option<bool>,
     interrupted: bool,
     /// A line of this round was there at all.
     fresh: bool,
@@ -277,22 +330,45 @@ struct RoundReader<'a> {
     begun: bool,
 }
 
+/// One line about the client's queue.
+enum Queued {
+    In(String),
+    /// Every operation that is no `enqueue` takes one item out; some say which.
+    Out(Option<String>),
+}
+
 impl RoundReader<'_> {
     fn take(&mut self, line: Line) {
         self.fresh = true;
         match (line.kind.as_deref(), line.message) {
-            (Some("queue-operation"), _) => self.queue(line.operation.as_deref(), line.content.as_ref()),
             (Some("assistant"), Some(message)) if !line.is_api_error && !self.begun => self.assistant(message),
             (Some("user"), Some(message)) => self.user(&message.content, line.is_meta),
             _ => {}
         }
     }
 
-    /// Every line that is no `enqueue` takes one item out.
+    /// A line that the previous ruling did not see, as far as it tells what the person typed. `delivered` is the text that was delivered within a turn.
+    fn typed(&mut self, line: &Line, before: &Before<'_>, delivered: impl FnOnce() -> Option<String>) {
+        match (line.kind.as_deref(), &line.message) {
+            (Some("queue-operation"), _) if before.upto.is_some() || !line.is_older(before.born) => {
+                self.queue(line.operation.as_deref(), line.content.as_ref());
+            }
+            _ if self.told_to_stop.is_some() || line.is_older(before.armed) || (before.upto.is_none() && line.is_older(before.at)) => {}
+            (Some("user"), Some(message)) if line.is_persons() && !message.content.tool_result => {
+                // The client's own notes on a turn stand there as the person's.
+                let words = |text: &&str| !text.starts_with('[') && !text.starts_with(ANSWERED);
+                self.told_to_stop = message.content.first_text().filter(words).map(stop_word::is_said);
+            }
+            (Some("attachment"), _) => self.told_to_stop = delivered().map(|text| stop_word::is_said(&text)),
+            _ => {}
+        }
+    }
+
     fn queue(&mut self, operation: Option<&str>, content: Option<&serde_json::Value>) {
+        let text = content.and_then(serde_json::Value::as_str).map(|text| opening(text, QUEUED));
         match operation {
-            Some("enqueue") => self.queue.push(Some(opening(content.and_then(serde_json::Value::as_str).unwrap_or_default(), QUEUED))),
-            Some(_) => self.queue.push(None),
+            Some("enqueue") => self.queue.push(Queued::In(text.unwrap_or_default())),
+            Some(_) => self.queue.push(Queued::Out(text)),
             None => {}
         }
     }
@@ -328,7 +404,7 @@ impl RoundReader<'_> {
         self.begun = !is_meta || text.starts_with(HOOK_FEEDBACK);
     }
 
-    fn finish(mut self, torn: bool, waited: &[String]) -> Round {
+    fn finish(mut self, torn: bool, before: &Before<'_>) -> Round {
         self.blocks.reverse();
         let mut text = self.blocks.join("\n");
         let caught_up = self.event_text.is_some_and(|event| text.contains(event.trim()));
@@ -345,20 +421,23 @@ impl RoundReader<'_> {
             (false, false) => ToolUse::Unknown,
         };
         let text = (!text.trim().is_empty()).then_some(text);
-        let queue = replayed(waited, &self.queue);
-        Round { text, tools, queue, interrupted: self.interrupted, caught_up, torn }
+        let queue = replayed(before, self.queue);
+        let told_to_stop = self.told_to_stop == Some(true);
+        Round { text, tools, queue, interrupted: self.interrupted, told_to_stop, upto: 0, caught_up, torn }
     }
 }
 
-/// The queue after this round: first in, first out. What waited before counts on only if something was taken out since; it may have been taken out by a line
-/// that was written too late to be seen.
-fn replayed(waited: &[String], backwards: &[Option<String>]) -> Vec<String> {
-    let mut queue: VecDeque<String> = if backwards.contains(&None) { waited.iter().cloned().collect() } else { VecDeque::new() };
-    for operation in backwards.iter().rev() {
+/// What was put into the queue and not taken out: first in, first out. A turn that begins without anything taken out of the queue shows that nothing was in it:
+/// the client takes from there before it waits for the person.
+fn replayed(before: &Before<'_>, backwards: Vec<Queued>) -> Vec<String> {
+    let still_waits = before.same_turn || backwards.iter().any(|operation| matches!(operation, Queued::Out(_)));
+    let mut queue: VecDeque<String> = if still_waits { before.queue.iter().cloned().collect() } else { VecDeque::new() };
+    for operation in backwards.into_iter().rev() {
         match operation {
-            Some(text) => queue.push_back(text.clone()),
-            None => {
-                queue.pop_front();
+            Queued::In(text) => queue.push_back(text),
+            Queued::Out(text) => {
+                let named = text.and_then(|text| queue.iter().position(|waiting| *waiting == text));
+                queue.remove(named.unwrap_or(0));
             }
         }
     }
@@ -380,6 +459,27 @@ struct Line {
     /// What was put into the queue: a text, or more than that.
     content: Option<serde_json::Value>,
     message: Option<Message>,
+    /// Where a message comes from, in the words of several versions.
+    prompt_source: serde_json::Value,
+    origin: serde_json::Value,
+    turn_origin: serde_json::Value,
+}
+
+/// A text that was delivered within a turn, with a tool's result.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Delivered {
+    attachment: Attachment,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Attachment {
+    #[serde(rename = "type")]
+    kind: serde_json::Value,
+    command_mode: serde_json::Value,
+    origin: serde_json::Value,
+    prompt: serde_json::Value,
 }
 
 #[derive(Deserialize, Default)]
@@ -390,6 +490,22 @@ struct Message {
 }
 
 impl Line {
+    /// Part of the conversation, written when it happened.
+    fn is_talk(&self) -> bool {
+        matches!(self.kind.as_deref(), Some("assistant" | "user"))
+    }
+
+    /// Whether the person typed it. Clients before 2.1.197 do not say where a message comes from.
+    fn is_persons(&self) -> bool {
+        let by =
+            |field: &serde_json::Value, persons: &[&str]| field.is_null() || field.as_str().is_some_and(|text| persons.contains(&text));
+        let origin = self.origin.get("kind").unwrap_or(&self.origin);
+        !self.is_meta
+            && by(&self.prompt_source, &["typed", "queued", "sdk"])
+            && by(&self.turn_origin, &["human", "sdk"])
+            && by(origin, &["human"])
+    }
+
     fn is_older(&self, since: Option<Millis>) -> bool {
         let at = self.timestamp.as_deref().and_then(time::parse);
         matches!((at, since), (Some(at), Some(since)) if at <= since)
@@ -517,6 +633,26 @@ impl<'s, S: Source + ?Sized> LinesBack<'s, S> {
             }
         }
         None
+    }
+
+    /// The end of the last complete line.
+    fn complete(&mut self) -> u64 {
+        if self.torn { self.line_start(self.end) } else { self.end }
+    }
+
+    /// Whether the line at `place` has these bytes in it.
+    fn has(&mut self, place: Place, needle: &[u8]) -> bool {
+        self.bytes(place).is_some_and(|bytes| memchr::memmem::find(bytes, needle).is_some())
+    }
+
+    /// The text that the line at `place` says was delivered within a turn, if the person typed it.
+    fn queued_command(&mut self, place: Place) -> Option<String> {
+        if !self.has(place, b"\"queued_command\"") {
+            return None;
+        }
+        let Attachment { kind, command_mode, origin, prompt } = parse_tolerant::<Delivered>(self.bytes(place)?).ok()?.attachment;
+        let is_persons = kind == "queued_command" && (command_mode.is_null() || command_mode == "prompt") && origin["kind"] == "human";
+        prompt.as_str().filter(|_| is_persons).map(str::to_owned)
     }
 
     /// The line at `place`, as far as it matters.

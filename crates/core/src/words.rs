@@ -159,6 +159,7 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
         (Code::HostInterrupted, _) => {
             format!("you interrupted the agent, so the loop is paused at iteration {round}. {again}, /cancel-ralph ends it.")
         }
+        (Code::PersonStop, _) => format!("you said stop, so the loop is paused at iteration {round}. {again}, /cancel-ralph ends it."),
         (Code::TranscriptMissing, _) => {
             format!("paused at iteration {round}: the event carries no message, and its transcript is not there{}. {again}.", named(e))
         }

@@ -51,6 +51,10 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 9] = [
 
 /// The environment variables, and what ralph takes from them.
 pub(crate) const VARIABLES: &[(&str, &str)] = &[
+    (
+        "RALPH_DISABLE",
+        "1 makes every hook silent at once, before anything is read or written, and the status line shows no loop. Empty and 0 mean nothing.",
+    ),
     ("RALPH_LOOP_DIR", "The feature folder, if it is not .claude/data/ralph-loops/current; a relative one lies in the project."),
     ("RALPH_GATE", "Set for the commands of gates, to the gate's name. Under it no gate is run and hooks are silent."),
     (
@@ -84,7 +88,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "CLAUDE_CODE_ENTRYPOINT",
         "`cli` where a person sits at the client's screen: a hook in the background may wake such a session. The client sets it.",
     ),
-    ("CLAUDECODE", "Set in the shell of an agent, where nobody can trust commands (`ralph trust`). The client sets it."),
+    ("CLAUDECODE", "Set in the shell of an agent, where ralph refuses what is a person's to do (docs/SECURITY.md). The client sets it."),
     (
         "CLAUDE_CONFIG_DIR",
         "Where the client keeps a user's settings, commands and plugins (~/.claude if unset); `init` and `doctor` look there.",

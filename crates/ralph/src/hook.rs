@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use ralph_engine::sys::env;
+
 use crate::{exit, ui};
 
 /// An event is far smaller; a message in it may have some 100 KB.
@@ -14,6 +16,9 @@ const MAX_EVENT: u64 = 64 * 1024 * 1024;
 /// `unknown` is an argument that makes no sense. An exit code of 2 would block the agent, so that too is answered with a line for the person.
 /// After `limit` the client ends the hook.
 pub(crate) fn run(unknown: Option<&OsStr>, limit: Duration) -> u8 {
+    if env::is_disabled() && !stdin().is_terminal() {
+        return 0;
+    }
     if let Some(word) = unknown {
         let line = format!(
             "Ralph: the hook is registered as `ralph hook {}`, which is not known; it is `ralph hook claude`.",
@@ -40,6 +45,9 @@ pub(crate) fn run(unknown: Option<&OsStr>, limit: Duration) -> u8 {
 /// standard error.
 pub(crate) fn wait(limit: Duration) -> u8 {
     const WAKES: u8 = 2;
+    if env::is_disabled() {
+        return 0;
+    }
     let input = match event() {
         Ok(input) => input,
         Err(code) => return code,

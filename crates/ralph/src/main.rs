@@ -2,6 +2,7 @@
 
 #![cfg_attr(all(target_os = "linux", target_env = "gnu", not(test)), no_main)]
 
+mod agents_shell;
 mod bar;
 mod bottom;
 mod brief;

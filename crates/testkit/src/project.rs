@@ -150,6 +150,8 @@ impl Project {
             ("GIT_TERMINAL_PROMPT".into(), "0".into()),
             // Nobody waits for the process that writes a page: it would still be there when the folder goes away.
             ("RALPH_REPORT".into(), "off".into()),
+            // A person's shell, even where an agent runs the tests.
+            ("RALPH_ALONE".into(), "1".into()),
         ];
         // Without this an instrumented binary would drop its profile file into the project.
         env.extend(std::env::var_os("LLVM_PROFILE_FILE").map(|file| ("LLVM_PROFILE_FILE".into(), file)));

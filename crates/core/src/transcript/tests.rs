@@ -37,8 +37,12 @@ fn file(lines: &[String]) -> Vec<u8> {
     lines.iter().flat_map(|l| l.bytes().chain(*b"\n")).collect()
 }
 
+fn after(at: Option<Millis>) -> Before<'static> {
+    Before { at, ..Before::default() }
+}
+
 fn round(lines: &[String], event_text: Option<&str>) -> Round {
-    last_round(file(lines).as_slice(), None, event_text, &[])
+    last_round(file(lines).as_slice(), &Before::default(), event_text)
 }
 
 #[test]
@@ -56,10 +60,7 @@ fn pains_2_the_event_carries_what_the_transcript_lags_behind() {
     let older_message = [typed("go"), text("m1", "<promise>X</promise>"), tool("m1"), result()];
     assert_eq!(round(&older_message, Some("later")).text.as_deref(), Some("later"));
     assert_eq!(round(&[], Some("only")).text.as_deref(), Some("only"));
-    assert_eq!(
-        round(&[], None),
-        Round { text: None, tools: ToolUse::Unknown, queue: Vec::new(), interrupted: false, caught_up: false, torn: false }
-    );
+    assert_eq!(round(&[], None), Round { tools: ToolUse::Unknown, ..Round::default() });
 }
 
 #[test]
@@ -83,9 +84,9 @@ fn pains_3_text_of_an_earlier_turn_or_of_a_subagent_never_counts() {
 fn the_time_of_the_last_ruling_begins_a_round() {
     let lines = [text("m1", "<promise>X</promise>"), tool("m1"), text("m2", "new").replace("10:00:05", "10:00:09")];
     let since = time::parse("2026-11-15T10:00:07Z");
-    let got = last_round(file(&lines).as_slice(), since, None, &[]);
+    let got = last_round(file(&lines).as_slice(), &after(since), None);
     assert_eq!((got.text.as_deref(), got.tools), (Some("new"), ToolUse::None));
-    let behind = last_round(file(&lines[..2]).as_slice(), since, Some("event"), &[]);
+    let behind = last_round(file(&lines[..2]).as_slice(), &after(since), Some("event"));
     assert_eq!(
         (behind.text.as_deref(), behind.tools),
         (Some("event"), ToolUse::Unknown),
@@ -99,7 +100,7 @@ fn the_time_of_the_last_ruling_begins_a_round() {
 fn an_interrupt_since_the_last_ruling_is_seen_beyond_the_turn() {
     let esc = typed("[Request interrupted by user]").replace("10:00:00", "10:00:08");
     let lines = [text("m1", "x"), esc, typed("then").replace("10:00:00", "10:00:09"), text("m2", "y").replace("10:00:05", "10:00:09")];
-    let interrupted = |since: &str| last_round(file(&lines).as_slice(), time::parse(since), Some("y"), &[]).interrupted;
+    let interrupted = |since: &str| last_round(file(&lines).as_slice(), &after(time::parse(since)), Some("y")).interrupted;
     assert!(interrupted("2026-11-15T10:00:07Z"));
     assert!(!interrupted("2026-11-15T10:00:08Z"), "an older one has been dealt with");
 }
@@ -133,7 +134,7 @@ fn input_that_waits_in_the_queue_is_seen() {
     assert!(queued(&["enqueue", "dequeue", "enqueue"]));
     let waiting = |before: &[&str], lines: &[String]| {
         let before: Vec<String> = before.iter().map(|text| (*text).to_owned()).collect();
-        last_round(file(lines).as_slice(), Some(0), None, &before).queue
+        last_round(file(lines).as_slice(), &Before { at: Some(0), upto: Some(0), queue: &before, ..Before::default() }, None).queue
     };
     let put =
         |c: &str| format!(r#"{{"type":"queue-operation","operation":"enqueue","timestamp":"2026-11-15T10:00:00.000Z","content":{c}}}"#);
@@ -142,7 +143,7 @@ fn input_that_waits_in_the_queue_is_seen() {
     assert_eq!(waiting(&[], &[a, b.clone(), taken.clone()]), ["/context"]);
     assert_eq!(waiting(&["fix that"], &[b.clone(), taken.clone()]), ["/context"], "what waited before is taken first");
     assert_eq!(waiting(&["fix that", "/context"], std::slice::from_ref(&taken)), ["/context"]);
-    assert_eq!(waiting(&["fix that"], &[b]), ["/context"], "what waited may have been taken without a line of this round");
+    assert_eq!(waiting(&["fix that"], &[b]), ["/context"], "a new turn began without it");
     assert_eq!(waiting(&[], &[put(r#"[{"type":"text"}]"#)]), [""]);
 }
 
@@ -150,7 +151,7 @@ fn input_that_waits_in_the_queue_is_seen() {
 fn torn_and_garbled_lines_are_passed_over() {
     let mut bytes = file(&[typed("go"), text("m1", "said"), "not json".to_owned(), "{\"type\":\"user\",".to_owned()]);
     bytes.extend_from_slice(b"{\"type\":\"assistant\",\"message\":{\"id\":\"m2\",\"content\":[{\"type\":\"te");
-    let got = last_round(bytes.as_slice(), None, None, &[]);
+    let got = last_round(bytes.as_slice(), &Before::default(), None);
     assert_eq!((got.text.as_deref(), got.torn), (Some("said"), true));
     let control = text("m1", "Q").replace('Q', "\u{1}\u{7}<promise>X</promise>");
     assert!(round(&[typed("go"), control], None).text.is_some_and(|t| t.contains("<promise>X</promise>")));
@@ -176,7 +177,7 @@ fn an_interrupt_is_the_last_thing_that_happened() {
 proptest! {
     #[test]
     fn any_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        let _ = last_round(bytes.as_slice(), Some(0), None, &[]);
+        let _ = last_round(bytes.as_slice(), &after(Some(0)), None);
         let _ = was_interrupted(bytes.as_slice(), "x");
     }
 
@@ -200,4 +201,200 @@ proptest! {
         }
         prop_assert_eq!(got, naive);
     }
+}
+
+/// What the client does with its queue, and what else it writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Enqueue(usize),
+    Dequeue,
+    /// Takes out by name, as newer clients do.
+    Remove(usize),
+    Talk(&'static str),
+}
+
+/// The line that an act leaves. Time stamps say nothing: they are before the ruling or after it, as it happens.
+fn line_of(act: Act, time: &str) -> String {
+    let operation = |name: &str, content: Option<usize>| {
+        let content = content.map(|n| format!(r#","content":"text {n}""#)).unwrap_or_default();
+        format!(r#"{{"type":"queue-operation","operation":"{name}"{content},"timestamp":"{time}"}}"#)
+    };
+    match act {
+        Act::Enqueue(n) => operation("enqueue", Some(n)),
+        Act::Dequeue => operation("dequeue", None),
+        Act::Remove(n) => operation("remove", Some(n)),
+        Act::Talk("user") => typed("go").replace("2026-11-15T10:00:00.000Z", time),
+        Act::Talk("attachment") => format!(r#"{{"type":"attachment","attachment":{{"type":"date"}},"timestamp":"{time}"}}"#),
+        Act::Talk(said) => text("m1", said).replace("2026-11-15T10:00:05.000Z", time),
+    }
+}
+
+/// What waits after these acts.
+fn waits_after(acts: &[Act]) -> Vec<String> {
+    let mut queue: Vec<usize> = Vec::new();
+    for act in acts {
+        match act {
+            Act::Enqueue(n) => queue.push(*n),
+            Act::Dequeue => {
+                queue.remove(0);
+            }
+            Act::Remove(n) => queue.retain(|waiting| waiting != n),
+            Act::Talk(_) => {}
+        }
+    }
+    queue.iter().map(|n| format!("text {n}")).collect()
+}
+
+const BEFORE: &str = "2026-11-15T09:59:59.000Z";
+const AFTER: &str = "2026-11-15T10:00:30.000Z";
+
+/// Rules after each of these numbers of lines, as one loop would, and says whether the queue was right each time.
+fn rules_right(lines: &[String], acts: &[Act], rulings: &[usize]) -> bool {
+    let (mut upto, mut queue): (Option<u64>, Vec<String>) = (None, Vec::new());
+    rulings.iter().all(|n| {
+        let before = Before {
+            at: upto.and_then(|_| time::parse("2026-11-15T10:00:10Z")),
+            upto,
+            queue: &queue,
+            same_turn: true,
+            born: time::parse("2026-11-15T09:00:00Z"),
+            armed: None,
+        };
+        let round = last_round(file(&lines[..*n]).as_slice(), &before, Some("said"));
+        (upto, queue) = (Some(round.upto), round.queue);
+        queue == waits_after(&acts[..*n])
+    })
+}
+
+/// t3: every order of the queue's lines among the others, every time stamp, and rulings at any two places: what was put in and not taken out waits, wherever
+/// its line stands. The line of what was typed before a ruling may well be written after it.
+#[test]
+fn t3_what_was_enqueued_and_not_taken_out_waits_in_every_interleaving() {
+    const ALL: u32 = 0b11_1111;
+    let of_queue = [Act::Enqueue(1), Act::Enqueue(2), Act::Dequeue];
+    let others = [Act::Talk("user"), Act::Talk("said"), Act::Talk("attachment")];
+    let mut tried = 0;
+    // Which of the six places are the queue's.
+    for places in (0..=ALL).filter(|places| places.count_ones() == 3) {
+        let (mut queued, mut other) = (of_queue.iter(), others.iter());
+        let acts: Vec<Act> = (0..6)
+            .map(|n| if places & (1 << n) == 0 { other.next() } else { queued.next() }.copied().unwrap_or(Act::Talk("more")))
+            .collect();
+        for late in 0..=ALL {
+            // Too many otherwise: the stamps of the queue's lines, and all the others at once.
+            if late & !places != 0 && late & !places != !places & ALL {
+                continue;
+            }
+            let lines: Vec<String> =
+                acts.iter().enumerate().map(|(n, act)| line_of(*act, if late & (1 << n) == 0 { AFTER } else { BEFORE })).collect();
+            for first in 0..=6 {
+                for second in first..=6 {
+                    tried += 1;
+                    assert!(rules_right(&lines, &acts, &[first, second]), "{acts:?} {late:06b} ruled after {first} and {second}");
+                }
+            }
+        }
+    }
+    assert_eq!(tried, 20 * 16 * 28);
+}
+
+proptest! {
+    /// t3: longer ones, with any number of rulings.
+    #[test]
+    fn t3_what_waits_is_what_the_transcript_says(
+        wishes in proptest::collection::vec((0_usize..5, any::<bool>()), 0..40),
+        rulings in proptest::collection::vec(0_usize..40, 1..6),
+    ) {
+        let (mut acts, mut inside): (Vec<Act>, Vec<usize>) = (Vec::new(), Vec::new());
+        for (n, (wish, _)) in wishes.iter().enumerate() {
+            acts.push(match wish {
+                0 | 1 => { inside.push(n); Act::Enqueue(n) }
+                2 if !inside.is_empty() => { inside.remove(0); Act::Dequeue }
+                3 if !inside.is_empty() => Act::Remove(inside.remove(inside.len() / 2)),
+                _ => Act::Talk("said"),
+            });
+        }
+        let lines: Vec<String> = acts.iter().zip(&wishes).map(|(act, (_, late))| line_of(*act, if *late { BEFORE } else { AFTER })).collect();
+        let mut rulings: Vec<usize> = rulings.into_iter().map(|n| n.min(lines.len())).collect();
+        rulings.sort_unstable();
+        prop_assert!(rules_right(&lines, &acts, &rulings), "{:?} {:?}", acts, rulings);
+    }
+}
+
+/// t3: a line that is still being written is not lost: it is new once it is complete.
+#[test]
+fn t3_a_torn_line_is_read_when_it_is_complete() {
+    let put = queue("enqueue");
+    let whole = file(&[typed("go"), text("m1", "x"), put.clone()]);
+    for cut in 1..=put.len() {
+        let torn = &whole[..whole.len() - cut];
+        let first = last_round(torn, &Before { born: Some(0), ..Before::default() }, None);
+        let before = Before { at: Some(i64::MAX), upto: Some(first.upto), queue: &first.queue, same_turn: true, ..Before::default() };
+        let second = last_round(whole.as_slice(), &before, None);
+        assert_eq!(second.queue, ["/cancel-ralph"], "{cut}");
+    }
+}
+
+/// t3: what an earlier process of the client left in its queue is gone, and so is what a turn began without.
+#[test]
+fn t3_what_an_earlier_client_left_in_its_queue_does_not_wait() {
+    let put = queue("enqueue").replace("\"type\"", "\"timestamp\":\"2026-11-15T08:00:00.000Z\",\"type\"");
+    let lines = [put, typed("go"), text("m1", "x")];
+    let look = |born: &str| last_round(file(&lines).as_slice(), &Before { born: time::parse(born), ..Before::default() }, None).queue;
+    assert_eq!((look("2026-11-15T07:00:00Z").len(), look("2026-11-15T09:00:00Z").len()), (1, 0));
+    let waited = ["x".to_owned()];
+    let later = |same_turn| {
+        last_round(
+            file(&lines).as_slice(),
+            &Before { upto: Some(0), queue: &waited, same_turn, at: Some(i64::MAX), ..Before::default() },
+            None,
+        )
+    };
+    assert_eq!((later(true).queue.len(), later(false).queue.len()), (2, 1));
+}
+
+/// A user's line, with where it comes from.
+fn said_by(text: &str, more: &str) -> String {
+    typed(text).replacen("{\"type\"", &format!("{{{more},\"type\""), 1)
+}
+
+/// t4: the person's last word counts, and only the person's.
+#[test]
+fn t4_only_the_persons_own_stop_counts() {
+    let told = |lines: &[String]| last_round(file(lines).as_slice(), &Before { upto: Some(0), ..Before::default() }, None).told_to_stop;
+    let human = r#""origin":{"kind":"human"},"promptSource":"typed""#;
+    for source in
+        [human, r#""origin":{"kind":"human"},"promptSource":"queued","turnOrigin":"human""#, r#""promptSource":"sdk""#, r#""x":1"#]
+    {
+        assert!(told(&[said_by("stop", source), text("m1", "Well.")]), "{source}");
+    }
+    for source in [
+        r#""isMeta":true,"promptSource":"system""#,
+        r#""promptSource":"system""#,
+        r#""turnOrigin":"scheduled""#,
+        r#""origin":{"kind":"task-notification"},"promptSource":"typed""#,
+        r#""origin":{"kind":"peer"}"#,
+        r#""isSidechain":true"#,
+    ] {
+        assert!(!told(&[said_by("stop", source), text("m1", "Well.")]), "{source}");
+    }
+    let delivered = |prompt: &str, kind: &str| {
+        format!(
+            r#"{{"type":"attachment","attachment":{{"type":"queued_command","commandMode":"prompt","origin":{{"kind":"{kind}"}},"prompt":"{prompt}"}}}}"#
+        )
+    };
+    assert!(told(&[typed("go"), tool("m1"), result(), delivered("halt", "human"), text("m2", "Well.")]));
+    assert!(!told(&[typed("go"), tool("m1"), result(), delivered("halt", "peer"), text("m2", "Well.")]));
+    // Whatever came later from the person counts instead.
+    assert!(!told(&[said_by("stop", human), text("m1", "Well."), said_by("no, go on", human), text("m2", "On.")]));
+    assert!(told(&[said_by("go on", human), text("m1", "Well."), said_by("Stop!", human), text("m2", "Oh.")]));
+    // What a tool printed, and what the client says of a turn, is nobody's word.
+    let printed = result().replace("\"ok\"", "\"stop\"");
+    assert!(!told(&[typed("go"), tool("m1"), printed, text("m2", "Well.")]));
+    assert!(told(&[said_by("stop", human), typed("[Request interrupted by user]"), text("m2", "Well.")]));
+    // What was said before the loop was armed was about something else.
+    let lines = file(&[said_by("stop", human), text("m1", "x")]);
+    let armed =
+        |at: &str| last_round(lines.as_slice(), &Before { armed: time::parse(at), upto: Some(0), ..Before::default() }, None).told_to_stop;
+    assert!(armed("2026-11-15T09:59:00Z") && !armed("2026-11-15T10:00:01Z"));
 }

@@ -1,7 +1,8 @@
 //! What a person types in the agent's session: ralph's own commands, and a message after an interrupt.
 //!
 //! The text comes with the event, byte for byte: no shell and no model stands between the person and the loop. Clients report one command
-//! through two events, in either order; the second report changes nothing.
+//! through two events, in either order. Only `UserPromptExpansion` says that a person entered it: a prompt that the model scheduled comes as
+//! `UserPromptSubmit`, too, and with the same words.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use crate::{
         session::heard_that,
         waiter,
     },
-    hosts::claude::answer::Answer,
+    hosts::claude::{answer::Answer, caller::EXPANDS_SINCE},
     ops::{Asker, Refusal, cancel, pause, phase, resume, start, view},
     store::{Error, ending, journal, locked::Loop, loops, seal},
     sys::{clock, env},
@@ -37,7 +38,10 @@ pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
     if let Some((name, args)) = expanded.or_else(|| slash::split(typed))
         && let Some((verb, args)) = slash::verb_of(name, args)
     {
-        return carry_out(call, verb, args);
+        return match Entered::of(call) {
+            Entered::Unknown if verb != Verb::Status => Ok(left_to_the_other_event(call)),
+            entered => carry_out(call, verb, args, entered),
+        };
     }
     // Esc may well have come before it; it is still nothing that the person typed.
     if waiter::is_wake(call) {
@@ -46,13 +50,45 @@ pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
     if call.event.name() == "UserPromptSubmit" { on_message(call, typed) } else { Ok(Outcome::silent("command.other")) }
 }
 
-fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
+/// Who entered a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entered {
+    /// A person: typed, pasted, or handed to the client when it was started.
+    ByPerson,
+    /// Nobody knows, and another event will tell if it was a person.
+    Unknown,
+    /// Nobody knows, and no other event will tell: an old client. What it asks for is done, and nothing is trusted because of it.
+    Untold,
+}
+
+impl Entered {
+    fn of(call: &Call) -> Self {
+        match call.event.name() {
+            "UserPromptExpansion" => Entered::ByPerson,
+            _ if call.client.is_some_and(|client| client >= EXPANDS_SINCE) => Entered::Unknown,
+            _ => Entered::Untold,
+        }
+    }
+}
+
+/// Nothing is done, and the model learns what it means if nothing else is said in this message.
+fn left_to_the_other_event(call: &Call) -> Outcome {
+    let text = "[ralph] If nothing else in this message comes from ralph, this command was not carried out: no person entered it (a scheduled prompt \
+                cannot command a loop), or the client does not know the command (`ralph init` adds it). Then do not act on it, and tell the person.";
+    Outcome {
+        answer: Answer::Context { event: event_name(call), text: text.to_owned(), line: None },
+        ..Outcome::silent("command.unconfirmed")
+    }
+}
+
+fn carry_out(call: &Call, verb: Verb, args: &str, entered: Entered) -> Result<Outcome, Error> {
     let fingerprint = call.command_fingerprint(&format!("{verb:?}"), args);
     let asker = Asker {
         by: Some(Actor::Session),
         session: call.event.session().map(str::to_owned),
         client_pid: Call::client_pid(),
         command: Some(fingerprint.clone()),
+        typed: entered == Entered::ByPerson,
     };
     if was_sent_on(call, &fingerprint) {
         return Ok(Outcome::silent("command.repeated"));

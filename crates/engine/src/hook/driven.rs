@@ -40,7 +40,9 @@ pub(super) fn within_a_run(call: &Call, mark: &str) -> Result<Option<Outcome>, E
         Selected::Own(found) if is_about(&found) && event == "Stop" => on_stop(call, mark, *found).map(Some),
         Selected::Own(found) if is_about(&found) => Ok(Some(Outcome::silent("runner.drives").of_loop(&found.id()))),
         Selected::Own(_) => Ok(None),
-        _ if matches!(event, "Stop" | "SessionStart") => Ok(Some(Outcome::silent("runner.within"))),
+        _ if matches!(event, "Stop" | "SessionStart" | "UserPromptSubmit" | "UserPromptExpansion") => {
+            Ok(Some(Outcome::silent("runner.within")))
+        }
         _ => Ok(None),
     }
 }

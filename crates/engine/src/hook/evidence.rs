@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use ralph_core::{
+    journal::{Read, State},
     judge::{Evidence, Message},
     limits::{self, Standstill, ToolUse},
     loop_file::fnv1a,
     promise::{self, Claim},
     time::Millis,
-    transcript::{self, Round},
+    transcript::{self, Before, Round},
 };
 
 use crate::{
     hook::{Call, round::Report},
     hosts::claude::{caller::MESSAGE_SINCE, transcripts::OpenFile},
     store::locked::Loop,
-    sys::env,
+    sys::{clock, env, process},
 };
 
 /// Evidence, and what the next stop will be compared with.
@@ -27,6 +28,8 @@ pub(super) struct Gathered {
     pub message: String,
     /// What waits in the client's queue.
     pub queue: Vec<String>,
+    /// How far the transcript was read.
+    pub read: Option<Read>,
     /// Since when nothing has changed, where that is counted.
     pub standstill: Option<Standstill>,
 }
@@ -42,8 +45,7 @@ pub(super) fn gather(call: &Call, l: &Loop, now: Millis) -> Gathered {
     }
     let look = Look {
         path: call.event.text("transcript_path").unwrap_or_default(),
-        since: l.state.last.as_ref().map(|last| last.at),
-        queue: &l.state.queue,
+        before: before(call, &l.state, now),
         event_text: call.event.last_message(),
         sends_message: call.event.last_message().is_some() || call.client.is_some_and(|v| v >= MESSAGE_SINCE),
     };
@@ -61,12 +63,46 @@ pub(super) fn gather(call: &Call, l: &Loop, now: Millis) -> Gathered {
 
 /// A runner has heard the whole round, and its session has no queue.
 fn of_round(call: &Call, l: &Loop, report: &Report, now: Millis) -> Gathered {
-    let look = Look { path: "", since: None, queue: &[], event_text: call.event.last_message(), sends_message: true };
+    let look = Look { path: "", before: Before::default(), event_text: call.event.last_message(), sends_message: true };
     let round = Round { text: report.text.clone(), tools: report.tools, caught_up: true, ..Round::default() };
     let mut seen = weigh(call, l, &look, Some(round), now);
     seen.evidence.fresh = true;
     seen.evidence.denied = report.denied();
     seen
+}
+
+/// What the ruling before this one knew.
+fn before<'l>(call: &Call, state: &'l State, now: Millis) -> Before<'l> {
+    let read = state.read.as_ref().filter(|read| read.of == transcript_of(call));
+    let turn = call.event.text("prompt_id");
+    Before {
+        at: state.last.as_ref().map(|last| last.at),
+        upto: read.map(|read| read.upto),
+        queue: if read.is_some() { &state.queue } else { &[] },
+        same_turn: turn.is_some() && state.turn.as_deref() == turn,
+        born: if read.is_some() { None } else { client_born(now) },
+        armed: state.armed_since,
+    }
+}
+
+/// A fingerprint of the session and its transcript, which both may change in the middle of a loop.
+fn transcript_of(call: &Call) -> String {
+    let parts = [call.event.session().unwrap_or_default(), call.event.text("transcript_path").unwrap_or_default()];
+    format!("{:016x}", fnv1a(parts.join("\0").as_bytes()))
+}
+
+/// All that is in the transcript has been seen.
+pub(super) fn read_until_now(call: &Call) -> Option<Read> {
+    let file = OpenFile::open(call.event.text("transcript_path")?)?;
+    Some(Read { of: transcript_of(call), upto: transcript::Source::size(&file) })
+}
+
+/// When the client was started, where the system tells. A client that does not name its process started this one, unless a shell stands between them.
+fn client_born(now: Millis) -> Option<Millis> {
+    const SLACK_MS: u64 = 1_000;
+    let pid = env::claude_pid().or_else(|| process::parent_pid().filter(|pid| !process::is_shell(*pid)))?;
+    let age = clock::uptime_ms().saturating_sub(clock::birth_of(pid)?).saturating_add(SLACK_MS);
+    now.checked_sub(Millis::try_from(age).ok()?)
 }
 
 /// Puts together what is known.
@@ -98,6 +134,7 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         claim,
         message,
         interrupted: round.interrupted,
+        told_to_stop: round.told_to_stop,
         queued_input: !round.queue.is_empty(),
         background: call.event.background(),
         spent_ms: l.state.spent(now),
@@ -124,15 +161,14 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         suspicions: Vec::new(),
         waited_ms: 0,
     };
-    Gathered { evidence, text, message: fingerprint, queue: round.queue, standstill: None }
+    let read = (!look.path.is_empty()).then(|| Read { of: transcript_of(call), upto: round.upto });
+    Gathered { evidence, text, message: fingerprint, queue: round.queue, read, standstill: None }
 }
 
 /// Where to look in the transcript, and for what.
 struct Look<'a> {
     path: &'a str,
-    since: Option<Millis>,
-    /// What waited in the queue then.
-    queue: &'a [String],
+    before: Before<'a>,
     event_text: Option<&'a str>,
     /// The client sends the message with the event, so that an event without one means a message without text.
     sends_message: bool,
@@ -141,7 +177,7 @@ struct Look<'a> {
 impl Look<'_> {
     /// The last round; `None` if there is no transcript.
     fn round(&self) -> Option<Round> {
-        OpenFile::open(self.path).map(|file| transcript::last_round(&file, self.since, self.event_text, self.queue))
+        OpenFile::open(self.path).map(|file| transcript::last_round(&file, &self.before, self.event_text))
     }
 
     /// The last round once the transcript has caught up with the event, or as far as it is when patience ends.
@@ -163,7 +199,7 @@ impl Look<'_> {
             // Nothing says when the file is complete: wait for a message that has to be there, or until the queue is surely not stale.
             (Some(round), None) => !round.queue.is_empty() || round.torn || (!self.sends_message && round.text.is_none()),
             // A session's first stop may come before its transcript; later ones without any have none.
-            (None, _) => !self.path.is_empty() && self.since.is_none(),
+            (None, _) => !self.path.is_empty() && self.before.at.is_none(),
         }
     }
 

@@ -245,6 +245,8 @@ pub fn answer(input: &[u8], limit: Duration) -> Reply {
         // A gate may ask an agent for its opinion. That one is no part of the loop, and to measure gates for it would never end.
         _ if env::is_within_gate() => Outcome::silent("gate.within"),
         Caller::Foreign(agent) => Outcome { error: Some(format!("called by {agent}")), ..Outcome::silent("host.foreign") },
+        // An agent must not report events of its own: with `ralph` allowed in its shell it could enter what only a person may.
+        Caller::ClaudeCode { .. } if env::is_in_the_agents_shell() => Outcome::silent("hook.shell"),
         Caller::ClaudeCode { .. } => fail_open::guarded(&call, || dispatch(&call)),
     };
     // One look for both: where ralph is not used, nothing waits and nothing is logged.
@@ -260,7 +262,7 @@ pub fn wait(input: &[u8], limit: Duration) -> Option<String> {
     let event = Event::parse(input).ok()?;
     let caller = Caller::of(&event);
     // A runner waits for its sessions by itself.
-    if env::is_within_gate() || env::run_mark().is_some() || !matches!(caller, Caller::ClaudeCode { .. }) {
+    if env::is_within_gate() || env::is_in_the_agents_shell() || env::run_mark().is_some() || !matches!(caller, Caller::ClaudeCode { .. }) {
         return None;
     }
     let call = Call::of(event, &caller, limit);

@@ -48,7 +48,7 @@ fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Loop)>, Error> {
     let typed = call.event.text("prompt").unwrap_or_default();
     let is_let_through = |record: Option<&Record>| {
         let queued = |r: &&Record| matches!(&r.event, Event::Stop { ruling, .. } if ruling.code == Code::HostQueuedInput);
-        record.filter(queued).is_some_and(|r| r.state.queue.first() == Some(&words::opening(typed, QUEUED)))
+        record.filter(queued).is_some_and(|r| r.state.queue.contains(&words::opening(typed, QUEUED)))
     };
     if !is_let_through(journal::live(&call.project, &seen).0.as_ref()) {
         return Ok(None);

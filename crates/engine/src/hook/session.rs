@@ -5,6 +5,7 @@ use ralph_core::{front_matter::Value, journal::Event, time, words};
 use crate::{
     hook::{
         Call, MAX_TASK, Outcome, compaction,
+        evidence::read_until_now,
         select::{Selected, select, under_lock},
     },
     hosts::claude::answer::Answer,
@@ -35,11 +36,15 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
         "clear" => after_clear(call, session),
         "compact" => after_compact(call),
         _ => {
+            let read = read_until_now(call);
             // The owner is back: its loop is no longer left behind.
             heard(call, |l| {
                 l.state.left_behind = false;
                 l.state.client_pid = Call::client_pid();
                 l.state.runner = None;
+                // What an earlier process had in its queue went with it.
+                l.state.queue.clear();
+                l.state.read.clone_from(&read);
                 if l.file.active {
                     l.state.arm(clock::now());
                 }

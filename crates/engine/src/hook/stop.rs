@@ -422,6 +422,7 @@ fn remember(state: &mut State, stop: &str, ruled: &Ruled) {
     state.gated |= !evidence.gates.is_empty();
     state.unknown_rounds = if ruling.next == Next::Pauses { 0 } else { evidence.unknown_rounds };
     state.queue.clone_from(&gathered.queue);
+    state.read.clone_from(&gathered.read);
 }
 
 /// The answer to a ruling. `note` is what the agent gets besides the prompt, or what the person is told; `told` is what the person is told about

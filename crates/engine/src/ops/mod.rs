@@ -40,6 +40,8 @@ pub struct Asker {
     pub client_pid: Option<u32>,
     /// Fingerprint of the typed command: a client may report it twice.
     pub command: Option<String>,
+    /// It is known that a person entered it, in the session that it comes from.
+    pub typed: bool,
 }
 
 impl Asker {

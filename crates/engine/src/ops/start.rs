@@ -73,8 +73,8 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     let verify = checked(project, request, name)?;
     let locked = Locked::acquire(project)?;
     refuse_a_live_one(project, name, asker)?;
-    // Whoever types a command trusts it. An agent that runs ralph in its shell is not who has to.
-    let by_person = asker.actor() == Actor::Session || env::of_an_agent().is_none();
+    // A person who types a command trusts it. An agent that runs ralph in its shell does not, nor does a prompt that anything may have written.
+    let by_person = if asker.actor() == Actor::Session { asker.typed } else { env::of_an_agent().is_none() };
     if by_person && !verify.is_empty() {
         trust::trust_commands(project, LOOP_ORIGIN, &verify)?;
     }

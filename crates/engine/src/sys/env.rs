@@ -2,6 +2,8 @@
 
 use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
 
+use crate::sys::kin;
+
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 fn os(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|v| !v.is_empty())
@@ -39,6 +41,23 @@ pub fn claude_pid() -> Option<u32> {
 /// The server that gh asks, if that is not github.com.
 pub fn gh_host() -> Option<String> {
     text("GH_HOST")
+}
+
+/// Whether the person wants no hook to do anything: `RALPH_DISABLE=1`. Empty and `0` mean nothing.
+pub fn is_disabled() -> bool {
+    os(DISABLE).is_some_and(|value| is_on(&value.to_string_lossy()))
+}
+
+pub const DISABLE: &str = "RALPH_DISABLE";
+
+/// Whether a value of [`DISABLE`] switches ralph off.
+pub fn is_on(value: &str) -> bool {
+    !matches!(value.trim(), "" | "0")
+}
+
+/// Whether the agent itself started this process in its shell. The client's own calls (hooks, the status line) say `harness` there.
+pub fn is_in_the_agents_shell() -> bool {
+    ai_agent().is_some_and(|agent| agent.starts_with("claude-code_") && agent.ends_with("_agent"))
 }
 
 /// Set for every command of a gate, to the gate's name.
@@ -218,10 +237,21 @@ pub fn foreign_agent() -> Option<&'static str> {
     SIGNS.iter().find(|(name, _)| os(name).is_some()).map(|(_, agent)| *agent)
 }
 
-/// The variable that tells that this program was started by an agent and not by a person.
+/// The variable that tells that this program was started by an agent and not by a person: set here, or, where the system tells, in a process above this
+/// one. An agent can clear its environment for a command; that of its shell stays what it was.
 pub fn of_an_agent() -> Option<&'static str> {
-    let claude = [RUN, "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "AI_AGENT"].into_iter();
-    claude.chain(SIGNS.iter().map(|(name, _)| *name)).find(|name| os(name).is_some())
+    static FOUND: OnceLock<Option<&'static str>> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let claude = [RUN, "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "AI_AGENT"].into_iter();
+        let names: Vec<&'static str> = claude.chain(SIGNS.iter().map(|(name, _)| *name)).collect();
+        let here = names.iter().copied().find(|name| os(name).is_some());
+        here.or_else(|| if stands_alone() { None } else { kin::set_above(&names) })
+    })
+}
+
+/// A test may be run by an agent, and speaks for a person all the same. In builds with debug assertions only.
+fn stands_alone() -> bool {
+    cfg!(debug_assertions) && os("RALPH_ALONE").is_some()
 }
 
 /// How many times faster than usual waits for the model's service go by, in builds with debug assertions only.

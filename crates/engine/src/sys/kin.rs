@@ -228,6 +228,28 @@ fn has_in_environment(pid: u32, wanted: impl Fn(&[u8]) -> bool) -> bool {
     std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| environ.split(|byte| *byte == 0).any(wanted))
 }
 
+/// The first of these variables that is set in the environment of a process above this one, as it was when that one was started.
+#[cfg(target_os = "linux")]
+pub fn set_above(names: &[&'static str]) -> Option<&'static str> {
+    const MOST: usize = 64;
+    let is_set =
+        |var: &[u8], name: &str| var.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")).is_some_and(|v| !v.is_empty());
+    let mut pid = std::process::id();
+    for _ in 0..MOST {
+        pid = parent_of(pid).filter(|pid| *pid > 1)?;
+        let found = names.iter().copied().find(|name| has_in_environment(pid, |var| is_set(var, name)));
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn set_above(_names: &[&'static str]) -> Option<&'static str> {
+    None
+}
+
 /// Ends every process of this user's that has `variable` (`NAME=value`) in its environment, and what descends from it, but not this process; says how many
 /// there were. What cannot be ended is not waited for.
 #[cfg(target_os = "linux")]
@@ -301,16 +323,18 @@ pub fn has_children() -> bool {
     false
 }
 
+#[cfg(target_os = "linux")]
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    // The command's name stands in brackets and may hold anything.
+    stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Every process and its parent.
 #[cfg(target_os = "linux")]
 fn parents() -> Vec<(u32, u32)> {
-    let parent = |pid: u32| {
-        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        let stat = String::from_utf8_lossy(&stat);
-        // The command's name stands in brackets and may hold anything.
-        let parent = stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()?;
-        Some((pid, parent))
-    };
+    let parent = |pid: u32| Some((pid, parent_of(pid)?));
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(parent).collect()
 }

@@ -24,6 +24,12 @@ pub fn parent_pid() -> Option<u32> {
     None
 }
 
+/// Whether a process is a shell, as far as the system tells: it stands between a program and who wanted it.
+pub fn is_shell(pid: u32) -> bool {
+    const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ash", "ksh", "fish"];
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| SHELLS.contains(&name.trim_end()))
+}
+
 /// Whether a process with this id exists; unknown counts as alive.
 #[cfg(unix)]
 pub fn is_alive(pid: u32) -> bool {

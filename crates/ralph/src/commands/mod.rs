@@ -46,7 +46,7 @@ use ralph_engine::{
     sys::env,
 };
 
-use crate::{exit, help, ui};
+use crate::{agents_shell, exit, help, ui};
 
 /// Keeps a coding agent working until the work is proven done.
 ///
@@ -157,10 +157,11 @@ struct StatuslineArgs {
 
 pub(crate) fn run() -> u8 {
     let parsed = help::arranged(tree()).try_get_matches().and_then(|matches| {
-        let command = matches.subcommand_name().unwrap_or_default().to_owned();
-        Cli::from_arg_matches(&matches).map(|cli| (cli, command))
+        let (command, refusal) =
+            matches.subcommand().map_or_else(Default::default, |(command, args)| (command.to_owned(), refused(command, args)));
+        Cli::from_arg_matches(&matches).map(|cli| (cli, command, refusal))
     });
-    let (cli, command) = match parsed {
+    let (cli, command, refusal) = match parsed {
         Ok(parsed) => parsed,
         Err(e) => {
             ui::colour(asked_colour(std::env::args_os()));
@@ -171,6 +172,9 @@ pub(crate) fn run() -> u8 {
         }
     };
     ui::colour(cli.color);
+    if let Some(refusal) = refusal {
+        return exit::code(Err(refusal));
+    }
     if let Some(dir) = cli.directory.as_deref().filter(|dir| !dir.is_dir()) {
         return exit::code(Err(exit::Failure::usage(format!("there is no folder {}", dir.display()))));
     }
@@ -215,8 +219,14 @@ pub(crate) fn run() -> u8 {
     exit::code(beside::pointed_out(project, &command, done))
 }
 
+/// Refuses what an agent may not do in its shell; a program that asked for JSON gets it.
+fn refused(command: &str, args: &clap::ArgMatches) -> Option<exit::Failure> {
+    let wants_json = args.try_get_one::<bool>("json").ok().flatten().copied().unwrap_or(false);
+    agents_shell::refusal(command, args).and_then(|failure| exit::told(wants_json, Err(failure)).err())
+}
+
 /// All commands and their options.
-fn tree() -> clap::Command {
+pub(crate) fn tree() -> clap::Command {
     let tree = help::in_order(Cli::command());
     let name = |sub: &clap::Command| PossibleValue::new(sub.get_name().to_owned()).hide(sub.is_hide_set());
     let names: Vec<PossibleValue> = tree.get_subcommands().map(name).collect();

@@ -6,7 +6,6 @@ use ralph_core::{iteration::MAX_NOTE, words::clean};
 use ralph_engine::{
     ops::steer::{self, Fate, Left, Story},
     store::{project::Project, seal},
-    sys::env,
 };
 use serde_json::json;
 
@@ -49,7 +48,6 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 }
 
 fn steer(project: &Project, args: &Args) -> Done {
-    refuse_agents()?;
     let (id, line) = if args.clear { clear(project, args)? } else { leave(project, args)? };
     if args.json {
         show_json(project, &id);
@@ -57,16 +55,6 @@ fn steer(project: &Project, args: &Args) -> Done {
         ui::paragraph(line, 0);
     }
     Ok(())
-}
-
-/// An agent that could steer its own loop would speak in the person's name.
-fn refuse_agents() -> Done {
-    match env::of_an_agent() {
-        None => Ok(()),
-        Some(sign) => Err(Failure::new(format!(
-            "this is an agent's shell ({sign} is set), and notes are a person's: ask the person to run `ralph steer` in their own terminal"
-        ))),
-    }
 }
 
 fn leave(project: &Project, args: &Args) -> Result<(String, String), Failure> {

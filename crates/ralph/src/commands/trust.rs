@@ -16,7 +16,6 @@ use ralph_engine::{
         project::Project,
         trust::{self, Decision, Trust},
     },
-    sys::env,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -61,10 +60,6 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 }
 
 fn decide(project: &Project, args: &Args) -> Done {
-    let only_looks = args.list || (args.json && !args.yes && !args.revoke);
-    if !only_looks {
-        refuse_agents()?;
-    }
     if args.revoke {
         return revoke(project, args);
     }
@@ -99,16 +94,6 @@ fn decide(project: &Project, args: &Args) -> Done {
         ui::line("A loop is paused here: `ralph resume` goes on.");
     }
     Ok(())
-}
-
-/// Whoever could trust its own commands would need nobody's trust.
-fn refuse_agents() -> Done {
-    match env::of_an_agent() {
-        None => Ok(()),
-        Some(sign) => Err(Failure::new(format!(
-            "this is an agent's shell ({sign} is set), and only a person can trust commands: ask the person to run `ralph trust` in their own terminal"
-        ))),
-    }
 }
 
 /// Only on a terminal, where the person has seen what it is about. Anything but a clear yes is a no.

@@ -13,7 +13,7 @@ use ralph_engine::{
         places::Scope,
         survey::{Origin, Registration, SettingsFile},
     },
-    sys::process,
+    sys::{env, process},
 };
 
 use super::{Case, Finding, Repair, twice};
@@ -22,11 +22,24 @@ use crate::text::quoted;
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let mut findings = unreadable(case);
     findings.extend(switched_off(case));
+    findings.extend(disabled(case));
     findings.extend(registered(case));
     findings.extend(rivals(case));
     findings.extend(commands(case));
     findings.push(block_cap(case));
     findings
+}
+
+/// Ralph's own switch: in this shell, or in the settings, which the client hands to its hooks.
+fn disabled(case: &Case) -> Option<Finding> {
+    let of_settings = case.survey.says(&["env", env::DISABLE]);
+    let place = match of_settings.and_then(|(value, file)| Some((value.as_str()?, file))) {
+        Some((value, file)) if env::is_on(value) => format!("in {}", file.path.display()),
+        None if env::is_disabled() => "in this shell".to_owned(),
+        _ => return None,
+    };
+    let what = format!("{} is set {place}: every hook of ralph's is silent, and no loop is held", env::DISABLE);
+    Some(Finding::error("disabled", what).advice("Take it away, or set it to 0; sessions have to be started again."))
 }
 
 /// What the client knows; any other word costs the whole file.

@@ -12,7 +12,7 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
         Finding::warning("permissions.ignored", what).advice("Set it in the user settings, or start the session with --permission-mode.")
     });
     let (asked, denied) = (permissions.of_fate(Fate::Asked), permissions.of_fate(Fate::Denied));
-    ignored.into_iter().chain([of_fates(permissions.mode.as_deref(), &asked, &denied)]).collect()
+    ignored.into_iter().chain([of_fates(permissions.mode.as_deref(), &asked, &denied)]).chain(ralph_allowed(case)).collect()
 }
 
 fn of_fates(mode: Option<&str>, asked: &[&str], denied: &[&str]) -> Finding {
@@ -38,6 +38,29 @@ fn of_fates(mode: Option<&str>, asked: &[&str], denied: &[&str]) -> Finding {
             .advice("Use it in a container, or on a machine that you can lose.");
     }
     Finding::good("permissions", format!("{named}: {} are allowed", TOOLS.join(", ")))
+}
+
+/// A rule that lets the agent run any command of ralph's, or any command at all.
+fn ralph_allowed(case: &Case) -> Option<Finding> {
+    let rules = case.survey.lists(&["permissions", "allow"]);
+    let of_ralph = rules.iter().find(|rule| {
+        let command = rule.strip_prefix("Bash(").and_then(|rest| rest.strip_suffix(')')).unwrap_or_default();
+        let (program, args) = command.split_once([':', ' ']).unwrap_or((command, ""));
+        let program = program.trim_end_matches('*').rsplit('/').next().unwrap_or_default();
+        program == "ralph" && matches!(args.trim(), "*" | "") && command != "ralph"
+    });
+    if let Some(rule) = of_ralph {
+        let what = format!(
+            "{rule} is allowed, and that is more than it seems: `ralph gate` and `ralph item done` run trusted commands without a question"
+        );
+        return Some(Finding::warning("permissions.ralph", what).advice(
+            "Allow what the agent needs: \"Bash(ralph item:*)\", \"Bash(ralph status:*)\". docs/SECURITY.md says what ralph refuses in an agent's shell.",
+        ));
+    }
+    let wide = rules.iter().find(|rule| matches!(rule.as_str(), "Bash" | "Bash(*)" | "Bash(:*)"))?;
+    let what =
+        format!("{wide} is allowed: what ralph refuses in an agent's shell keeps honest agents from mistakes, and holds no other one back");
+    Some(Finding::note("permissions.ralph", what).advice("docs/SECURITY.md says what an agent with a shell can still do."))
 }
 
 const ADVICE: &str = "To let a loop work alone: \"permissions\": {\"allow\": [\"Edit(./**)\", \"Bash\"]} in your settings, or narrower rules for the commands it needs.";

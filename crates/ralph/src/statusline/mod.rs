@@ -45,9 +45,12 @@ pub(crate) fn run(project: Option<Project>, after: Option<&str>) -> u8 {
     }
     let told = Told(parse_tolerant(&input).unwrap_or_default());
     let project = project.unwrap_or_else(|| told.project());
-    let own = of_project(&project, &told);
+    // Where no hook does anything, a loop only seems to be there.
+    let own = if env::is_disabled() { None } else { of_project(&project, &told) };
     let columns = env::columns().filter(|columns| *columns > MARGINS).map(|columns| columns - MARGINS);
     let text = match after {
+        // An agent that may run `ralph` would have a shell.
+        Some(_) if env::is_in_the_agents_shell() => String::new(),
         Some(command) => after::joined(&after::said(command, &input), own, columns),
         None => own.map(|line| line.fitted(columns)).unwrap_or_default(),
     };

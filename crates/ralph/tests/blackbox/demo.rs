@@ -224,7 +224,7 @@ fn demo_says_so_when_the_hook_fails_or_answers_unexpectedly() {
     let cases = [
         (None, "error: cannot run ralph hook claude"),
         (Some("#!/bin/sh\nexit 7\n"), "error: ralph hook claude failed (exit status: 7)"),
-        (Some("#!/bin/sh\necho nonsense\n"), "error: ralph hook claude answered to UserPromptSubmit, unexpectedly: \"nonsense\""),
+        (Some("#!/bin/sh\necho nonsense\n"), "error: ralph hook claude answered to UserPromptExpansion, unexpectedly: \"nonsense\""),
         (Some("#!/bin/sh\necho '{}'\n"), "error: the hook answered the typed command unexpectedly: {}"),
     ];
     for (hook, message) in cases {

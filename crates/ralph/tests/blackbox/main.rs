@@ -70,5 +70,6 @@ mod verify;
 mod waiting;
 mod waiting_disturbed;
 mod watch;
+mod who_may_command;
 mod wire;
 mod worktree;

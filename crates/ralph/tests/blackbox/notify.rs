@@ -217,7 +217,7 @@ fn s4_8_the_environment_counts_for_a_person_and_not_for_an_agent() {
     sent(&notify(&bed, &[], &[("RALPH_NOTIFY", "cmd:touch one, two")]));
     assert!(bed.exists("one,") && bed.exists("two"));
     let out = notify(&bed, &[], &[("RALPH_NOTIFY", "cmd:touch three"), ("CLAUDECODE", "1")]);
-    assert_eq!((out.code, bed.exists("three")), (Some(2), false), "{}", out.stderr);
+    assert_eq!((out.code, bed.exists("three")), (Some(1), false), "{}", out.stderr);
     untold(
         &notify(&bed, &["cmd:true"], &[("RALPH_NOTIFY", "dektop")]),
         "RALPH_NOTIFY: \"dektop\" is no way to tell: use desktop, terminal, an address (https://…) or cmd:LINE",

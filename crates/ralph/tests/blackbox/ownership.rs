@@ -458,12 +458,14 @@ fn pains_6_claude_code_inside_another_agents_shell_is_claude_code() {
     bed.work().env("COPILOT_CLI", "1").env("GEMINI_SESSION_ID", "g").env("QWEN_CODE_SESSION_ID", "q").send().blocks_with(PROMPT);
 }
 
-/// A command in the agent's own shell knows its session; the loop it starts belongs to that session.
+/// A loop can be started for a session; t2: by a person, and not by the agent in its own shell.
 #[test]
-fn pains_6_a_loop_started_by_the_agent_belongs_to_its_session() {
+fn pains_6_t2_a_loop_started_for_a_session_belongs_to_it() {
     let bed = Bed::new();
-    let out = bed.run(crate::common::RALPH).args(["start", "Go"]).env("CLAUDE_CODE_SESSION_ID", ME).output();
-    assert_eq!(out.code, Some(0), "{out:?}");
+    let start = || bed.run(crate::common::RALPH).args(["start", "Go", "--session", ME]);
+    let out = start().env("CLAUDE_CODE_SESSION_ID", ME).output();
+    assert_eq!((out.code, bed.exists(LOOP)), (Some(1), false), "{out:?}");
+    assert_eq!(start().output().code, Some(0));
     assert_eq!(bed.value("session_id"), format!("\"{ME}\""));
     bed.work().session(OTHER).send().is_silent();
     bed.work().send().blocks_with("Go");

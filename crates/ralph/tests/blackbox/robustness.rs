@@ -137,17 +137,19 @@ fn s0_11_a_client_that_went_away_needs_no_answer() {
 /// message ever lands in a loop file, a journal or the lock.
 #[test]
 fn s0_11_closed_standard_streams_are_not_mistaken_for_files() {
+    const AGAIN: &str = "resume --session 5e551017-0000-4000-8000-000000000001";
     for closed in ["<&-", ">&-", "2>&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"] {
         let bed = Bed::with_loop(1, 0, "DONE");
         bed.work().send();
         let event = bed.work();
-        for command in ["hook claude", "pause", "resume", "status", "log", "explain", "list", "start x", "resume nobody", "cancel"] {
+        for command in ["hook claude", "pause", AGAIN, "status", "log", "explain", "list", "start x", "resume nobody", "cancel"] {
             let script = format!("\"$1\" {command} {closed}");
             let out = bed
                 .run("/bin/sh")
                 .args(["-c", &script, "sh", RALPH])
                 .env("CLAUDE_PROJECT_DIR", bed.dir())
-                .env("CLAUDE_CODE_SESSION_ID", ME)
+                // The rest is typed by a person.
+                .env(if command == "hook claude" { "CLAUDE_CODE_SESSION_ID" } else { "UNUSED" }, ME)
                 .stdin(event.json())
                 .output();
             assert!(!out.timed_out && out.signal.is_none(), "{command} {closed}: {out:?}");

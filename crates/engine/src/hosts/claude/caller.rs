@@ -19,6 +19,9 @@ pub const CONTEXT_SINCE: Version = (2, 1, 163);
 /// The oldest version that is known to wake a session when a hook in its background asks for it.
 pub const REWAKE_SINCE: Version = (2, 1, 197);
 
+/// The oldest version that is known to report a command that the person entered, and no other, as `UserPromptExpansion`.
+pub const EXPANDS_SINCE: Version = (2, 1, 197);
+
 /// The oldest version that is known to compact when its settings change in the middle of a session.
 pub const COMPACTS_SINCE: Version = (2, 1, 197);
 

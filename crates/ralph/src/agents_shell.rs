@@ -1,0 +1,128 @@
+//! What an agent may do with ralph in its own shell: one row for each command, kept in step with `docs/SECURITY.md` by a test.
+//!
+//! An agent that is allowed to run `ralph` must not get by it what it is not allowed to do otherwise: run commands, end or escape its loop, speak in the
+//! person's name, change files that it may not edit. This is no wall against an agent that may run any command at all.
+
+use clap::ArgMatches;
+use ralph_engine::sys::env;
+
+use crate::exit::{BLOCKED, FAILED, Failure};
+
+/// When a command is refused there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    Allowed,
+    Refused,
+    /// With one of these options.
+    RefusedWith(&'static [&'static str]),
+    RefusedWithout(&'static str),
+}
+
+pub(crate) struct Row {
+    pub(crate) command: &'static str,
+    pub(crate) rule: Rule,
+    pub(crate) why: &'static str,
+}
+
+const fn row(command: &'static str, rule: Rule, why: &'static str) -> Row {
+    Row { command, rule, why }
+}
+
+pub(crate) const TABLE: [Row; 29] = [
+    row("hook", Rule::Refused, "events come from the client, which calls the hook itself"),
+    row("start", Rule::Refused, "only a person can start a loop"),
+    row("run", Rule::Refused, "a run would spend what nobody counts"),
+    row("cancel", Rule::Refused, "only a person can end a loop without proof"),
+    row("pause", Rule::Refused, "only a person can hold a loop"),
+    row("resume", Rule::Refused, "only a person can arm a loop again, or give it new limits"),
+    row("steer", Rule::Refused, "notes are a person's"),
+    row("wait", Rule::Allowed, "it only waits for what is decided elsewhere"),
+    row("status", Rule::Allowed, "it only shows"),
+    row("watch", Rule::Allowed, "it only shows; its keys do nothing there"),
+    row("statusline", Rule::RefusedWith(&["after"]), "it would run any command"),
+    row("list", Rule::Allowed, "it only shows"),
+    row("log", Rule::Allowed, "it only shows"),
+    row("explain", Rule::Allowed, "it only shows"),
+    row("report", Rule::RefusedWith(&["html", "output", "open"]), "it would write a file that the agent may not be allowed to"),
+    row("diff", Rule::Allowed, "it only shows"),
+    row("rollback", Rule::RefusedWithout("dry_run"), "it would overwrite files"),
+    row("item", Rule::Allowed, "an item counts as done only if its own commands pass"),
+    row("init", Rule::RefusedWithout("dry_run"), "the client's settings are a person's"),
+    row("uninstall", Rule::RefusedWithout("dry_run"), "the client's settings are a person's"),
+    row("doctor", Rule::RefusedWith(&["fix"]), "the client's settings are a person's"),
+    row("gate", Rule::RefusedWith(&["accept"]), "only a person can accept changes"),
+    row("phase", Rule::Allowed, "it only shows"),
+    row("trust", Rule::RefusedWithout("list"), "only a person can trust commands"),
+    row("notify", Rule::Refused, "it would run any command (cmd:LINE)"),
+    row("plugin", Rule::Refused, "it would write files that the agent may not be allowed to"),
+    row("demo", Rule::Allowed, "it plays in a temporary folder"),
+    row("completions", Rule::Allowed, "it only shows"),
+    row("man", Rule::RefusedWith(&["dir"]), "it would write files that the agent may not be allowed to"),
+];
+
+/// The refusal of a command, with these arguments, in an agent's shell.
+pub(crate) fn refusal(command: &str, args: &ArgMatches) -> Option<Failure> {
+    let row = TABLE.iter().find(|row| row.command == command)?;
+    let is_given = |option: &str| matches!(args.value_source(option), Some(clap::parser::ValueSource::CommandLine));
+    let form = match row.rule {
+        Rule::Allowed => return None,
+        Rule::RefusedWith(options) => options.iter().find(|option| is_given(option)).map(|option| format!(" {}", spelled(option)))?,
+        Rule::RefusedWithout(option) if is_given(option) => return None,
+        Rule::Refused | Rule::RefusedWithout(_) => String::new(),
+    };
+    let sign = env::of_an_agent()?;
+    let message = format!(
+        "this is an agent's shell ({sign} is set), and {}: ask the person to run `ralph {command}{form}` in their own terminal",
+        row.why
+    );
+    // A run that a run's session starts has always ended so.
+    Some(Failure { code: if command == "run" { BLOCKED } else { FAILED }, message, in_json: false })
+}
+
+/// An option as it is typed.
+pub(crate) fn spelled(option: &str) -> String {
+    format!("--{}", option.replace('_', "-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The row as `docs/SECURITY.md` has it.
+    fn written(row: &Row) -> String {
+        let spelled = |options: &[&str]| options.iter().map(|option| format!("`{}`", spelled(option))).collect::<Vec<_>>().join(", ");
+        let rule = match row.rule {
+            Rule::Allowed => "allowed".to_owned(),
+            Rule::Refused => "refused".to_owned(),
+            Rule::RefusedWith(options) => format!("refused with {}", spelled(options)),
+            Rule::RefusedWithout(option) => format!("refused without {}", spelled(&[option])),
+        };
+        format!("| `ralph {}` | {rule} | {} |", row.command, row.why)
+    }
+
+    /// No command is forgotten, and no option that a rule names is misspelt.
+    #[test]
+    fn t2_every_command_has_its_row() {
+        let tree = crate::commands::tree();
+        let commands: Vec<&str> = tree.get_subcommands().map(clap::Command::get_name).filter(|name| *name != "help").collect();
+        assert_eq!(commands.len(), TABLE.len(), "{commands:?}");
+        for row in &TABLE {
+            let command = tree.find_subcommand(row.command).unwrap();
+            let options: &[&str] = match &row.rule {
+                Rule::Allowed | Rule::Refused => &[],
+                Rule::RefusedWith(options) => options,
+                Rule::RefusedWithout(option) => std::slice::from_ref(option),
+            };
+            for option in options {
+                assert!(command.get_arguments().any(|arg| arg.get_id() == option), "{} {option}", row.command);
+            }
+        }
+    }
+
+    #[test]
+    fn t2_the_documentation_has_the_same_table() {
+        let page = include_str!("../../../docs/SECURITY.md");
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `ralph ")).collect();
+        assert_eq!(rows, TABLE.iter().map(written).collect::<Vec<_>>());
+    }
+}
