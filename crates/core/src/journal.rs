@@ -369,6 +369,9 @@ pub struct Answered {
     /// Wall clock, and the clock that no one sets, both in milliseconds.
     pub at: Millis,
     pub uptime_ms: u64,
+    /// The registrations that have reported it. One of them that reports the same words again reports the next stop.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub via: Vec<String>,
     pub ruling: Ruling,
     /// What the agent was told besides the prompt, or what the person was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]

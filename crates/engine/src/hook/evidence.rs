@@ -1,6 +1,6 @@
 //! Gathering the evidence of one stop: what the agent said, what it did, what waits, and how far the loop is.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ralph_core::{
     judge::{Evidence, Message},
@@ -36,12 +36,16 @@ pub(super) struct Gathered {
 const PATIENCE: Duration = Duration::from_millis(150);
 const STEP: Duration = Duration::from_millis(5);
 
+/// To read what is there may take longer than to wait for the rest.
+const LONGEST: Duration = Duration::from_secs(1);
+
 pub(super) fn gather(call: &Call, l: &Loop, now: Millis) -> Gathered {
     if let Some(report) = &call.round {
         return of_round(call, l, report, now);
     }
     let look = Look {
         path: call.event.text("transcript_path").unwrap_or_default(),
+        session: call.event.session(),
         since: l.state.last.as_ref().map(|last| last.at),
         queue: &l.state.queue,
         event_text: call.event.last_message(),
@@ -61,7 +65,7 @@ pub(super) fn gather(call: &Call, l: &Loop, now: Millis) -> Gathered {
 
 /// A runner has heard the whole round, and its session has no queue.
 fn of_round(call: &Call, l: &Loop, report: &Report, now: Millis) -> Gathered {
-    let look = Look { path: "", since: None, queue: &[], event_text: call.event.last_message(), sends_message: true };
+    let look = Look { path: "", session: None, since: None, queue: &[], event_text: call.event.last_message(), sends_message: true };
     let round = Round { text: report.text.clone(), tools: report.tools, caught_up: true, ..Round::default() };
     let mut seen = weigh(call, l, &look, Some(round), now);
     seen.evidence.fresh = true;
@@ -130,6 +134,7 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
 /// Where to look in the transcript, and for what.
 struct Look<'a> {
     path: &'a str,
+    session: Option<&'a str>,
     since: Option<Millis>,
     /// What waited in the queue then.
     queue: &'a [String],
@@ -141,15 +146,15 @@ struct Look<'a> {
 impl Look<'_> {
     /// The last round; `None` if there is no transcript.
     fn round(&self) -> Option<Round> {
-        OpenFile::open(self.path).map(|file| transcript::last_round(&file, self.since, self.event_text, self.queue))
+        OpenFile::of_session(self.path, self.session).map(|file| transcript::last_round(&file, self.since, self.event_text, self.queue))
     }
 
     /// The last round once the transcript has caught up with the event, or as far as it is when patience ends.
     fn round_in_time(&self) -> Option<Round> {
-        let mut waited = Duration::ZERO;
+        let (begun, mut waited) = (Instant::now(), Duration::ZERO);
         loop {
             let round = self.round();
-            if waited >= PATIENCE || !self.is_worth_waiting(round.as_ref()) {
+            if waited >= PATIENCE || begun.elapsed() >= LONGEST || !self.is_worth_waiting(round.as_ref()) {
                 return round;
             }
             std::thread::sleep(STEP);
@@ -168,11 +173,11 @@ impl Look<'_> {
     }
 
     fn used_tools_since(&self, since: Millis) -> bool {
-        OpenFile::open(self.path).is_some_and(|file| transcript::used_tools_since(&file, since))
+        OpenFile::of_session(self.path, self.session).is_some_and(|file| transcript::used_tools_since(&file, since))
     }
 }
 
 /// Whether the transcript at `path` ends with an interrupt.
 pub(super) fn was_interrupted(path: &str, typed: &str) -> bool {
-    OpenFile::open(path).is_some_and(|file| transcript::was_interrupted(&file, typed))
+    OpenFile::of_session(path, None).is_some_and(|file| transcript::was_interrupted(&file, typed))
 }
