@@ -25,8 +25,10 @@ impl ObjectEnd {
     pub fn find(&mut self, text: &[u8]) -> Option<usize> {
         while let Some(&byte) = text.get(self.at) {
             if self.in_string {
-                self.skip_string(text);
-                continue;
+                if self.skip_string(text) {
+                    continue;
+                }
+                return None;
             }
             match byte {
                 b'{' => self.depth += 1,
@@ -41,21 +43,22 @@ impl ObjectEnd {
         None
     }
 
-    /// Goes to the end of the string, or to an escape whose second byte is not there yet.
-    fn skip_string(&mut self, text: &[u8]) {
+    /// Goes to the end of the string. `false`: that has not come yet, nor has perhaps the second byte of an escape, which is then gone back to.
+    fn skip_string(&mut self, text: &[u8]) -> bool {
         while let Some(found) = memchr::memchr2(b'"', b'\\', &text[self.at..]) {
             self.at += found;
             match text[self.at] {
                 b'"' => {
                     self.at += 1;
                     self.in_string = false;
-                    return;
+                    return true;
                 }
                 _ if self.at + 1 < text.len() => self.at += 2,
-                _ => return,
+                _ => return false,
             }
         }
         self.at = text.len();
+        false
     }
 }
 

@@ -31,6 +31,7 @@ use ralph_engine::hosts::claude::registration::WAIT;
 /// Where C does not call us (see `entry.rs`), and in tests of the program's parts.
 #[cfg(not(all(target_os = "linux", target_env = "gnu", not(test))))]
 fn main() -> std::process::ExitCode {
+    ralph_engine::sys::signals::outlive_limits_on_files();
     std::process::ExitCode::from(start())
 }
 

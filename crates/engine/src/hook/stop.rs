@@ -78,9 +78,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
 fn no_loop(call: &Call) -> Outcome {
     compaction::heal(call);
     match ending::read(&call.project) {
-        Some(mut last) if last.cause == call.event.stop_fingerprint() && call.is_second_report(&last.via, last.uptime_ms) => {
-            last.via.push(call.via());
-            ending::write(&call.project, &last);
+        Some(last) if last.cause == call.event.stop_fingerprint() && call.is_second_report(&last.via, last.uptime_ms) => {
             Outcome::tell("stop.repeated", last.line).of_loop(&last.loop_id)
         }
         _ => Outcome::silent("loop.none"),

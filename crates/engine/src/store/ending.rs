@@ -17,7 +17,7 @@ pub struct LastEnding {
     /// Fingerprint of the stop or of the typed command that ended the loop.
     pub cause: String,
     pub uptime_ms: u64,
-    /// The registrations that have reported that stop.
+    /// The registration that reported that stop first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<String>,
     /// What was answered.
@@ -38,11 +38,7 @@ pub fn read(project: &Project) -> Option<LastEnding> {
 /// Notes what was answered. To be called before the file goes, so that whoever finds no file finds the answer; the loop has ended whether or not this can be written.
 pub fn note(project: &Project, loop_id: &str, cause: &str, via: Option<String>, line: &str) {
     let (uptime_ms, via) = (clock::uptime_ms(), via.into_iter().collect());
-    write(project, &LastEnding { loop_id: loop_id.to_owned(), cause: cause.to_owned(), uptime_ms, via, line: line.to_owned() });
-}
-
-/// Writes the mark, as far as that is possible.
-pub fn write(project: &Project, mark: &LastEnding) {
+    let mark = LastEnding { loop_id: loop_id.to_owned(), cause: cause.to_owned(), uptime_ms, via, line: line.to_owned() };
     let path = path(project);
-    let _ = files::replace(&path, &path.with_extension("json.new"), &serde_json::to_vec(mark).unwrap_or_default());
+    let _ = files::replace(&path, &path.with_extension("json.new"), &serde_json::to_vec(&mark).unwrap_or_default());
 }

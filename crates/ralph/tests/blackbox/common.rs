@@ -366,6 +366,11 @@ impl Event<'_> {
         self.field("session_id", id).env("CLAUDE_CODE_SESSION_ID", id)
     }
 
+    /// Reported by another registration than events usually are: one of a plugin with this number.
+    pub(crate) fn by_plugin(self, n: usize) -> Self {
+        self.env("CLAUDE_PLUGIN_ROOT", format!("/plugins/{n}"))
+    }
+
     /// A client of this version, as its environment tells.
     pub(crate) fn client(self, ai_agent: &str) -> Self {
         self.env("AI_AGENT", ai_agent)
@@ -558,9 +563,9 @@ pub(crate) fn tick() {
     std::thread::sleep(Duration::from_millis(2));
 }
 
-/// So long that a stop with the same words counts as the next one.
+/// Before a stop with the same words: it is the next one, however soon it comes (t13).
 pub(crate) fn next_stop() {
-    std::thread::sleep(Duration::from_millis(330));
+    tick();
 }
 
 /// A real transcript of the client (see the README there).
