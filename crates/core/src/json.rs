@@ -145,7 +145,8 @@ mod tests {
     #[test]
     fn t14_the_end_of_an_object_is_found_wherever_the_text_is_cut() {
         let end = |text: &str| ObjectEnd::default().find(text.as_bytes());
-        for whole in [r"{}", "\u{feff} \n{\"a\": [1, {\"b\": 2}], \"c\": \"}{\"}", r#"{"a": "\\", "b": "\"}"}"#, "{\"a\": \"\u{1}\u{e9}\"}"] {
+        for whole in [r"{}", "\u{feff} \n{\"a\": [1, {\"b\": 2}], \"c\": \"}{\"}", r#"{"a": "\\", "b": "\"}"}"#, "{\"a\": \"\u{1}\u{e9}\"}"]
+        {
             assert_eq!(end(&format!("{whole} {{\"more\": 1}}")), Some(whole.len()), "{whole}");
             for cut in 0..whole.len() {
                 let mut finder = ObjectEnd::default();

@@ -180,7 +180,9 @@ impl Call {
     fn is_second_report(&self, via: &[String], answered_ms: u64) -> bool {
         let late_ms = if via.is_empty() { 0 } else { LATEST_MS };
         // Nobody answered in the future: whoever says so wrote it by hand.
-        answered_ms <= clock::uptime_ms() && is_same_moment(clock::born_ms(), answered_ms, self.limit, late_ms) && !via.contains(&self.via())
+        answered_ms <= clock::uptime_ms()
+            && is_same_moment(clock::born_ms(), answered_ms, self.limit, late_ms)
+            && !via.contains(&self.via())
     }
 
     /// Whether this stop was answered so before, to another hook that reported it.

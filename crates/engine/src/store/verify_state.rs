@@ -372,7 +372,11 @@ mod tests {
         assert_eq!(state.count(&stop("a", "g"), 1, &|_, _| true).unwrap(), nth(4, 0), "another stop");
         let again = Stop { via: "plugin", ..stop("a", "f") };
         of_another(parent, None);
-        assert_eq!(state.count(&again, 1, &|_, _| false).unwrap(), nth(5, 0), "t13: the registration that measures it reports the next one");
+        assert_eq!(
+            state.count(&again, 1, &|_, _| false).unwrap(),
+            nth(5, 0),
+            "t13: the registration that measures it reports the next one"
+        );
         state.sent_back("a").unwrap();
         assert!(state.read().0.agents["a"].stop.as_ref().is_some_and(|s| s.pid.is_none() && s.answered_ms.is_some()));
     }

@@ -18,9 +18,8 @@ pub(super) fn check(case: &Case, ours: &[Registration]) -> Option<Finding> {
     let (hook, first, second) = of_stops().find_map(|hook| second(ours, hook).map(|(first, second)| (hook, first, second)))?;
     let (one, other) = (&first.origin, &second.origin);
     let which = if hook.waits { called(hook) } else { "the hook".to_owned() };
-    let what = format!(
-        "{which} is registered twice, in {one} and in {other}: both run at every stop, which counts once and costs a process more"
-    );
+    let what =
+        format!("{which} is registered twice, in {one} and in {other}: both run at every stop, which counts once and costs a process more");
     // A project's and a person's own are both meant to be there, and harm nobody as long as they are one program.
     let is_meant = one != other && !is_plugins(first) && !is_plugins(second) && first.hook.line.program() == second.hook.line.program();
     let finding = if is_meant { Finding::note("hook.twice", what) } else { Finding::warning("hook.twice", what) };

@@ -62,6 +62,7 @@ mod run_command_line;
 mod screen;
 mod setup;
 mod slash;
+mod slow_input;
 mod snapshots;
 mod steer;
 mod trust;

@@ -11,7 +11,10 @@ use ralph_core::{
     journal::{Event, records},
     judge::{Decision, Ruling},
 };
-use ralph_engine::{hosts::claude::registration::{Hook, PLUGIN}, sys::process};
+use ralph_engine::{
+    hosts::claude::registration::{Hook, PLUGIN},
+    sys::process,
+};
 use serde_json::{Value, json};
 
 use crate::exit::Failure;

@@ -15,7 +15,6 @@ use crate::{
 /// Where the text begins, after the time of day: on a terminal the day stands above.
 const TEXT: usize = 10;
 
-
 pub(super) struct Page {
     json: bool,
     /// The day of what stands above.
