@@ -35,7 +35,7 @@ pub(crate) fn run(unknown: Option<&OsStr>) -> u8 {
         Ok(input) => input,
         Err(code) => return code,
     };
-    let reply = ralph_engine::hook::answer(&input, &invocation());
+    let reply = ralph_engine::hook::answer(&input, invocation());
     if let Some(answer) = &reply.answer {
         let mut out = stdout().lock();
         // A client that went away needs no answer.
@@ -53,7 +53,7 @@ pub(crate) fn wait() -> u8 {
         Ok(input) => input,
         Err(code) => return code,
     };
-    match ralph_engine::hook::wait(&input, &invocation()) {
+    match ralph_engine::hook::wait(&input, invocation()) {
         Some(text) => {
             let mut out = stderr().lock();
             let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

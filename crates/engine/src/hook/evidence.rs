@@ -36,6 +36,9 @@ pub(super) struct Gathered {
 const PATIENCE: Duration = Duration::from_millis(150);
 const STEP: Duration = Duration::from_millis(5);
 
+/// So much of what waits in the client's queue is kept, the oldest first.
+const MOST_QUEUED: usize = 100;
+
 /// To read what is there may take longer than to wait for the rest.
 const LONGEST: Duration = Duration::from_secs(1);
 
@@ -81,7 +84,9 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         (None, None) if !look.sends_message => Message::Unreadable { transcript: look.path.to_owned() },
         _ => Message::NoText,
     };
-    let round = round.unwrap_or_else(|| Round { text: look.event_text.map(str::to_owned), ..Round::default() });
+    let mut round = round.unwrap_or_else(|| Round { text: look.event_text.map(str::to_owned), ..Round::default() });
+    // Nobody types so much; what is kept stands in every line of the journal.
+    round.queue.truncate(MOST_QUEUED);
     let text = round.text.unwrap_or_default();
     let fingerprint = format!("{:016x}", fnv1a(text.as_bytes()));
     let prompt = call.round.as_ref().map_or(l.file.prompt.as_str(), |report| &report.prompt);

@@ -98,12 +98,12 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    fn of(event: Event, caller: &Caller, invocation: &Invocation) -> Self {
+    fn of(event: Event, caller: &Caller, invocation: Invocation) -> Self {
         Call {
             project: Project::of_event(event.text("cwd")),
             client: if let Caller::ClaudeCode { version } = caller { *version } else { None },
             limit: invocation.limit(),
-            invocation: invocation.clone(),
+            invocation,
             event,
             parent: process::parent_pid(),
             unused: AtomicBool::new(false),
@@ -250,7 +250,7 @@ impl Reply {
 }
 
 /// Answers the event in `input`, within the time that the client gives this process. Never fails: the worst case is a line for the person.
-pub fn answer(input: &Input, invocation: &Invocation) -> Reply {
+pub fn answer(input: &Input, invocation: Invocation) -> Reply {
     let event = match Event::parse(&input.bytes) {
         Ok(event) => event,
         Err(e) => return Reply { answer: invalid_input(input, &e), happened_to: None },
@@ -272,7 +272,7 @@ pub fn answer(input: &Input, invocation: &Invocation) -> Reply {
 }
 
 /// Waits in the background of an interactive session for what its stop, or a failure, was parked for; the result is what to wake the session with.
-pub fn wait(input: &Input, invocation: &Invocation) -> Option<String> {
+pub fn wait(input: &Input, invocation: Invocation) -> Option<String> {
     let event = Event::parse(&input.bytes).ok()?;
     let caller = Caller::of(&event);
     // A runner waits for its sessions by itself.
