@@ -58,7 +58,7 @@ fn freed(call: &Call, agent: &str) -> Option<Outcome> {
     if counts.is_empty() {
         return None;
     }
-    let errors: Vec<String> = counts.iter().filter_map(|state| state.let_go(&key).err()).map(|e| e.to_string()).collect();
+    let errors: Vec<String> = counts.iter().filter_map(|state| state.remove(&key).err()).map(|e| e.to_string()).collect();
     let error = (!errors.is_empty()).then(|| errors.join("; "));
     Some(Outcome { error, ..Outcome::tell("verify.gone", unverified::gone(agent)) })
 }

@@ -201,6 +201,13 @@ impl<'p> VerifyState<'p> {
         })
     }
 
+    /// Nothing is asked of the agent any more.
+    pub fn remove(&self, agent: &str) -> Result<(), Error> {
+        self.change(|contents| {
+            contents.agents.remove(agent);
+        })
+    }
+
     fn change(&self, change: impl FnOnce(&mut Contents)) -> Result<(), Error> {
         let _locked = Locked::acquire(self.project)?;
         let (mut contents, _) = self.read();

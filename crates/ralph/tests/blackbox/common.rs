@@ -568,10 +568,12 @@ pub(crate) fn next_stop() {
     tick();
 }
 
-/// A real transcript of the client (see the README there).
+/// A real transcript of the client (see the README there), as one of [`ME`].
 pub(crate) fn fixture(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/fixtures/transcripts").join(format!("{name}.jsonl"));
-    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let session = text.split("\"sessionId\":\"").nth(1).and_then(|rest| rest.split('"').next()).map(str::to_owned);
+    session.map_or(text.clone(), |session| text.replace(&session, ME))
 }
 
 /// The lines of a real transcript up to the first one that `wanted` accepts, that one included.

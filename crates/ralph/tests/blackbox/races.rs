@@ -118,7 +118,8 @@ fn usual_time(place: &Place) -> Duration {
 
 /// Eight hooks on one stop, as a plugin, settings and other registrations of one client would call them.
 fn eight_at_once(place: &Place, said: &str) -> Vec<Answer> {
-    let event = |n| place.event(place.bed.stop(said).by_plugin(n));
+    // The brake on idle iterations is another matter: without a cap of the client's it lets 25 of them pass.
+    let event = |n| place.event(place.bed.stop(said).by_plugin(n).env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0"));
     // All of them are born before the first one gets its input.
     let running: Vec<Running> = (0..8).map(|n| Running::start(event(n))).collect();
     let fed: Vec<Running> = running.into_iter().map(Running::feed).collect();

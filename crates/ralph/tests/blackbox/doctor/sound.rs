@@ -156,7 +156,7 @@ fn s4_7_start_warns_where_the_hook_is_not_registered_and_nowhere_else() {
     // And a name that leads nowhere is as good as nothing.
     assert!(
         out.stderr.contains(
-            "`ralph hook claude --timeout 3600 --via project` in project settings, and no such program is on your PATH. `ralph init --project`"
+            "`ralph hook claude --timeout 3600` in project settings, and no such program is on your PATH. `ralph init --project`"
         ),
         "{out:?}"
     );

@@ -224,7 +224,7 @@ fn t13_a_registration_without_a_name_gets_one_in_its_place() {
         put(&path, new.replacen(&name, "", 4));
         bed.ralph_ok(&["uninstall", scope]);
         is_not_registered(&text_of(&path));
-        assert_eq!(text_of(&path), before[&path]);
+        assert_eq!(everything(&bed), before);
     }
 }
 
