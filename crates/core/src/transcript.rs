@@ -522,7 +522,7 @@ impl<'s, S: Source + ?Sized> LinesBack<'s, S> {
     fn next(&mut self) -> Option<Place> {
         self.skip_breaks();
         self.looks = self.looks.wrapping_add(1);
-        let is_late = self.looks % LINES_A_LOOK == 0 && self.source.is_over();
+        let is_late = self.looks.is_multiple_of(LINES_A_LOOK) && self.source.is_over();
         if self.end <= self.floor || self.budget == 0 || is_late {
             self.cut |= self.end > 0;
             return None;

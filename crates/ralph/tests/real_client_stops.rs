@@ -44,7 +44,7 @@ impl Load {
         let spin = |ends: Arc<AtomicBool>| {
             move || {
                 while !ends.load(Ordering::Relaxed) {
-                    std::hint::spin_loop()
+                    std::hint::spin_loop();
                 }
             }
         };

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    const SOON: Duration = Duration::from_secs(60);
+    const SOON: Duration = Duration::from_mins(1);
 
     #[test]
     fn t14_an_object_is_taken_when_it_is_complete_though_the_pipe_stays_open() {

@@ -11,7 +11,7 @@ use std::{
 use crate::common::{Answer, Bed, LOOP, ME, PROMPT, RALPH, loop_text, run};
 
 /// Generous, and far below what an unbounded read would take: the hook's own bounds are some seconds.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_mins(1);
 
 fn armed() -> Bed {
     let bed = Bed::new();
