@@ -326,11 +326,12 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
         l.state.runner = None;
     }
     l.state.turn = call.event.text("prompt_id").map(str::to_owned);
+    let via = reporters(call, l.state.last.as_ref().filter(|last| last.stop == stop));
     l.state.last = Some(Answered {
         stop,
         at: *at,
         uptime_ms: clock::uptime_ms(),
-        via: if call.round.is_none() { vec![call.via()] } else { Vec::new() },
+        via,
         ruling: ruling.clone(),
         note: note.clone(),
         told: told.clone(),
@@ -341,6 +342,15 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
     let event = Event::Stop { evidence: Box::new(gathered.evidence.clone()), ruling: ruling.clone(), said, client, work };
     locked.record(l, *at, call.event.session(), event)?;
     Ok(true)
+}
+
+/// The registrations that have reported this stop. After a wait it is ruled on again, and nobody reports it a second time for that.
+fn reporters(call: &Call, before: Option<&Answered>) -> Vec<String> {
+    match (call.round.is_some(), before.filter(|_| call.invocation.waits())) {
+        (true, _) => Vec::new(),
+        (false, Some(before)) => before.via.clone(),
+        (false, None) => vec![call.via()],
+    }
 }
 
 /// What the next stop has to know of this one.

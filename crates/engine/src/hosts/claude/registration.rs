@@ -254,6 +254,11 @@ impl Invocation {
         seconds.map_or(usual, |seconds| Duration::try_from_secs_f64(seconds.min(MAX_LIMIT)).unwrap_or(usual))
     }
 
+    /// Whether it is the hook that waits.
+    pub fn waits(&self) -> bool {
+        self.line.iter().any(|arg| arg == WAIT)
+    }
+
     /// A name for the registration that this is a call of, the same at every stop: where it says that it is, and a hash of its command line and of the
     /// plugin that it came with. By these alone two registrations of an older version differ, and two plugins, and two entries of one file.
     pub fn via(&self) -> String {
