@@ -520,9 +520,8 @@ impl<'s, S: Source + ?Sized> LinesBack<'s, S> {
     }
 
     fn next(&mut self) -> Option<Place> {
-        self.skip_breaks();
         self.looks = self.looks.wrapping_add(1);
-        let is_late = self.looks.is_multiple_of(LINES_A_LOOK) && self.source.is_over();
+        let is_late = !self.skip_breaks() || (self.looks.is_multiple_of(LINES_A_LOOK) && self.source.is_over());
         if self.end <= self.floor || self.budget == 0 || is_late {
             self.cut |= self.end > 0;
             return None;
@@ -535,12 +534,12 @@ impl<'s, S: Source + ?Sized> LinesBack<'s, S> {
         Some(Place { start, end })
     }
 
-    /// Passes over line breaks, however many stand there.
-    fn skip_breaks(&mut self) {
+    /// Passes over line breaks, however many stand there; `false`: the time was over first.
+    fn skip_breaks(&mut self) -> bool {
         while self.end > self.floor {
             if self.end <= self.block_start || self.block.is_empty() {
                 if self.source.is_over() {
-                    return;
+                    return false;
                 }
                 self.load(self.end);
             }
@@ -548,11 +547,12 @@ impl<'s, S: Source + ?Sized> LinesBack<'s, S> {
             match self.block[..within].iter().rposition(|byte| *byte != b'\n') {
                 Some(at) => {
                     self.end = self.block_start + at as u64 + 1;
-                    return;
+                    return true;
                 }
                 None => self.end = self.block_start,
             }
         }
+        true
     }
 
     /// The line at `place`, as far as it matters to the session that is asked about.
