@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use ralph_engine::hosts::claude::registration::Hook;
+use ralph_engine::hosts::claude::registration::{Hook, PLUGIN};
 use serde_json::json;
 
 use crate::Result;
@@ -33,7 +33,7 @@ formats are present. I will write tests for both before I change anything.";
 
 /// The arguments that the hook is registered with.
 pub(crate) fn hook_args() -> Vec<String> {
-    Hook::of("Stop").map(|hook| hook.args(hook.timeout)).unwrap_or_default()
+    Hook::of("Stop").map(|hook| hook.args(hook.timeout, PLUGIN)).unwrap_or_default()
 }
 
 /// The file that is never there.

@@ -403,6 +403,9 @@ pub struct Answered {
     /// Wall clock, and the clock that no one sets, both in milliseconds.
     pub at: Millis,
     pub uptime_ms: u64,
+    /// The registrations that have reported it. One of them that reports the same words again reports the next stop.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub via: Vec<String>,
     pub ruling: Ruling,
     /// What the agent was told besides the prompt, or what the person was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -475,8 +478,14 @@ pub fn last_record(tail: &[u8]) -> Option<Record> {
 
 /// The lines of a journal that are not blank.
 pub(crate) fn lines(journal: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let ends = memchr::memchr_iter(b'\n', journal).chain([journal.len()]);
-    let lines = ends.scan(0, |from, end| Some(&journal[std::mem::replace(from, end + 1).min(end)..end]));
+    let mut rest = journal;
+    let lines = std::iter::from_fn(move || {
+        // Line breaks are passed over at once, however many there are.
+        rest = &rest[rest.iter().position(|byte| *byte != b'\n')?..];
+        let (line, after) = rest.split_at(memchr::memchr(b'\n', rest).unwrap_or(rest.len()));
+        rest = after;
+        Some(line)
+    });
     lines.filter(|line| !line.trim_ascii().is_empty())
 }
 

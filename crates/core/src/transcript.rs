@@ -4,7 +4,10 @@
 //! foreign or garbled, and the newest ones may be missing (the client writes them some milliseconds after it calls the hook), so nothing is
 //! ever concluded from a line that is not there. Time stamps tell the rounds apart: a line that is newer than the previous ruling belongs to
 //! this round, wherever it stands. What the person typed is told apart by its place instead: it carries the time when it was typed, and that may
-//! well be before a ruling that could not see it yet.
+//! well be before a ruling that could not see it yet. A line that names another session is none of this one's: a fork begins with a copy of what it
+//! was forked from.
+//!
+//! How far it is read is bounded by bytes, by lines and by the caller's clock. Beyond that nothing is concluded either.
 
 use std::{collections::VecDeque, fmt};
 
@@ -25,11 +28,25 @@ const REACH: u64 = 16 * 1024 * 1024;
 /// A longer line is looked at by its head only: it is a tool's result.
 const MAX_LINE: u64 = 1024 * 1024;
 
+/// What looking at a line costs at least, in bytes of [`REACH`]: a round has fewer lines than that allows.
+const LINE_COST: u64 = 64;
+
+/// So many lines pass between two looks at the clock.
+const LINES_A_LOOK: u32 = 256;
+
 /// Bytes at a place of a file or a buffer.
 pub trait Source {
     fn size(&self) -> u64;
     /// Fills `buf` from `offset` on; returns how many bytes there were.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> usize;
+    /// The session that is asked about; `None`: whichever it is.
+    fn session(&self) -> Option<&str> {
+        None
+    }
+    /// Whether the time for reading is over.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 impl Source for [u8] {
@@ -127,7 +144,10 @@ pub fn last_round(source: &(impl Source + ?Sized), before: &Before<'_>, event_te
         // What came before this turn matters only as far as the previous ruling is known to be further up.
         is_read = round.begun && before.at.is_none();
     }
-    Round { upto, ..round.finish(lines.torn, &before) }
+    let round = round.finish(lines.torn, &before);
+    // The tools may be further up.
+    let tools = if lines.cut && round.tools == ToolUse::None { ToolUse::Unknown } else { round.tools };
+    Round { tools, upto, ..round }
 }
 
 /// Whether any tool was used after `since`, in however many rounds.
@@ -455,6 +475,7 @@ struct Line {
     #[serde(rename = "isApiErrorMessage")]
     is_api_error: bool,
     timestamp: Option<String>,
+    session_id: Option<String>,
     operation: Option<String>,
     /// What was put into the queue: a text, or more than that.
     content: Option<serde_json::Value>,
@@ -604,6 +625,11 @@ struct LinesBack<'s, S: ?Sized> {
     end: u64,
     /// How far back to go.
     floor: u64,
+    /// What may still be spent on lines.
+    budget: u64,
+    looks: u32,
+    /// There is more, and it was not read.
+    cut: bool,
     torn: bool,
     scratch: Vec<u8>,
 }
@@ -613,26 +639,33 @@ impl<'s, S: Source + ?Sized> LinesBack<'s, S> {
         let size = source.size();
         let mut last = [b'\n'];
         let torn = size > 0 && source.read_at(size - 1, &mut last) == 1 && last[0] != b'\n';
-        LinesBack { source, block: Vec::new(), block_start: size, end: size, floor: size.saturating_sub(REACH), torn, scratch: Vec::new() }
+        LinesBack {
+            source,
+            block: Vec::new(),
+            block_start: size,
+            end: size,
+            floor: size.saturating_sub(REACH),
+            budget: REACH,
+            looks: 0,
+            cut: false,
+            torn,
+            scratch: Vec::new(),
+        }
     }
 
     fn next(&mut self) -> Option<Place> {
-        while self.end > self.floor {
-            let end = self.end;
-            let start = self.line_start(end);
-            // The line break before this line belongs to no line.
-            self.end = start.saturating_sub(1);
-            if start == 0 {
-                self.end = 0;
-            }
-            if end > start {
-                return Some(Place { start, end });
-            }
-            if start == 0 {
-                break;
-            }
+        self.looks = self.looks.wrapping_add(1);
+        let is_late = !self.skip_breaks() || (self.looks.is_multiple_of(LINES_A_LOOK) && self.source.is_over());
+        if self.end <= self.floor || self.budget == 0 || is_late {
+            self.cut |= self.end > 0;
+            return None;
         }
-        None
+        let end = self.end;
+        let start = self.line_start(end);
+        // The line break before this line belongs to no line.
+        self.end = start.saturating_sub(1);
+        self.budget = self.budget.saturating_sub((end - start).max(LINE_COST));
+        Some(Place { start, end })
     }
 
     /// The end of the last complete line.
@@ -655,10 +688,33 @@ impl<'s, S: Source + ?Sized> LinesBack<'s, S> {
         prompt.as_str().filter(|_| is_persons).map(str::to_owned)
     }
 
-    /// The line at `place`, as far as it matters.
+    /// Passes over line breaks, however many stand there; `false`: the time was over first.
+    fn skip_breaks(&mut self) -> bool {
+        while self.end > self.floor {
+            if self.end <= self.block_start || self.block.is_empty() {
+                if self.source.is_over() {
+                    return false;
+                }
+                self.load(self.end);
+            }
+            let within = usize::try_from(self.end - self.block_start).map_or(0, |n| n.min(self.block.len()));
+            match self.block[..within].iter().rposition(|byte| *byte != b'\n') {
+                Some(at) => {
+                    self.end = self.block_start + at as u64 + 1;
+                    return true;
+                }
+                None => self.end = self.block_start,
+            }
+        }
+        true
+    }
+
+    /// The line at `place`, as far as it matters to the session that is asked about.
     fn line(&mut self, place: Place) -> Option<Line> {
         let long = place.end - place.start > MAX_LINE;
-        Line::parse(self.bytes(place)?, long)
+        let line = Line::parse(self.bytes(place)?, long)?;
+        let is_anothers = |line: &Line| matches!((&line.session_id, self.source.session()), (Some(its), Some(session)) if its != session);
+        (!is_anothers(&line)).then_some(line)
     }
 
     /// Reads the line at `place`, from the block in memory if all of it is there; of a long one only the head.

@@ -241,18 +241,41 @@ pub fn is_unseen(c: char) -> bool {
 
 /// The last `max` characters of a text on one line, without control characters.
 pub fn excerpt(text: &str, max: usize) -> String {
-    let line: Vec<char> = normalised(text).chars().collect();
-    let from = line.len().saturating_sub(max);
-    let cut: String = line[from..].iter().collect();
-    if from == 0 { cut } else { format!("…{cut}") }
+    // Only the end of a long text is looked at, and more of it as long as that was mostly blanks.
+    let mut len = at_once(max);
+    loop {
+        let from = text.ceil_char_boundary(text.len().saturating_sub(len));
+        let line: Vec<char> = normalised(&text[from..]).chars().collect();
+        if from == 0 && line.len() <= max {
+            return line.into_iter().collect();
+        }
+        if line.len() > max {
+            return std::iter::once('…').chain(line[line.len() - max..].iter().copied()).collect();
+        }
+        len = len.saturating_mul(2);
+    }
+}
+
+/// How many bytes of a text are looked at first for so many characters of it.
+fn at_once(max: usize) -> usize {
+    max.saturating_add(1).saturating_mul(8)
 }
 
 /// The first `max` characters of a text on one line, without control characters.
 pub fn opening(text: &str, max: usize) -> String {
-    let line = normalised(text);
-    match line.char_indices().nth(max) {
-        None => line,
-        Some((at, _)) => format!("{}…", &line[..at]),
+    let mut len = at_once(max);
+    loop {
+        let to = text.floor_char_boundary(len);
+        let mut line = normalised(&text[..to]);
+        match line.char_indices().nth(max) {
+            Some((at, _)) => {
+                line.truncate(at);
+                line.push('…');
+                return line;
+            }
+            None if to == text.len() => return line,
+            None => len = len.saturating_mul(2),
+        }
     }
 }
 

@@ -1,21 +1,31 @@
 //! The hook's edge: standard input to standard output, and an exit code that never stands in an agent's way.
 
 use std::{
-    ffi::OsStr,
-    io::{IsTerminal, Read, Write, stderr, stdin, stdout},
-    time::Duration,
+    ffi::{OsStr, OsString},
+    io::{IsTerminal, Write, stderr, stdin, stdout},
 };
 
-use ralph_engine::sys::env;
+use ralph_engine::{
+    hosts::claude::registration::{Invocation, calls_the_hook},
+    sys::{
+        env,
+        input::{self, Input, SILENCE},
+    },
+};
 
 use crate::{exit, ui};
 
 /// An event is far smaller; a message in it may have some 100 KB.
-const MAX_EVENT: u64 = 64 * 1024 * 1024;
+const MAX_EVENT: usize = 64 * 1024 * 1024;
+
+/// Whether the arguments after `hook` are some that ralph registers.
+pub(crate) fn is_registered_so(args: &[OsString]) -> bool {
+    let texts: Option<Vec<&str>> = ["hook"].map(Some).into_iter().chain(args.iter().map(|arg| arg.to_str())).collect();
+    texts.is_some_and(|args| calls_the_hook(&args))
+}
 
 /// `unknown` is an argument that makes no sense. An exit code of 2 would block the agent, so that too is answered with a line for the person.
-/// After `limit` the client ends the hook.
-pub(crate) fn run(unknown: Option<&OsStr>, limit: Duration) -> u8 {
+pub(crate) fn run(unknown: Option<&OsStr>) -> u8 {
     if env::is_disabled() && !stdin().is_terminal() {
         return 0;
     }
@@ -31,7 +41,7 @@ pub(crate) fn run(unknown: Option<&OsStr>, limit: Duration) -> u8 {
         Ok(input) => input,
         Err(code) => return code,
     };
-    let reply = ralph_engine::hook::answer(&input, limit);
+    let reply = ralph_engine::hook::answer(&input, invocation());
     if let Some(answer) = &reply.answer {
         let mut out = stdout().lock();
         // A client that went away needs no answer.
@@ -43,7 +53,7 @@ pub(crate) fn run(unknown: Option<&OsStr>, limit: Duration) -> u8 {
 
 /// The hook that waits in the background of a session. Here an exit code of 2 is the point: with it the client wakes the agent, and gives it what stands on
 /// standard error.
-pub(crate) fn wait(limit: Duration) -> u8 {
+pub(crate) fn wait() -> u8 {
     const WAKES: u8 = 2;
     if env::is_disabled() {
         return 0;
@@ -52,7 +62,7 @@ pub(crate) fn wait(limit: Duration) -> u8 {
         Ok(input) => input,
         Err(code) => return code,
     };
-    match ralph_engine::hook::wait(&input, limit) {
+    match ralph_engine::hook::wait(&input, invocation()) {
         Some(text) => {
             let mut out = stderr().lock();
             let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -62,19 +72,19 @@ pub(crate) fn wait(limit: Duration) -> u8 {
     }
 }
 
+fn invocation() -> Invocation {
+    Invocation::of(std::env::args_os().collect())
+}
+
 /// The event on standard input, or the exit code where there is none to read.
-fn event() -> Result<Vec<u8>, u8> {
+fn event() -> Result<Input, u8> {
     if stdin().is_terminal() {
         ui::error("`ralph hook` is called by an agent, with an event on standard input. `ralph --help` lists what people use");
         return Err(exit::USAGE);
     }
-    let mut input = Vec::new();
     // Without an event there is nothing to decide: the one failure that is not answered with a zero (S0-11).
-    match stdin().lock().take(MAX_EVENT).read_to_end(&mut input) {
-        Ok(_) => Ok(input),
-        Err(e) => {
-            ui::error(&format!("cannot read the event from standard input: {e}"));
-            Err(exit::FAILED)
-        }
-    }
+    input::read(MAX_EVENT, SILENCE).map_err(|e| {
+        ui::error(&format!("cannot read the event from standard input: {e}"));
+        exit::FAILED
+    })
 }

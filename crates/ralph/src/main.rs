@@ -27,11 +27,12 @@ use std::{
     io::{IsTerminal, stdin},
 };
 
-use ralph_engine::hosts::claude::registration::{TIMEOUT, WAIT, limit_of};
+use ralph_engine::hosts::claude::registration::WAIT;
 
 /// Where C does not call us (see `entry.rs`), and in tests of the program's parts.
 #[cfg(not(all(target_os = "linux", target_env = "gnu", not(test))))]
 fn main() -> std::process::ExitCode {
+    ralph_engine::sys::signals::outlive_limits_on_files();
     std::process::ExitCode::from(start())
 }
 
@@ -40,7 +41,7 @@ fn start() -> u8 {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         // Clients without the exec form run the bare command: JSON on standard input and no argument mean a hook call.
-        None if !stdin().is_terminal() => hook::run(None, limit_of(&[])),
+        None if !stdin().is_terminal() => hook::run(None),
         Some(word) if word == "hook" => called_as_hook(&args.collect::<Vec<_>>()),
         Some(word) if word == "statusline" => called_for_statusline(&args.collect::<Vec<_>>()),
         _ => commands::run(),
@@ -62,19 +63,13 @@ fn called_for_statusline(args: &[OsString]) -> u8 {
 
 /// A person asks for help, or mistypes; an agent is answered by the hook, however odd its registration is.
 fn called_as_hook(args: &[OsString]) -> u8 {
-    let is_known = match args {
-        [] => true,
-        [host] => host == "claude",
-        [host, option, _] => host == "claude" && option == TIMEOUT,
-        [host, wait, option, _] => host == "claude" && wait == WAIT && option == TIMEOUT,
-        _ => false,
-    };
-    if !is_known && (stdin().is_terminal() || args.iter().any(|a| a == "--help" || a == "-h")) {
+    let asks = |args: &[OsString]| stdin().is_terminal() || args.iter().any(|a| a == "--help" || a == "-h");
+    if !hook::is_registered_so(args) && asks(args) {
         return commands::run();
     }
     if args.iter().any(|arg| arg == WAIT) {
-        return hook::wait(limit_of(args));
+        return hook::wait();
     }
     let unknown = args.first().filter(|host| *host != "claude" && !host.to_string_lossy().starts_with('-'));
-    hook::run(unknown.map(OsString::as_os_str), limit_of(args))
+    hook::run(unknown.map(OsString::as_os_str))
 }

@@ -436,7 +436,7 @@ fn s3_1_s3_5_a_check_agent_is_blocked_until_verify_passes(version: Version) {
     assert_eq!(bed.logged(&["event=SubagentStop", "decision=block", "code=verify.failed"]), 1);
     assert_eq!(bed.logged(&["event=SubagentStop", "decision=allow", "code=verify.passed"]), 1);
     let state: serde_json::Value = serde_json::from_str(&bed.project.read(".ideal/.verify-state.json")).unwrap();
-    assert_eq!((&state["iteration"], &state["agents"]), (&json!(2), &json!({})));
+    assert!(state["iteration"] == 2 && state["agents"].as_object().unwrap().values().all(|agent| agent["let_go"] == true), "{state}");
 }
 both!(s3_1_s3_5_a_check_agent_is_blocked_until_verify_passes);
 

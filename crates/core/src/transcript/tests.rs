@@ -398,3 +398,111 @@ fn t4_only_the_persons_own_stop_counts() {
         |at: &str| last_round(lines.as_slice(), &Before { armed: time::parse(at), upto: Some(0), ..Before::default() }, None).told_to_stop;
     assert!(armed("2026-11-15T09:59:00Z") && !armed("2026-11-15T10:00:01Z"));
 }
+
+/// A source that counts what is read of it, and whose time is over after so many bytes.
+struct Counted<'a> {
+    bytes: &'a [u8],
+    session: Option<&'a str>,
+    most: u64,
+    read: std::cell::Cell<u64>,
+}
+
+impl<'a> Counted<'a> {
+    fn of(bytes: &'a [u8]) -> Self {
+        Counted { bytes, session: None, most: u64::MAX, read: std::cell::Cell::new(0) }
+    }
+}
+
+impl Source for Counted<'_> {
+    fn size(&self) -> u64 {
+        self.bytes.size()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> usize {
+        self.read.set(self.read.get() + buf.len() as u64);
+        self.bytes.read_at(offset, buf)
+    }
+
+    fn session(&self) -> Option<&str> {
+        self.session
+    }
+
+    fn is_over(&self) -> bool {
+        self.read.get() > self.most
+    }
+}
+
+#[test]
+fn t24_blank_lines_are_passed_over_and_nothing_is_concluded_from_what_is_behind_them() {
+    let mut bytes = file(&[typed("go"), tool("m1"), result(), text("m1", "Done.")]);
+    let blank = usize::try_from(REACH).unwrap();
+    bytes.extend(std::iter::repeat_n(b'\n', blank - 200));
+    let near = Counted::of(&bytes);
+    assert_eq!(last_round(&near, &Before::default(), None).text.as_deref(), Some("Done."), "within reach");
+    assert!(near.read.get() <= REACH + 2 * BLOCK as u64, "read once: {}", near.read.get());
+    bytes.extend(std::iter::repeat_n(b'\n', 4 * blank));
+    for (source, most) in [(Counted::of(&bytes), REACH), (Counted { most: 3 * BLOCK as u64, ..Counted::of(&bytes) }, 6 * BLOCK as u64)] {
+        let round = last_round(&source, &Before::default(), Some("Later."));
+        assert_eq!((round.text.as_deref(), round.tools), (Some("Later."), ToolUse::Unknown));
+        assert!(source.read.get() <= most + 2 * BLOCK as u64, "{}", source.read.get());
+    }
+}
+
+#[test]
+fn t24_short_lines_cost_more_than_their_bytes_and_the_clock_ends_them() {
+    let mut bytes = file(&[typed("go"), text("m1", "Done.")]);
+    for line in ["x\n", "\"user\"\n", "\r\n", "{\"type\":\"user\"\n"] {
+        bytes.extend(line.repeat(400_000).bytes());
+        let source = Counted::of(&bytes);
+        let mut lines = LinesBack::new(&source);
+        let mut count = 0;
+        while lines.next().is_some() {
+            count += 1;
+        }
+        assert!(count <= REACH / LINE_COST && lines.cut, "{line:?}: {count}");
+        let hurried = Counted { most: 0, ..Counted::of(&bytes) };
+        let mut lines = LinesBack::new(&hurried);
+        let mut count = 0;
+        while lines.next().is_some() {
+            count += 1;
+        }
+        assert!(count <= LINES_A_LOOK && lines.cut, "{line:?}: {count}");
+        assert_eq!(last_round(&hurried, &Before::default(), Some("Now.")).tools, ToolUse::Unknown);
+    }
+}
+
+#[test]
+fn t24_a_round_that_was_read_to_its_beginning_tells_that_no_tool_was_used() {
+    let lines = [typed("go"), text("m1", "Done.")];
+    assert_eq!(round(&lines, Some("Done.")).tools, ToolUse::None);
+    let tail = file(&[typed("go"), text("m1", "Done.")]);
+    let huge = [vec![b'x'; usize::try_from(REACH).unwrap()], b"\n".to_vec(), tail].concat();
+    assert_eq!(last_round(huge.as_slice(), &Before::default(), Some("Done.")).tools, ToolUse::None, "what is before the turn is not looked at");
+}
+
+/// The same line, of a session.
+fn of_session(id: &str, line: &str) -> String {
+    line.replacen('{', &format!("{{\"sessionId\":\"{id}\","), 1)
+}
+
+#[test]
+fn t14_lines_of_another_session_are_not_this_ones() {
+    let claim = text("m1", "<promise>X</promise>");
+    let heard = |lines: &[String], session: Option<&str>, event_text: Option<&str>| {
+        let bytes = file(lines);
+        last_round(&Counted { session, ..Counted::of(&bytes) }, &Before::default(), event_text)
+    };
+    let of_other = [typed("go"), claim.clone(), tool("m2"), queue("enqueue")].map(|line| of_session("other", &line));
+    let round = heard(&of_other, Some("mine"), None);
+    assert_eq!((round.text, round.tools, round.queue.len()), (None, ToolUse::Unknown, 0));
+    // A fork begins with the lines of the session that it was forked from.
+    let forked = [of_other.as_slice(), &[of_session("mine", &typed("on")), of_session("mine", &text("m3", "Mine."))]].concat();
+    for event_text in [None, Some("Mine.")] {
+        let round = heard(&forked, Some("mine"), event_text);
+        assert_eq!((round.text.as_deref(), round.tools), (Some("Mine."), ToolUse::None), "{event_text:?}");
+    }
+    // Whoever writes no session's name is believed, and so is everybody where nobody asks.
+    let unnamed = [typed("go"), claim];
+    assert!(heard(&unnamed, Some("mine"), None).text.is_some());
+    assert!(heard(&of_other, None, None).text.is_some());
+}

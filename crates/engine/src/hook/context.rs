@@ -10,7 +10,7 @@ pub(super) fn measure(call: &Call, l: &Loop, evidence: &mut Evidence) {
         return;
     }
     evidence.max_context = l.file.max_context;
-    let transcript = OpenFile::open(call.event.text("transcript_path").unwrap_or_default());
+    let transcript = OpenFile::of_session(call.event.text("transcript_path").unwrap_or_default(), call.event.session());
     let fill = transcript.and_then(|file| transcript::context(&file));
     evidence.context = fill.map_or(0, |fill| fill.tokens.saturating_mul(100) / prices::window(&fill.model, fill.tokens));
 }

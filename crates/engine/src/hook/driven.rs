@@ -16,6 +16,7 @@ use crate::{
         evidence::gather,
         proof::{self, Waiting},
         select::{Selected, select, under_lock},
+        stop::note_second_report,
     },
     hosts::claude::answer::Answer,
     store::{Error, journal, loops::Found},
@@ -57,9 +58,10 @@ fn on_stop(call: &Call, mark: &str, found: Found) -> Result<Outcome, Error> {
         return Ok(drives());
     }
     let _turn = proof::turn(call, &found)?;
-    let Some((locked, l)) = under_lock(&call.project, found)? else { return Ok(drives()) };
-    if let Some(last) = l.state.last.as_ref().filter(|last| call.is_answered_by(last)) {
-        let repeated = last.note.clone().map(|note| sent_back(call, note, last.told.clone(), l.file.continue_with));
+    let Some((locked, mut l)) = under_lock(&call.project, found)? else { return Ok(drives()) };
+    if let Some(last) = l.state.last.clone().filter(|last| call.is_answered_by(last)) {
+        note_second_report(call, &locked, &mut l);
+        let repeated = last.note.map(|note| sent_back(call, note, last.told, l.file.continue_with));
         return Ok(repeated.map_or_else(drives, |answer| Outcome { answer, ..Outcome::silent("stop.repeated") }.of_loop(&id)));
     }
     let declared = declared::of_loop(&call.project, &l.file);
@@ -83,7 +85,8 @@ fn on_stop(call: &Call, mark: &str, found: Found) -> Result<Outcome, Error> {
     );
     let event = Event::Heard { event: "runner.inner".to_owned(), detail: Some(unproven::in_short(&evidence)) };
     let stop = call.event.stop_fingerprint();
-    l.state.last = Some(Answered { stop, at, uptime_ms: clock::uptime_ms(), ruling, note: Some(hint.clone()), told: Some(told.clone()) });
+    let (uptime_ms, via) = (clock::uptime_ms(), vec![call.via()]);
+    l.state.last = Some(Answered { stop, at, uptime_ms, via, ruling, note: Some(hint.clone()), told: Some(told.clone()) });
     locked.record(&mut l, at, call.event.session(), event)?;
     let answer = sent_back(call, hint, Some(told), l.file.continue_with);
     Ok(Outcome { answer, ..Outcome::silent("runner.inner") }.of_loop(&id))

@@ -1,6 +1,6 @@
 //! Gathering the evidence of one stop: what the agent said, what it did, what waits, and how far the loop is.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ralph_core::{
     journal::{Read, State},
@@ -39,12 +39,19 @@ pub(super) struct Gathered {
 const PATIENCE: Duration = Duration::from_millis(150);
 const STEP: Duration = Duration::from_millis(5);
 
+/// So much of what waits in the client's queue is kept, the oldest first.
+const MOST_QUEUED: usize = 100;
+
+/// To read what is there may take longer than to wait for the rest.
+const LONGEST: Duration = Duration::from_secs(1);
+
 pub(super) fn gather(call: &Call, l: &Loop, now: Millis) -> Gathered {
     if let Some(report) = &call.round {
         return of_round(call, l, report, now);
     }
     let look = Look {
         path: call.event.text("transcript_path").unwrap_or_default(),
+        session: call.event.session(),
         before: before(call, &l.state, now),
         event_text: call.event.last_message(),
         sends_message: call.event.last_message().is_some() || call.client.is_some_and(|v| v >= MESSAGE_SINCE),
@@ -63,7 +70,7 @@ pub(super) fn gather(call: &Call, l: &Loop, now: Millis) -> Gathered {
 
 /// A runner has heard the whole round, and its session has no queue.
 fn of_round(call: &Call, l: &Loop, report: &Report, now: Millis) -> Gathered {
-    let look = Look { path: "", before: Before::default(), event_text: call.event.last_message(), sends_message: true };
+    let look = Look { path: "", session: None, before: Before::default(), event_text: call.event.last_message(), sends_message: true };
     let round = Round { text: report.text.clone(), tools: report.tools, caught_up: true, ..Round::default() };
     let mut seen = weigh(call, l, &look, Some(round), now);
     seen.evidence.fresh = true;
@@ -113,7 +120,9 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         (None, None) if !look.sends_message => Message::Unreadable { transcript: look.path.to_owned() },
         _ => Message::NoText,
     };
-    let round = round.unwrap_or_else(|| Round { text: look.event_text.map(str::to_owned), ..Round::default() });
+    let mut round = round.unwrap_or_else(|| Round { text: look.event_text.map(str::to_owned), ..Round::default() });
+    // Nobody types so much; what is kept stands in every line of the journal.
+    round.queue.truncate(MOST_QUEUED);
     let text = round.text.unwrap_or_default();
     let fingerprint = format!("{:016x}", fnv1a(text.as_bytes()));
     let prompt = call.round.as_ref().map_or(l.file.prompt.as_str(), |report| &report.prompt);
@@ -168,6 +177,7 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
 /// Where to look in the transcript, and for what.
 struct Look<'a> {
     path: &'a str,
+    session: Option<&'a str>,
     before: Before<'a>,
     event_text: Option<&'a str>,
     /// The client sends the message with the event, so that an event without one means a message without text.
@@ -177,15 +187,15 @@ struct Look<'a> {
 impl Look<'_> {
     /// The last round; `None` if there is no transcript.
     fn round(&self) -> Option<Round> {
-        OpenFile::open(self.path).map(|file| transcript::last_round(&file, &self.before, self.event_text))
+        OpenFile::of_session(self.path, self.session).map(|file| transcript::last_round(&file, &self.before, self.event_text))
     }
 
     /// The last round once the transcript has caught up with the event, or as far as it is when patience ends.
     fn round_in_time(&self) -> Option<Round> {
-        let mut waited = Duration::ZERO;
+        let (begun, mut waited) = (Instant::now(), Duration::ZERO);
         loop {
             let round = self.round();
-            if waited >= PATIENCE || !self.is_worth_waiting(round.as_ref()) {
+            if waited >= PATIENCE || begun.elapsed() >= LONGEST || !self.is_worth_waiting(round.as_ref()) {
                 return round;
             }
             std::thread::sleep(STEP);
@@ -204,7 +214,7 @@ impl Look<'_> {
     }
 
     fn used_tools_since(&self, since: Millis) -> bool {
-        OpenFile::open(self.path).is_some_and(|file| transcript::used_tools_since(&file, since))
+        OpenFile::of_session(self.path, self.session).is_some_and(|file| transcript::used_tools_since(&file, since))
     }
 }
 
@@ -218,5 +228,5 @@ pub(super) fn named_in_tools(call: &Call, l: &Loop) -> bool {
 
 /// Whether the transcript at `path` ends with an interrupt.
 pub(super) fn was_interrupted(path: &str, typed: &str) -> bool {
-    OpenFile::open(path).is_some_and(|file| transcript::was_interrupted(&file, typed))
+    OpenFile::of_session(path, None).is_some_and(|file| transcript::was_interrupted(&file, typed))
 }

@@ -101,7 +101,7 @@ fn line_in_time(call: &Call) -> Option<ApiError> {
 }
 
 fn line(call: &Call) -> Option<ApiError> {
-    let file = OpenFile::open(call.event.text("transcript_path").unwrap_or_default())?;
+    let file = OpenFile::of_session(call.event.text("transcript_path").unwrap_or_default(), call.event.session())?;
     transcript::last_error(&file).filter(|seen| seen.error == error(call))
 }
 

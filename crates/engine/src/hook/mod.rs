@@ -37,6 +37,7 @@ use crate::{
         answer::Answer,
         caller::{Caller, Version},
         event::Event,
+        registration::Invocation,
     },
     store::{
         Error,
@@ -44,13 +45,19 @@ use crate::{
         loops, notices, page,
         project::Project,
     },
-    sys::{clock, env, process, signals},
+    sys::{
+        clock, env,
+        input::{Input, SILENCE},
+        process, signals,
+    },
 };
 
-/// A second hook on the same stop was born no later than this after the first one answered: the client starts them all at once, though on a
-/// busy machine the second one came 50 ms late. The next stop comes later, because a model has to answer in between; only one that says the same
-/// words within this time is taken for the stop before, and then it is not counted.
-const SAME_STOP_MS: u64 = 300;
+/// So late after the first one's answer a second hook on the same stop may be born, on a machine that is busy beyond measure: the client starts them all at
+/// once. This decides nothing between registrations that have reported before; see [`Call::is_second_report`].
+const LATEST_MS: u64 = 10_000;
+
+/// Nobody registers the hook in more places: whoever goes on changing its name is counted after all.
+const MOST_REGISTRATIONS: usize = 16;
 
 /// A longer task would reach the model as a preview only.
 const MAX_TASK: usize = 9_000;
@@ -83,6 +90,8 @@ pub(crate) struct Call {
     client: Option<Version>,
     /// How long the client lets this process run.
     limit: Duration,
+    /// How this process was called.
+    invocation: Invocation,
     /// The process that started this one.
     parent: Option<u32>,
     /// The project is known not to use ralph: one look is enough.
@@ -92,11 +101,12 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    fn of(event: Event, caller: &Caller, limit: Duration) -> Self {
+    fn of(event: Event, caller: &Caller, invocation: Invocation) -> Self {
         Call {
             project: Project::of_event(event.text("cwd")),
             client: if let Caller::ClaudeCode { version } = caller { *version } else { None },
-            limit,
+            limit: invocation.limit(),
+            invocation,
             event,
             parent: process::parent_pid(),
             unused: AtomicBool::new(false),
@@ -163,15 +173,27 @@ impl Call {
         time_to_wait(self.limit).saturating_sub(age())
     }
 
-    /// Whether this process was started when the other one answered.
-    fn is_same_moment(&self, answered_uptime_ms: u64) -> bool {
+    /// The registration that this is a call of.
+    fn via(&self) -> String {
+        self.invocation.via()
+    }
+
+    /// Whether a stop with the words of this one, which these registrations have reported and which was answered then, is this very stop. The client runs each
+    /// registration once at every stop and waits for all of them: whoever has reported it reports the next one now, however soon that comes.
+    fn is_second_report(&self, via: &[String], answered_ms: u64) -> bool {
+        let late_ms = if via.is_empty() { 0 } else { LATEST_MS };
+        if via.len() >= MOST_REGISTRATIONS {
+            return false;
+        }
         // Nobody answered in the future: whoever says so wrote it by hand.
-        answered_uptime_ms <= clock::uptime_ms() && is_same_moment(clock::born_ms(), answered_uptime_ms, self.limit)
+        answered_ms <= clock::uptime_ms()
+            && is_same_moment(clock::born_ms(), answered_ms, self.limit, late_ms)
+            && !via.contains(&self.via())
     }
 
     /// Whether this stop was answered so before, to another hook that reported it.
     fn is_answered_by(&self, last: &Answered) -> bool {
-        last.stop == self.event.stop_fingerprint() && self.is_same_moment(last.uptime_ms)
+        last.stop == self.event.stop_fingerprint() && self.is_second_report(&last.via, last.uptime_ms)
     }
 
     /// A fingerprint of a command that was typed in this session: both events that report it carry the id of the same turn.
@@ -181,11 +203,11 @@ impl Call {
     }
 }
 
-/// Whether a process was born when another one answered: before that, because all hooks of one stop are started at once, but by no more than the
-/// time that a hook may take; a machine that was restarted since counts from zero again.
-fn is_same_moment(born_ms: u64, answered_ms: u64, limit: Duration) -> bool {
+/// Whether a process was born when another one answered: before that, because all hooks of one stop are started at once, or so late after it, but before it by
+/// no more than the time that a hook may take; a machine that was restarted since counts from zero again.
+fn is_same_moment(born_ms: u64, answered_ms: u64, limit: Duration, late_ms: u64) -> bool {
     let limit_ms = millis(limit);
-    born_ms <= answered_ms.saturating_add(SAME_STOP_MS) && born_ms.saturating_add(limit_ms) >= answered_ms
+    born_ms <= answered_ms.saturating_add(late_ms) && born_ms.saturating_add(limit_ms) >= answered_ms
 }
 
 /// What came of a call.
@@ -233,14 +255,14 @@ impl Reply {
     }
 }
 
-/// Answers the event in `input`, within `limit` of this process's birth. Never fails: the worst case is a line for the person.
-pub fn answer(input: &[u8], limit: Duration) -> Reply {
-    let event = match Event::parse(input) {
+/// Answers the event in `input`, within the time that the client gives this process. Never fails: the worst case is a line for the person.
+pub fn answer(input: &Input, invocation: Invocation) -> Reply {
+    let event = match Event::parse(&input.bytes) {
         Ok(event) => event,
         Err(e) => return Reply { answer: invalid_input(input, &e), happened_to: None },
     };
     let caller = Caller::of(&event);
-    let call = Call::of(event, &caller, limit);
+    let call = Call::of(event, &caller, invocation);
     let outcome = match caller {
         // A gate may ask an agent for its opinion. That one is no part of the loop, and to measure gates for it would never end.
         _ if env::is_within_gate() => Outcome::silent("gate.within"),
@@ -258,14 +280,14 @@ pub fn answer(input: &[u8], limit: Duration) -> Reply {
 }
 
 /// Waits in the background of an interactive session for what its stop, or a failure, was parked for; the result is what to wake the session with.
-pub fn wait(input: &[u8], limit: Duration) -> Option<String> {
-    let event = Event::parse(input).ok()?;
+pub fn wait(input: &Input, invocation: Invocation) -> Option<String> {
+    let event = Event::parse(&input.bytes).ok()?;
     let caller = Caller::of(&event);
     // A runner waits for its sessions by itself.
     if env::is_within_gate() || env::is_in_the_agents_shell() || env::run_mark().is_some() || !matches!(caller, Caller::ClaudeCode { .. }) {
         return None;
     }
-    let call = Call::of(event, &caller, limit);
+    let call = Call::of(event, &caller, invocation);
     let outcome = fail_open::quietly(|| if call.event.name() == "StopFailure" { failure::wait(&call) } else { waiter::on_stop(&call) });
     if outcome.code != waiter::NONE {
         log(&call, &outcome, call.project.is_in_use());
@@ -299,12 +321,13 @@ fn told_what_waits(call: &Call, outcome: Outcome) -> Outcome {
 }
 
 /// S0-6: input that is no JSON object says nothing about who stopped, so the loop, if there is one, stays as it is.
-fn invalid_input(input: &[u8], problem: &serde_json::Error) -> Option<String> {
+fn invalid_input(input: &Input, problem: &serde_json::Error) -> Option<String> {
     let project = Project::of_event(None);
     let outcome = if loops::any(&project) {
-        let bytes = input.len();
+        let bytes = input.bytes.len();
+        let silence = if input.fell_silent { format!("; nothing more came for {} s", SILENCE.as_secs()) } else { String::new() };
         let line = format!(
-            "Ralph: the hook's input is not a JSON event ({problem}; {bytes} bytes). The stop is allowed and the loop is kept as it is."
+            "Ralph: the hook's input is not a JSON event ({problem}; {bytes} bytes{silence}). The stop is allowed and the loop is kept as it is."
         );
         Outcome::tell("input.invalid", line)
     } else {
@@ -351,12 +374,13 @@ mod tests {
     fn pains_9_a_second_hook_is_known_however_long_the_first_one_takes() {
         let hour = Duration::from_hours(1);
         for took_ms in [0, 299, 1_000, 61_000, 1_200_000, 3_540_000] {
-            assert!(is_same_moment(5_000_000, 5_000_000 + took_ms, hour), "{took_ms}");
+            assert!(is_same_moment(5_000_000, 5_000_000 + took_ms, hour, 0), "{took_ms}");
         }
-        assert!(is_same_moment(5_000_050, 5_000_000, hour), "50 ms late");
-        assert!(!is_same_moment(5_000_400, 5_000_000, hour), "the next stop");
-        assert!(!is_same_moment(1_000, 9_000_000, hour), "restarted since");
-        assert!(!is_same_moment(5_000_000, 5_061_000, Duration::from_mins(1)), "it would not live any more");
+        assert!(is_same_moment(5_009_000, 5_000_000, hour, LATEST_MS), "9 s late");
+        assert!(!is_same_moment(5_011_000, 5_000_000, hour, LATEST_MS), "no hook of one stop comes so late");
+        assert!(!is_same_moment(5_000_010, 5_000_000, hour, 0), "answered by a version that did not note to whom");
+        assert!(!is_same_moment(1_000, 9_000_000, hour, LATEST_MS), "restarted since");
+        assert!(!is_same_moment(5_000_000, 5_061_000, Duration::from_mins(1), LATEST_MS), "it would not live any more");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::{
         command::{event_name, is_recent},
         evidence::was_interrupted,
         select::{Selected, select, under_lock},
+        stop::SECOND_REPORT,
     },
     hosts::claude::answer::Answer,
     store::{
@@ -47,8 +48,14 @@ fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Loop)>, Error> {
     let Selected::Own(seen) = select(&call.project, call.event.session().unwrap_or_default()) else { return Ok(None) };
     let typed = call.event.text("prompt").unwrap_or_default();
     let is_let_through = |record: Option<&Record>| {
-        let queued = |r: &&Record| matches!(&r.event, Event::Stop { ruling, .. } if ruling.code == Code::HostQueuedInput);
-        record.filter(queued).is_some_and(|r| r.state.queue.contains(&words::opening(typed, QUEUED)))
+        // A second report of that stop changes nothing.
+        let is_stop = |r: &&Record| match &r.event {
+            Event::Stop { .. } => true,
+            Event::Heard { event, .. } => event == SECOND_REPORT,
+            _ => false,
+        };
+        let queued = |r: &&Record| r.state.last.as_ref().is_some_and(|last| last.ruling.code == Code::HostQueuedInput);
+        record.filter(is_stop).filter(queued).is_some_and(|r| r.state.queue.contains(&words::opening(typed, QUEUED)))
     };
     if !is_let_through(journal::live(&call.project, &seen).0.as_ref()) {
         return Ok(None);

@@ -17,7 +17,7 @@ use ralph_core::{
 use crate::{
     gates::{Context, usual::Time},
     hook::{Call, proof, select::under_lock, standstill, stop::rule_on_round},
-    hosts::claude::event::Event,
+    hosts::claude::{event::Event, registration::Invocation},
     store::{Error, loops::Found, project::Project},
     sys::process,
 };
@@ -69,6 +69,7 @@ pub fn rule(project: &Project, found: &Found, session: &str, report: Report, pat
         project: project.clone(),
         client: None,
         limit: super::limit_for(patience),
+        invocation: Invocation::default(),
         parent: process::parent_pid(),
         unused: AtomicBool::new(false),
         round: Some(report),

@@ -72,7 +72,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         Some(_) => {}
         None => adopt(call, &locked, &mut l, session)?,
     }
-    if let Some(outcome) = answered_before(call, &l) {
+    if let Some(outcome) = answered_before(call, &locked, &mut l) {
         return Ok(outcome);
     }
     rule(call, locked, l)
@@ -82,7 +82,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
 fn no_loop(call: &Call) -> Outcome {
     compaction::heal(call);
     match ending::read(&call.project) {
-        Some(last) if last.cause == call.event.stop_fingerprint() && call.is_same_moment(last.uptime_ms) => {
+        Some(last) if last.cause == call.event.stop_fingerprint() && call.is_second_report(&last.via, last.uptime_ms) => {
             Outcome::tell("stop.repeated", last.line).of_loop(&last.loop_id)
         }
         _ => Outcome::silent("loop.none"),
@@ -126,7 +126,7 @@ fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, E
         "Ralph: {} cannot be read: {problem}. The loop has ended; its file is in .ralph/archive/{id}.md. Mend it there, then `ralph resume {id}`.",
         found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display()
     );
-    ending::note(&call.project, &id, &call.event.stop_fingerprint(), &line);
+    ending::note(&call.project, &id, &call.event.stop_fingerprint(), Some(call.via()), &line);
     locked.archive_corrupt(found, session, &problem)?;
     Ok(Outcome::tell("loop.corrupt", line).of_loop(&id))
 }
@@ -166,12 +166,27 @@ fn adopt(call: &Call, locked: &Locked<'_>, l: &mut Loop, session: &str) -> Resul
 }
 
 /// The same stop, reported by a second hook: the same answer, and nothing is counted.
-fn answered_before(call: &Call, l: &Loop) -> Option<Outcome> {
-    let last = l.state.last.as_ref().filter(|last| call.is_answered_by(last))?;
+fn answered_before(call: &Call, locked: &Locked<'_>, l: &mut Loop) -> Option<Outcome> {
+    let last = l.state.last.clone().filter(|last| call.is_answered_by(last))?;
+    note_second_report(call, locked, l);
     let outcome =
         Outcome { answer: answer(call, l, &last.ruling, last.note.clone(), last.told.as_deref()), ..Outcome::silent("stop.repeated") };
     Some(outcome.of_loop(&l.id))
 }
+
+/// Notes that this registration, too, has reported the last stop: when it reports these words again, that is another one. The answer stands without it.
+pub(super) fn note_second_report(call: &Call, locked: &Locked<'_>, l: &mut Loop) {
+    let via = call.via();
+    let place = via.split('-').next().unwrap_or_default();
+    let event = Event::Heard { event: SECOND_REPORT.to_owned(), detail: Some(format!("the same stop, by the {place} registration")) };
+    if let Some(last) = l.state.last.as_mut() {
+        last.via.push(via);
+        let _ = locked.record(l, clock::now(), call.event.session(), event);
+    }
+}
+
+/// What the journal calls the second report of a stop.
+pub(super) const SECOND_REPORT: &str = "stop.repeated";
 
 /// The stop as it was ruled on, and what is told about it.
 pub(super) struct Ruled {
@@ -203,7 +218,7 @@ fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
         return Ok(if signals::asked_to_end() { Outcome::silent("hook.ended") } else { no_loop(call) });
     };
     // Where hooks cannot wait for each other, another one may have ruled on this very stop meanwhile.
-    if let Some(outcome) = answered_before(call, &l) {
+    if let Some(outcome) = answered_before(call, &locked, &mut l) {
         return Ok(outcome);
     }
     if l.owner().is_none() {
@@ -351,7 +366,8 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
         Next::Stays | Next::Parks => true,
         Next::Pauses => locked.set(l, &[("active", Value::Plain("false"))])?,
         Next::Ends { ending } => {
-            ending::note(&call.project, &l.id, &stop, note.as_deref().unwrap_or_default());
+            let via = call.round.is_none().then(|| call.via());
+            ending::note(&call.project, &l.id, &stop, via, note.as_deref().unwrap_or_default());
             end(&call.project, &l.found, &l.id, ending)?
         }
     };
@@ -364,14 +380,31 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
         l.state.runner = None;
     }
     l.state.turn = call.event.text("prompt_id").map(str::to_owned);
-    l.state.last =
-        Some(Answered { stop, at: *at, uptime_ms: clock::uptime_ms(), ruling: ruling.clone(), note: note.clone(), told: told.clone() });
+    let via = reporters(call, l.state.last.as_ref().filter(|last| last.stop == stop));
+    l.state.last = Some(Answered {
+        stop,
+        at: *at,
+        uptime_ms: clock::uptime_ms(),
+        via,
+        ruling: ruling.clone(),
+        note: note.clone(),
+        told: told.clone(),
+    });
     let client = call.client.map(|(a, b, c)| format!("{a}.{b}.{c}"));
     let said = words::excerpt(&gathered.text, 160);
     let work = call.round.as_ref().map(|round| Box::new(round.work.clone()));
     let event = Event::Stop { evidence: Box::new(gathered.evidence.clone()), ruling: ruling.clone(), said, client, work };
     locked.record(l, *at, call.event.session(), event)?;
     Ok(true)
+}
+
+/// The registrations that have reported this stop. After a wait it is ruled on again, and nobody reports it a second time for that.
+fn reporters(call: &Call, before: Option<&Answered>) -> Vec<String> {
+    match (call.round.is_some(), before.filter(|_| call.invocation.waits())) {
+        (true, _) => Vec::new(),
+        (false, Some(before)) => before.via.clone(),
+        (false, None) => vec![call.via()],
+    }
 }
 
 /// What the next stop has to know of this one.

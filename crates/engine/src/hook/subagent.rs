@@ -58,7 +58,7 @@ fn freed(call: &Call, agent: &str) -> Option<Outcome> {
     if counts.is_empty() {
         return None;
     }
-    let errors: Vec<String> = counts.iter().filter_map(|state| state.let_go(&key).err()).map(|e| e.to_string()).collect();
+    let errors: Vec<String> = counts.iter().filter_map(|state| state.remove(&key).err()).map(|e| e.to_string()).collect();
     let error = (!errors.is_empty()).then(|| errors.join("; "));
     Some(Outcome { error, ..Outcome::tell("verify.gone", unverified::gone(agent)) })
 }
@@ -223,9 +223,9 @@ fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
     }
     let state = VerifyState::beside(&call.project, asked.folder);
     let task = asked.folder.and_then(|folder| check_task::current(&call.project, folder));
-    let stop = Stop { agent: &key, asked_by: by, task: task.as_deref(), fingerprint: &call.event.stop_fingerprint() };
+    let stop = Stop { agent: &key, asked_by: by, task: task.as_deref(), fingerprint: &call.event.stop_fingerprint(), via: &call.via() };
     let now = clock::now();
-    let (round, error) = match state.count(&stop, now, &|at| call.is_same_moment(at)) {
+    let (round, error) = match state.count(&stop, now, &|via, at| call.is_second_report(via, at)) {
         Ok(Round::Repeated) => return Outcome::silent("stop.repeated"),
         Ok(Round::Counted { iteration, started_at, anew }) => {
             let spent_ms = u64::try_from(now.saturating_sub(started_at)).unwrap_or(0);

@@ -165,7 +165,8 @@ impl Watch<'_> {
             if state.is_parked_by(&self.waiter.stop) {
                 return true;
             }
-            if state.last.is_some_and(|last| last.stop == self.waiter.stop && self.call.is_same_moment(last.uptime_ms)) {
+            // The same words may have been answered at the stop before. Where this process was born late, it is only parked that it is late to hear of.
+            if state.last.is_some_and(|last| last.stop == self.waiter.stop && last.uptime_ms >= clock::born_ms()) {
                 return false;
             }
             if !is_judged || !self.is_wanted() || self.call.time_left().is_zero() {

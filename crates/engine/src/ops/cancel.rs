@@ -73,7 +73,7 @@ pub fn cancel(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Ca
     let iteration = found.parsed.as_ref().map_or(state.iteration, |f| f.iteration);
     let spent_ms = state.spent(clock::now());
     let mut cancelled = Cancelled { iteration, spent_ms, id, of_session, is_folder: found.is_folder(), leftovers: 0 };
-    ending::note(project, &cancelled.id, asker.command.as_deref().unwrap_or_default(), &cancelled.line());
+    ending::note(project, &cancelled.id, asker.command.as_deref().unwrap_or_default(), None, &cancelled.line());
     if !end(project, &found, &cancelled.id, Ending::Cancelled)? {
         return Err(Refusal::NoLoop);
     }

@@ -114,10 +114,19 @@ fn hooks_for(places: &Places, survey: &Survey, wish: &Wish, notes: &mut Vec<Stri
         ));
     }
     let is_settings = |origin: &Origin| !matches!(origin, Origin::Plugin(_)) && *origin != Origin::Settings(wish.scope);
-    let own = |r: &Registration| CommandLine::own(command, Hook::of_line(&r.hook.event, &r.hook.line));
-    let elsewhere = survey.ours().into_iter().find(|r| is_settings(&r.origin) && r.hook.line != own(r));
-    match elsewhere {
-        None => Ok(Hooks::In),
+    let own = |r: &Registration| CommandLine::own(command, Hook::of_line(&r.hook.event, &r.hook.line), wish.scope.word());
+    let (same, others): (Vec<_>, Vec<_>) =
+        survey.ours().into_iter().filter(|r| is_settings(&r.origin)).partition(|r| r.hook.line.is_own_of(command));
+    match others.into_iter().next() {
+        None => {
+            let mut places: Vec<String> = same.iter().map(|r| r.origin.to_string()).collect();
+            places.dedup();
+            if !places.is_empty() {
+                let places = places.join(" and ");
+                notes.push(format!("The hooks are registered in {places} too: all of them run at every stop, which still counts once."));
+            }
+            Ok(Hooks::In)
+        }
         Some(other) => {
             let scope = if let Origin::Settings(scope) = other.origin { format!(" --{}", scope.word()) } else { String::new() };
             let own = own(&other);
@@ -136,7 +145,7 @@ fn settings_change(path: &Path, records: &Records, wish: &Wish, hooks: Hooks) ->
     let before = change::read_settled(path)?;
     let settings = Settings::parse(before.as_deref().unwrap_or("{\n}\n").as_bytes()).map_err(left_alone)?;
     match hooks {
-        Hooks::In => settings.register(&wish.command.0).map_err(left_alone)?,
+        Hooks::In => settings.register(&wish.command.0, wish.scope.word()).map_err(left_alone)?,
         Hooks::Out => settings.unregister(None),
     }
     if let Some(cap) = wish.block_cap {

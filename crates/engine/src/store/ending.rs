@@ -12,6 +12,9 @@ pub struct LastEnding {
     /// Fingerprint of the stop or of the typed command that ended the loop.
     pub cause: String,
     pub uptime_ms: u64,
+    /// The registration that reported that stop first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub via: Vec<String>,
     /// What was answered.
     pub line: String,
 }
@@ -26,7 +29,8 @@ pub fn read(project: &Project) -> Option<LastEnding> {
 }
 
 /// Notes what was answered. To be called before the file goes, so that whoever finds no file finds the answer; the loop has ended whether or not this can be written.
-pub fn note(project: &Project, loop_id: &str, cause: &str, line: &str) {
-    let mark = LastEnding { loop_id: loop_id.to_owned(), cause: cause.to_owned(), uptime_ms: clock::uptime_ms(), line: line.to_owned() };
+pub fn note(project: &Project, loop_id: &str, cause: &str, via: Option<String>, line: &str) {
+    let (uptime_ms, via) = (clock::uptime_ms(), via.into_iter().collect());
+    let mark = LastEnding { loop_id: loop_id.to_owned(), cause: cause.to_owned(), uptime_ms, via, line: line.to_owned() };
     let _ = project.remember(FILE, &mark);
 }

@@ -48,9 +48,14 @@ pub struct Stop<'a> {
     /// The file that asks for its proof.
     pub asked_by: &'a str,
     pub task: Option<&'a str>,
-    /// Tells this stop from the next.
+    /// Tells this stop from the next, together with who reports it.
     pub fingerprint: &'a str,
+    /// The registration that reports it.
+    pub via: &'a str,
 }
+
+/// Whether a stop with the same words that these registrations have reported, and that was answered then, is this very stop.
+pub type IsSecondReport<'a> = &'a dyn Fn(&[String], u64) -> bool;
 
 /// Which stop it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +91,9 @@ struct Entry {
     asked_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stop: Option<Measured>,
+    /// The agent may go, and begins anew should it be called again: only a second report of its last stop is still to be recognised.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    let_go: bool,
 }
 
 /// The stop that was counted last.
@@ -98,12 +106,27 @@ struct Measured {
     /// When it was answered, on the clock that nobody sets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answered_ms: Option<u64>,
+    /// The registrations that have reported it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    via: Vec<String>,
+}
+
+impl Entry {
+    /// Its last stop has been answered.
+    fn answered(&mut self) {
+        if let Some(stop) = &mut self.stop {
+            stop.pid = None;
+            stop.answered_ms = Some(clock::uptime_ms());
+        }
+    }
 }
 
 impl Measured {
-    fn is_same(&self, stop: &Stop<'_>, is_same_moment: &dyn Fn(u64) -> bool) -> bool {
+    fn is_same(&self, stop: &Stop<'_>, is_second_report: IsSecondReport<'_>) -> bool {
         let under_way = self.pid.is_some_and(|pid| pid != std::process::id() && process::is_alive(pid));
-        self.fingerprint == stop.fingerprint && (under_way || self.answered_ms.is_some_and(is_same_moment))
+        let is_anothers = || !self.via.iter().any(|via| via == stop.via);
+        let is_second = (under_way && is_anothers()) || self.answered_ms.is_some_and(|at| is_second_report(&self.via, at));
+        self.fingerprint == stop.fingerprint && is_second
     }
 }
 
@@ -119,20 +142,29 @@ impl<'p> VerifyState<'p> {
     }
 
     /// Counts a stop. The lock is held for the count and for nothing else.
-    pub fn count(&self, stop: &Stop<'_>, now: Millis, is_same_moment: &dyn Fn(u64) -> bool) -> Result<Round, Error> {
+    pub fn count(&self, stop: &Stop<'_>, now: Millis, is_second_report: IsSecondReport<'_>) -> Result<Round, Error> {
         let _locked = Locked::acquire(self.project)?;
         let (mut contents, anew) = self.read();
-        let known = contents.agents.get(stop.agent).filter(|entry| time::parse(&entry.started_at).is_some());
-        if known.and_then(|entry| entry.stop.as_ref()).is_some_and(|last| last.is_same(stop, is_same_moment)) {
+        let last = contents.agents.get_mut(stop.agent).and_then(|entry| entry.stop.as_mut());
+        if let Some(last) = last.filter(|last| last.is_same(stop, is_second_report)) {
+            last.via.push(stop.via.to_owned());
+            self.write(&contents)?;
             return Ok(Round::Repeated);
         }
+        let known = contents.agents.get(stop.agent).filter(|entry| !entry.let_go && time::parse(&entry.started_at).is_some());
         let started_at = known.and_then(|entry| time::parse(&entry.started_at)).unwrap_or(now);
         let entry = Entry {
             task: stop.task.map(str::to_owned),
             iteration: known.map_or(0, |entry| entry.iteration).saturating_add(1),
             started_at: time::format(started_at),
             asked_by: Some(stop.asked_by.to_owned()),
-            stop: Some(Measured { fingerprint: stop.fingerprint.to_owned(), pid: Some(std::process::id()), answered_ms: None }),
+            stop: Some(Measured {
+                fingerprint: stop.fingerprint.to_owned(),
+                pid: Some(std::process::id()),
+                answered_ms: None,
+                via: vec![stop.via.to_owned()],
+            }),
+            let_go: false,
         };
         let iteration = entry.iteration;
         contents.latest = Entry { asked_by: None, stop: None, ..entry.clone() };
@@ -145,25 +177,37 @@ impl<'p> VerifyState<'p> {
     /// The agent was sent back: a second report of the same stop is to be recognised.
     pub fn sent_back(&self, agent: &str) -> Result<(), Error> {
         self.change(|contents| {
-            if let Some(last) = contents.agents.get_mut(agent).and_then(|entry| entry.stop.as_mut()) {
-                last.pid = None;
-                last.answered_ms = Some(clock::uptime_ms());
+            if let Some(entry) = contents.agents.get_mut(agent) {
+                entry.answered();
             }
         })
     }
 
     /// Whether an agent was sent back and has not been let go since.
     pub fn knows(&self, agent: &str) -> bool {
-        self.read().0.agents.contains_key(agent)
+        self.read().0.agents.get(agent).is_some_and(|entry| !entry.let_go)
     }
 
     /// What asked for the proof of such an agent when it was sent back.
     pub fn asked_by(&self, agent: &str) -> Option<String> {
-        self.read().0.agents.remove(agent)?.asked_by
+        self.read().0.agents.remove(agent).filter(|entry| !entry.let_go)?.asked_by
     }
 
     /// The agent was let go: should it be called again, it begins anew.
     pub fn let_go(&self, agent: &str) -> Result<(), Error> {
+        self.change(|contents| match contents.agents.get_mut(agent).filter(|entry| entry.stop.is_some()) {
+            Some(entry) => {
+                entry.answered();
+                entry.let_go = true;
+            }
+            None => {
+                contents.agents.remove(agent);
+            }
+        })
+    }
+
+    /// Nothing is asked of the agent any more.
+    pub fn remove(&self, agent: &str) -> Result<(), Error> {
         self.change(|contents| {
             contents.agents.remove(agent);
         })
@@ -254,12 +298,12 @@ mod tests {
     }
 
     fn stop<'a>(agent: &'a str, fingerprint: &'a str) -> Stop<'a> {
-        Stop { agent, asked_by: "ralph.toml", task: Some("t1"), fingerprint }
+        Stop { agent, asked_by: "ralph.toml", task: Some("t1"), fingerprint, via: "user" }
     }
 
     fn count(state: &VerifyState<'_>, agent: &str, now: Millis) -> Round {
         let fingerprint = now.to_string();
-        state.count(&stop(agent, &fingerprint), now, &|_| false).unwrap()
+        state.count(&stop(agent, &fingerprint), now, &|_, _| false).unwrap()
     }
 
     fn nth(iteration: u64, started_at: Millis) -> Round {
@@ -309,7 +353,7 @@ mod tests {
         // A folder in its place can be neither read nor written: an error, not a loop without end.
         fs::remove_file(&file).unwrap();
         fs::create_dir(&file).unwrap();
-        assert!(state.count(&stop("a", "x"), 0, &|_| false).is_err());
+        assert!(state.count(&stop("a", "x"), 0, &|_, _| false).is_err());
     }
 
     #[test]
@@ -333,26 +377,49 @@ mod tests {
     fn s3_4_one_stop_counts_once() {
         let bed = bed();
         let state = VerifyState::beside(&bed.project, None);
-        state.count(&stop("a", "f"), 0, &|_| true).unwrap();
+        state.count(&stop("a", "f"), 0, &|_, _| true).unwrap();
         let of_another = |pid: Option<u32>, answered_ms| {
             state
                 .change(|contents| {
                     let entry = contents.agents.get_mut("a").unwrap();
-                    entry.stop = Some(Measured { fingerprint: "f".into(), pid, answered_ms });
+                    entry.stop = Some(Measured { fingerprint: "f".into(), pid, answered_ms, via: vec!["plugin".into()] });
                 })
                 .unwrap();
         };
         let parent = process::parent_pid();
         of_another(parent, None);
-        assert_eq!(state.count(&stop("a", "f"), 1, &|_| false).unwrap(), Round::Repeated, "it is being measured");
+        assert_eq!(state.count(&stop("a", "f"), 1, &|_, _| false).unwrap(), Round::Repeated, "it is being measured");
         of_another(None, Some(5));
-        assert_eq!(state.count(&stop("a", "f"), 1, &|at| at == 5).unwrap(), Round::Repeated, "it has just been answered");
-        assert_eq!(state.count(&stop("a", "f"), 1, &|_| false).unwrap(), nth(2, 0), "the same words much later");
+        let by_the_plugin = |via: &[String], at: u64| via.len() == 1 && via[0] == "plugin" && at == 5;
+        assert_eq!(state.count(&stop("a", "f"), 1, &by_the_plugin).unwrap(), Round::Repeated, "it has been answered");
+        assert_eq!(state.read().0.agents["a"].stop.as_ref().unwrap().via, ["plugin", "user"], "both have reported it now");
+        assert_eq!(state.count(&stop("a", "f"), 1, &|_, _| false).unwrap(), nth(2, 0), "the same words again");
         of_another(Some(4_194_303), None);
-        assert_eq!(state.count(&stop("a", "f"), 1, &|_| false).unwrap(), nth(3, 0), "whoever measured it is gone");
+        assert_eq!(state.count(&stop("a", "f"), 1, &|_, _| false).unwrap(), nth(3, 0), "whoever measured it is gone");
         of_another(parent, None);
-        assert_eq!(state.count(&stop("a", "g"), 1, &|_| true).unwrap(), nth(4, 0), "another stop");
+        assert_eq!(state.count(&stop("a", "g"), 1, &|_, _| true).unwrap(), nth(4, 0), "another stop");
+        let again = Stop { via: "plugin", ..stop("a", "f") };
+        of_another(parent, None);
+        assert_eq!(
+            state.count(&again, 1, &|_, _| false).unwrap(),
+            nth(5, 0),
+            "t13: the registration that measures it reports the next one"
+        );
         state.sent_back("a").unwrap();
         assert!(state.read().0.agents["a"].stop.as_ref().is_some_and(|s| s.pid.is_none() && s.answered_ms.is_some()));
+    }
+
+    /// The first hook let the agent go when its rounds were used up; the second one, which comes late, does not begin anew with it.
+    #[test]
+    fn t13_a_late_second_report_of_an_agent_that_was_let_go_counts_nothing() {
+        let bed = bed();
+        let state = VerifyState::beside(&bed.project, None);
+        let reported = |via: &[String], _: u64| !via.iter().any(|via| via == "plugin");
+        state.count(&stop("a", "f"), 0, &|_, _| false).unwrap();
+        state.let_go("a").unwrap();
+        assert!(!state.knows("a") && state.asked_by("a").is_none());
+        let late = Stop { via: "plugin", ..stop("a", "f") };
+        assert_eq!(state.count(&late, 1, &reported).unwrap(), Round::Repeated);
+        assert_eq!(state.count(&late, 2, &reported).unwrap(), nth(1, 2), "called again, with the same words");
     }
 }

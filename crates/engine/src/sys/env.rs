@@ -28,6 +28,11 @@ pub fn ai_agent() -> Option<String> {
     text("AI_AGENT")
 }
 
+/// The folder of the plugin whose hook this is; the client sets it for no other hook.
+pub fn plugin_root() -> Option<OsString> {
+    os("CLAUDE_PLUGIN_ROOT")
+}
+
 /// Whether a person sits at the client's own screen, rather than a program that waits for its output.
 pub fn is_interactive() -> bool {
     text("CLAUDE_CODE_ENTRYPOINT").as_deref() == Some("cli")

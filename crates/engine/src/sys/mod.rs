@@ -9,6 +9,7 @@ pub mod files;
 pub mod follow;
 pub mod git_settings;
 pub mod growing;
+pub mod input;
 pub mod kin;
 pub mod process;
 pub mod random;

@@ -29,6 +29,15 @@ pub fn notice() {
     ASKED.get_or_init(|| Arc::new(AtomicBool::new(false)));
 }
 
+/// From now on a file that may not grow any more is an error of the write that met the limit, and not the end of this process.
+#[cfg(unix)]
+pub fn outlive_limits_on_files() {
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
+}
+
+#[cfg(not(unix))]
+pub fn outlive_limits_on_files() {}
+
 /// Whether somebody asked since.
 pub fn asked_to_end() -> bool {
     TOLD.get().map_or_else(was_asked, Told::ended)

@@ -40,7 +40,6 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser},
 };
 use ralph_engine::{
-    hosts::claude::registration::limit_of,
     ops::{Asker, view},
     store::project::Project,
     sys::env,
@@ -134,6 +133,10 @@ struct HookArgs {
     /// After how many seconds the agent ends the hook; 60 if not given
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<String>,
+
+    /// Where this hook is registered: user, project, local or plugin
+    #[arg(long, value_name = "PLACE")]
+    via: Option<String>,
 }
 
 /// Show the loop in Claude Code's status line (called by the client)
@@ -184,7 +187,7 @@ pub(crate) fn run() -> u8 {
     };
     let project = &project;
     let done = match cli.command {
-        Command::Hook(_) => return crate::hook::run(None, limit_of(&std::env::args_os().collect::<Vec<_>>())),
+        Command::Hook(_) => return crate::hook::run(None),
         Command::Start(args) => start::run(project, args),
         Command::Run(args) => run::run(project, args),
         Command::Cancel(args) => cancel::run(project, &args),

@@ -1,6 +1,9 @@
 //! `ralph report`: one page about a loop, for the morning after, and the same in the forms that other tools take.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::{IsTerminal, stdout},
+    path::{Path, PathBuf},
+};
 
 use clap::ValueHint;
 use ralph_core::{
@@ -132,12 +135,17 @@ fn written(project: &Project, gathered: &Report, path: &Path, open: bool) -> Don
     Ok(())
 }
 
-/// Prints a text as it is, or writes it to the file that was asked for.
+/// Prints a text as it is, or writes it to the file that was asked for. On a terminal nothing of it steers that: it quotes agents and gates.
 fn put(file: Option<&Path>, text: &str) -> Done {
     match file.filter(|path| *path != Path::new("-")) {
         Some(path) => files::write_named(path, text.as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display()))),
         None => {
-            ui::try_raw(text.trim_end());
+            let text = text.trim_end();
+            if stdout().is_terminal() {
+                ui::try_raw(&ui::harmless(text))
+            } else {
+                ui::try_raw(text)
+            };
             Ok(())
         }
     }

@@ -15,9 +15,14 @@ use super::{
 use crate::text::quoted;
 
 pub(super) fn check(case: &Case, ours: &[Registration]) -> Option<Finding> {
-    let (hook, one, other) = of_stops().find_map(|hook| second(ours, hook).map(|(one, other)| (hook, &one.origin, &other.origin)))?;
+    let (hook, first, second) = of_stops().find_map(|hook| second(ours, hook).map(|(first, second)| (hook, first, second)))?;
+    let (one, other) = (&first.origin, &second.origin);
     let which = if hook.waits { called(hook) } else { "the hook".to_owned() };
-    let finding = Finding::warning("hook.twice", format!("{which} is registered twice, in {one} and in {other}: both run at every stop"));
+    let what =
+        format!("{which} is registered twice, in {one} and in {other}: both run at every stop, which counts once and costs a process more");
+    // A project's and a person's own are both meant to be there, and harm nobody as long as they are one program.
+    let is_meant = one != other && !is_plugins(first) && !is_plugins(second) && first.hook.line.program() == second.hook.line.program();
+    let finding = if is_meant { Finding::note("hook.twice", what) } else { Finding::warning("hook.twice", what) };
     if broken(case).is_some() {
         return Some(finding.advice("Mend the settings first, then look again."));
     }
@@ -33,10 +38,13 @@ fn of_stops() -> impl Iterator<Item = &'static Hook> {
     Hook::of("Stop").into_iter().chain(HOOKS.iter().filter(|hook| hook.waits))
 }
 
+fn is_plugins(registration: &Registration) -> bool {
+    matches!(registration.origin, Origin::Plugin(_))
+}
+
 /// Two registrations of one hook that both run. One command line in several settings files runs once; a plugin's runs beside them.
 fn second<'a>(ours: &'a [Registration], hook: &Hook) -> Option<(&'a Registration, &'a Registration)> {
     let stops: Vec<&Registration> = ours.iter().filter(|r| r.hook.is(hook)).collect();
-    let is_plugins = |r: &Registration| matches!(r.origin, Origin::Plugin(_));
     let both_run = |a: &Registration, b: &Registration| a.hook.line != b.hook.line || is_plugins(a) || is_plugins(b);
     let pairs = stops.iter().enumerate().flat_map(|(n, a)| stops[n + 1..].iter().map(move |b| (*a, *b)));
     pairs.into_iter().find(|(a, b)| both_run(a, b))

@@ -5,22 +5,26 @@ mod after;
 
 use std::{
     ffi::OsString,
-    io::{IsTerminal, Read, Write, stdin, stdout},
+    io::{IsTerminal, Write, stdin, stdout},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use ralph_core::{json::parse_tolerant, words::clean};
 use ralph_engine::{
     ops::view::{self, Status, View},
     store::{loops, project::Project},
-    sys::env,
+    sys::{env, input},
 };
 use serde_json::Value;
 
 use crate::brief::Brief;
 
 /// What the client tells is some kilobytes long.
-const MAX_INPUT: u64 = 1 << 20;
+const MAX_INPUT: usize = 1 << 20;
+
+/// It comes at once, or not at all.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The client keeps two columns free on each side.
 const MARGINS: usize = 4;
@@ -62,11 +66,8 @@ pub(crate) fn run(project: Option<Project>, after: Option<&str>) -> u8 {
 }
 
 fn input() -> Vec<u8> {
-    let mut input = Vec::new();
-    if !stdin().is_terminal() {
-        let _ = stdin().lock().take(MAX_INPUT).read_to_end(&mut input);
-    }
-    input
+    let said = if stdin().is_terminal() { None } else { input::read(MAX_INPUT, PATIENCE).ok() };
+    said.unwrap_or_default().bytes
 }
 
 /// What the client told; every field may be missing, or be something else than it should.

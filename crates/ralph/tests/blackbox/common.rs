@@ -369,6 +369,11 @@ impl Event<'_> {
         self.field("session_id", id).env("CLAUDE_CODE_SESSION_ID", id)
     }
 
+    /// Reported by another registration than events usually are: one of a plugin with this number.
+    pub(crate) fn by_plugin(self, n: usize) -> Self {
+        self.env("CLAUDE_PLUGIN_ROOT", format!("/plugins/{n}"))
+    }
+
     /// A client of this version, as its environment tells.
     pub(crate) fn client(self, ai_agent: &str) -> Self {
         self.env("AI_AGENT", ai_agent)
@@ -561,15 +566,17 @@ pub(crate) fn tick() {
     std::thread::sleep(Duration::from_millis(2));
 }
 
-/// So long that a stop with the same words counts as the next one.
+/// Before a stop with the same words: it is the next one, however soon it comes (t13).
 pub(crate) fn next_stop() {
-    std::thread::sleep(Duration::from_millis(330));
+    tick();
 }
 
-/// A real transcript of the client (see the README there).
+/// A real transcript of the client (see the README there), as one of [`ME`].
 pub(crate) fn fixture(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/fixtures/transcripts").join(format!("{name}.jsonl"));
-    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let session = text.split("\"sessionId\":\"").nth(1).and_then(|rest| rest.split('"').next()).map(str::to_owned);
+    session.map_or(text.clone(), |session| text.replace(&session, ME))
 }
 
 /// The lines of a real transcript up to the first one that `wanted` accepts, that one included.

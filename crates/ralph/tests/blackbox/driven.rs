@@ -157,7 +157,7 @@ fn s4_6_inner_rounds_send_a_session_back_with_what_failed_and_count_nothing() {
     let told = reason(&answer);
     assert!(told.contains("Gate \"tests\" fails") && !told.contains(PROMPT), "{told}");
     assert!(line(&answer).contains("1 of 2"), "{answer:?}");
-    assert_eq!(reason(&stop(first)), told, "a second hook on the same stop says the same");
+    assert_eq!(reason(&stop(first.by_plugin(1))), told, "a second hook on the same stop says the same");
     assert!(stop(bed.claim()).blocks());
     stop(bed.claim()).is_silent();
     assert_eq!((bed.iteration(), bed.codes().len()), before, "no round is counted");

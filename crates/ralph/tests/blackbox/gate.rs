@@ -361,3 +361,22 @@ print(suite.get('tests'), suite.get('failures'), suite.get('errors'), [case.get(
     let out = run(std::process::Command::new(python).env("PYTHONIOENCODING", "utf-8").args(["-c", script]).arg(file), b"");
     out.stdout + &out.stderr
 }
+
+/// t24: what a gate prints may be anybody's words. Colours arrive, whatever else steers a terminal does not; alone and beside another gate.
+#[test]
+fn t24_a_gates_output_does_not_steer_the_terminal() {
+    let evil = r"printf 'a\033]0;evil\007b\033]52;c;ZXZpbA==\033\\c\033[2Jd\033[6n\033P+q\033\\\033[31mred\033[0m\n'";
+    let alone = gates(&[("evil", evil)]);
+    let beside = format!("{alone}parallel = true\n{}parallel = true\n", gates(&[("other", "true")]));
+    for settings in [alone, beside] {
+        let bed = trusted(&settings);
+        let pty = on_a_terminal(&bed, &["gate"]);
+        assert_eq!(pty.wait_exit(SOON), Some(0), "{}", pty.screen());
+        assert!(pty.wait_closed(SOON));
+        let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+        assert!(raw.contains("abcd\u{1b}[31mred\u{1b}[0m"), "{raw:?}");
+        for steers in ["\u{1b}]", "\u{1b}P", "\u{1b}[2J", "\u{1b}[6n", "evil\u{7}", "\u{7}"] {
+            assert!(!raw.contains(steers), "{steers:?}: {raw:?}");
+        }
+    }
+}

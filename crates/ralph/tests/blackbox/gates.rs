@@ -254,7 +254,7 @@ fn point_2_a_flake_is_told_as_one() {
 fn pains_9_two_hooks_on_one_stop_measure_once() {
     let bed = Gated::new(&gate("slow", &format!("{COUNT}; sleep 1; exit 1"), "cache = false"));
     let claim = bed.claim();
-    let (one, two) = (begin(&claim, &["--timeout", "3600"]), begin(&claim, &["--timeout", "3600"]));
+    let (one, two) = (begin(&claim, &["--timeout", "3600"]), begin(&claim.clone().by_plugin(1), &["--timeout", "3600"]));
     let ((one, _), (two, _)) = (one.answer(), two.answer());
     assert!(reason(&one).contains("Gate \"slow\" fails"), "{one:?}");
     assert_eq!(one, two);
@@ -268,7 +268,7 @@ fn pains_9_two_hooks_on_one_stop_measure_once() {
 fn pains_9_two_hooks_on_the_last_stop_say_the_same() {
     let bed = Gated::new(&gate("slow", &format!("{COUNT}; sleep 1"), ""));
     let claim = bed.claim();
-    let (one, two) = (begin(&claim, &[]), begin(&claim, &[]));
+    let (one, two) = (begin(&claim, &[]), begin(&claim.clone().by_plugin(1), &[]));
     let ((one, _), (two, _)) = (one.answer(), two.answer());
     assert!(one.line().contains("complete"), "{one:?}");
     assert_eq!((one, bed.runs()), (two, 1));
@@ -279,7 +279,7 @@ fn pains_9_two_hooks_on_the_last_stop_say_the_same() {
 fn pains_9_two_hooks_whose_time_ends_while_one_measures() {
     let bed = Gated::new(&gate("slow", &format!("{COUNT}; trap '' TERM; while :; do sleep 1; done"), ""));
     let claim = bed.claim();
-    let (one, two) = (begin(&claim, &["--timeout", "8"]), begin(&claim, &["--timeout", "8"]));
+    let (one, two) = (begin(&claim, &["--timeout", "8"]), begin(&claim.clone().by_plugin(1), &["--timeout", "8"]));
     let ((one, _), (two, _)) = (one.answer(), two.answer());
     assert!(reason(&one).contains("could not be measured"), "{one:?}");
     assert_eq!((one, bed.runs(), bed.iteration()), (two, 1, 2));

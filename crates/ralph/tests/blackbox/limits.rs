@@ -161,7 +161,7 @@ fn s2_7_the_time_limit_ends_the_loop() {
     let bed = Bed::new();
     bed.write(LOOP, loop_text(ME, 2, 0, "DONE").replace("active: true\n", "active: true\nmax_hours: 0.00001\n"));
     bed.work().send().blocks_with(PROMPT);
-    next_stop();
+    std::thread::sleep(std::time::Duration::from_millis(50));
     bed.work().send().tells("Ralph: stopped at its time limit of 0 s (iteration 3). The loop is kept: `ralph resume --hours 8` goes on.");
     assert_eq!(bed.codes(), ["promise.missing", "limit.time"]);
     assert_eq!(bed.last_ended()["status"], "capped");

@@ -63,6 +63,7 @@ mod screen;
 mod sealed;
 mod setup;
 mod slash;
+mod slow_input;
 mod snapshots;
 mod steer;
 mod trust;

@@ -118,9 +118,10 @@ fn usual_time(place: &Place) -> Duration {
 
 /// Eight hooks on one stop, as a plugin, settings and other registrations of one client would call them.
 fn eight_at_once(place: &Place, said: &str) -> Vec<Answer> {
-    let event = || place.event(place.bed.stop(said));
+    // The brake on idle iterations is another matter: without a cap of the client's it lets 25 of them pass.
+    let event = |n| place.event(place.bed.stop(said).by_plugin(n).env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0"));
     // All of them are born before the first one gets its input.
-    let running: Vec<Running> = (0..8).map(|_| Running::start(event())).collect();
+    let running: Vec<Running> = (0..8).map(|n| Running::start(event(n))).collect();
     let fed: Vec<Running> = running.into_iter().map(Running::feed).collect();
     fed.into_iter().map(Running::answer).collect()
 }
@@ -136,6 +137,22 @@ fn pains_6_eight_hooks_on_one_stop_count_once() {
         assert!(answers.iter().all(|a| *a == answers[0]), "round {round}: {answers:?}");
         assert_eq!(place.text(), loop_text(ME, round + 2, 0, "DONE"), "round {round}");
     }
+}
+
+/// t13: a model that says the same words again at once. No time tells the two stops apart; who reports them does.
+#[test]
+fn t13_the_same_words_again_and_again_are_counted_each_time_by_however_many_hooks() {
+    let place = Place::new();
+    place.write(&loop_text(ME, 1, 20, "DONE"));
+    for iteration in 1..=19 {
+        let answers = eight_at_once(&place, "No change.");
+        assert!(answers[0].blocks() && answers.iter().all(|a| *a == answers[0]), "iteration {iteration}: {answers:?}");
+        assert_eq!(place.text(), loop_text(ME, iteration + 1, 20, "DONE"), "iteration {iteration}");
+    }
+    let answers = eight_at_once(&place, "No change.");
+    assert!(answers.iter().all(|a| !a.blocks() && *a == answers[0]), "{answers:?}");
+    assert!(answers[0].line().contains("limit of 20 iterations"), "{answers:?}");
+    assert!(!place.file().exists() && place.archive().len() == 1);
 }
 
 /// The same for a stop that completes the loop.

@@ -20,7 +20,6 @@ fn s0_6_input_that_is_no_event_is_allowed_and_named() {
         b"42".to_vec(),
         b"{".to_vec(),
         b"{\"hook_event_name\":\"Stop\",".to_vec(),
-        b"{\"hook_event_name\":\"Stop\"} trailing".to_vec(),
         vec![b'x'; 1024 * 1024],
         vec![0; 1024 * 1024],
         (0..1024 * 1024u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect(),

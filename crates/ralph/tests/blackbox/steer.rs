@@ -53,7 +53,14 @@ fn s4_6_two_hooks_on_one_stop_tell_the_same_note() {
     bed.ralph_ok(&["steer", "Look at the log"]);
     let event = bed.work();
     let answers: Vec<Answer> = std::thread::scope(|scope| {
-        let both: Vec<_> = (0..2).map(|_| scope.spawn(|| event.send())).collect();
+        let both: Vec<_> = (0..2)
+            .map(|n| {
+                scope.spawn({
+                    let event = event.clone().by_plugin(n);
+                    move || event.send()
+                })
+            })
+            .collect();
         both.into_iter().map(|one| one.join().unwrap()).collect()
     });
     for answer in &answers {

@@ -211,8 +211,9 @@ fn s2_5_after_clear_the_new_session_is_woken_and_told() {
 fn s2_5_two_registrations_count_once_and_wake_once() {
     let Some((bed, head)) = undecided() else { return };
     let stop = wakeable(&bed);
-    let waiters = [wait_for(&stop), wait_for(&stop)];
-    let judges = [begin(&stop, &["--timeout", "3600"]), begin(&stop, &["--timeout", "3600"])];
+    let by_plugin = stop.clone().by_plugin(1);
+    let waiters = [wait_for(&stop), wait_for(&by_plugin)];
+    let judges = [begin(&stop, &["--timeout", "3600"]), begin(&by_plugin, &["--timeout", "3600"])];
     for judge in judges {
         let (answer, _) = judge.answer();
         assert!(line(&answer).contains("parked at iteration 1"), "{answer:?}");

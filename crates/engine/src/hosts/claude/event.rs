@@ -2,6 +2,8 @@
 //!
 //! Every field is optional and read leniently: clients differ by version, and an event with one odd field is still an event.
 
+use std::sync::OnceLock;
+
 use ralph_core::{json::parse_tolerant, loop_file::fnv1a};
 use serde_json::{Map, Value};
 
@@ -9,18 +11,24 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone)]
 pub struct Event {
     fields: Map<String, Value>,
+    /// Made once: a message can have some megabytes.
+    fingerprint: OnceLock<String>,
 }
 
 impl Event {
     pub fn parse(input: &[u8]) -> Result<Self, serde_json::Error> {
-        parse_tolerant(input).map(|fields| Event { fields })
+        parse_tolerant(input).map(Event::of)
+    }
+
+    fn of(fields: Map<String, Value>) -> Self {
+        Event { fields, fingerprint: OnceLock::new() }
     }
 
     /// A stop that no client reports: ralph heard the session itself.
     pub fn of_stop(session: &str, message: Option<&str>) -> Self {
         let fields = [("hook_event_name", Some("Stop")), ("session_id", Some(session)), ("last_assistant_message", message)];
         let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?))));
-        Event { fields: fields.collect() }
+        Event::of(fields.collect())
     }
 
     pub fn has(&self, field: &str) -> bool {
@@ -61,12 +69,15 @@ impl Event {
     }
 
     /// A fingerprint of this stop. The client gives a stop no id of its own, so two stops with the same words in the same turn look alike:
-    /// only together with the time does this identify one.
+    /// only together with who reports it does this identify one.
     pub fn stop_fingerprint(&self) -> String {
-        let active = self.is_after_a_block();
-        let parts =
-            [self.session().unwrap_or_default(), self.text("prompt_id").unwrap_or_default(), self.last_message().unwrap_or_default()];
-        format!("{:016x}", fnv1a(format!("{active}\0{}", parts.join("\0")).as_bytes()))
+        let made = || {
+            let active = self.is_after_a_block();
+            let parts =
+                [self.session().unwrap_or_default(), self.text("prompt_id").unwrap_or_default(), self.last_message().unwrap_or_default()];
+            format!("{:016x}", fnv1a(format!("{active}\0{}", parts.join("\0")).as_bytes()))
+        };
+        self.fingerprint.get_or_init(made).clone()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::hosts::claude::{
     commands::COMMANDS,
+    registration::PLUGIN,
     settings::{Problem, Settings},
 };
 
@@ -65,7 +66,7 @@ fn manifest() -> String {
 /// A plugin's hooks have the shape of a settings file's.
 fn hooks(program: &str) -> Result<String, Problem> {
     let settings = Settings::parse(b"{\n}\n")?;
-    settings.register(program)?;
+    settings.register(program, PLUGIN)?;
     Ok(settings.to_text())
 }
 

@@ -2,9 +2,10 @@
 
 use std::{ffi::OsString, path::Path, time::Duration};
 
+use ralph_core::loop_file::fnv1a;
 use serde_json::{Value, json};
 
-use crate::sys::process;
+use crate::sys::{env, process};
 
 /// One entry that ralph wants the client to have: known by its event, and by whether it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +75,14 @@ pub const REWAKES: &str = "asyncRewake";
 /// How a hook that measures is told its own limit: the client does not say, and kills it without a word.
 pub const TIMEOUT: &str = "--timeout";
 
+/// How a hook is told where it is registered. The client gives a stop no id and runs every registration, so only this tells a second report of one stop
+/// from the next stop.
+pub const VIA: &str = "--via";
+
+/// What stands there: the scope of a settings file, or this.
+pub const PLUGIN: &str = "plugin";
+const PLACES: [&str; 4] = ["user", "project", "local", PLUGIN];
+
 impl Hook {
     /// The hook that answers to that event, if ralph registers one.
     pub fn of(event: &str) -> Option<&'static Hook> {
@@ -90,13 +99,14 @@ impl Hook {
         self.timeout > SHORT
     }
 
-    /// The arguments for a limit of so many seconds.
-    pub fn args(&self, timeout: u64) -> Vec<String> {
+    /// The arguments for a limit of so many seconds, where it is registered in `via`.
+    pub fn args(&self, timeout: u64, via: &str) -> Vec<String> {
         let mut args = ARGS.map(str::to_owned).to_vec();
         args.extend(self.waits.then(|| WAIT.to_owned()));
         if self.measures() {
             args.extend([TIMEOUT.to_owned(), timeout.to_string()]);
         }
+        args.extend([VIA.to_owned(), via.to_owned()]);
         args
     }
 }
@@ -106,8 +116,8 @@ pub const BLOCK_CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
 
 /// The entry of one hook with this limit, field by field, in exec form: no shell, so no quoting. A client before 2.1.139 runs the bare command,
 /// which acts as the hook too.
-pub fn entry(hook: &Hook, timeout: u64, command: &str) -> Vec<(&'static str, Value)> {
-    let args = json!(hook.args(timeout));
+pub fn entry(hook: &Hook, timeout: u64, command: &str, via: &str) -> Vec<(&'static str, Value)> {
+    let args = json!(hook.args(timeout, via));
     let mut fields = vec![("type", "command".into()), ("command", command.into()), ("args", args), ("timeout", timeout.into())];
     fields.extend(hook.status.map(|status| ("statusMessage", status.into())));
     fields.extend(hook.waits.then(|| (REWAKES, true.into())));
@@ -124,13 +134,13 @@ pub enum CommandLine {
 }
 
 impl CommandLine {
-    /// What ralph registers for this program as this hook; without one, what it would at any event.
-    pub fn own(program: &str, hook: Option<&Hook>) -> Self {
-        let args = hook.map_or_else(|| ARGS.map(str::to_owned).to_vec(), |hook| hook.args(hook.timeout));
+    /// What ralph registers for this program in `via` as this hook; without one, what it would at any event.
+    pub fn own(program: &str, hook: Option<&Hook>, via: &str) -> Self {
+        let args = hook.map_or_else(|| ARGS.map(str::to_owned).to_vec(), |hook| hook.args(hook.timeout, via));
         CommandLine::Exec { program: program.to_owned(), args }
     }
 
-    /// Whether it is what ralph registers for this program, at this or another time: with any limit, or with none.
+    /// Whether it is what ralph registers for this program, at this or another time: with any limit and in any place, or with none.
     pub fn is_own_of(&self, program: &str) -> bool {
         matches!(self, CommandLine::Exec { program: own, args } if own == program && args.starts_with(&ARGS.map(str::to_owned)) && calls_the_hook(args))
     }
@@ -140,6 +150,13 @@ impl CommandLine {
         let words = self.words();
         let at = words.iter().position(|word| *word == TIMEOUT)?;
         words.get(at + 1)?.parse().ok()
+    }
+
+    /// Where it says that it is registered; older versions said nothing.
+    pub fn via(&self) -> Option<&str> {
+        let words = self.words();
+        let at = words.iter().position(|word| *word == VIA)?;
+        words.get(at + 1).copied()
     }
 
     /// Whether the hook is told that it is the one that waits.
@@ -204,29 +221,63 @@ impl std::fmt::Display for CommandLine {
     }
 }
 
-/// Whether these arguments call the hook and say nothing else than whether it waits, and its limit.
+/// Whether these arguments call the hook and say nothing else than whether it waits, its limit, and where it is registered; in this order.
 pub fn calls_the_hook<S: AsRef<str>>(args: &[S]) -> bool {
     let args: Vec<&str> = args.iter().map(AsRef::as_ref).collect();
     let is_number = |text: &str| !text.is_empty() && text.len() <= 9 && text.bytes().all(|b| b.is_ascii_digit());
-    match args.strip_prefix(&ARGS) {
-        Some([] | [WAIT]) => true,
-        Some([TIMEOUT, seconds] | [WAIT, TIMEOUT, seconds]) => is_number(seconds),
-        Some(_) => false,
-        None => ARGS.starts_with(&args),
+    let Some(mut rest) = args.strip_prefix(&ARGS) else { return ARGS.starts_with(&args) };
+    rest = rest.strip_prefix(&[WAIT]).unwrap_or(rest);
+    rest = match rest {
+        [TIMEOUT, seconds, more @ ..] if is_number(seconds) => more,
+        all => all,
+    };
+    match rest {
+        [VIA, place] => PLACES.contains(place),
+        all => all.is_empty(),
     }
 }
 
 /// More than a day is no limit that a hook ever sees.
 const MAX_LIMIT: f64 = 86_400.0;
 
-/// How long the client lets a hook with these arguments run. A value that makes no sense is none: the shortest limit that ralph registers is the
-/// safe guess.
-pub fn limit_of(args: &[OsString]) -> Duration {
-    let apart = args.iter().position(|arg| arg == TIMEOUT).and_then(|at| args.get(at + 1)?.to_str());
-    let joined = || args.iter().find_map(|arg| arg.to_str()?.strip_prefix(TIMEOUT)?.strip_prefix('='));
-    let seconds = apart.or_else(joined).and_then(|text| text.trim().parse::<f64>().ok()).filter(|seconds| *seconds > 0.0);
-    let usual = Duration::from_secs(SHORT);
-    seconds.map_or(usual, |seconds| Duration::try_from_secs_f64(seconds.min(MAX_LIMIT)).unwrap_or(usual))
+/// How this process was called as the hook: its whole command line, the program first.
+#[derive(Debug, Clone, Default)]
+pub struct Invocation {
+    line: Vec<OsString>,
+}
+
+impl Invocation {
+    pub fn of(line: Vec<OsString>) -> Self {
+        Invocation { line }
+    }
+
+    /// How long the client lets it run. A value that makes no sense is none: the shortest limit that ralph registers is the safe guess.
+    pub fn limit(&self) -> Duration {
+        let seconds = self.value(TIMEOUT).and_then(|text| text.trim().parse::<f64>().ok()).filter(|seconds| *seconds > 0.0);
+        let usual = Duration::from_secs(SHORT);
+        seconds.map_or(usual, |seconds| Duration::try_from_secs_f64(seconds.min(MAX_LIMIT)).unwrap_or(usual))
+    }
+
+    /// Whether it is the hook that waits.
+    pub fn waits(&self) -> bool {
+        self.line.iter().any(|arg| arg == WAIT)
+    }
+
+    /// A name for the registration that this is a call of, the same at every stop: where it says that it is, and a hash of its command line and of the
+    /// plugin that it came with. By these alone two registrations of an older version differ, and two plugins, and two entries of one file.
+    pub fn via(&self) -> String {
+        let plugin = env::plugin_root();
+        let unnamed = if plugin.is_some() { PLUGIN } else { "other" };
+        let place = self.value(VIA).filter(|place| PLACES.contains(place)).unwrap_or(unnamed);
+        let parts = self.line.iter().chain(&plugin).map(|part| part.as_encoded_bytes());
+        format!("{place}-{:016x}", fnv1a(&parts.collect::<Vec<_>>().join(&0)))
+    }
+
+    /// The value of an option, after it or joined to it.
+    fn value(&self, option: &str) -> Option<&str> {
+        let apart = self.line.iter().position(|arg| arg == option).and_then(|at| self.line.get(at + 1)?.to_str());
+        apart.or_else(|| self.line.iter().find_map(|arg| arg.to_str()?.strip_prefix(option)?.strip_prefix('=')))
+    }
 }
 
 fn is_ralph(program: &str) -> bool {
@@ -259,10 +310,10 @@ mod tests {
     #[test]
     fn s1_1_entries_are_in_exec_form_with_a_timeout() {
         for hook in &HOOKS {
-            let entry: Value = entry(hook, hook.timeout, "ralph").into_iter().collect();
+            let entry: Value = entry(hook, hook.timeout, "ralph", "user").into_iter().collect();
             let line = CommandLine::of(&entry).unwrap();
             assert!(line.is_ralphs() && line.is_own_of("ralph") && !line.is_own_of("/opt/ralph"), "{line}");
-            assert_eq!((&line, Hook::of_line(hook.event, &line)), (&CommandLine::own("ralph", Some(hook)), Some(hook)));
+            assert_eq!((&line, Hook::of_line(hook.event, &line)), (&CommandLine::own("ralph", Some(hook), "user"), Some(hook)));
             // A hook that takes its time knows how much it has, and it is what the client gives it.
             let limit = match (hook.event, hook.waits) {
                 (_, true) => Some(28_800),
@@ -276,8 +327,8 @@ mod tests {
     #[test]
     fn s2_5_the_hook_that_waits_is_another_than_the_one_that_judges() {
         let waiter = HOOKS.iter().find(|hook| hook.waits).unwrap();
-        let entry: Value = entry(waiter, waiter.timeout, "ralph").into_iter().collect();
-        let args = json!(["hook", "claude", "--wait", "--timeout", "28800"]);
+        let entry: Value = entry(waiter, waiter.timeout, "ralph", "local").into_iter().collect();
+        let args = json!(["hook", "claude", "--wait", "--timeout", "28800", "--via", "local"]);
         assert_eq!(entry, json!({"type": "command", "command": "ralph", "args": args, "timeout": 28_800, "asyncRewake": true}));
         let hours = ralph_core::loop_file::DEFAULT_HOURS;
         assert!((Duration::from_secs(WAITING).as_secs_f64() - hours * 3_600.0).abs() < 1e-6, "as long as a loop lasts");
@@ -294,8 +345,17 @@ mod tests {
     #[test]
     fn a_call_of_the_hook_says_nothing_else() {
         const WAITS: [&str; 5] = ["hook", "claude", "--wait", "--timeout", "7"];
-        for call in [&[][..], &["hook"], &["hook", "claude"], &["hook", "claude", "--timeout", "7"], &["hook", "claude", "--wait"], &WAITS]
-        {
+        const NAMED: [&str; 7] = ["hook", "claude", "--wait", "--timeout", "7", "--via", "plugin"];
+        for call in [
+            &[][..],
+            &["hook"],
+            &["hook", "claude"],
+            &["hook", "claude", "--timeout", "7"],
+            &["hook", "claude", "--wait"],
+            &WAITS,
+            &NAMED,
+            &["hook", "claude", "--via", "user"],
+        ] {
             assert!(calls_the_hook(call), "{call:?}");
         }
         for other in [
@@ -310,6 +370,10 @@ mod tests {
             &["hook", "claude", "--wait", "x"],
             &["hook", "claude", "--wait", "--wait"],
             &["hook", "claude", "--wait", "--timeout"],
+            &["hook", "claude", "--via"],
+            &["hook", "claude", "--via", "elsewhere"],
+            &["hook", "claude", "--via", "user", "--via", "user"],
+            &["hook", "claude", "--via", "user", "--timeout", "7"],
         ] {
             assert!(!calls_the_hook(other), "{other:?}");
         }
@@ -320,7 +384,7 @@ mod tests {
 
     #[test]
     fn s3_3_a_limit_in_any_form_is_a_limit() {
-        let limit = |args: &[&str]| limit_of(&args.iter().map(OsString::from).collect::<Vec<_>>()).as_secs_f64();
+        let limit = |args: &[&str]| Invocation::of(args.iter().map(OsString::from).collect()).limit().as_secs_f64();
         for (timeout, seconds) in [
             ("3600", 3_600.0),
             (" 90 ", 90.0),
@@ -340,6 +404,25 @@ mod tests {
         for args in [&[][..], &["claude"], &["claude", "--timeout"], &["--timeouts=8"]] {
             assert!((limit(args) - 60.0).abs() < 1e-6, "{args:?}");
         }
+    }
+
+    #[test]
+    fn t13_a_registration_has_a_name_of_its_own() {
+        let via = |line: &[&str]| Invocation::of(line.iter().map(OsString::from).collect()).via();
+        let named = |place: &str| via(&["ralph", "hook", "claude", "--timeout", "3600", "--via", place]);
+        let names: Vec<String> = ["user", "project", "local", "plugin", "a \u{1b}[2J place"].map(named).to_vec();
+        for (name, place) in names.iter().zip(["user-", "project-", "local-", "plugin-", "other-"]) {
+            assert!(name.starts_with(place) && name.len() == place.len() + 16, "{name}");
+        }
+        assert_eq!(names[0], named("user"), "the same at every stop");
+        // Of older versions, and of one file that has two: the client runs one command line once, so both have one of their own.
+        let old = ["ralph hook claude --timeout 3600", "/opt/ralph hook claude --timeout 3600", "ralph hook claude"];
+        let mut all: Vec<String> = old.map(|line| via(&line.split(' ').collect::<Vec<_>>())).into_iter().chain(names).collect();
+        all.push(via(&["/opt/ralph", "hook", "claude", "--timeout", "3600", "--via=user"]));
+        let count = all.len();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), count);
     }
 
     #[test]

@@ -101,8 +101,8 @@ impl Settings {
         if self.has_bom { format!("{BOM}{text}") } else { text }
     }
 
-    /// Registers all of ralph's hooks under `command`. What is registered already keeps its place, and its timeout if a person chose it.
-    pub fn register(&self, command: &str) -> Result<(), Problem> {
+    /// Registers all of ralph's hooks under `command`, as those of `via`. What is registered already keeps its place, and its timeout if a person chose it.
+    pub fn register(&self, command: &str, via: &str) -> Result<(), Problem> {
         let hooks = object(&self.root.object_value_or_set(), "hooks", "hooks")?;
         for hook in &HOOKS {
             let groups = array(&hooks, hook.event, &format!("hooks.{}", hook.event))?;
@@ -113,8 +113,8 @@ impl Settings {
                 take_out(&group, entry);
             }
             match first {
-                Some((_, entry)) => update(&entry, hook, command),
-                None => add(&groups, hook, command),
+                Some((_, entry)) => update(&entry, hook, command, via),
+                None => add(&groups, hook, command, via),
             }
         }
         Ok(())
@@ -242,8 +242,8 @@ fn entries_in(group: &CstObject) -> Vec<CstObject> {
 }
 
 /// Puts a new entry in, behind everything else; but the one that waits stands before the one that judges.
-fn add(groups: &CstArray, hook: &Hook, command: &str) {
-    let fields = entry(hook, hook.timeout, command).iter().map(|(name, value)| ((*name).to_owned(), input(value))).collect();
+fn add(groups: &CstArray, hook: &Hook, command: &str, via: &str) {
+    let fields = entry(hook, hook.timeout, command, via).iter().map(|(name, value)| ((*name).to_owned(), input(value))).collect();
     let group = one("hooks", CstInputValue::Array(vec![CstInputValue::Object(fields)]));
     let is_ours = |group: &CstNode| group.as_object().is_some_and(|group| entries_in(&group).iter().any(is_ralphs));
     match groups.elements().iter().position(is_ours).filter(|_| hook.waits) {
@@ -273,11 +273,11 @@ fn may_be(entry: &CstObject, hook: &Hook) -> bool {
 }
 
 /// Brings an entry of ralph's own up to date, and leaves one alone that runs what it should.
-fn update(entry: &CstObject, hook: &Hook, command: &str) {
+fn update(entry: &CstObject, hook: &Hook, command: &str, via: &str) {
     let is = entry.to_serde_value().unwrap_or_default();
     let line = CommandLine::of(&is);
     let chosen = chosen_limit(&is, hook, line.as_ref());
-    let wanted: Value = self::entry(hook, chosen.unwrap_or(hook.timeout), command).into_iter().collect();
+    let wanted: Value = self::entry(hook, chosen.unwrap_or(hook.timeout), command, via).into_iter().collect();
     if chosen.is_none() && is.get("timeout") != wanted.get("timeout") {
         set(entry, "timeout", &wanted);
     }
@@ -385,7 +385,7 @@ mod tests {
     }
 
     fn registered_in(text: &str) -> String {
-        changed(text, |s| s.register("ralph").unwrap())
+        changed(text, |s| s.register("ralph", "user").unwrap())
     }
 
     #[test]
@@ -424,7 +424,7 @@ mod tests {
         let with = registered_in(text);
         let stops: Vec<_> = registered(&serde_json::from_str(&with).unwrap()).into_iter().filter(|r| r.event == "Stop").collect();
         let lines: Vec<String> = stops.iter().map(|r| r.line.to_string()).collect();
-        assert_eq!(lines, ["ralph hook claude --wait --timeout 28800", "mine", "ralph hook claude --timeout 9"]);
+        assert_eq!(lines, ["ralph hook claude --wait --timeout 28800 --via user", "mine", "ralph hook claude --timeout 9 --via user"]);
         assert_eq!(stops[2].timeout, Some(9.0), "a person's own timeout stays");
         assert_eq!(changed(text, |s| s.unregister(None)), r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"}]}]}}"#);
     }
@@ -491,7 +491,7 @@ mod tests {
     fn what_cannot_be_changed_is_named() {
         let problem = |text: &str| {
             let parsed = Settings::parse(text.as_bytes());
-            parsed.and_then(|s| s.register("ralph")).map_err(|p| p.to_string()).unwrap_err()
+            parsed.and_then(|s| s.register("ralph", "user")).map_err(|p| p.to_string()).unwrap_err()
         };
         assert_eq!(problem("{\n  \"a\": 1\n  \"b\": 2\n}"), "is not valid JSON: line 2, column 9: Expected comma");
         assert_eq!(problem("[]"), "is not a JSON object");

@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use ralph_core::{transcript::Source, usage::Tally};
@@ -65,22 +66,41 @@ pub fn find(claude_config: &Path, session: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.path().join(format!("{session}.jsonl"))).find(|path| path.is_file())
 }
 
+/// So long the end of a transcript may be read, by the clock on the wall: somebody waits for the answer. The client's own takes some milliseconds.
+const LONGEST: Duration = Duration::from_secs(1);
+
 /// A file as the transcript reader wants it.
 pub(crate) struct OpenFile {
     file: File,
     size: u64,
+    session: Option<String>,
+    until: Option<Instant>,
 }
 
 impl OpenFile {
     pub(crate) fn open(path: impl AsRef<Path>) -> Option<Self> {
         let (file, size) = files::open_regular(path.as_ref()).ok()?;
-        Some(OpenFile { file, size })
+        Some(OpenFile { file, size, session: None, until: None })
+    }
+
+    /// The same for a hook that asks about a session: only that one's lines count, and only those that can be read in time.
+    pub(crate) fn of_session(path: impl AsRef<Path>, session: Option<&str>) -> Option<Self> {
+        let file = OpenFile::open(path)?;
+        Some(OpenFile { session: session.map(str::to_owned), until: Some(Instant::now() + LONGEST), ..file })
     }
 }
 
 impl Source for OpenFile {
     fn size(&self) -> u64 {
         self.size
+    }
+
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     #[cfg(unix)]

@@ -11,7 +11,10 @@ use ralph_core::{
     journal::{Event, records},
     judge::{Decision, Ruling},
 };
-use ralph_engine::{hosts::claude::registration::Hook, sys::process};
+use ralph_engine::{
+    hosts::claude::registration::{Hook, PLUGIN},
+    sys::process,
+};
 use serde_json::{Value, json};
 
 use crate::exit::Failure;
@@ -106,7 +109,7 @@ impl Client {
             // The folder is removed at the end of the demo, and nobody reads a page in it.
             ("RALPH_REPORT", OsStr::new("off")),
         ];
-        let args = Hook::of(name).map(|hook| hook.args(hook.timeout)).unwrap_or_default();
+        let args = Hook::of(name).map(|hook| hook.args(hook.timeout, PLUGIN)).unwrap_or_default();
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let output = process::run_self(&args, &self.folder, &vars, event.to_string().as_bytes());
         let text = printed("ralph hook claude", output)?;

@@ -1,5 +1,6 @@
 //! `ralph gate`: run the gates now, as the hook would.
 
+mod colours;
 mod lines;
 mod progress;
 mod subject;

@@ -21,6 +21,7 @@ use crate::{
     bottom::{Bottom, ticking},
     columns::cut,
     commands::gate::{
+        colours::Colours,
         lines::Lines,
         summary::{interrupted, verdict},
     },
@@ -133,6 +134,7 @@ struct Running {
     label: String,
     /// Both streams of a gate whose lines have to be told apart.
     lines: [Lines; 2],
+    colours: [Colours; 2],
     begun: Instant,
     time: Time,
 }
@@ -208,6 +210,7 @@ impl Watch for Screen {
             gate: gate.name.clone(),
             label: label.clone(),
             lines: Default::default(),
+            colours: Default::default(),
             begun: Instant::now(),
             time,
         });
@@ -227,14 +230,15 @@ impl Watch for Screen {
             return;
         }
         let mut state = self.state();
+        let Some(running) = state.running.iter_mut().find(|running| running.gate == gate) else { return };
+        let bytes = running.colours[stream as usize].feed(bytes);
         if self.together.iter().any(|name| name == gate) {
-            let running = state.running.iter_mut().find(|running| running.gate == gate);
-            let lines = running.map(|running| running.lines[stream as usize].feed(bytes)).unwrap_or_default();
+            let lines = running.lines[stream as usize].feed(&bytes);
             self.quote(&mut state, gate, &lines);
             return;
         }
         state.styled |= bytes.contains(&0x1b);
-        self.write(&mut state, bytes);
+        self.write(&mut state, &bytes);
     }
 
     fn ended(&self, finding: &Finding) {

@@ -96,7 +96,7 @@ fn log(project: &Project, args: &Args) -> Done {
         // What comes from now on is new.
         most = None;
         // Nobody may be reading any more. An ending that more follows on was not the last one.
-        let is_read = last.drain(..).all(|(line, record)| page.show(&line, record.as_ref()));
+        let is_read = last.drain(..).all(|(line, record)| page.show(&line, record.as_ref())) && page.tell_of_unreadable();
         if !args.follow || !is_read || ended {
             return Ok(());
         }

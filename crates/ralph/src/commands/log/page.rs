@@ -15,36 +15,46 @@ use crate::{
 /// Where the text begins, after the time of day: on a terminal the day stands above.
 const TEXT: usize = 10;
 
-const UNREADABLE: &str = "(a line that cannot be read)";
-
 pub(super) struct Page {
     json: bool,
     /// The day of what stands above.
     day: Option<String>,
+    /// Lines that could not be read since the last that could.
+    unreadable: u64,
 }
 
 impl Page {
     pub(super) fn new(json: bool) -> Self {
-        Page { json, day: None }
+        Page { json, day: None, unreadable: 0 }
     }
 
     /// Prints one line; `false` if nobody reads any more.
     pub(super) fn show(&mut self, line: &[u8], record: Option<&Record>) -> bool {
-        let raw = String::from_utf8_lossy(line);
-        match record {
-            _ if raw.trim().is_empty() => true,
-            Some(_) if self.json => ui::try_json(raw.trim_end()),
-            Some(record) => ui::try_line(match ui::width() {
-                Some(width) => self.on_a_terminal(record, width),
-                None => format!("{} {}", ui::dim(when(&record.at)), painted(&record.event, of_event(record))),
-            }),
-            // Half a line of a killed writer would stop a program that reads the rest.
-            None if self.json => {
-                ui::note(UNREADABLE);
-                true
+        let Some(record) = record else {
+            self.unreadable += u64::from(!line.trim_ascii().is_empty());
+            return true;
+        };
+        self.tell_of_unreadable()
+            && match ui::width() {
+                _ if self.json => ui::try_json(String::from_utf8_lossy(line).trim_end()),
+                Some(width) => ui::try_line(self.on_a_terminal(record, width)),
+                None => ui::try_line(format!("{} {}", ui::dim(when(&record.at)), painted(&record.event, of_event(record)))),
             }
-            None => ui::try_line(ui::warn(UNREADABLE)),
+    }
+
+    /// Says how many lines in a row could not be read: once, because a file may hold nothing else.
+    pub(super) fn tell_of_unreadable(&mut self) -> bool {
+        let what = match std::mem::take(&mut self.unreadable) {
+            0 => return true,
+            1 => "(a line that cannot be read)".to_owned(),
+            n => format!("({n} lines that cannot be read)"),
+        };
+        // Half a line of a killed writer would stop a program that reads the rest.
+        if self.json {
+            ui::note(&what);
+            return true;
         }
+        ui::try_line(ui::warn(what))
     }
 
     /// Each day has a line of its own, and rounds stand apart.

@@ -42,9 +42,15 @@ fn s2_8_two_command_lines_in_two_files_and_in_one() {
     plugin(&patient, "ralph", &json!({"hooks": {"Stop": entry(RALPH)}}));
     assert_eq!(patient.complains("hook.twice", "warning", &[])["fixable"], false);
     patient.mends("hook.twice", "warning", &["plugin ralph@market"], "claude plugin disable ralph@market");
-    // One command line in two files runs once.
+    // t13: one program in two files, under a name for each, is no mistake; what it costs is told.
     let patient = Patient::sound();
     patient.write_project(&json!({"hooks": {"Stop": entry("ralph")}}));
+    let words = ["user settings", "project settings", "counts once and costs a process more"];
+    patient.complains("hook.twice", "note", &words);
+    // One command line in two files runs once.
+    let mut same = entry("ralph");
+    same[0]["hooks"][0]["args"].as_array_mut().unwrap().extend(["--via".into(), "user".into()]);
+    patient.write_project(&json!({"hooks": {"Stop": same}}));
     patient.is_quiet_about("hook.twice");
     // Two in one file: taking both out would leave none.
     let patient = Patient::sound();
@@ -148,8 +154,12 @@ fn s2_5_two_hooks_that_wait() {
     patient.edit_user(|s| s["hooks"]["Stop"].as_array_mut().unwrap().push(waiter(RALPH)[0].clone()));
     let words = ["the hook that waits for CI is registered twice, in user settings"];
     patient.mends("hook.twice", "warning", &words, "ralph uninstall --user && ralph init --user");
-    // One command line in two files runs once.
-    patient.write_project(&json!({"hooks": {"Stop": waiter("ralph")}}));
+    // One command line in two files runs once; another one of the same program beside it.
+    let mut same = waiter("ralph");
+    patient.write_project(&json!({"hooks": {"Stop": same}}));
+    patient.complains("hook.twice", "note", &["that waits for CI", "project settings"]);
+    same[0]["hooks"][0]["args"].as_array_mut().unwrap().extend(["--via".into(), "user".into()]);
+    patient.write_project(&json!({"hooks": {"Stop": same}}));
     patient.is_quiet_about("hook.twice");
     // A plugin's runs beside it.
     let patient = Patient::sound();
@@ -203,18 +213,18 @@ fn s3_3_a_limit_that_the_hook_is_told_otherwise() {
         // As an older ralph registered it.
         let patient = entry(old.clone());
         patient.mends("hook.limit", "warning", &[event, "is given 60 s", "is not told so", "60 s at most"], "ralph init --user");
-        assert_eq!(limits(&patient, event), (json!(3600), json!(["hook", "claude", "--timeout", "3600"])));
+        assert_eq!(limits(&patient, event), (json!(3600), json!(["hook", "claude", "--timeout", "3600", "--via", "user"])));
         // A limit that a person chose stays, and the hook is told.
         let patient = entry(json!({"timeout": 900}));
         let found = patient.complains("hook.limit", "warning", &[event, "is given 900 s", "is told that it has 3600 s"]);
         assert_eq!((&found["fix"], &found["fixable"]), (&json!("ralph init --user"), &json!(true)));
         assert_eq!(patient.fix(), ["registered, as `ralph init --user` does"]);
-        assert_eq!(limits(&patient, event), (json!(900), json!(["hook", "claude", "--timeout", "900"])));
+        assert_eq!(limits(&patient, event), (json!(900), json!(["hook", "claude", "--timeout", "900", "--via", "user"])));
         patient.is_quiet_about("hook.limit");
         // One that is not there is the client's own, whatever that is.
         let patient = entry(json!({"timeout": null}));
         patient.mends("hook.limit", "warning", &[event, "is given no time of its own"], "ralph init --user");
-        assert_eq!(limits(&patient, event), (json!(3600), json!(["hook", "claude", "--timeout", "3600"])));
+        assert_eq!(limits(&patient, event), (json!(3600), json!(["hook", "claude", "--timeout", "3600", "--via", "user"])));
     }
     // The same for the one that waits.
     let patient = Patient::sound();
@@ -222,7 +232,7 @@ fn s3_3_a_limit_that_the_hook_is_told_otherwise() {
     let words = ["the hook that waits for CI is given 7200 s", "is told that it has 28800 s", "the wait for CI short"];
     patient.mends("hook.limit", "warning", &words, "ralph init --user");
     patient.edit_user(|s| {
-        assert_eq!(waiting(s)["args"], json!(["hook", "claude", "--wait", "--timeout", "7200"]));
+        assert_eq!(waiting(s)["args"], json!(["hook", "claude", "--wait", "--timeout", "7200", "--via", "user"]));
         waiting(s)["args"] = json!(["hook", "claude", "--wait"]);
     });
     patient.mends("hook.limit", "warning", &["is not told so: the wait for CI may take 60 s at most"], "ralph init --user");

@@ -152,19 +152,22 @@ fn answering(settings: &Value, event: &str) -> Vec<Value> {
 #[track_caller]
 fn is_registered(text: &str, command: &str) {
     let says = says(text);
+    // One name in all entries of a file.
+    let via = answering(&says, "Stop")[0]["args"].as_array().and_then(|args| args.last().cloned()).unwrap();
+    assert!(["user", "project", "local", "plugin"].iter().any(|place| via == *place), "{via}");
     for event in EVENTS {
         let entries = answering(&says, event);
         assert_eq!((entries.len(), ours(&says, event).len()), (1, 1 + usize::from(WAITED_FOR.contains(&event))), "{event}: {text}");
         let entry = &entries[0];
         let limit = entry["timeout"].as_u64().filter(|t| *t >= 10).unwrap_or_else(|| panic!("{entry}"));
         // What runs commands knows how long it may take.
-        let told = json!(["hook", "claude", "--timeout", limit.to_string()]);
-        let args = if event == "Stop" || event == "SubagentStop" { told } else { json!(["hook", "claude"]) };
+        let told = json!(["hook", "claude", "--timeout", limit.to_string(), "--via", via]);
+        let args = if event == "Stop" || event == "SubagentStop" { told } else { json!(["hook", "claude", "--via", via]) };
         assert_eq!((&entry["type"], &entry["command"], &entry["args"]), (&json!("command"), &json!(command), &args));
         assert_eq!((&entry["async"], &entry["asyncRewake"]), (&Value::Null, &Value::Null), "{entry}");
     }
     // A client that knows no arguments runs the last of two that have the same command.
-    let args = json!(["hook", "claude", "--wait", "--timeout", "28800"]);
+    let args = json!(["hook", "claude", "--wait", "--timeout", "28800", "--via", via]);
     let waiter = json!({"type": "command", "command": command, "args": args, "timeout": 28_800, "asyncRewake": true});
     for event in WAITED_FOR {
         assert_eq!(ours(&says, event)[0], waiter, "{text}");

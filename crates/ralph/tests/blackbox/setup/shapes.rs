@@ -163,7 +163,7 @@ fn s1_1_an_entry_by_hand_is_brought_up_to_date_and_goes_with_the_rest() {
         // Sixty seconds are what an older ralph wrote, and not what a person chose.
         let limit = old.get("timeout").filter(|t| **t != json!(60)).cloned().unwrap_or(json!(3600));
         assert_eq!(entries[0].get("timeout"), Some(&limit), "{new}");
-        let args = json!(["hook", "claude", "--timeout", limit.to_string()]);
+        let args = json!(["hook", "claude", "--timeout", limit.to_string(), "--via", "user"]);
         assert_eq!((entries.len(), &entries[0]["command"], &entries[0]["args"]), (1, &json!(RALPH), &args), "{new}");
         assert_eq!((ours(&new, "Stop").len(), &new["hooks"]["Stop"][1]["hooks"][0]["command"]), (2, &json!("mine")), "{new}");
         bed.ralph_ok(&["uninstall"]);
@@ -198,6 +198,33 @@ fn s2_5_a_set_up_of_the_version_before_is_brought_up_to_date() {
             bed.ralph_ok(&["uninstall", scope]);
             assert_eq!(everything(&bed), before, "{scope} {has_record}: {new}");
         }
+    }
+}
+
+/// t13: what an older version wrote does not say where it is registered. `ralph init` changes the arguments where they stand, and nothing else.
+#[test]
+fn t13_a_registration_without_a_name_gets_one_in_its_place() {
+    for scope in SCOPES {
+        let bed = bed_with(scope, "{\n  \"model\": \"opus\"\n}\n");
+        let before = everything(&bed);
+        bed.ralph_ok(&["init", scope]);
+        let path = settings(&bed, scope);
+        let new = text_of(&path);
+        let name = format!(", \"--via\", \"{}\"", scope.trim_start_matches('-'));
+        assert_eq!(new.matches(&name).count(), 9, "{new}");
+        for has_record in [true, false] {
+            put(&path, new.replace(&name, ""));
+            if !has_record {
+                fs::remove_dir_all(bed.home().join(".local/state/ralph")).unwrap();
+            }
+            bed.ralph_ok(&["init", scope]);
+            assert_eq!(text_of(&path), new);
+        }
+        // And both go, whoever wrote them.
+        put(&path, new.replacen(&name, "", 4));
+        bed.ralph_ok(&["uninstall", scope]);
+        is_not_registered(&text_of(&path));
+        assert_eq!(everything(&bed), before);
     }
 }
 
