@@ -1,6 +1,6 @@
 //! What failed when the loop began, and what that means for what fails now.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use ralph_core::{
     gate::{Command, End, Finding, Gate, OldFailures, Verdict},
@@ -9,6 +9,9 @@ use ralph_core::{
 use serde::{Deserialize, Serialize};
 
 use crate::{gates::Context, store::project::Project, sys::files};
+
+/// Two gates may be measured for the first time at once.
+const ALONE: Duration = Duration::from_secs(1);
 
 /// More than this is no list of failures.
 const MAX_BYTES: usize = 16 << 20;
@@ -55,7 +58,11 @@ pub(super) fn of(project: &Project, loop_id: &str, gate: &str) -> Option<Before>
 
 /// Notes it. Only the first word about a gate counts, and only one that says something.
 pub(super) fn note(project: &Project, loop_id: &str, gate: &str, finding: &Finding) {
-    if !matches!(finding.verdict, Verdict::Pass | Verdict::Fail) || of(project, loop_id, gate).is_some() {
+    if !matches!(finding.verdict, Verdict::Pass | Verdict::Fail) {
+        return;
+    }
+    let _alone = project.keep(&path(loop_id)).ok().and_then(|file| files::alone_in(file.parent()?, ALONE));
+    if of(project, loop_id, gate).is_some() {
         return;
     }
     let before = Before { gate: gate.to_owned(), failed: finding.verdict == Verdict::Fail, tests: finding.tests.clone(), end: finding.end };
