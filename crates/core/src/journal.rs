@@ -269,6 +269,9 @@ pub struct State {
     pub command: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ending>,
+    /// It is complete, and the proof is not what it was when the loop began.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub doubtful: bool,
 }
 
 /// A process that carries a loop in fresh sessions.

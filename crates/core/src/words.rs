@@ -85,11 +85,14 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
         (Code::PromiseAccepted, _) => {
             let promise = e.promise.as_deref().unwrap_or_default();
             let how = unproven::proven(e).map(|gates| format!(", and {gates}")).unwrap_or_default();
-            format!("complete after {} ({}): the agent claimed {}{how}.", iterations(e.iteration), in_words(e.spent_ms), tag(promise))
+            format!("{} after {} ({}): the agent claimed {}{how}.", complete(e), iterations(e.iteration), in_words(e.spent_ms), tag(promise))
+        }
+        (Code::GatesPassed, _) if e.before_the_first => {
+            format!("complete, with nothing to do: {}. No session was started.", unproven::proven(e).unwrap_or_default())
         }
         (Code::GatesPassed, _) => {
             let gates = unproven::proven(e).unwrap_or_default();
-            format!("complete after {} ({}): {gates}.", iterations(e.iteration), in_words(e.spent_ms))
+            format!("{} after {} ({}): {gates}.", complete(e), iterations(e.iteration), in_words(e.spent_ms))
         }
         (Code::GateUntrusted | Code::GateBroken | Code::GateBlocked, _) => {
             format!("paused at iteration {round}: {}. Then {again}.", unproven::needs(e))
@@ -151,7 +154,7 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             let what = if e.gates.is_empty() { "same commit, same files" } else { "same commit, same files, same findings" };
             let open = unproven::in_short(e);
             let open = if open.is_empty() { String::new() } else { format!(" ({open})") };
-            format!("paused at iteration {round}: {} rounds in a row changed nothing: {what}{open}. {again}.", e.stalled_rounds)
+            format!("paused at iteration {round}: {} changed nothing: {what}{open}. {again}.", iterations(e.stalled_rounds))
         }
         (Code::ProgressNone, _) => {
             format!("paused at iteration {round}: {} rounds in a row without any tool call. {again}.", e.idle_rounds)
@@ -165,6 +168,11 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
         (code, _) => format!("the loop stopped at iteration {round} ({}).", code.as_str()),
     };
     Some(format!("Ralph: {line}"))
+}
+
+/// An ending after which the proof is not what it was is never told as a plain one.
+fn complete(e: &Evidence) -> &'static str {
+    if e.suspicions.is_empty() { "complete" } else { "complete, with doubts," }
 }
 
 /// What is missing at a limit.
