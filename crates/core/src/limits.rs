@@ -298,7 +298,13 @@ mod tests {
             idle = round(Some(idle), "A", &[], true).0;
         }
         assert_eq!((idle.rounds, idle.unseen), (0, 0), "rounds without any tool call have a brake of their own");
-        let blind = Standstill::now_and_then(Some(&Standstill { tree: "A".to_owned(), rounds: 5, unseen: 4, ..Standstill::default() }), true, None, &[], false);
+        let blind = Standstill::now_and_then(
+            Some(&Standstill { tree: "A".to_owned(), rounds: 5, unseen: 4, ..Standstill::default() }),
+            true,
+            None,
+            &[],
+            false,
+        );
         assert_eq!((blind.rounds, blind.unseen), (5, 0), "what cannot be seen proves nothing");
     }
 

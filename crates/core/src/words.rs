@@ -85,7 +85,13 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
         (Code::PromiseAccepted, _) => {
             let promise = e.promise.as_deref().unwrap_or_default();
             let how = unproven::proven(e).map(|gates| format!(", and {gates}")).unwrap_or_default();
-            format!("{} after {} ({}): the agent claimed {}{how}.", complete(e), iterations(e.iteration), in_words(e.spent_ms), tag(promise))
+            format!(
+                "{} after {} ({}): the agent claimed {}{how}.",
+                complete(e),
+                iterations(e.iteration),
+                in_words(e.spent_ms),
+                tag(promise)
+            )
         }
         (Code::GatesPassed, _) if e.before_the_first => {
             format!("complete, with nothing to do: {}. No session was started.", unproven::proven(e).unwrap_or_default())

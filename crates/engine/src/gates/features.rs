@@ -175,9 +175,11 @@ impl<'l> Seen<'l> {
             due.retain(|item| !known.contains(item));
         }
         let is_untrusted = |item: &&Item| gates_of(ctx.project, path, item).iter().any(|gate| !gate.trusted);
-        let needs = open.first().filter(|item| !item.verify.is_empty()).filter(|item| is_untrusted(item)).map(|item| {
-            format!("the commands that prove {} are not trusted: `ralph trust` shows them and asks", clean(&item.id))
-        });
+        let needs = open
+            .first()
+            .filter(|item| !item.verify.is_empty())
+            .filter(|item| is_untrusted(item))
+            .map(|item| format!("the commands that prove {} are not trusted: `ralph trust` shows them and asks", clean(&item.id)));
         Seen { open, refuted: Vec::new(), unknown: Vec::new(), due, needs }
     }
 

@@ -16,7 +16,12 @@ use ralph_core::{
 
 use crate::{
     gates::{Context, usual::Time},
-    hook::{Call, proof, select::under_lock, standstill, stop::{end_if_done, rule_on_round}},
+    hook::{
+        Call, proof,
+        select::under_lock,
+        standstill,
+        stop::{end_if_done, rule_on_round},
+    },
     hosts::claude::event::Event,
     store::{Error, loops::Found, project::Project},
     sys::process,

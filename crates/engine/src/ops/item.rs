@@ -194,7 +194,9 @@ fn mark(project: &Project, listed: &mut Listed, id: &str) -> Result<(), Refusal>
     let folder = listed.file.parent().unwrap_or(&listed.file);
     // Where folders cannot be locked at all, the project's lock has to do.
     let _alone = match File::open(folder).and_then(|folder| Ok((files::wait_for_lock(&folder, PATIENCE)?, folder))) {
-        Ok((false, _)) => return Err(Refusal::Because(format!("{} is not marked: another process has locked the folder of {shown}", clean(id)))),
+        Ok((false, _)) => {
+            return Err(Refusal::Because(format!("{} is not marked: another process has locked the folder of {shown}", clean(id))));
+        }
         Ok((true, folder)) => Some(folder),
         Err(_) => None,
     };

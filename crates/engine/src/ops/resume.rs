@@ -163,7 +163,10 @@ fn refuse_what_is_done(l: &Loop, request: &Request) -> Result<(), Refusal> {
         return Ok(());
     }
     let iterations = words::iterations(l.file.iteration);
-    Err(Refusal::Because(format!("the loop {} is complete after {iterations}, so there is nothing to go on with: --again starts it again", words::clean(&l.id))))
+    Err(Refusal::Because(format!(
+        "the loop {} is complete after {iterations}, so there is nothing to go on with: --again starts it again",
+        words::clean(&l.id)
+    )))
 }
 
 /// A loop at its limit would end again at its first stop.

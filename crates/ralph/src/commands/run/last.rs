@@ -46,7 +46,8 @@ impl Last {
     pub(super) fn words(&self, ended: &Told<'_>) -> (String, Vec<String>) {
         let Told::Ended { how, line, rounds, spent_usd, spent_tokens, denied, doubtful, .. } = ended else { return Default::default() };
         let rounds = if *rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
-        let head = joined([Some(ending(*how, *doubtful)), Some(rounds), used_tokens(self.tokens), money(prices::in_dollars(self.usd_micros))]);
+        let head =
+            joined([Some(ending(*how, *doubtful)), Some(rounds), used_tokens(self.tokens), money(prices::in_dollars(self.usd_micros))]);
         let head = head + &self.of_the_loop(*spent_tokens, *spent_usd);
         let why = clean(line);
         let why = why.strip_prefix("Ralph: ").unwrap_or(&why);
