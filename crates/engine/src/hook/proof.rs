@@ -129,7 +129,12 @@ pub(super) fn again(call: &Call, found: Found, waiting: Waiting) -> Result<Optio
     if !call.is_awaited() {
         return Ok(None);
     }
-    let l = select::under_lock(&call.project, found)?;
+    let mut l = select::under_lock(&call.project, found.clone())?;
+    if l.is_none() && loops::reread(&call.project, found.clone())?.is_some_and(|now| now.parsed.is_err()) {
+        // Somebody is writing into it just now: a stop that is let through for that would end nobody's loop, and hold nobody either.
+        let settled = Locked::acquire(&call.project)?.settled(found)?;
+        l = settled.map(|found| select::under_lock(&call.project, found)).transpose()?.flatten();
+    }
     Ok(l.filter(|(_, l)| l.owner().is_none() || is_of_this_client(call, l, waiting)))
 }
 
