@@ -82,24 +82,7 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             format!("parked at iteration {round}{waited}, for {}. {then}", unproven::in_short(e))
         }
         (_, Next::Stays | Next::Parks | Next::GoesOn { .. }) => return None,
-        (Code::PromiseAccepted, _) => {
-            let promise = e.promise.as_deref().unwrap_or_default();
-            let how = unproven::proven(e).map(|gates| format!(", and {gates}")).unwrap_or_default();
-            format!(
-                "{} after {} ({}): the agent claimed {}{how}.",
-                complete(e),
-                iterations(e.iteration),
-                in_words(e.spent_ms),
-                tag(promise)
-            )
-        }
-        (Code::GatesPassed, _) if e.before_the_first => {
-            format!("complete, with nothing to do: {}. No session was started.", unproven::proven(e).unwrap_or_default())
-        }
-        (Code::GatesPassed, _) => {
-            let gates = unproven::proven(e).unwrap_or_default();
-            format!("{} after {} ({}): {gates}.", complete(e), iterations(e.iteration), in_words(e.spent_ms))
-        }
+        (Code::PromiseAccepted | Code::GatesPassed, _) => complete(e, ruling.code),
         (Code::GateUntrusted | Code::GateBroken | Code::GateBlocked, _) => {
             format!("paused at iteration {round}: {}. Then {again}.", unproven::needs(e))
         }
@@ -176,9 +159,20 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
     Some(format!("Ralph: {line}"))
 }
 
-/// An ending after which the proof is not what it was is never told as a plain one.
-fn complete(e: &Evidence) -> &'static str {
-    if e.suspicions.is_empty() { "complete" } else { "complete, with doubts," }
+/// How a loop is complete. An ending after which the proof is not what it was is never told as a plain one.
+fn complete(e: &Evidence, code: Code) -> String {
+    let gates = unproven::proven(e);
+    if e.before_the_first {
+        return format!("complete, with nothing to do: {}. No session was started.", gates.unwrap_or_default());
+    }
+    let complete = if e.suspicions.is_empty() { "complete" } else { "complete, with doubts," };
+    let how = match (code, e.promise.as_deref()) {
+        (Code::PromiseAccepted, Some(promise)) => {
+            format!("the agent claimed {}{}", tag(promise), gates.map(|gates| format!(", and {gates}")).unwrap_or_default())
+        }
+        _ => gates.unwrap_or_default(),
+    };
+    format!("{complete} after {} ({}): {how}.", iterations(e.iteration), in_words(e.spent_ms))
 }
 
 /// What is missing at a limit.

@@ -35,7 +35,7 @@ fn t16_a_session_that_is_busy_and_changes_nothing_is_paused(version: Version) {
     assert_eq!(journal.codes(), missing_then(9, "progress.none"));
     assert_eq!(server.main_requests().len(), 20, "ten iterations of two requests");
     assert_eq!(bed.value("active"), "false");
-    let status = bed.ralph_ok(&["status"]);
+    let status = bed.ralph_ok(&["status", "--json"]);
     assert!(status.contains("10 iterations changed nothing"), "{status}");
     bed.assert_replays(10);
 }
