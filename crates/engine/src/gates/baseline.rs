@@ -97,12 +97,12 @@ pub(super) fn fewer_tests(project: &Project, loop_id: &str, findings: &[Finding]
     let compared = |(finding, now): &(&Finding, Ran)| {
         let then = known.get(&finding.gate).filter(|_| finding.verdict == Verdict::Pass)?;
         let gate = opening(&finding.gate, 60);
-        match () {
-            () if now.ran < then.ran => Some(format!("gate \"{gate}\": {} tests ran, and {} did at first", now.ran, then.ran)),
-            () if now.skipped > then.skipped => {
-                Some(format!("gate \"{gate}\": {} tests were skipped, and {} were at first", now.skipped, then.skipped))
-            }
-            () => None,
+        if now.ran < then.ran {
+            Some(format!("gate \"{gate}\": {} tests ran, and {} did at first", now.ran, then.ran))
+        } else if now.skipped > then.skipped {
+            Some(format!("gate \"{gate}\": {} tests were skipped, and {} were at first", now.skipped, then.skipped))
+        } else {
+            None
         }
     };
     told.iter().filter_map(compared).collect()

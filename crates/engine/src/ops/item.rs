@@ -30,7 +30,7 @@ use crate::{
 const ATTEMPTS: usize = 20;
 
 /// How long to wait for others who mark their items: each takes some milliseconds, and a slow disk some more.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Nobody waits longer for the commands of one item.
 const LONGEST: Duration = Duration::from_hours(24);
