@@ -111,8 +111,9 @@ pub fn parse(bytes: &[u8]) -> Result<Config, Problem> {
 fn guard(field: Field<'_>) -> Result<GuardPolicy, Problem> {
     Ok(match field.choice()? {
         "block" => GuardPolicy::Block,
+        "warn" => GuardPolicy::Warn,
         "off" => GuardPolicy::Off,
-        _ => GuardPolicy::Warn,
+        _ => GuardPolicy::Tests,
     })
 }
 
@@ -436,8 +437,8 @@ mod tests {
                 "line 3: `command` must be a line for the shell such as \"cargo test\", or a list of words such as [\"cargo\", \"test\"], not 5",
             ),
             ("[[gate]]\ncommand = [\n  \"a\",\n  5,\n]\n", "line 4: `command` must be a line for the shell"),
-            ("guard = true\n", "line 1: `guard` must be \"warn\", \"block\" or \"off\", not true"),
-            ("guard = \"maybe\"\n", "line 1: `guard` must be \"warn\", \"block\" or \"off\", not \"maybe\""),
+            ("guard = true\n", "line 1: `guard` must be \"tests\", \"block\", \"warn\" or \"off\", not true"),
+            ("guard = \"maybe\"\n", "line 1: `guard` must be \"tests\", \"block\", \"warn\" or \"off\", not \"maybe\""),
             ("[[gate]]\ncommand = \"a\"\nold_failures = true\n", "line 3: `old_failures` must be \"block\" or \"allow\", not true"),
             ("[[gate]]\ncommand = \"a\"\nretry = \"yes\"\n", "line 3: `retry` must be true or false, not \"yes\""),
             (

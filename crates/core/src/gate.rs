@@ -457,8 +457,10 @@ pub fn only_waits(findings: &[Finding]) -> bool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GuardPolicy {
-    /// It is listed.
+    /// Tests that are gone or skipped keep the loop from ending until they are back or a person accepts it; everything else is listed.
     #[default]
+    Tests,
+    /// It is listed.
     Warn,
     /// It is listed, and the loop does not end before it is mended or a person accepts it.
     Block,

@@ -113,8 +113,13 @@ const MOST: usize = 20;
 /// So many names are given in one of them.
 const MOST_NAMES: usize = 5;
 
-/// What became easier since the beginning, one sentence each.
+/// What became easier since the beginning, one sentence each: first about tests, then about the rest.
 pub fn suspicions(before: &Facts, now: &Facts) -> Vec<String> {
+    bounded(about_tests(before, now).into_iter().chain(about_the_rest(before, now)).collect())
+}
+
+/// Tests that are gone or skipped.
+pub fn about_tests(before: &Facts, now: &Facts) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(then) = &before.sources {
         // Who hides the tests from the guard must not be better off than who removes them.
@@ -124,7 +129,12 @@ pub fn suspicions(before: &Facts, now: &Facts) -> Vec<String> {
             all.extend(markers_added(then, now));
         }
     }
-    all.extend(gates_weakened(&before.gates, &now.gates));
+    all
+}
+
+/// Gates, files and items that ask for less.
+pub fn about_the_rest(before: &Facts, now: &Facts) -> Vec<String> {
+    let mut all = gates_weakened(&before.gates, &now.gates);
     all.extend(files_changed(&before.files, now));
     if let (Some(before), Some(now)) = (&before.items, &now.items) {
         all.extend(items_changed(before, now));
@@ -133,6 +143,11 @@ pub fn suspicions(before: &Facts, now: &Facts) -> Vec<String> {
         let (then, now) = (policy(before.guard), policy(now.guard));
         all.push(format!("the guard was set to \"{then}\" when the loop began, and is set to \"{now}\" now"));
     }
+    all
+}
+
+/// As many as are said.
+pub fn bounded(mut all: Vec<String>) -> Vec<String> {
     let more = all.len().saturating_sub(MOST);
     if more > 0 {
         all.truncate(MOST);
@@ -156,7 +171,8 @@ fn strictness(policy: GuardPolicy) -> u8 {
     match policy {
         GuardPolicy::Off => 0,
         GuardPolicy::Warn => 1,
-        GuardPolicy::Block => 2,
+        GuardPolicy::Tests => 2,
+        GuardPolicy::Block => 3,
     }
 }
 
@@ -164,6 +180,7 @@ fn policy(policy: GuardPolicy) -> &'static str {
     match policy {
         GuardPolicy::Off => "off",
         GuardPolicy::Warn => "warn",
+        GuardPolicy::Tests => "tests",
         GuardPolicy::Block => "block",
     }
 }

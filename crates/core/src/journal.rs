@@ -293,6 +293,9 @@ pub struct State {
     /// Lines about this loop that its person has not been told yet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub untold: Vec<String>,
+    /// It is complete, and the proof is not what it was when the loop began.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub doubtful: bool,
 }
 
 /// How far a transcript was read: what is written later is new, whatever its time stamp says.

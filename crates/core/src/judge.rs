@@ -71,6 +71,9 @@ pub struct Evidence {
     /// The round had a session of its own, which ralph started.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
+    /// No session was started yet: it is only asked whether there is anything to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub before_the_first: bool,
     /// Rules that would have allowed what nobody was there to allow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
@@ -103,7 +106,9 @@ pub struct Evidence {
 impl Evidence {
     /// Whether this stop says that the work is done: by the claim, or, where no promise is configured and gates are, by itself.
     pub fn claims(&self) -> bool {
-        self.claim == Claim::Made || (self.promise.is_none() && !self.gates.is_empty() && self.is_undisturbed())
+        self.claim == Claim::Made
+            || (self.before_the_first && !self.gates.is_empty())
+            || (self.promise.is_none() && !self.gates.is_empty() && self.is_undisturbed())
     }
 
     /// Nothing but the limits speaks for letting the agent stop: no person held it up, and nothing is under way.
@@ -135,7 +140,8 @@ impl Evidence {
 
     /// Whether the gates should be measured in full before this stop is judged; `gated`: there are any.
     pub fn wants_proof(&self, gated: bool) -> bool {
-        self.active && gated && (self.claim == Claim::Made || (self.promise.is_none() && self.is_undisturbed()))
+        let asks = self.claim == Claim::Made || self.before_the_first || (self.promise.is_none() && self.is_undisturbed());
+        self.active && gated && asks
     }
 }
 
@@ -373,7 +379,8 @@ pub fn judge(e: &Evidence) -> Ruling {
     }
     // Before the limits: a promise kept in the last allowed round is complete, not capped.
     if e.claims() && matches!(proof, Proof::NotAsked | Proof::Holds) {
-        let code = if e.promise.is_some() { Code::PromiseAccepted } else { Code::GatesPassed };
+        let is_claimed = e.promise.is_some() && !e.before_the_first;
+        let code = if is_claimed { Code::PromiseAccepted } else { Code::GatesPassed };
         return allow(code, Next::Ends { ending: Ending::Complete });
     }
     if e.interrupted {
@@ -412,6 +419,10 @@ pub fn judge(e: &Evidence) -> Ruling {
             Proof::Unknown if e.unknown_rounds >= UNKNOWN_ROUNDS => return allow(Code::GateUnknown, Next::Pauses),
             _ => {}
         }
+    }
+    // Nobody looks on, and the agent cannot mark the item that it is told to work on.
+    if e.fresh && e.gates.iter().any(|f| f.kind == Kind::Features && f.verdict == Verdict::Fail && f.needs.is_some()) {
+        return allow(Code::GateUntrusted, Next::Pauses);
     }
     if e.waits() {
         return allow(Code::GateWaiting, Next::Parks);
@@ -490,6 +501,7 @@ mod tests {
             stall_limit: 6,
             swings: 0,
             fresh: false,
+            before_the_first: false,
             denied: Vec::new(),
             context: 0,
             max_context: 0,
@@ -714,6 +726,7 @@ mod tests {
                 stall_limit: n.6,
                 swings: n.3,
                 fresh: promised,
+                before_the_first: false,
                 denied: if promised { Vec::new() } else { vec!["Bash".to_owned()] },
                 context: n.1,
                 max_context: n.4,

@@ -81,10 +81,16 @@ pub struct Standstill {
     pub findings: BTreeMap<String, String>,
     /// Rounds in a row in which nothing changed.
     pub rounds: u64,
+    /// Rounds since then, in which nobody looked.
+    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    pub unseen: u64,
     /// Fingerprints of all files after the rounds before, the newest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trees: Vec<String>,
 }
+
+/// Where looking at the files is not worth its time at every stop, it is done once in so many rounds.
+const LOOK_EVERY: u64 = 5;
 
 /// So many rounds are remembered: enough for a pattern to come three times.
 const REMEMBERED: usize = 7;
@@ -112,6 +118,31 @@ impl Standstill {
         };
         after.trees = remembered(trees, tree);
         Some(after)
+    }
+
+    /// Whether it is time to look at the files, where that is not done at every stop.
+    pub fn is_look_due(before: Option<&Self>) -> bool {
+        before.is_none_or(|last| last.unseen + 1 >= LOOK_EVERY)
+    }
+
+    /// The count after one more round of a loop whose files are looked at now and then. `looked`: they were, and `tree` is what was seen. Between two looks a
+    /// finding that changed is all that can be known; at a look that finds what the last one found, nothing changed in all the rounds between. `is_idle`: the
+    /// round had no tool call at all, and is counted by another brake.
+    #[must_use]
+    pub fn now_and_then(before: Option<&Self>, looked: bool, tree: Option<&str>, gates: &[Finding], is_idle: bool) -> Self {
+        let last = before.cloned().unwrap_or_default();
+        let unseen = last.unseen + u64::from(!is_idle);
+        let Some(next) = Self::after(before, Some(last.tree.as_str()), gates) else { return last };
+        let has_found_something_else = before.is_some() && next.rounds == 0;
+        let known = Standstill { rounds: if has_found_something_else { 0 } else { last.rounds }, trees: last.trees, ..next };
+        match (looked, tree) {
+            (false, _) => Standstill { unseen: if has_found_something_else { 0 } else { unseen }, ..known },
+            // What cannot be seen is no change and no standstill.
+            (true, None) => Standstill { unseen: 0, ..known },
+            (true, Some(tree)) if tree != last.tree => Standstill { tree: tree.to_owned(), rounds: 0, unseen: 0, ..known },
+            (true, Some(_)) if has_found_something_else => Standstill { unseen: 0, ..known },
+            (true, Some(_)) => Standstill { rounds: last.rounds.saturating_add(unseen), unseen: 0, ..known },
+        }
     }
 
     /// How often in a row the files came back to what they were two rounds before: A-B-A-B is two times.
@@ -233,6 +264,48 @@ mod tests {
         );
         let passed = (Some("a"), vec![found("tests", Verdict::Pass, "passed in 1 s")]);
         assert_eq!(stalled(&[asked, not_asked, passed]), 0);
+    }
+
+    #[test]
+    fn t16_ten_rounds_without_a_change_are_seen_with_two_looks() {
+        let round = |before: Option<Standstill>, tree: &str, gates: &[Finding], is_idle: bool| {
+            let looked = Standstill::is_look_due(before.as_ref());
+            (Standstill::now_and_then(before.as_ref(), looked, looked.then_some(tree), gates, is_idle), looked)
+        };
+        let run = |trees: &str| {
+            let (mut state, mut looks) = (None, 0);
+            for tree in trees.chars() {
+                let (next, looked) = round(state, &tree.to_string(), &[], false);
+                looks += u64::from(looked);
+                state = Some(next);
+            }
+            (state.unwrap_or_default().rounds, looks)
+        };
+        assert_eq!(run("AAAAA"), (0, 1), "the first look is what later ones are compared with");
+        assert_eq!(run("AAAAAA"), (5, 2));
+        assert_eq!(run("AAAAAAAAAA"), (5, 2), "nothing is concluded between two looks");
+        assert_eq!(run("AAAAAAAAAAA"), (10, 3));
+        assert_eq!(run("AAAABBBBBBB"), (5, 3), "a change is seen at the next look");
+        assert_eq!(run("ABCDEFGHIJKLMNOP"), (0, 4));
+        let found = |what: &str| vec![found("tests", Verdict::Fail, what)];
+        let (mut state, _) = round(None, "A", &found("3 fail"), false);
+        for what in ["3 fail", "3 fail", "2 fail", "2 fail", "2 fail", "2 fail", "2 fail", "2 fail"] {
+            state = round(Some(state), "A", &found(what), false).0;
+        }
+        assert_eq!((state.rounds, state.unseen), (5, 0), "a finding that changed is progress");
+        let (mut idle, _) = round(None, "A", &[], false);
+        for _ in 0..30 {
+            idle = round(Some(idle), "A", &[], true).0;
+        }
+        assert_eq!((idle.rounds, idle.unseen), (0, 0), "rounds without any tool call have a brake of their own");
+        let blind = Standstill::now_and_then(
+            Some(&Standstill { tree: "A".to_owned(), rounds: 5, unseen: 4, ..Standstill::default() }),
+            true,
+            None,
+            &[],
+            false,
+        );
+        assert_eq!((blind.rounds, blind.unseen), (5, 0), "what cannot be seen proves nothing");
     }
 
     #[test]

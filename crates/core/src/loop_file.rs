@@ -25,6 +25,9 @@ pub const DEFAULT_STALL_ROUNDS: u64 = 6;
 /// Rounds in fresh sessions that may change nothing when nobody says otherwise: nobody looks on.
 pub const FRESH_STALL_ROUNDS: u64 = 4;
 
+/// The same in the session of an agent, which its stop hook holds.
+pub const HOOK_STALL_ROUNDS: u64 = 10;
+
 /// A prompt larger than this was not meant as one.
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
 
@@ -189,9 +192,19 @@ impl LoopFile {
         self.started_at.as_deref().and_then(time::parse)
     }
 
+    /// How many rounds in a row may change nothing in a session of its own.
+    pub fn hook_stall_rounds(&self) -> u64 {
+        if self.stalls_by_default() { HOOK_STALL_ROUNDS } else { self.stall_rounds }
+    }
+
+    /// Nobody said how many.
+    pub fn stalls_by_default(&self) -> bool {
+        !self.says_stall_rounds && self.stall_rounds == 0
+    }
+
     /// How many rounds in a row may change nothing when ralph starts the sessions.
     pub fn fresh_stall_rounds(&self) -> u64 {
-        if self.says_stall_rounds || self.stall_rounds > 0 { self.stall_rounds } else { FRESH_STALL_ROUNDS }
+        if self.stalls_by_default() { FRESH_STALL_ROUNDS } else { self.stall_rounds }
     }
 
     pub fn max_millis(&self) -> u64 {

@@ -119,7 +119,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Count,
         required: false,
         example: "6",
-        about: "rounds in a row that change nothing (no commit, no file, no finding) after which the loop is paused; 0 means never; if not given, 6 with the presets pre-pr and after-pr, else never",
+        about: "rounds in a row that change nothing (no commit, no file, no finding) after which the loop is paused; 0 means never; if not given, 6 with the presets pre-pr and after-pr, else 10, and 4 in fresh sessions",
     },
     Key {
         name: "continue_with",

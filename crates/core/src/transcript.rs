@@ -146,7 +146,7 @@ pub fn last_round(source: &(impl Source + ?Sized), before: &Before<'_>, event_te
     }
     let round = round.finish(lines.torn, &before);
     // The tools may be further up.
-    let tools = if lines.cut && round.tools == ToolUse::None { ToolUse::Unknown } else { round.tools };
+    let tools = if lines.cut && !is_read && round.tools == ToolUse::None { ToolUse::Unknown } else { round.tools };
     Round { tools, upto, ..round }
 }
 

@@ -82,15 +82,7 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             format!("parked at iteration {round}{waited}, for {}. {then}", unproven::in_short(e))
         }
         (_, Next::Stays | Next::Parks | Next::GoesOn { .. }) => return None,
-        (Code::PromiseAccepted, _) => {
-            let promise = e.promise.as_deref().unwrap_or_default();
-            let how = unproven::proven(e).map(|gates| format!(", and {gates}")).unwrap_or_default();
-            format!("complete after {} ({}): the agent claimed {}{how}.", iterations(e.iteration), in_words(e.spent_ms), tag(promise))
-        }
-        (Code::GatesPassed, _) => {
-            let gates = unproven::proven(e).unwrap_or_default();
-            format!("complete after {} ({}): {gates}.", iterations(e.iteration), in_words(e.spent_ms))
-        }
+        (Code::PromiseAccepted | Code::GatesPassed, _) => complete(e, ruling.code),
         (Code::GateUntrusted | Code::GateBroken | Code::GateBlocked, _) => {
             format!("paused at iteration {round}: {}. Then {again}.", unproven::needs(e))
         }
@@ -151,7 +143,7 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             let what = if e.gates.is_empty() { "same commit, same files" } else { "same commit, same files, same findings" };
             let open = unproven::in_short(e);
             let open = if open.is_empty() { String::new() } else { format!(" ({open})") };
-            format!("paused at iteration {round}: {} rounds in a row changed nothing: {what}{open}. {again}.", e.stalled_rounds)
+            format!("paused at iteration {round}: {} changed nothing: {what}{open}. {again}.", iterations(e.stalled_rounds))
         }
         (Code::ProgressNone, _) => {
             format!("paused at iteration {round}: {} rounds in a row without any tool call. {again}.", e.idle_rounds)
@@ -166,6 +158,22 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
         (code, _) => format!("the loop stopped at iteration {round} ({}).", code.as_str()),
     };
     Some(format!("Ralph: {line}"))
+}
+
+/// How a loop is complete. An ending after which the proof is not what it was is never told as a plain one.
+fn complete(e: &Evidence, code: Code) -> String {
+    let gates = unproven::proven(e);
+    if e.before_the_first {
+        return format!("complete, with nothing to do: {}. No session was started.", gates.unwrap_or_default());
+    }
+    let complete = if e.suspicions.is_empty() { "complete" } else { "complete, with doubts," };
+    let how = match (code, e.promise.as_deref()) {
+        (Code::PromiseAccepted, Some(promise)) => {
+            format!("the agent claimed {}{}", tag(promise), gates.map(|gates| format!(", and {gates}")).unwrap_or_default())
+        }
+        _ => gates.unwrap_or_default(),
+    };
+    format!("{complete} after {} ({}): {how}.", iterations(e.iteration), in_words(e.spent_ms))
 }
 
 /// What is missing at a limit.

@@ -165,7 +165,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("verdicts/", "In there: what gates found on which tree; may be removed at any time."),
     (
         "baseline/<id>.json",
-        "In there: what tests, gates and lists looked like when a loop began; `<id>.failures.jsonl` has what failed then.",
+        "In there: what tests, gates and lists looked like when a loop began; `<id>.failures.jsonl` has what failed then, `<id>.counts.json` how many tests each gate ran at first.",
     ),
     (
         "subjects/<id>.json, forge/heads.json",

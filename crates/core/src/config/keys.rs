@@ -50,7 +50,7 @@ const fn of(gate: &'static str, name: &'static str, kind: Kind, about: &'static 
     Key { name, kind, of: Some(gate), about }
 }
 
-pub(super) const GUARD: &[&str] = &["warn", "block", "off"];
+pub(super) const GUARD: &[&str] = &["tests", "block", "warn", "off"];
 pub(super) const OLD_FAILURES: &[&str] = &["block", "allow"];
 
 const STAGE: &[&str] = &["open", "merged"];
@@ -63,7 +63,7 @@ pub(super) static TOP: Table = Table {
         key(
             "guard",
             Kind::Choice(GUARD),
-            "What happens when tests vanish, are skipped, or a gate is weakened while a loop runs: warn (list it), block (the loop does not end), off.",
+            "What happens when tests vanish, are skipped, or a gate is weakened while a loop runs: tests (missing or skipped tests keep it from ending, the rest is listed; the default), block (all of it does), warn (it is listed), off.",
         ),
         key("keep_going", Kind::Bool, "Run further commands after one has failed."),
         key("gate", Kind::Gates, "What must hold before a loop may end, in this order."),

@@ -1,14 +1,25 @@
 //! What failed when the loop began, and what that means for what fails now.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use ralph_core::{
     gate::{Command, End, Finding, Gate, OldFailures, Verdict},
     test_results::{Split, TestResults},
+    words::opening,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{gates::Context, store::project::Project, sys::files};
+use crate::{
+    gates::Context,
+    store::project::Project,
+    sys::{env, files},
+};
+
+/// Two gates may be measured for the first time at once.
+const ALONE: Duration = Duration::from_secs(1);
 
 /// More than this is no list of failures.
 const MAX_BYTES: usize = 16 << 20;
@@ -39,6 +50,62 @@ fn path(loop_id: &str) -> String {
 
 pub(super) fn forget(project: &Project, loop_id: &str) {
     project.forget(&path(loop_id));
+    project.forget(&counts_path(loop_id));
+}
+
+/// How many tests a gate's command told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Ran {
+    ran: u64,
+    skipped: u64,
+}
+
+impl Ran {
+    fn of(tests: &TestResults) -> Self {
+        Ran { ran: tests.passed.saturating_add(tests.failed.len() as u64), skipped: tests.ignored }
+    }
+}
+
+fn counts_path(loop_id: &str) -> String {
+    format!("baseline/{loop_id}.counts.json")
+}
+
+/// A person says that fewer tests are right: the next measurement is what later ones are compared with.
+pub(super) fn accept_counts(project: &Project, loop_id: &str) {
+    project.forget(&counts_path(loop_id));
+}
+
+/// Gates that hold with fewer tests, or with more of them skipped, than when they were first measured in this loop; one sentence each. What is measured for the
+/// first time is noted, but not in an agent's own shell, where `cargo` may be anything.
+pub(super) fn fewer_tests(project: &Project, loop_id: &str, findings: &[Finding]) -> Vec<String> {
+    let told: Vec<(&Finding, Ran)> = findings.iter().filter_map(|f| Some((f, Ran::of(f.tests.as_ref()?)))).collect();
+    if told.is_empty() {
+        return Vec::new();
+    }
+    let path = counts_path(loop_id);
+    let read = || -> BTreeMap<String, Ran> { project.recall(&path, MAX_BYTES).unwrap_or_default() };
+    let known = read();
+    if env::of_an_agent().is_none() && told.iter().any(|(f, _)| !known.contains_key(&f.gate)) {
+        let _alone = project.keep(&path).ok().and_then(|file| files::alone_in(file.parent()?, ALONE));
+        let mut all = read();
+        for (finding, ran) in &told {
+            all.entry(finding.gate.clone()).or_insert(*ran);
+        }
+        // Without it nothing is compared.
+        let _ = project.remember(&path, &all);
+    }
+    let compared = |(finding, now): &(&Finding, Ran)| {
+        let then = known.get(&finding.gate).filter(|_| finding.verdict == Verdict::Pass)?;
+        let gate = opening(&finding.gate, 60);
+        if now.ran < then.ran {
+            Some(format!("gate \"{gate}\": {} tests ran, and {} did at first", now.ran, then.ran))
+        } else if now.skipped > then.skipped {
+            Some(format!("gate \"{gate}\": {} tests were skipped, and {} were at first", now.skipped, then.skipped))
+        } else {
+            None
+        }
+    };
+    told.iter().filter_map(compared).collect()
 }
 
 fn lines(project: &Project, loop_id: &str) -> Vec<u8> {
@@ -55,7 +122,11 @@ pub(super) fn of(project: &Project, loop_id: &str, gate: &str) -> Option<Before>
 
 /// Notes it. Only the first word about a gate counts, and only one that says something.
 pub(super) fn note(project: &Project, loop_id: &str, gate: &str, finding: &Finding) {
-    if !matches!(finding.verdict, Verdict::Pass | Verdict::Fail) || of(project, loop_id, gate).is_some() {
+    if !matches!(finding.verdict, Verdict::Pass | Verdict::Fail) {
+        return;
+    }
+    let _alone = project.keep(&path(loop_id)).ok().and_then(|file| files::alone_in(file.parent()?, ALONE));
+    if of(project, loop_id, gate).is_some() {
         return;
     }
     let before = Before { gate: gate.to_owned(), failed: finding.verdict == Verdict::Fail, tests: finding.tests.clone(), end: finding.end };

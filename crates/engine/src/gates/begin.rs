@@ -88,7 +88,7 @@ pub fn note(project: &Project, loop_id: &str, file: &LoopFile, budget: Duration,
         forge::note_subject(project, loop_id, file.began(), Instant::now() + budget);
     }
     let ctx = Context { watch, keeps: env::of_an_agent().is_none(), ..Context::new(project, loop_id, budget) };
-    let mut before = Vec::new();
+    let (mut before, mut known_at_start) = (Vec::new(), Vec::new());
     for gate in &declared.gates {
         let Check::Command(wanted) = &gate.check else { continue };
         let known = command::known(gate, wanted, &ctx);
@@ -98,11 +98,13 @@ pub fn note(project: &Project, loop_id: &str, file: &LoopFile, budget: Duration,
         };
         if let Some(finding) = finding {
             baseline::note(project, loop_id, &gate.name, &finding);
+            known_at_start.push(finding.clone());
             if wanted.old_failures == OldFailures::Allow {
                 before.push(finding);
             }
         }
     }
+    baseline::fewer_tests(project, loop_id, &known_at_start);
     Begun { declared, before }
 }
 

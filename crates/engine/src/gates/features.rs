@@ -151,6 +151,8 @@ struct Seen<'l> {
     unknown: Vec<(&'l Item, Finding)>,
     /// Items that are marked as done, and whose commands wait for their turn.
     due: Vec<&'l Item>,
+    /// What a person has to do before the item that is next can be marked.
+    needs: Option<String>,
 }
 
 /// What has no command is believed as it is marked, and that is said.
@@ -172,7 +174,13 @@ impl<'l> Seen<'l> {
             let known = proven::of(ctx.project, path);
             due.retain(|item| !known.contains(item));
         }
-        Seen { open, refuted: Vec::new(), unknown: Vec::new(), due }
+        let is_untrusted = |item: &&Item| gates_of(ctx.project, path, item).iter().any(|gate| !gate.trusted);
+        let needs = open
+            .first()
+            .filter(|item| !item.verify.is_empty())
+            .filter(|item| is_untrusted(item))
+            .map(|item| format!("the commands that prove {} are not trusted: `ralph trust` shows them and asks", clean(&item.id)));
+        Seen { open, refuted: Vec::new(), unknown: Vec::new(), due, needs }
     }
 
     /// Runs what is due, one item after the other, up to the first that is not proven.
@@ -211,6 +219,7 @@ impl<'l> Seen<'l> {
             let are = if self.open() == 1 { "is" } else { "are" };
             let what = format!("{} of {total} {nouns} {are} open{}", self.open(), self.refuted_in_words());
             return Finding {
+                needs: self.needs.clone(),
                 log: self.refuted.first().and_then(|(_, f)| f.log.clone()),
                 ..gate.finding(Verdict::Fail, what).with_detail(self.detail(list))
             };

@@ -50,12 +50,8 @@ pub fn note_start(project: &Project, loop_id: &str, declared: &Declared) {
     if project.kept(&path(loop_id)).is_some_and(|path| path.exists()) {
         return;
     }
-    // Without it there is nothing to compare with. With the guard off only what is declared is noted.
-    let facts = match declared.guard {
-        GuardPolicy::Off => Facts { gates: declared.gates.iter().map(Asked::of).collect(), guard: GuardPolicy::Off, ..Facts::default() },
-        _ => look(project, declared, None),
-    };
-    let _ = write(project, loop_id, &facts);
+    // Without it there is nothing to compare with. With the guard off, too: an ending after which tests are missing is never told as a plain one.
+    let _ = write(project, loop_id, &look(project, declared, None));
 }
 
 /// Another loop begins that is called like a former one: what that one began with is no measure for it.
@@ -67,6 +63,7 @@ pub fn forget(project: &Project, loop_id: &str) {
 
 /// A person says that it is right as it is: from now on this is what it is compared with.
 pub fn accept(project: &Project, loop_id: &str, declared: &Declared) -> Result<(), Error> {
+    baseline::accept_counts(project, loop_id);
     write(project, loop_id, &look(project, declared, None))
 }
 
@@ -98,17 +95,30 @@ pub fn weaker_settings(project: &Project, loop_id: &str, declared: &Declared, fi
 }
 
 /// What a loop began with, as far as it was noted. Read once for each stop: it knows every test.
-pub struct Start(Option<Facts>);
+pub struct Start {
+    facts: Option<Facts>,
+    loop_id: String,
+}
 
 impl Start {
     pub fn of(project: &Project, loop_id: &str) -> Self {
-        Start(read(project, loop_id))
+        Start { facts: read(project, loop_id), loop_id: loop_id.to_owned() }
     }
 
     /// What looks as if the proof had been made easier since, one sentence each.
     pub fn suspicions(&self, project: &Project, declared: &Declared) -> Vec<String> {
-        let Some(before) = &self.0 else { return Vec::new() };
+        let Some(before) = &self.facts else { return Vec::new() };
         guard::suspicions(before, &look(project, declared, Some(before)))
+    }
+
+    /// Whether the guard keeps the loop from ending, as far as files tell.
+    pub fn blocks(&self, project: &Project, declared: &Declared) -> bool {
+        let Some(before) = &self.facts else { return false };
+        match self.policy(declared) {
+            GuardPolicy::Off | GuardPolicy::Warn => false,
+            GuardPolicy::Tests => !guard::about_tests(before, &look(project, declared, Some(before))).is_empty(),
+            GuardPolicy::Block => !self.suspicions(project, declared).is_empty(),
+        }
     }
 
     /// Gates that the loop began with and that nobody declares any more, whatever the guard's policy is: a gate that is not there proves nothing.
@@ -118,7 +128,7 @@ impl Start {
             ..Finding::new(name, Kind::Config, Verdict::Unknown, what)
         };
         let now: Vec<Asked> = declared.gates.iter().map(Asked::of).collect();
-        match &self.0 {
+        match &self.facts {
             // Settings that cannot be read say nothing about what is gone.
             _ if !declared.problems.is_empty() => Vec::new(),
             Some(before) => {
@@ -135,22 +145,38 @@ impl Start {
 
     /// How strict the guard is: as strict as when the loop began, or stricter. Whoever is watched must not switch it off.
     pub fn policy(&self, declared: &Declared) -> GuardPolicy {
-        self.0.as_ref().map_or(declared.guard, |before| guard::stricter(before.guard, declared.guard))
+        self.facts.as_ref().map_or(declared.guard, |before| guard::stricter(before.guard, declared.guard))
     }
 
     /// What looks as if the proof had been weakened. Where that may block, it is a finding of its own.
     pub fn weigh(&self, project: &Project, declared: &Declared, findings: &mut Vec<Finding>) -> Vec<String> {
         let policy = self.policy(declared);
-        if policy == GuardPolicy::Off {
+        let counts = baseline::fewer_tests(project, &self.loop_id, findings);
+        // Who switched it off is told about missing tests once: at the end.
+        if policy == GuardPolicy::Off && findings.iter().any(|f| f.verdict != Verdict::Pass) {
             return Vec::new();
         }
-        let found = self.suspicions(project, declared);
-        if policy == GuardPolicy::Block && !found.is_empty() {
-            let what = "the proof itself has changed since the loop began";
+        let (mut tests, mut rest) = match &self.facts {
+            None => (Vec::new(), Vec::new()),
+            Some(before) => {
+                let now = look(project, declared, Some(before));
+                (guard::about_tests(before, &now), guard::about_the_rest(before, &now))
+            }
+        };
+        tests.extend(counts);
+        if policy == GuardPolicy::Off {
+            rest.clear();
+        }
+        let what = match policy {
+            GuardPolicy::Tests if !tests.is_empty() => Some("tests are gone or skipped that were there when the loop began"),
+            GuardPolicy::Block if !tests.is_empty() || !rest.is_empty() => Some("the proof itself has changed since the loop began"),
+            _ => None,
+        };
+        if let Some(what) = what {
             let detail = "Undo it. If it is right as it is, only a person can say so: `ralph gate --accept`.";
             findings.push(Finding::new("guard", Kind::Guard, Verdict::Fail, what).with_detail(detail));
         }
-        found
+        guard::bounded(tests.into_iter().chain(rest).collect())
     }
 }
 

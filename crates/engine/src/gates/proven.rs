@@ -1,9 +1,17 @@
 //! Which items of a list had their commands passing once, so that they need not run at every stop.
 
+use std::time::Duration;
+
 use ralph_core::feature_list::Item;
 use serde::{Deserialize, Serialize};
 
-use crate::{store::project::Project, sys::digest};
+use crate::{
+    store::project::Project,
+    sys::{digest, files},
+};
+
+/// Several items may be proven at once; a mark that is lost costs another run of its commands, so nobody waits long.
+const ALONE: Duration = Duration::from_secs(1);
 
 /// The items of one list that were proven, each by its id and its commands.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -39,6 +47,7 @@ pub(super) fn forget(project: &Project, list: &str, item: &Item) {
 
 /// What cannot be noted is proven again, and nothing else.
 fn change(project: &Project, list: &str, change: impl FnOnce(&mut Vec<String>)) {
+    let _alone = project.keep(&path(list)).ok().and_then(|file| files::alone_in(file.parent()?, ALONE));
     let Proven(before) = of(project, list);
     let mut marks = before.clone();
     change(&mut marks);

@@ -191,7 +191,9 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
 }
 
 fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
-    let options = slash::parse(args).map_err(Refusal::Because)?;
+    // The only flag without a value, and only here.
+    let (again, others): (Vec<&str>, Vec<&str>) = args.split_whitespace().partition(|word| *word == "--again");
+    let options = slash::parse(&others.join(" ")).map_err(Refusal::Because)?;
     let which = Some(options.prompt).filter(|p| !p.is_empty()).or(options.name);
     let request = resume::Request {
         which,
@@ -202,6 +204,8 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
         idle_rounds: options.idle_rounds,
         stall_rounds: options.stall_rounds,
         session: None,
+        again: !again.is_empty(),
+        goes_on: false,
     };
     let resumed = resume::resume(&call.project, &request, asker)?;
     let line = format!("Ralph: the loop goes on at iteration {}.", words::of_limit(resumed.file.iteration, resumed.file.max_iterations));

@@ -74,6 +74,7 @@ fn of_round(call: &Call, l: &Loop, report: &Report, now: Millis) -> Gathered {
     let round = Round { text: report.text.clone(), tools: report.tools, caught_up: true, ..Round::default() };
     let mut seen = weigh(call, l, &look, Some(round), now);
     seen.evidence.fresh = true;
+    seen.evidence.before_the_first = report.before_the_first;
     seen.evidence.denied = report.denied();
     seen
 }
@@ -160,6 +161,7 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         stall_limit: 0,
         swings: 0,
         fresh: false,
+        before_the_first: false,
         denied: Vec::new(),
         context: 0,
         max_context: 0,

@@ -162,10 +162,15 @@ impl Call {
     /// How many rounds in a row may change nothing. A runner has one more, for a trial.
     fn stall_limit(&self, file: &LoopFile) -> u64 {
         match (&self.round, file.fresh_stall_rounds()) {
-            (None, _) => file.stall_rounds,
+            (None, _) => file.hook_stall_rounds(),
             (Some(_), 0) => 0,
             (Some(_), rounds) => rounds.saturating_add(1),
         }
+    }
+
+    /// Whether the files are looked at only now and then: in a session whose loop says nothing about rounds that change nothing, so that going on stays cheap.
+    fn looks_now_and_then(&self, file: &LoopFile) -> bool {
+        self.round.is_none() && file.stalls_by_default()
     }
 
     /// How long this process may wait for another one that measures the same stop.

@@ -3,7 +3,7 @@
 use std::{fs::File, sync::Arc, time::Instant};
 
 use ralph_core::{
-    gate::{Check, Finding, Gate, GuardPolicy, Proof, only_waits},
+    gate::{Check, Finding, Gate, Proof, only_waits},
     journal::{Event, Parked, State},
     judge::{Evidence, Next, judge},
     loop_file::LoopFile,
@@ -48,6 +48,11 @@ impl Measured {
     /// Of a loop that has nothing to prove.
     pub(super) fn of_tree(tree: Option<String>) -> Self {
         Measured { tree, ..Measured::default() }
+    }
+
+    /// Whether all that has to be proven is.
+    pub(super) fn holds(&self) -> bool {
+        Proof::of(&self.findings) == Proof::Holds
     }
 
     /// Puts it into the evidence.
@@ -124,7 +129,12 @@ pub(super) fn again(call: &Call, found: Found, waiting: Waiting) -> Result<Optio
     if !call.is_awaited() {
         return Ok(None);
     }
-    let l = select::under_lock(&call.project, found)?;
+    let mut l = select::under_lock(&call.project, found.clone())?;
+    if l.is_none() && loops::reread(&call.project, found.clone())?.is_some_and(|now| now.parsed.is_err()) {
+        // Somebody is writing into it just now: a stop that is let through for that would end nobody's loop, and hold nobody either.
+        let settled = Locked::acquire(&call.project)?.settled(found)?;
+        l = settled.map(|found| select::under_lock(&call.project, found)).transpose()?.flatten();
+    }
     Ok(l.filter(|(_, l)| l.owner().is_none() || is_of_this_client(call, l, waiting)))
 }
 
@@ -185,14 +195,14 @@ impl<'a> Looking<'a> {
         let ctx = Context { acts, ..self.context(&cancelled) };
         findings.extend(gates::measure(&self.declared.gates, if self.wants_proof { Want::Everything } else { Want::Cheap }, &ctx));
         let suspicions = if self.wants_proof { start.weigh(&self.call.project, self.declared, &mut findings) } else { Vec::new() };
-        let tree = if self.call.stall_limit(&self.l.file) > 0 { standstill::tree(&ctx) } else { None };
+        let tree = if standstill::is_due(self.call, self.l) { standstill::tree(&ctx) } else { None };
         Measured { findings, suspicions, tree, ..Measured::default() }
     }
 
     /// Whether the guard keeps the loop from ending, so that nothing may be done that cannot be undone.
     fn is_doubtful(&self, start: &guard::Start) -> bool {
         let does_something = self.declared.gates.iter().any(|gate| gate.acts() && !matches!(gate.check, Check::Command(_)));
-        does_something && self.declared.guard == GuardPolicy::Block && !start.suspicions(&self.call.project, self.declared).is_empty()
+        does_something && start.blocks(&self.call.project, self.declared)
     }
 
     fn context<'c>(&'c self, cancelled: &'c (dyn Fn() -> bool + Sync)) -> Context<'c> {

@@ -16,7 +16,12 @@ use ralph_core::{
 
 use crate::{
     gates::{Context, usual::Time},
-    hook::{Call, proof, select::under_lock, standstill, stop::rule_on_round},
+    hook::{
+        Call, proof,
+        select::under_lock,
+        standstill,
+        stop::{end_if_done, rule_on_round},
+    },
     hosts::claude::{event::Event, registration::Invocation},
     store::{Error, loops::Found, project::Project},
     sys::process,
@@ -33,6 +38,8 @@ pub struct Report {
     pub text: Option<String>,
     pub tools: ToolUse,
     pub work: Work,
+    /// No session was started yet.
+    pub before_the_first: bool,
     /// Asked again and again: whether the ruling is still wanted.
     pub wanted: Arc<dyn Fn() -> bool + Send + Sync>,
     /// Asked again and again: whether what is decided elsewhere is waited for; otherwise the loop is parked.
@@ -79,7 +86,9 @@ pub fn rule(project: &Project, found: &Found, session: &str, report: Report, pat
     if l.owner() != Some(session) {
         return Ok(None);
     }
-    let Some((l, ruled)) = rule_on_round(&call, locked, l)? else { return Ok(None) };
+    let is_first = call.round.as_ref().is_some_and(|round| round.before_the_first);
+    let ruled = if is_first { end_if_done(&call, locked, l)? } else { rule_on_round(&call, locked, l)? };
+    let Some((l, ruled)) = ruled else { return Ok(None) };
     let line = match ruled.ruling.next {
         Next::GoesOn { .. } => ralph_core::unproven::for_person(&ruled.gathered.evidence).filter(|line| !line.is_empty()),
         _ => ruled.note,

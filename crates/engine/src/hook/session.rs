@@ -14,7 +14,7 @@ use crate::{
         view::{self, Status},
     },
     store::{
-        Error, journal,
+        Error, held, journal,
         locked::{Locked, Loop},
         loops,
     },
@@ -39,6 +39,7 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
             let read = read_until_now(call);
             // The owner is back: its loop is no longer left behind.
             heard(call, |l| {
+                held::stop_the_clock_of_the_dead(l);
                 l.state.left_behind = false;
                 l.state.client_pid = Call::client_pid();
                 l.state.runner = None;

@@ -5,7 +5,8 @@ use ralph_core::{
     front_matter::Value,
     gate::Tally,
     journal::{Actor, Answered, Event, Items, Parked, State},
-    judge::{Code, Decision, Evidence, Next, Ruling, judge},
+    judge::{Code, Decision, Ending, Evidence, Next, Ruling, judge},
+    limits::Standstill,
     loop_file, slash,
     terms::Edit,
     time::Millis,
@@ -25,7 +26,7 @@ use crate::{
     },
     hosts::claude::answer::Answer,
     store::{
-        Error, ending, folder,
+        Error, ending, folder, held,
         locked::{Locked, Loop, end},
         loops::{self, Found},
         sessions,
@@ -69,6 +70,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         Some(owner) if owner != session => return Ok(Outcome::silent("session.other").of_loop(&l.id)),
         // Written by hand for this very session.
         Some(_) if l.is_new => call.project.introduce(),
+        Some(_) if l.state.client_pid != Call::client_pid() => held::stop_the_clock_of_the_dead(&mut l),
         Some(_) => {}
         None => adopt(call, &locked, &mut l, session)?,
     }
@@ -206,7 +208,7 @@ fn measured<'p>(call: &'p Call, locked: Locked<'p>, l: Loop) -> Result<Option<(L
     let declared = declared::of_loop(&call.project, &l.file);
     // What once had to be proven does not vanish with the file that says so.
     let gated = !declared.is_empty() || l.state.gated;
-    if !gated && (call.stall_limit(&l.file) == 0 || !call.is_ruled_on(&l.file)) {
+    if !gated && !standstill::is_due(call, &l) {
         return Ok(Some((locked, l, Measured::default())));
     }
     if gated { proof::measure(call, locked, l, &declared, proof::Waiting::Here) } else { standstill::look(call, locked, l) }
@@ -244,6 +246,18 @@ pub(super) fn rule_on_round(call: &Call, locked: Locked<'_>, l: Loop) -> Result<
     let Some((locked, l, measured)) = measured(call, locked, l)? else { return Ok(None) };
     let (l, ruled) = decide(call, &locked, l, measured)?;
     Ok(ruled.map(|ruled| (l, ruled)))
+}
+
+/// Ends a loop that has nothing to do before its runner starts a session. `None`: there is something to do, and nothing is written.
+pub(super) fn end_if_done(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Option<(Loop, Ruled)>, Error> {
+    let declared = declared::of_loop(&call.project, &l.file);
+    match proof::measure(call, locked, l, &declared, proof::Waiting::Elsewhere)? {
+        Some((locked, l, measured)) if measured.holds() => {
+            let (l, ruled) = decide(call, &locked, l, measured)?;
+            Ok(ruled.map(|ruled| (l, ruled)))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Rules again on a stop that was parked, for the hook that waited meanwhile.
@@ -441,7 +455,13 @@ fn remember(state: &mut State, stop: &str, ruled: &Ruled) {
         Next::Ends { ending } => {
             state.disarm(*at);
             state.ended = Some(ending);
+            state.doubtful = ending == Ending::Complete && !evidence.suspicions.is_empty();
         }
+    }
+    if evidence.fresh {
+        // Whoever goes on with the run goes on with the count: after a pause for it comes one trial.
+        let most = evidence.stall_limit.saturating_sub(1);
+        state.standstill = gathered.standstill.clone().map(|s| Standstill { rounds: s.rounds.min(most), ..s });
     }
     state.parked = (ruling.next == Next::Parks).then(|| Parked {
         // Since the stop, however often it was ruled on again.

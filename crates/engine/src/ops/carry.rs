@@ -15,7 +15,7 @@ use crate::{
         resume::{self, resume},
     },
     store::{
-        Error,
+        Error, held,
         journal::{self, owner_may_live},
         locked::{Locked, Loop},
         loops::{self, Found},
@@ -52,7 +52,8 @@ pub fn bring(project: &Project, request: &resume::Request) -> Result<Found, Refu
     match chosen {
         Some(found) if !rests(&found) && !request.changes_limits() => Ok(found),
         _ => {
-            let resumed = resume(project, request, &Asker::default())?;
+            let request = resume::Request { goes_on: true, ..request.clone() };
+            let resumed = resume(project, &request, &Asker::default())?;
             loops::all(project).into_iter().find(|found| found.id() == resumed.id).ok_or(Refusal::NoLoop)
         }
     }
@@ -93,6 +94,8 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
     }
     let edits = l.accept_edits();
     l.state.refused.clear();
+    // The time in which nobody worked on it is not the loop's.
+    held::stop_the_clock_of_the_dead(&mut l);
     let before = l.state.runner.take();
     let was_at_work = before.as_ref().is_some_and(|runner| runner.attempt > 0);
     // The file is changed first, the journal's line comes then: between the two lies the end of the round.
@@ -118,12 +121,9 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
     l.state.owner = Some(mark.to_owned());
     l.state.released = false;
     l.state.left_behind = false;
-    l.state.parked = None;
+    // A limit of the account's that has not reset has not because another process asks.
+    l.state.parked = l.state.parked.filter(|parked| parked.until.is_some_and(|until| until > now));
     l.state.failures = Failures::default();
-    if let Some(died) = l.last_event().filter(|_| before.is_some()) {
-        // As far as anybody knows it worked until then. The time in which nobody did is not the loop's.
-        l.state.disarm(died);
-    }
     l.state.arm(now);
     if !edits.is_empty() {
         locked.record(&mut l, now, None, Event::Edited { changes: edits, refused: Vec::new() })?;

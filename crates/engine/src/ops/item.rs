@@ -1,10 +1,11 @@
 //! The items of a project's lists: finding them, and marking one as done once its own commands pass.
 
 use std::{
+    fs::File,
     io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ralph_core::{
@@ -21,12 +22,15 @@ use crate::{
         features,
     },
     ops::{Refusal, view},
-    store::{Error, loops, project::Project},
+    store::{Error, locked::Locked, loops, project::Project},
     sys::{env, files, files::Swapped},
 };
 
 /// Attempts at a list that somebody else writes at the same moment.
 const ATTEMPTS: usize = 20;
+
+/// How long to wait for others who mark their items: each takes some milliseconds, and a slow disk some more.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Nobody waits longer for the commands of one item.
 const LONGEST: Duration = Duration::from_hours(24);
@@ -182,11 +186,23 @@ fn refuted(item: &Item, finding: &Finding) -> Refusal {
     Refusal::Because(text)
 }
 
-/// Changes the one value in the list, and no other byte.
+/// Changes the one value in the list, and no other byte. Others mark their items at the same time: from the first look to the exchange nobody else of ralph's
+/// is at the list (which may lie outside of the project, and be shared by worktrees) or at its backup.
 fn mark(project: &Project, listed: &mut Listed, id: &str) -> Result<(), Refusal> {
     let shown = clean(&listed.path);
+    let _own = patiently(project)?;
+    let folder = listed.file.parent().unwrap_or(&listed.file);
+    // Where folders cannot be locked at all, the project's lock has to do.
+    let _alone = match File::open(folder).and_then(|folder| Ok((files::wait_for_lock(&folder, PATIENCE)?, folder))) {
+        Ok((false, _)) => {
+            return Err(Refusal::Because(format!("{} is not marked: another process has locked the folder of {shown}", clean(id))));
+        }
+        Ok((true, folder)) => Some(folder),
+        Err(_) => None,
+    };
     let backup = project.folder("backup")?.join(listed.file.file_name().unwrap_or_default());
     for _ in 0..ATTEMPTS {
+        *listed = Listed::read(project, &listed.path).map_err(Refusal::Because)?;
         let index = listed.list.find(id).ok_or_else(|| Refusal::Because(format!("{} is no longer in {shown}", clean(id))))?;
         if !listed.list.items[index].is_open() {
             return Ok(());
@@ -194,18 +210,28 @@ fn mark(project: &Project, listed: &mut Listed, id: &str) -> Result<(), Refusal>
         let new = listed.list.with_done(&listed.bytes, index).map_err(|problem| {
             Refusal::Because(format!("{} cannot be marked as done in {shown}: {}", clean(id), clean(&problem.to_string())))
         })?;
-        let swapped = files::swap(&listed.file, &backup, &listed.bytes, &new).map_err(Error::io("write", &listed.file))?;
-        if swapped == Swapped::Gone {
-            return Err(Refusal::Because(format!("{shown} is gone")));
+        match files::swap(&listed.file, &backup, &listed.bytes, &new).map_err(Error::io("write", &listed.file))? {
+            Swapped::Gone => return Err(Refusal::Because(format!("{shown} is gone"))),
+            Swapped::Done => {
+                *listed = Listed::read(project, &listed.path).map_err(Refusal::Because)?;
+                return Ok(());
+            }
+            // An editor or an agent is writing: give them the time to finish.
+            Swapped::Changed => std::thread::sleep(Duration::from_millis(5)),
         }
-        *listed = Listed::read(project, &listed.path).map_err(Refusal::Because)?;
-        if swapped == Swapped::Done {
-            return Ok(());
-        }
-        // Somebody is writing: give them the time to finish.
-        std::thread::sleep(Duration::from_millis(5));
     }
     Err(Error::Restless { path: listed.path.clone() }.into())
+}
+
+/// The project's lock, for which many may wait at once.
+fn patiently(project: &Project) -> Result<Locked<'_>, Error> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match Locked::acquire(project) {
+            Err(Error::Busy) if Instant::now() < until => {}
+            other => return other,
+        }
+    }
 }
 
 fn unknown(lists: &[Listed], id: &str) -> Refusal {

@@ -6,7 +6,8 @@ use ralph_core::{
     attempt::Tokens,
     feature_list::List,
     front_matter::Value,
-    journal::Event,
+    journal::{Event, Parked},
+    judge::Ending,
     loop_file::{self, LoopFile},
     prices,
     usage::Spending,
@@ -20,7 +21,7 @@ use crate::{
         view::{self, Status},
     },
     store::{
-        Error,
+        Error, held,
         journal::{self, owner_may_live},
         locked::{Locked, Loop},
         loops::{self, Carrier, Found},
@@ -43,6 +44,10 @@ pub struct Request {
     pub stall_rounds: Option<u64>,
     /// The session that shall carry the loop.
     pub session: Option<String>,
+    /// A loop that is complete is started again.
+    pub again: bool,
+    /// A run goes on with it: rounds that changed nothing still count, and what it was parked for is still waited for. Who resumes it by hand begins both anew.
+    pub goes_on: bool,
 }
 
 impl Request {
@@ -83,6 +88,7 @@ pub fn resume(project: &Project, request: &Request, asker: &Asker) -> Result<Res
             let candidate = Found { name: name.clone(), path: path.clone(), bytes, parsed, carrier: Carrier::File, known_as: None };
             let l = locked.open_ended(candidate).map_err(|f| unreadable(&f))?;
             // Whatever would be refused is refused before the file moves.
+            refuse_what_is_done(&l, request)?;
             check_limits(&l, request)?;
             let found = locked
                 .bring_back(&path, &name)?
@@ -153,6 +159,18 @@ fn deleted(gone: &view::View) -> Refusal {
     ))
 }
 
+/// What is complete costs nothing more, unless somebody says so.
+fn refuse_what_is_done(l: &Loop, request: &Request) -> Result<(), Refusal> {
+    if l.state.ended != Some(Ending::Complete) || request.again {
+        return Ok(());
+    }
+    let iterations = words::iterations(l.file.iteration);
+    Err(Refusal::Because(format!(
+        "the loop {} is complete after {iterations}, so there is nothing to go on with: --again starts it again",
+        words::clean(&l.id)
+    )))
+}
+
 /// A loop at its limit would end again at its first stop.
 fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
     let max = request.max_iterations.unwrap_or(l.file.max_iterations);
@@ -194,6 +212,7 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     }
     let edits = l.accept_edits();
     check_limits(&l, request)?;
+    held::stop_the_clock_of_the_dead(&mut l);
     let before = l.owner().map(str::to_owned);
     let asked = request.session.clone().or_else(|| asker.session.clone());
     let owner = asked.or_else(|| before.clone().filter(|_| owner_may_live(&l.state)));
@@ -232,18 +251,27 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
         Some(spending) if !was_active => spending.since = now,
         _ => {}
     }
-    l.state.arm(now);
+    // A loop that waits for a session does not age.
+    if owner.is_some() {
+        l.state.arm(now);
+    }
     l.state.owner = if l.file.session_id.is_some() { None } else { owner.clone() };
     l.state.released = owner.is_none();
     l.state.left_behind = false;
     l.state.runner = None;
     l.state.ended = None;
+    l.state.doubtful = false;
     l.state.last = None;
     // A session that is woken by itself still is, whatever is said elsewhere.
     let is_woken = was_active && asker.session != owner && waiter::of(locked.project, &l.id).is_some();
-    l.state.parked = l.state.parked.filter(|_| is_woken);
-    l.state.idle_rounds = 0;
-    l.state.standstill = None;
+    let is_kept = |parked: &Parked| is_woken || (request.goes_on && parked.until.is_some());
+    l.state.parked = l.state.parked.filter(is_kept);
+    if !request.goes_on {
+        l.state.idle_rounds = 0;
+    }
+    if !request.goes_on || request.stall_rounds.is_some() {
+        l.state.standstill = None;
+    }
     l.state.command.clone_from(&asker.command);
     l.state.client_pid =
         if owner.is_some() && asker.session == owner { asker.client_pid } else { l.state.client_pid.filter(|_| owner == before) };

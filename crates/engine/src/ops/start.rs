@@ -1,17 +1,18 @@
 //! Starting a loop.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use ralph_core::{
     gate::Run,
     journal::{Actor, Event},
-    limits,
+    limits::{self, Standstill},
     loop_file::{self, DEFAULT_HOURS, LoopFile, MAX_FILE_BYTES, NewLoop, Preset},
     time, words,
 };
 
 use crate::{
     gates::declared::{self, LOOP_ORIGIN},
+    hook::round,
     ops::{Asker, Refusal, view},
     store::{
         locked::Locked,
@@ -24,6 +25,9 @@ use crate::{
 
 /// Leaves room for the front matter.
 const MAX_PROMPT: usize = MAX_FILE_BYTES - (1 << 20);
+
+/// Longer than this nobody looks at the files before a loop begins.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// The loop that is wanted.
 #[derive(Debug, Clone, Default)]
@@ -63,7 +67,7 @@ impl Started {
         let f = &self.file;
         let mut limits = words::limits(f.max_iterations, f.completion_promise.as_deref(), self.gated, f.max_hours, idle);
         let is_of_a_pull_request = f.preset.is_some_and(Preset::is_of_a_pull_request);
-        limits.extend(words::further_limits(f.max_usd_micros(), f.stall_rounds, is_of_a_pull_request));
+        limits.extend(words::further_limits(f.max_usd_micros(), f.hook_stall_rounds(), is_of_a_pull_request));
         limits
     }
 }
@@ -71,6 +75,8 @@ impl Started {
 pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Started, Refusal> {
     let name = request.name.as_deref().unwrap_or("main");
     let verify = checked(project, request, name)?;
+    // What the first round is compared with; looked at before anybody has to wait for the lock.
+    let tree = round::tree(project, name, LOOK);
     let locked = Locked::acquire(project)?;
     refuse_a_live_one(project, name, asker)?;
     // A person who types a command trusts it. An agent that runs ralph in its shell does not, nor does a prompt that anything may have written.
@@ -93,6 +99,7 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     } else {
         l.state.released = true;
     }
+    l.state.standstill = Standstill::after(None, tree.as_deref(), &[]).filter(|_| l.file.hook_stall_rounds() > 0);
     l.state.gated = !declared::of_loop(project, &l.file).is_empty();
     let event = Event::Started { file: loop_file::file_of(name), by: asker.actor(), prompt: words::opening(&request.prompt, 200) };
     locked.record(&mut l, now, asker.session.as_deref(), event)?;

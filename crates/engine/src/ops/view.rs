@@ -107,6 +107,9 @@ fn look(project: &Project, found: &Found, look: Look) -> View {
         view.denied = past.denied;
         view.paused_at = past.paused_at.filter(|_| status == Status::Paused);
         view.by_run = past.by_run;
+        if view.runner_pid.is_some() || view.by_run {
+            view.stall_limit = file.fresh_stall_rounds();
+        }
         view.why = past.why.filter(|_| matches!(status, Status::Paused | Status::LeftBehind)).map(|why| without_the_name(&why));
         view.checking = record.as_ref().filter(|_| status.is_armed()).and_then(|record| checking(project, record));
         view.waits = if status.is_armed() { waits(project, &id, &state, past.waiting) } else { None };
@@ -173,7 +176,7 @@ fn fill(view: &mut View, file: &LoopFile) {
     view.max_usd = file.max_usd;
     view.max_tokens = file.max_tokens;
     view.max_context = file.max_context;
-    view.stall_limit = file.stall_rounds;
+    view.stall_limit = file.hook_stall_rounds();
     view.warnings.clone_from(&file.warnings);
     view.prompt = words::opening(&file.prompt, 200);
 }
@@ -207,6 +210,7 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
         idle_rounds: state.idle_rounds,
         stalled_rounds: state.standstill.as_ref().map_or(0, |standstill| standstill.rounds),
         stall_limit: 0,
+        doubtful: state.doubtful,
         stops: state.stops,
         session: state.owner.clone(),
         carrier: Carrier::Nobody,

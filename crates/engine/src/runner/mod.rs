@@ -58,6 +58,8 @@ pub struct Finished {
     pub spent: Spent,
     /// Rules that would have allowed what was denied.
     pub denied: Vec<String>,
+    /// The loop is complete, and the proof is not what it was when it began.
+    pub doubtful: bool,
 }
 
 /// Carries a loop.
@@ -140,6 +142,7 @@ fn tell(project: &Project, orders: &Orders, name: &str, finished: &Finished, aud
         spent_usd: prices::in_dollars(finished.spent.usd_micros),
         spent_tokens: finished.spent.tokens,
         denied: finished.denied.clone(),
+        doubtful: finished.doubtful,
     });
     let kind = match finished.end {
         // Whoever did it knows.

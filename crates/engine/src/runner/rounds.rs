@@ -17,6 +17,7 @@ use std::{
 use ralph_core::{
     attempt::{Outcome, Tokens, Work},
     front_matter::Problem,
+    gate::Check,
     iteration::Spent,
     journal::{Event, State},
     judge::{Code, Ending, Next},
@@ -33,6 +34,7 @@ use super::{
     told::{Audience, End, Told},
 };
 use crate::{
+    gates::declared,
     hook::round::{self, Report, Ruled},
     ops::carry::Taken,
     store::{
@@ -87,6 +89,8 @@ pub(super) struct Rounds<'a> {
     is_finishing: Arc<AtomicBool>,
     /// Why a person should look before it goes on.
     doubt: Option<String>,
+    /// The loop is complete, and the proof is not what it was when it began.
+    doubtful: bool,
 }
 
 /// A session that was started.
@@ -130,6 +134,7 @@ impl<'a> Rounds<'a> {
             has_told_of_files: false,
             is_finishing: Arc::default(),
             doubt: None,
+            doubtful: false,
         }
     }
 
@@ -137,14 +142,20 @@ impl<'a> Rounds<'a> {
         let mut denied: Vec<(String, u64)> = self.denied.into_iter().collect();
         denied.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
         let denied = denied.into_iter().map(|(rule, _)| rule).collect();
-        Finished { loop_id, end, line, rounds: self.done, iteration: self.iteration, spent: self.spent, denied }
+        Finished { loop_id, end, line, rounds: self.done, iteration: self.iteration, spent: self.spent, denied, doubtful: self.doubtful }
     }
 
     /// Works until there is a reason not to.
     pub(super) fn until_it_ends(&mut self) -> Result<Ends, Error> {
         self.charge_the_unfinished()?;
+        if let Some(ends) = self.nothing_to_do()? {
+            return Ok(ends);
+        }
         self.keep_the_start()?;
         self.tree = round::tree(self.project, &self.found.id(), LOOK);
+        if let Some(ends) = self.rest_of_a_park()? {
+            return Ok(ends);
+        }
         loop {
             if let Some(ends) = self.wants_to_end()? {
                 return Ok(ends);
@@ -160,6 +171,30 @@ impl<'a> Rounds<'a> {
             if let Some(ends) = self.settle(&begun, &ended)? {
                 return Ok(ends);
             }
+        }
+    }
+
+    /// Where everything holds before the first session, none is started. A promise is the agent's to make, so a loop with one has something to do; unless its
+    /// work is a list, in which everything is done. So has a loop with a note for the agent.
+    fn nothing_to_do(&mut self) -> Result<Option<Ends>, Error> {
+        let Some((locked, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
+        drop(locked);
+        let declared = declared::of_loop(self.project, &l.file);
+        let has_list = declared.gates.iter().any(|gate| matches!(gate.check, Check::Features(_)));
+        let may_end = (l.file.completion_promise.is_none() || has_list) && !declared.gates.is_empty() && declared.problems.is_empty();
+        if !may_end || !l.file.active || !l.state.notes.is_empty() {
+            return Ok(None);
+        }
+        let nothing = Ended { outcome: Outcome::Stopped, text: None, tools: ToolUse::Unknown, work: Work::default() };
+        let report = Report { before_the_first: true, ..self.report("", &nothing) };
+        match round::rule(self.project, &self.found, self.mark, report, MONTH) {
+            Ok(Some(ruled)) => {
+                self.note_spent(&ruled.state);
+                Ok(ends(&ruled))
+            }
+            // Another process holds the lock, or somebody wants the end: both are seen to before a session.
+            Ok(None) | Err(Error::Busy) => Ok(None),
+            Err(e) => Err(e),
         }
     }
 
@@ -365,6 +400,7 @@ impl<'a> Rounds<'a> {
             text: ended.text.clone(),
             tools: ended.tools,
             work: ended.work.clone(),
+            before_the_first: false,
             wanted: Arc::new(move || {
                 tells_of_the_end();
                 control.asked() < Asked::End && !control.is_gone()
@@ -392,6 +428,7 @@ impl<'a> Rounds<'a> {
 
     fn note_spent(&mut self, state: &State) {
         self.spent = Spent::of(state, clock::now());
+        self.doubtful = state.doubtful;
         self.tokens = state.tokens;
     }
 

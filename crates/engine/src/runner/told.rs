@@ -108,6 +108,8 @@ pub enum Told<'a> {
         spent_tokens: u64,
         /// Rules that would have allowed what was denied.
         denied: Vec<String>,
+        /// The loop is complete, and the proof is not what it was when it began.
+        doubtful: bool,
     },
 }
 

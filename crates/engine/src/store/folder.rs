@@ -11,6 +11,7 @@ use std::{
     fmt::Write as _,
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use ralph_core::{
@@ -52,6 +53,9 @@ const MAX_LOG: u64 = 1024 * 1024;
 
 /// Attempts at a file that somebody else edits at the same moment.
 const ATTEMPTS: usize = 20;
+
+/// Nobody holds the folder for longer than one exchange takes; who waits in vain relies on the exchange alone.
+const ALONE: Duration = Duration::from_secs(1);
 
 /// Where a feature folder is, and the bytes of its `progress.txt` if there is one.
 #[derive(Debug, Clone)]
@@ -214,6 +218,8 @@ pub(super) fn end(project: &Project, found: &Found, ending: Ending) -> Result<bo
 }
 
 fn write<'v>(project: &Project, mut found: Found, change: impl Fn(&Progress) -> Vec<(Key, &'v str)>) -> Result<Option<Found>, Error> {
+    // A cancel comes without the project's lock, and another worktree with a lock of its own.
+    let _alone = if let Carrier::Folder(folder) = &found.carrier { files::alone_in(&folder.dir, ALONE) } else { None };
     for attempt in 0..ATTEMPTS {
         let Carrier::Folder(folder) = &found.carrier else { return Ok(None) };
         let path = folder.dir.join("progress.txt");

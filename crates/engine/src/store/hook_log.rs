@@ -2,7 +2,7 @@
 //!
 //! Elsewhere ralph leaves no trace, unless `RALPH_LOG` names a file. Failing to log never changes an answer.
 
-use std::{fmt::Write as _, fs, path::Path};
+use std::{fmt::Write as _, fs, path::Path, time::Duration};
 
 use ralph_core::{time, words::excerpt};
 
@@ -59,6 +59,14 @@ fn append_bounded(path: &Path, line: &[u8]) -> std::io::Result<()> {
     let mut file = files::options().append(true).create(true).open(path)?;
     file.write_all(line)?;
     if file.metadata()?.len() > MAX_BYTES {
+        rotate(&file, path)?;
+    }
+    Ok(())
+}
+
+/// Puts the log aside. Several processes may find it full at the same moment: whoever comes second must not put the new one over the old one.
+fn rotate(file: &fs::File, path: &Path) -> std::io::Result<()> {
+    if files::wait_for_lock(file, Duration::from_millis(100))? && fs::symlink_metadata(path)?.len() > MAX_BYTES {
         fs::rename(path, path.with_extension("log.old"))?;
     }
     Ok(())

@@ -4,6 +4,7 @@ pub mod check_task;
 pub mod denials;
 pub mod ending;
 pub mod folder;
+pub mod held;
 pub mod hook_log;
 pub mod journal;
 mod kept;

@@ -4,6 +4,7 @@ use std::{
     fs::{self, File, Metadata, OpenOptions, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{Duration, SystemTime},
 };
@@ -153,6 +154,13 @@ pub fn wait_for_lock(file: &File, patience: Duration) -> io::Result<bool> {
     }
 }
 
+/// Keeps other ralph processes away from the files of a folder for as long as the result lives. The folder itself is what is locked: everybody who can write
+/// there agrees on it, whichever project, worktree or home they come from, and nothing is left behind. `None`: it cannot be locked, or is not free in time.
+pub fn alone_in(folder: &Path, patience: Duration) -> Option<File> {
+    let folder = File::open(folder).ok()?;
+    wait_for_lock(&folder, patience).ok()?.then_some(folder)
+}
+
 /// Whether a file was last changed longer ago than that.
 pub fn is_older(meta: &Metadata, age: Duration) -> bool {
     meta.modified().is_ok_and(|at| at.elapsed().is_ok_and(|passed| passed > age))
@@ -224,7 +232,9 @@ pub fn place_program(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Writes a small file of ralph's own that nobody else may read.
 pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = path.with_extension(format!("new-{}", std::process::id()));
+    // Two threads of one process may write the same file.
+    static WRITTEN: AtomicU32 = AtomicU32::new(0);
+    let temporary = path.with_extension(format!("new-{}-{}", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed)));
     let mut options = options();
     flags::private(&mut options);
     options.write(true).create(true).truncate(true).open(&temporary)?.write_all(bytes)?;
@@ -246,6 +256,9 @@ pub enum Swapped {
 /// The new version is written beside and then *exchanged* with the old one in a single step. An exchange fails where there is nothing to
 /// exchange with, so a file that somebody deleted can never come back, not even in a race; and what comes out of the exchange shows
 /// whether it was really the version that the change was made from.
+///
+/// Whoever calls this holds a lock that keeps other ralph processes from `path` and from `backup`: between the exchange and its undoing a third writer
+/// could build on a version that is about to go. Editors and agents know no lock; against them the exchange does what can be done.
 pub fn swap(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
     write_synced(backup, new, Mode::LikeItsTarget)?;
     copy_mode(path, backup);

@@ -132,7 +132,7 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
     if e.max_usd_micros > 0 {
         out.push(("money", spent_of(e.spent_usd_micros, e.max_usd_micros)));
     }
-    if e.stall_limit > 0 {
+    if e.stalled_rounds > 0 {
         out.push(("standstill", format!("{} rounds in a row changed nothing, of {}", e.stalled_rounds, e.stall_limit)));
     }
     out.extend(proof(e));

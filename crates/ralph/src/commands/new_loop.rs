@@ -56,8 +56,8 @@ pub(super) struct NewLoop {
     /// Pause after this many rounds in a row without any tool call
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     pub(super) idle_rounds: Option<u64>,
-    /// Pause after this many rounds in a row that change nothing: no commit, no file, no finding; 0 means never [default: 4 in fresh sessions
-    /// (`ralph run`); otherwise 6 with the presets pre-pr and after-pr, else never]
+    /// Pause after this many rounds in a row that change nothing: no commit, no file, no finding; 0 means never [default: 6 with the presets pre-pr
+    /// and after-pr, else 4 in fresh sessions (`ralph run`) and 10 in a session of your own]
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     pub(super) stall_rounds: Option<u64>,
     /// A name, for more than one loop in a project
@@ -120,7 +120,8 @@ impl NewLoop {
             tokens: self.tokens,
             idle_rounds: self.idle_rounds,
             stall_rounds: self.stall_rounds,
-            session: None,
+            goes_on: true,
+            ..resume::Request::default()
         }
     }
 

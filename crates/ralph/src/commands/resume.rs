@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// A new limit on rounds in a row that change nothing; 0 means none
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     stall_rounds: Option<u64>,
+    /// Start the loop again although it is complete
+    #[arg(long)]
+    again: bool,
     /// The session that shall carry the loop
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -64,6 +67,8 @@ fn resume(project: &Project, args: &Args) -> Done {
         idle_rounds: args.idle_rounds,
         stall_rounds: args.stall_rounds,
         session: args.session.clone(),
+        again: args.again,
+        goes_on: false,
     };
     let resumed = resume::resume(project, &request, &asker())?;
     if args.json {

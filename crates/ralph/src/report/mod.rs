@@ -115,7 +115,7 @@ pub(crate) fn of(project: &Project, view: &View, chronicle: &Chronicle, now: Mil
         id: view.id.clone(),
         name: view.name.clone(),
         status: serde_json::to_value(view.status).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default(),
-        mood: sentence::mood(view.status),
+        mood: sentence::mood(view),
         sentence: sentence::of(view, chronicle, until),
         prompt: prompt.trim().to_owned(),
         started: chronicle.started,

@@ -11,8 +11,9 @@ use ralph_engine::ops::view::{Status, View};
 use crate::text::when;
 
 /// How that looks from afar.
-pub(super) fn mood(status: Status) -> Mood {
-    match status {
+pub(super) fn mood(view: &View) -> Mood {
+    match view.status {
+        Status::Complete if view.doubtful => Mood::Held,
         Status::Complete => Mood::Good,
         Status::Active | Status::Parked | Status::Waiting => Mood::Going,
         Status::Tracked | Status::Paused | Status::LeftBehind | Status::Capped | Status::Cancelled => Mood::Held,

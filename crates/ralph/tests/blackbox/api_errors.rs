@@ -40,7 +40,7 @@ fn parked(bed: &Bed) -> Value {
 }
 
 /// The line of a limit that 2.1.325 writes.
-fn limit_line(resets_at: i64) -> Value {
+pub(crate) fn limit_line(resets_at: i64) -> Value {
     let info = json!({"status": "rejected", "resetsAt": resets_at, "rateLimitType": "five_hour"});
     json!({
         "type": "assistant", "isSidechain": false, "isApiErrorMessage": true, "error": "rate_limit", "apiErrorStatus": 429,

@@ -89,7 +89,7 @@ fn s2_7_without_a_limit_nothing_is_counted() {
     transcript.user("go");
     assert!(round(&bed, &transcript).blocks());
     let journal = fs::read_to_string(&bed.files_in(".ralph/journal")[0]).unwrap();
-    assert!(!journal.contains("usd") && !journal.contains("stall") && !journal.contains("spending"), "{journal}");
+    assert!(!journal.contains("usd") && !journal.contains("stalled_rounds") && !journal.contains("spending"), "{journal}");
     assert_eq!((bed.status()["max_usd"].as_f64(), bed.status()["spent_usd"].is_null()), (Some(0.0), true));
     // A limit that comes later counts from the loop's start.
     bed.write(LOOP, bed.read(LOOP).replace("active: true\n", "active: true\nmax_usd: 1.5\n"));
@@ -230,7 +230,7 @@ fn s2_7_rounds_that_change_nothing_pause_the_loop() {
     assert!(bed.ralph_ok(&["status"]).contains("2 rounds changed nothing (of 3)"));
     assert_eq!(bed.status()["stalled_rounds"], 2);
     round(&bed, &transcript)
-        .tells("Ralph: paused at iteration 9: 3 rounds in a row changed nothing: same commit, same files. `ralph resume` arms it again.");
+        .tells("Ralph: paused at iteration 9: 3 iterations changed nothing: same commit, same files. `ralph resume` arms it again.");
     assert_eq!((bed.codes().pop().unwrap().as_str(), bed.value("active").as_str()), ("progress.none", "false"));
     let explained = bed.ralph_ok(&["explain"]);
     assert!(explained.contains("3 rounds in a row changed nothing, of 3") && explained.contains("a change in this round"), "{explained}");
@@ -258,7 +258,7 @@ fn s2_7_findings_are_part_of_what_changes() {
     code("2");
     assert_eq!([stalled(true), stalled(false), stalled(true)], [0, 1, 2]);
     let line = gated.claim().send().line();
-    assert!(line.contains("3 rounds in a row changed nothing: same commit, same files, same findings (tests fails: "), "{line}");
+    assert!(line.contains("3 iterations changed nothing: same commit, same files, same findings (tests fails: "), "{line}");
 }
 
 /// S2-7: what waits costs no round, so it is no standstill either; nor is a stop while something runs in the background.

@@ -30,7 +30,8 @@ fn s1_3_start_prints_the_limits_back() {
         out,
         format!(
             "Ralph loop started: {id}\n  ends when the agent truthfully says <promise>ALL DONE</promise>\n  at most 20 iterations\n  \
-             at most 2 h 30 min\n  pauses after 7 rounds in a row without any tool call\n  file        {}\n\
+             at most 2 h 30 min\n  pauses after 7 rounds in a row without any tool call\n  \
+             pauses after 10 rounds in a row that change nothing: no commit, no file, no finding\n  file        {}\n\
              The first session that stops takes it: start the agent in {} and tell it to begin.\n",
             bed.path(LOOP).display(),
             bed.dir().display()
@@ -412,7 +413,8 @@ fn pains_20_control_characters_are_not_shown() {
 fn s0_8_a_completed_loop_can_be_resumed() {
     let bed = Bed::with_loop(2, 0, "DONE");
     bed.stop(DONE).send().line();
-    bed.ralph_ok(&["resume"]);
+    assert_eq!(bed.ralph(&["resume"]).code, Some(1), "t17: only by --again");
+    bed.ralph_ok(&["resume", "--again"]);
     crate::common::next_stop();
     bed.stop(&format!("Really.\n{DONE}")).send().line();
     assert_eq!(bed.codes(), ["promise.accepted", "promise.accepted"]);
@@ -447,6 +449,7 @@ fn s2_8_status_for_people_and_programs() {
         "idle_rounds",
         "stalled_rounds",
         "stall_limit",
+        "doubtful",
         "stops",
         "session",
         "last_code",
@@ -580,7 +583,7 @@ fn s2_8_log_follows_until_the_loop_ends() {
 fn s2_8_log_follows_a_resumed_loop() {
     let bed = Bed::with_loop(1, 0, "DONE");
     bed.stop(DONE).send();
-    bed.ralph_ok(&["resume"]);
+    bed.ralph_ok(&["resume", "--again"]);
     crate::common::next_stop();
     bed.stop(&format!("Again.\n{DONE}")).send();
     let out = bed.ralph_ok(&["log", "-f"]);

@@ -87,7 +87,7 @@ fn pains_7_a_hook_that_completes_can_be_killed_anywhere() {
                 bed.work().send().is_silent();
             }
             is_kept(bed, &text, what);
-            bed.ralph_ok(&["resume", "--session", ME]);
+            bed.ralph_ok(&["resume", "--again", "--session", ME]);
             assert!(bed.work().send().blocks(), "{what}: cannot be resumed");
         },
     );

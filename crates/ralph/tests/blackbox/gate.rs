@@ -315,7 +315,8 @@ fn only_a_person_accepts_what_the_guard_suspects() {
     }
     tests("#[test]\nfn a() {}\n#[test]\nfn b() {}\n");
     let guard = |text: &str| text.lines().any(|l| l.starts_with("guard: "));
-    assert!(guard(&bed.ralph_ok(&["gate"])), "a test that was there is gone");
+    let out = bed.ralph(&["gate"]);
+    assert!(guard(&out.stdout) && out.code == Some(1), "a test that was there is gone: {out:?}");
     let text = bed.ralph_ok(&["gate", "--accept"]);
     assert!(text.contains("accepted: ") && text.contains("compares with the present state"), "{text}");
     assert!(!guard(&bed.ralph_ok(&["gate"])));

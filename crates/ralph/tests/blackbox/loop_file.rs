@@ -109,7 +109,9 @@ fn s0_3_permissions_of_the_file_survive() {
 #[test]
 fn s0_3_twelve_rounds_differ_only_in_the_number() {
     let bed = Bed::new();
-    let text = |n: u64| format!("---\n# keep me\niteration: {n} # and me\nsession_id: {ME}\nx: {{a: [1, 2]}}\n---\n\n{PROMPT}\n\n");
+    let text = |n: u64| {
+        format!("---\n# keep me\niteration: {n} # and me\nsession_id: {ME}\nstall_rounds: 0\nx: {{a: [1, 2]}}\n---\n\n{PROMPT}\n\n")
+    };
     bed.write(LOOP, text(1));
     for n in 2..=13 {
         assert!(bed.work().client("claude-code_2-1-325_harness").send().blocks());

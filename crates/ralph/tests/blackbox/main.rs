@@ -20,6 +20,7 @@ mod commands;
 mod common;
 mod completions;
 mod context;
+mod counted;
 mod crash;
 mod demo;
 mod diff;

@@ -47,7 +47,8 @@ fn s1_3_s1_ac1_a_typed_command_starts_a_loop_in_this_session() {
         assert_eq!(
             line,
             "Ralph: loop started: ends when the agent truthfully says <promise>DONE</promise>; at most 20 iterations; at most 8 h; \
-             pauses after 7 rounds in a row without any tool call."
+             pauses after 7 rounds in a row without any tool call; pauses after 10 rounds in a row that change nothing: no commit, no file, no \
+             finding."
         );
         assert!(
             text.ends_with("Only when all of it is completely true, end your message with <promise>DONE</promise> on a line of its own."),
@@ -273,7 +274,7 @@ fn pains_8_flags_in_every_place_and_form() {
     assert_eq!(
         line,
         "Ralph: loop started: no promise: only a limit or a cancel ends it; no limit on iterations; at most 30 min; pauses after 4 rounds in a \
-         row without any tool call."
+         row without any tool call; pauses after 10 rounds in a row that change nothing: no commit, no file, no finding."
     );
     assert!(bed.exists(".claude/ralph-loop.docs.local.md"));
 }

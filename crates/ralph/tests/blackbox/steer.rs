@@ -103,7 +103,7 @@ fn s4_6_a_note_that_came_too_late_is_not_lost() {
     let line = bed.stop("<promise>DONE</promise>").send().line();
     assert!(line.ends_with("A note that was left for the agent came too late: `ralph steer --list` shows what is kept."), "{line}");
     assert_eq!(fates(&bed), ["1 waiting null"]);
-    bed.ralph_ok(&["resume", "--session", ME]);
+    bed.ralph_ok(&["resume", "--again", "--session", ME]);
     bed.work().send().blocks_with(&told(&["One more thing"]));
 }
 

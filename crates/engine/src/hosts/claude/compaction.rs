@@ -3,7 +3,7 @@
 //! They count for every session of the project as long as they stand there, and taking them out does not unset them: so they are on for one request, are
 //! then written back, and a mark tells whoever comes next that they are on. What was not set before is empty until the session ends.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, time::Duration};
 
 use ralph_core::time::Millis;
 use serde::{Deserialize, Serialize};
@@ -151,7 +151,9 @@ fn change(project: &Project, edit: impl Fn(&Settings) -> Result<(), super::setti
     const ATTEMPTS: usize = 5;
     let path = settings(project);
     let failed = |e: std::io::Error| format!("{}: {e}", path.display());
-    let backup = path.with_extension("json.ralph");
+    // Other sessions of the project switch the same variables, and no lock is held here.
+    let backup = path.with_extension(format!("json.ralph-{}", std::process::id()));
+    let _alone = files::alone_in(&project.claude(), Duration::from_secs(1));
     for _ in 0..ATTEMPTS {
         let before = read(project)?;
         let settings = Settings::parse(before.as_deref().unwrap_or("{}").as_bytes()).map_err(|problem| problem.to_string())?;

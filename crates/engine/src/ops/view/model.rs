@@ -97,6 +97,8 @@ pub struct View {
     pub stalled_rounds: u64,
     /// 0 means no limit.
     pub stall_limit: u64,
+    /// It is complete, and the proof is not what it was when the loop began.
+    pub doubtful: bool,
     pub stops: u64,
     pub session: Option<String>,
     pub carrier: Carrier,
@@ -229,7 +231,11 @@ impl View {
 
     /// Where it stands, in words.
     pub fn stands(&self) -> &'static str {
-        if self.is_in_its_last_round() { "paused: this round is the last" } else { self.status.words() }
+        match self.status {
+            _ if self.is_in_its_last_round() => "paused: this round is the last",
+            Status::Complete if self.doubtful => "complete, with doubts",
+            status => status.words(),
+        }
     }
 
     /// `carried by the runner 4711`; `None`: the status says enough.

@@ -53,6 +53,14 @@ impl Rounds<'_> {
         Ok(None)
     }
 
+    /// Waits on for what a run before this one, or a session, was parked for.
+    pub(super) fn rest_of_a_park(&mut self) -> Result<Option<Ends>, Error> {
+        let Some((locked, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
+        let Some((until, what)) = l.state.parked.and_then(|parked| Some((parked.until?, parked.what))) else { return Ok(None) };
+        drop(locked);
+        self.rest(until, &what)
+    }
+
     /// Does nothing until that moment, unless somebody wants the run to end. Without waiting the run ends here, parked.
     pub(super) fn rest(&mut self, until: Millis, why: &str) -> Result<Option<Ends>, Error> {
         let Some((locked, mut l)) = self.open()? else { return Ok(Some(self.taken_away())) };

@@ -44,9 +44,10 @@ impl Last {
 
     /// A headline, and sentences.
     pub(super) fn words(&self, ended: &Told<'_>) -> (String, Vec<String>) {
-        let Told::Ended { how, line, rounds, spent_usd, spent_tokens, denied, .. } = ended else { return Default::default() };
+        let Told::Ended { how, line, rounds, spent_usd, spent_tokens, denied, doubtful, .. } = ended else { return Default::default() };
         let rounds = if *rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
-        let head = joined([Some(ending(*how)), Some(rounds), used_tokens(self.tokens), money(prices::in_dollars(self.usd_micros))]);
+        let head =
+            joined([Some(ending(*how, *doubtful)), Some(rounds), used_tokens(self.tokens), money(prices::in_dollars(self.usd_micros))]);
         let head = head + &self.of_the_loop(*spent_tokens, *spent_usd);
         let why = clean(line);
         let why = why.strip_prefix("Ralph: ").unwrap_or(&why);
@@ -105,8 +106,9 @@ impl Tree {
 }
 
 /// How the run ended, in a word.
-fn ending(how: End) -> String {
+fn ending(how: End, is_doubtful: bool) -> String {
     match how {
+        End::Complete if is_doubtful => ui::warn("! complete, with doubts"),
         End::Complete => ui::good("✓ complete"),
         End::Capped => ui::warn("stopped at a limit"),
         End::Stalled => ui::warn("stopped: no progress"),

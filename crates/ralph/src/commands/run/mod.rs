@@ -56,9 +56,12 @@ use screen::{Screen, Terminal};
 pub(crate) struct Args {
     #[command(flatten, next_help_heading = LOOP)]
     wanted: NewLoop,
-    /// Go on with the loop that is there, also if it has ended; with limits, with new ones. The same as no prompt
+    /// Go on with the loop that is there, also if it has ended at a limit; with limits, with new ones. The same as no prompt
     #[arg(long = "continue", help_heading = LOOP, conflicts_with_all = ["prompt", "prompt_file", "stdin", "completion_promise", "verify", "preset", "continue_with"])]
     go_on: bool,
+    /// Go on with a loop although it is complete
+    #[arg(long, help_heading = LOOP, conflicts_with_all = ["prompt", "prompt_file", "stdin"])]
+    again: bool,
     /// End after this many rounds; the loop waits for `ralph run --continue`
     #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one, allow_hyphen_values = true, help_heading = LOOP)]
     rounds: Option<u64>,
@@ -207,7 +210,7 @@ fn audience(json: bool, quiet: bool) -> Arc<dyn Audience> {
 }
 
 fn request(args: Args) -> Result<Request, Failure> {
-    let Args { wanted, go_on, rounds, once, no_wait, notify, sessions, .. } = args;
+    let Args { wanted, go_on, again, rounds, once, no_wait, notify, sessions, .. } = args;
     let is_new = wanted.has_prompt();
     if let Some(option) = wanted.only_for_a_new_one().filter(|_| !is_new && !go_on) {
         return Err(Failure::usage(format!(
@@ -215,7 +218,7 @@ fn request(args: Args) -> Result<Request, Failure> {
         )));
     }
     Ok(Request {
-        carries: if is_new { Carries::New(wanted.request()?) } else { Carries::Again(wanted.again()) },
+        carries: if is_new { Carries::New(wanted.request()?) } else { Carries::Again(resume::Request { again, ..wanted.again() }) },
         rounds: if once { Some(1) } else { rounds },
         agent: sessions.agent_cmd.map(Agent::Command).or(sessions.agent),
         model: sessions.model,

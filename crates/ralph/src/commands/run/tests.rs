@@ -201,6 +201,7 @@ fn ends(audience: &dyn Audience) {
         spent_usd: 0.62,
         spent_tokens: 83_000,
         denied: vec!["Bash(curl:*)".to_owned()],
+        doubtful: false,
     });
 }
 
@@ -485,6 +486,7 @@ fn s4_6_the_figures_of_the_run_are_told_from_those_of_the_loop() {
         spent_usd,
         spent_tokens,
         denied: Vec::new(),
+        doubtful: false,
     };
     let head = |told: &Told<'_>| anstream::adapter::strip_str(&last.words(told).0).to_string();
     assert_eq!(head(&ended(0.31, 41_500)), "stopped at a limit · 1 round · 41k tokens · $0.31");

@@ -100,6 +100,6 @@ fn everywhere(project: &Project, json: bool) -> Done {
 
 fn last(last: &View) {
     let at = last.last_event_at.as_deref().map(when).unwrap_or_default();
-    let (id, ending, iteration) = (clean(&last.id), last.status.words(), last.iteration);
+    let (id, ending, iteration) = (clean(&last.id), last.stands(), last.iteration);
     ui::paragraph(format!("Last loop: {id} {ending} at iteration {iteration}, {at}. `ralph report` tells how it went."), 0);
 }

@@ -24,6 +24,7 @@ const NOTES: usize = 3;
 
 pub(super) fn show(v: &View) {
     let status = match v.status {
+        Status::Complete if v.doubtful => ui::warn(v.stands()),
         Status::Active | Status::Waiting | Status::Complete => ui::good(v.stands()),
         Status::Corrupt | Status::Failed => ui::bad(v.stands()),
         _ => ui::warn(v.stands()),

@@ -24,7 +24,7 @@ const WORDS: usize = 300;
 
 pub(super) fn part(scene: &Scene<'_>) -> Part {
     let view = scene.view;
-    let (mark, style) = mark(view.status);
+    let (mark, style) = if view.doubtful { ("!", WARN) } else { mark(view.status) };
     let row = Row::new(scene.width).add(mark, style).gap(1);
     let state = view.stands();
     // The state is what people look for: the name gives way.
