@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ralph_core::{
     judge::{Evidence, Message},
-    limits::{self, Standstill, ToolUse},
+    limits::{self, Repeated, Standstill, ToolUse},
     loop_file::fnv1a,
     promise::{self, Claim},
     time::Millis,
@@ -12,7 +12,7 @@ use ralph_core::{
 };
 
 use crate::{
-    hook::{Call, round::Report},
+    hook::{Call, notes, round::Report},
     hosts::claude::{caller::MESSAGE_SINCE, transcripts::OpenFile},
     store::locked::Loop,
     sys::env,
@@ -29,6 +29,8 @@ pub(super) struct Gathered {
     pub queue: Vec<String>,
     /// Since when nothing has changed, where that is counted.
     pub standstill: Option<Standstill>,
+    /// Which failure was found, and how often in a row.
+    pub failure: Option<Repeated>,
 }
 
 /// The client holds a message's lines back until the message has ended, and writes them up to 150 ms after it called the hook. Only then can
@@ -77,11 +79,13 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         (None, None) if !look.sends_message => Message::Unreadable { transcript: look.path.to_owned() },
         _ => Message::NoText,
     };
-    let round = round.unwrap_or_else(|| Round { text: look.event_text.map(str::to_owned), ..Round::default() });
+    let round =
+        round.unwrap_or_else(|| Round { text: look.event_text.map(|text| promise::joined([text].into_iter())), ..Round::default() });
     let text = round.text.unwrap_or_default();
     let fingerprint = format!("{:016x}", fnv1a(text.as_bytes()));
     let prompt = call.round.as_ref().map_or(l.file.prompt.as_str(), |report| &report.prompt);
     let claim = l.file.completion_promise.as_deref().map_or(Claim::None, |p| promise::find(&text, p, prompt));
+    let blocked = promise::blocked(&text);
     let is_fresh = call.round.is_some();
     // The client's cap is on one session.
     let cap = if is_fresh { None } else { limits::block_cap(env::block_cap().as_deref()) };
@@ -96,6 +100,9 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         max_iterations: l.file.max_iterations,
         promise: l.file.completion_promise.clone(),
         claim,
+        blocked_rounds: if blocked.is_some() { l.state.blocked_rounds.saturating_add(1) } else { 0 },
+        blocked,
+        notes_waiting: notes::waiting(&l.state, call),
         message,
         interrupted: round.interrupted,
         queued_input: !round.queue.is_empty(),
@@ -119,12 +126,13 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         max_context: 0,
         gates: Vec::new(),
         unknown_rounds: 0,
+        same_failure: 0,
         items_done: 0,
         items_per_session: 0,
         suspicions: Vec::new(),
         waited_ms: 0,
     };
-    Gathered { evidence, text, message: fingerprint, queue: round.queue, standstill: None }
+    Gathered { evidence, text, message: fingerprint, queue: round.queue, standstill: None, failure: None }
 }
 
 /// Where to look in the transcript, and for what.
