@@ -2,9 +2,10 @@
 //!
 //! One pass over the lines, so that a message of many megabytes costs no more than reading it.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::borrow::Cow;
 
 use super::{Refusal, normalised};
+use crate::words::is_unseen;
 
 /// Begins each text block of a message but the first.
 pub(super) const BLOCK_END: char = '\u{c}';
@@ -85,11 +86,12 @@ impl<'m> Page<'m> {
                 if let Some((from, to)) = tag.filter(|(from, _)| (at..end).contains(from)) {
                     let before = &block[at..from];
                     page.note(before, kind);
+                    let hidden = open.hides(before);
                     page.spots.push(Spot {
                         before,
                         after: &block[to..],
                         words: &block[from + kind.open.len()..to - kind.close.len()],
-                        hidden: open.hides(before),
+                        hidden,
                         above: page.above,
                         above_is_first: page.lines <= 1,
                     });
@@ -158,12 +160,14 @@ impl<'m> Open<'m> {
     }
 
     /// What hides a tag that has this before it on its line.
-    fn hides(&self, before: &str) -> Option<Refusal> {
+    fn hides(&mut self, before: &'m str) -> Option<Refusal> {
+        let is_below_a_quote = self.quote;
+        self.takes(before, &without_code(before));
         let columns = before.chars().take_while(|c| c.is_whitespace()).map(|c| if c == '\t' { 4 } else { 1 }).sum::<usize>();
         let hides = [
             (self.fence.is_some() || self.comment || columns >= 4, Refusal::InCode),
             (!self.elements.is_empty(), Refusal::InElement),
-            (self.quote || before.trim_start().starts_with('>'), Refusal::Quoted),
+            (self.quote || is_below_a_quote, Refusal::Quoted),
         ];
         hides.into_iter().find_map(|(applies, why)| applies.then_some(why))
     }
@@ -188,7 +192,7 @@ impl Spot<'_> {
 
     /// `All tests pass. TAG`, but not `e.g. TAG` nor a cell of a table.
     pub(super) fn is_after_a_sentence(&self) -> bool {
-        let lead = self.before.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_') || CHEERS.contains(c));
+        let lead = self.before.trim_end_matches(|c| is_air(c) || matches!(c, '*' | '_') || CHEERS.contains(c));
         let lead = lead.trim_end_matches([')', ']', '"', '”', '»', '」', '）']);
         if self.before.trim_start().starts_with('|') || !lead.contains(char::is_alphabetic) {
             return false;
@@ -211,7 +215,7 @@ impl Spot<'_> {
 
     /// Whether the line of words above says that something follows, or asks.
     pub(super) fn is_announced(&self) -> bool {
-        self.above.trim_end_matches(['*', '_', ' ', ')']).ends_with(|c| ANNOUNCES.contains(c))
+        self.above.trim_end_matches(|c| is_air(c) || matches!(c, '*' | '_')).ends_with(|c| ANNOUNCES.contains(c))
     }
 
     /// Whether the tag follows the same words as in the prompt. A message that has nothing besides these words may be the answer that the prompt asked for.
@@ -236,7 +240,7 @@ fn last_tag(block: &str, kind: &Kind) -> Option<(usize, usize)> {
 
 /// Whether there is nothing before a tag on its line but a heading's mark, a bullet, a number, a tick, emphasis.
 fn is_bare(before: &str) -> bool {
-    let lead = before.trim_end_matches(['*', '_']);
+    let lead = before.trim_matches(is_unseen).trim_end_matches(['*', '_']);
     let is_number = |mark: &str| {
         let digits = mark.trim_end_matches(['.', ')']);
         mark.len() == digits.len() + 1 && (1..=3).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit())
@@ -250,6 +254,11 @@ fn is_bare(before: &str) -> bool {
     };
     let touches = |mark: &str| lead.ends_with(mark) && !is_cheer(mark);
     lead.split_whitespace().all(is_mark) && !lead.split_whitespace().next_back().is_some_and(touches)
+}
+
+/// White space, and the marks of writing from right to left.
+fn is_air(c: char) -> bool {
+    c.is_whitespace() || is_unseen(c)
 }
 
 /// A line of nothing but other tags of the same kind, which says nothing about the tag below it.
@@ -282,29 +291,7 @@ fn opening(line: &str) -> Option<&str> {
     (is_name && is_tag && !is_closed && !holds_nothing).then_some(name)
 }
 
-/// A line without its code spans: a run of n backticks closes with the next run of n; one that nothing closes is just characters.
+/// A line without its code spans.
 fn without_code(line: &str) -> Cow<'_, str> {
-    let bytes = line.as_bytes();
-    let run = |at: usize| bytes[at..].iter().take_while(|b| **b == b'`').count();
-    let mut runs = Vec::new();
-    let mut at = 0;
-    while let Some(start) = line[at..].find('`').map(|n| at + n) {
-        runs.push((start, run(start)));
-        at = start + run(start);
-    }
-    if runs.is_empty() {
-        return Cow::Borrowed(line);
-    }
-    let last: HashMap<usize, usize> = runs.iter().map(|(start, n)| (*n, *start)).collect();
-    let mut plain = String::new();
-    let mut from = 0;
-    let mut runs = runs.into_iter();
-    while let Some((start, n)) = runs.next() {
-        if last.get(&n).is_some_and(|last| *last > start) {
-            plain.push_str(&line[from..start]);
-            from = runs.by_ref().find(|(_, m)| *m == n).map_or(line.len(), |(close, _)| close + n);
-        }
-    }
-    plain.push_str(&line[from..]);
-    Cow::Owned(plain)
+    if line.contains('`') { Cow::Owned(line.split('`').step_by(2).collect()) } else { Cow::Borrowed(line) }
 }

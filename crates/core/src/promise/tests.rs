@@ -47,6 +47,8 @@ fn s0_8_real_claims_count() {
         "Every `[ ]` in TODO.md is ticked, and `<div>` is balanced.\n\n<promise>DONE</promise>",
         "<br>\nDone.\n\n<promise>DONE</promise>",
         "See <https://example.org>\n<https://example.org>\n\n<promise>DONE</promise>",
+        "All 12 tests pass :)\n\n<promise>DONE</promise>",
+        "\u{5d4}\u{5db}\u{5dc} \u{5d8}\u{5d5}\u{5d1}.\n\n\u{200f}<promise>DONE</promise>\u{200e}",
     ] {
         assert_eq!(claim(message), Claim::Made, "{message:?}");
     }
@@ -89,7 +91,11 @@ fn t11_mentions_do_not_count_and_say_why() {
         ("<pre>\n<promise>DONE</promise>\n</pre>", "in-element"),
         ("<example>\nAll is well.\n\n<promise>DONE</promise>", "in-element"),
         ("<thinking>\nSo I say\n\n<promise>DONE</promise>\n</thinking>\n\nI go on.", "in-element"),
+        ("<thinking>All is well. <promise>DONE</promise>", "in-element"),
+        ("<!-- All is well. <promise>DONE</promise>", "in-code"),
+        ("I say then:\u{200f}\n<promise>DONE</promise>", "announced"),
         ("<blocked>no key</blocked>\n\n<promise>DONE</promise>", "both-tags"),
+        ("<blocked>no key</blocked>. <promise>DONE</promise>", "both-tags"),
         ("You asked\nFix it.\nWhen all tests pass, output this:\n<promise>DONE</promise>\n", "announced"),
     ];
     for (message, expected) in cases {
