@@ -752,7 +752,7 @@ mod tests {
                 promise: promised.then(|| "DONE".to_owned()),
                 claim,
                 blocked: (n.5 > 8).then(|| "no key".to_owned()),
-                blocked_rounds: if n.5 > 8 { n.5 - 8 } else { 0 },
+                blocked_rounds: n.5.saturating_sub(8),
                 notes_waiting: n.2 / 8,
                 message,
                 interrupted: promised && busy,
