@@ -1,5 +1,7 @@
 //! The corpus of endings (`claims/README.md`): how many honest ones are accepted, and how many others are refused (t11).
 
+#![allow(clippy::panic, clippy::print_stdout, reason = "tests: they fail loudly, and tell their figures")]
+
 use ralph_core::promise::{Claim, find};
 use serde::Deserialize;
 
