@@ -10,7 +10,7 @@ use crate::{
     loop_file::LoopFile,
     prices::Micros,
     time::{Millis, in_words},
-    words::{clean, how_to_claim, of_limit, opening},
+    words::{HOW_TO_SAY_BLOCKED, clean, how_to_claim, of_limit, opening},
 };
 
 /// More than this of what the last round left is in the logs.
@@ -88,7 +88,7 @@ fn opened(file: &LoopFile, gated: bool) -> String {
     };
     format!(
         "[ralph] This is round {round} of a loop. Each round is a new session: what earlier ones did is in the files and in git, not in this conversation. \
-         Nobody answers questions: decide, and write down why. Commit what works before you stop. {ends}"
+         Nobody answers questions: decide, and write down why. Commit what works before you stop. {ends} {HOW_TO_SAY_BLOCKED}"
     )
 }
 

@@ -9,7 +9,7 @@ use crate::{
     attempt::{Failures, Outcome, Then, Tokens, Work},
     gate::Finding,
     judge::{Ending, Evidence, Ruling},
-    limits::{Standstill, ToolUse},
+    limits::{Repeated, Standstill, ToolUse},
     loop_file::LoopFile,
     terms::Terms,
     time::Millis,
@@ -256,6 +256,12 @@ pub struct State {
     /// Rounds in a row whose proof could not be had.
     #[serde(skip_serializing_if = "crate::gate::is_zero")]
     pub unknown_rounds: u64,
+    /// Iterations in a row in which the agent said that it cannot go on.
+    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    pub blocked_rounds: u64,
+    /// The gate's failure that was found last, and how often in a row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Repeated>,
     /// How many items of lists were done when they were last counted, and whose count it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Items>,

@@ -17,6 +17,9 @@ const DENIED_ROUNDS: u64 = 2;
 /// Rounds in a row whose proof could not be had, after which a person is asked.
 const UNKNOWN_ROUNDS: u64 = 3;
 
+/// Iterations in a row in which the agent says that it cannot go on, after which a person is asked: the first time it is sent back to try another way.
+const BLOCKED_ROUNDS: u64 = 2;
+
 /// All that is known about one stop of a loop's own session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -28,6 +31,15 @@ pub struct Evidence {
     pub max_iterations: u64,
     pub promise: Option<String>,
     pub claim: Claim,
+    /// Why the agent says that it cannot go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<String>,
+    /// Iterations in a row in which it says so, this one included.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub blocked_rounds: u64,
+    /// Notes of a person's that the agent has not been told yet.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub notes_waiting: u64,
     pub message: Message,
     /// The person interrupted the agent, and then typed something else.
     #[serde(default)]
@@ -89,6 +101,9 @@ pub struct Evidence {
     /// Rounds in a row whose proof could not be had, this one included.
     #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
     pub unknown_rounds: u64,
+    /// How often in a row the first failing gate was found to fail in the same way, this time included.
+    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    pub same_failure: u64,
     /// Items of lists that were done in this session.
     #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
     pub items_done: u64,
@@ -104,11 +119,13 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Whether this stop says that the work is done: by the claim, or, where no promise is configured and gates are, by itself.
+    /// Whether this stop says that the work is done: by the claim, or, where no promise is configured and gates are, by itself. What the person said last
+    /// counts first: while the agent has not been told of it, nothing is done.
     pub fn claims(&self) -> bool {
-        self.claim == Claim::Made
+        let says_so = self.claim == Claim::Made
             || (self.before_the_first && !self.gates.is_empty())
-            || (self.promise.is_none() && !self.gates.is_empty() && self.is_undisturbed())
+            || (self.promise.is_none() && !self.gates.is_empty() && self.is_undisturbed());
+        says_so && self.notes_waiting == 0
     }
 
     /// Nothing but the limits speaks for letting the agent stop: no person held it up, and nothing is under way.
@@ -140,8 +157,8 @@ impl Evidence {
 
     /// Whether the gates should be measured in full before this stop is judged; `gated`: there are any.
     pub fn wants_proof(&self, gated: bool) -> bool {
-        let asks = self.claim == Claim::Made || self.before_the_first || (self.promise.is_none() && self.is_undisturbed());
-        self.active && gated && asks
+        let says_so = self.claim == Claim::Made || self.before_the_first || (self.promise.is_none() && self.is_undisturbed());
+        self.active && gated && says_so && self.notes_waiting == 0
     }
 }
 
@@ -263,6 +280,12 @@ pub enum Code {
     /// A promise tag was seen, and it does not count.
     #[serde(rename = "promise.refused")]
     PromiseRefused,
+    /// The agent claims to be done, and has not been told yet what the person said last.
+    #[serde(rename = "note.undelivered")]
+    NoteUndelivered,
+    /// The agent says that it cannot go on.
+    #[serde(rename = "agent.blocked")]
+    AgentBlocked,
     /// No promise is configured: the loop goes on until a limit or a cancel.
     #[serde(rename = "promise.none")]
     PromiseNone,
@@ -305,7 +328,7 @@ pub enum Code {
 
 impl Code {
     /// Every one of them.
-    pub const ALL: [Code; 28] = [
+    pub const ALL: [Code; 30] = [
         Code::PromiseAccepted,
         Code::GatesPassed,
         Code::PromiseUnproven,
@@ -318,6 +341,8 @@ impl Code {
         Code::FeaturesPerSession,
         Code::PromiseMissing,
         Code::PromiseRefused,
+        Code::NoteUndelivered,
+        Code::AgentBlocked,
         Code::PromiseNone,
         Code::LimitIterations,
         Code::LimitTime,
@@ -350,6 +375,8 @@ impl Code {
             Code::FeaturesPerSession => "features.per-session",
             Code::PromiseMissing => "promise.missing",
             Code::PromiseRefused => "promise.refused",
+            Code::NoteUndelivered => "note.undelivered",
+            Code::AgentBlocked => "agent.blocked",
             Code::PromiseNone => "promise.none",
             Code::LimitIterations => "limit.iterations",
             Code::LimitTime => "limit.time",
@@ -427,6 +454,9 @@ pub fn judge(e: &Evidence) -> Ruling {
     if e.waits() {
         return allow(Code::GateWaiting, Next::Parks);
     }
+    if e.blocked_rounds >= BLOCKED_ROUNDS {
+        return allow(Code::AgentBlocked, Next::Pauses);
+    }
     if e.items_per_session > 0 && e.items_done >= e.items_per_session {
         return allow(Code::FeaturesPerSession, Next::Pauses);
     }
@@ -459,7 +489,10 @@ fn why_a_person(e: &Evidence) -> Code {
 }
 
 fn why_blocked(e: &Evidence, proof: Proof) -> Code {
+    let says_done = e.claim == Claim::Made || (e.promise.is_none() && proof != Proof::NotAsked);
     match (&e.promise, &e.claim) {
+        _ if e.blocked.is_some() => Code::AgentBlocked,
+        _ if e.notes_waiting > 0 && says_done && proof != Proof::Fails => Code::NoteUndelivered,
         (Some(_), Claim::None) => Code::PromiseMissing,
         (Some(_), Claim::Refused { .. }) => Code::PromiseRefused,
         (None, _) if proof == Proof::NotAsked => Code::PromiseNone,
@@ -482,6 +515,9 @@ mod tests {
             max_iterations: 10,
             promise: Some("DONE".to_owned()),
             claim: Claim::None,
+            blocked: None,
+            blocked_rounds: 0,
+            notes_waiting: 0,
             message: Message::Event,
             interrupted: false,
             told_to_stop: false,
@@ -507,11 +543,42 @@ mod tests {
             max_context: 0,
             gates: Vec::new(),
             unknown_rounds: 0,
+            same_failure: 0,
             items_done: 0,
             items_per_session: 0,
             suspicions: Vec::new(),
             waited_ms: 0,
         }
+    }
+
+    /// What the person said last counts first, and costs no measurement; limits count all the same.
+    #[test]
+    fn t5_a_note_that_was_not_delivered_goes_before_a_claim() {
+        let noted = || Evidence { notes_waiting: 1, ..working() };
+        let ruled = |e: &Evidence| (judge(e).decision, judge(e).code);
+        assert_eq!(ruled(&Evidence { claim: Claim::Made, ..noted() }), (Decision::Block, Code::NoteUndelivered));
+        assert_eq!(ruled(&noted()), (Decision::Block, Code::PromiseMissing), "nothing was claimed");
+        assert!(!Evidence { claim: Claim::Made, ..noted() }.wants_proof(true), "and nothing that a gate does can be undone");
+        let gated = Evidence { promise: None, gates: found(&[Verdict::Pass]), ..noted() };
+        assert_eq!(ruled(&gated), (Decision::Block, Code::NoteUndelivered));
+        assert_eq!(ruled(&Evidence { gates: found(&[Verdict::Fail]), ..gated }), (Decision::Block, Code::GateFailed));
+        assert_eq!(ruled(&Evidence { promise: None, ..noted() }), (Decision::Block, Code::PromiseNone));
+        let capped = Evidence { claim: Claim::Made, iteration: 10, ..noted() };
+        assert_eq!(judge(&capped), allowed(Code::LimitIterations, Next::Ends { ending: Ending::Capped }));
+        assert_eq!(ruled(&Evidence { claim: Claim::Made, queued_input: true, ..noted() }), (Decision::Allow, Code::HostQueuedInput));
+    }
+
+    #[test]
+    fn t12_an_agent_that_cannot_go_on_is_sent_back_once_and_then_a_person_is_asked() {
+        let says = |blocked_rounds| Evidence { blocked: Some("no key".to_owned()), blocked_rounds, ..working() };
+        let sent_back = Ruling { decision: Decision::Block, code: Code::AgentBlocked, next: Next::GoesOn { iteration: 5 } };
+        assert_eq!(judge(&says(1)), sent_back);
+        assert_eq!(judge(&says(2)), allowed(Code::AgentBlocked, Next::Pauses));
+        assert_eq!(judge(&Evidence { promise: None, ..says(1) }), sent_back, "also without a promise");
+        assert_eq!(judge(&Evidence { promise: None, gates: found(&[Verdict::Fail]), ..says(2) }).code, Code::AgentBlocked);
+        assert_eq!(judge(&Evidence { promise: None, gates: found(&[Verdict::Pass]), ..says(2) }).code, Code::GatesPassed);
+        assert_eq!(judge(&Evidence { iteration: 10, ..says(2) }).code, Code::LimitIterations);
+        assert_eq!(judge(&Evidence { queued_input: true, ..says(2) }).code, Code::HostQueuedInput, "the person is there");
     }
 
     fn found(verdicts: &[Verdict]) -> Vec<Finding> {
@@ -707,6 +774,9 @@ mod tests {
                 max_iterations: n.1,
                 promise: promised.then(|| "DONE".to_owned()),
                 claim,
+                blocked: (n.5 > 8).then(|| "no key".to_owned()),
+                blocked_rounds: n.5.saturating_sub(8),
+                notes_waiting: n.2 / 8,
                 message,
                 interrupted: promised && busy,
                 told_to_stop: promised && !busy && n.0 == 7,
@@ -732,6 +802,7 @@ mod tests {
                 max_context: n.4,
                 gates: found(&verdicts),
                 unknown_rounds: n.4,
+                same_failure: n.4,
                 items_done: n.0,
                 items_per_session: n.5,
                 suspicions: Vec::new(),
@@ -745,7 +816,8 @@ mod tests {
         fn never_blocks_beyond_a_limit(e in any_evidence()) {
             if judge(&e).decision == Decision::Block {
                 prop_assert!(e.active && !e.queued_input && !e.interrupted && e.background.is_empty());
-                prop_assert!(e.claim != Claim::Made || e.gates.iter().any(|f| f.verdict != Verdict::Pass));
+                prop_assert!(e.claim != Claim::Made || e.notes_waiting > 0 || e.gates.iter().any(|f| f.verdict != Verdict::Pass));
+                prop_assert!(e.blocked_rounds < BLOCKED_ROUNDS);
                 prop_assert!(e.max_iterations == 0 || e.iteration < e.max_iterations);
                 prop_assert!(e.max_ms == 0 || e.spent_ms < e.max_ms);
                 prop_assert!(e.max_usd_micros == 0 || e.spent_usd_micros < e.max_usd_micros);
@@ -774,7 +846,7 @@ mod tests {
         #[test]
         fn complete_means_proven(e in any_evidence()) {
             if judge(&e).next == (Next::Ends { ending: Ending::Complete }) {
-                prop_assert!(e.gates.iter().all(|f| f.verdict == Verdict::Pass));
+                prop_assert!(e.notes_waiting == 0 && e.gates.iter().all(|f| f.verdict == Verdict::Pass));
                 prop_assert!(e.claim == Claim::Made || (e.promise.is_none() && !e.gates.is_empty()));
             }
         }

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{gate::Finding, loop_file::fnv1a};
+use crate::{
+    gate::{Finding, Kind, Verdict},
+    loop_file::fnv1a,
+};
 
 /// Consecutive blocks that Claude Code honours before it ends the turn by itself, unless its environment says otherwise.
 pub const DEFAULT_BLOCK_CAP: u64 = 8;
@@ -163,6 +166,38 @@ fn remembered(mut trees: Vec<String>, tree: &str) -> Vec<String> {
     trees
 }
 
+/// A gate's failure, and how often in a row it was found.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Repeated {
+    pub gate: String,
+    /// Fingerprint of what was found.
+    pub finding: String,
+    pub times: u64,
+}
+
+impl Repeated {
+    /// The gate that fails first, where it is one that tells by its output what is wrong: a list that is not done yet fails in the same way all the time.
+    pub fn failing(gates: &[Finding]) -> Option<&Finding> {
+        let tells = |f: &&Finding| matches!(f.kind, Kind::Command | Kind::Ci | Kind::File);
+        gates.iter().filter(tells).find(|f| f.verdict == Verdict::Fail && !f.skipped)
+    }
+
+    /// The count after one more stop. A gate that was not measured has not changed.
+    #[must_use]
+    pub fn after(before: Option<&Self>, gates: &[Finding]) -> Option<Self> {
+        let Some(f) = Self::failing(gates) else {
+            let is_unmeasured = |last: &&Self| gates.is_empty() || gates.iter().any(|f| f.gate == last.gate && f.skipped);
+            return before.filter(is_unmeasured).cloned();
+        };
+        let finding = fingerprint(f);
+        let is_same = |last: &&Self| last.gate == f.gate && last.finding == finding;
+        let times = before.filter(is_same).map_or(0, |last| last.times).saturating_add(1);
+        Some(Repeated { gate: f.gate.clone(), finding, times })
+    }
+}
+
 /// Where the circuit breaker of a loop in fresh sessions stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -226,7 +261,6 @@ fn without_durations(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::{Kind, Verdict};
     use proptest::prelude::*;
 
     fn found(gate: &str, verdict: Verdict, what: &str) -> Finding {
@@ -237,6 +271,24 @@ mod tests {
     fn stalled(looks: &[(Option<&str>, Vec<Finding>)]) -> u64 {
         let last = looks.iter().fold(None, |before, (tree, gates)| Standstill::after(before.as_ref(), *tree, gates));
         last.map_or(0, |s| s.rounds)
+    }
+
+    /// The same failure is counted whatever time it took, and a gate that was not asked has not changed.
+    #[test]
+    fn t12_the_same_failure_in_a_row_is_counted() {
+        let failing = |what: &str| vec![Finding::new("tests", Kind::Command, Verdict::Fail, what)];
+        let not_asked = || vec![Finding { skipped: true, ..Finding::new("tests", Kind::Command, Verdict::Unknown, "") }];
+        let looks = |all: &[Vec<Finding>]| {
+            let last = all.iter().fold(None, |before: Option<Repeated>, gates| Repeated::after(before.as_ref(), gates));
+            last.map_or(0, |last| last.times)
+        };
+        let (one, same) = (failing("exit code 1 after 3 s"), failing("exit code 1 after 12 s"));
+        assert_eq!(looks(&[one.clone(), not_asked(), same.clone(), vec![]]), 2);
+        assert_eq!(looks(&[one.clone(), failing("exit code 2 after 3 s"), same.clone()]), 1);
+        assert_eq!(looks(&[one.clone(), vec![Finding::new("tests", Kind::Command, Verdict::Pass, "")], same]), 1);
+        let list = vec![Finding::new("list", Kind::Features, Verdict::Fail, "2 of 5")];
+        assert_eq!(looks(&[list.clone(), list]), 0, "a list that is worked off fails all the time");
+        assert_eq!(looks(&[one, vec![Finding::new("lint", Kind::Command, Verdict::Pass, "")]]), 0);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use crate::{json::parse_tolerant, limits::ToolUse, stop_word, time, time::Millis, words::opening};
+use crate::{json::parse_tolerant, limits::ToolUse, promise, stop_word, time, time::Millis, words::opening};
 
 /// Bytes read at a time; the first block is smaller, because it is mostly enough.
 const BLOCK: usize = 64 * 1024;
@@ -426,15 +426,9 @@ impl RoundReader<'_> {
 
     fn finish(mut self, torn: bool, before: &Before<'_>) -> Round {
         self.blocks.reverse();
-        let mut text = self.blocks.join("\n");
-        let caught_up = self.event_text.is_some_and(|event| text.contains(event.trim()));
+        let caught_up = self.event_text.is_some_and(|event| self.blocks.join("\n").contains(event.trim()));
         // The block that the event carries is often the one that is not written yet.
-        if let Some(event) = self.event_text.filter(|_| !caught_up) {
-            if !text.is_empty() {
-                text.push('\n');
-            }
-            text.push_str(event);
-        }
+        let text = promise::joined(self.blocks.iter().map(String::as_str).chain(self.event_text.filter(|_| !caught_up)));
         let tools = match (self.tools_used, self.fresh) {
             (true, _) => ToolUse::Used,
             (false, true) => ToolUse::None,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::{
     gate::{Finding, Kind, Verdict},
     judge::Evidence,
+    limits::Repeated,
     promise::Claim,
     words::{clean, tag},
 };
@@ -20,7 +21,7 @@ pub fn for_agent(e: &Evidence) -> Option<String> {
         _ => "[ralph] ".to_owned(),
     };
     let found = to_tell(e);
-    let parts: Vec<String> = (!found.is_empty()).then(|| told(&found)).into_iter().chain(weakened(e)).collect();
+    let parts: Vec<String> = (!found.is_empty()).then(|| told(&found)).into_iter().chain(again(e)).chain(weakened(e)).collect();
     (!parts.is_empty()).then(|| format!("{opening}{}", parts.join("\n\n")))
 }
 
@@ -29,6 +30,20 @@ fn to_tell(e: &Evidence) -> Vec<&Finding> {
     let of = |verdict| e.gates.iter().filter(move |f| f.verdict == verdict && !f.skipped && f.kind != Kind::Guard);
     let failing = of(Verdict::Fail);
     if e.claims() || e.asked_in_vain() { failing.chain(of(Verdict::Unknown)).collect() } else { failing.collect() }
+}
+
+/// The same failure again is told differently each time: whoever reads the same words does the same things.
+fn again(e: &Evidence) -> Option<String> {
+    let gate = Repeated::failing(&e.gates)?;
+    let advice = match e.same_failure {
+        0 | 1 => return None,
+        2 => "The last change did not help: read the output once more before the next one.",
+        3 => "Do not try the same again. Reproduce it in the smallest form that still fails, and look for the cause somewhere else.",
+        4 => "Undo what did not help, write down what you know for certain, and take another way.",
+        _ => "If no other way is left, end your message with <blocked>why</blocked> on a line of its own, and a person is asked.",
+    };
+    let tried = if e.fresh { " `git log` shows what was tried." } else { "" };
+    Some(format!("Gate \"{}\" has failed in this very way {} times in a row.{tried} {advice}", clean(&gate.gate), e.same_failure))
 }
 
 /// What the guard saw, and what to do about it.

@@ -50,21 +50,45 @@ pub fn how_to_claim(promise: &str) -> String {
     format!("Only when all of it is completely true, end your message with {} on a line of its own.", tag(promise))
 }
 
-/// What the agent is told besides the prompt: what is not proven, why a tag did not count, and, if the loop wants it, how to claim.
+/// How to say that it cannot go on, for the agent.
+pub const HOW_TO_SAY_BLOCKED: &str = "If you cannot go on without a person, end your message with <blocked>why</blocked> on a line of its own, with the \
+                                      reason in place of \"why\".";
+
+/// How an agent ends its work, one way or the other.
+pub fn how_to_end(promise: Option<&str>) -> String {
+    promise.map(|promise| how_to_claim(promise) + " ").unwrap_or_default() + HOW_TO_SAY_BLOCKED
+}
+
+/// What the agent is told besides the prompt: that it should try another way, what is not proven, why a tag did not count, and, if the loop wants it, how to claim.
 pub fn hint(e: &Evidence, remind: bool) -> Option<String> {
-    let parts: Vec<String> = [unproven::for_agent(e), about_the_claim(e, remind)].into_iter().flatten().collect();
+    let parts: Vec<String> = [about_being_blocked(e), unproven::for_agent(e), about_the_claim(e, remind)].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
 fn about_the_claim(e: &Evidence, remind: bool) -> Option<String> {
-    let promise = e.promise.as_deref()?;
-    match &e.claim {
-        Claim::Refused { why } => {
-            Some(format!("[ralph] Your message had a promise tag that does not count: {}. {}", why.words(), how_to_claim(promise)))
+    let promise = e.promise.as_deref();
+    match (&e.claim, promise) {
+        (Claim::Made, Some(promise)) if e.notes_waiting > 0 => Some(format!(
+            "[ralph] {} was claimed, but the person had left a note by then. The note comes first: do what it says, and then claim again.",
+            tag(promise)
+        )),
+        (Claim::Refused { why }, Some(_)) => {
+            Some(format!("[ralph] Your message had a promise tag that does not count: {}. {}", why.words(), how_to_end(promise)))
         }
-        Claim::None if remind => Some(format!("[ralph] {}", how_to_claim(promise))),
+        (Claim::None, Some(_)) if remind && e.blocked.is_none() => Some(format!("[ralph] {}", how_to_end(promise))),
         _ => None,
     }
+}
+
+/// The first time that it cannot go on, an agent is asked to try another way. A new session does not know what the one before said.
+fn about_being_blocked(e: &Evidence) -> Option<String> {
+    let why = e.blocked.as_deref()?;
+    let who = if e.fresh { "The last iteration ended because it could not go on" } else { "You said that you cannot go on" };
+    Some(format!(
+        "[ralph] {who}: {}. Try another way first: look for what you can do yourself, and do what does not depend on it. If that does not work either, say so \
+         again with <blocked>why</blocked> on the last line: then the loop pauses, and a person is asked.",
+        why.trim_end_matches('.')
+    ))
 }
 
 /// The person's line when a stop is allowed; `None` where silence is the better answer.
@@ -95,6 +119,10 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             e.unknown_rounds,
             unproven::in_short(e)
         ),
+        (Code::AgentBlocked, _) => format!(
+            "paused at iteration {round}: the agent says that it cannot go on: {}. `ralph steer TEXT` leaves it an answer; {again}.",
+            e.blocked.as_deref().unwrap_or_default().trim_end_matches('.')
+        ),
         (Code::LimitIterations, _) => format!(
             "stopped at its limit of {}{}. The loop is kept: `{resume} --max-iterations {}` goes on.",
             iterations(e.max_iterations),
@@ -104,20 +132,20 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
         (Code::LimitTime, _) => format!(
             "stopped at its time limit of {} (iteration {round}){}. The loop is kept: `{resume} --hours 8` goes on.",
             in_words(e.max_ms),
-            unproven::at_the_end(e)
+            at_a_limit(e)
         ),
         (Code::LimitCost, _) => format!(
             "stopped at its limit of {}: about {} spent (iteration {round}){}. The loop is kept: `{resume} --usd {}` goes on.",
             prices::shown(e.max_usd_micros),
             prices::shown(e.spent_usd_micros),
-            unproven::at_the_end(e),
+            at_a_limit(e),
             prices::in_dollars(e.max_usd_micros)
         ),
         (Code::LimitTokens, _) => format!(
             "stopped at its limit of {} tokens: {} used (iteration {round}){}. The loop is kept: `{resume} --tokens {}` goes on.",
             e.max_tokens,
             e.spent_tokens,
-            unproven::at_the_end(e),
+            at_a_limit(e),
             e.max_tokens
         ),
         (Code::ProgressOscillating, _) => format!(
@@ -176,12 +204,32 @@ fn complete(e: &Evidence, code: Code) -> String {
     format!("{complete} after {} ({}): {how}.", iterations(e.iteration), in_words(e.spent_ms))
 }
 
-/// What is missing at a limit.
+/// What is missing at the limit of iterations.
 fn without(e: &Evidence) -> String {
     match e.claim {
-        _ if e.promise.is_none() => unproven::at_the_end(e),
-        Claim::Made => format!(", with a claim that is not proven ({})", unproven::in_short(e)),
-        _ => ", without the promise".to_owned(),
+        Claim::None if e.promise.is_some() && e.blocked.is_none() => ", without the promise".to_owned(),
+        Claim::Made if e.notes_waiting == 0 => format!(", with a claim that is not proven ({})", unproven::in_short(e)),
+        _ => at_a_limit(e),
+    }
+}
+
+/// What is not proven at a limit, and what the agent said that has come to nothing.
+fn at_a_limit(e: &Evidence) -> String {
+    let said = match (&e.claim, &e.blocked) {
+        (_, Some(why)) => format!(", and the agent says that it cannot go on ({why})"),
+        (Claim::Refused { why }, _) if e.promise.is_some() => format!(", with an unclear claim ({})", why.words()),
+        (Claim::Made, _) if e.notes_waiting > 0 => ", with a claim that was not judged, because a note was not delivered".to_owned(),
+        _ => String::new(),
+    };
+    unproven::at_the_end(e) + &said
+}
+
+/// For the person's line while the loop goes on: what the agent said that does not end it.
+pub fn going_on_although(code: Code) -> &'static str {
+    match code {
+        Code::AgentBlocked => " The agent says that it cannot go on; it is sent back once to try another way.",
+        Code::NoteUndelivered => " The agent claims to be done; your note comes first.",
+        _ => "",
     }
 }
 

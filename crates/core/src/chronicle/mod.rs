@@ -436,6 +436,7 @@ fn some(text: String) -> Option<String> {
 fn why_refused(e: &Evidence) -> String {
     match &e.claim {
         Claim::Refused { why } => why.words(),
+        _ if e.notes_waiting > 0 => "a note for the agent was not delivered yet".to_owned(),
         _ => crate::unproven::in_short(e),
     }
 }

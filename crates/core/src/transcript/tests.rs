@@ -49,14 +49,14 @@ fn round(lines: &[String], event_text: Option<&str>) -> Round {
 fn s0_7_all_text_blocks_of_the_last_message_are_joined() {
     let lines = [typed("go"), text("m1", "AAA"), tool("m1"), result(), text("m2", "<promise>X</promise>"), text("m2", "BBB")];
     let got = round(&lines, Some("BBB"));
-    assert_eq!(got.text.as_deref(), Some("<promise>X</promise>\nBBB"));
+    assert_eq!(got.text.as_deref(), Some("<promise>X</promise>\n\u{c}BBB"));
     assert_eq!((got.tools, got.caught_up), (ToolUse::Used, true));
 }
 
 #[test]
 fn pains_2_the_event_carries_what_the_transcript_lags_behind() {
     let lagging = [typed("go"), text("m1", "first block")];
-    assert_eq!(round(&lagging, Some("last block")).text.as_deref(), Some("first block\nlast block"));
+    assert_eq!(round(&lagging, Some("last block")).text.as_deref(), Some("first block\n\u{c}last block"));
     let older_message = [typed("go"), text("m1", "<promise>X</promise>"), tool("m1"), result()];
     assert_eq!(round(&older_message, Some("later")).text.as_deref(), Some("later"));
     assert_eq!(round(&[], Some("only")).text.as_deref(), Some("only"));

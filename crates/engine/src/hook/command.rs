@@ -181,7 +181,7 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
     lines.extend(begun.told().into_iter().chain(begun.in_the_way()).map(|told| format!("Ralph: {told}.")));
     lines.extend(options.warnings.iter().map(|w| format!("Ralph: {w}.")));
     let line = lines.join("\n");
-    let claim = started.file.completion_promise.as_deref().map(words::how_to_claim).unwrap_or_default();
+    let claim = words::how_to_end(started.file.completion_promise.as_deref());
     let text = format!(
         "A Ralph loop was started in this session. The task is the text of the person's message; options such as --max-iterations in it are \
          settings of the loop and already applied. Whenever you try to stop, the task comes back to you until it is done. {claim}"

@@ -74,7 +74,9 @@ fn on_stop(call: &Call, mark: &str, found: Found) -> Result<Outcome, Error> {
     measured.join(&mut evidence, l.state.unknown_rounds);
     let ruling = judge(&evidence);
     let fails = evidence.gates.iter().any(|finding| finding.verdict == Verdict::Fail);
-    let hint = words::hint(&evidence, false).filter(|_| fails && ruling.decision == Decision::Block);
+    // An agent that cannot go on is not held: the runner hears it, and decides.
+    let is_held = fails && ruling.decision == Decision::Block && evidence.blocked.is_none();
+    let hint = words::hint(&evidence, false).filter(|_| is_held);
     let (Some(hint), true) = (hint, may_hold(&l.state)) else { return Ok(drives()) };
     let Some(runner) = l.state.runner.as_mut() else { return Ok(drives()) };
     runner.inner += 1;

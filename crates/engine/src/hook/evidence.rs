@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ralph_core::{
     journal::{Read, State},
     judge::{Evidence, Message},
-    limits::{self, Standstill, ToolUse},
+    limits::{self, Repeated, Standstill, ToolUse},
     loop_file::fnv1a,
     promise::{self, Claim},
     time::Millis,
@@ -13,7 +13,7 @@ use ralph_core::{
 };
 
 use crate::{
-    hook::{Call, round::Report},
+    hook::{Call, notes, round::Report},
     hosts::claude::{caller::MESSAGE_SINCE, transcripts::OpenFile},
     store::locked::Loop,
     sys::{clock, env, process},
@@ -32,6 +32,8 @@ pub(super) struct Gathered {
     pub read: Option<Read>,
     /// Since when nothing has changed, where that is counted.
     pub standstill: Option<Standstill>,
+    /// Which failure was found, and how often in a row.
+    pub failure: Option<Repeated>,
 }
 
 /// The client holds a message's lines back until the message has ended, and writes them up to 150 ms after it called the hook. Only then can
@@ -121,13 +123,15 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         (None, None) if !look.sends_message => Message::Unreadable { transcript: look.path.to_owned() },
         _ => Message::NoText,
     };
-    let mut round = round.unwrap_or_else(|| Round { text: look.event_text.map(str::to_owned), ..Round::default() });
+    let alone = || look.event_text.map(|text| promise::joined([text].into_iter()));
+    let mut round = round.unwrap_or_else(|| Round { text: alone(), ..Round::default() });
     // Nobody types so much; what is kept stands in every line of the journal.
     round.queue.truncate(MOST_QUEUED);
     let text = round.text.unwrap_or_default();
     let fingerprint = format!("{:016x}", fnv1a(text.as_bytes()));
     let prompt = call.round.as_ref().map_or(l.file.prompt.as_str(), |report| &report.prompt);
     let claim = l.file.completion_promise.as_deref().map_or(Claim::None, |p| promise::find(&text, p, prompt));
+    let blocked = promise::blocked(&text);
     let is_fresh = call.round.is_some();
     // The client's cap is on one session.
     let cap = if is_fresh { None } else { limits::block_cap(env::block_cap().as_deref()) };
@@ -142,6 +146,9 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         max_iterations: l.file.max_iterations,
         promise: l.file.completion_promise.clone(),
         claim,
+        blocked_rounds: if blocked.is_some() { l.state.blocked_rounds.saturating_add(1) } else { 0 },
+        blocked,
+        notes_waiting: notes::waiting(&l.state, call),
         message,
         interrupted: round.interrupted,
         told_to_stop: round.told_to_stop,
@@ -167,13 +174,14 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
         max_context: 0,
         gates: Vec::new(),
         unknown_rounds: 0,
+        same_failure: 0,
         items_done: 0,
         items_per_session: 0,
         suspicions: Vec::new(),
         waited_ms: 0,
     };
     let read = (!look.path.is_empty()).then(|| Read { of: transcript_of(call), upto: round.upto });
-    Gathered { evidence, text, message: fingerprint, queue: round.queue, read, standstill: None }
+    Gathered { evidence, text, message: fingerprint, queue: round.queue, read, standstill: None, failure: None }
 }
 
 /// Where to look in the transcript, and for what.

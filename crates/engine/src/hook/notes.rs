@@ -6,7 +6,19 @@ use ralph_core::{
     judge::{Next, Ruling},
 };
 
-use crate::hosts::claude::event::Event;
+use crate::{hook::Call, hosts::claude::event::Event};
+
+/// How many notes the agent has not heard when it comes to this stop. What the prompt of a session of its own held has been heard.
+pub(super) fn waiting(state: &State, call: &Call) -> u64 {
+    let is_heard = call.round.is_some() || state.runner.is_some() || call.event.is_after_a_block();
+    state.notes.iter().filter(|note| note.told_in.is_none() || !is_heard).count() as u64
+}
+
+/// What the person is told about a session of its own, with the notes that it never got.
+pub(super) fn at_the_end(state: &State, ruling: &Ruling, told: Option<String>) -> Option<String> {
+    let more = matches!(ruling.next, Next::Ends { .. }).then(|| never_told(state)).flatten().unwrap_or_default();
+    told.map(|told| told + &more)
+}
 
 /// What is told about a ruling, with the notes that wait. Mostly there are none.
 ///

@@ -94,7 +94,7 @@ fn after_compact(call: &Call) -> Result<Outcome, Error> {
     let mut outcome = heard(call, |l| {
         let promise = l.file.completion_promise.as_deref().filter(|_| l.file.active);
         let round = l.file.iteration;
-        reminder = promise.map(|p| format!("A Ralph loop is active in this session (iteration {round}). {}", words::how_to_claim(p)));
+        reminder = promise.map(|p| format!("A Ralph loop is active in this session (iteration {round}). {}", words::how_to_end(Some(p))));
     })?;
     if let Some(text) = reminder {
         outcome.answer = Answer::Context { event: "SessionStart", text, line: None };
@@ -120,7 +120,7 @@ fn tell_of_loops(call: &Call, session: &str) -> Outcome {
 fn task_that_waits(call: &Call, session: &str) -> Option<String> {
     let Selected::Adoptable(found) = select(&call.project, session) else { return None };
     let file = found.parsed.as_ref().ok().filter(|file| file.prompt.len() <= MAX_TASK)?;
-    let claim = file.completion_promise.as_deref().map(words::how_to_claim).unwrap_or_default();
+    let claim = words::how_to_end(file.completion_promise.as_deref());
     let text = format!(
         "A Ralph loop waits in this project. When the person tells you to begin, this is the task; it comes back to you whenever you try to stop, until it is done. {claim}\n\n{}",
         file.prompt

@@ -6,7 +6,7 @@ use ralph_core::{
     gate::Tally,
     journal::{Actor, Answered, Event, Items, Parked, State},
     judge::{Code, Decision, Ending, Evidence, Next, Ruling, judge},
-    limits::Standstill,
+    limits::{Repeated, Standstill},
     loop_file, slash,
     terms::Edit,
     time::Millis,
@@ -294,13 +294,18 @@ fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, mut measured: Measured)
     measured.join(&mut gathered.evidence, l.state.unknown_rounds);
     count_items(&mut gathered.evidence, &mut l.state, call.event.session().unwrap_or_default());
     standstill::count(call, &mut gathered, &l, tree.as_deref());
+    gathered.failure = Repeated::after(l.state.failure.as_ref(), &gathered.evidence.gates);
+    gathered.evidence.same_failure = gathered.failure.as_ref().map_or(0, |failure| failure.times);
     let ruling = judge(&gathered.evidence);
     let note = match ruling.decision {
         Decision::Block => words::hint(&gathered.evidence, l.file.remind),
         Decision::Allow => words::allowed(&gathered.evidence, &ruling).or_else(|| goes_first(&ruling, &gathered.queue)),
     };
     // A session of its own is told by its prompt.
-    let note = if call.round.is_some() { note } else { notes::tell(&mut l.state, &ruling, &call.event, note) };
+    let note = match call.round {
+        Some(_) => notes::at_the_end(&l.state, &ruling, note),
+        None => notes::tell(&mut l.state, &ruling, &call.event, note),
+    };
     let told = (!gathered.evidence.gates.is_empty()).then(|| unproven::for_person(&gathered.evidence).unwrap_or_default());
     let more = std::mem::take(&mut l.state.untold);
     let ruled = Ruled { at, gathered, ruling, note, told, more };
@@ -441,6 +446,7 @@ fn remember(state: &mut State, stop: &str, ruled: &Ruled) {
             state.idle_rounds = evidence.idle_rounds;
             state.message = Some(gathered.message.clone());
             state.standstill.clone_from(&gathered.standstill);
+            state.blocked_rounds = evidence.blocked_rounds;
         }
         Next::Stays | Next::Parks => {}
         Next::Pauses => {
@@ -451,6 +457,8 @@ fn remember(state: &mut State, stop: &str, ruled: &Ruled) {
             }
             state.idle_rounds = evidence.idle_rounds;
             state.standstill = None;
+            // Whoever resumes it has changed something.
+            state.blocked_rounds = 0;
         }
         Next::Ends { ending } => {
             state.disarm(*at);
@@ -473,6 +481,9 @@ fn remember(state: &mut State, stop: &str, ruled: &Ruled) {
         idle_rounds: evidence.idle_rounds,
     });
     state.gated |= !evidence.gates.is_empty();
+    if ruling.next != Next::Parks {
+        state.failure.clone_from(&gathered.failure);
+    }
     state.unknown_rounds = if ruling.next == Next::Pauses { 0 } else { evidence.unknown_rounds };
     state.queue.clone_from(&gathered.queue);
     state.read.clone_from(&gathered.read);
@@ -492,6 +503,7 @@ fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>, told: Op
                 line.push(' ');
                 line.push_str(told);
             }
+            line.push_str(words::going_on_although(ruling.code));
             for warning in &l.file.warnings {
                 line.push_str("\nRalph: the loop file, ");
                 line.push_str(warning);

@@ -135,6 +135,14 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
     if e.stalled_rounds > 0 {
         out.push(("standstill", format!("{} rounds in a row changed nothing, of {}", e.stalled_rounds, e.stall_limit)));
     }
+    out.extend(
+        e.blocked
+            .as_ref()
+            .map(|why| ("blocked", format!("the agent says that it cannot go on, {} in a row: {why}", times(e.blocked_rounds)))),
+    );
+    if e.notes_waiting > 0 {
+        out.push(("notes", format!("{} not delivered yet", e.notes_waiting)));
+    }
     out.extend(proof(e));
     if e.waited_ms > 0 {
         out.push(("waited", format!("{} for what is decided elsewhere", in_words(e.waited_ms))));
@@ -152,6 +160,10 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
         out.push(("background", e.background.join(", ")));
     }
     out
+}
+
+fn times(n: u64) -> String {
+    if n == 1 { "1 time".to_owned() } else { format!("{n} times") }
 }
 
 /// What the gates found, and what the guard saw.
@@ -192,6 +204,8 @@ fn alternatives(e: &Evidence, ruling: &Ruling) -> Vec<(String, Evidence, Ruling)
     }
     change("the loop active".to_owned(), &|o| o.active = true);
     change("the loop paused".to_owned(), &|o| o.active = false);
+    change("no note waiting".to_owned(), &|o| o.notes_waiting = 0);
+    change("not blocked".to_owned(), &|o| (o.blocked, o.blocked_rounds) = (None, 0));
     change("nothing in the background".to_owned(), &|o| o.background.clear());
     change("nothing in the queue".to_owned(), &|o| o.queued_input = false);
     change("no interrupt".to_owned(), &|o| o.interrupted = false);

@@ -8,6 +8,10 @@ use crate::common::{Answer, Bed, CLIENT, LOOP, ME, PROMPT, fixture, fixture_unti
 
 const DONE: &str = "<promise>DONE</promise>";
 
+/// How an agent says that it cannot go on, as it is told together with how to claim.
+pub(crate) const BLOCKED: &str = "If you cannot go on without a person, end your message with <blocked>why</blocked> on a line of its own, with the reason in \
+                                  place of \"why\".";
+
 /// What came of one stop that says `said` in a fresh loop with the promise `DONE`.
 fn code_of(said: &str) -> String {
     let bed = Bed::with_loop(1, 0, "DONE");
@@ -21,17 +25,17 @@ fn pains_3_s0_8_what_is_a_claim_and_what_is_a_mention() {
     let claims = [
         DONE,
         "All tests pass.\n<promise>DONE</promise>",
-        "All tests pass.\n\n<promise>DONE</promise>\n\nHave a nice day.",
+        "Tests: 12 passed, 0 failed\n\n<promise>DONE</promise>",
         "Everything is finished. <promise>DONE</promise>",
-        "Everything is finished: <promise>DONE</promise>.",
+        "<promise>DONE</promise>.\n\n---",
         "**<promise>DONE</promise>**",
         "  <promise>DONE</promise>  ",
         "<promise>\n  DONE\n</promise>",
         "<promise>  DONE </promise>",
         "<promise>\tDONE\r\n</promise>",
         "Not everything was easy. Now it works.\n\n<promise>DONE</promise>",
-        "The example was `<promise>DONE</promise>`, and now it is true:\n\n<promise>DONE</promise>",
-        "<promise>OTHER</promise>\nand the real one:\n<promise>DONE</promise>",
+        "The example was `<promise>DONE</promise>`, and now it is true.\n\n<promise>DONE</promise>",
+        "<promise>OTHER</promise>\n<promise>DONE</promise>",
         "It is done.\r\n<promise>DONE</promise>\r\n",
     ];
     for said in claims {
@@ -61,6 +65,19 @@ fn pains_3_s0_8_what_is_a_claim_and_what_is_a_mention() {
         "<promise>NOT DONE</promise>",
         "<promise></promise>",
         "<promise>DONE DONE</promise>",
+        "All tests pass.\n\n<promise>DONE</promise>\n\nHave a nice day.",
+        "Everything is finished: <promise>DONE</promise>.",
+        "<pre>\n<promise>DONE</promise>\n</pre>",
+        "<thinking>\nAll is done.\n\n<promise>DONE</promise>",
+        "~~<promise>DONE</promise>~~",
+        "<promise>DONE</promise>?",
+        "| end | <promise>DONE</promise> |",
+        "PROMPT.md:3:<promise>DONE</promise>",
+        "User: <promise>DONE</promise>",
+        "The following is false:\n\n<promise>DONE</promise>",
+        "Ich kann noch nicht sagen: <promise>DONE</promise>",
+        "- [ ] write the tests\n\n<promise>DONE</promise>",
+        "<blocked>no key</blocked>\n\n<promise>DONE</promise>",
     ];
     for said in mentions {
         assert_eq!(code_of(said), "promise.refused", "{said:?}");
@@ -87,8 +104,6 @@ fn s0_8_a_claim_on_its_own_line_after_a_line_that_ends_in_code_or_quotes() {
         "I renamed it to \"foo\"\n<promise>DONE</promise>",
         "Nothing is left of the users' 'quirks'\n\n<promise>DONE</promise>",
         "```\nok\n```\n\n<promise>DONE</promise>",
-        "<promise>DONE</promise>\n\n`cargo test` is green.",
-        "<promise>DONE</promise>\n\"All of it\" works.",
     ] {
         assert_eq!(code_of(said), "promise.accepted", "{said:?}");
     }
@@ -111,14 +126,38 @@ fn pains_3_a_refused_mention_says_how_to_claim() {
     let bed = Bed::with_loop(1, 0, "ALL DONE");
     let answer = bed.stop("I cannot say <promise>ALL DONE</promise>").send();
     answer.blocks_with(&format!(
-        "{PROMPT}\n\n[ralph] Your message had a promise tag that does not count: the sentence around the tag says \"cannot\". \
-         Only when all of it is completely true, end your message with <promise>ALL DONE</promise> on a line of its own."
+        "{PROMPT}\n\n[ralph] Your message had a promise tag that does not count: the tag shared its line with other words. \
+         Only when all of it is completely true, end your message with <promise>ALL DONE</promise> on a line of its own. {BLOCKED}"
     ));
     bed.stop("<promise>ALL FINE</promise>").send().blocks_with(&format!(
         "{PROMPT}\n\n[ralph] Your message had a promise tag that does not count: the words between the tags were \"ALL FINE\". \
-         Only when all of it is completely true, end your message with <promise>ALL DONE</promise> on a line of its own."
+         Only when all of it is completely true, end your message with <promise>ALL DONE</promise> on a line of its own. {BLOCKED}"
     ));
     bed.stop("<promise>ALL DONE</promise>").send().line();
+}
+
+/// t11: a loop that is capped in the very iteration of an unclear claim says so.
+#[test]
+fn t11_a_capped_loop_says_that_an_unclear_claim_was_made() {
+    let bed = Bed::with_loop(3, 3, "DONE");
+    let line = bed.stop("Everything is finished: <promise>DONE</promise>").send().line();
+    assert!(
+        line.contains("its limit of 3 iterations, with an unclear claim (the tag shared its line with other words). The loop is kept"),
+        "{line}"
+    );
+    let plain = Bed::with_loop(3, 3, "DONE");
+    assert!(plain.work().send().line().contains("its limit of 3 iterations, without the promise."));
+}
+
+/// t11, t24: a message of many megabytes of tags is read once.
+#[test]
+fn t11_a_huge_message_of_tags_is_answered_soon() {
+    let bed = Bed::with_loop(1, 0, "DONE");
+    let began = std::time::Instant::now();
+    assert!(bed.stop(&"<promise>x</promise> ".repeat(600_000)).send().blocks());
+    bed.stop(&format!("{}\n\n{DONE}", "<promise>x</promise>\n".repeat(600_000))).send().line();
+    assert_eq!(bed.codes(), ["promise.refused", "promise.accepted"]);
+    assert!(began.elapsed() < std::time::Duration::from_mins(1), "{:?}", began.elapsed());
 }
 
 /// pains 4: white space, line ends, escapes and Unicode on both sides of the comparison.

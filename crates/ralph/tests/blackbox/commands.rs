@@ -626,7 +626,7 @@ fn s2_8_explain_says_why() {
             "  promise.refused    sent back to iteration 2 of 3",
             "Evidence",
             "  iteration   1 (of 3)",
-            "  claim       refused: the sentence around the tag says \"cannot\"",
+            "  claim       refused: the tag shared its line with other words",
             "  message     sent with the event",
             "  time        0 s (of 8 h)",
             "  tools       unknown: there is no transcript of this round",

@@ -464,6 +464,12 @@ impl Answer {
         line
     }
 
+    /// What the agent was sent back with.
+    #[track_caller]
+    pub(crate) fn reason(&self) -> String {
+        self.json.as_ref().and_then(|json| json["reason"].as_str()).expect("the agent was sent back").to_owned()
+    }
+
     /// Whether the agent was sent back, in whichever form.
     pub(crate) fn blocks(&self) -> bool {
         self.json.as_ref().is_some_and(|j| j["decision"] == "block" || j["hookSpecificOutput"]["hookEventName"] == "Stop")

@@ -80,7 +80,7 @@ fn demo_tells_the_whole_story() {
         "> /ralph-loop ",
         "3 → 2 dead links",
         "sent back · Ralph: iteration 2 of 3.",
-        "says \"will\"",
+        "its line with other words",
         "2 → 1 dead link",
         "sent back · Ralph: iteration 3 of 3.",
         "Claimed but not proven: sh check.sh: exit code 1",

@@ -83,7 +83,7 @@ fn another_end_is_no_old_failure() {
     let told = reason(&bed.stop("<promise>DONE</promise>").send());
     assert!(told.contains("before the loop began it failed too, but with exit code 1"), "{told}");
     bed.write("code", "1");
-    assert!(!bed.stop("Again: <promise>DONE</promise>").send().blocks(), "as it did at the start");
+    assert!(!bed.stop("Again. <promise>DONE</promise>").send().blocks(), "as it did at the start");
 }
 
 /// S3-4: a loop file that was written by hand again is another loop, even if it is called like the one before.

@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use crate::common::{Bed, CLIENT, LOOP, ME, OTHER, PROMPT, loop_text};
+use crate::{
+    claims::BLOCKED,
+    common::{Bed, CLIENT, LOOP, ME, OTHER, PROMPT, loop_text},
+};
 
 /// Pid of a process that has ended.
 fn dead_pid() -> String {
@@ -166,6 +169,7 @@ fn s4_5_compaction_reminds_the_agent() {
     let answer = bed.event("SessionStart").field("source", "compact").send();
     let text = "A Ralph loop is active in this session (iteration 4). Only when all of it is completely true, end your message with \
                 <promise>DONE</promise> on a line of its own.";
+    let text = format!("{text} {BLOCKED}");
     assert_eq!(answer.json, Some(json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}})));
     let none = Bed::with_loop(4, 0, "null");
     none.event("SessionStart").field("source", "compact").send().is_silent();

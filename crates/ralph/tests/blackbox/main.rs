@@ -14,6 +14,7 @@
 )]
 
 mod api_errors;
+mod blocked;
 mod brakes;
 mod claims;
 mod commands;

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Answer, Bed, Event, LOOP, ME, OTHER, PROMPT, Transcript, loop_text, unique};
+use crate::{
+    claims::BLOCKED,
+    common::{Answer, Bed, Event, LOOP, ME, OTHER, PROMPT, Transcript, loop_text, unique},
+};
 
 /// The two events of one typed command.
 fn submit<'b>(bed: &'b Bed, name: &str, args: &str, turn: &str) -> Event<'b> {
@@ -50,10 +53,8 @@ fn s1_3_s1_ac1_a_typed_command_starts_a_loop_in_this_session() {
              pauses after 7 rounds in a row without any tool call; pauses after 10 rounds in a row that change nothing: no commit, no file, no \
              finding."
         );
-        assert!(
-            text.ends_with("Only when all of it is completely true, end your message with <promise>DONE</promise> on a line of its own."),
-            "{text}"
-        );
+        let claim = "Only when all of it is completely true, end your message with <promise>DONE</promise> on a line of its own.";
+        assert!(text.ends_with(&format!("{claim} {BLOCKED}")), "{text}");
         assert_eq!(bed.value("session_id"), format!("\"{ME}\""));
         assert_eq!((bed.value("iteration"), bed.value("max_iterations")), ("1".into(), "20".into()));
         let answer = bed.work().send();

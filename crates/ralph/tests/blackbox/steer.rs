@@ -95,16 +95,53 @@ fn s4_6_a_paused_loop_keeps_its_notes() {
     bed.work().send().blocks_with(&told(&["Later"]));
 }
 
-/// The end of a loop is not held up; what came too late is told to the person, and to the agent should the loop come back.
+/// A limit is not held up; what came too late is told to the person, and to the agent should the loop come back.
 #[test]
 fn s4_6_a_note_that_came_too_late_is_not_lost() {
-    let bed = Bed::with_loop(1, 0, "DONE");
+    let bed = Bed::with_loop(4, 4, "DONE");
     bed.ralph_ok(&["steer", "One more thing"]);
     let line = bed.stop("<promise>DONE</promise>").send().line();
+    assert!(line.contains("its limit of 4 iterations, with a claim that was not judged, because a note was not delivered."), "{line}");
     assert!(line.ends_with("A note that was left for the agent came too late: `ralph steer --list` shows what is kept."), "{line}");
-    assert_eq!(fates(&bed), ["1 waiting null"]);
-    bed.ralph_ok(&["resume", "--again", "--session", ME]);
+    assert_eq!((bed.codes().pop().unwrap().as_str(), fates(&bed)), ("limit.iterations", vec!["1 waiting null".to_owned()]));
+    bed.ralph_ok(&["resume", "--session", ME, "--max-iterations", "9"]);
     bed.work().send().blocks_with(&told(&["One more thing"]));
+}
+
+/// t5: a note that the agent has not heard counts before its claim, and costs no measurement; then the claim counts.
+#[test]
+fn t5_a_note_goes_before_a_claim() {
+    let bed = Bed::with_loop(1, 0, "DONE");
+    bed.work().send().blocks_with(PROMPT);
+    bed.ralph_ok(&["steer", "Use tabs"]);
+    let answer = bed.stop("<promise>DONE</promise>").field("stop_hook_active", true).send();
+    let prompt = told(&["Use tabs"]);
+    let first = "[ralph] <promise>DONE</promise> was claimed, but the person had left a note by then. The note comes first: do what it says, and then claim again.";
+    let line = answer.blocks_with(&prompt.replacen("\n\n", &format!("\n\n{first}\n\n"), 1));
+    assert!(line.contains("The agent claims to be done; your note comes first."), "{line}");
+    assert_eq!(fates(&bed), ["1 told 3"]);
+    bed.stop("Tabs it is.\n\n<promise>DONE</promise>").field("stop_hook_active", true).send().line();
+    assert_eq!(bed.codes(), ["promise.missing", "note.undelivered", "promise.accepted"]);
+    bed.ralph_ok(&["explain", "--replay", bed.files_in(".ralph/journal")[0].to_str().unwrap()]);
+}
+
+/// t5: no gate is measured for a claim that cannot count, and where gates alone decide the note goes first as well.
+#[test]
+fn t5_a_note_goes_before_gates() {
+    for promise in ["DONE", "null"] {
+        let bed = Bed::new();
+        let text = format!(
+            "---\niteration: 1\nsession_id: {ME}\ncompletion_promise: {promise}\nverify:\n  - run: touch measured\n---\n{PROMPT}\n"
+        );
+        bed.write(LOOP, text);
+        bed.ralph_ok(&["trust", "--yes"]);
+        bed.ralph_ok(&["steer", "Use tabs"]);
+        assert!(bed.stop("All is well.\n\n<promise>DONE</promise>").send().blocks());
+        assert!(!bed.exists("measured"), "{promise}");
+        bed.stop("Tabs.\n\n<promise>DONE</promise>").field("stop_hook_active", true).send().line();
+        assert_eq!(bed.codes()[0], "note.undelivered", "{promise}");
+        assert!(bed.exists("measured") && !bed.exists(LOOP), "{promise}");
+    }
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn the_hook_runs_nothing_before_and_all_of_it_after() {
     assert!(!bed.path("ran").exists());
     assert!(bed.ralph_ok(&["trust", "--yes"]).ends_with("A loop is paused here: `ralph resume` goes on.\n"));
     bed.ralph_ok(&["resume"]);
-    assert!(bed.stop("Again: <promise>DONE</promise>").send().line().contains("complete"));
+    assert!(bed.stop("Again. <promise>DONE</promise>").send().line().contains("complete"));
     assert!(bed.path("ran").exists());
 }
 

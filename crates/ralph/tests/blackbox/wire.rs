@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use crate::common::{Bed, LOOP, ME, PROMPT, loop_text};
+use crate::{
+    claims::BLOCKED,
+    common::{Bed, LOOP, ME, PROMPT, loop_text},
+};
 
 const TELLS: &str = "Ralph: iteration 2. Ends on <promise>DONE</promise>.";
 
@@ -96,7 +99,7 @@ fn s0_10_a_prompt_of_400_kb_arrives_whole() {
 #[test]
 fn s0_10_the_reminder_is_one_line_after_the_prompt() {
     let hint = "[ralph] Only when all of it is completely true, end your message with <promise>DONE</promise> on a line of its own.";
-    with("remind: true\n", PROMPT).work().send().blocks_with(&format!("{PROMPT}\n\n{hint}"));
+    with("remind: true\n", PROMPT).work().send().blocks_with(&format!("{PROMPT}\n\n{hint} {BLOCKED}"));
     with("remind: false\n", PROMPT).work().send().blocks_with(PROMPT);
     let no_promise = Bed::new();
     no_promise.write(LOOP, loop_text(ME, 1, 0, "null").replace("active: true\n", "active: true\nremind: true\n"));

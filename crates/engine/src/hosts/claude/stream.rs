@@ -12,6 +12,7 @@ use ralph_core::{
     attempt::{Denied, Outcome, Tokens, Work},
     limits::ToolUse,
     prices::{self, Micros},
+    promise,
     time::{self, Millis},
     usage::{Tally, Usage},
     words::opening,
@@ -331,7 +332,7 @@ impl Stream {
     /// All texts of the last message.
     pub fn text(&self) -> Option<String> {
         let of_result = || self.verdict.as_ref()?.text.clone();
-        let text = Some(self.texts.join("\n")).filter(|text| !text.trim().is_empty());
+        let text = Some(promise::joined(self.texts.iter().map(String::as_str))).filter(|text| !text.trim().is_empty());
         text.or_else(|| of_result().filter(|_| self.is_over && self.message.is_none()))
     }
 

@@ -93,6 +93,8 @@ pub(crate) fn of_claim(code: Code) -> Option<String> {
         Code::PromiseMissing => "not claimed yet",
         Code::PromiseRefused => "the claim does not count",
         Code::PromiseUnproven => "claimed and not proven",
+        Code::NoteUndelivered => "claimed, but your note comes first",
+        Code::AgentBlocked => "the agent says that it cannot go on",
         _ => return None,
     };
     Some(what.to_owned())

@@ -91,7 +91,7 @@ fn eyes_2_the_page_says_the_most_important_first() {
         "Failing tests: 14 at first, 0 at last",
         "$1.10 for each of the 8 things",
         "Claims that were refused",
-        "the tag stood in code or in a comment",
+        "the tag was in code or in a comment",
         "<h2 id=\"h-rounds\">",
         "2 → 3 of 4",
         "ralph explain --replay .ralph/journal/main-20261114-214000.jsonl",

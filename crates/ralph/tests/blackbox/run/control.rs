@@ -106,6 +106,37 @@ fn pains_18_a_note_is_told_to_the_next_session() {
     assert_eq!((runs.of_kind("steered").len(), told), (1, vec![0, 1, 0]));
 }
 
+/// t5: a session that claims to be done does not end the loop if a note came while it worked; the next one has the note.
+#[test]
+fn t5_a_note_goes_before_the_claim_of_a_session() {
+    let runs = Runs::new(&format!("{SLOW}echo; echo '<promise>DONE</promise>'\n"));
+    let running = runs.start(&["Go", "--completion-promise", "DONE", "-n", "3"]);
+    begun(&runs, 1);
+    runs.bed.ralph_ok(&["steer", "Use tabs"]);
+    go(&runs);
+    begun(&runs, 2);
+    go(&runs);
+    let (code, shown) = running.ends();
+    assert_eq!(code, Some(0), "{shown}");
+    let expected = [(1, "note.undelivered".to_owned()), (2, "promise.accepted".to_owned())];
+    assert_eq!(runs.ruled(), expected, "{shown}");
+    assert!(runs.prompt(2).contains("was claimed, but the person had left a note by then") && runs.prompt(2).ends_with("- Use tabs"));
+    assert!(shown.contains("claimed, but your note comes first"), "{shown}");
+}
+
+/// t5: a limit counts all the same, and the person is told that the note was not delivered.
+#[test]
+fn t5_a_capped_run_says_that_a_note_was_not_delivered() {
+    let runs = Runs::new(&format!("{SLOW}echo; echo '<promise>DONE</promise>'\n"));
+    let running = runs.start(&["Go", "--completion-promise", "DONE", "--max-iterations", "1"]);
+    begun(&runs, 1);
+    runs.bed.ralph_ok(&["steer", "Use tabs"]);
+    go(&runs);
+    let (code, shown) = running.ends();
+    assert_eq!(code, Some(10), "{shown}");
+    assert!(shown.contains("A note that was left for the agent came too late"), "{shown}");
+}
+
 /// Two runners, one loop: the second one is told who has it.
 #[test]
 fn s4_6_a_second_runner_is_refused() {
