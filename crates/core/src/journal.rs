@@ -193,6 +193,9 @@ pub struct State {
     /// The loop's name, which its file is called after.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The list of a loop that lives in a feature folder other than the usual one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub list: Option<String>,
     /// Stops ruled on so far: the N of `ralph explain N`.
     pub stops: u64,
     pub iteration: u64,
@@ -384,7 +387,7 @@ impl State {
     #[must_use]
     pub fn of_live_file(self, file: Option<&LoopFile>) -> Self {
         let is_rewritten = file.is_some_and(|f| f.loop_id.is_none() && f.iteration < self.iteration);
-        if self.ended.is_some() || is_rewritten { State { stops: self.stops, name: self.name, ..State::default() } } else { self }
+        if self.ended.is_some() || is_rewritten { State { stops: self.stops, name: self.name, list: self.list, ..State::default() } } else { self }
     }
 
     /// Whether the loop is parked by this very stop.

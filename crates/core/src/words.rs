@@ -226,6 +226,12 @@ pub fn goes_first(command: &str) -> String {
     format!("Ralph: /{} goes first. If it leaves the agent with nothing to do, /ralph-resume goes on with the loop.", opening(command, 64))
 }
 
+/// A word as a shell takes it for one.
+pub fn quoted(word: &str) -> String {
+    let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "@/._-+".contains(c));
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
 /// A text without control characters, and without those that turn the order of what is drawn, or that draw nothing: what comes from files and agents
 /// must not steer a terminal.
 pub fn clean(text: &str) -> String {

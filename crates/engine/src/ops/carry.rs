@@ -53,7 +53,7 @@ pub fn bring(project: &Project, request: &resume::Request) -> Result<Found, Refu
         Some(found) if !rests(&found) && !request.changes_limits() => Ok(found),
         _ => {
             let resumed = resume(project, request, &Asker::default())?;
-            loops::all(project).into_iter().find(|found| found.id() == resumed.id).ok_or(Refusal::NoLoop)
+            loops::known(project).into_iter().find(|found| found.id() == resumed.id).ok_or(Refusal::NoLoop)
         }
     }
 }

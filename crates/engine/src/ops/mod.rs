@@ -88,7 +88,7 @@ impl fmt::Display for Refusal {
 
 /// The loop that is meant: the named one, the asking session's own, or the only one.
 pub fn choose(project: &Project, name: Option<&str>, session: Option<&str>) -> Result<Found, Refusal> {
-    let mut all = loops::all(project);
+    let mut all = loops::known(project);
     if let Some(name) = name {
         let names = all.iter().map(|f| f.name.clone()).collect();
         let found = all.into_iter().find(|f| f.name == name || f.id() == name);

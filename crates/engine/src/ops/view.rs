@@ -47,7 +47,7 @@ pub fn owner(project: &Project, found: &Found) -> Option<String> {
 
 /// The loops that have a file, in order.
 pub fn live(project: &Project) -> Vec<View> {
-    loops::all(project).iter().map(|found| view_of(project, found)).collect()
+    loops::known(project).iter().map(|found| view_of(project, found)).collect()
 }
 
 /// How much a look may cost.
@@ -250,7 +250,7 @@ pub fn archive(project: &Project) -> Vec<Archived> {
 
 /// Every loop that ever left a journal here and has no file now, newest first.
 pub fn ended(project: &Project) -> Vec<View> {
-    let live: Vec<String> = loops::all(project).iter().map(Found::id).collect();
+    let live: Vec<String> = loops::known(project).iter().map(Found::id).collect();
     let Ok(entries) = fs::read_dir(project.own().join("journal")) else { return Vec::new() };
     let archived = archive(project);
     let one = |entry: fs::DirEntry| {

@@ -117,6 +117,7 @@ impl<'p> Locked<'p> {
         l.state.name = Some(l.found.name.clone());
         if let Carrier::Folder(folder) = &l.found.carrier {
             folder::log(folder, at, session, &event);
+            l.state.list = folder.noted();
         }
         self.append(&l.id, &mut l.tail, at, session, event, &l.state)
     }
@@ -225,6 +226,7 @@ impl<'p> Locked<'p> {
         let now = clock::now();
         if let Carrier::Folder(folder) = &found.carrier {
             folder::log(folder, now, session, &event);
+            state.list = folder.noted();
         }
         self.append(&id, &mut tail, now, session, event, &state)?;
         Ok(true)
@@ -235,12 +237,13 @@ impl<'p> Locked<'p> {
         if !folder::lost_its_list(self.project, session) {
             return Ok(false);
         }
-        let mut tail = journal::tail(&self.project.journal(folder::ID));
+        let id = folder::id(self.project);
+        let mut tail = journal::tail(&self.project.journal(&id));
         let now = clock::now();
         let mut state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
         state.disarm(now);
         let event = Event::Paused { by: Actor::Ralph, why: format!("{} is gone", folder::LIST) };
-        self.append(folder::ID, &mut tail, now, Some(session), event, &state)?;
+        self.append(&id, &mut tail, now, Some(session), event, &state)?;
         Ok(true)
     }
 
