@@ -105,8 +105,8 @@ pub fn parse(args: &str) -> Result<Options, String> {
     let mut options = Options::default();
     let mut prompt = String::with_capacity(args.len());
     let mut at = 0;
-    // What stands before is complete: nothing yet, a flag with its value, or a text in quotes.
-    let mut is_after_a_piece = true;
+    // What stands before is complete: a flag with its value, or a text in quotes.
+    let mut is_after_a_piece = false;
     let mut promise = None;
     while let Some(word) = next_word(args, at) {
         let text = &args[word.clone()];
@@ -132,7 +132,7 @@ pub fn parse(args: &str) -> Result<Options, String> {
             _ if is_dashed_flag(text) => {
                 return Err(format!("\"{text}\" begins with a long dash: write two hyphens, or put the prompt in quotes"));
             }
-            _ if continues_the_line(args, &word) && (is_after_a_piece || is_before_a_flag(args, word.end)) => at = word.end,
+            _ if continues_the_line(args, &word) && (is_after_a_piece || is_before_a_piece(args, word.end, &prompt)) => at = word.end,
             _ if is_after_a_piece && !prompt.trim().is_empty() && is_comment_to_the_end(&args[word.start..]) => {
                 let comment = args[word.start..].split_whitespace().collect::<Vec<_>>().join(" ");
                 options.warnings.push(format!("\"{comment}\" was read as a comment, and is no part of the task"));
@@ -164,8 +164,11 @@ fn continues_the_line(args: &str, word: &Range<usize>) -> bool {
     &args[word.clone()] == "\\" && (rest.is_empty() || rest.starts_with('\n'))
 }
 
-fn is_before_a_flag(args: &str, at: usize) -> bool {
-    next_word(args, at).is_none_or(|word| args[word].strip_prefix("--").is_some_and(|flag| is_known(flag.split('=').next().unwrap_or(flag))))
+/// A flag comes next, or the prompt itself in quotes.
+fn is_before_a_piece(args: &str, at: usize, prompt: &str) -> bool {
+    let Some(next) = next_word(args, at).map(|word| &args[word]) else { return false };
+    let is_flag = next.strip_prefix("--").is_some_and(|flag| is_known(flag.split('=').next().unwrap_or(flag)));
+    is_flag || (prompt.is_empty() && closing_quote(next).is_some())
 }
 
 fn is_known(flag: &str) -> bool {

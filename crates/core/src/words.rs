@@ -13,9 +13,19 @@ pub fn of_limit(iteration: u64, max_iterations: u64) -> String {
     if max_iterations == 0 { iteration.to_string() } else { format!("{iteration} of {max_iterations}") }
 }
 
+/// `1 file`, `4 files`: how many of something there are, with the right word.
+pub fn count(n: u64, one: &str, several: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { several })
+}
+
 /// `1 iteration`, `4 iterations`.
 pub fn iterations(n: u64) -> String {
-    if n == 1 { "1 iteration".to_owned() } else { format!("{n} iterations") }
+    count(n, "iteration", "iterations")
+}
+
+/// `1 round`, `4 rounds`.
+pub fn rounds(n: u64) -> String {
+    count(n, "round", "rounds")
 }
 
 /// The tag that the agent has to write.
@@ -59,10 +69,12 @@ pub fn hint(e: &Evidence, remind: bool) -> Option<String> {
 fn about_the_claim(e: &Evidence, remind: bool) -> Option<String> {
     let promise = e.promise.as_deref()?;
     match &e.claim {
+        // A fresh session's prompt says how to claim anyway.
+        Claim::Refused { why } if e.fresh => Some(format!("[ralph] The last session's promise tag did not count: {}.", why.words())),
         Claim::Refused { why } => {
             Some(format!("[ralph] Your message had a promise tag that does not count: {}. {}", why.words(), how_to_claim(promise)))
         }
-        Claim::None if remind => Some(format!("[ralph] {}", how_to_claim(promise))),
+        Claim::None if remind && !e.fresh => Some(format!("[ralph] {}", how_to_claim(promise))),
         _ => None,
     }
 }
@@ -99,8 +111,8 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             e.items_done, e.items_per_session
         ),
         (Code::GateUnknown, _) => format!(
-            "paused at iteration {round}: the proof could not be had {} times in a row ({}). `ralph gate` tries it by hand; {again}.",
-            e.unknown_rounds,
+            "paused at iteration {round}: the proof could not be had {} in a row ({}). `ralph gate` tries it by hand; {again}.",
+            count(e.unknown_rounds, "time", "times"),
             unproven::in_short(e)
         ),
         (Code::LimitIterations, _) => format!(
@@ -122,15 +134,15 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             prices::in_dollars(e.max_usd_micros)
         ),
         (Code::LimitTokens, _) => format!(
-            "stopped at its limit of {} tokens: {} used (iteration {round}){}. The loop is kept: `{resume} --tokens {}` goes on.",
-            e.max_tokens,
+            "stopped at its limit of {}: {} used (iteration {round}){}. The loop is kept: `{resume} --tokens {}` goes on.",
+            count(e.max_tokens, "token", "tokens"),
             e.spent_tokens,
             unproven::at_the_end(e),
             e.max_tokens
         ),
         (Code::ProgressOscillating, _) => format!(
-            "paused at iteration {round}: the files go back and forth between the same two states, {} times in a row. {again}.",
-            e.swings
+            "paused at iteration {round}: the files go back and forth between the same two states, {} in a row. {again}.",
+            count(e.swings, "time", "times")
         ),
         (Code::HostDenied, _) => format!(
             "paused at iteration {round}: nothing changes, and nobody was there to allow {}. Add it to `permissions.allow` in .claude/settings.json, \
@@ -143,18 +155,18 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             e.context, e.max_context
         ),
         (Code::HostBlockCap, _) => format!(
-            "paused at iteration {round}: {} rounds in a row without any tool call, and Claude Code would soon end the turn by itself as if it were done. \
+            "paused at iteration {round}: {} in a row without any tool call, and Claude Code would soon end the turn by itself as if it were done. \
              {again}; `ralph init --block-cap 0` lifts the client's cap.",
-            e.idle_rounds
+            rounds(e.idle_rounds)
         ),
         (Code::ProgressNone, _) if e.idle_rounds < e.idle_limit => {
             let what = if e.gates.is_empty() { "same commit, same files" } else { "same commit, same files, same findings" };
             let open = unproven::in_short(e);
             let open = if open.is_empty() { String::new() } else { format!(" ({open})") };
-            format!("paused at iteration {round}: {} rounds in a row changed nothing: {what}{open}. {again}.", e.stalled_rounds)
+            format!("paused at iteration {round}: {} in a row changed nothing: {what}{open}. {again}.", rounds(e.stalled_rounds))
         }
         (Code::ProgressNone, _) => {
-            format!("paused at iteration {round}: {} rounds in a row without any tool call. {again}.", e.idle_rounds)
+            format!("paused at iteration {round}: {} in a row without any tool call. {again}.", rounds(e.idle_rounds))
         }
         (Code::HostInterrupted, _) => {
             format!("you interrupted the agent, so the loop is paused at iteration {round}. {again}, /cancel-ralph ends it.")
@@ -197,7 +209,7 @@ pub fn limits(max_iterations: u64, promise: Option<&str>, gated: bool, max_hours
         if idle_rounds == u64::MAX {
             "no pause for rounds without tool use".to_owned()
         } else {
-            format!("pauses after {idle_rounds} rounds in a row without any tool call")
+            format!("pauses after {} in a row without any tool call", rounds(idle_rounds))
         },
     ]
 }
@@ -210,7 +222,7 @@ pub fn further_limits(max_usd_micros: Micros, stall_rounds: u64, spelled_out: bo
     };
     let standstill = match stall_rounds {
         0 => spelled_out.then(|| "no pause for rounds that change nothing".to_owned()),
-        rounds => Some(format!("pauses after {rounds} rounds in a row that change nothing: no commit, no file, no finding")),
+        n => Some(format!("pauses after {} in a row that change nothing: no commit, no file, no finding", rounds(n))),
     };
     money.into_iter().chain(standstill).collect()
 }

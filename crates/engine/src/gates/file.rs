@@ -103,7 +103,7 @@ fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss>
 }
 
 fn entries_of(n: u64) -> String {
-    if n == 1 { "1 entry".to_owned() } else { format!("{n} entries") }
+    ralph_core::words::count(n, "entry", "entries")
 }
 
 fn at_least(n: u64) -> String {

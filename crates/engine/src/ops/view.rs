@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf};
 
 use ralph_core::{
     gate::{Finding, Kind},
-    journal::{Event, Record, State},
+    journal::{Event, Holder, Record, State},
     loop_file::{LoopFile, MAX_FILE_BYTES},
     prices,
     time::{self, Millis},
@@ -16,7 +16,7 @@ use ralph_core::{
 
 use crate::{
     gates::{self, declared, usual},
-    ops::came_with_the_repository,
+    ops::{came_with_the_repository, why_not_armed},
     store::{
         journal::{self, owner_may_live},
         loops::{self, Found},
@@ -87,7 +87,9 @@ fn look(project: &Project, found: &Found, look: Look) -> View {
     view.runner_pid = journal::runner_of(&state).map(|runner| runner.pid);
     view.carrier = match view.runner_pid {
         Some(_) => Carrier::Runner,
-        None if owner.is_some() && matches!(status, Status::Active | Status::Parked) => Carrier::Session,
+        None if matches!(status, Status::Active | Status::Parked) && matches!(state.holder(owner.as_deref()), Holder::Session(_)) => {
+            Carrier::Session
+        }
         None => Carrier::Nobody,
     };
     view.session = owner;
@@ -107,7 +109,13 @@ fn look(project: &Project, found: &Found, look: Look) -> View {
         view.denied = past.denied;
         view.paused_at = past.paused_at.filter(|_| status == Status::Paused);
         view.by_run = past.by_run;
+        if view.by_run {
+            view.stall_limit = file.fresh_stall_rounds();
+        }
         view.why = past.why.filter(|_| matches!(status, Status::Paused | Status::LeftBehind)).map(|why| without_the_name(&why));
+        if status == Status::Tracked && look == Look::Whole {
+            view.why = Some(why_not_armed(project, found).to_owned());
+        }
         view.checking = record.as_ref().filter(|_| status.is_armed()).and_then(|record| checking(project, record));
         view.waits = if status.is_armed() { waits(project, &id, &state, past.waiting) } else { None };
     }

@@ -115,7 +115,7 @@ fn names(project: &Project, dir: &Path) -> (String, String) {
 }
 
 /// The folders other than the project's own whose loops left a journal here, and have a list: in which sessions they live, nobody else knows.
-pub(super) fn others(project: &Project) -> Vec<Found> {
+pub(super) fn others(project: &Project, want: Want) -> Vec<Found> {
     let own = id(project);
     let entries = fs::read_dir(project.own().join("journal")).into_iter().flatten().flatten();
     let of_folder = |name: &str| name.strip_suffix(".jsonl").is_some_and(|id| id.starts_with(ID) && id != own);
@@ -127,7 +127,7 @@ pub(super) fn others(project: &Project) -> Vec<Found> {
         } else {
             Path::new(&state.list?).parent()?.to_owned()
         };
-        let found = read_at(project, dir, Want::Live)?;
+        let found = read_at(project, dir, want)?;
         // What stands in a journal of the project may be anybody's: only a folder that this very journal is about counts.
         (format!("{}.jsonl", found.id()) == entry.file_name().to_str()?).then_some(found)
     };

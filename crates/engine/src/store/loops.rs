@@ -127,6 +127,11 @@ pub fn of_folder(project: &Project) -> Option<Found> {
     folder::read(project, folder::Want::Any)
 }
 
+/// The feature folder whose loop has that id, even if the loop has ended; `None`: it is no folder's.
+pub fn folder_of(project: &Project, id: &str) -> Option<Found> {
+    of_folder(project).into_iter().chain(folder::others(project, folder::Want::Any)).find(|found| found.id() == id)
+}
+
 /// All loops of the project. One that cannot be opened counts as one that cannot be parsed.
 pub fn all(project: &Project) -> Vec<Found> {
     let unreadable = |name: &str, e: &Error| {
@@ -143,7 +148,7 @@ pub fn all(project: &Project) -> Vec<Found> {
 /// The same, and those of feature folders that only other sessions know of: for whoever looks, or says which one is meant.
 pub fn known(project: &Project) -> Vec<Found> {
     let mut all = all(project);
-    all.extend(folder::others(project));
+    all.extend(folder::others(project, folder::Want::Live));
     all
 }
 

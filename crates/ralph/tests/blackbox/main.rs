@@ -64,6 +64,7 @@ mod setup;
 mod slash;
 mod snapshots;
 mod steer;
+mod told;
 mod trust;
 mod verify;
 mod waiting;
