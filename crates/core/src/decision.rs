@@ -46,7 +46,8 @@ fn says_failed(line: &str) -> bool {
     if ["❌", "✗", "✘", "失败", "未通过"].iter().any(|mark| line.contains(mark)) {
         return true;
     }
-    let words: Vec<String> = line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty()).map(str::to_lowercase).collect();
+    let words: Vec<String> =
+        line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty()).map(str::to_lowercase).collect();
     let is_none = |at: usize| words.get(at).is_some_and(|word| NONE.contains(&word.as_str()));
     words.iter().enumerate().any(|(at, word)| {
         let is_not_passed = word == "not" && words.get(at + 1).is_some_and(|next| matches!(next.as_str(), "pass" | "passed" | "passing"));
@@ -118,10 +119,29 @@ mod tests {
 
     #[test]
     fn t19_a_file_that_stands_for_success_must_not_say_that_something_failed() {
-        for text in ["FAILED", "typecheck: pass\ntest: FAILED\n", "build ❌", "{\"test\": \"fail\"}", "2 failed", "not passed", "测试失败", "failures: 3"] {
+        for text in [
+            "FAILED",
+            "typecheck: pass\ntest: FAILED\n",
+            "build ❌",
+            "{\"test\": \"fail\"}",
+            "2 failed",
+            "not passed",
+            "测试失败",
+            "failures: 3",
+        ] {
             assert!(failure(text).is_some(), "{text}");
         }
-        for text in ["", "ok", "typecheck + test + build 全部通过", "12 passed, 0 failed", "failed: 0", "{\"failed\":false}", "no failures", "failed tests: 0", "failsafe"] {
+        for text in [
+            "",
+            "ok",
+            "typecheck + test + build 全部通过",
+            "12 passed, 0 failed",
+            "failed: 0",
+            "{\"failed\":false}",
+            "no failures",
+            "failed tests: 0",
+            "failsafe",
+        ] {
             assert_eq!(failure(text), None, "{text}");
         }
     }

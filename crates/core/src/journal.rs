@@ -397,7 +397,11 @@ impl State {
     #[must_use]
     pub fn of_live_file(self, file: Option<&LoopFile>) -> Self {
         let is_rewritten = file.is_some_and(|f| f.loop_id.is_none() && f.iteration < self.iteration);
-        if self.ended.is_some() || is_rewritten { State { stops: self.stops, name: self.name, list: self.list, ..State::default() } } else { self }
+        if self.ended.is_some() || is_rewritten {
+            State { stops: self.stops, name: self.name, list: self.list, ..State::default() }
+        } else {
+            self
+        }
     }
 
     /// Who has the loop: one answer for the report, `watch` and `status`. `named` is the session that the loop's file names; of a loop whose file is not at

@@ -9,7 +9,13 @@
 
 use std::ops::Range;
 
-use crate::{config, loop_file::Preset, promise::normalised, spelling, words::{opening, quoted}};
+use crate::{
+    config,
+    loop_file::Preset,
+    promise::normalised,
+    spelling,
+    words::{opening, quoted},
+};
 
 /// What a typed command asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,7 +220,10 @@ pub fn help(verb: Verb) -> String {
         Verb::Cancel => "/cancel-ralph [NAME]: end the loop; its file goes to .ralph/archive.".to_owned(),
         Verb::Status => "/ralph-status: where the loops of this project stand.".to_owned(),
         Verb::Pause => "/ralph-pause [NAME]: let the agent stop for now; /ralph-resume goes on.".to_owned(),
-        Verb::Resume => "/ralph-resume [NAME] [--max-iterations N] [--hours H] [--usd X] [--idle-rounds N] [--stall-rounds N]: go on with a loop.".to_owned(),
+        Verb::Resume => {
+            "/ralph-resume [NAME] [--max-iterations N] [--hours H] [--usd X] [--idle-rounds N] [--stall-rounds N]: go on with a loop."
+                .to_owned()
+        }
     }
 }
 
@@ -480,7 +489,9 @@ mod tests {
         let run = |args: &str| parse(args).map(|o| o.as_run()).unwrap_or_default();
         assert_eq!(run("Fix it --mode fresh"), "ralph run 'Fix it'");
         assert_eq!(
-            run("Don't stop --mode fresh --completion-promise \"ALL DONE\" --max-iterations 5 --hours 1.5 --verify \"cargo test\" --deadline 10m"),
+            run(
+                "Don't stop --mode fresh --completion-promise \"ALL DONE\" --max-iterations 5 --hours 1.5 --verify \"cargo test\" --deadline 10m"
+            ),
             "ralph run 'Don'\\''t stop' --completion-promise 'ALL DONE' --max-iterations 5 --hours 1.5 --verify 'cargo test' --deadline 600"
         );
     }

@@ -11,8 +11,8 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-pub use hours::{Hours, Phase, Span, Took};
 use hours::Has;
+pub use hours::{Hours, Phase, Span, Took};
 pub use proofs::{Mark, Proofs, Ran, Story};
 
 use crate::{

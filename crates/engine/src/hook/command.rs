@@ -131,7 +131,9 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
         }
         Some(mode) => {
             let mode = words::opening(mode, 40);
-            return Err(Refusal::Because(format!("--mode {mode} is not known here: `hook` works in this session, `fresh` is `ralph run` in a terminal")));
+            return Err(Refusal::Because(format!(
+                "--mode {mode} is not known here: `hook` works in this session, `fresh` is `ralph run` in a terminal"
+            )));
         }
     }
     let request = start::Request {

@@ -208,7 +208,7 @@ pub fn note_without_list(project: &Project, session: &str) {
 /// What is so at every stop is said once, as long as nothing else happens.
 fn log_once(folder: &Folder, at: Millis, session: Option<&str>, line: &str) {
     let log = files::read_end(&folder.dir.join(LOG), 4096).unwrap_or_default();
-    if !String::from_utf8_lossy(&log).lines().rev().take(2).any(|last| last.contains(line)) {
+    if !String::from_utf8_lossy(&log).lines().rev().take(4).any(|last| last.contains(line)) {
         write_log(folder, at, session, line);
     }
 }
@@ -370,7 +370,8 @@ pub(super) fn is_same(a: &Found, b: &Found) -> bool {
 /// Writes a decision into the folder's `hook.log` (S4-2). Failing to log never changes an answer.
 pub(super) fn log(folder: &Folder, at: Millis, session: Option<&str>, event: &Event) {
     let Some(line) = in_words(event) else { return };
-    let said = folder.progress.as_deref().filter(|_| matches!(event, Event::Stop { .. })).map(progress::odd).unwrap_or_default();
+    let said =
+        folder.progress.as_deref().filter(|_| matches!(event, Event::Adopted | Event::Stop { .. })).map(progress::odd).unwrap_or_default();
     for odd in said {
         log_once(folder, at, session, &format!("{PROGRESS}: {}", words::opening(&odd, 200)));
     }
@@ -397,7 +398,8 @@ fn in_words(event: &Event) -> Option<String> {
                 let _ = write!(line, "; {}: {}", words::clean(&f.gate), words::opening(&f.what, 300));
             }
             if let Message::Unreadable { transcript } = &e.message {
-                let _ = write!(line, "; the event carries no message, and its transcript is not there ({})", words::opening(transcript, 300));
+                let _ =
+                    write!(line, "; the event carries no message, and its transcript is not there ({})", words::opening(transcript, 300));
             }
             line
         }

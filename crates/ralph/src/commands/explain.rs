@@ -124,7 +124,9 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
             "tools",
             match e.tools {
                 ToolUse::Used => "used in this round".to_owned(),
-                ToolUse::None => format!("none in this round; {} in a row of {}", count(e.idle_rounds, "idle round", "idle rounds"), e.idle_limit),
+                ToolUse::None => {
+                    format!("none in this round; {} in a row of {}", count(e.idle_rounds, "idle round", "idle rounds"), e.idle_limit)
+                }
                 ToolUse::Unknown => "unknown: there is no transcript of this round".to_owned(),
             },
         ),
@@ -249,7 +251,11 @@ fn replay(path: &Path, json: bool) -> Done {
             ui::line(format!("stop {}: recorded {}, now {}", record.state.stops, ruling.code.as_str(), again.code.as_str()));
         }
         let lines = if unreadable == 0 { String::new() } else { format!(", unreadable lines: {unreadable}") };
-        ui::line(format!("{} judged again: {same} the same, {} different{lines}", count((same + different.len()) as u64, "stop", "stops"), different.len()));
+        ui::line(format!(
+            "{} judged again: {same} the same, {} different{lines}",
+            count((same + different.len()) as u64, "stop", "stops"),
+            different.len()
+        ));
     }
     match (different.is_empty(), same) {
         // The report is on standard output already, in either form.

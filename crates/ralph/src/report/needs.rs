@@ -174,8 +174,10 @@ fn uncommitted(left: &Left, view: &View) -> Option<Need> {
     let more = left.files.saturating_sub(left.named.len() as u64);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let named = left.named.iter().map(|path| format!("`{}`", path.replace('`', ""))).collect::<Vec<_>>().join(", ");
-    let files = (left.files > 0).then(|| format!("{} changed and not committed: {named}{more}", words::count(left.files, "file is", "files are")));
-    let stashes = (left.stashes > 0).then(|| format!("{} made since the loop began", words::count(left.stashes, "stash was", "stashes were")));
+    let files =
+        (left.files > 0).then(|| format!("{} changed and not committed: {named}{more}", words::count(left.files, "file is", "files are")));
+    let stashes =
+        (left.stashes > 0).then(|| format!("{} made since the loop began", words::count(left.stashes, "stash was", "stashes were")));
     let how = [files.as_ref().map(|_| "`git status` shows them"), stashes.as_ref().map(|_| "`git stash list` shows them")];
     Some(Need {
         about: About::Uncommitted,

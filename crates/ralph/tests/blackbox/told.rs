@@ -88,7 +88,11 @@ fn t19_the_same_commands_work_in_a_shell() {
     for (command, task, promise, max) in DOCUMENT_002 {
         let bed = Bed::new();
         let line = command.replacen("/ralph-loop", &format!("'{}' start", crate::common::RALPH), 1);
-        let out = { let mut sh = bed.command("sh"); sh.args(["-c", &line]); crate::common::run(&mut sh, b"") };
+        let out = {
+            let mut sh = bed.command("sh");
+            sh.args(["-c", &line]);
+            crate::common::run(&mut sh, b"")
+        };
         assert_eq!(out.code, Some(0), "{line}: {out:?}");
         assert_eq!(prompt(&bed), task);
         assert_eq!((bed.value("completion_promise").as_str(), bed.value("max_iterations").as_str()), (promise, max), "{command}");
@@ -127,7 +131,9 @@ fn t19_a_decision_and_a_quality_gate_are_read_as_they_were_meant() {
         let text = told(audit, "ok");
         assert!(!text.contains("AUDIT-REPORT.md does not say"), "{audit}: {text}");
     }
-    for (audit, says) in [("Decision: FAIL", "FAIL"), ("Decision: NOT PASS", "NOT PASS"), ("Decision: PASS/FAIL", "PASS/FAIL"), ("Decision: PASS?", "PASS?")] {
+    for (audit, says) in
+        [("Decision: FAIL", "FAIL"), ("Decision: NOT PASS", "NOT PASS"), ("Decision: PASS/FAIL", "PASS/FAIL"), ("Decision: PASS?", "PASS?")]
+    {
         let text = told(audit, "ok");
         assert!(text.contains(&format!("docs/AUDIT-REPORT.md does not say `Decision: PASS`: its decision is `{says}`")), "{text}");
     }
@@ -391,10 +397,7 @@ fn t23_help_is_answered_and_starts_nothing() {
 fn t23_mode_fresh_names_the_command_to_type() {
     let bed = Bed::new();
     let text = types(&bed, "/ralph --mode fresh Don't stop --completion-promise \"ALL DONE\" --max-iterations 5").instead();
-    assert!(
-        text.contains("`ralph run 'Don'\\''t stop' --completion-promise 'ALL DONE' --max-iterations 5`"),
-        "{text}"
-    );
+    assert!(text.contains("`ralph run 'Don'\\''t stop' --completion-promise 'ALL DONE' --max-iterations 5`"), "{text}");
     assert!(!bed.exists(LOOP));
 }
 
@@ -418,7 +421,11 @@ fn t23_three_commands_are_told_as_three() {
 fn t23_a_link_is_told_as_a_link() {
     let bed = Bed::in_git();
     let elsewhere = bed.home().join("loop.md");
-    fs::write(&elsewhere, loop_text(ME, 1, 9, "DONE").replace(&format!("session_id: {ME}\n"), "").replace(&format!("session_id: \"{ME}\"\n"), "")).unwrap();
+    fs::write(
+        &elsewhere,
+        loop_text(ME, 1, 9, "DONE").replace(&format!("session_id: {ME}\n"), "").replace(&format!("session_id: \"{ME}\"\n"), ""),
+    )
+    .unwrap();
     fs::create_dir_all(bed.path(".claude")).unwrap();
     std::os::unix::fs::symlink(&elsewhere, bed.path(LOOP)).unwrap();
     let text = bed.ralph_ok(&["status"]);

@@ -27,14 +27,28 @@ pub fn left(project: &Project, since: Millis, limit: Duration) -> Option<Left> {
     let repository = Repository::of(project, limit).ok()??;
     let below = if repository.below.as_os_str().is_empty() { OsStr::new(".") } else { repository.below.as_os_str() };
     // A submodule has its own configuration, and is not looked into.
-    let args = ["--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=all", "--"];
+    let args = [
+        "--no-optional-locks",
+        "-c",
+        "core.fsmonitor=false",
+        "status",
+        "--porcelain=v1",
+        "-z",
+        "--no-renames",
+        "--ignore-submodules=all",
+        "--",
+    ];
     let args: Vec<&OsStr> = args.iter().map(OsStr::new).chain([below]).collect();
     let said = repository.answer(&args, Ask::default()).ok()?;
     let own = own_of_folder(&repository, project);
     let is_own = |path: &str| OWN.iter().any(|glob| glob_match(glob, path.trim_end_matches('/'))) || own.iter().any(|own| own == path);
     let files = pieces(&said).filter_map(|entry| entry.get(3..)).map(|path| String::from_utf8_lossy(path).into_owned());
     let stashed = repository.ask(&["stash", "list", "--format=%ct"]).ok()?;
-    let made = String::from_utf8_lossy(&stashed).lines().filter_map(|line| line.trim().parse::<Millis>().ok()).filter(|at| *at >= since / 1000).count();
+    let made = String::from_utf8_lossy(&stashed)
+        .lines()
+        .filter_map(|line| line.trim().parse::<Millis>().ok())
+        .filter(|at| *at >= since / 1000)
+        .count();
     Some(Left { files: files.filter(|path| !is_own(path)).collect(), stashes: made as u64 })
 }
 

@@ -49,7 +49,10 @@ impl Rounds<'_> {
         let is_due = Breaker::of(stalled, l.file.fresh_stall_rounds()) == Breaker::HalfOpen && self.before.broke.is_none();
         if is_due && settings.cooldown_ms > 0 && self.done > 0 {
             let until = now.saturating_add(Millis::try_from(settings.cooldown_ms).unwrap_or(Millis::MAX));
-            return self.rest(until, &format!("{} in a row changed nothing: after a rest comes one more, the last", ralph_core::words::rounds(stalled)));
+            return self.rest(
+                until,
+                &format!("{} in a row changed nothing: after a rest comes one more, the last", ralph_core::words::rounds(stalled)),
+            );
         }
         Ok(None)
     }

@@ -1,6 +1,11 @@
 //! What has to be proven: each gate with its state, how long it took, when, and how it went before.
 
-use ralph_core::{chronicle::Story, gate::Verdict, time::in_words, words::{clean, count}};
+use ralph_core::{
+    chronicle::Story,
+    gate::Verdict,
+    time::in_words,
+    words::{clean, count},
+};
 use ratatui::{style::Style, text::Line};
 
 use crate::{
