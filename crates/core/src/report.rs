@@ -187,7 +187,7 @@ pub struct Cost {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Left {
-    /// Files that are changed or new; a new folder counts as one.
+    /// Files that are changed or new.
     pub files: u64,
     /// The first of them.
     pub named: Vec<String>,

@@ -166,8 +166,11 @@ pub fn parse(args: &str) -> Result<Options, String> {
 
 /// A lone backslash at the end of a line, or of the whole text.
 fn continues_the_line(args: &str, word: &Range<usize>) -> bool {
+    if &args[word.clone()] != "\\" {
+        return false;
+    }
     let rest = args[word.end..].trim_start_matches([' ', '\t', '\r']);
-    &args[word.clone()] == "\\" && (rest.is_empty() || rest.starts_with('\n'))
+    rest.is_empty() || rest.starts_with('\n')
 }
 
 /// A flag comes next, or the prompt itself in quotes.

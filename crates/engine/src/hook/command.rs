@@ -57,7 +57,7 @@ fn carry_out(call: &Call, verb: Verb, args: &str) -> Result<Outcome, Error> {
     if was_sent_on(call, &fingerprint) {
         return Ok(Outcome::silent("command.repeated"));
     }
-    if args.trim() == "-h" || slash::parse(args).is_ok_and(|options| options.help) {
+    if args.trim() == "-h" || (args.contains("--help") && slash::parse(args).is_ok_and(|options| options.help)) {
         return answered(call, Outcome::instead("command.help", slash::help(verb)), &fingerprint);
     }
     let result = match verb {

@@ -16,7 +16,7 @@ use crate::{
 /// What is in no commit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Left {
-    /// Files of the project that are changed or new, from the top of the working tree on; a new folder is one.
+    /// Files of the project that are changed or new, from the top of the working tree on.
     pub files: Vec<String>,
     /// Stashes that were made since.
     pub stashes: u64,
@@ -35,6 +35,7 @@ pub fn left(project: &Project, since: Millis, limit: Duration) -> Option<Left> {
         "--porcelain=v1",
         "-z",
         "--no-renames",
+        "--untracked-files=all",
         "--ignore-submodules=all",
         "--",
     ];
