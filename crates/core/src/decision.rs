@@ -13,7 +13,7 @@ const PASSED: &str = r"(?i)^pass(?:ed)?(?:[\s,;:.(（\[–—-]+(?:(?:no|0|zero|
 
 /// Whether the report's last decision is to pass; `Err`: what it says instead, if it decides at all.
 pub fn passes(text: &str) -> Result<(), Option<String>> {
-    let Some(last) = text.lines().filter_map(decided).last() else { return Err(None) };
+    let Some(last) = text.lines().rev().find_map(decided) else { return Err(None) };
     let plain: String = last.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '|') && !is_mark(*c)).collect();
     match expression::matches(PASSED, plain.trim()) {
         Ok(true) => Ok(()),

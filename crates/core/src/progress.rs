@@ -118,8 +118,8 @@ impl Progress {
 pub fn odd(bytes: &[u8]) -> Vec<String> {
     let keys = [Key::Iteration, Key::MaxIterations, Key::MaxHours, Key::MaxUsd, Key::MaxTokens, Key::IdleRounds, Key::StallRounds];
     let odd = |key: Key| {
-        let lines = bytes.split(|b| *b == b'\n').filter_map(|line| Some(line[after_key(line, key.name())?..].trim_ascii()));
-        let told = String::from_utf8_lossy(lines.filter(|value| !value.is_empty()).next()?).into_owned();
+        let mut lines = bytes.split(|b| *b == b'\n').filter_map(|line| Some(line[after_key(line, key.name())?..].trim_ascii()));
+        let told = String::from_utf8_lossy(lines.find(|value| !value.is_empty())?).into_owned();
         place(bytes, key).is_none().then(|| format!("\"{} {told}\" has no number that makes sense, and is passed over", key.name()))
     };
     keys.into_iter().filter_map(odd).collect()

@@ -46,10 +46,12 @@ fn failed(call: &Call, what: &str, may_pause: bool) -> Outcome {
     let paused = may_pause
         && call.event.name() == "Stop"
         && catch_unwind(AssertUnwindSafe(|| pause_own_loop(call, what))).is_ok_and(|paused| paused.is_some_and(|p| p));
-    let kept = match paused {
-        true => "the loop is paused; `ralph resume` goes on",
-        false if was_ended(call) => "the loop has ended; its file is in .ralph/archive, and `ralph resume` brings it back",
-        false => "the loop is kept as it is",
+    let kept = if paused {
+        "the loop is paused; `ralph resume` goes on"
+    } else if was_ended(call) {
+        "the loop has ended; its file is in .ralph/archive, and `ralph resume` brings it back"
+    } else {
+        "the loop is kept as it is"
     };
     let line = format!("Ralph: {what}. The stop is allowed and {kept}.");
     Outcome { error: Some(what.to_owned()), ..Outcome::tell("internal.error", line) }
