@@ -129,12 +129,14 @@ pub struct File {
     pub fresh: Option<Vec<String>>,
     /// So many entries must stand in it: items of lists, rows of tables, paragraphs.
     pub entries: u64,
+    /// It is left behind by a check that passed: one that says that something failed is none.
+    pub of_success: bool,
 }
 
 impl File {
     /// A file that must be there, whatever it says.
     pub fn at(path: impl Into<String>) -> Self {
-        File { path: path.into(), contains: None, called: None, fresh: None, entries: 0 }
+        File { path: path.into(), contains: None, called: None, fresh: None, entries: 0, of_success: false }
     }
 }
 

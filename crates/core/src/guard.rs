@@ -237,7 +237,7 @@ fn tests_gone(before: &Sources, now: &Sources) -> Vec<String> {
             1 => "; 1 is new".to_owned(),
             n => format!("; {n} are new"),
         };
-        let are = if gone.len() == 1 { "1 test is".to_owned() } else { format!("{} tests are", gone.len()) };
+        let are = crate::words::count(gone.len() as u64, "test is", "tests are");
         said.push(format!("{}: {are} gone ({}){new}", shown(file), listed(&gone)));
     }
     said
@@ -346,11 +346,11 @@ fn items_changed(before: &[Item], now: &[Item]) -> Vec<String> {
     let mut said = Vec::new();
     for (list, (gone, changed)) in lists {
         if !gone.is_empty() {
-            let items = if gone.len() == 1 { "1 item is".to_owned() } else { format!("{} items are", gone.len()) };
+            let items = crate::words::count(gone.len() as u64, "item is", "items are");
             said.push(format!("{}: {items} gone ({})", shown(list), listed(&gone)));
         }
         if !changed.is_empty() {
-            let items = if changed.len() == 1 { "1 item".to_owned() } else { format!("{} items", changed.len()) };
+            let items = crate::words::count(changed.len() as u64, "item", "items");
             said.push(format!("{}: what {items} asked for changed ({})", shown(list), listed(&changed)));
         }
     }

@@ -10,7 +10,7 @@ use crate::{
     loop_file::LoopFile,
     prices::Micros,
     time::{Millis, in_words},
-    words::{HOW_TO_SAY_BLOCKED, clean, how_to_claim, of_limit, opening},
+    words::{HOW_TO_SAY_BLOCKED, clean, count, how_to_claim, of_limit, opening},
 };
 
 /// More than this of what the last round left is in the logs.
@@ -153,7 +153,7 @@ fn landing(file: &LoopFile, spent: Spent) -> Option<String> {
         left.push(format!("about {} of {}", crate::prices::shown(left_over), crate::prices::shown(file.max_usd_micros())));
     }
     if nearly(spent.tokens, file.max_tokens) {
-        left.push(format!("about {} of {} tokens", file.max_tokens.saturating_sub(spent.tokens), file.max_tokens));
+        left.push(format!("about {} of {}", file.max_tokens.saturating_sub(spent.tokens), count(file.max_tokens, "token", "tokens")));
     }
     if file.max_iterations > 1 && file.iteration == file.max_iterations {
         left.push("no further round".to_owned());

@@ -205,6 +205,9 @@ pub struct State {
     /// The loop's name, which its file is called after.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The list of a loop that lives in a feature folder other than the usual one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub list: Option<String>,
     /// Stops ruled on so far: the N of `ralph explain N`.
     pub stops: u64,
     pub iteration: u64,
@@ -335,6 +338,16 @@ pub struct Runner {
     pub inner_limit: u64,
 }
 
+/// Who has a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder<'a> {
+    /// A runner that took it and has not given it back; whether it lives, only the system can tell.
+    Runner(&'a Runner),
+    Session(&'a str),
+    /// No session has it yet, or the one that had it has ended.
+    Nobody,
+}
+
 /// Rounds that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -430,7 +443,22 @@ impl State {
     #[must_use]
     pub fn of_live_file(self, file: Option<&LoopFile>) -> Self {
         let is_rewritten = file.is_some_and(|f| f.loop_id.is_none() && f.iteration < self.iteration);
-        if self.ended.is_some() || is_rewritten { State { stops: self.stops, name: self.name, ..State::default() } } else { self }
+        if self.ended.is_some() || is_rewritten {
+            State { stops: self.stops, name: self.name, list: self.list, ..State::default() }
+        } else {
+            self
+        }
+    }
+
+    /// Who has the loop: one answer for the report, `watch` and `status`. `named` is the session that the loop's file names; of a loop whose file is not at
+    /// hand, its records tell.
+    pub fn holder<'a>(&'a self, named: Option<&'a str>) -> Holder<'a> {
+        match (&self.runner, named.or(self.owner.as_deref())) {
+            _ if self.left_behind => Holder::Nobody,
+            (Some(runner), _) => Holder::Runner(runner),
+            (None, Some(session)) => Holder::Session(session),
+            (None, None) => Holder::Nobody,
+        }
     }
 
     /// What a journal that ralph keeps no copy of may say about a loop: how much was done and used, never who has the loop, what was answered or that it ended.
@@ -439,6 +467,7 @@ impl State {
     pub fn unsealed(self) -> Self {
         State {
             name: self.name,
+            list: self.list,
             stops: self.stops,
             iteration: self.iteration,
             spent_ms: self.spent_ms,

@@ -130,7 +130,14 @@ impl Evidence {
 
     /// Nothing but the limits speaks for letting the agent stop: no person held it up, and nothing is under way.
     fn is_undisturbed(&self) -> bool {
-        !self.interrupted && !self.told_to_stop && self.background.is_empty() && !matches!(self.message, Message::Unreadable { .. })
+        !self.interrupted && !self.told_to_stop && self.background.is_empty() && !self.is_unheard()
+    }
+
+    /// The agent's message could not be read, and something here depends on it: a promise, or words that it must have. A list, a command or a file needs no
+    /// message.
+    fn is_unheard(&self) -> bool {
+        let by_words = self.promise.is_some() || self.gates.is_empty() || self.gates.iter().any(|f| f.kind == Kind::Markers);
+        by_words && matches!(self.message, Message::Unreadable { .. })
     }
 
     /// Whether nothing changed for as many rounds as are borne.
@@ -157,7 +164,9 @@ impl Evidence {
 
     /// Whether the gates should be measured in full before this stop is judged; `gated`: there are any.
     pub fn wants_proof(&self, gated: bool) -> bool {
-        let says_so = self.claim == Claim::Made || self.before_the_first || (self.promise.is_none() && self.is_undisturbed());
+        // Whether a message would be needed is known once the gates are.
+        let is_undisturbed = !self.interrupted && !self.told_to_stop && self.background.is_empty();
+        let says_so = self.claim == Claim::Made || self.before_the_first || (self.promise.is_none() && is_undisturbed);
         self.active && gated && says_so && self.notes_waiting == 0
     }
 }
@@ -420,7 +429,7 @@ pub fn judge(e: &Evidence) -> Ruling {
     if !e.background.is_empty() {
         return allow(Code::HostBackground, Next::Stays);
     }
-    if matches!(e.message, Message::Unreadable { .. }) {
+    if e.is_unheard() {
         return allow(Code::TranscriptMissing, Next::Pauses);
     }
     if e.max_iterations > 0 && e.iteration >= e.max_iterations {

@@ -7,6 +7,7 @@ mod checkboxes;
 pub mod chronicle;
 pub mod completion_markers;
 pub mod config;
+pub mod decision;
 pub mod entries;
 pub mod expression;
 pub mod feature_list;

@@ -114,6 +114,17 @@ impl Progress {
     }
 }
 
+/// What stands where a number should, and is none: it is passed over, and people should know.
+pub fn odd(bytes: &[u8]) -> Vec<String> {
+    let keys = [Key::Iteration, Key::MaxIterations, Key::MaxHours, Key::MaxUsd, Key::MaxTokens, Key::IdleRounds, Key::StallRounds];
+    let odd = |key: Key| {
+        let mut lines = bytes.split(|b| *b == b'\n').filter_map(|line| Some(line[after_key(line, key.name())?..].trim_ascii()));
+        let told = String::from_utf8_lossy(lines.find(|value| !value.is_empty())?).into_owned();
+        place(bytes, key).is_none().then(|| format!("\"{} {told}\" has no number that makes sense, and is passed over", key.name()))
+    };
+    keys.into_iter().filter_map(odd).collect()
+}
+
 /// The file with one value changed, and no other byte.
 pub fn with(bytes: &[u8], key: Key, value: &str) -> Vec<u8> {
     let mut out = bytes.to_vec();
@@ -190,6 +201,19 @@ mod tests {
         assert_eq!(none, Progress::default());
         assert_eq!(Progress::parse(b"Iteration: first\nIteration: 7\n").iteration, Some(7));
         assert_eq!(Progress::parse(b"Iteration: 99999999999999999999999\n").iteration, None);
+    }
+
+    #[test]
+    fn t20_a_value_that_makes_no_sense_is_named() {
+        assert_eq!(odd(b"Iteration: 3\nMax Iterations: 9\nStatus: busy\nIteration: soon\n"), [""; 0]);
+        assert_eq!(
+            odd(b"Iteration: soon\nMax Iterations: -1\n"),
+            [
+                "\"Iteration: soon\" has no number that makes sense, and is passed over",
+                "\"Max Iterations: -1\" has no number that makes sense, and is passed over"
+            ]
+        );
+        assert!(odd(b"\xff\xfe Iteration").is_empty());
     }
 
     #[test]

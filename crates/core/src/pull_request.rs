@@ -117,5 +117,5 @@ fn word(name: &str) -> String {
 
 /// `1 commit is`, `3 commits are`.
 fn commits(n: u64) -> String {
-    if n == 1 { "1 commit is".to_owned() } else { format!("{n} commits are") }
+    crate::words::count(n, "commit is", "commits are")
 }

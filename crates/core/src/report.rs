@@ -11,6 +11,7 @@ use crate::{
     judge::{Code, Ending},
     prices::Micros,
     time::Millis,
+    words::of_limit,
 };
 
 /// The version of the form that this program writes. Fields are added within a version; none is taken away or changes its meaning.
@@ -53,6 +54,9 @@ pub struct Report {
     pub limits: Limits,
     pub figures: Figures,
     pub cost: Cost,
+    /// What was in no commit when this was written; absent where nobody can tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<Left>,
     /// What only a person can do or decide; empty: nothing.
     pub needs: Vec<Need>,
     /// What went wrong on the way, alike ones together.
@@ -113,12 +117,28 @@ pub struct Figures {
     pub wanted: u64,
     /// Those of them that are proven.
     pub verified: u64,
+    /// Items of lists that are marked as done and have no command that could prove it: they are done by their marks alone.
+    pub by_mark: u64,
     /// Absent where nobody can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Changed>,
     pub refused: u64,
     pub notes: u64,
     pub unreadable_lines: u64,
+}
+
+impl Figures {
+    /// `2 of 3`, `3 of 3, by their marks alone`: the same story that a list's gate tells.
+    pub fn verified_in_words(&self) -> String {
+        let done = of_limit(self.verified.saturating_add(self.by_mark), self.wanted);
+        match (self.by_mark, self.wanted) {
+            (0, _) => done,
+            (1, 1) => format!("{done}, by its mark alone"),
+            (n, wanted) if n == wanted => format!("{done}, by their marks alone"),
+            (1, _) => format!("{done}, 1 of them by its mark alone"),
+            (n, _) => format!("{done}, {n} of them by their marks alone"),
+        }
+    }
 }
 
 /// What git says has changed.
@@ -163,6 +183,18 @@ pub struct Cost {
     pub words: String,
 }
 
+/// What is in the working tree, and in no commit.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Left {
+    /// Files that are changed or new.
+    pub files: u64,
+    /// The first of them.
+    pub named: Vec<String>,
+    /// Stashes that were made since the loop began.
+    pub stashes: u64,
+}
+
 /// Something for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -190,6 +222,8 @@ pub enum About {
     Denied,
     /// Marked as done, and nothing proves it.
     Unproven,
+    /// Work that is in no commit.
+    Uncommitted,
     /// Something of ralph's own files.
     Files,
 }
@@ -202,6 +236,7 @@ impl About {
             About::Suspicion => "The proof itself changed",
             About::Denied => "Tools were denied",
             About::Unproven => "Claimed, not proven",
+            About::Uncommitted => "Not committed",
             About::Files => "Files",
         }
     }
@@ -237,6 +272,13 @@ pub struct Acceptance {
     /// What it rests on; absent where nothing was ever measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
+}
+
+impl Acceptance {
+    /// An item that is done because it is marked so, and for no other reason.
+    pub fn is_by_mark_alone(&self) -> bool {
+        self.of == Of::Item && self.standing == Standing::Claimed && self.evidence.is_none()
+    }
 }
 
 /// What it is that has to hold.

@@ -3,10 +3,19 @@
 //! The text arrives byte for byte and never meets a shell. Flags may stand before, after and between the prompt's words, as `--x y` or
 //! `--x=y`; quotes and backticks protect what they enclose; after a lone `--` everything is prompt. An unknown flag is an error, because
 //! a limit that silently becomes prompt text is a loop without a limit.
+//!
+//! Commands are copied from pages that show them for a shell: a backslash at the end of a line that a flag follows, and a `# comment` after the
+//! last flag, are read as a shell reads them. Anywhere else both are text.
 
 use std::ops::Range;
 
-use crate::{config, loop_file::Preset, spelling};
+use crate::{
+    config,
+    loop_file::Preset,
+    promise::normalised,
+    spelling,
+    words::{opening, quoted},
+};
 
 /// What a typed command asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +56,7 @@ pub fn verb_of<'a>(name: &str, args: &'a str) -> Option<(Verb, &'a str)> {
     // More words than that make a prompt, except after `start`, and after a loop's name or a flag.
     let alone = |rest: &str| rest.split_whitespace().count() <= 1 || rest.trim_start().starts_with("--");
     match sub {
+        None if is_ralph && word == "help" && rest.trim().is_empty() => Some((verb, "--help")),
         Some(sub) if is_ralph && (sub == Verb::Start || alone(rest)) => Some((sub, rest)),
         _ => Some((verb, args)),
     }
@@ -76,6 +86,8 @@ pub struct Options {
     /// How long each of them may run.
     pub deadline_ms: Option<u64>,
     pub preset: Option<String>,
+    /// The person asks what can be typed here.
+    pub help: bool,
     /// Worth telling the person, and no reason to refuse.
     pub warnings: Vec<String>,
 }
@@ -99,36 +111,140 @@ pub fn parse(args: &str) -> Result<Options, String> {
     let mut options = Options::default();
     let mut prompt = String::with_capacity(args.len());
     let mut at = 0;
+    // What stands before is complete: a flag with its value, or a text in quotes.
+    let mut is_after_a_piece = false;
+    let mut promise = None;
     while let Some(word) = next_word(args, at) {
         let text = &args[word.clone()];
-        let flag = text.strip_prefix("--");
-        match flag {
+        match text.strip_prefix("--") {
             Some("") => {
-                prompt.push_str(args[word.end..].trim_start());
+                let rest = &args[word.end..];
+                prompt.push_str(if prompt.trim().is_empty() { rest.trim_start() } else { rest });
                 break;
             }
+            Some("help") => {
+                options.help = true;
+                at = word.end;
+            }
             Some(flag) if flag.starts_with(|c: char| c.is_ascii_alphabetic()) => {
-                let (name, value, end) = flag_value(args, &word, flag)?;
-                options.set(name, value)?;
+                let (name, value) = flag_value(args, &word, flag)?;
+                options.set(name, unquoted(&args[value.clone()]))?;
                 // The white space before a flag goes with it, so that what stays reads as it was typed.
-                at = end;
-                continue;
+                (at, is_after_a_piece) = (value.end, true);
+                if name == "completion-promise" {
+                    promise = Some(value);
+                }
             }
             _ if is_dashed_flag(text) => {
                 return Err(format!("\"{text}\" begins with a long dash: write two hyphens, or put the prompt in quotes"));
             }
+            _ if continues_the_line(args, &word) && (is_after_a_piece || is_before_a_piece(args, word.end, &prompt)) => at = word.end,
+            _ if is_after_a_piece && !prompt.trim().is_empty() && is_comment_to_the_end(&args[word.start..]) => {
+                let comment = args[word.start..].split_whitespace().collect::<Vec<_>>().join(" ");
+                options.warnings.push(format!("\"{comment}\" was read as a comment, and is no part of the task"));
+                break;
+            }
             _ => {
-                if starts_quoted(text) {
+                is_after_a_piece = closing_quote(text) == Some(text.len());
+                if is_after_a_piece {
                     options.warn_of_flags_inside(text);
                 }
                 prompt.push_str(&args[at..word.end]);
+                at = word.end;
             }
         }
-        at = word.end;
+    }
+    if options.help && !prompt.trim().is_empty() {
+        return Err(unknown("help"));
+    }
+    if let Some(promise) = promise {
+        is_whole(args, &promise, &prompt)?;
     }
     unquoted(prompt.trim()).clone_into(&mut options.prompt);
     Ok(options)
 }
+
+/// A lone backslash at the end of a line, or of the whole text.
+fn continues_the_line(args: &str, word: &Range<usize>) -> bool {
+    if &args[word.clone()] != "\\" {
+        return false;
+    }
+    let rest = args[word.end..].trim_start_matches([' ', '\t', '\r']);
+    rest.is_empty() || rest.starts_with('\n')
+}
+
+/// A flag comes next, or the prompt itself in quotes.
+fn is_before_a_piece(args: &str, at: usize, prompt: &str) -> bool {
+    let Some(next) = next_word(args, at).map(|word| &args[word]) else { return false };
+    let is_flag = next.strip_prefix("--").is_some_and(|flag| is_known(flag.split('=').next().unwrap_or(flag)));
+    is_flag || (prompt.is_empty() && closing_quote(next).is_some())
+}
+
+fn is_known(flag: &str) -> bool {
+    FLAGS.contains(&flag)
+}
+
+/// Comments, and nothing else until the end. `#12` is none.
+fn is_comment_to_the_end(text: &str) -> bool {
+    let is_comment = |line: &str| line.trim_start_matches('#').starts_with(char::is_whitespace) || line.trim_start_matches('#').is_empty();
+    text.lines().map(str::trim_start).filter(|line| !line.is_empty()).all(|line| line.starts_with('#') && is_comment(line))
+}
+
+/// Words beside an unquoted promise may be its other words, or the prompt. They are the prompt where there is no other one and they do not go on in
+/// the promise's capitals; otherwise only the person knows, and a promise that is cut short would end the loop too early.
+fn is_whole(args: &str, promise: &Range<usize>, prompt: &str) -> Result<(), String> {
+    let first = &args[promise.clone()];
+    let line = args[promise.end..].lines().next().unwrap_or_default();
+    let mut end = 0;
+    while let Some(word) = next_word(line, end) {
+        let text = &line[word.clone()];
+        if text.starts_with("--") || text.starts_with('#') || text == "\\" || closing_quote(text).is_some() {
+            break;
+        }
+        end = word.end;
+    }
+    let rest = line[..end].trim();
+    let is_shouted = |word: &str| word.chars().any(char::is_uppercase) && !word.chars().any(char::is_lowercase);
+    let goes_on = is_shouted(first) && rest.split_whitespace().next().is_some_and(is_shouted);
+    if rest.is_empty() || closing_quote(first).is_some() || (normalised(prompt) == normalised(rest) && !goes_on) {
+        return Ok(());
+    }
+    let whole = opening(&format!("{first} {rest}"), 60);
+    Err(format!(
+        "a promise of several words needs quotes: --completion-promise \"{whole}\". If \"{first}\" alone is the promise, write \
+         --completion-promise \"{first}\", and the words after it belong to the prompt"
+    ))
+}
+
+/// What can be typed after a command, for the person who asks.
+pub fn help(verb: Verb) -> String {
+    match verb {
+        Verb::Start => HELP.to_owned(),
+        Verb::Cancel => "/cancel-ralph [NAME]: end the loop; its file goes to .ralph/archive.".to_owned(),
+        Verb::Status => "/ralph-status: where the loops of this project stand.".to_owned(),
+        Verb::Pause => "/ralph-pause [NAME]: let the agent stop for now; /ralph-resume goes on.".to_owned(),
+        Verb::Resume => {
+            "/ralph-resume [NAME] [--max-iterations N] [--hours H] [--usd X] [--idle-rounds N] [--stall-rounds N]: go on with a loop."
+                .to_owned()
+        }
+    }
+}
+
+const HELP: &str = "\
+/ralph-loop PROMPT [options]: work on PROMPT in this session until it is done.
+  --completion-promise TEXT  the agent ends the loop with <promise>TEXT</promise>; quotes for several words
+  --verify CMD               a command that must pass before the loop may end; may be given several times
+  --deadline TIME            how long each of them may run: 90s, 10m, 2h
+  --max-iterations N         end after N iterations; 0 means no limit (the default)
+  --hours H                  end after H hours; 0 means no limit (8 by default)
+  --usd X                    end when about X dollars are spent
+  --idle-rounds N            pause after N iterations in a row without any tool call
+  --stall-rounds N           pause after N iterations in a row that change nothing
+  --preset NAME              ready-made gates: verify, features, pre-pr, after-pr
+  --name NAME                a name, for more than one loop in a project
+  --mode hook                work in this session; fresh sessions are `ralph run`, in a terminal
+  --                         all that follows is prompt
+Also: /ralph-status, /ralph-pause, /ralph-resume, /cancel-ralph. More: `ralph start --help`.";
 
 impl Options {
     fn set(&mut self, flag: &str, value: &str) -> Result<(), String> {
@@ -162,6 +278,29 @@ impl Options {
         Ok(())
     }
 
+    /// The command line that does the same in fresh sessions.
+    pub fn as_run(&self) -> String {
+        let number = |n: Option<u64>| n.map(|n| n.to_string());
+        let amount = |n: Option<f64>| n.map(|n| n.to_string());
+        let mut words = vec!["ralph run".to_owned()];
+        words.extend((!self.prompt.is_empty()).then(|| quoted(&self.prompt)));
+        let deadline = self.deadline_ms.map(|ms| ms.div_ceil(1000).to_string());
+        let flags = [
+            ("name", self.name.clone()),
+            ("completion-promise", self.completion_promise.clone()),
+            ("max-iterations", number(self.max_iterations)),
+            ("hours", amount(self.hours)),
+            ("usd", amount(self.usd)),
+            ("idle-rounds", number(self.idle_rounds)),
+            ("stall-rounds", number(self.stall_rounds)),
+            ("preset", self.preset.clone()),
+        ];
+        let verify = self.verify.iter().map(|line| ("verify", Some(line.clone())));
+        let flags = flags.into_iter().chain(verify).chain([("deadline", deadline)]);
+        words.extend(flags.filter_map(|(flag, value)| Some(format!("--{flag} {}", quoted(&value?)))));
+        words.join(" ")
+    }
+
     fn warn_of_flags_inside(&mut self, text: &str) {
         for flag in FLAGS.iter().filter(|f| text.contains(&format!("--{f}"))) {
             self.warnings.push(format!("--{flag} stands inside quotes, so it is part of the prompt and sets nothing"));
@@ -180,11 +319,7 @@ fn next_word(text: &str, at: usize) -> Option<Range<usize>> {
 /// Editors make one long dash of two hyphens, and a limit must not become prompt text by that.
 fn is_dashed_flag(text: &str) -> bool {
     let name = text.strip_prefix(['—', '–']).map(|n| n.split('=').next().unwrap_or(n));
-    name.is_some_and(|n| FLAGS.contains(&n))
-}
-
-fn starts_quoted(text: &str) -> bool {
-    closing_quote(text).is_some()
+    name.is_some_and(is_known)
 }
 
 /// The length of the quoted piece that `text` begins with. An apostrophe inside a word opens nothing, and only a quote before white space or the end closes.
@@ -194,10 +329,10 @@ fn closing_quote(text: &str) -> Option<usize> {
     text.match_indices(quote).map(|(at, _)| at).skip(1).find(closes).map(|at| at + 1)
 }
 
-/// Name and value of the flag at `word`, and where it ends.
-fn flag_value<'a>(args: &'a str, word: &Range<usize>, flag: &'a str) -> Result<(&'a str, &'a str, usize), String> {
+/// The name of the flag at `word`, and where its value stands.
+fn flag_value<'a>(args: &str, word: &Range<usize>, flag: &'a str) -> Result<(&'a str, Range<usize>), String> {
     let name = flag.split_once('=').map_or(flag, |(name, _)| name);
-    if !FLAGS.contains(&name) {
+    if !is_known(name) {
         return Err(unknown(name));
     }
     let value = if name.len() < flag.len() {
@@ -205,9 +340,12 @@ fn flag_value<'a>(args: &'a str, word: &Range<usize>, flag: &'a str) -> Result<(
         let end = closing_quote(&args[start..]).map_or(word.end, |n| start + n);
         start..end
     } else {
-        next_word(args, word.end).filter(|v| !args[v.clone()].starts_with("--")).ok_or_else(|| format!("--{name} needs a value"))?
+        let next = next_word(args, word.end);
+        // The value may stand on the next line.
+        let next = next.map(|next| if continues_the_line(args, &next) { next_word(args, next.end) } else { Some(next) });
+        next.flatten().filter(|v| !args[v.clone()].starts_with("--")).ok_or_else(|| format!("--{name} needs a value"))?
     };
-    Ok((name, unquoted(&args[value.clone()]), value.end))
+    Ok((name, value))
 }
 
 /// A text without the quotes around the whole of it.
@@ -259,6 +397,120 @@ mod tests {
             let (got, max, promise) = parsed(prompt);
             let expected = prompt.strip_suffix(" --").unwrap_or(prompt);
             assert_eq!((got.as_str(), max, promise), (expected, None, None));
+        }
+    }
+
+    /// Document 002, as it stands there: each command, the prompt, the promise and the limit that it asks for.
+    #[test]
+    fn t19_the_commands_of_document_002_start_what_they_say() {
+        for (args, prompt, promise, max) in DOCUMENT_002 {
+            let args = args.strip_prefix("/ralph-loop").unwrap_or(args);
+            expect(args, prompt, *max, *promise);
+        }
+        let warnings = parse(DOCUMENT_002[0].0.strip_prefix("/ralph-loop").unwrap_or_default()).map(|o| o.warnings).unwrap_or_default();
+        assert_eq!(warnings, ["\"# 不设置 --max-iterations = 无限循环\" was read as a comment, and is no part of the task"]);
+    }
+
+    type Shown = (&'static str, &'static str, Option<&'static str>, Option<u64>);
+
+    const DOCUMENT_002: &[Shown] = &[
+        (
+            "/ralph-loop \"实现 <功能描述>，完成质检并创建 PR 后输出 <promise>QUALITY_GATE_PASSED</promise>\" \\\n    --completion-promise \"QUALITY_GATE_PASSED\"\n    # 不设置 --max-iterations = 无限循环\n",
+            "实现 <功能描述>，完成质检并创建 PR 后输出 <promise>QUALITY_GATE_PASSED</promise>",
+            Some("QUALITY_GATE_PASSED"),
+            None,
+        ),
+        (
+            "/ralph-loop \"修复 PR #<number> 的 CI 失败，CI 通过并合并后输出 <promise>CI_PASSED</promise>\" \\\n    --completion-promise \"CI_PASSED\"\n    # 不设置 --max-iterations = 无限循环",
+            "修复 PR #<number> 的 CI 失败，CI 通过并合并后输出 <promise>CI_PASSED</promise>",
+            Some("CI_PASSED"),
+            None,
+        ),
+        ("/ralph-loop \"任务描述\" --completion-promise \"SIGNAL\"", "任务描述", Some("SIGNAL"), None),
+        ("/ralph-loop \"任务描述\" --completion-promise \"SIGNAL\" --max-iterations 20", "任务描述", Some("SIGNAL"), Some(20)),
+        (
+            "/ralph-loop \"实现功能X，完成质检并创建 PR 后输出 <promise>DONE</promise>\" \\\r\n    --completion-promise \"DONE\"",
+            "实现功能X，完成质检并创建 PR 后输出 <promise>DONE</promise>",
+            Some("DONE"),
+            None,
+        ),
+        ("/ralph-loop \"实现功能X，完成质检并创建 PR\"", "实现功能X，完成质检并创建 PR", None, None),
+        (
+            "/ralph-loop \"修复 PR #123 的 CI 失败，CI 通过并合并\" \\\n    --completion-promise \"CI_PASSED\"",
+            "修复 PR #123 的 CI 失败，CI 通过并合并",
+            Some("CI_PASSED"),
+            None,
+        ),
+    ];
+
+    #[test]
+    fn t19_what_a_shell_would_drop_is_dropped_only_between_flags() {
+        expect("fix it \\\n --max-iterations 3 \\\n --completion-promise \\\n DONE", "fix it", Some(3), Some("DONE"));
+        expect("\\\n \"fix it\" \\\n --max-iterations 3 \\", "fix it", Some(3), None);
+        expect("fix it --max-iterations 3 # three are enough", "fix it", Some(3), None);
+        expect("\"fix it\" # now", "fix it", None, None);
+        // Text stays text: in the middle of a prompt, before it, or where it is no comment.
+        for text in ["run a \\\n b", "# Task\nFix it\n# Notes\nnone", "fix issue # 12", "fix it\n# and then\nthat", "a\\ b"] {
+            expect(text, text, None, None);
+        }
+        expect("--max-iterations 3\n# Task\nFix it", "# Task\nFix it", Some(3), None);
+        expect("fix --max-iterations 3 #12", "fix #12", Some(3), None);
+        expect("fix --hours 2\n# Notes\nall of it", "fix\n# Notes\nall of it", None, None);
+    }
+
+    #[test]
+    fn t19_a_promise_of_several_words_asks_for_quotes() {
+        for (args, quoted) in [
+            ("Fix it --completion-promise ALL TESTS PASS", "\"ALL TESTS PASS\""),
+            ("--completion-promise ALL TESTS PASS", "\"ALL TESTS PASS\""),
+            ("--completion-promise ALL TESTS PASS --max-iterations 3 Fix it", "\"ALL TESTS PASS\""),
+            ("Fix it --completion-promise=all tests pass", "\"all tests pass\""),
+            ("--completion-promise all tests pass --max-iterations 3 \"Fix it\"", "\"all tests pass\""),
+            ("Fix it --completion-promise DONE and commit", "\"DONE and commit\""),
+        ] {
+            let error = parse(args).err().unwrap_or_default();
+            assert!(error.contains(&format!("--completion-promise {quoted}")), "{args}: {error}");
+        }
+        expect("Fix it --completion-promise DONE", "Fix it", None, Some("DONE"));
+        expect("--completion-promise DONE Fix it", "Fix it", None, Some("DONE"));
+        expect("Fix it --completion-promise \"DONE\" and commit", "Fix it and commit", None, Some("DONE"));
+        expect("Fix it --completion-promise DONE\n\nMore about it.", "Fix it\n\nMore about it.", None, Some("DONE"));
+        expect("Fix it --completion-promise DONE --max-iterations 3 please", "Fix it please", Some(3), Some("DONE"));
+        expect("--completion-promise DONE \"Fix it\"", "Fix it", None, Some("DONE"));
+    }
+
+    #[test]
+    fn t19_after_a_lone_double_hyphen_everything_is_prompt() {
+        expect("fix -- run x", "fix run x", None, None);
+        expect("--max-iterations 3 -- run --hours 2", "run --hours 2", Some(3), None);
+        expect("--", "", None, None);
+        expect("fix it --\n--help", "fix it\n--help", None, None);
+    }
+
+    #[test]
+    fn t23_the_command_line_for_fresh_sessions_is_the_very_one_to_type() {
+        let run = |args: &str| parse(args).map(|o| o.as_run()).unwrap_or_default();
+        assert_eq!(run("Fix it --mode fresh"), "ralph run 'Fix it'");
+        assert_eq!(
+            run(
+                "Don't stop --mode fresh --completion-promise \"ALL DONE\" --max-iterations 5 --hours 1.5 --verify \"cargo test\" --deadline 10m"
+            ),
+            "ralph run 'Don'\\''t stop' --completion-promise 'ALL DONE' --max-iterations 5 --hours 1.5 --verify 'cargo test' --deadline 600"
+        );
+    }
+
+    #[test]
+    fn t23_help_is_asked_for_alone() {
+        let asks = |args: &str| parse(args).is_ok_and(|o| o.help);
+        assert!(asks("--help") && asks(" --max-iterations 3 --help "));
+        assert!(!asks("-- --help") && !asks("\"--help\""));
+        assert!(parse("add a --help flag").err().unwrap_or_default().contains("put the prompt in quotes"));
+        assert_eq!(verb_of("ralph", "help"), Some((Verb::Start, "--help")));
+        for flag in FLAGS {
+            assert!(help(Verb::Start).contains(&format!("--{flag}")), "{flag}");
+        }
+        for preset in Preset::ALL {
+            assert!(help(Verb::Start).contains(preset.as_str()));
         }
     }
 

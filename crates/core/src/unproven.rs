@@ -166,7 +166,19 @@ pub fn proven(e: &Evidence) -> Option<String> {
 
 /// What only a person can do, and how.
 pub fn needs(e: &Evidence) -> String {
-    e.gates.iter().find(|f| f.needs.is_some()).map(needed).unwrap_or_default()
+    needing(e).unwrap_or_default()
+}
+
+/// The first finding that needs a person, together with those that need the same for the same reason.
+fn needing(e: &Evidence) -> Option<String> {
+    let first = e.gates.iter().find(|f| f.needs.is_some())?;
+    let alike = e.gates.iter().filter(|f| f.needs == first.needs && f.what == first.what && f.kind == first.kind);
+    let names: Vec<String> = alike.map(|f| clean(&f.gate)).collect();
+    if names.len() == 1 {
+        return Some(needed(first));
+    }
+    let what = first.what.replacen("its command was", "their commands were", 1);
+    Some(needed(&Finding { gate: names.join(", "), what, ..first.clone() }))
 }
 
 /// A finding with what it takes. What declares gates names itself.
@@ -180,11 +192,12 @@ fn needed(f: &Finding) -> String {
 pub fn for_person(e: &Evidence) -> Option<String> {
     let claimed = e.claim == Claim::Made;
     let failing = e.gates.iter().find(|f| f.verdict == Verdict::Fail && f.kind != Kind::Guard);
-    let needing = e.gates.iter().find(|f| f.needs.is_some());
+    let is_needing = |f: &Finding| f.needs.is_some();
     let doubtful = e.gates.iter().find(|f| f.verdict == Verdict::Unknown && claimed && !f.skipped);
-    let told = match (failing, needing) {
-        (Some(failing), Some(needing)) => vec![needed(failing), needed(needing)],
-        (one, other) => one.or(other).or(doubtful).map(needed).into_iter().collect(),
+    let told = match (failing, needing(e)) {
+        (Some(failing), Some(needing)) if !is_needing(failing) => vec![needed(failing), needing],
+        (_, Some(needing)) => vec![needing],
+        (failing, None) => failing.or(doubtful).map(needed).into_iter().collect(),
     };
     let doubts = match e.suspicions.len() {
         0 => None,

@@ -4,7 +4,7 @@ use crate::{
     gate::{Finding, Verdict},
     time::in_words,
     unproven,
-    words::{clean, opening},
+    words::{self, clean, opening},
 };
 
 /// How far an agent is.
@@ -43,8 +43,11 @@ pub fn going_on(agent: &str, findings: &[Finding], round: Round) -> String {
 
 /// For the person, when the agent is let go without a proof.
 pub fn given_up(agent: &str, findings: &[Finding], round: Round) -> String {
-    let after =
-        if round.iteration >= round.rounds { format!("{} of {} rounds", round.iteration, round.rounds) } else { in_words(round.spent_ms) };
+    let after = if round.iteration >= round.rounds {
+        format!("{} of {}", round.iteration, words::rounds(round.rounds))
+    } else {
+        in_words(round.spent_ms)
+    };
     format!("{}: {}. It was let go after {after}.", unverified(agent), unproven::short(findings))
 }
 

@@ -13,9 +13,19 @@ pub fn of_limit(iteration: u64, max_iterations: u64) -> String {
     if max_iterations == 0 { iteration.to_string() } else { format!("{iteration} of {max_iterations}") }
 }
 
+/// `1 file`, `4 files`: how many of something there are, with the right word.
+pub fn count(n: u64, one: &str, several: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { several })
+}
+
 /// `1 iteration`, `4 iterations`.
 pub fn iterations(n: u64) -> String {
-    if n == 1 { "1 iteration".to_owned() } else { format!("{n} iterations") }
+    count(n, "iteration", "iterations")
+}
+
+/// `1 round`, `4 rounds`.
+pub fn rounds(n: u64) -> String {
+    count(n, "round", "rounds")
 }
 
 /// The tag that the agent has to write.
@@ -72,10 +82,14 @@ fn about_the_claim(e: &Evidence, remind: bool) -> Option<String> {
             "[ralph] {} was claimed, but the person had left a note by then. The note comes first: do what it says, and then claim again.",
             tag(promise)
         )),
+        // A fresh session's prompt says how to claim anyway.
+        (Claim::Refused { why }, Some(_)) if e.fresh => {
+            Some(format!("[ralph] The last session's promise tag did not count: {}.", why.words()))
+        }
         (Claim::Refused { why }, Some(_)) => {
             Some(format!("[ralph] Your message had a promise tag that does not count: {}. {}", why.words(), how_to_end(promise)))
         }
-        (Claim::None, Some(_)) if remind && e.blocked.is_none() => Some(format!("[ralph] {}", how_to_end(promise))),
+        (Claim::None, Some(_)) if remind && !e.fresh && e.blocked.is_none() => Some(format!("[ralph] {}", how_to_end(promise))),
         _ => None,
     }
 }
@@ -115,8 +129,8 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             e.items_done, e.items_per_session
         ),
         (Code::GateUnknown, _) => format!(
-            "paused at iteration {round}: the proof could not be had {} times in a row ({}). `ralph gate` tries it by hand; {again}.",
-            e.unknown_rounds,
+            "paused at iteration {round}: the proof could not be had {} in a row ({}). `ralph gate` tries it by hand; {again}.",
+            count(e.unknown_rounds, "time", "times"),
             unproven::in_short(e)
         ),
         (Code::AgentBlocked, _) => format!(
@@ -142,15 +156,15 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             prices::in_dollars(e.max_usd_micros)
         ),
         (Code::LimitTokens, _) => format!(
-            "stopped at its limit of {} tokens: {} used (iteration {round}){}. The loop is kept: `{resume} --tokens {}` goes on.",
-            e.max_tokens,
+            "stopped at its limit of {}: {} used (iteration {round}){}. The loop is kept: `{resume} --tokens {}` goes on.",
+            count(e.max_tokens, "token", "tokens"),
             e.spent_tokens,
             at_a_limit(e),
             e.max_tokens
         ),
         (Code::ProgressOscillating, _) => format!(
-            "paused at iteration {round}: the files go back and forth between the same two states, {} times in a row. {again}.",
-            e.swings
+            "paused at iteration {round}: the files go back and forth between the same two states, {} in a row. {again}.",
+            count(e.swings, "time", "times")
         ),
         (Code::HostDenied, _) => format!(
             "paused at iteration {round}: nothing changes, and nobody was there to allow {}. Add it to `permissions.allow` in .claude/settings.json, \
@@ -163,18 +177,18 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             e.context, e.max_context
         ),
         (Code::HostBlockCap, _) => format!(
-            "paused at iteration {round}: {} rounds in a row without any tool call, and Claude Code would soon end the turn by itself as if it were done. \
+            "paused at iteration {round}: {} in a row without any tool call, and Claude Code would soon end the turn by itself as if it were done. \
              {again}; `ralph init --block-cap 0` lifts the client's cap.",
-            e.idle_rounds
+            rounds(e.idle_rounds)
         ),
         (Code::ProgressNone, _) if e.idle_rounds < e.idle_limit => {
             let what = if e.gates.is_empty() { "same commit, same files" } else { "same commit, same files, same findings" };
             let open = unproven::in_short(e);
             let open = if open.is_empty() { String::new() } else { format!(" ({open})") };
-            format!("paused at iteration {round}: {} changed nothing: {what}{open}. {again}.", iterations(e.stalled_rounds))
+            format!("paused at iteration {round}: {} in a row changed nothing: {what}{open}. {again}.", iterations(e.stalled_rounds))
         }
         (Code::ProgressNone, _) => {
-            format!("paused at iteration {round}: {} rounds in a row without any tool call. {again}.", e.idle_rounds)
+            format!("paused at iteration {round}: {} in a row without any tool call. {again}.", rounds(e.idle_rounds))
         }
         (Code::HostInterrupted, _) => {
             format!("you interrupted the agent, so the loop is paused at iteration {round}. {again}, /cancel-ralph ends it.")
@@ -254,7 +268,7 @@ pub fn limits(max_iterations: u64, promise: Option<&str>, gated: bool, max_hours
         if idle_rounds == u64::MAX {
             "no pause for rounds without tool use".to_owned()
         } else {
-            format!("pauses after {idle_rounds} rounds in a row without any tool call")
+            format!("pauses after {} in a row without any tool call", rounds(idle_rounds))
         },
     ]
 }
@@ -267,7 +281,7 @@ pub fn further_limits(max_usd_micros: Micros, stall_rounds: u64, spelled_out: bo
     };
     let standstill = match stall_rounds {
         0 => spelled_out.then(|| "no pause for rounds that change nothing".to_owned()),
-        rounds => Some(format!("pauses after {rounds} rounds in a row that change nothing: no commit, no file, no finding")),
+        n => Some(format!("pauses after {} in a row that change nothing: no commit, no file, no finding", rounds(n))),
     };
     money.into_iter().chain(standstill).collect()
 }
@@ -281,6 +295,12 @@ pub fn spent_of(spent: Micros, max: Micros) -> String {
 /// The person's line when a command that is not ralph's was let through before the loop goes on.
 pub fn goes_first(command: &str) -> String {
     format!("Ralph: /{} goes first. If it leaves the agent with nothing to do, /ralph-resume goes on with the loop.", opening(command, 64))
+}
+
+/// A word as a shell takes it for one.
+pub fn quoted(word: &str) -> String {
+    let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "@/._-+".contains(c));
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// A text without control characters, and without those that turn the order of what is drawn, or that draw nothing: what comes from files and agents

@@ -10,6 +10,8 @@ use ralph_core::{
     words::{clean, of_limit},
 };
 
+pub(crate) use ralph_core::words::quoted;
+
 /// One record as one line, without its time.
 pub(crate) fn of_event(record: &Record) -> String {
     clean(&match &record.event {
@@ -144,12 +146,6 @@ pub(crate) fn visible(text: &str) -> String {
         }
     }
     out
-}
-
-/// A word as a shell takes it for one.
-pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "@/._-+".contains(c));
-    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 fn by_whom(actor: Actor) -> &'static str {

@@ -4,9 +4,29 @@ use serde::Serialize;
 
 use crate::{
     attempt::{Outcome, Then, Trouble},
-    journal::{Event, State},
+    journal::{Event, Holder, State},
     time::Millis,
 };
+
+/// Whether anybody has the loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Has {
+    Somebody,
+    /// It waits for the first session that stops: that one has worked on it.
+    NobodyYet,
+    /// Its session has ended.
+    NobodyAnyMore,
+}
+
+impl Has {
+    pub(super) fn of(state: &State, named: Option<&str>) -> Self {
+        match state.holder(named) {
+            Holder::Runner(_) | Holder::Session(_) => Has::Somebody,
+            Holder::Nobody if state.left_behind => Has::NobodyAnyMore,
+            Holder::Nobody => Has::NobodyYet,
+        }
+    }
+}
 
 /// What a loop does at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -126,7 +146,7 @@ pub(super) struct EndedRound {
 
 impl Hours {
     /// A record was written at that time, after which the loop is in `state`.
-    pub(super) fn at(&mut self, at: Millis, event: &Event, state: &State) {
+    pub(super) fn at(&mut self, at: Millis, event: &Event, state: &State, has: Has) {
         // Clocks are set back; what was counted stays.
         let at = at.max(self.latest);
         let before = std::mem::replace(&mut self.latest, at);
@@ -141,7 +161,7 @@ impl Hours {
         if let Event::Broke { outcome, .. } = event {
             self.of_service = is_of_service(outcome);
         }
-        let next = phase_after(event, state, self.now.map(|(phase, _)| phase), self.of_service);
+        let next = phase_after(event, state, has, self.now.map(|(phase, _)| phase), self.of_service);
         self.round_from.get_or_insert(at);
         match (self.now, next) {
             (Some((phase, _)), Some(next)) if phase == next && !matches!(event, Event::Stop { .. }) => {}
@@ -157,7 +177,7 @@ impl Hours {
                 self.now = next.map(|next| (next, at));
             }
         }
-        self.is_nobodys = is_nobodys(state);
+        self.is_nobodys = has == Has::NobodyYet && state.armed_since.is_some();
     }
 
     fn close(&mut self, phase: Phase, from: Millis, to: Millis) {
@@ -192,18 +212,13 @@ fn is_after_a_death(event: &Event) -> bool {
     matches!(event, Event::Taken { unfinished: Some(_), .. } | Event::Taken { unwritten: Some(_), .. })
 }
 
-/// It is armed, and no session has it yet.
-fn is_nobodys(state: &State) -> bool {
-    state.armed_since.is_some() && state.owner.is_none() && state.runner.is_none()
-}
-
 /// A crash, or a brake of ralph's own, is no fault of the service.
 fn is_of_service(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed { trouble: Trouble::Limit { .. } | Trouble::Service { .. } })
 }
 
 /// The state says whether anybody works, and the event what at; what says nothing about it changes nothing.
-fn phase_after(event: &Event, state: &State, before: Option<Phase>, of_service: bool) -> Option<Phase> {
+fn phase_after(event: &Event, state: &State, has: Has, before: Option<Phase>, of_service: bool) -> Option<Phase> {
     if state.ended.is_some() {
         return None;
     }
@@ -224,7 +239,7 @@ fn phase_after(event: &Event, state: &State, before: Option<Phase>, of_service: 
     if works_on {
         return before;
     }
-    if state.armed_since.is_none() || is_nobodys(state) {
+    if state.armed_since.is_none() || has != Has::Somebody {
         return Some(Phase::Paused);
     }
     let says_nothing = matches!(

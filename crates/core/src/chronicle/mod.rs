@@ -11,13 +11,14 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
+use hours::Has;
 pub use hours::{Hours, Phase, Span, Took};
 pub use proofs::{Mark, Proofs, Ran, Story};
 
 use crate::{
     attempt::{Denied, Outcome, Tokens, Work},
     gate::Finding,
-    journal::{Actor, Event, Record, State, lines},
+    journal::{Actor, Event, Holder, Record, State, lines},
     judge::{Code, Decision, Ending, Evidence, Next, Ruling},
     prices::Micros,
     promise::Claim,
@@ -70,6 +71,8 @@ pub struct Chronicle {
     pub sessions: Vec<String>,
     /// The same, to be looked up: a loop may have one for each of its rounds.
     known_sessions: HashSet<String>,
+    /// The session that the loop's file names, as far as its records tell: states do not repeat what the file says.
+    named: Option<String>,
     /// Files that are kept: the round's number, the name, the commit.
     pub snapshots: Vec<Kept>,
     /// Why the loop rests, or its runner left, if nobody has taken it up since.
@@ -259,6 +262,7 @@ impl Chronicle {
         }
         self.records += 1;
         self.id.clone_from(&record.loop_id);
+        self.note_session(&record);
         if let Some(session) = record.session.filter(|session| self.sessions.last() != Some(session)) {
             if !self.known_sessions.insert(session.clone()) {
                 self.sessions.retain(|known| *known != session);
@@ -266,12 +270,40 @@ impl Chronicle {
             self.sessions.push(session);
         }
         let before = std::mem::replace(&mut self.state, record.state);
-        self.hours.at(at, &record.event, &self.state);
+        let has = Has::of(&self.state, self.named.as_deref());
+        self.hours.at(at, &record.event, &self.state, has);
         self.note(at, record.event, &before);
         self.last = Some(at);
         if let (Some(ending), None) = (self.state.ended, &self.ended) {
             let by_ruling = self.last_stop.as_ref().filter(|stop| matches!(stop.ruling.next, Next::Ends { .. }) && stop.at == at);
             self.ended = Some(Ended { ending, at, code: by_ruling.map(|stop| stop.ruling.code) });
+        }
+    }
+
+    /// Whose loop it is after this record.
+    fn note_session(&mut self, record: &Record) {
+        match &record.event {
+            Event::Started { .. } | Event::Resumed { .. } => self.named.clone_from(&record.session),
+            Event::Adopted | Event::Rebound { .. } | Event::Stop { .. } | Event::Checking { .. } | Event::Waiting { .. } => {
+                self.named = record.session.clone().or(self.named.take());
+            }
+            Event::Taken { .. } | Event::Left { .. } => self.named = None,
+            _ => {}
+        }
+    }
+
+    /// Who has the loop, as far as its journal tells.
+    pub fn holder(&self) -> Holder<'_> {
+        self.state.holder(self.named.as_deref())
+    }
+
+    /// Since when the agent has worked on the iteration that goes on: pauses, waits and gates before it are not counted. `None`: nobody works on it.
+    pub fn works_since(&self) -> Option<Millis> {
+        let of_session = || self.hours.now.filter(|(phase, _)| *phase == Phase::Work).map(|(_, since)| since);
+        match self.holder() {
+            Holder::Runner(_) => self.working.as_ref().map(|working| working.since).or_else(of_session),
+            Holder::Session(_) => of_session(),
+            Holder::Nobody => None,
         }
     }
 

@@ -271,6 +271,6 @@ fn told(tests: Option<&TestResults>) -> Option<String> {
     let failed = &tests?.failed;
     let names: Vec<String> = failed.iter().take(3).map(|name| opening(name, 80)).collect();
     let more = if failed.len() > names.len() { format!(" and {} more", failed.len() - names.len()) } else { String::new() };
-    let tests = if failed.len() == 1 { "1 test fails".to_owned() } else { format!("{} tests fail", failed.len()) };
+    let tests = ralph_core::words::count(failed.len() as u64, "test fails", "tests fail");
     (!failed.is_empty()).then(|| format!("{tests}: {}{more}", names.join(", ")))
 }

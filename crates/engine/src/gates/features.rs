@@ -226,8 +226,8 @@ impl<'l> Seen<'l> {
         }
         let (all, are, their) =
             if total == 1 { (format!("the only {nouns}"), "is", "its") } else { (format!("all {total} {nouns}"), "are", "their") };
-        if let Some((item, finding)) = self.unknown.first() {
-            let what = format!("{all} {are} marked as done, but {} is not proven: {}", clean(&item.id), finding.what);
+        if let Some((_, finding)) = self.unknown.first() {
+            let what = format!("{all} {are} marked as done, but {}", self.unknown_in_words());
             let needs = self.unknown.iter().find_map(|(_, f)| f.needs.clone());
             return Finding { needs, log: finding.log.clone(), ..gate.finding(Verdict::Unknown, what).with_detail(finding.detail.clone()) };
         }
@@ -237,6 +237,17 @@ impl<'l> Seen<'l> {
         }
         let verified = if total == 1 { format!("{all} is verified") } else { format!("{all} verified") };
         gate.finding(Verdict::Pass, verified + &by_mark_alone(list))
+    }
+
+    /// `F1, F2 are not proven: their commands were not run, because …`: those that are so for the same reason.
+    fn unknown_in_words(&self) -> String {
+        let Some((_, first)) = self.unknown.first() else { return String::new() };
+        let alike: Vec<&Item> = self.unknown.iter().filter(|(_, f)| f.what == first.what).map(|(item, _)| *item).collect();
+        let commands: usize = alike.iter().map(|item| item.verify.len()).sum();
+        let ids: Vec<String> = alike.iter().map(|item| clean(&item.id)).collect();
+        let (are, its) = if ids.len() == 1 { ("is", "its") } else { ("are", "their") };
+        let ran = if commands == 1 { format!("{its} command was") } else { format!("{its} commands were") };
+        format!("{} {are} not proven: {}", ids.join(", "), first.what.replacen("its command was", &ran, 1))
     }
 
     fn refuted_in_words(&self) -> String {

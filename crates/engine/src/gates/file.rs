@@ -12,7 +12,7 @@ use std::{
 };
 
 use ralph_core::{
-    entries,
+    decision, entries,
     expression::{self, Unmatched},
     gate::{Check, File, Finding, Gate, Verdict},
     words::opening,
@@ -71,10 +71,18 @@ fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss>
     let mut holds = vec![format!("{path} is there")];
     if let Some(expression) = &check.contains {
         let shown = opening(check.called.as_ref().unwrap_or(expression), SHOWN);
-        if !says(&bytes, expression)? {
+        if expression == decision::DECISION {
+            decision::passes(&String::from_utf8_lossy(&bytes)).map_err(|instead| {
+                let instead = instead.map(|says| format!(": its decision is `{}`", opening(&says, SHOWN))).unwrap_or_default();
+                Miss::fails(format!("{path} does not say `{shown}`{instead}"))
+            })?;
+        } else if !says(&bytes, expression)? {
             return Err(Miss::fails(format!("{path} does not say `{shown}`")));
         }
         holds.push(format!("says `{shown}`"));
+    }
+    if let Some(line) = decision::failure(&String::from_utf8_lossy(&bytes)).filter(|_| check.of_success) {
+        return Err(Miss::fails(format!("{path} is there, but says `{}`", opening(line, SHOWN))));
     }
     if check.entries > 0 {
         let found = entries::count(&String::from_utf8_lossy(&bytes));
@@ -95,7 +103,7 @@ fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss>
 }
 
 fn entries_of(n: u64) -> String {
-    if n == 1 { "1 entry".to_owned() } else { format!("{n} entries") }
+    ralph_core::words::count(n, "entry", "entries")
 }
 
 fn at_least(n: u64) -> String {

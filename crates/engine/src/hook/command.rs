@@ -93,6 +93,9 @@ fn carry_out(call: &Call, verb: Verb, args: &str, entered: Entered) -> Result<Ou
     if was_sent_on(call, &fingerprint) {
         return Ok(Outcome::silent("command.repeated"));
     }
+    if args.trim() == "-h" || (args.contains("--help") && slash::parse(args).is_ok_and(|options| options.help)) {
+        return answered(call, Outcome::instead("command.help", slash::help(verb)), &fingerprint);
+    }
     let result = match verb {
         Verb::Status => return answered(call, Outcome::instead("command.status", status(call)), &fingerprint),
         _ if is_repeated(call, verb, &fingerprint) => return Ok(repeated(call, verb, &fingerprint)),
@@ -155,8 +158,18 @@ fn repeated(call: &Call, verb: Verb, fingerprint: &str) -> Outcome {
 
 fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
     let options = slash::parse(args).map_err(Refusal::Because)?;
-    if let Some(mode) = options.mode.as_deref().filter(|m| *m != "hook") {
-        return Err(Refusal::Because(format!("--mode {mode} is not known here; `hook` is the mode that works in this session")));
+    match options.mode.as_deref() {
+        None | Some("hook") => {}
+        Some("fresh") => {
+            let command = options.as_run();
+            return Err(Refusal::Because(format!("in a terminal, `{command}` does that: fresh sessions are not started from this one")));
+        }
+        Some(mode) => {
+            let mode = words::opening(mode, 40);
+            return Err(Refusal::Because(format!(
+                "--mode {mode} is not known here: `hook` works in this session, `fresh` is `ralph run` in a terminal"
+            )));
+        }
     }
     let request = start::Request {
         name: options.name,

@@ -139,7 +139,9 @@ fn weigh(call: &Call, l: &Loop, look: &Look<'_>, round: Option<Round>, now: Mill
     // The client counts within one turn of the person's: so do we.
     let same_turn = is_fresh || l.state.turn.as_deref() == call.event.text("prompt_id");
     let idle_before = if same_turn { l.state.idle_rounds } else { 0 };
-    let same_message = l.state.message.as_deref() == Some(fingerprint.as_str());
+    // A message that nobody could read is no message like the last one.
+    let is_read = !matches!(message, Message::Unreadable { .. });
+    let same_message = is_read && l.state.message.as_deref() == Some(fingerprint.as_str());
     let evidence = Evidence {
         active: call.is_ruled_on(&l.file),
         iteration: l.file.iteration,

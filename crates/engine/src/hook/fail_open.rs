@@ -10,7 +10,7 @@ use ralph_core::journal::{Actor, Event};
 use crate::{
     hook::{Call, Outcome, select},
     ops::pause,
-    store::Error,
+    store::{Error, ending, loops},
     sys::{clock, env},
 };
 
@@ -46,9 +46,22 @@ fn failed(call: &Call, what: &str, may_pause: bool) -> Outcome {
     let paused = may_pause
         && call.event.name() == "Stop"
         && catch_unwind(AssertUnwindSafe(|| pause_own_loop(call, what))).is_ok_and(|paused| paused.is_some_and(|p| p));
-    let kept = if paused { "the loop is paused; `ralph resume` goes on" } else { "the loop is kept as it is" };
+    let kept = if paused {
+        "the loop is paused; `ralph resume` goes on"
+    } else if was_ended(call) {
+        "the loop has ended; its file is in .ralph/archive, and `ralph resume` brings it back"
+    } else {
+        "the loop is kept as it is"
+    };
     let line = format!("Ralph: {what}. The stop is allowed and {kept}.");
     Outcome { error: Some(what.to_owned()), ..Outcome::tell("internal.error", line) }
+}
+
+/// Whether this very stop ended the loop before something went wrong.
+fn was_ended(call: &Call) -> bool {
+    let of_this_stop = |last: &ending::LastEnding| last.cause == call.event.stop_fingerprint() && last.uptime_ms >= clock::born_ms();
+    let is_gone = |last: &ending::LastEnding| !loops::all(&call.project).iter().any(|found| found.id() == last.loop_id);
+    ending::read(&call.project).filter(of_this_stop).is_some_and(|last| is_gone(&last))
 }
 
 fn pause_own_loop(call: &Call, what: &str) -> Option<bool> {

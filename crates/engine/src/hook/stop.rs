@@ -36,7 +36,11 @@ use crate::{
 
 pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
-    let seen = match select(&call.project, session) {
+    let selected = select(&call.project, session);
+    if matches!(selected, Selected::Nothing("loop.none")) {
+        folder::note_without_list(&call.project, session);
+    }
+    let seen = match selected {
         // Mostly there is nothing of ralph's at all, and then one look tells.
         Selected::Nothing("loop.none") if !call.finds_ralph_in_use() => {
             return Ok(lost_or(call, session, "loop.none", || Outcome::silent("loop.none")));
@@ -113,7 +117,7 @@ fn lost_list(call: &Call, session: &str) -> Result<Outcome, Error> {
     }
     let list = words::clean(&folder::list(&call.project));
     let line = format!("Ralph: the list {list} is gone, so the loop is at rest. It goes on once the list is there again.");
-    Ok(Outcome::tell("loop.lost-list", line).of_loop(folder::ID))
+    Ok(Outcome::tell("loop.lost-list", line).of_loop(&folder::id(&call.project)))
 }
 
 /// S0-4: a file that cannot be read ends the loop. It moves to the archive as it is.
@@ -140,8 +144,8 @@ fn unreadable_list(call: &Call, locked: &Locked<'_>, found: &Found, problem: &st
         return Ok(Outcome::silent("loop.corrupt").of_loop(&id));
     }
     let line = format!(
-        "Ralph: {} cannot be read: {problem}. The stop is allowed and nothing is changed; the loop goes on once the list is mended.",
-        found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display()
+        "Ralph: {}. The stop is allowed and nothing is changed; the loop goes on once that is fixed.",
+        folder::unreadable(&found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display().to_string(), problem)
     );
     Ok(Outcome::tell("loop.corrupt", line).of_loop(&id))
 }

@@ -89,7 +89,7 @@ impl News<'_> {
     /// All that is worth knowing at a glance, in one line.
     pub fn body(&self) -> String {
         let mut parts = vec![opening(self.line, LONGEST_LINE)];
-        let rounds = if self.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", self.rounds) };
+        let rounds = ralph_core::words::rounds(self.rounds);
         let cost = if self.usd_micros > 0 { format!(", {}", prices::shown(self.usd_micros)) } else { String::new() };
         parts.push(format!("{rounds}{cost}"));
         parts.extend(self.until.map(|until| format!("goes on at {}", when(until))));

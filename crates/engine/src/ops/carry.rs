@@ -54,7 +54,7 @@ pub fn bring(project: &Project, request: &resume::Request) -> Result<Found, Refu
         _ => {
             let request = resume::Request { goes_on: true, ..request.clone() };
             let resumed = resume(project, &request, &Asker::default())?;
-            loops::all(project).into_iter().find(|found| found.id() == resumed.id).ok_or(Refusal::NoLoop)
+            loops::known(project).into_iter().find(|found| found.id() == resumed.id).ok_or(Refusal::NoLoop)
         }
     }
 }

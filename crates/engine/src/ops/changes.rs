@@ -3,6 +3,7 @@
 //! Git is asked a handful of times, however many rounds there are, and for a bounded time; what could not be had is said. Nothing of the repository is run or changed.
 
 mod history;
+mod left;
 mod sizes;
 
 use std::{
@@ -18,6 +19,7 @@ use crate::{
     store::project::Project,
 };
 use history::History;
+pub use left::{Left, left};
 use sizes::{Pair, Sizes};
 
 /// The beginning of a loop, or the end of one of its rounds.

@@ -37,7 +37,7 @@ fn note(project: &Project, loop_id: &str, event: Event) -> Result<(), Error> {
 
 fn change(project: &Project, loop_id: &str, event: Event, change: impl FnOnce(&mut State)) -> Result<(), Error> {
     let locked = Locked::acquire(project)?;
-    let Some(found) = loops::all(project).into_iter().find(|found| found.id() == loop_id) else { return Ok(()) };
+    let Some(found) = loops::known(project).into_iter().find(|found| found.id() == loop_id) else { return Ok(()) };
     let Ok(mut l) = locked.open(found) else { return Ok(()) };
     // Nothing about a loop of which nothing is written: it has not begun.
     if l.state == State::default() {

@@ -28,7 +28,7 @@ use crate::{
         loops::{self, Carrier, Found},
         project::Project,
     },
-    sys::process,
+    sys::process::{self, Origin},
 };
 
 /// Who asks, and from where.
@@ -90,7 +90,7 @@ impl fmt::Display for Refusal {
 
 /// The loop that is meant: the named one, the asking session's own, or the only one.
 pub fn choose(project: &Project, name: Option<&str>, session: Option<&str>) -> Result<Found, Refusal> {
-    let mut all = loops::all(project);
+    let mut all = loops::known(project);
     if let Some(name) = name {
         let names = all.iter().map(|f| f.name.clone()).collect();
         let found = all.into_iter().find(|f| f.name == name || f.id() == name);
@@ -103,6 +103,20 @@ pub fn choose(project: &Project, name: Option<&str>, session: Option<&str>) -> R
         0 => Err(Refusal::NoLoop),
         1 => all.pop().ok_or(Refusal::NoLoop),
         _ => Err(Refusal::Which { names: all.into_iter().map(|f| f.name).collect() }),
+    }
+}
+
+/// Why a loop that belongs to nobody waits for a person's word, in words.
+pub fn why_not_armed(project: &Project, found: &Found) -> &'static str {
+    let root = match &found.carrier {
+        Carrier::Folder(folder) if !folder.dir.starts_with(project.root()) => &folder.dir,
+        _ => project.root(),
+    };
+    match process::origin_of(root, &found.path) {
+        Origin::Tracked => "git tracks its file, so it came with the repository",
+        Origin::Link => "its file is a link that leads out of the project, so nobody can tell who wrote it",
+        Origin::Nested => "its file is in a repository of its own, so nobody can tell who wrote it",
+        Origin::Unknown | Origin::Here => "git could not be asked whether its file came with the repository",
     }
 }
 

@@ -107,7 +107,7 @@ fn live(project: &Project, request: &Request, asker: &Asker) -> Result<Option<Fo
             Err(Refusal::NoLoop) => Ok(None),
             Err(e) => Err(e),
         },
-        Some(which) => Ok(loops::all(project).into_iter().find(|f| f.name == which || f.id() == which)),
+        Some(which) => Ok(loops::known(project).into_iter().find(|f| f.name == which || f.id() == which)),
     }
 }
 

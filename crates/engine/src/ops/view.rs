@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf};
 
 use ralph_core::{
     gate::{Finding, Kind},
-    journal::{Event, Record, State},
+    journal::{Event, Holder, Record, State},
     loop_file::{LoopFile, MAX_FILE_BYTES},
     prices,
     time::{self, Millis},
@@ -16,7 +16,7 @@ use ralph_core::{
 
 use crate::{
     gates::{self, declared, usual},
-    ops::came_with_the_repository,
+    ops::{came_with_the_repository, why_not_armed},
     store::{
         journal::{self, owner_may_live},
         loops::{self, Found},
@@ -47,7 +47,7 @@ pub fn owner(project: &Project, found: &Found) -> Option<String> {
 
 /// The loops that have a file, in order.
 pub fn live(project: &Project) -> Vec<View> {
-    loops::all(project).iter().map(|found| view_of(project, found)).collect()
+    loops::known(project).iter().map(|found| view_of(project, found)).collect()
 }
 
 /// How much a look may cost.
@@ -87,7 +87,9 @@ fn look(project: &Project, found: &Found, look: Look) -> View {
     view.runner_pid = journal::runner_of(&state).map(|runner| runner.pid);
     view.carrier = match view.runner_pid {
         Some(_) => Carrier::Runner,
-        None if owner.is_some() && matches!(status, Status::Active | Status::Parked) => Carrier::Session,
+        None if matches!(status, Status::Active | Status::Parked) && matches!(state.holder(owner.as_deref()), Holder::Session(_)) => {
+            Carrier::Session
+        }
         None => Carrier::Nobody,
     };
     view.session = owner;
@@ -111,6 +113,9 @@ fn look(project: &Project, found: &Found, look: Look) -> View {
             view.stall_limit = file.fresh_stall_rounds();
         }
         view.why = past.why.filter(|_| matches!(status, Status::Paused | Status::LeftBehind)).map(|why| without_the_name(&why));
+        if status == Status::Tracked && look == Look::Whole {
+            view.why = Some(why_not_armed(project, found).to_owned());
+        }
         view.checking = record.as_ref().filter(|_| status.is_armed()).and_then(|record| checking(project, record));
         view.waits = if status.is_armed() { waits(project, &id, &state, past.waiting) } else { None };
     }
@@ -254,7 +259,7 @@ pub fn archive(project: &Project) -> Vec<Archived> {
 
 /// Every loop that ever left a journal here and has no file now, newest first.
 pub fn ended(project: &Project) -> Vec<View> {
-    let live: Vec<String> = loops::all(project).iter().map(Found::id).collect();
+    let live: Vec<String> = loops::known(project).iter().map(Found::id).collect();
     let Ok(entries) = fs::read_dir(project.own().join("journal")) else { return Vec::new() };
     let archived = archive(project);
     let one = |entry: fs::DirEntry| {

@@ -78,7 +78,7 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
     let taken_name = taken.found.name.clone();
     let mut picked_up = taken.picked_up.clone();
     if let Some(picked_up) = picked_up.as_mut().filter(|_| ended > 0) {
-        let are = if ended == 1 { "1 process of its was".to_owned() } else { format!("{ended} processes of its were") };
+        let are = words::count(ended as u64, "process of its was", "processes of its were");
         *picked_up = format!("{picked_up}; {are} still running and ended");
     }
     audience.hears(&Told::Run {

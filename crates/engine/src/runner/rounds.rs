@@ -212,7 +212,7 @@ impl<'a> Rounds<'a> {
         }
         let enough = self.orders.rounds.is_some_and(|rounds| self.done >= rounds);
         Ok(enough.then(|| {
-            let rounds = if self.done == 1 { "1 round is".to_owned() } else { format!("{} rounds are", self.done) };
+            let rounds = ralph_core::words::count(self.done, "round is", "rounds are");
             (End::Enough, format!("{rounds} done, as asked: the loop rests at round {}", l.file.iteration))
         }))
     }

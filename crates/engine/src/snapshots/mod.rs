@@ -233,7 +233,7 @@ fn remove_old(repository: &Repository, project: &Project, loop_id: &str, iterati
         *newest = (*newest).max(at.parse::<Millis>().unwrap_or(Millis::MAX / 1_000).saturating_mul(1_000));
         names.push(name);
     }
-    let live: Vec<String> = loops::all(project).iter().map(|found| plain(&found.id())).collect();
+    let live: Vec<String> = loops::known(project).iter().map(|found| plain(&found.id())).collect();
     let own = plain(loop_id);
     let mut removed: Vec<&str> = Vec::new();
     for (folder, (newest, names)) in &folders {

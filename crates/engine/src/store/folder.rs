@@ -2,7 +2,7 @@
 //!
 //! `feature_list.json` is the work, `progress.txt` beside it says how far it is, and `hook.log` gets a line for every decision. A loop's values are
 //! put together from the first two, so that everything else sees a loop like any other. The folder is `.claude/data/ralph-loops/current`, or what
-//! `RALPH_LOOP_DIR` names.
+//! `RALPH_LOOP_DIR` names. Each folder is a loop of its own: what is kept about it is kept under an id that is made of its path.
 //!
 //! Agents write into `progress.txt`, too. A count that went back while the loop's session lives is therefore not believed: only a person ends or
 //! prolongs a loop.
@@ -18,8 +18,8 @@ use ralph_core::{
     feature_list::{List, MAX_BYTES},
     front_matter::{Problem, Value},
     journal::{Event, State},
-    judge::{Code, Decision, Ending},
-    loop_file::{DEFAULT_HOURS, LoopFile},
+    judge::{Code, Decision, Ending, Message},
+    loop_file::{DEFAULT_HOURS, LoopFile, fnv1a},
     progress::{self, DEFAULT_MAX_ITERATIONS, Key, Progress, Status},
     time::{self, Millis},
     words,
@@ -33,17 +33,20 @@ use crate::{
         project::Project,
         seal,
     },
-    sys::{env, files, files::Swapped},
+    sys::{clock, env, files, files::Swapped},
 };
 
-/// What the loop is called.
-pub const NAME: &str = "feature-list";
-/// The name of its journal.
-pub const ID: &str = "feature-list-folder";
+/// What the loop of the usual folder is called; others add the name of their folder.
+const NAME: &str = "feature-list";
+/// The name of its journal; others add the name of their folder and a fingerprint of its path.
+const ID: &str = "feature-list-folder";
 /// The list in the folder.
 pub const LIST: &str = "feature_list.json";
 
 const USUAL: &str = ".claude/data/ralph-loops/current";
+
+const PROGRESS: &str = "progress.txt";
+const LOG: &str = "hook.log";
 
 /// The folder below `.claude` without which there is no feature folder in its usual place.
 pub(super) const WITHIN: &str = "data";
@@ -61,7 +64,16 @@ const ALONE: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Folder {
     pub dir: PathBuf,
+    /// The id of its loop.
+    pub id: String,
     progress: Option<Vec<u8>>,
+}
+
+impl Folder {
+    /// Where its list is, for a journal; `None` for the usual folder, which needs no such note.
+    pub(super) fn noted(&self) -> Option<String> {
+        (self.id != ID).then(|| self.dir.join(LIST).display().to_string())
+    }
 }
 
 /// Which loops are wanted.
@@ -83,6 +95,52 @@ pub fn list(project: &Project) -> String {
     path.strip_prefix(project.root()).unwrap_or(&path).display().to_string()
 }
 
+/// The id of the loop in the project's feature folder.
+pub fn id(project: &Project) -> String {
+    names(project, &place(project)).1
+}
+
+/// Name and id of the loop in a folder. Two folders never share an id, by whatever links or dots somebody comes to one of them.
+fn names(project: &Project, dir: &Path) -> (String, String) {
+    let usual = project.root().join(USUAL);
+    if dir == usual {
+        return (NAME.to_owned(), ID.to_owned());
+    }
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (dir, root) = (real(dir), real(project.root()));
+    if dir == real(&usual) {
+        return (NAME.to_owned(), ID.to_owned());
+    }
+    // A project that is moved keeps its loops.
+    let path = dir.strip_prefix(&root).unwrap_or(&dir);
+    let called = dir.file_name().unwrap_or_default().to_string_lossy();
+    let called: String = called.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).take(40).collect();
+    let mark = format!("{:016x}", fnv1a(path.as_os_str().as_encoded_bytes()));
+    (format!("{NAME}-{called}"), format!("{ID}-{called}-{}", &mark[..8]))
+}
+
+/// The folders other than the project's own whose loops left a journal here, and have a list: in which sessions they live, nobody else knows.
+pub(super) fn others(project: &Project, want: Want) -> Vec<Found> {
+    let own = id(project);
+    let entries = fs::read_dir(project.own().join("journal")).into_iter().flatten().flatten();
+    let of_folder = |name: &str| name.strip_suffix(".jsonl").is_some_and(|id| id.starts_with(ID) && id != own);
+    let journals = entries.filter(|entry| entry.file_name().to_str().is_some_and(of_folder));
+    let folder = |entry: fs::DirEntry| {
+        let state = seal::last(project, entry.file_name().to_str()?.strip_suffix(".jsonl")?)?.state;
+        let dir = if entry.file_name().to_str() == Some(&format!("{ID}.jsonl")) {
+            project.root().join(USUAL)
+        } else {
+            Path::new(&state.list?).parent()?.to_owned()
+        };
+        let found = read_at(project, dir, want)?;
+        // What stands in a journal of the project may be anybody's: only a folder that this very journal is about counts.
+        (format!("{}.jsonl", found.id()) == entry.file_name().to_str()?).then_some(found)
+    };
+    let mut all: Vec<Found> = journals.filter_map(folder).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
 /// Whether a folder looks like a project because of a feature folder in it. One that lies elsewhere says nothing about it.
 pub(super) fn marks(root: &Path) -> bool {
     let dir = env::loop_dir().filter(|dir| dir.is_relative()).unwrap_or_else(|| USUAL.into());
@@ -95,15 +153,27 @@ pub(super) fn live(project: &Project) -> Option<Found> {
 }
 
 pub(super) fn read(project: &Project, want: Want) -> Option<Found> {
-    let dir = place(project);
+    read_at(project, place(project), want)
+}
+
+/// The same folder again.
+pub(super) fn again(project: &Project, folder: &Folder) -> Option<Found> {
+    read_at(project, folder.dir.clone(), Want::Live)
+}
+
+fn read_at(project: &Project, dir: PathBuf, want: Want) -> Option<Found> {
     let path = dir.join(LIST);
     let read = match files::read(&path, MAX_BYTES) {
         Err(e) if files::is_missing(&e) => return None,
         read => read.map_err(|e| Problem::new(None, e.to_string())),
     };
-    let progress = files::read(&dir.join("progress.txt"), MAX_BYTES).ok();
+    let (name, id) = names(project, &dir);
+    let (progress, read) = match files::read(&dir.join(PROGRESS), MAX_BYTES) {
+        Err(e) if !files::is_missing(&e) => (None, Err(Problem::new(None, format!("{PROGRESS} cannot be read: {e}")))),
+        progress => (progress.ok(), read),
+    };
     let values = Progress::parse(progress.as_deref().unwrap_or_default());
-    let state = seal::last_of(project, NAME, ID).map(|r| r.state).unwrap_or_default();
+    let state = seal::last_of(project, &name, &id).map(|r| r.state).unwrap_or_default();
     let list = read.as_ref().map_err(Clone::clone).and_then(|bytes| List::parse(bytes));
     let open = list.as_ref().map_or(1, |list| list.open().count());
     let max = values.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS);
@@ -120,19 +190,44 @@ pub(super) fn read(project: &Project, want: Want) -> Option<Found> {
     }
     let active = !ended && values.status != Some(Status::Paused);
     let parsed = list.and_then(|_| as_loop(project, &path, &values, active, iteration, max));
-    let carrier = Carrier::Folder(Folder { dir, progress });
-    Some(Found { name: NAME.to_owned(), path, bytes: read.unwrap_or_default(), parsed, carrier, known_as: None })
+    let carrier = Carrier::Folder(Folder { dir, id, progress });
+    Some(Found { name, path, bytes: read.unwrap_or_default(), parsed, carrier, known_as: None })
 }
 
 /// Whether the list is gone while the loop was alive and this session's, as far as its journal tells.
 pub fn lost_its_list(project: &Project, session: &str) -> bool {
     let was_alive = |state: &State| state.ended.is_none() && state.armed_since.is_some() && state.owner.as_deref() == Some(session);
-    seal::last_of(project, NAME, ID).is_some_and(|record| was_alive(&record.state)) && !place(project).join(LIST).exists()
+    let (name, id) = names(project, &place(project));
+    seal::last_of(project, &name, &id).is_some_and(|record| was_alive(&record.state)) && !place(project).join(LIST).exists()
+}
+
+/// Notes in the folder's log that there is nothing to work on: its `progress.txt` is there, and no list. One look where there is neither.
+pub fn note_without_list(project: &Project, session: &str) {
+    let dir = place(project);
+    if fs::symlink_metadata(dir.join(PROGRESS)).is_err() || dir.join(LIST).exists() {
+        return;
+    }
+    let folder = Folder { dir, id: String::new(), progress: None };
+    let line = format!("allow loop.none: {LIST} is not there, so there is nothing to work on");
+    log_once(&folder, clock::now(), Some(session), &line);
+}
+
+/// What is so at every stop is said once, as long as nothing else happens.
+fn log_once(folder: &Folder, at: Millis, session: Option<&str>, line: &str) {
+    let log = files::read_end(&folder.dir.join(LOG), 4096).unwrap_or_default();
+    if !String::from_utf8_lossy(&log).lines().rev().take(4).any(|last| last.contains(line)) {
+        write_log(folder, at, session, line);
+    }
+}
+
+/// What cannot be read, in words: the list, or `progress.txt` beside it.
+pub fn unreadable(list: &str, problem: &str) -> String {
+    if problem.starts_with(PROGRESS) { problem.to_owned() } else { format!("{list} cannot be read: {problem}") }
 }
 
 /// Whether nobody has cancelled or paused the loop, nor taken the list away.
 pub(super) fn is_wanted(folder: &Folder) -> bool {
-    let progress = files::read(&folder.dir.join("progress.txt"), MAX_BYTES).unwrap_or_default();
+    let progress = files::read(&folder.dir.join(PROGRESS), MAX_BYTES).unwrap_or_default();
     folder.dir.join(LIST).exists() && !matches!(Progress::parse(&progress).status, Some(Status::Cancelled | Status::Paused))
 }
 
@@ -222,14 +317,14 @@ fn write<'v>(project: &Project, mut found: Found, change: impl Fn(&Progress) -> 
     let _alone = if let Carrier::Folder(folder) = &found.carrier { files::alone_in(&folder.dir, ALONE) } else { None };
     for attempt in 0..ATTEMPTS {
         let Carrier::Folder(folder) = &found.carrier else { return Ok(None) };
-        let path = folder.dir.join("progress.txt");
+        let path = folder.dir.join(PROGRESS);
         let old = folder.progress.clone();
         let values = Progress::parse(old.as_deref().unwrap_or_default());
         let mut new = old.clone().unwrap_or_else(|| fresh(found.parsed.as_ref().ok()));
         for (key, value) in change(&values) {
             new = progress::with(&new, key, value);
         }
-        let backup = project.backup(NAME);
+        let backup = project.backup(if folder.id == ID { NAME } else { &folder.id });
         let written = match &old {
             _ if !found.path.exists() => return Ok(None),
             Some(old) if *old == new => Swapped::Done,
@@ -238,12 +333,12 @@ fn write<'v>(project: &Project, mut found: Found, change: impl Fn(&Progress) -> 
         };
         if written == Swapped::Done {
             // What is known of the loop stays, with what was written: whether it has ended by that is not asked.
-            return Ok(Some(again(project, found, new)));
+            return Ok(Some(with_progress(project, found, new)));
         }
         if attempt > 2 {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        match read(project, Want::Live) {
+        match again(project, folder) {
             Some(newer) => found = newer,
             None => return Ok(None),
         }
@@ -266,7 +361,7 @@ fn fresh(file: Option<&LoopFile>) -> Vec<u8> {
 }
 
 /// The same loop with another `progress.txt`.
-fn again(project: &Project, found: Found, progress: Vec<u8>) -> Found {
+fn with_progress(project: &Project, found: Found, progress: Vec<u8>) -> Found {
     let values = Progress::parse(&progress);
     let max = values.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS);
     let active = values.status == Some(Status::InProgress);
@@ -284,9 +379,18 @@ pub(super) fn is_same(a: &Found, b: &Found) -> bool {
 /// Writes a decision into the folder's `hook.log` (S4-2). Failing to log never changes an answer.
 pub(super) fn log(folder: &Folder, at: Millis, session: Option<&str>, event: &Event) {
     let Some(line) = in_words(event) else { return };
+    let said =
+        folder.progress.as_deref().filter(|_| matches!(event, Event::Adopted | Event::Stop { .. })).map(progress::odd).unwrap_or_default();
+    for odd in said {
+        log_once(folder, at, session, &format!("{PROGRESS}: {}", words::opening(&odd, 200)));
+    }
+    write_log(folder, at, session, &line);
+}
+
+fn write_log(folder: &Folder, at: Millis, session: Option<&str>, line: &str) {
     let stamp = time::format(at).chars().take(19).map(|c| if c == 'T' { ' ' } else { c }).collect::<String>();
     let session = session.map(|s| format!(" (session {})", words::opening(s, 80))).unwrap_or_default();
-    let path = folder.dir.join("hook.log");
+    let path = folder.dir.join(LOG);
     let _ = files::append(&path, format!("[{stamp}] {line}{session}\n").as_bytes());
     if fs::symlink_metadata(&path).is_ok_and(|meta| meta.len() > MAX_LOG) {
         let _ = fs::rename(&path, path.with_extension("log.old"));
@@ -302,6 +406,10 @@ fn in_words(event: &Event) -> Option<String> {
             for f in &e.gates {
                 let _ = write!(line, "; {}: {}", words::clean(&f.gate), words::opening(&f.what, 300));
             }
+            if let Message::Unreadable { transcript } = &e.message {
+                let _ =
+                    write!(line, "; the event carries no message, and its transcript is not there ({})", words::opening(transcript, 300));
+            }
             line
         }
         Event::Adopted => "adopted by the session that stopped".to_owned(),
@@ -309,7 +417,7 @@ fn in_words(event: &Event) -> Option<String> {
         Event::Paused { why, .. } => format!("paused: {}", words::opening(why, 300)),
         Event::Resumed { iteration, .. } => format!("resumed at iteration {iteration}"),
         Event::Cancelled { iteration, .. } => format!("cancelled at iteration {iteration}"),
-        Event::Corrupt { problem } => format!("allow loop.corrupt: {LIST} cannot be read: {}", words::opening(problem, 300)),
+        Event::Corrupt { problem } => format!("allow loop.corrupt: {}", unreadable(LIST, &words::opening(problem, 300))),
         Event::Error { what } => format!("error: {}", words::opening(what, 300)),
         _ => return None,
     })

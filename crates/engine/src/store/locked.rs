@@ -162,6 +162,7 @@ impl<'p> Locked<'p> {
         self.note_misfit(l, at, session)?;
         if let Carrier::Folder(folder) = &l.found.carrier {
             folder::log(folder, at, session, &event);
+            l.state.list = folder.noted();
         }
         sessions::follow(self.project, l);
         self.write(l, at, session, event)
@@ -294,6 +295,7 @@ impl<'p> Locked<'p> {
         let now = clock::now();
         if let Carrier::Folder(folder) = &found.carrier {
             folder::log(folder, now, session, &event);
+            state.list = folder.noted();
         }
         self.append(&id, true, &mut tail, now, session, event, &state)?;
         Ok(true)
@@ -304,12 +306,13 @@ impl<'p> Locked<'p> {
         if !folder::lost_its_list(self.project, session) {
             return Ok(false);
         }
-        let mut tail = seal::tail(self.project, Some(folder::NAME), folder::ID);
+        let id = folder::id(self.project);
+        let mut tail = seal::tail(self.project, None, &id);
         let now = clock::now();
         let mut state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
         state.disarm(now);
         let event = Event::Paused { by: Actor::Ralph, why: format!("{} is gone", folder::LIST) };
-        self.append(folder::ID, true, &mut tail, now, Some(session), event, &state)?;
+        self.append(&id, true, &mut tail, now, Some(session), event, &state)?;
         Ok(true)
     }
 

@@ -48,7 +48,7 @@ impl Found {
     /// The id that the file itself gives.
     fn own_id(&self) -> String {
         match (&self.carrier, &self.parsed) {
-            (Carrier::Folder(_), _) => folder::ID.to_owned(),
+            (Carrier::Folder(folder), _) => folder.id.clone(),
             (Carrier::File, Ok(file)) => file.id(&self.name),
             (Carrier::File, Err(_)) => loop_file::salvage(&self.bytes, &self.name).id,
         }
@@ -139,8 +139,8 @@ pub fn read(project: &Project, name: &str) -> Result<Option<Found>, Error> {
 
 /// Reads a loop again. Mostly nothing has changed, and then it need not be parsed again.
 pub fn reread(project: &Project, found: Found) -> Result<Option<Found>, Error> {
-    if found.is_folder() {
-        return Ok(folder::live(project));
+    if let Carrier::Folder(folder) = &found.carrier {
+        return Ok(folder::again(project, folder));
     }
     match files::read(&found.path, MAX_FILE_BYTES) {
         Ok(bytes) if bytes == found.bytes => Ok(Some(found)),
@@ -151,6 +151,11 @@ pub fn reread(project: &Project, found: Found) -> Result<Option<Found>, Error> {
 /// The loop of the feature folder, even if it has ended.
 pub fn of_folder(project: &Project) -> Option<Found> {
     folder::read(project, folder::Want::Any)
+}
+
+/// The feature folder whose loop has that id, even if the loop has ended; `None`: it is no folder's.
+pub fn folder_of(project: &Project, id: &str) -> Option<Found> {
+    of_folder(project).into_iter().chain(folder::others(project, folder::Want::Any)).find(|found| found.id() == id)
 }
 
 /// All loops of the project. One that cannot be opened counts as one that cannot be parsed.
@@ -165,6 +170,13 @@ pub fn all(project: &Project) -> Vec<Found> {
     let listing = listing(project);
     let files = listing.names.iter().filter_map(|name| read(project, name).unwrap_or_else(|e| Some(unreadable(name, &e))));
     files.chain(listing.folder.then(|| folder::live(project)).flatten()).collect()
+}
+
+/// The same, and those of feature folders that only other sessions know of: for whoever looks, or says which one is meant.
+pub fn known(project: &Project) -> Vec<Found> {
+    let mut all = all(project);
+    all.extend(folder::others(project, folder::Want::Live));
+    all
 }
 
 /// Whether a loop is still wanted, as far as its file tells: it is there, and nobody paused it.

@@ -173,7 +173,6 @@ fn sealed(project: &Project, id: &str) -> Option<Seal> {
     if let Some(seal) = Seal::read(project, Kind::Ended, id) {
         return Some(seal);
     }
-    // An id begins with its loop's name.
     let folder = project.kept(&live("main"))?.parent()?.to_owned();
     let names = fs::read_dir(folder).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     names

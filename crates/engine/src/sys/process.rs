@@ -125,26 +125,49 @@ pub fn yield_to_others() {
 /// How long a hook waits for git, which answers in a few milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether git tracks `file`, which lies in `root`. `None`: there is a repository, and git could not be asked.
+/// Where a file that is in a project comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Somebody wrote it here.
+    Here,
+    /// Git tracks it.
+    Tracked,
+    /// It is reached through a link that leads out of the project.
+    Link,
+    /// It is in a repository of its own within the project: a submodule, for instance.
+    Nested,
+    /// There is a repository, and git could not be asked.
+    Unknown,
+}
+
+/// Whether git tracks `file`, or it lies where git cannot tell, which counts the same. `None`: there is a repository, and git could not be asked.
+pub fn git_tracks(root: &Path, file: &Path) -> Option<bool> {
+    match origin_of(root, file) {
+        Origin::Unknown => None,
+        origin => Some(origin != Origin::Here),
+    }
+}
+
+/// Where `file`, which is in `root`, comes from.
 ///
 /// Links are resolved first: a folder that is reached through one, or that is one, lies where it really lies.
-pub fn git_tracks(root: &Path, file: &Path) -> Option<bool> {
-    let Ok(root) = root.canonicalize() else { return Some(false) };
-    let Ok(file) = file.canonicalize() else { return Some(false) };
-    let Some(folder) = file.parent().filter(|folder| folder.starts_with(&root)) else { return Some(true) };
+pub fn origin_of(root: &Path, file: &Path) -> Origin {
+    let Ok(root) = root.canonicalize() else { return Origin::Here };
+    let Ok(file) = file.canonicalize() else { return Origin::Here };
+    let Some(folder) = file.parent().filter(|folder| folder.starts_with(&root)) else { return Origin::Link };
     // Within a repository of its own (a submodule), or outside of any.
     let is_repository = |dir: &Path| dir.join(".git").exists();
     if folder.ancestors().take_while(|dir| *dir != root).any(is_repository) {
-        return Some(true);
+        return Origin::Nested;
     }
     if !root.ancestors().any(is_repository) {
-        return Some(false);
+        return Origin::Here;
     }
     let args = ["ls-files".as_ref(), "--error-unmatch".as_ref(), "--".as_ref(), file.as_os_str()];
-    match git(&root, &args, PATIENCE).ok()?.code {
-        Some(0) => Some(true),
-        Some(1) => Some(false),
-        _ => None,
+    match git(&root, &args, PATIENCE).ok().and_then(|ran| ran.code) {
+        Some(0) => Origin::Tracked,
+        Some(1) => Origin::Here,
+        _ => Origin::Unknown,
     }
 }
 

@@ -9,7 +9,7 @@ use ralph_core::{
     limits::ToolUse,
     promise::Claim,
     time::in_words,
-    words::{clean, iterations, spent_of, tag},
+    words::{clean, count, iterations, rounds, spent_of, tag},
 };
 use ralph_engine::store::project::Project;
 use serde::Serialize;
@@ -124,7 +124,9 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
             "tools",
             match e.tools {
                 ToolUse::Used => "used in this round".to_owned(),
-                ToolUse::None => format!("none in this round; {} idle rounds in a row of {}", e.idle_rounds, e.idle_limit),
+                ToolUse::None => {
+                    format!("none in this round; {} in a row of {}", count(e.idle_rounds, "idle round", "idle rounds"), e.idle_limit)
+                }
                 ToolUse::Unknown => "unknown: there is no transcript of this round".to_owned(),
             },
         ),
@@ -133,7 +135,7 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
         out.push(("money", spent_of(e.spent_usd_micros, e.max_usd_micros)));
     }
     if e.stalled_rounds > 0 {
-        out.push(("standstill", format!("{} rounds in a row changed nothing, of {}", e.stalled_rounds, e.stall_limit)));
+        out.push(("standstill", format!("{} in a row changed nothing, of {}", rounds(e.stalled_rounds), e.stall_limit)));
     }
     out.extend(
         e.blocked
@@ -210,7 +212,7 @@ fn alternatives(e: &Evidence, ruling: &Ruling) -> Vec<(String, Evidence, Ruling)
     change("nothing in the queue".to_owned(), &|o| o.queued_input = false);
     change("no interrupt".to_owned(), &|o| o.interrupted = false);
     change("a tool call in this round".to_owned(), &|o| o.idle_rounds = 0);
-    change(format!("{} idle rounds in a row", e.idle_limit), &|o| o.idle_rounds = o.idle_limit);
+    change(format!("{} in a row", count(e.idle_limit, "idle round", "idle rounds")), &|o| o.idle_rounds = o.idle_limit);
     change(format!("a limit of {}", iterations(e.iteration)), &|o| o.max_iterations = o.iteration.max(1));
     change("no limit on iterations".to_owned(), &|o| o.max_iterations = 0);
     change("no limit on time".to_owned(), &|o| o.max_ms = 0);
@@ -263,7 +265,11 @@ fn replay(path: &Path, json: bool) -> Done {
             ui::line(format!("stop {}: recorded {}, now {}", record.state.stops, ruling.code.as_str(), again.code.as_str()));
         }
         let lines = if unreadable == 0 { String::new() } else { format!(", unreadable lines: {unreadable}") };
-        ui::line(format!("{} stops judged again: {same} the same, {} different{lines}", same + different.len(), different.len()));
+        ui::line(format!(
+            "{} judged again: {same} the same, {} different{lines}",
+            count((same + different.len()) as u64, "stop", "stops"),
+            different.len()
+        ));
     }
     match (different.is_empty(), same) {
         // The report is on standard output already, in either form.

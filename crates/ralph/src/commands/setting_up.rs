@@ -77,7 +77,11 @@ fn show_difference(path: &str, before: &str, after: &str) {
     }
     // The name of the file may have scrolled away.
     let count = |sign: char| difference.lines().filter(|line| line.starts_with(sign)).count();
-    ui::line(ui::dim(format!("    ({} lines added, {} removed in {path})", count('+'), count('-'))));
+    ui::line(ui::dim(format!(
+        "    ({} added, {} removed in {path})",
+        ralph_core::words::count(count('+') as u64, "line", "lines"),
+        count('-')
+    )));
 }
 
 fn word(was: bool, is: bool) -> &'static str {

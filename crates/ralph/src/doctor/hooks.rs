@@ -338,7 +338,8 @@ fn block_cap(case: &Case) -> Finding {
         (_, Some(cap)) => {
             let (idle, _) = limits::idle_limit(None, Some(cap));
             let what = format!(
-                "the client ends a turn after {cap} stops in a row that were sent back without any tool call; ralph pauses the loop after {idle} such rounds"
+                "the client ends a turn after {cap} stops in a row that were sent back without any tool call; ralph pauses the loop after {}",
+                ralph_core::words::count(idle, "such round", "such rounds")
             );
             lift(case, Finding::note("block-cap", what))
         }

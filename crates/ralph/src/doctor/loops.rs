@@ -52,9 +52,12 @@ fn of_loop(view: &View) -> Vec<Finding> {
                 .fix(format!("ralph cancel {name}"))
                 .advice(format!("Or mend {path}; cancelled, it lies in the archive."))
         }
-        Status::Tracked => Finding::warning("loop.tracked", format!("{line}: git tracks its file, so it arms itself for nobody"))
-            .fix(format!("ralph resume {name}"))
-            .advice("Or remove the file from the repository: a loop is one person's."),
+        Status::Tracked => {
+            let why = view.why.as_deref().unwrap_or("git tracks its file");
+            Finding::warning("loop.tracked", format!("{line}: {why}; it arms itself for nobody"))
+                .fix(format!("ralph resume {name}"))
+                .advice("Read it first. Or remove the file: a loop is one person's.")
+        }
         Status::Paused => Finding::note("loop.paused", line).fix(goes_on),
         _ => Finding::good("loops", line),
     }];

@@ -159,8 +159,24 @@ fn of_item(path: &str, item: &Item, proven: bool, story: Option<&Story>, l: Of<'
         (false, true, true) => {
             (Standing::Proven, if item.verify.len() == 1 { "its command passed" } else { "its commands passed" }.to_owned())
         }
-        (false, true, false) if is_refuted => (Standing::Fails, "marked as done, but its command does not pass".to_owned()),
-        (false, true, false) => (Standing::Claimed, "marked as done; its commands have not passed yet".to_owned()),
+        (false, true, false) if is_refuted => (
+            Standing::Fails,
+            if item.verify.len() == 1 {
+                "marked as done, but its command does not pass"
+            } else {
+                "marked as done, but one of its commands does not pass"
+            }
+            .to_owned(),
+        ),
+        (false, true, false) => (
+            Standing::Claimed,
+            if item.verify.len() == 1 {
+                "marked as done; its command has not passed yet"
+            } else {
+                "marked as done; its commands have not passed yet"
+            }
+            .to_owned(),
+        ),
     };
     let evidence = (has_commands && standing != Standing::Open).then(|| {
         let command = Some(item.verify.join(" && "));

@@ -4,8 +4,9 @@ use std::{path::PathBuf, time::Duration};
 
 use ralph_core::{
     chronicle::{Chronicle, Used},
-    report::Changed,
+    report::{Changed, Left},
     time::Millis,
+    words,
 };
 use ralph_engine::{
     ops::{
@@ -14,6 +15,9 @@ use ralph_engine::{
     },
     store::project::Project,
 };
+
+/// So many files are named.
+const NAMED: usize = 5;
 
 /// How long git may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -47,6 +51,13 @@ pub(super) fn add_used(c: &mut Chronicle, claude_config: Option<PathBuf>) {
             used.context = used.context.max(of_the_session.unwrap_or(0));
         }
     }
+}
+
+/// What is in no commit now. Where every stop writes a page, git may not take long.
+pub(super) fn left(project: &Project, c: &Chronicle) -> Option<Left> {
+    let left = changes::left(project, c.started.unwrap_or(0), PATIENCE)?;
+    let named = left.files.iter().take(NAMED).map(|path| words::opening(path, 120)).collect();
+    Some(Left { files: left.files.len() as u64, named, stashes: left.stashes })
 }
 
 /// What each round changed; `None` where nobody can tell.

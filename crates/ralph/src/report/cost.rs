@@ -27,6 +27,7 @@ pub(super) fn of(f: &Figures) -> Cost {
         (None, 0) => {
             format!("{} in all{a_round}. Nothing here can be verified: the loop has neither a gate nor a list.{how}", shown(spent))
         }
+        (None, _) if f.by_mark > 0 => format!("{} in all{a_round}. What is done is done by marks alone.{how}", shown(spent)),
         (None, _) => format!("{} in all{a_round}, and nothing is verified yet.{how}", shown(spent)),
     };
     Cost { per_verified, per_round, words }

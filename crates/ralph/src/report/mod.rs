@@ -25,7 +25,7 @@ use ralph_core::{
 use ralph_engine::{
     gates::declared,
     ops::view::{self, Status, View},
-    store::{journal, project::Project},
+    store::{journal, loops, project::Project},
     sys::{clock, env, files},
 };
 
@@ -105,6 +105,7 @@ pub(crate) fn of(project: &Project, view: &View, chronicle: &Chronicle, now: Mil
     let (spans, took) = chronicle.hours.until(until);
     let rounds = rounds(chronicle, beside::changed(project, &view.id, chronicle));
     let figures = figures(chronicle, &acceptance, took, &rounds, until);
+    let left = beside::left(project, chronicle);
     let prompt = file.as_ref().map_or(&chronicle.prompt, |file| &file.prompt);
     Report {
         v: VERSION,
@@ -126,7 +127,8 @@ pub(crate) fn of(project: &Project, view: &View, chronicle: &Chronicle, now: Mil
         limits: Limits { iterations: view.max_iterations, ms: view.max_ms, usd_micros: prices::of_dollars(view.max_usd) },
         cost: cost::of(&figures),
         figures,
-        needs: needs::of(project, view, &declared, chronicle, &acceptance),
+        needs: needs::of(project, view, &declared, chronicle, &acceptance, left.as_ref()),
+        left,
         troubles: troubles(chronicle),
         acceptance,
         spans,
@@ -145,6 +147,9 @@ fn relative(project: &Project, path: &Path) -> String {
 
 /// The loop's own file, or the one that it left in the archive.
 fn loop_file(project: &Project, view: &View) -> Option<LoopFile> {
+    if let Some(found) = loops::folder_of(project, &view.id) {
+        return found.parsed.ok();
+    }
     let archived = || view::archive(project).into_iter().find(|old| old.id == view.id).map(|old| old.path);
     LoopFile::parse(&files::read(&view.file.clone().or_else(archived)?, MAX_FILE_BYTES).ok()?).ok()
 }
@@ -190,6 +195,7 @@ fn figures(c: &Chronicle, acceptance: &[Acceptance], took: Took, rounds: &[Round
         used: c.used(),
         wanted: counted().count() as u64,
         verified: counted().filter(|one| one.standing == Standing::Proven).count() as u64,
+        by_mark: counted().filter(|one| one.is_by_mark_alone()).count() as u64,
         changed: rounds.iter().filter_map(|row| row.changed).reduce(Changed::plus),
         refused: c.refused.count,
         notes: c.notes.count,

@@ -3,7 +3,7 @@
 use ralph_core::{
     chronicle::Chronicle,
     gate::{Check, Gate, Origin, Verdict},
-    report::{About, Acceptance, Need, Standing, denied_in_words},
+    report::{About, Acceptance, Left, Need, Standing, denied_in_words},
     words,
 };
 use ralph_engine::{
@@ -21,7 +21,14 @@ use crate::commands::status::next;
 /// So many of a kind are listed.
 const MOST: usize = 20;
 
-pub(super) fn of(project: &Project, view: &View, declared: &Declared, c: &Chronicle, acceptance: &[Acceptance]) -> Vec<Need> {
+pub(super) fn of(
+    project: &Project,
+    view: &View,
+    declared: &Declared,
+    c: &Chronicle,
+    acceptance: &[Acceptance],
+    left: Option<&Left>,
+) -> Vec<Need> {
     let resting = resting(view, c);
     // A loop that rests because of a gate has said what is wrong with it.
     let is_said = |what: &str| resting.as_ref().is_some_and(|need| need.what.contains(what));
@@ -31,6 +38,7 @@ pub(super) fn of(project: &Project, view: &View, declared: &Declared, c: &Chroni
     all.extend(suspicions(view, c));
     all.extend(denied(c));
     all.extend(unproven(acceptance, view));
+    all.extend(left.and_then(|left| uncommitted(left, view)));
     all.extend(files(project, view, c));
     all
 }
@@ -158,6 +166,26 @@ fn unproven(acceptance: &[Acceptance], view: &View) -> Option<Need> {
     })
 }
 
+/// Work that is in no commit, once nobody works on it any more.
+fn uncommitted(left: &Left, view: &View) -> Option<Need> {
+    if matches!(view.status, Status::Active | Status::Parked | Status::Waiting) || (left.files == 0 && left.stashes == 0) {
+        return None;
+    }
+    let more = left.files.saturating_sub(left.named.len() as u64);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = left.named.iter().map(|path| format!("`{}`", path.replace('`', ""))).collect::<Vec<_>>().join(", ");
+    let files =
+        (left.files > 0).then(|| format!("{} changed and not committed: {named}{more}", words::count(left.files, "file is", "files are")));
+    let stashes =
+        (left.stashes > 0).then(|| format!("{} made since the loop began", words::count(left.stashes, "stash was", "stashes were")));
+    let how = [files.as_ref().map(|_| "`git status` shows them"), stashes.as_ref().map(|_| "`git stash list` shows them")];
+    Some(Need {
+        about: About::Uncommitted,
+        what: format!("{}.", [files, stashes].into_iter().flatten().collect::<Vec<_>>().join("; ")),
+        how: how.into_iter().flatten().map(str::to_owned).collect(),
+    })
+}
+
 /// What is wrong with ralph's own files.
 fn files(project: &Project, view: &View, c: &Chronicle) -> Vec<Need> {
     let mut all: Vec<Need> = Vec::new();
@@ -173,7 +201,7 @@ fn files(project: &Project, view: &View, c: &Chronicle) -> Vec<Need> {
         });
     }
     if c.unreadable > 0 {
-        let lines = if c.unreadable == 1 { "1 line".to_owned() } else { format!("{} lines", c.unreadable) };
+        let lines = words::count(c.unreadable, "line", "lines");
         all.push(Need {
             about: About::Files,
             what: format!("{lines} of the journal cannot be read; what they told is missing here."),

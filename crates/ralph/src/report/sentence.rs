@@ -41,7 +41,9 @@ pub(super) fn of(view: &View, c: &Chronicle, until: Millis) -> String {
             let why = view.why.as_deref().map(|why| format!(" ({})", why.trim_end_matches('.'))).unwrap_or_default();
             format!("Left behind at iteration {round} after {spent}: {who}{why}, and nobody works on it.")
         }
-        Status::Tracked => "Not begun: it came with the repository, and arms itself for nobody.".to_owned(),
+        Status::Tracked => {
+            format!("Not begun: {}.", view.why.as_deref().unwrap_or("it came with the repository, and arms itself for nobody"))
+        }
         Status::Waiting => format!("Waiting for a session: nobody works on it yet (iteration {round})."),
         Status::Parked => parked(view, c, &round),
         Status::Active => active(view, c, &round, &spent),

@@ -68,6 +68,7 @@ mod slash;
 mod slow_input;
 mod snapshots;
 mod steer;
+mod told;
 mod trust;
 mod verify;
 mod waiting;

@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 use ralph_core::{json::parse_tolerant, loop_file::fnv1a};
 use serde_json::{Map, Value};
 
+use crate::sys::env;
+
 /// A hook event as it arrived.
 #[derive(Debug, Clone)]
 pub struct Event {
@@ -17,11 +19,23 @@ pub struct Event {
 
 impl Event {
     pub fn parse(input: &[u8]) -> Result<Self, serde_json::Error> {
-        parse_tolerant(input).map(Event::of)
+        parse_tolerant(input).map(|fields| Event::of(fields).at_home())
     }
 
     fn of(fields: Map<String, Value>) -> Self {
         Event { fields, fingerprint: OnceLock::new() }
+    }
+
+    /// Some clients, and the documentation, write `~` for the user's folder.
+    fn at_home(mut self) -> Self {
+        for name in ["transcript_path", "agent_transcript_path"] {
+            if let Some(rest) = self.text(name).and_then(|path| path.strip_prefix("~/"))
+                && let Some(path) = env::home().map(|home| home.join(rest).to_string_lossy().into_owned())
+            {
+                self.fields.insert(name.to_owned(), Value::from(path));
+            }
+        }
+        self
     }
 
     /// A stop that no client reports: ralph heard the session itself.

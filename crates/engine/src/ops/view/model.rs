@@ -39,7 +39,7 @@ impl Status {
             Status::Active => "active",
             Status::Parked => "parked",
             Status::Waiting => "waiting for a session",
-            Status::Tracked => "came with the repository",
+            Status::Tracked => "not armed",
             Status::Paused => "paused",
             Status::LeftBehind => "left behind",
             Status::Corrupt => "cannot be read",

@@ -38,7 +38,8 @@ impl Rounds<'_> {
         let per_hour = usize::try_from(settings.calls_per_hour).unwrap_or(usize::MAX);
         if per_hour > 0 && self.calls.len() >= per_hour {
             let until = self.calls[self.calls.len() - per_hour] + HOUR;
-            let why = format!("{} sessions were started within an hour, as many as `calls_per_hour` allows", self.calls.len());
+            let sessions = ralph_core::words::count(self.calls.len() as u64, "session was", "sessions were");
+            let why = format!("{sessions} started within an hour, as many as `calls_per_hour` allows");
             if let Some(ends) = self.rest(until, &why)? {
                 return Ok(Some(ends));
             }
@@ -48,7 +49,10 @@ impl Rounds<'_> {
         let is_due = Breaker::of(stalled, l.file.fresh_stall_rounds()) == Breaker::HalfOpen && self.before.broke.is_none();
         if is_due && settings.cooldown_ms > 0 && self.done > 0 {
             let until = now.saturating_add(Millis::try_from(settings.cooldown_ms).unwrap_or(Millis::MAX));
-            return self.rest(until, &format!("{stalled} rounds in a row changed nothing: after a rest comes one more, the last"));
+            return self.rest(
+                until,
+                &format!("{} in a row changed nothing: after a rest comes one more, the last", ralph_core::words::rounds(stalled)),
+            );
         }
         Ok(None)
     }

@@ -45,7 +45,7 @@ impl Last {
     /// A headline, and sentences.
     pub(super) fn words(&self, ended: &Told<'_>) -> (String, Vec<String>) {
         let Told::Ended { how, line, rounds, spent_usd, spent_tokens, denied, doubtful, .. } = ended else { return Default::default() };
-        let rounds = if *rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
+        let rounds = ralph_core::words::rounds(*rounds);
         let head =
             joined([Some(ending(*how, *doubtful)), Some(rounds), used_tokens(self.tokens), money(prices::in_dollars(self.usd_micros))]);
         let head = head + &self.of_the_loop(*spent_tokens, *spent_usd);

@@ -3,7 +3,7 @@
 use ralph_core::{
     gate::Verdict,
     time::in_words,
-    words::{clean, ends_on, opening},
+    words::{clean, ends_on, opening, rounds},
 };
 use ralph_engine::{
     ops::view::{GateView, Status, View, Waits},
@@ -111,10 +111,11 @@ fn limits(v: &View) {
 
 fn trouble(v: &View) {
     if v.idle_rounds > 0 {
-        ui::field("idle", format!("{} rounds without any tool call", v.idle_rounds));
+        ui::field("idle", format!("{} without any tool call", rounds(v.idle_rounds)));
     }
     if v.stalled_rounds > 0 {
-        ui::field("standstill", format!("{} rounds changed nothing (of {})", v.stalled_rounds, v.stall_limit));
+        let of = if v.stall_limit > 0 { format!(" (of {})", v.stall_limit) } else { String::new() };
+        ui::field("standstill", format!("{} changed nothing{of}", rounds(v.stalled_rounds)));
     }
     for note in v.notes.iter().take(NOTES) {
         let fate = note.told_in.map_or_else(|| "waits for the next prompt".to_owned(), |round| format!("told in round {round}"));

@@ -63,5 +63,5 @@ fn joined(pieces: impl Iterator<Item = String>) -> String {
 
 /// `1 round`, `3 rounds`.
 fn count(n: u64, one: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
+    ralph_core::words::count(n, one, &format!("{one}s"))
 }

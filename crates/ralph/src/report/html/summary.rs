@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ralph_core::{
     report::{Figures, Mood, Report},
     time::in_words,
-    words::{of_limit, opening},
+    words::opening,
 };
 
 use super::{
@@ -75,7 +75,10 @@ fn figures(r: &Report) -> String {
     let time = (in_words(f.elapsed_ms), format!("in all, {worked} of it work"));
     let verified = match f.wanted {
         0 => ("–".to_owned(), "nothing to verify".to_owned()),
-        wanted => (of_limit(f.verified, wanted), "verified".to_owned()),
+        _ => match f.verified_in_words().split_once(", ") {
+            Some((done, how)) => (done.to_owned(), format!("verified, {how}")),
+            None => (f.verified_in_words(), "verified".to_owned()),
+        },
     };
     let tokens = match f.used.tokens.total() {
         0 => ("–".to_owned(), "tokens not known".to_owned()),

@@ -8,7 +8,6 @@ use ralph_core::{
     chronicle::Phase,
     report::{Acceptance, Evidence, Mood, Report, RoundRow, Standing},
     time::{self, Millis, in_words},
-    words::of_limit,
 };
 
 use crate::{
@@ -49,7 +48,7 @@ fn head(r: &Report) -> String {
         Mood::Bad => "✗",
     };
     let f = &r.figures;
-    let verified = if f.wanted == 0 { "–".to_owned() } else { of_limit(f.verified, f.wanted) };
+    let verified = if f.wanted == 0 { "–".to_owned() } else { f.verified_in_words() };
     let tokens = f.used.known_tokens().map_or_else(|| "not known".to_owned(), |tokens| in_thousands(tokens.total()));
     let changed = f.changed.map_or_else(|| "– | –".to_owned(), |c| format!("{} | {}", c.commits, lines(c)));
     let (rounds, elapsed, cost) = (f.rounds, in_words(f.elapsed_ms), f.used.known_usd());

@@ -116,7 +116,7 @@ fn waiting(scene: &Scene<'_>, waits: &Waits) -> Line<'static> {
 fn working(scene: &Scene<'_>) -> Line<'static> {
     let chronicle = scene.chronicle();
     let working = chronicle.working.as_ref().filter(|_| scene.view.carrier == Carrier::Runner);
-    let since = working.map(|working| working.since).or_else(|| chronicle.rounds.last().map(|round| round.ended)).or(chronicle.started);
+    let since = chronicle.works_since();
     let round = format!("round {}", scene.view.iteration);
     let round = since.map_or(round.clone(), |since| format!("{round} for {}", in_words(scene.since(since))));
     let doing = scene.followed.doing.as_ref();

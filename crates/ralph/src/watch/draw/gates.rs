@@ -1,6 +1,11 @@
 //! What has to be proven: each gate with its state, how long it took, when, and how it went before.
 
-use ralph_core::{chronicle::Story, gate::Verdict, time::in_words, words::clean};
+use ralph_core::{
+    chronicle::Story,
+    gate::Verdict,
+    time::in_words,
+    words::{clean, count},
+};
 use ratatui::{style::Style, text::Line};
 
 use crate::{
@@ -128,7 +133,7 @@ fn history(row: Row, story: &Story, most: usize) -> Row {
 fn refused(scene: &Scene<'_>) -> Option<Line<'static>> {
     let refused = &scene.chronicle().refused;
     let last = refused.kept.last()?;
-    let claims = if refused.count == 1 { "1 claim refused".to_owned() } else { format!("{} claims refused", refused.count) };
+    let claims = count(refused.count, "claim refused", "claims refused");
     let row = Row::new(scene.width).add("✗ ", BAD).add(&claims, BOLD);
     let why = format!(", last at stop {} ({}): {}", last.stop, scene.ago(last.at), clean(&last.why));
     Some(row.add(&why, PLAIN).line())

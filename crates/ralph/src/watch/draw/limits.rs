@@ -1,7 +1,7 @@
 //! How much of each limit is used.
 
 use ralph_core::{chronicle::Used, prices, time::in_words, words::of_limit};
-use ralph_engine::ops::doing::Doing;
+use ralph_engine::ops::doing::{self, Doing};
 use ratatui::{style::Style, text::Line};
 
 use crate::{
@@ -80,16 +80,22 @@ fn money(scene: &Scene<'_>, used: Used) -> Limit {
         (true, false, Some(uncounted)) => format!("{uncounted}, limit {most}"),
         (true, ..) => format!("about {shown} of {most}"),
         (false, true, _) => format!("about {shown}, no limit"),
-        (false, false, _) => "not counted, no limit".to_owned(),
+        (false, false, _) => uncounted(scene, |used| used.usd_micros > 0),
     };
     Limit { name: "money", spent, most: view.max_usd, words }
+}
+
+/// Of a loop without a limit nothing is counted. Where the session's own sum is shown below, that is not said above it.
+fn uncounted(scene: &Scene<'_>, is_summed: impl Fn(&doing::Used) -> bool) -> String {
+    let used = scene.followed.doing.as_ref().and_then(Doing::used);
+    if used.is_some_and(|used| used.is_whole && is_summed(&used)) { "no limit".to_owned() } else { "not counted, no limit".to_owned() }
 }
 
 fn tokens(scene: &Scene<'_>, used: Used) -> Limit {
     let view = scene.view;
     let spent = view.tokens.max(used.tokens.total());
     let words = match (view.max_tokens, spent, view.uncounted_tokens()) {
-        (0, 0, _) => "not counted, no limit".to_owned(),
+        (0, 0, _) => uncounted(scene, |_| true),
         (0, spent, _) => format!("{}, no limit", in_thousands(spent)),
         (most, 0, Some(uncounted)) => format!("{uncounted}, limit {}", in_thousands(most)),
         (most, spent, _) => format!("{} of {}", in_thousands(spent), in_thousands(most)),

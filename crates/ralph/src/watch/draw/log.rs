@@ -18,7 +18,9 @@ pub(super) fn page(app: &App, width: usize, height: usize) -> (Vec<Line<'static>
     let from = end.saturating_sub(rows);
     let place = match (below, followed.forgotten) {
         (0, _) => "follows the end".to_owned(),
-        (_, forgotten) if from == 0 && forgotten > 0 => format!("{forgotten} older lines: `ralph log`"),
+        (_, forgotten) if from == 0 && forgotten > 0 => {
+            format!("{}: `ralph log`", ralph_core::words::count(forgotten as u64, "older line", "older lines"))
+        }
         _ => format!("{}–{end} of {}", from + 1, log.len()),
     };
     let mut lines = vec![heading("log", &place, width)];

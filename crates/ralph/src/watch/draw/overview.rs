@@ -37,7 +37,7 @@ pub(super) fn tabs(loops: &Loops, width: usize) -> Line<'static> {
 
 pub(super) fn page(loops: &Loops, width: usize, height: usize, now: Millis) -> Vec<Line<'static>> {
     let here = loops.position();
-    let count = if loops.entries.len() == 1 { "1 loop".to_owned() } else { format!("{} loops", loops.entries.len()) };
+    let count = ralph_core::words::count(loops.entries.len() as u64, "loop", "loops");
     let mut lines = vec![heading("loops", &count, width)];
     let mut chosen = 0;
     let mut folder = None;

@@ -65,7 +65,8 @@ fn second(scene: &Scene<'_>) -> ratatui::text::Line<'static> {
     let round = format!("round {}", of_limit(view.iteration, view.max_iterations));
     let started = chronicle.started.map(|at| format!("started {}", scene.ago(at)));
     let end = view.file.is_some().then(|| format!("ends on {}", ends_on(view.completion_promise.as_deref(), !view.gates.is_empty())));
-    let reading = scene.followed.is_behind.then(|| format!("reading the journal: {} lines", chronicle.records));
+    let reading =
+        scene.followed.is_behind.then(|| format!("reading the journal: {}", ralph_core::words::count(chronicle.records, "line", "lines")));
     let all = [reading, Some(round), end, started];
     parts(Row::new(scene.width), all.into_iter().flatten().map(|text| (clean(&text), DIM))).line()
 }
