@@ -1,7 +1,5 @@
 //! Whether a round changed anything: the commit, the files, and what the gates found. Only a loop with a limit on rounds that do not is looked at.
 
-use std::{ffi::OsStr, path::Path, time::Duration};
-
 use ralph_core::{
     judge::Evidence,
     limits::{Standstill, ToolUse},
@@ -9,6 +7,7 @@ use ralph_core::{
 
 use crate::{
     gates::{Context, tree::PATIENCE},
+    git::head,
     hook::{
         Call,
         evidence::Gathered,
@@ -18,20 +17,14 @@ use crate::{
         Error,
         locked::{Locked, Loop},
     },
-    sys::process,
 };
 
 /// The commit and a fingerprint of all files, with the one that measuring made if it did. `None`: it cannot be told.
 pub(super) fn tree(ctx: &Context<'_>) -> Option<String> {
     let fingerprint = ctx.fingerprint()?;
-    Some(format!("{} {fingerprint}", commit(ctx.tree, ctx.time_left().min(PATIENCE))))
-}
-
-/// Outside of a repository, and in one without any commit, there is none.
-fn commit(root: &Path, limit: Duration) -> String {
-    let args = ["rev-parse", "--verify", "--quiet", "HEAD"].map(OsStr::new);
-    let ran = process::git(root, &args, limit).ok().filter(|ran| ran.code == Some(0));
-    ran.map(|ran| ran.stdout.trim().to_owned()).unwrap_or_default()
+    // Outside of a repository, and in one without any commit, there is none.
+    let commit = head::around(ctx.tree, ctx.time_left().min(PATIENCE)).unwrap_or_default();
+    Some(format!("{commit} {fingerprint}"))
 }
 
 /// Looks at the tree of a loop that has nothing to prove, without the lock, because that may take long. `None`: there is nothing left to answer.

@@ -19,7 +19,7 @@ use crate::{
         places::Places,
         survey::Survey,
     },
-    snapshots::repository::Repository,
+    git::Repository,
     store::{loops, project::Project},
     sys::{env, process},
 };
