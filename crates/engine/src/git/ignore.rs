@@ -248,6 +248,8 @@ fn set(rest: &[u8], ignores_case: bool) -> (Part, usize) {
         } else {
             low
         };
+        // The first one is in it even where the range is empty.
+        bytes[usize::from(low)] = true;
         (low..=high).for_each(|byte| bytes[usize::from(byte)] = true);
     }
     if ignores_case {

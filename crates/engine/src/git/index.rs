@@ -170,7 +170,7 @@ mod tests {
             let scratch = Scratch::create("ralph-index-", false).unwrap();
             let git = |args: &[&str]| in_test(scratch.path(), args, &[]);
             git(&["init", "-q", &format!("--object-format={format}")]);
-            let names = ["a", "a/b", "dir/sub/deep.txt", "dir/sub/deeper.txt", "größe", "x".repeat(300).as_str()].map(str::to_owned);
+            let names = ["a", "a/b", "dir/sub/deep.txt", "dir/sub/deeper.txt", "größe", &format!("{}/{}", "x".repeat(200), "y".repeat(200))].map(str::to_owned);
             for name in names.iter().filter(|name| *name != "a") {
                 write_whole(&scratch.path().join(name), name.as_bytes()).unwrap();
             }

@@ -80,8 +80,8 @@ pub fn prepare(project: &Project, name: &str) -> Result<Place, Refusal> {
 fn add(repository: &Repository, path: &Path, name: &str) -> Result<(), Problem> {
     let branch = format!("ralph/{name}");
     let reference = format!("refs/heads/{branch}");
-    if is_in_use(repository, &branch, path)? {
-        return Err(Problem::Other(format!("the branch {branch} is checked out in another working tree")));
+    if let Some(other) = in_use(repository, &branch, path)? {
+        return Err(Problem::Other(format!("the branch {branch} is checked out in another working tree: {}", other.display())));
     }
     if repository.word(&["rev-parse", "--quiet", "--verify", &reference])?.is_none() {
         repository.ask(&["update-ref", "-m", "branch: Created from HEAD", &reference, "HEAD"])?;
@@ -166,9 +166,10 @@ fn resolved(path: &Path) -> PathBuf {
     folder.zip(path.file_name()).map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name))
 }
 
-fn is_in_use(repository: &Repository, branch: &str, but: &Path) -> Result<bool, Problem> {
+/// The working tree in which a branch is checked out, but for one. Of the first one git tells the sealed folder.
+fn in_use(repository: &Repository, branch: &str, but: &Path) -> Result<Option<PathBuf>, Problem> {
     let but = resolved(but);
-    Ok(known(repository)?.iter().any(|(path, used)| used == branch && *path != but))
+    Ok(known(repository)?.into_iter().find(|(path, used)| used == branch && *path != but).map(|(path, _)| path))
 }
 
 /// What a new working tree does not have, in words; what a session cannot do without is copied.
