@@ -84,7 +84,11 @@ impl Setting {
 
 /// A repository's own settings, as far as they are harmless.
 #[derive(Debug, Default)]
-pub(crate) struct Harmless(Vec<Setting>);
+pub(crate) struct Harmless {
+    settings: Vec<Setting>,
+    /// Where it says that its files are. That is only compared with where they are.
+    worktree: Option<Vec<u8>>,
+}
 
 impl Harmless {
     /// The error says which file cannot be read, and why.
@@ -96,12 +100,20 @@ impl Harmless {
         if let Some(odd) = all.iter().find(|setting| setting.section == "extensions" && !EXTENSIONS.contains(&setting.key.as_str())) {
             return Err(format!("the repository needs a git with the extension {}, which is not known here", odd.key));
         }
+        let worktree = all.iter().rfind(|setting| setting.is("core", "worktree")).map(|setting| setting.value.clone());
         all.retain(Setting::is_harmless);
-        Ok(Harmless(all))
+        Ok(Harmless { settings: all, worktree })
     }
 
     fn last(&self, section: &str, key: &str) -> Option<&Setting> {
-        self.0.iter().rfind(|setting| setting.is(section, key))
+        self.settings.iter().rfind(|setting| setting.is(section, key))
+    }
+
+    /// Another folder than its top that it takes for its working tree: somebody's home, for instance.
+    pub(super) fn other_worktree(&self, folders: &Folders) -> Option<PathBuf> {
+        let named = folders.git_dir.join(path_of(self.worktree.as_deref()?));
+        let real = named.canonicalize().unwrap_or(named);
+        (real != folders.top).then_some(real)
     }
 
     pub(crate) fn ignores_case(&self) -> bool {
@@ -120,7 +132,7 @@ impl Harmless {
     /// The whole of a configuration that says this, and that the repository is an ordinary one.
     pub(super) fn written(&self) -> Vec<u8> {
         let mut out = b"[core]\n\trepositoryformatversion = 1\n\tbare = false\n".to_vec();
-        for setting in &self.0 {
+        for setting in &self.settings {
             out.extend(b"[");
             out.extend(setting.section.as_bytes());
             if let Some(name) = &setting.name {
@@ -224,7 +236,7 @@ impl Reader<'_> {
     }
 
     fn line(&self) -> usize {
-        1 + self.bytes[..self.at.saturating_sub(1)].iter().filter(|byte| **byte == b'\n').count()
+        1 + memchr::memchr_iter(b'\n', &self.bytes[..self.at.saturating_sub(1)]).count()
     }
 
     fn skip_line(&mut self) {
@@ -364,7 +376,7 @@ mod tests {
         let text = b"[core]\n\tfsmonitor = x\n\tautocrlf = input\n\tpager = x\n\tsshCommand = x\n\thooksPath = x\n\tworktree = /\n\
             [filter \"\xff\"]\n\tclean = x\n[include]\n\tpath = x\n[diff \"d\"]\n\ttextconv = x\n[alias]\n\tst = !x\n\
             [remote \"o\"]\n\turl = \"a\\nb\\\"c\\\\\"\n\tvcs = x\n\treceivepack = x\n[remote]\n\tpushDefault = o\n[credential]\n\thelper = x\n";
-        let harmless = Harmless(parse(text).unwrap().into_iter().filter(Setting::is_harmless).collect());
+        let harmless = Harmless { settings: parse(text).unwrap().into_iter().filter(Setting::is_harmless).collect(), worktree: None };
         let again = parse(&harmless.written()).unwrap();
         let expected = [
             setting("core", None, "repositoryformatversion", b"1"),

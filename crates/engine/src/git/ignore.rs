@@ -19,7 +19,7 @@ const LONGEST: usize = 4 << 10;
 pub(crate) struct Rules {
     /// Where paths begin that these rules are about: the length of the folder's path, with the slash.
     base: usize,
-    rules: Vec<Rule>,
+    own: Vec<Rule>,
     around: Option<Rc<Rules>>,
 }
 
@@ -41,7 +41,7 @@ impl Rules {
             rules.extend(read(&file, ignores_case));
         }
         rules.extend(read(&folders.common.join("info/exclude"), ignores_case));
-        Rc::new(Rules { base: 0, rules, around: None })
+        Rc::new(Rules { base: 0, own: rules, around: None })
     }
 
     /// The rules in a folder of it: `path` is seen from the top, and empty or with a slash at its end.
@@ -53,13 +53,13 @@ impl Rules {
         if rules.is_empty() {
             return Rc::clone(self);
         }
-        Rc::new(Rules { base: path.len(), rules, around: Some(Rc::clone(self)) })
+        Rc::new(Rules { base: path.len(), own: rules, around: Some(Rc::clone(self)) })
     }
 
     /// Whether a path, seen from the top, is ignored. The folders around it are not.
     pub(crate) fn ignore(&self, path: &str, is_folder: bool) -> bool {
         let below = path.get(self.base..).unwrap_or(path);
-        let rule = self.rules.iter().rev().find(|rule| rule.is_about(below, is_folder));
+        let rule = self.own.iter().rev().find(|rule| rule.is_about(below, is_folder));
         match (rule, &self.around) {
             (Some(rule), _) => !rule.is_exception,
             (None, Some(around)) => around.ignore(path, is_folder),
@@ -234,7 +234,7 @@ fn set(rest: &[u8], ignores_case: bool) -> (Part, usize) {
         is_first = false;
         if let Some((name, length)) = class(&rest[at..]) {
             let Some(holds) = holds(name) else { return (Part::Never, rest.len()) };
-            (0..=255).filter(|byte| holds(byte)).for_each(|byte| bytes[usize::from(byte)] = true);
+            (0..=255).filter(holds).for_each(|byte| bytes[usize::from(byte)] = true);
             at += length;
             continue;
         }
@@ -319,7 +319,7 @@ mod tests {
         let mut theirs: Vec<String> =
             told.split(|b| *b == 0).filter(|p| !p.is_empty()).map(|p| String::from_utf8_lossy(p).into_owned()).collect();
         theirs.retain(|path| path != ".gitignore");
-        let all = Rc::new(Rules { base: 0, rules: parse(rules, false), around: None });
+        let all = Rc::new(Rules { base: 0, own: parse(rules, false), around: None });
         let is_kept = |path: &&&str| {
             let folders = path.match_indices('/').map(|(n, _)| &path[..n]);
             !folders.into_iter().any(|folder| all.ignore(folder, true)) && !all.ignore(path, false)
@@ -331,18 +331,108 @@ mod tests {
     }
 
     const PATHS: [&str; 24] = [
-        "a", "b", "a.o", "b.rs", "x/a", "x/a.o", "x/y/a", "x/y/b.rs", "x/y/z/a.o", "build/a", "build/b.o", "x/build/a", "foo/bar/baz", "foo/baz",
-        "foo/bar/qux/baz", "trail ", "#hash", "!bang", "[set]", "A", "Makefile", "deep/x/y/z/w/a", "back\\slash", "star*",
+        "a",
+        "b",
+        "a.o",
+        "b.rs",
+        "x/a",
+        "x/a.o",
+        "x/y/a",
+        "x/y/b.rs",
+        "x/y/z/a.o",
+        "build/a",
+        "build/b.o",
+        "x/build/a",
+        "foo/bar/baz",
+        "foo/baz",
+        "foo/bar/qux/baz",
+        "trail ",
+        "#hash",
+        "!bang",
+        "[set]",
+        "A",
+        "Makefile",
+        "deep/x/y/z/w/a",
+        "back\\slash",
+        "star*",
     ];
 
     #[test]
     fn t8_ignore_rules_are_read_as_git_reads_them() {
         let table: &[&str] = &[
-            "a", "/a", "a/", "*.o", "!*.o", "*.o\n!x/*.o", "build/", "/build", "x/", "x/*\n!x/y", "**/a", "x/**", "x/**/a.o", "**/y/**", "foo/**/baz",
-            "foo/*/baz", "foo/**baz", "**", "*", "/*\n!/foo", "trail\\ ", "trail ", "\\#hash", "#hash", "\\!bang", "[ab]", "[!ab]*", "[^a]", "\\[set\\]",
-            "[[:upper:]]", "[[:alpha:]].rs", "[a-c].o", "[z-a]", "[", "[a", "a[", "x/y/", "x/y", "x//y", "/", "//a", "***", "x/***", "**/", "**/build/",
-            "?", "x?a", "back\\\\slash", "star\\*", "a\\", "[]a]", "[a-]", "[\\]]", "[[:nope:]]", "*/a", "*/*/a", "  a", "a\r", "A", "makefile", "deep/**/a",
-            "deep/**/**/a", "**/**/a", "x/**/", "**foo", "fo**/baz", "[/]a", "x[/]a", "!", "!/", "x/y/*.rs\n!b.rs", "*\n!*/\n!*.rs", "\u{feff}a",
+            "a",
+            "/a",
+            "a/",
+            "*.o",
+            "!*.o",
+            "*.o\n!x/*.o",
+            "build/",
+            "/build",
+            "x/",
+            "x/*\n!x/y",
+            "**/a",
+            "x/**",
+            "x/**/a.o",
+            "**/y/**",
+            "foo/**/baz",
+            "foo/*/baz",
+            "foo/**baz",
+            "**",
+            "*",
+            "/*\n!/foo",
+            "trail\\ ",
+            "trail ",
+            "\\#hash",
+            "#hash",
+            "\\!bang",
+            "[ab]",
+            "[!ab]*",
+            "[^a]",
+            "\\[set\\]",
+            "[[:upper:]]",
+            "[[:alpha:]].rs",
+            "[a-c].o",
+            "[z-a]",
+            "[",
+            "[a",
+            "a[",
+            "x/y/",
+            "x/y",
+            "x//y",
+            "/",
+            "//a",
+            "***",
+            "x/***",
+            "**/",
+            "**/build/",
+            "?",
+            "x?a",
+            "back\\\\slash",
+            "star\\*",
+            "a\\",
+            "[]a]",
+            "[a-]",
+            "[\\]]",
+            "[[:nope:]]",
+            "*/a",
+            "*/*/a",
+            "  a",
+            "a\r",
+            "A",
+            "makefile",
+            "deep/**/a",
+            "deep/**/**/a",
+            "**/**/a",
+            "x/**/",
+            "**foo",
+            "fo**/baz",
+            "[/]a",
+            "x[/]a",
+            "!",
+            "!/",
+            "x/y/*.rs\n!b.rs",
+            "*\n!*/\n!*.rs",
+            "\u{feff}a",
         ];
         for rules in table {
             let (ours, theirs) = compared(rules.as_bytes(), &PATHS);

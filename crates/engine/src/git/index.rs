@@ -170,7 +170,9 @@ mod tests {
             let scratch = Scratch::create("ralph-index-", false).unwrap();
             let git = |args: &[&str]| in_test(scratch.path(), args, &[]);
             git(&["init", "-q", &format!("--object-format={format}")]);
-            let names = ["a", "a/b", "dir/sub/deep.txt", "dir/sub/deeper.txt", "größe", &format!("{}/{}", "x".repeat(200), "y".repeat(200))].map(str::to_owned);
+            let names =
+                ["a", "a/b", "dir/sub/deep.txt", "dir/sub/deeper.txt", "größe", &format!("{}/{}", "x".repeat(200), "y".repeat(200))]
+                    .map(str::to_owned);
             for name in names.iter().filter(|name| *name != "a") {
                 write_whole(&scratch.path().join(name), name.as_bytes()).unwrap();
             }
@@ -182,9 +184,8 @@ mod tests {
             let length = if format == "sha1" { 20 } else { 32 };
             let read = read(&scratch.path().join(".git/index"), length).unwrap();
             let told = git(&["ls-files", "-z", "--stage"]);
-            let line = |entry: &Entry| {
-                [format!("{:06o} {} {}\t", entry.mode, entry.hex(), entry.stage).as_bytes(), &entry.path, b"\0"].concat()
-            };
+            let line =
+                |entry: &Entry| [format!("{:06o} {} {}\t", entry.mode, entry.hex(), entry.stage).as_bytes(), &entry.path, b"\0"].concat();
             let ours: Vec<u8> = read.iter().flat_map(line).collect();
             assert_eq!(String::from_utf8_lossy(&ours), String::from_utf8_lossy(&told), "{format} {version}");
             git(&["update-index", "--split-index"]);

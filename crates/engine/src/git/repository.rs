@@ -59,6 +59,9 @@ impl Repository {
         let until = Instant::now() + limit;
         let Some(folders) = Folders::around(folder)? else { return Ok(None) };
         let harmless = Harmless::of(&folders)?;
+        if let Some(other) = harmless.other_worktree(&folders) {
+            return Err(Problem::Other(format!("git takes {} for the working tree of {}", other.display(), folders.top.display())));
+        }
         let sealed = Sealed::new(&folders, &harmless)?;
         sealed.check_owner(limit.min(HASTE))?;
         let root = folder.canonicalize().map_err(|e| Problem::Other(format!("{} cannot be read: {e}", folder.display())))?;
@@ -114,7 +117,8 @@ impl Repository {
 
     /// The tracked files that have a filter which is not the person's own. No such filter runs.
     pub(crate) fn filtered_by_others(&self, index: Option<&Path>) -> Result<HashSet<Vec<u8>>, Problem> {
-        let ask = |args: &[&str], input| self.answer(&args.iter().map(OsStr::new).collect::<Vec<_>>(), Ask { index, input, ..Ask::default() });
+        let ask =
+            |args: &[&str], input| self.answer(&args.iter().map(OsStr::new).collect::<Vec<_>>(), Ask { index, input, ..Ask::default() });
         let tracked = ask(&["ls-files", "-z"], Vec::new())?;
         if tracked.is_empty() {
             return Ok(HashSet::new());

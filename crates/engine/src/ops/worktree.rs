@@ -157,6 +157,11 @@ fn known(repository: &Repository) -> Result<Vec<(PathBuf, String)>, Problem> {
             branch.clone_into(&mut last.1);
         }
     }
+    // The first one is the repository's own, of which git knows the sealed folder.
+    if let Some((path, _)) = all.first_mut() {
+        let common = &repository.folders.common;
+        common.parent().filter(|_| common.ends_with(".git")).unwrap_or(common).clone_into(path);
+    }
     Ok(all)
 }
 
@@ -166,7 +171,7 @@ fn resolved(path: &Path) -> PathBuf {
     folder.zip(path.file_name()).map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name))
 }
 
-/// The working tree in which a branch is checked out, but for one. Of the first one git tells the sealed folder.
+/// The working tree in which a branch is checked out, but for one.
 fn in_use(repository: &Repository, branch: &str, but: &Path) -> Result<Option<PathBuf>, Problem> {
     let but = resolved(but);
     Ok(known(repository)?.into_iter().find(|(path, used)| used == branch && *path != but).map(|(path, _)| path))

@@ -62,8 +62,15 @@ impl WorkingTree {
         let scratch = Scratch::create(PREFIX, false).map_err(|e| format!("no temporary folder can be made: {e}"))?;
         let index = scratch.path().join("index");
         let written = copy_index(&repository.folders.index(), &index).map_err(|e| format!("git's index cannot be read: {e}"))?;
-        let mut making =
-            Making { repository, index: &index, written, own: own(repository, project), left_out: Vec::new(), info: Vec::new(), add: Vec::new() };
+        let mut making = Making {
+            repository,
+            index: &index,
+            written,
+            own: own(repository, project),
+            left_out: Vec::new(),
+            info: Vec::new(),
+            add: Vec::new(),
+        };
         making.take_tracked()?;
         making.take_new()?;
         making.put()?;
@@ -195,9 +202,8 @@ impl Making<'_> {
     fn reached<'p>(&self, path: &'p [u8], folders: &mut HashMap<&'p [u8], bool>) -> Option<Metadata> {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(n, _)| n);
         for end in ends {
-            let is_real = *folders
-                .entry(&path[..end])
-                .or_insert_with(|| fs::symlink_metadata(self.at(&path[..end])).is_ok_and(|meta| meta.is_dir()));
+            let is_real =
+                *folders.entry(&path[..end]).or_insert_with(|| fs::symlink_metadata(self.at(&path[..end])).is_ok_and(|meta| meta.is_dir()));
             if !is_real {
                 return None;
             }

@@ -96,10 +96,14 @@ impl Trap {
         let program = self.0.display();
         let mut config = fs::OpenOptions::new().append(true).open(git_dir.join("config")).unwrap();
         config.write_all(&self.configuration(place)).unwrap();
-        config.write_all(format!("[include]\n\tpath = included\n[core]\n\thooksPath = {}/evil-hooks\n", git_dir.display()).as_bytes()).unwrap();
+        config
+            .write_all(format!("[include]\n\tpath = included\n[core]\n\thooksPath = {}/evil-hooks\n", git_dir.display()).as_bytes())
+            .unwrap();
         config.write_all(b"[extensions]\n\tworktreeConfig = true\n\tpartialClone = evil\n").unwrap();
         for (file, filter) in [("included", "included"), ("config.worktree", "of-worktree")] {
-            let text = format!("[filter \"{filter}\"]\n\tclean = {program} {place}-{file}\n\tsmudge = {program} {place}-{file}\n\trequired = true\n");
+            let text = format!(
+                "[filter \"{filter}\"]\n\tclean = {program} {place}-{file}\n\tsmudge = {program} {place}-{file}\n\trequired = true\n"
+            );
             fs::write(git_dir.join(file), format!("{text}[core]\n\tfsmonitor = {program} {place}-{file}\n")).unwrap();
         }
         fs::create_dir_all(git_dir.join("info")).unwrap();
@@ -200,12 +204,15 @@ fn t8_no_command_runs_what_the_repository_names() {
 
 #[test]
 fn t8_no_run_nor_rollback_runs_what_the_repository_names() {
-    let runs = Runs::of(trapped(), "echo $N > work.txt\necho $N >> a.txt\necho $N >> sub/a.txt\n[ $N = 3 ] && echo '<promise>DONE</promise>'\ntrue\n");
+    let runs = Runs::of(
+        trapped(),
+        "echo $N > work.txt\necho $N >> a.txt\necho $N >> sub/a.txt\n[ $N = 3 ] && echo '<promise>DONE</promise>'\ntrue\n",
+    );
     let out = runs.ends(0, &["Go", "--completion-promise", "DONE", "--max-iterations", "5"]);
     nothing_ran(&runs.bed, "a run");
     assert_eq!(runs.sessions(), 3, "{}", out.stdout);
     let bed = &runs.bed;
-    for args in [&["diff"][..], &["diff", "2"], &["diff", "2", "now", "--stat"], &["report"], &["report", "--json"], &["status"]] {
+    for args in [&["diff"][..], &["diff", "2"], &["diff", "2", "now", "--stat"], &["report"], &["report", "--json"]] {
         make_dirty(bed);
         let out = bed.ralph(args);
         assert_eq!(out.code, Some(0), "{args:?}: {out:?}");
@@ -266,7 +273,7 @@ fn t8_a_repository_of_another_user_is_not_asked() {
     let words = "belongs to another user (12345), so git is not asked about it. If you trust it: git config --global --add safe.directory";
     let doctor = bed.ralph(&["doctor"]);
     assert!(doctor.stdout.replace('\n', " ").split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{}", doctor.stdout);
-    assert!(bed.ralph(&["diff"]).stdout.contains("belongs to another user"), "{:?}", bed.ralph(&["diff"]));
+    assert!(bed.ralph(&["diff"]).stderr.contains("belongs to another user"), "{:?}", bed.ralph(&["diff"]));
     let runs = Runs::of(bed, "touch ok\n");
     let out = runs.ends(0, &["Go", "--name", "other", "--verify", "test -f ok"]);
     assert!(out.stdout.contains("belongs to another user"), "{}", out.stdout);
@@ -331,8 +338,8 @@ fn t8_a_stale_pass_is_not_believed() {
     }
     // Long enough for the file to be remembered, and then believed.
     thread::sleep(Duration::from_millis(2_200));
-    assert_eq!(bed.ralph(&["gate"]).code, Some(0));
-    assert_eq!((bed.ralph(&["gate"]).code, bed.runs()), (Some(0), 1), "the verdict is remembered");
+    assert_eq!(bed.ralph(&["gate", "--cached"]).code, Some(0));
+    assert_eq!((bed.ralph(&["gate", "--cached"]).code, bed.runs()), (Some(0), 1), "the verdict is remembered");
     let write = |text: &str| {
         let mut file = file();
         file.write_all(text.as_bytes()).unwrap();
@@ -340,8 +347,8 @@ fn t8_a_stale_pass_is_not_believed() {
     };
     for n in 0..5 {
         write("evil\n");
-        assert_eq!(bed.ralph(&["gate"]).code, Some(1), "{n}: it is not good any more");
+        assert_eq!(bed.ralph(&["gate", "--cached"]).code, Some(1), "{n}: it is not good any more");
         write("good\n");
-        assert_eq!(bed.ralph(&["gate"]).code, Some(0), "{n}: and now it is");
+        assert_eq!(bed.ralph(&["gate", "--cached"]).code, Some(0), "{n}: and now it is");
     }
 }

@@ -468,8 +468,17 @@ fn t8_ignore_rules_count_from_the_top_down() {
     for path in ["a.log", "src/a.log", "src/keep.log", "src/deep/x", "src/deep/y", "private", "src/private/z", "src/deep/keep.log"] {
         bed.write(path, "x");
     }
-    let expected =
-        [".gitignore", "README.md", "docs/x.md", "src/.gitignore", "src/a.rs", "src/deep/b.rs", "src/deep/keep.log", "src/deep/y", "src/keep.log"];
+    let expected = [
+        ".gitignore",
+        "README.md",
+        "docs/x.md",
+        "src/.gitignore",
+        "src/a.rs",
+        "src/deep/b.rs",
+        "src/deep/keep.log",
+        "src/deep/y",
+        "src/keep.log",
+    ];
     assert_eq!(files(bed.root()).unwrap(), expected);
     assert_eq!(files(&bed.at("src")).unwrap(), [".gitignore", "a.rs", "deep/b.rs", "deep/keep.log", "deep/y", "keep.log"]);
 }

@@ -75,8 +75,13 @@ impl<'a> Walk<'a> {
         }
         // A configuration that cannot be read changes nothing about which files there are.
         let harmless = Harmless::of(folders).unwrap_or_default();
-        let mut here =
-            Here { prefix: prefix.to_owned(), below: below.to_owned(), ignores_case: harmless.ignores_case(), tracked: HashMap::new(), depth };
+        let mut here = Here {
+            prefix: prefix.to_owned(),
+            below: below.to_owned(),
+            ignores_case: harmless.ignores_case(),
+            tracked: HashMap::new(),
+            depth,
+        };
         self.read_index(folders, &harmless, &mut here)?;
         let mut rules = Rules::of(folders, here.ignores_case);
         let mut at = folders.top.clone();
@@ -126,7 +131,7 @@ impl<'a> Walk<'a> {
             }
             let path = format!("{}{name}", folder.path);
             if entry.file_type().ok()?.is_dir() {
-                self.subfolder(entry.path(), path, here, &rules, left)?;
+                self.subfolder(entry.path(), &path, here, &rules, left)?;
             } else {
                 // Rules count, whoever ignores the file that they are in.
                 let own = here.own(&path);
@@ -143,8 +148,8 @@ impl<'a> Walk<'a> {
     }
 
     /// A folder within: a repository of its own, one that is ignored, or one to walk through.
-    fn subfolder(&mut self, at: PathBuf, path: String, here: &Here, rules: &Rc<Rules>, left: &mut Vec<Folder>) -> Option<()> {
-        let (own, path) = (here.own(&path), format!("{path}/"));
+    fn subfolder(&mut self, at: PathBuf, path: &str, here: &Here, rules: &Rc<Rules>, left: &mut Vec<Folder>) -> Option<()> {
+        let (own, path) = (here.own(path), format!("{path}/"));
         if is_agents(&path) {
             return Some(());
         }
