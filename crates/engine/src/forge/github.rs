@@ -144,12 +144,10 @@ fn run(asking: &Asking<'_>, args: &[&str], listener: &Listener) -> Result<Option
     // What would make it print other things, or ask about another repository.
     const LOUD: [&str; 6] = ["GH_DEBUG", "DEBUG", "GH_FORCE_TTY", "CLICOLOR_FORCE", "GH_REPO", "GH_HOST"];
     let limit = asking.limit();
-    // The repository is named, so gh needs none; in this folder it finds none that it could ask a git about.
-    let nowhere = std::env::temp_dir();
     let task = Task {
         program: program(asking.folder)?.into(),
         args: args.iter().map(OsString::from).collect(),
-        folder: &nowhere,
+        folder: asking.folder,
         vars: QUIET.map(|(name, value)| (name.into(), value.into())).into(),
         hidden: LOUD.iter().chain(foreign_tokens(&asking.repository.host)).map(OsString::from).collect(),
         input: Vec::new(),

@@ -117,6 +117,8 @@ fn without_blanks(mut line: &[u8]) -> &[u8] {
 struct Glob {
     parts: Vec<Part>,
     ignores_case: bool,
+    /// `fo**/x`: for git the stars after a beginning without wildcards are at the start of a name. The place of that part.
+    odd_start: Option<usize>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -140,13 +142,15 @@ impl Glob {
     fn new(pattern: &[u8], ignores_case: bool) -> Self {
         let mut parts = Vec::new();
         let mut at = 0;
+        let plain = pattern.iter().take_while(|byte| !matches!(byte, b'*' | b'?' | b'[' | b'\\')).count();
+        let is_start = |at: usize| at == 0 || pattern[at - 1] == b'/';
         while let Some(byte) = pattern.get(at) {
             let rest = &pattern[at..];
             let (part, length) = match byte {
                 b'\\' if rest.len() > 1 => (Part::Byte(rest[1]), 2),
                 b'\\' => (Part::Never, 1),
                 b'?' => (Part::Any, 1),
-                b'*' => stars(rest, at == 0 || pattern[at - 1] == b'/'),
+                b'*' => stars(rest, is_start(at) || at == plain),
                 b'[' => set(rest, ignores_case),
                 other => (Part::Byte(*other), 1),
             };
@@ -160,7 +164,7 @@ impl Glob {
                 }
             }
         }
-        Glob { parts, ignores_case }
+        Glob { parts, ignores_case, odd_start: (!is_start(plain)).then_some(plain) }
     }
 
     fn matches(&self, text: &[u8]) -> bool {
@@ -176,7 +180,7 @@ impl Glob {
         let mut next = places.clone();
         places[0] = true;
         for at in 0..=text.len() {
-            self.skip_what_may_be_nothing(&mut places, at == 0 || text[at - 1] == b'/');
+            self.skip_what_may_be_nothing(&mut places, at, at == 0 || text[at - 1] == b'/');
             let Some(byte) = text.get(at) else { break };
             next.fill(false);
             for (n, part) in self.parts.iter().enumerate().filter(|(n, _)| places[*n]) {
@@ -197,11 +201,11 @@ impl Glob {
         places[self.parts.len()]
     }
 
-    fn skip_what_may_be_nothing(&self, places: &mut [bool], at_a_name: bool) {
+    fn skip_what_may_be_nothing(&self, places: &mut [bool], at: usize, at_a_name: bool) {
         for (n, part) in self.parts.iter().enumerate() {
             let may_end = match part {
                 Part::Some | Part::Everything => true,
-                Part::Folders => at_a_name,
+                Part::Folders => at_a_name || (self.odd_start == Some(n) && at == n),
                 _ => false,
             };
             places[n + 1] |= places[n] && may_end;
@@ -426,6 +430,10 @@ mod tests {
             "x/**/",
             "**foo",
             "fo**/baz",
+            "fo**",
+            "x/y**",
+            "b**/a",
+            "f?o**/baz",
             "[/]a",
             "x[/]a",
             "!",
