@@ -285,7 +285,8 @@ fn t8_a_repository_of_another_user_is_not_asked() {
 /// What cannot be read is said at once, and holds nobody up.
 #[test]
 fn t8_a_configuration_that_cannot_be_read_is_said_at_once() {
-    let ways: [(&str, fn(&Path)); 4] = [
+    type Spoil = fn(&Path);
+    let ways: [(&str, Spoil); 4] = [
         ("not a plain file", |path| {
             fs::remove_file(path).unwrap();
             assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
