@@ -1,10 +1,11 @@
-//! Everything that touches the world: the clock and the disk (`sys`), what ralph keeps (`store`), the agents it speaks to (`hosts`), what must hold (`gates`),
+//! Everything that touches the world: the clock and the disk (`sys`), what ralph keeps (`store`), the agents it speaks to (`hosts`), git (`git`), what must hold (`gates`),
 //! where pull requests are (`forge`), who is told (`notify`), the operations on a loop (`ops`), the path of one hook call (`hook`) and what it takes to be called at all (`setup`).
 //!
 //! All of it is synchronous and small: a hook call is a process that lives for about a millisecond.
 
 pub mod forge;
 pub mod gates;
+pub mod git;
 pub mod hook;
 pub mod hosts;
 pub mod notify;

@@ -1,42 +1,55 @@
 //! What git says about a checkout: its branch, its commit, its remotes.
 
-use std::{ffi::OsStr, io, path::Path, time::Instant};
+use std::{ffi::OsStr, path::Path, time::Instant};
 
 use ralph_core::pull_request::{Checkout, Relation, Remote, Repository, Trouble};
 
 use super::{PATIENCE, Question};
-use crate::sys::{
-    bounded::{Failure, Ran},
-    process,
-};
+use crate::git::{Problem, Repository as Git, repository::Ask};
 
-fn git(folder: &Path, args: &[&str], until: Instant) -> Result<Ran, Trouble> {
-    let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-    process::git(folder, &args, until.saturating_duration_since(Instant::now()).min(PATIENCE)).map_err(|failure| match failure {
-        Failure::CannotStart(e) if e.kind() == io::ErrorKind::NotFound => Trouble::lasting("git is not there", "install git"),
-        Failure::CannotStart(e) => Trouble::passing(format!("git cannot be started: {e}")),
-        Failure::TookTooLong | Failure::Cancelled => Trouble::passing("git did not answer in time"),
-    })
+/// What git said: whether it succeeded, and its words.
+struct Said {
+    is_good: bool,
+    text: String,
 }
 
-/// What lies in a folder.
+fn git(folder: &Path, until: Instant) -> Result<Git, Trouble> {
+    let around = Git::around(folder, until.saturating_duration_since(Instant::now()).min(PATIENCE)).map_err(trouble)?;
+    around.ok_or_else(|| Trouble::lasting("this is not a git repository", "make it one: `git init`, and add a remote"))
+}
+
+fn ask(git: &Git, args: &[&str]) -> Result<Said, Trouble> {
+    let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+    let ran = git.ran(&args, Ask::default()).map_err(trouble)?;
+    Ok(Said { is_good: ran.code == Some(0), text: String::from_utf8_lossy(&ran.stdout).into_owned() })
+}
+
+fn trouble(problem: Problem) -> Trouble {
+    match problem {
+        Problem::NoGit => Trouble::lasting("git is not there", "install git"),
+        Problem::Foreign { user, top } => Trouble::lasting(
+            format!("this repository belongs to another user ({user}), so git is not asked about it"),
+            format!("if you trust it: git config --global --add safe.directory '{}'", top.display()),
+        ),
+        other => Trouble::passing(other.to_string()),
+    }
+}
+
+/// What is in a folder.
 pub(super) fn read(folder: &Path, until: Instant) -> Result<Checkout, Trouble> {
-    let here = git(folder, &["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"], until)?;
-    let (head, name) = match here.code {
-        Some(0) => {
-            let mut lines = here.stdout.lines();
-            (lines.next().map(str::to_owned), lines.next().unwrap_or_default().to_owned())
-        }
-        _ if here.stderr.contains("not a git repository") => {
-            return Err(Trouble::lasting("this is not a git repository", "make it one: `git init`, and add a remote"));
-        }
+    let git = git(folder, until)?;
+    let here = ask(&git, &["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"])?;
+    let (head, name) = if here.is_good {
+        let mut lines = here.text.lines();
+        (lines.next().map(str::to_owned), lines.next().unwrap_or_default().to_owned())
+    } else {
         // Before the first commit.
-        _ => (None, git(folder, &["symbolic-ref", "-q", "HEAD"], until)?.stdout.trim().to_owned()),
+        (None, ask(&git, &["symbolic-ref", "-q", "HEAD"])?.text.trim().to_owned())
     };
     let branch = name.strip_prefix("refs/heads/").map(str::to_owned);
-    let settings = Settings::read(folder, until)?;
+    let settings = Settings::read(&git)?;
     let remotes = settings.remotes();
-    let default_branch = default_branch(folder, &remotes, until)?;
+    let default_branch = default_branch(&git, &remotes)?;
     let pushed_as = branch.as_deref().and_then(|branch| settings.pushed_as(branch)).filter(|name| Some(name) != branch.as_ref());
     Ok(Checkout { branch, pushed_as, head, default_branch, remotes, changed: 0 })
 }
@@ -45,10 +58,10 @@ pub(super) fn read(folder: &Path, until: Instant) -> Result<Checkout, Trouble> {
 struct Settings(Vec<(String, String)>);
 
 impl Settings {
-    fn read(folder: &Path, until: Instant) -> Result<Self, Trouble> {
+    fn read(git: &Git) -> Result<Self, Trouble> {
         const WANTED: &str = r"^(remote\..*\.(url|pushurl|gh-resolved)|branch\..*\.merge|url\..*\.(insteadof|pushinsteadof))$";
-        let said = git(folder, &["config", "-z", "--get-regexp", WANTED], until)?;
-        let pairs = said.stdout.split_terminator('\0').filter_map(|setting| setting.split_once('\n'));
+        let said = ask(git, &["config", "-z", "--get-regexp", WANTED])?;
+        let pairs = said.text.split_terminator('\0').filter_map(|setting| setting.split_once('\n'));
         Ok(Settings(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()))
     }
 
@@ -88,10 +101,10 @@ impl Settings {
 }
 
 /// The branch that a remote calls its own: that of the first remote that says so, in gh's order.
-fn default_branch(folder: &Path, remotes: &[Remote], until: Instant) -> Result<Option<String>, Trouble> {
-    let said = git(folder, &["for-each-ref", "--format=%(refname) %(symref)", "refs/remotes/*/HEAD"], until)?;
+fn default_branch(git: &Git, remotes: &[Remote]) -> Result<Option<String>, Trouble> {
+    let said = ask(git, &["for-each-ref", "--format=%(refname) %(symref)", "refs/remotes/*/HEAD"])?;
     let of = |name: &str| {
-        let line = said.stdout.lines().find_map(|line| line.strip_prefix(&format!("refs/remotes/{name}/HEAD ")))?;
+        let line = said.text.lines().find_map(|line| line.strip_prefix(&format!("refs/remotes/{name}/HEAD ")))?;
         line.strip_prefix(&format!("refs/remotes/{name}/")).map(str::to_owned)
     };
     Ok(["upstream", "github", "origin"].into_iter().chain(remotes.iter().map(|remote| remote.name.as_str())).find_map(of))
@@ -103,9 +116,9 @@ pub(super) fn compare(question: &Question<'_>, head: &str, commit: &str) -> Rela
         return Relation::Same;
     }
     let range = format!("{head}...{commit}");
-    let counted = git(question.tree, &["rev-list", "--left-right", "--count", &range, "--"], question.until);
-    let numbers = counted.ok().filter(|ran| ran.code == Some(0)).and_then(|ran| {
-        let mut numbers = ran.stdout.split_whitespace().map(|n| n.parse::<u64>().ok());
+    let counted = git(question.tree, question.until).and_then(|git| ask(&git, &["rev-list", "--left-right", "--count", &range, "--"]));
+    let numbers = counted.ok().filter(|said| said.is_good).and_then(|said| {
+        let mut numbers = said.text.split_whitespace().map(|n| n.parse::<u64>().ok());
         Some((numbers.next()??, numbers.next()??))
     });
     match numbers {
@@ -117,8 +130,9 @@ pub(super) fn compare(question: &Question<'_>, head: &str, commit: &str) -> Rela
     }
 }
 
-/// How many files that git knows differ from the commit. Only a hint, so nothing is compared byte by byte, which could run programs that the repository names.
+/// How many files that git knows differ from the commit. Only a hint, so nothing is compared byte by byte.
 pub(super) fn changed(question: &Question<'_>) -> u64 {
-    let ran = git(question.tree, &["diff-index", "--name-only", "--ignore-submodules", "-z", "HEAD", "--"], question.until);
-    ran.ok().filter(|ran| ran.code == Some(0)).map_or(0, |ran| ran.stdout.matches('\0').count() as u64)
+    let said = git(question.tree, question.until)
+        .and_then(|git| ask(&git, &["diff-index", "--name-only", "--ignore-submodules", "-z", "HEAD", "--"]));
+    said.ok().filter(|said| said.is_good).map_or(0, |said| said.text.matches('\0').count() as u64)
 }

@@ -42,7 +42,7 @@ impl Key {
             Run::Argv(words) => ("argv", words.clone()),
         };
         // A list in JSON: no two different ones look alike.
-        let parts = serde_json::json!([1, gate, form, words, command.folder, command.env, command.junit, fingerprint]);
+        let parts = serde_json::json!([2, gate, form, words, command.folder, command.env, command.junit, fingerprint]);
         Key(digest::short(parts.to_string().as_bytes()))
     }
 

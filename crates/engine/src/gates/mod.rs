@@ -95,7 +95,7 @@ impl<'a> Context<'a> {
     pub(crate) fn fingerprint(&self) -> Option<String> {
         let mut known = self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*known, Known::NotAsked) {
-            let fingerprint = tree::fingerprint_within(self.tree, self.time_left());
+            let fingerprint = tree::fingerprint_within(self.project, self.tree, self.time_left());
             *known = fingerprint.map_or(Known::CannotTell, Known::Is);
         }
         match &*known {

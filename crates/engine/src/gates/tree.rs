@@ -1,10 +1,11 @@
-//! The project's files, and a fingerprint of their contents.
+//! The project's files, and a fingerprint of their contents. No git process is needed for either.
 //!
 //! The fingerprint is the same before and after `git add` and `git commit`, and whatever happens to modification times; it differs for any other
-//! content, mode, addition, deletion or rename. Where that cannot be told for sure, there is none.
+//! content, mode, addition, deletion or rename. Where that cannot be told for sure, there is none. What counts is on the disk: nothing that git's index
+//! says about contents is believed, only which files it tracks.
 
-mod git;
 mod patterns;
+mod seen;
 mod walk;
 
 #[cfg(test)]
@@ -12,85 +13,80 @@ mod tests;
 
 use std::{
     collections::BTreeMap,
-    fs::{self, Metadata},
+    fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 pub use patterns::Patterns;
 
-use crate::sys::digest;
+use crate::{git::Folders, store::project::Project, sys::digest};
+use seen::{Seen, Stat};
+use walk::Walk;
 
-/// How long looking at the tree may take. Git answers in milliseconds; a cold disk under a large repository does not.
+/// How long looking at the tree may take: milliseconds, but for a cold disk under a large repository.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Repositories within repositories within repositories: deeper than this nobody looks.
-const DEEPEST: usize = 8;
+/// More bytes than this in a folder without a repository are not read.
+const MOST_BYTES: u64 = 256 << 20;
 
-/// A fingerprint of the contents of the project's files, if it can be had in so short a time.
-pub fn fingerprint_within(root: &Path, limit: Duration) -> Option<String> {
-    Tree::of(root, limit.min(PATIENCE))?.fingerprint(|_| true)
+/// A fingerprint of the contents of the files in `root`, if it can be had in so short a time. What was read is remembered with the project.
+pub fn fingerprint_within(project: &Project, root: &Path, limit: Duration) -> Option<String> {
+    Tree::of(root, limit.min(PATIENCE))?.fingerprint(Some(project), |_| true)
 }
 
-/// The files in the folder, ignored ones too, where git cannot say which they are.
+/// The files in the folder, ignored ones too, where nobody can say which they are.
 pub fn walked(root: &Path, limit: Duration) -> Option<Tree> {
-    let mut tree = Tree::empty(root, limit)?;
-    tree.walk()?;
-    remove_own(&mut tree.entries);
+    let root = root.canonicalize().ok()?;
+    let mut walk = Walk::new(&root, Instant::now() + limit);
+    walk.folder_without_repository()?;
     // What is ignored is no part of the work, so it has no part in a fingerprint.
-    tree.is_settled = false;
-    Some(tree)
+    walk.is_settled = false;
+    Some(Tree::from(walk, false))
 }
 
-/// The files of a folder at one moment, as far as they have to be known without being read.
+/// The files of a folder at one moment.
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
-    repositories: Vec<git::Repository>,
     entries: BTreeMap<String, Content>,
     /// Every file has a name that is text.
     is_whole: bool,
-    /// Git knows what is what.
+    /// Nothing is in the middle of a merge, and everything that is tracked is a file.
     is_settled: bool,
+    in_repository: bool,
     until: Instant,
 }
 
-/// Where the content of a file is known from.
+/// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Content {
-    /// Git knows it: its mode and the id of its content.
-    Known(String, String),
-    /// It has to be read, as this repository would read it, where it lies in one; with the mode that the repository has for it.
-    OnDisk { repository: Option<usize>, mode: Option<String> },
+    File(Stat),
+    Link,
     /// A repository that is not checked out: its commit. It is no file.
     Commit(String),
 }
 
 impl Tree {
-    /// Looks at the folder, for as long as `limit` at most. `None`: git is there and could not answer, or there are too many files.
+    /// Looks at the folder, for as long as `limit` at most. `None`: its repository cannot be read, or there are too many files.
     pub fn of(root: &Path, limit: Duration) -> Option<Self> {
-        let mut tree = Tree::empty(root, limit)?;
-        if git::top(&tree.root).is_some() {
-            tree.add_repository("", 0)?;
+        let root = root.canonicalize().ok()?;
+        let mut walk = Walk::new(&root, Instant::now() + limit);
+        if let Some(folders) = Folders::around(&root).ok()? {
+            walk.repository(&folders)?;
         }
         // Outside of any repository, and where a repository around the folder ignores all of it.
-        if tree.entries.is_empty() {
-            tree.walk()?;
+        let in_repository = !walk.entries.is_empty();
+        if !in_repository {
+            walk.folder_without_repository()?;
         }
-        remove_own(&mut tree.entries);
-        Some(tree)
+        Some(Tree::from(walk, in_repository))
     }
 
-    fn empty(root: &Path, limit: Duration) -> Option<Self> {
-        let (root, until) = (root.canonicalize().ok()?, Instant::now() + limit);
-        Some(Tree { root, repositories: Vec::new(), entries: BTreeMap::new(), is_whole: true, is_settled: true, until })
-    }
-
-    fn walk(&mut self) -> Option<()> {
-        let (files, is_whole) = walk::files(&self.root, self.until)?;
-        self.entries = files.into_iter().map(|path| (path, Content::OnDisk { repository: None, mode: None })).collect();
-        self.is_whole &= is_whole;
-        Some(())
+    fn from(walk: Walk<'_>, in_repository: bool) -> Self {
+        let Walk { root, mut entries, is_whole, is_settled, until } = walk;
+        remove_own(&mut entries);
+        Tree { root: root.to_owned(), entries, is_whole, is_settled, in_repository, until }
     }
 
     /// Whether [`Tree::files`] are all there are.
@@ -102,106 +98,43 @@ impl Tree {
         self.entries.iter().filter(|(_, content)| !matches!(content, Content::Commit(_))).map(|(path, _)| path.as_str())
     }
 
-    /// A fingerprint of the contents of the files that are to be kept. `None`: it cannot be told.
-    pub fn fingerprint(&self, keep: impl Fn(&str) -> bool) -> Option<String> {
+    /// A fingerprint of the contents of the files that are to be kept. `None`: it cannot be told. Files that were read before and did not change since
+    /// are not read again; `memory` is whose memory is asked.
+    pub fn fingerprint(&self, memory: Option<&Project>, keep: impl Fn(&str) -> bool) -> Option<String> {
         if !self.is_whole || !self.is_settled {
             return None;
         }
-        let mut tokens: BTreeMap<&str, String> = BTreeMap::new();
-        let mut to_read: Vec<Vec<Unread<'_>>> = (0..=self.repositories.len()).map(|_| Vec::new()).collect();
-        for (path, content) in self.entries.iter().filter(|(path, _)| keep(path)) {
-            let at = self.root.join(path);
-            match content {
-                Content::Commit(id) => {
-                    tokens.insert(path, format!("commit {id}"));
-                }
-                Content::Known(mode, _) | Content::OnDisk { mode: Some(mode), .. } if mode == git::LINK && is_link(&at) => {
-                    tokens.insert(path, link(&at)?);
-                }
-                Content::Known(mode, id) => {
-                    tokens.insert(path, format!("{mode} {id}"));
-                }
-                Content::OnDisk { repository, mode } => {
-                    let meta = fs::symlink_metadata(&at).ok()?;
-                    if meta.is_symlink() {
-                        tokens.insert(path, link(&at)?);
-                    } else if meta.is_file() {
-                        let place = repository.unwrap_or(self.repositories.len());
-                        to_read.get_mut(place)?.push(Unread { path, at, meta, mode: mode.as_deref() });
-                    } else {
-                        return None;
-                    }
-                }
-            }
-        }
-        let outside = to_read.pop()?;
-        for (repository, unread) in self.repositories.iter().zip(to_read) {
-            let ids = repository.ids(&unread, self.until)?;
-            tokens.extend(unread.iter().zip(ids).map(|(file, id)| (file.path, format!("{} {id}", repository.mode(file)))));
-        }
-        for (file, id) in outside.iter().zip(walk::ids(&outside, self.until)?) {
-            tokens.insert(file.path, format!("{} {id}", git::mode_on_disk(&file.meta)));
-        }
-        let mut whole = digest::Running::default();
-        for (path, token) in tokens {
-            whole.add(format!("{token}\0{path}\0").as_bytes());
-        }
-        Some(whole.finish())
-    }
-
-    /// Adds the files below `prefix`, which is empty or ends with a slash, as git sees them; repositories within (submodules, checked out or not, and
-    /// others that lie there) with their own git's eyes.
-    fn add_repository(&mut self, prefix: &str, depth: usize) -> Option<()> {
-        if depth > DEEPEST {
+        let kept = || self.entries.iter().filter(|(path, _)| keep(path));
+        let size = |content: &Content| if let Content::File(stat) = content { stat.size() } else { 0 };
+        if !self.in_repository && kept().map(|(_, content)| size(content)).sum::<u64>() > MOST_BYTES {
             return None;
         }
-        let listed = git::Repository::list(&self.root.join(prefix), self.until)?;
-        let index = self.repositories.len();
-        self.repositories.push(listed.repository);
-        self.is_whole &= listed.is_whole;
-        self.is_settled &= listed.is_settled;
-        for (path, state) in listed.entries {
-            let path = format!("{prefix}{path}");
-            let content = match state {
-                git::State::Known { mode, id } => Content::Known(mode, id),
-                git::State::OnDisk { mode } => Content::OnDisk { repository: Some(index), mode },
-                git::State::Within { commit } => {
-                    let folder = format!("{}/", path.trim_end_matches('/'));
-                    if is_agents(&folder) {
-                        continue;
-                    }
-                    match commit.filter(|_| !self.root.join(&folder).join(".git").exists()) {
-                        Some(commit) => Content::Commit(commit),
-                        None => {
-                            self.add_repository(&folder, depth + 1)?;
-                            continue;
-                        }
-                    }
-                }
-            };
-            self.entries.insert(path, content);
-        }
-        Some(())
+        let mut seen = Seen::load(memory, &self.root);
+        let mut whole = digest::Running::default();
+        let mut add = |path: &str, content: &Content| {
+            let (kind, digest) = self.told(path, content, &mut seen)?;
+            whole.add(kind);
+            whole.add(&digest);
+            whole.add(&path.len().to_be_bytes());
+            whole.add(path.as_bytes());
+            Some(())
+        };
+        let told = kept().try_for_each(|(path, content)| add(path, content));
+        // What was read in too short a time need not be read again the next time.
+        seen.save(memory, |path| self.entries.contains_key(path));
+        told.map(|()| whole.finish())
     }
-}
 
-/// A plain file whose content must be read.
-struct Unread<'a> {
-    /// Relative to the tree's root.
-    path: &'a str,
-    at: PathBuf,
-    meta: Metadata,
-    /// What its repository has for it.
-    mode: Option<&'a str>,
-}
-
-fn is_link(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
-}
-
-/// A link counts by where it leads, and is never followed.
-fn link(path: &Path) -> Option<String> {
-    Some(format!("link {}", digest::of(fs::read_link(path).ok()?.as_os_str().as_encoded_bytes())))
+    /// The kind of a file in six bytes, and the digest of its content.
+    fn told(&self, path: &str, content: &Content, seen: &mut Seen) -> Option<(&'static [u8; 6], [u8; 32])> {
+        let at = self.root.join(path);
+        Some(match content {
+            Content::File(stat) => (if stat.is_runnable() { b"100755" } else { b"100644" }, seen.digest(path, &at, stat, self.until)?),
+            // A link counts by where it leads, and is never followed.
+            Content::Link => (b"120000", digest::raw(fs::read_link(&at).ok()?.as_os_str().as_encoded_bytes())),
+            Content::Commit(id) => (b"160000", digest::raw(id.as_bytes())),
+        })
+    }
 }
 
 fn remove_own(entries: &mut BTreeMap<String, Content>) {

@@ -3,7 +3,7 @@
 //! A runner looks after every round, and so does a hook where the loop says how many rounds may change nothing. Otherwise the hook looks once in a few rounds: that
 //! is enough to see that nothing changes at all, and costs the stops between nothing.
 
-use std::{ffi::OsStr, path::Path, time::Duration};
+use std::time::Duration;
 
 use ralph_core::{
     judge::Evidence,
@@ -12,6 +12,7 @@ use ralph_core::{
 
 use crate::{
     gates::{Context, tree::PATIENCE},
+    git::head,
     hook::{
         Call,
         evidence::Gathered,
@@ -21,20 +22,14 @@ use crate::{
         Error,
         locked::{Locked, Loop},
     },
-    sys::process,
 };
 
 /// The commit and a fingerprint of all files, with the one that measuring made if it did. `None`: it cannot be told.
 pub(super) fn tree(ctx: &Context<'_>) -> Option<String> {
     let fingerprint = ctx.fingerprint()?;
-    Some(format!("{} {fingerprint}", commit(ctx.tree, ctx.time_left().min(PATIENCE))))
-}
-
-/// Outside of a repository, and in one without any commit, there is none.
-fn commit(root: &Path, limit: Duration) -> String {
-    let args = ["rev-parse", "--verify", "--quiet", "HEAD"].map(OsStr::new);
-    let ran = process::git(root, &args, limit).ok().filter(|ran| ran.code == Some(0));
-    ran.map(|ran| ran.stdout.trim().to_owned()).unwrap_or_default()
+    // Outside of a repository, and in one without any commit, there is none.
+    let commit = head::around(ctx.tree, ctx.time_left().min(PATIENCE)).unwrap_or_default();
+    Some(format!("{commit} {fingerprint}"))
 }
 
 /// So long the hook looks at the files where nobody asked for it.

@@ -15,7 +15,8 @@ use ralph_core::time::Millis;
 use serde::Serialize;
 
 use crate::{
-    snapshots::{self, Snapshot, repository::Repository},
+    git::Repository,
+    snapshots::{self, Snapshot},
     store::project::Project,
 };
 use history::History;
@@ -116,7 +117,7 @@ pub fn of_rounds(project: &Project, loop_id: &str, begun: &Moment, ends: &[Momen
             known.fill(&repository, &mut changes);
         }
         Ok(None) => changes.problems.push("there is no git repository here".to_owned()),
-        Err(problem) => changes.problems.push(problem),
+        Err(problem) => changes.problems.push(problem.to_string()),
     }
     changes
 }

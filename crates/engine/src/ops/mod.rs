@@ -23,12 +23,15 @@ use std::{fmt, path::Path};
 use ralph_core::{journal::Actor, words};
 
 use crate::{
+    git::{
+        self,
+        tracked::{self, Origin},
+    },
     store::{
         Error,
         loops::{self, Carrier, Found},
         project::Project,
     },
-    sys::process::{self, Origin},
 };
 
 /// Who asks, and from where.
@@ -67,6 +70,12 @@ pub enum Refusal {
     /// A sentence that says what is the matter and what to do.
     Because(String),
     Store(Error),
+}
+
+impl From<git::Problem> for Refusal {
+    fn from(problem: git::Problem) -> Self {
+        Refusal::Because(problem.to_string())
+    }
 }
 
 impl From<Error> for Refusal {
@@ -112,7 +121,7 @@ pub fn why_not_armed(project: &Project, found: &Found) -> &'static str {
         Carrier::Folder(folder) if !folder.dir.starts_with(project.root()) => &folder.dir,
         _ => project.root(),
     };
-    match process::origin_of(root, &found.path) {
+    match tracked::origin_of(root, &found.path) {
         Origin::Tracked => "git tracks its file, so it came with the repository",
         Origin::Link => "its file is a link that leads out of the project, so nobody can tell who wrote it",
         Origin::Nested => "its file is in a repository of its own, so nobody can tell who wrote it",
@@ -123,12 +132,12 @@ pub fn why_not_armed(project: &Project, found: &Found) -> &'static str {
 /// Whether a file without an owner was not written here: git tracks it, and no person has released it. A checkout can even bring a journal that
 /// says that somebody did, so a journal that git tracks says nothing.
 pub fn came_with_the_repository(project: &Project, found: &Found, released: bool) -> bool {
-    let is_tracked = |path: &Path| process::git_tracks(project.root(), path) != Some(false);
+    let is_tracked = |path: &Path| tracked::is_tracked(project.root(), path) != Some(false);
     // A feature folder may lie outside of the project: where a person's variable says, and in another repository or in none.
     let elsewhere = match &found.carrier {
         Carrier::Folder(folder) if !folder.dir.starts_with(project.root()) => Some(&folder.dir),
         _ => None,
     };
-    let came_along = elsewhere.map_or_else(|| is_tracked(&found.path), |dir| process::git_tracks(dir, &found.path) != Some(false));
+    let came_along = elsewhere.map_or_else(|| is_tracked(&found.path), |dir| tracked::is_tracked(dir, &found.path) != Some(false));
     came_along && (!released || is_tracked(&project.journal(&found.id())))
 }

@@ -11,6 +11,7 @@ use ralph_core::{journal::Event, words};
 use serde::Serialize;
 
 use crate::{
+    git::{Problem, Repository, repository::path_of},
     ops::{
         Asker, Refusal,
         view::{self, Status},
@@ -18,7 +19,6 @@ use crate::{
     snapshots::{
         self, Kept, Snapshot,
         compare::{self, What},
-        repository::{Repository, path_of},
         working_tree::WorkingTree,
     },
     store::{locked::Locked, project::Project},
@@ -79,8 +79,7 @@ pub struct RolledBack {
 
 pub fn rollback(project: &Project, wish: Wish<'_>, asker: &Asker) -> Result<RolledBack, Refusal> {
     let because = Refusal::Because;
-    let repository =
-        Repository::of(project, PATIENCE).map_err(because)?.ok_or_else(|| because("this is not a git repository".to_owned()))?;
+    let repository = Repository::of(project, PATIENCE)?.ok_or_else(|| because("this is not a git repository".to_owned()))?;
     let all = snapshots::list(&repository, wish.loop_id).map_err(because)?;
     let to = compare::find(&all, wish.to).map_err(because)?.clone();
     nobody_works_here(project)?;
@@ -92,7 +91,7 @@ pub fn rollback(project: &Project, wish: Wish<'_>, asker: &Asker) -> Result<Roll
     }
     let differences = compare::paths(&repository, &files.tree, &to.tree).map_err(because)?;
     way.nothing_is_in_the_way(&differences)?;
-    let head_before = repository.head().map_err(because)?;
+    let head_before = repository.head()?;
     let commits_above = way.commits_above().map_err(because)?;
     let target = if wish.commits { way.commit_to_move_to()? } else { None };
     let mut done = RolledBack {
@@ -105,7 +104,7 @@ pub fn rollback(project: &Project, wish: Wish<'_>, asker: &Asker) -> Result<Roll
         repositories: only(&differences, What::Repository),
         commits_above,
         moved_to: target,
-        branch: repository.branch().map_err(because)?,
+        branch: repository.branch()?,
         head_before,
         iteration: view::live(project).into_iter().find(|view| view.id == wish.loop_id).map(|view| view.iteration),
         to: to.clone(),
@@ -119,8 +118,8 @@ pub fn rollback(project: &Project, wish: Wish<'_>, asker: &Asker) -> Result<Roll
     let way_back = |problem: String| because(format!("{problem}. What was there is kept: `ralph rollback {name} --force` brings it back"));
     files.become_tree(&repository, &to.tree).map_err(way_back)?;
     if let Some(commit) = &done.moved_to {
-        let args = ["reset", "--quiet", "--mixed", "--no-recurse-submodules", commit];
-        repository.ask(&args).map_err(|problem| because(format!("the files went back, and the branch did not: {problem}")))?;
+        move_branch(&repository, commit, done.head_before.as_deref())
+            .map_err(|problem| because(format!("the files went back, and the branch did not: {problem}")))?;
     }
     done.kept = Some(kept);
     let moved = done.moved_to.as_deref().map(|commit| format!(", and the branch to {commit}")).unwrap_or_default();
@@ -128,6 +127,15 @@ pub fn rollback(project: &Project, wish: Wish<'_>, asker: &Asker) -> Result<Roll
     let locked = Locked::acquire(project)?;
     locked.note(wish.loop_id, asker.session.as_deref(), Event::Heard { event: "rollback".to_owned(), detail: Some(detail) })?;
     Ok(done)
+}
+
+/// Lets the branch point at another commit, and the index say what that commit has. The commit before stays known as `ORIG_HEAD`.
+fn move_branch(repository: &Repository, commit: &str, before: Option<&str>) -> Result<(), Problem> {
+    repository.ask(&["reset", "--quiet", "--mixed", "--no-recurse-submodules", commit])?;
+    if let Some(before) = before.filter(|_| !repository.folders.has_reftable()) {
+        let _ = files::write_whole(&repository.folders.git_dir.join("ORIG_HEAD"), format!("{before}\n").as_bytes());
+    }
+    Ok(())
 }
 
 /// The n of `before-rollback-n`.
@@ -189,7 +197,7 @@ impl Way<'_> {
     fn nothing_is_in_the_way(&self, differences: &[(What, Vec<u8>)]) -> Result<(), Refusal> {
         let of = |wanted: What| differences.iter().filter(move |(what, _)| *what == wanted).map(|(_, path)| path_of(path));
         let goes: BTreeSet<&Path> = of(What::Removed).collect();
-        let blocks = of(What::Added).filter_map(|path| in_the_way(&self.repository.top, path, &goes));
+        let blocks = of(What::Added).filter_map(|path| in_the_way(self.repository.top(), path, &goes));
         let names: Vec<String> = blocks.map(|path| words::clean(&path.display().to_string())).collect();
         if names.is_empty() {
             return Ok(());
@@ -216,22 +224,22 @@ impl Way<'_> {
         let Some(commit) = &self.to.head else {
             return because(format!("there was no commit yet at {words}: the branch cannot go back to it"));
         };
-        let Some(branch) = repository.branch().map_err(Refusal::Because)? else {
+        let Some(branch) = repository.branch()? else {
             return because("no branch is checked out (HEAD is detached): leave out --commits, or check out the branch first".to_owned());
         };
         if self.to.branch.as_ref() != Some(&branch) {
             let then = self.to.branch.as_deref().map_or_else(|| "no branch".to_owned(), words::clean);
             return because(format!("{} is checked out now, and at {words} it was {then}: leave out --commits", words::clean(&branch)));
         }
-        if let Some(sign) = UNDER_WAY.iter().find(|sign| repository.git_dir.join(sign).exists()) {
+        if let Some(sign) = UNDER_WAY.iter().find(|sign| repository.folders.git_dir.join(sign).exists()) {
             return because(format!("git is in the middle of something ({sign} is there): end that first, or leave out --commits"));
         }
-        if repository.head().map_err(Refusal::Because)?.as_ref() == Some(commit) {
+        if repository.head()?.as_ref() == Some(commit) {
             return Ok(None);
         }
         let count = |args: &[&str]| -> Result<u64, Refusal> {
             let all: Vec<&str> = ["rev-list", "--count"].iter().chain(args).copied().collect();
-            let told = repository.word(&all).map_err(Refusal::Because)?;
+            let told = repository.word(&all)?;
             told.and_then(|n| n.parse().ok())
                 .ok_or_else(|| Refusal::Because(format!("the commit {commit} of {words} is not there any more")))
         };

@@ -9,6 +9,7 @@ use ralph_core::{
 
 use crate::{
     gates::declared,
+    git::Repository,
     hosts::claude::{
         caller::MESSAGE_SINCE,
         program::{dotted, said_version, version_in},
@@ -19,7 +20,6 @@ use crate::{
         places::Places,
         survey::Survey,
     },
-    snapshots::repository::Repository,
     store::{loops, project::Project},
     sys::{env, process},
 };

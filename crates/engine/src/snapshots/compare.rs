@@ -9,14 +9,13 @@ use std::{
 use ralph_core::words;
 use serde::Serialize;
 
-use super::{
-    Snapshot,
-    repository::{Ask, Repository, pieces},
-    working_tree::WorkingTree,
-};
+use super::{Snapshot, working_tree::WorkingTree};
 use crate::{
+    git::{
+        Repository,
+        repository::{Ask, pieces},
+    },
     store::project::Project,
-    sys::{git_settings, process},
 };
 
 /// The word for the files as they are.
@@ -98,8 +97,8 @@ impl Comparison {
 
     /// The folder that paths are seen from: the person's, where it lies in the working tree, else the project's.
     pub fn folder(&self, here: Option<PathBuf>) -> PathBuf {
-        let here = here.and_then(|here| here.canonicalize().ok()).filter(|here| here.starts_with(&self.repository.top));
-        here.unwrap_or_else(|| self.repository.top.join(&self.repository.below))
+        let here = here.and_then(|here| here.canonicalize().ok()).filter(|here| here.starts_with(self.repository.top()));
+        here.unwrap_or_else(|| self.repository.top().join(&self.repository.below))
     }
 
     pub fn changes(&self, folder: &Path, paths: &[OsString]) -> Result<Vec<Change>, Problem> {
@@ -109,15 +108,11 @@ impl Comparison {
     /// Has git show it: with the person's colours and pager, and with no program that the repository names.
     pub fn show(&self, folder: &Path, options: &[&str], paths: &[OsString]) -> Result<(), Problem> {
         let mut args: Vec<&OsStr> = Vec::new();
-        let settings = git_settings::read(&self.repository.top, r"^(core\.pager|pager\.diff)$", PATIENCE).unwrap_or_default();
-        if settings.iter().any(|setting| setting.of_repository) {
-            args.extend(["-c", "core.pager=less", "-c", "pager.diff=true"].map(OsStr::new));
-        }
         args.extend(["diff", "--no-ext-diff", "--no-textconv", "--submodule=short"].map(OsStr::new));
         args.extend(options.iter().map(OsStr::new));
         args.extend([self.from.id.as_str(), self.to.id.as_str(), "--"].map(OsStr::new));
         args.extend(paths.iter().map(OsString::as_os_str));
-        match process::git_shown(&self.repository.top, folder, &args) {
+        match self.repository.show(folder, &args) {
             // Who closes the pager early has seen enough.
             Ok(Some(0 | 141) | None) => Ok(()),
             Ok(Some(_)) => Err("git could not show it".to_owned()),
@@ -125,8 +120,6 @@ impl Comparison {
         }
     }
 }
-
-const PATIENCE: Duration = Duration::from_secs(5);
 
 fn side_of(snapshot: &Snapshot) -> Side {
     Side { name: snapshot.name.clone(), id: snapshot.commit.clone() }
@@ -206,5 +199,5 @@ fn differences(repository: &Repository, from: &str, to: &str, folder: &Path, pat
 
 /// The paths that differ, byte for byte.
 pub(crate) fn paths(repository: &Repository, from: &str, to: &str) -> Result<Vec<(What, Vec<u8>)>, Problem> {
-    Ok(differences(repository, from, to, &repository.top, &[])?.0)
+    Ok(differences(repository, from, to, repository.top(), &[])?.0)
 }

@@ -4,7 +4,6 @@
 //! What git ignores is no part of it, nor is what belongs to ralph itself.
 
 pub mod compare;
-pub(crate) mod repository;
 pub(crate) mod working_tree;
 
 use std::{
@@ -18,10 +17,10 @@ use ralph_core::time::Millis;
 use serde::Serialize;
 
 use crate::{
+    git::{Repository, repository::Ask},
     store::{loops, project::Project},
     sys::{clock, digest},
 };
-use repository::{Ask, Repository};
 use working_tree::WorkingTree;
 
 /// Where all snapshots are.

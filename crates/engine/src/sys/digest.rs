@@ -11,6 +11,13 @@ pub fn of(bytes: &[u8]) -> String {
     digest.finish()
 }
 
+/// The same as it is, where nobody reads it.
+pub fn raw(bytes: &[u8]) -> [u8; 32] {
+    let mut digest = Running::default();
+    digest.add(bytes);
+    digest.finish_raw()
+}
+
 /// As much of it as a name needs.
 pub fn short(bytes: &[u8]) -> String {
     let mut digest = of(bytes);
@@ -27,8 +34,12 @@ impl Running {
         self.0.update(bytes);
     }
 
+    pub fn finish_raw(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+
     pub fn finish(self) -> String {
-        self.0.finalize().iter().fold(String::with_capacity(64), |mut text, byte| {
+        self.finish_raw().iter().fold(String::with_capacity(64), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");
             text
         })

@@ -115,6 +115,16 @@ pub fn home() -> Option<PathBuf> {
     os(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(PathBuf::from)
 }
 
+/// Where a person's programs keep their settings, if they say so; a relative place would be another in every project.
+pub fn config_home() -> Option<PathBuf> {
+    os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute())
+}
+
+/// Who called `sudo`.
+pub fn sudo_user() -> Option<u32> {
+    os("SUDO_UID")?.to_str()?.parse().ok()
+}
+
 /// Where Claude Code keeps a user's settings, commands and plugins.
 pub fn claude_config() -> Option<PathBuf> {
     os("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(home()?.join(".claude")))

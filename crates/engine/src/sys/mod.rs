@@ -7,7 +7,6 @@ pub mod disk;
 pub mod env;
 pub mod files;
 pub mod follow;
-pub mod git_settings;
 pub mod growing;
 pub mod input;
 pub mod kin;

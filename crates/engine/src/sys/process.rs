@@ -1,17 +1,13 @@
-//! Other processes: is one alive, who started this one, what git says, this program once more, and one that shows a text.
+//! Other processes: is one alive, who started this one, this program once more, and one that shows a text.
 
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
     io::{self, Write},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
-    time::Duration,
 };
 
-use crate::sys::{
-    bounded::{Failure, Ran, Raw, Task, USUAL_OUTPUT},
-    env, kin,
-};
+use crate::sys::{env, kin};
 
 /// The process that started this one.
 #[cfg(unix)]
@@ -122,126 +118,6 @@ pub fn yield_to_others() {
     let _ = rustix::process::nice(19);
 }
 
-/// How long a hook waits for git, which answers in a few milliseconds.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Where a file that is in a project comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// Somebody wrote it here.
-    Here,
-    /// Git tracks it.
-    Tracked,
-    /// It is reached through a link that leads out of the project.
-    Link,
-    /// It is in a repository of its own within the project: a submodule, for instance.
-    Nested,
-    /// There is a repository, and git could not be asked.
-    Unknown,
-}
-
-/// Whether git tracks `file`, or it lies where git cannot tell, which counts the same. `None`: there is a repository, and git could not be asked.
-pub fn git_tracks(root: &Path, file: &Path) -> Option<bool> {
-    match origin_of(root, file) {
-        Origin::Unknown => None,
-        origin => Some(origin != Origin::Here),
-    }
-}
-
-/// Where `file`, which is in `root`, comes from.
-///
-/// Links are resolved first: a folder that is reached through one, or that is one, lies where it really lies.
-pub fn origin_of(root: &Path, file: &Path) -> Origin {
-    let Ok(root) = root.canonicalize() else { return Origin::Here };
-    let Ok(file) = file.canonicalize() else { return Origin::Here };
-    let Some(folder) = file.parent().filter(|folder| folder.starts_with(&root)) else { return Origin::Link };
-    // Within a repository of its own (a submodule), or outside of any.
-    let is_repository = |dir: &Path| dir.join(".git").exists();
-    if folder.ancestors().take_while(|dir| *dir != root).any(is_repository) {
-        return Origin::Nested;
-    }
-    if !root.ancestors().any(is_repository) {
-        return Origin::Here;
-    }
-    let args = ["ls-files".as_ref(), "--error-unmatch".as_ref(), "--".as_ref(), file.as_os_str()];
-    match git(&root, &args, PATIENCE).ok().and_then(|ran| ran.code) {
-        Some(0) => Origin::Tracked,
-        Some(1) => Origin::Here,
-        _ => Origin::Unknown,
-    }
-}
-
-/// Asks git something about the repository around `root`.
-///
-/// What lies in the repository must not make git run anything: neither its configuration, nor a bare repository planted in a folder, nor a fetch;
-/// nor may a program that is called `git` and lies in it be taken for git, which a search path with a relative folder, or with one of the project's, would do.
-///
-/// Nor may it keep anybody waiting: a pipe in the place of one of its files would, for ever.
-pub fn git(root: &Path, args: &[&OsStr], limit: Duration) -> Result<Ran, Failure> {
-    git_fed(root, args, Vec::new(), limit, USUAL_OUTPUT)
-}
-
-/// The same with `input` on its standard input, and with as much of its output as is asked for.
-pub fn git_fed(root: &Path, args: &[&OsStr], input: Vec<u8>, limit: Duration, most_output: usize) -> Result<Ran, Failure> {
-    git_task(root, args, &[], input, limit, most_output)?.run()
-}
-
-/// The same with further variables, and with its output as it comes: names of files need not be text.
-pub fn git_raw(
-    root: &Path,
-    args: &[&OsStr],
-    vars: &[(&str, &OsStr)],
-    input: Vec<u8>,
-    limit: Duration,
-    most_output: usize,
-) -> Result<Raw, Failure> {
-    git_task(root, args, vars, input, limit, most_output)?.run_raw()
-}
-
-const SAFE: [&str; 6] = ["-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "-c", "safe.directory=*"];
-const SAFE_VARS: [(&str, &str); 4] =
-    [("GIT_NO_LAZY_FETCH", "1"), ("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_TERMINAL_PROMPT", "0")];
-
-fn git_task<'a>(
-    root: &'a Path,
-    args: &[&OsStr],
-    vars: &[(&str, &OsStr)],
-    input: Vec<u8>,
-    limit: Duration,
-    most_output: usize,
-) -> Result<Task<'a>, Failure> {
-    let git = which_outside("git", root).ok_or_else(|| Failure::CannotStart(io::ErrorKind::NotFound.into()))?;
-    let safe = SAFE_VARS.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-    Ok(Task {
-        program: git.into(),
-        args: SAFE.iter().map(OsStr::new).chain(args.iter().copied()).map(OsStr::to_owned).collect(),
-        folder: root,
-        vars: safe.chain(vars.iter().map(|(name, value)| ((*name).into(), (*value).to_owned()))).collect(),
-        hidden: git_vars(),
-        input,
-        limit,
-        most_output,
-    })
-}
-
-/// Variables that could lead git elsewhere.
-fn git_vars() -> Vec<OsString> {
-    std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("GIT_")).collect()
-}
-
-/// Has git show something to the person, through their pager where there is a terminal. Git works in `folder`; a program called `git` in `top` is not git.
-#[expect(clippy::disallowed_methods, reason = "the one place where git speaks to the person")]
-pub fn git_shown(top: &Path, folder: &Path, args: &[&OsStr]) -> io::Result<Option<i32>> {
-    const OF_THE_PERSON: [&str; 2] = ["GIT_PAGER", "GIT_PAGER_IN_USE"];
-    let mut command = Command::new(which_outside("git", top).ok_or(io::ErrorKind::NotFound)?);
-    for name in git_vars().iter().filter(|name| !OF_THE_PERSON.iter().any(|own| *name == own)) {
-        command.env_remove(name);
-    }
-    let mut child = command.args(SAFE).args(args).current_dir(folder).envs(SAFE_VARS).spawn()?;
-    leave_interrupts_to_the_reader();
-    Ok(child.wait()?.code())
-}
-
 /// Hands a text to a program that shows it to the person, and waits until they have seen enough. `false`: it could not be shown.
 ///
 /// A program of that name in the current folder is somebody else's, even where the search path has a gap.
@@ -287,7 +163,7 @@ fn browser(name: &str, project: &Path) -> Option<PathBuf> {
 
 /// In a pager Ctrl-C stops a search. The terminal sends it to us as well, and whoever dies of it leaves the pager and the shell fighting for the keys.
 #[cfg(unix)]
-fn leave_interrupts_to_the_reader() {
+pub(crate) fn leave_interrupts_to_the_reader() {
     use std::ffi::c_int;
     const SIGINT: c_int = 2;
     const SIGQUIT: c_int = 3;
@@ -302,4 +178,4 @@ fn leave_interrupts_to_the_reader() {
 }
 
 #[cfg(not(unix))]
-fn leave_interrupts_to_the_reader() {}
+pub(crate) fn leave_interrupts_to_the_reader() {}

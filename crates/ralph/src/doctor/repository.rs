@@ -1,15 +1,13 @@
 //! The repository: can what a loop does be seen and undone, and do its files stay out of commits?
 
-use std::{cell::Cell, ffi::OsStr, path::Path, time::Duration};
+use std::{cell::Cell, ffi::OsStr, time::Duration};
 
 use ralph_core::loop_file;
 use ralph_engine::{
+    git::{Problem, Repository, repository::Ask},
     hosts::claude::commands::COMMANDS,
     setup::{places::Scope, survey::Origin},
-    sys::{
-        bounded::{Failure, Ran},
-        process,
-    },
+    sys::bounded::Raw,
 };
 
 use super::{Case, Finding, Repair};
@@ -20,6 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The project's git, which is asked no more once it did not answer.
 struct Git<'a> {
     case: &'a Case,
+    repository: Repository,
     hangs: Cell<bool>,
 }
 
@@ -27,36 +26,39 @@ impl Git<'_> {
     /// Its answer without the last newline; `None` if it has none.
     fn says(&self, args: &[&str]) -> Option<String> {
         let ran = self.ask(args).filter(|ran| ran.code == Some(0))?;
-        Some(ran.stdout.trim_end_matches('\n').to_owned())
+        Some(String::from_utf8_lossy(&ran.stdout).trim_end_matches('\n').to_owned())
     }
 
-    fn ask(&self, args: &[&str]) -> Option<Ran> {
+    fn ask(&self, args: &[&str]) -> Option<Raw> {
         let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-        let answer = (!self.hangs.get()).then(|| process::git(self.case.project.root(), &args, PATIENCE))?;
-        self.hangs.set(matches!(answer, Err(Failure::TookTooLong)));
+        let ask = || self.repository.ran(&args, Ask { folder: Some(self.case.project.root()), ..Ask::default() });
+        let answer = (!self.hangs.get()).then(ask)?;
+        self.hangs.set(matches!(answer, Err(Problem::TooSlow)));
         answer.ok()
     }
 }
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
-    if !case.project.root().ancestors().any(|dir| dir.join(".git").exists()) {
-        return vec![
-            Finding::note("git", "the project is in no git repository: what a loop changes cannot be seen as a diff or undone")
-                .fix("git init"),
-        ];
-    }
-    let git = Git { case, hangs: Cell::new(false) };
-    let mut findings: Vec<Finding> = match git.says(&["rev-parse", "--absolute-git-dir"]) {
-        Some(folder) => {
-            // What must not be committed comes first: the way to commit everything is named after it.
-            let mut findings: Vec<Finding> = tracked(case, &git).into_iter().chain(unignored(case, &git)).collect();
-            let state = state(case, &git, Path::new(&folder));
-            let is_clear = findings.is_empty();
-            findings.push(if is_clear { state } else { Finding { fix: None, ..state } });
-            findings
-        }
-        None => vec![Finding::warning("git", "there is a repository, but git could not be asked about it").advice("Is git installed?")],
+    let not_asked = |problem: Problem| {
+        let finding = Finding::warning("git", format!("git cannot be asked about the repository: {problem}"));
+        vec![if problem == Problem::NoGit { finding.advice("Install git.") } else { finding }]
     };
+    let repository = match Repository::around(case.project.root(), PATIENCE) {
+        Ok(Some(repository)) => repository,
+        Ok(None) => {
+            return vec![
+                Finding::note("git", "the project is in no git repository: what a loop changes cannot be seen as a diff or undone")
+                    .fix("git init"),
+            ];
+        }
+        Err(problem) => return not_asked(problem),
+    };
+    let git = Git { case, repository, hangs: Cell::new(false) };
+    // What must not be committed comes first: the way to commit everything is named after it.
+    let mut findings: Vec<Finding> = tracked(case, &git).into_iter().chain(unignored(case, &git)).collect();
+    let state = state(&git);
+    let is_clear = findings.is_empty();
+    findings.push(if is_clear { state } else { Finding { fix: None, ..state } });
     if git.hangs.get() {
         let what = format!("git did not answer within {} s, so the repository was not looked at", PATIENCE.as_secs());
         let hangs = Finding::warning("git", what).advice("Try `git status`. A pipe in the place of a .gitignore would be enough for that.");
@@ -65,7 +67,7 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
     findings
 }
 
-fn state(case: &Case, git: &Git<'_>, folder: &Path) -> Finding {
+fn state(git: &Git<'_>) -> Finding {
     const UNDER_WAY: [(&str, &str, &str); 6] = [
         ("MERGE_HEAD", "a merge", "git merge --abort"),
         ("rebase-merge", "a rebase", "git rebase --abort"),
@@ -74,7 +76,7 @@ fn state(case: &Case, git: &Git<'_>, folder: &Path) -> Finding {
         ("REVERT_HEAD", "a revert", "git revert --abort"),
         ("BISECT_LOG", "a bisection", "git bisect reset"),
     ];
-    if let Some((_, what, abort)) = UNDER_WAY.iter().find(|(file, ..)| folder.join(file).exists()) {
+    if let Some((_, what, abort)) = UNDER_WAY.iter().find(|(file, ..)| git.repository.folders.git_dir.join(file).exists()) {
         return Finding::warning("git", format!("{what} is under way: an agent that commits would end in the middle of it"))
             .fix(*abort)
             .advice("Or finish it.");
@@ -82,13 +84,6 @@ fn state(case: &Case, git: &Git<'_>, folder: &Path) -> Finding {
     let Some(branch) = git.says(&["symbolic-ref", "--short", "HEAD"]) else {
         return Finding::warning("git", "no branch is checked out: what an agent commits here is easily lost").fix("git switch -c work");
     };
-    if brings_filters(git) && !case.survey.trusts(case.project.root()) {
-        let what = format!(
-            "branch {branch}; whether anything is uncommitted was not asked: the repository's own configuration has filters, which are programs \
-             that git would run, and you have not told Claude Code to trust this folder"
-        );
-        return Finding::note("git", what);
-    }
     // What a submodule holds is asked by a git of its own, which its own configuration could make run anything.
     let changed = git.says(&["status", "--porcelain", "--ignore-submodules=dirty"]).map_or(0, |text| text.lines().count());
     let changes = match changed {
@@ -98,12 +93,6 @@ fn state(case: &Case, git: &Git<'_>, folder: &Path) -> Finding {
     };
     Finding::note("git", format!("branch {branch}, {changes}: with everything committed, the loop's work is one diff"))
         .fix("git add -A && git commit -m 'Before the loop'")
-}
-
-/// Whether the repository itself, and not the person, has git run programs on the contents of files.
-fn brings_filters(git: &Git<'_>) -> bool {
-    let filters = git.says(&["config", "--show-scope", "--name-only", "--get-regexp", r"^filter\."]).unwrap_or_default();
-    filters.lines().any(|line| !matches!(line.split('\t').next(), Some("system" | "global" | "command")))
 }
 
 /// Files of one person's own that were committed after all. To ignore them helps no more then.
@@ -145,8 +134,8 @@ fn unignored(case: &Case, git: &Git<'_>) -> Option<Finding> {
     if open.is_empty() {
         return None;
     }
-    let file = case.project.root().join(git.says(&["rev-parse", "--git-path", "info/exclude"])?);
-    let within = case.project.root().join(git.says(&["rev-parse", "--git-common-dir"])?);
+    let within = git.repository.folders.common.clone();
+    let file = within.join("info/exclude");
     let they = if open.len() > 1 { "they" } else { "it" };
     let what = format!("git does not ignore {}: {they} could be committed by accident", open.join(" and "));
     Some(Finding::warning("git.ignored", what).fix("ralph doctor --fix").repair(Repair::Exclude { file, within, lines }))

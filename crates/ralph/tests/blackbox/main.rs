@@ -37,6 +37,7 @@ mod gate_commands;
 mod gate_leftovers;
 mod gated;
 mod gates;
+mod git_attacks;
 mod help;
 mod hook_events;
 mod hook_stop;

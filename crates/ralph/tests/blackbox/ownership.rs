@@ -159,8 +159,13 @@ fn pains_6_an_untracked_file_in_a_repository_is_adopted() {
 fn pains_20_where_git_cannot_be_asked_nothing_is_adopted() {
     let bed = Bed::in_git();
     bed.write(LOOP, free(1));
-    bed.work().env("PATH", "/nowhere").send().is_silent();
+    let index = std::fs::read(bed.path(".git/index")).unwrap();
+    bed.write(".git/index", "no index");
+    bed.work().send().is_silent();
     assert!(!bed.exists(".ralph"));
+    // What is tracked can be told without git (t8).
+    bed.write(".git/index", index);
+    bed.work().env("PATH", "/nowhere").send().blocks_with(PROMPT);
     // A loop that names its session needs no git.
     bed.write(LOOP, loop_text(ME, 1, 0, "DONE"));
     bed.work().env("PATH", "/nowhere").send().blocks_with(PROMPT);

@@ -55,7 +55,7 @@ fn s4_6_a_working_tree_that_cannot_be_made_is_refused_in_words() {
     assert!(prepare(&bed, "mine").unwrap_err().contains("is no working tree of this repository"));
     bed.git(&["worktree", "add", "--quiet", "-b", "ralph/busy", bed.home().join("elsewhere").to_str().unwrap()]);
     let busy = prepare(&bed, "busy").unwrap_err();
-    assert!(busy.starts_with("git worktree: ") && busy.contains("elsewhere"), "{busy}");
+    assert!(busy.starts_with("the branch ralph/busy is checked out in another working tree") && busy.contains("elsewhere"), "{busy}");
     let empty = Bed::new();
     assert!(prepare(&empty, "x").unwrap_err().contains("needs a git repository"));
     empty.git(&["init", "--quiet"]);
@@ -96,7 +96,7 @@ fn s4_6_a_working_tree_shares_trust_and_disturbs_no_gate() {
     let root = prepare(&bed, "try").unwrap().project.root().to_owned();
     let within = ralph_in(&bed, &root, &["gate"]);
     assert_eq!(within.code, Some(0), "{within:?}");
-    let fingerprint = || fingerprint_within(bed.dir(), PATIENCE).unwrap();
+    let fingerprint = || fingerprint_within(&Project::at(bed.dir()), bed.dir(), PATIENCE).unwrap();
     let before = fingerprint();
     fs::write(root.join("new-within"), "x").unwrap();
     assert_eq!(fingerprint(), before, "the tree outside is the same");

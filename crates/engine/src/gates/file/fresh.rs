@@ -57,7 +57,7 @@ pub(super) fn look(report: &Evidence<'_>, patterns: &[String], evidence: &[&str]
         let shown = opening(&patterns.join(", "), SHOWN);
         return Err(Miss::unknown(format!("cannot tell whether {} is fresh: there is no file among its sources ({shown})", report.shown)));
     }
-    let now = tree.fingerprint(is_source).map(|sources| Sighting {
+    let now = tree.fingerprint(Some(ctx.project), is_source).map(|sources| Sighting {
         about: digest::of(serde_json::json!([report.path, patterns]).to_string().as_bytes()),
         content: digest::of(report.bytes),
         written: nanoseconds(report.meta.modified().ok()),

@@ -1,7 +1,6 @@
 //! Files that must be there, say so and be fresh.
 
 use std::{
-    ffi::OsStr,
     path::PathBuf,
     time::{Duration, SystemTime},
 };
@@ -10,8 +9,9 @@ use ralph_core::gate::{Kind, Origin};
 
 use super::*;
 use crate::{
+    git::command::in_test,
     store::project::Project,
-    sys::{files::write_whole, process, scratch::Scratch},
+    sys::{files::write_whole, scratch::Scratch},
 };
 
 const AUDIT: &str = "docs/AUDIT.md";
@@ -40,9 +40,7 @@ impl Bed {
     }
 
     fn git(&self, args: &[&str]) {
-        let me = ["-c", "user.name=T", "-c", "user.email=t@example.org"];
-        let args: Vec<&OsStr> = me.iter().chain(args).map(OsStr::new).collect();
-        assert_eq!(process::git(self.scratch.path(), &args, Duration::from_secs(10)).unwrap().code, Some(0), "{args:?}");
+        in_test(self.scratch.path(), args, &[]);
     }
 
     fn at(&self, path: &str) -> PathBuf {

@@ -1,18 +1,22 @@
 //! Trees in real repositories.
 
-use std::{ffi::OsStr, fs, path::PathBuf, time::SystemTime};
+use std::{ffi::OsStr, fs, path::PathBuf, thread, time::SystemTime};
 
 use super::*;
-use crate::sys::{files::write_whole, process, scratch::Scratch};
+use crate::{
+    git::command::{in_test, try_in_test},
+    sys::{files::write_whole, scratch::Scratch},
+};
 
 struct Bed {
     scratch: Scratch,
+    state: Scratch,
 }
 
 impl Bed {
     /// A folder with some files, without git.
     fn bare() -> Self {
-        let bed = Bed { scratch: Scratch::create("ralph-tree-", false).unwrap() };
+        let bed = Bed { scratch: Scratch::create("ralph-tree-", false).unwrap(), state: Scratch::create("ralph-tree-", false).unwrap() };
         for (path, text) in
             [("src/a.rs", "fn a() {}\n"), ("src/deep/b.rs", "fn b() {}\n"), ("docs/x.md", "words\n"), ("README.md", "read\n")]
         {
@@ -46,10 +50,7 @@ impl Bed {
     }
 
     fn git_in(&self, folder: &str, args: &[&str]) {
-        let me = ["-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "protocol.file.allow=always"];
-        let args: Vec<&OsStr> = me.iter().chain(args).map(OsStr::new).collect();
-        let ran = process::git(&self.at(folder), &args, PATIENCE).unwrap();
-        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
+        in_test(&self.at(folder), args, &[]);
     }
 
     fn commit(&self) {
@@ -63,7 +64,33 @@ impl Bed {
 
     fn print_of(&self, patterns: &[&str]) -> Option<String> {
         let patterns: Vec<String> = patterns.iter().map(|p| (*p).to_owned()).collect();
-        fingerprint(self.root(), &patterns)
+        let (patterns, project) = (Patterns::new(&patterns).ok()?, self.project());
+        let tree = Tree::of(self.root(), PATIENCE)?;
+        let remembered = tree.fingerprint(Some(&project), |path| patterns.select(path));
+        assert_eq!(remembered, tree.fingerprint(None, |path| patterns.select(path)), "what is remembered is what is there");
+        remembered
+    }
+
+    fn project(&self) -> Project {
+        Project::with_state(self.root(), &self.state.path().join("ralph"))
+    }
+
+    /// Waits until all files are old enough to be remembered, and has them remembered.
+    fn settle(&self) -> String {
+        thread::sleep(Duration::from_millis(2_100));
+        let print = self.print();
+        let seen = Seen::load(Some(&self.project()), &self.root().canonicalize().unwrap());
+        assert!(seen.knows("src/a.rs"), "it is remembered");
+        print
+    }
+
+    /// Writes a file as if nothing had happened to it.
+    fn write_unseen(&self, path: &str, text: &str) {
+        let before = fs::metadata(self.at(path)).unwrap();
+        assert_eq!(before.len(), text.len() as u64, "the same length");
+        let mut file = fs::File::options().write(true).open(self.at(path)).unwrap();
+        std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+        file.set_modified(before.modified().unwrap()).unwrap();
     }
 
     /// The fingerprint differs after `change`, and stays what it became when that is added and committed.
@@ -85,7 +112,7 @@ fn files(root: &Path) -> Option<Vec<String>> {
 
 fn fingerprint(root: &Path, patterns: &[String]) -> Option<String> {
     let patterns = Patterns::new(patterns).ok()?;
-    Tree::of(root, PATIENCE)?.fingerprint(|path| patterns.select(path))
+    Tree::of(root, PATIENCE)?.fingerprint(None, |path| patterns.select(path))
 }
 
 fn set_modified(path: &Path, at: SystemTime) {
@@ -122,7 +149,7 @@ fn modes_and_links_count() {
     bed.git(&["config", "core.fileMode", "false"]);
     let before = bed.print();
     fs::set_permissions(bed.at("README.md"), fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(bed.print(), before, "modes mean nothing here");
+    assert_ne!(bed.print(), before, "what a repository says about modes does not make a program of a text");
 }
 
 #[test]
@@ -213,20 +240,20 @@ fn line_endings_count_as_git_would_write_them() {
     bed.differs("a file with other line endings", |bed| bed.write("dos.txt", "a\r\nb\r\n"));
 }
 
-/// The repository's own configuration runs nothing; the user's own filters would.
+/// No git is asked, so whatever the repository names to be run is not, under any name.
 #[cfg(unix)]
 #[test]
-fn a_filter_of_the_repository_is_not_run() {
+fn t8_a_filter_of_the_repository_is_not_run() {
     let bed = Bed::committed();
-    bed.write(".gitattributes", "*.md filter=evil\n");
-    bed.git(&["config", "filter.evil.clean", "touch ran; cat"]);
-    bed.git(&["config", "filter.evil.required", "true"]);
+    bed.write(".gitattributes", "*.md filter=evil\n*.rs filter=e=v\n");
+    for filter in ["evil", "e=v"] {
+        bed.git(&["config", &format!("filter.{filter}.clean"), "touch ran; cat"]);
+        bed.git(&["config", &format!("filter.{filter}.required"), "true"]);
+    }
     bed.write("README.md", "changed");
     bed.write("docs/new.md", "new");
     bed.print();
     assert!(!bed.at("ran").exists());
-    bed.git(&["config", "filter.e=v.clean", "touch ran"]);
-    assert_eq!(bed.print_of(&[]), None, "a name that cannot be switched off");
 }
 
 #[test]
@@ -238,8 +265,7 @@ fn a_merge_in_progress_cannot_be_told() {
     bed.git(&["checkout", "-q", "-"]);
     bed.write("README.md", "ours");
     bed.commit();
-    let args = ["-c", "user.name=T", "-c", "user.email=t@example.org", "merge", "-q", "other"].map(OsStr::new);
-    assert_eq!(process::git(bed.root(), &args, PATIENCE).unwrap().code, Some(1), "a conflict");
+    assert_eq!(try_in_test(bed.root(), &["merge", "-q", "other"], &[], Vec::new()).code, Some(1), "a conflict");
     assert_eq!(bed.print_of(&[]), None);
     assert_eq!(files(bed.root()).unwrap(), ["README.md", "docs/x.md", "src/a.rs", "src/deep/b.rs"], "but its files can be listed");
 }
@@ -356,4 +382,139 @@ fn too_many_files_or_bytes_cannot_be_told() {
 fn no_time_is_no_answer() {
     assert!(Tree::of(Bed::committed().root(), Duration::ZERO).is_none());
     assert!(Tree::of(Bed::bare().root(), Duration::ZERO).is_none());
+}
+
+/// An edit within one tick of the clock, of the same length, with the old time put back: with and without a memory of the file.
+#[cfg(unix)]
+#[test]
+fn t8_no_edit_hides_behind_times() {
+    let bed = Bed::committed();
+    for (setting, value) in [("core.trustctime", "false"), ("core.checkStat", "minimal"), ("core.ignoreStat", "true")] {
+        bed.git(&["config", setting, value]);
+    }
+    let mut before = bed.print();
+    for n in 0..50 {
+        bed.write_unseen("src/a.rs", &format!("fn {n:02}()  \n"));
+        let after = bed.print();
+        assert_ne!(after, before, "edit {n}");
+        before = after;
+    }
+    bed.git(&["update-index", "--assume-unchanged", "src/a.rs"]);
+    bed.git(&["update-index", "--skip-worktree", "README.md"]);
+    let before = bed.settle();
+    bed.write_unseen("src/a.rs", "fn b() {}\n");
+    let after = bed.print();
+    assert_ne!(after, before, "a remembered file");
+    bed.write_unseen("README.md", "READ\n");
+    assert_ne!(bed.print(), after, "and another one");
+}
+
+#[cfg(unix)]
+#[test]
+fn t8_what_replaces_a_remembered_file_is_seen() {
+    let bed = Bed::committed();
+    let old = SystemTime::UNIX_EPOCH + Duration::from_hours(24 * 365 * 50);
+    for path in ["src/a.rs", "src/deep/b.rs"] {
+        set_modified(&bed.at(path), old);
+    }
+    let before = bed.settle();
+    // Another file of the same length and time.
+    bed.write("beside", "fn x() {}\n");
+    set_modified(&bed.at("beside"), old);
+    fs::rename(bed.at("beside"), bed.at("src/a.rs")).unwrap();
+    assert_ne!(bed.print(), before);
+    bed.write("src/a.rs", "fn a() {}\n");
+    assert_eq!(bed.print(), before);
+    // Two files change places.
+    bed.write("beside", "fn b() {}\n");
+    let before = bed.settle();
+    fs::rename(bed.at("src/a.rs"), bed.at("third")).unwrap();
+    fs::rename(bed.at("beside"), bed.at("src/a.rs")).unwrap();
+    fs::rename(bed.at("third"), bed.at("beside")).unwrap();
+    assert_ne!(bed.print(), before);
+}
+
+#[test]
+fn t8_what_is_tracked_counts_though_it_is_ignored() {
+    let bed = Bed::committed();
+    bed.write(".gitignore", "*.gen\n/made/\n");
+    bed.write("kept.gen", "1");
+    bed.write("made/deep/kept", "1");
+    bed.write("made/deep/new", "1");
+    bed.git(&["add", "-f", "kept.gen", "made/deep/kept"]);
+    for split in [false, true] {
+        if split {
+            bed.git(&["update-index", "--split-index"]);
+        }
+        let before = bed.print();
+        bed.write("made/deep/new", if split { "2" } else { "3" });
+        bed.write("new.gen", if split { "2" } else { "3" });
+        assert_eq!(bed.print(), before, "ignored and not tracked, split: {split}");
+        bed.write("kept.gen", if split { "2" } else { "3" });
+        let one = bed.print();
+        assert_ne!(one, before, "split: {split}");
+        bed.write("made/deep/kept", if split { "2" } else { "3" });
+        assert_ne!(bed.print(), one, "split: {split}");
+    }
+    assert_eq!(files(bed.root()).unwrap().iter().filter(|path| path.contains("kept")).count(), 2);
+}
+
+#[test]
+fn t8_ignore_rules_count_from_the_top_down() {
+    let bed = Bed::committed();
+    bed.write(".gitignore", "*.log\n/src/deep/x\n");
+    bed.write("src/.gitignore", "!keep.log\n.gitignore\n");
+    bed.write(".git/info/exclude", "private\n");
+    for path in ["a.log", "src/a.log", "src/keep.log", "src/deep/x", "src/deep/y", "private", "src/private/z", "src/deep/keep.log"] {
+        bed.write(path, "x");
+    }
+    let expected = [
+        ".gitignore",
+        "README.md",
+        "docs/x.md",
+        "src/.gitignore",
+        "src/a.rs",
+        "src/deep/b.rs",
+        "src/deep/keep.log",
+        "src/deep/y",
+        "src/keep.log",
+    ];
+    assert_eq!(files(bed.root()).unwrap(), expected);
+    assert_eq!(files(&bed.at("src")).unwrap(), [".gitignore", "a.rs", "deep/b.rs", "deep/keep.log", "deep/y", "keep.log"]);
+}
+
+/// A pipe, a folder or nonsense in the place of git's files keeps nobody waiting, and hides no change.
+#[cfg(unix)]
+#[test]
+fn t8_strange_files_of_git_keep_nobody_waiting() {
+    let bed = Bed::committed();
+    let pipe = |path: &str| {
+        let _ = fs::remove_file(bed.at(path));
+        rustix::fs::mknodat(rustix::fs::CWD, bed.at(path), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    };
+    bed.write(".git/config", "[include]\n\tpath = pipe\n");
+    pipe(".git/pipe");
+    pipe(".git/info/exclude");
+    pipe("docs/.gitignore");
+    let begun = Instant::now();
+    let before = bed.print();
+    bed.write("src/a.rs", "changed");
+    assert_ne!(bed.print(), before);
+    pipe(".git/config");
+    bed.print();
+    pipe(".git/index");
+    assert_eq!(bed.print_of(&[]), None, "what is tracked cannot be told");
+    assert!(begun.elapsed() < PATIENCE / 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn t8_where_a_link_leads_is_not_a_part_of_the_tree() {
+    let (bed, other) = (Bed::committed(), Bed::committed());
+    fs::remove_dir_all(bed.at("src")).unwrap();
+    std::os::unix::fs::symlink(other.at("src"), bed.at("src")).unwrap();
+    let before = bed.print();
+    assert_eq!(files(bed.root()).unwrap(), ["README.md", "docs/x.md", "src"]);
+    other.write("src/a.rs", "changed");
+    assert_eq!(bed.print(), before);
 }

@@ -1,78 +1,278 @@
-//! The files of a folder that no git knows.
+//! The files of a folder: those that its repository tracks, ignored or not, and the new ones that it does not ignore; or all of them, where there is no repository.
 
 use std::{
-    fs,
-    io::Read,
+    collections::{BTreeMap, HashMap, HashSet},
+    ffi::OsStr,
+    fs::{self, DirEntry},
     path::{Path, PathBuf},
+    rc::Rc,
     time::Instant,
 };
 
-use super::Unread;
-use crate::sys::{digest, files};
+use super::{Content, Stat, is_agents};
+use crate::git::{
+    Folders, Repository,
+    config::Harmless,
+    ignore::Rules,
+    index::{self, Entry, Unread},
+    repository::{Ask, HASTE, pieces},
+};
 
+/// So many files are listed without a repository.
 const MOST_FILES: usize = 20_000;
-const MOST_BYTES: u64 = 256 << 20;
 
-/// All files below `root`, relative to it, and whether those are all: what has a name that is no text is left out. Links are not followed. `None`: there
-/// are too many.
-pub(super) fn files(root: &Path, until: Instant) -> Option<(Vec<String>, bool)> {
-    let mut found = Vec::new();
-    let mut is_whole = true;
-    let mut folders: Vec<(PathBuf, String)> = vec![(root.to_owned(), String::new())];
-    while let Some((folder, prefix)) = folders.pop() {
-        if Instant::now() > until {
+/// Repositories within repositories within repositories: deeper than this nobody looks.
+const DEEPEST: usize = 8;
+
+pub(super) struct Walk<'a> {
+    pub(super) root: &'a Path,
+    pub(super) until: Instant,
+    /// What was found, by its path below the root.
+    pub(super) entries: BTreeMap<String, Content>,
+    pub(super) is_whole: bool,
+    pub(super) is_settled: bool,
+}
+
+/// A folder that has yet to be looked at: its path below the root is empty or ends with a slash.
+struct Folder {
+    at: PathBuf,
+    path: String,
+    rules: Rc<Rules>,
+}
+
+/// What is known about the repository that is walked through.
+struct Here {
+    /// What paths below the root begin with in this repository, and what stands for that in the repository's own paths.
+    prefix: String,
+    below: String,
+    ignores_case: bool,
+    /// Its index, by path.
+    tracked: HashMap<String, Entry>,
+    depth: usize,
+}
+
+impl Here {
+    /// A path below the root, as the repository calls it.
+    fn own(&self, path: &str) -> String {
+        format!("{}{}", self.below, path.get(self.prefix.len()..).unwrap_or_default())
+    }
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(root: &'a Path, until: Instant) -> Self {
+        Walk { root, until, entries: BTreeMap::new(), is_whole: true, is_settled: true }
+    }
+
+    /// Walks through the repository around the root, and those within.
+    pub(super) fn repository(&mut self, folders: &Folders) -> Option<()> {
+        let below = slashed(self.root.strip_prefix(&folders.top).ok()?)?;
+        self.within(folders, "", &below, 0)
+    }
+
+    fn within(&mut self, folders: &Folders, prefix: &str, below: &str, depth: usize) -> Option<()> {
+        if depth > DEEPEST {
             return None;
         }
-        for entry in fs::read_dir(&folder).ok()? {
-            let entry = entry.ok()?;
-            let kind = entry.file_type().ok()?;
-            let Ok(name) = entry.file_name().into_string() else {
-                is_whole = false;
-                continue;
-            };
-            let path = format!("{prefix}{name}");
-            if kind.is_dir() {
-                if !is_no_source(&name, &entry.path()) {
-                    folders.push((entry.path(), format!("{path}/")));
-                }
-            } else if kind.is_file() || kind.is_symlink() {
-                found.push(path);
-            }
-            if found.len() > MOST_FILES || folders.len() > MOST_FILES {
+        // A configuration that cannot be read changes nothing about which files there are.
+        let harmless = Harmless::of(folders).unwrap_or_default();
+        let mut here = Here {
+            prefix: prefix.to_owned(),
+            below: below.to_owned(),
+            ignores_case: harmless.ignores_case(),
+            tracked: HashMap::new(),
+            depth,
+        };
+        self.read_index(folders, &harmless, &mut here)?;
+        let mut rules = Rules::of(folders, here.ignores_case);
+        let mut at = folders.top.clone();
+        let mut path = String::new();
+        for name in below.split_terminator('/') {
+            rules = rules.within(&at, &path, here.ignores_case);
+            at.push(name);
+            path = format!("{path}{name}/");
+        }
+        let mut left = vec![Folder { at, path: prefix.to_owned(), rules }];
+        while let Some(folder) = left.pop() {
+            if Instant::now() > self.until {
                 return None;
             }
+            self.folder(&folder, &here, &mut left)?;
         }
+        self.add_tracked(&here)
     }
-    Some((found, is_whole))
+
+    fn read_index(&mut self, folders: &Folders, harmless: &Harmless, here: &mut Here) -> Option<()> {
+        let entries = match index::read(&folders.index(), harmless.id_length()) {
+            Ok(entries) => entries,
+            Err(Unread::Split) => asked(&folders.top)?,
+            Err(_) => return None,
+        };
+        for entry in entries.into_iter().filter(|entry| entry.path.starts_with(here.below.as_bytes()) && !entry.is_folder()) {
+            self.is_settled &= entry.stage == 0;
+            match String::from_utf8(entry.path.clone()) {
+                Ok(path) => drop(here.tracked.insert(path, entry)),
+                // A name that is no text cannot be told from another one.
+                Err(_) => self.is_whole = false,
+            }
+        }
+        Some(())
+    }
+
+    fn folder(&mut self, folder: &Folder, here: &Here, left: &mut Vec<Folder>) -> Option<()> {
+        let rules = folder.rules.within(&folder.at, &here.own(&folder.path), here.ignores_case);
+        for entry in fs::read_dir(&folder.at).ok()? {
+            let entry = entry.ok()?;
+            let Ok(name) = entry.file_name().into_string() else {
+                self.is_whole = false;
+                continue;
+            };
+            if name == ".git" {
+                continue;
+            }
+            let path = format!("{}{name}", folder.path);
+            if entry.file_type().ok()?.is_dir() {
+                self.subfolder(entry.path(), &path, here, &rules, left)?;
+            } else {
+                // Rules count, whoever ignores the file that they are in.
+                let own = here.own(&path);
+                let counts = name == ".gitignore" || here.tracked.contains_key(&own) || !rules.ignore(&own, false);
+                self.add(path, &entry, counts);
+            }
+        }
+        Some(())
+    }
+
+    fn add(&mut self, path: String, entry: &DirEntry, counts: bool) {
+        let content = counts.then(|| content(&entry.path())).flatten();
+        self.entries.extend(content.map(|content| (path, content)));
+    }
+
+    /// A folder within: a repository of its own, one that is ignored, or one to walk through.
+    fn subfolder(&mut self, at: PathBuf, path: &str, here: &Here, rules: &Rc<Rules>, left: &mut Vec<Folder>) -> Option<()> {
+        let (own, path) = (here.own(path), format!("{path}/"));
+        if is_agents(&path) {
+            return Some(());
+        }
+        let submodule = here.tracked.get(&own).filter(|entry| entry.is_repository());
+        if submodule.is_none() && rules.ignore(&own, true) {
+            return Some(());
+        }
+        if let Some(within) = Folders::at(&at).ok()? {
+            return self.within(&within, &path, "", here.depth + 1);
+        }
+        if let Some(submodule) = submodule {
+            self.entries.insert(path.trim_end_matches('/').to_owned(), Content::Commit(submodule.hex()));
+        }
+        left.push(Folder { at, path, rules: Rc::clone(rules) });
+        Some(())
+    }
+
+    /// What is tracked counts where it is, even in a folder that is ignored.
+    fn add_tracked(&mut self, here: &Here) -> Option<()> {
+        let mut real: HashSet<PathBuf> = HashSet::new();
+        for (own, entry) in &here.tracked {
+            let path = format!("{}{}", here.prefix, own.get(here.below.len()..)?);
+            if self.entries.contains_key(&path) || entry.is_repository() || is_agents(&path) {
+                continue;
+            }
+            let at = self.root.join(&path);
+            if !is_reached(&at, self.root, &mut real) {
+                continue;
+            }
+            match fs::symlink_metadata(&at) {
+                Ok(meta) if meta.is_dir() => {}
+                Ok(_) => match content(&at) {
+                    Some(content) => drop(self.entries.insert(path, content)),
+                    // A pipe in the place of a file.
+                    None => self.is_settled = false,
+                },
+                Err(_) => {}
+            }
+        }
+        Some(())
+    }
+
+    /// All files below the root, but for what a repository would ignore. `None`: there are too many.
+    pub(super) fn folder_without_repository(&mut self) -> Option<()> {
+        let mut folders: Vec<(PathBuf, String)> = vec![(self.root.to_owned(), String::new())];
+        while let Some((folder, prefix)) = folders.pop() {
+            if Instant::now() > self.until {
+                return None;
+            }
+            for entry in fs::read_dir(&folder).ok()? {
+                let entry = entry.ok()?;
+                let Ok(name) = entry.file_name().into_string() else {
+                    self.is_whole = false;
+                    continue;
+                };
+                let path = format!("{prefix}{name}");
+                if !entry.file_type().ok()?.is_dir() {
+                    self.add(path, &entry, true);
+                } else if !is_no_source(&name, &entry.path()) {
+                    folders.push((entry.path(), format!("{path}/")));
+                }
+                if self.entries.len() > MOST_FILES || folders.len() > MOST_FILES {
+                    return None;
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+/// Whether all folders on the way to a path are real ones: what is beyond a link is somewhere else.
+fn is_reached(at: &Path, root: &Path, real: &mut HashSet<PathBuf>) -> bool {
+    let Some(folder) = at.parent() else { return false };
+    if folder == root || real.contains(folder) {
+        return true;
+    }
+    let is_real = is_reached(folder, root, real) && fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir());
+    if is_real {
+        real.insert(folder.to_owned());
+    }
+    is_real
+}
+
+/// A plain file or a link; pipes and the like are nothing that a project is made of.
+fn content(at: &Path) -> Option<Content> {
+    let meta = fs::symlink_metadata(at).ok()?;
+    if meta.is_file() {
+        Some(Content::File(Stat::of(&meta)))
+    } else if meta.is_symlink() {
+        Some(Content::Link)
+    } else {
+        None
+    }
+}
+
+/// An index in two parts is git's to read.
+fn asked(top: &Path) -> Option<Vec<Entry>> {
+    let repository = Repository::around(top, HASTE).ok()??;
+    let told = repository.answer(&["ls-files", "-z", "--stage"].map(OsStr::new), Ask::default()).ok()?;
+    pieces(&told).map(entry).collect()
+}
+
+/// Reads `100644 f2ad6c76… 0<tab>path`.
+fn entry(line: &[u8]) -> Option<Entry> {
+    let tab = line.iter().position(|byte| *byte == b'\t')?;
+    let mut facts = std::str::from_utf8(&line[..tab]).ok()?.split(' ');
+    let (mode, id, stage) = (facts.next()?, facts.next()?, facts.next()?);
+    let byte = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok();
+    Some(Entry {
+        path: line[tab + 1..].to_vec(),
+        mode: u32::from_str_radix(mode, 8).ok()?,
+        id: id.as_bytes().chunks(2).map(byte).collect::<Option<_>>()?,
+        stage: stage.parse().ok()?,
+    })
+}
+
+/// As git writes the path of a folder: empty, or with a slash at its end.
+fn slashed(path: &Path) -> Option<String> {
+    path.components().map(|part| Some(format!("{}/", part.as_os_str().to_str()?))).collect()
 }
 
 /// What a repository would ignore: other programs' memory, and what can be made again.
 fn is_no_source(name: &str, folder: &Path) -> bool {
     const NAMES: [&str; 8] = [".git", ".hg", ".svn", ".jj", ".ralph", "node_modules", "__pycache__", ".venv"];
     NAMES.contains(&name) || folder.join("CACHEDIR.TAG").is_file()
-}
-
-/// Digests of the contents of these files, in order.
-pub(super) fn ids(files: &[Unread<'_>], until: Instant) -> Option<Vec<String>> {
-    let bytes: u64 = files.iter().map(|file| file.meta.len()).sum();
-    if bytes > MOST_BYTES {
-        return None;
-    }
-    files.iter().map(|file| id(&file.at, until)).collect()
-}
-
-fn id(path: &Path, until: Instant) -> Option<String> {
-    let (mut file, _) = files::open_regular(path).ok()?;
-    let mut whole = digest::Running::default();
-    let mut part = vec![0; 1 << 16];
-    loop {
-        // A file that grows as fast as it is read has no end.
-        if Instant::now() > until {
-            return None;
-        }
-        match file.read(&mut part).ok()? {
-            0 => return Some(whole.finish()),
-            n => whole.add(&part[..n]),
-        }
-    }
 }

@@ -13,7 +13,7 @@ use super::{
     sizes::{Pair, Sizes},
 };
 use crate::{
-    snapshots::repository::{Ask, Repository, path_of},
+    git::{Repository, repository::Ask},
     sys::files,
 };
 
@@ -130,8 +130,6 @@ fn made(fields: &[&str], shallow: &HashSet<String>) -> Option<Made> {
 
 /// The commits whose past was not fetched.
 fn shallow(repository: &Repository) -> HashSet<String> {
-    let Ok(path) = repository.ask(&["rev-parse", "--git-path", "shallow"]) else { return HashSet::new() };
-    let path = repository.top.join(path_of(path.trim_ascii_end()));
-    let list = files::read(&path, MOST_SHALLOW).unwrap_or_default();
+    let list = files::read(&repository.folders.common.join("shallow"), MOST_SHALLOW).unwrap_or_default();
     String::from_utf8_lossy(&list).lines().map(str::to_owned).collect()
 }

@@ -6,10 +6,8 @@ use fast_glob::glob_match;
 use ralph_core::time::Millis;
 
 use crate::{
-    snapshots::{
-        repository::{Ask, Repository, pieces},
-        working_tree::OWN,
-    },
+    git::repository::{Ask, Repository, pieces},
+    snapshots::working_tree::OWN,
     store::{folder, project::Project},
 };
 
@@ -28,9 +26,6 @@ pub fn left(project: &Project, since: Millis, limit: Duration) -> Option<Left> {
     let below = if repository.below.as_os_str().is_empty() { OsStr::new(".") } else { repository.below.as_os_str() };
     // A submodule has its own configuration, and is not looked into.
     let args = [
-        "--no-optional-locks",
-        "-c",
-        "core.fsmonitor=false",
         "status",
         "--porcelain=v1",
         "-z",
@@ -56,6 +51,6 @@ pub fn left(project: &Project, since: Millis, limit: Duration) -> Option<Left> {
 /// What ralph writes in the feature folder.
 fn own_of_folder(repository: &Repository, project: &Project) -> Vec<String> {
     let folder = folder::place(project).canonicalize().ok();
-    let below = folder.as_deref().and_then(|dir| dir.strip_prefix(&repository.top).ok());
+    let below = folder.as_deref().and_then(|dir| dir.strip_prefix(repository.top()).ok());
     below.map(|below| ["progress.txt", "hook.log"].map(|name| below.join(name).to_string_lossy().into_owned()).to_vec()).unwrap_or_default()
 }

@@ -9,9 +9,12 @@ use std::{
 use fast_glob::glob_match;
 
 use super::{Size, is_id};
-use crate::snapshots::{
-    repository::{Ask, Repository, pieces},
-    working_tree::OWN,
+use crate::{
+    git::{
+        Repository,
+        repository::{Ask, pieces},
+    },
+    snapshots::working_tree::OWN,
 };
 
 /// So many pairs are asked for at once: what does not fit into the time, or says too much, costs no more than its own.
@@ -92,7 +95,7 @@ fn ask(repository: &Repository, pairs: &[&Pair]) -> Result<Vec<u8>, String> {
         };
     }
     let options = ["diff-tree", "--stdin", "-r", "-z", "--root", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv"];
-    repository.answer(&options.map(OsStr::new), Ask { input: input.into_bytes(), ..Ask::default() })
+    Ok(repository.answer(&options.map(OsStr::new), Ask { input: input.into_bytes(), ..Ask::default() })?)
 }
 
 /// The pairs of trees that a piece begins with: of several, all but the last differ in nothing.

@@ -3,7 +3,10 @@
 use std::{ffi::OsStr, fmt::Write as _, fs, path::PathBuf};
 
 use super::*;
-use crate::sys::{files::write_whole, process, scratch::Scratch};
+use crate::{
+    git::command::try_in_test,
+    sys::{files::write_whole, scratch::Scratch},
+};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -42,9 +45,7 @@ impl Bed {
     fn git_fed(&self, after: Millis, args: &[&str], input: &str) -> String {
         let date = format!("{} +0000", BEGUN + after);
         let vars = ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"].map(|name| (name, OsStr::new(&date)));
-        let me = ["-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "protocol.file.allow=always"];
-        let args: Vec<&OsStr> = me.iter().chain(args).map(OsStr::new).collect();
-        let ran = process::git_raw(self.scratch.path(), &args, &vars, input.as_bytes().to_vec(), PATIENCE, 1 << 20).unwrap();
+        let ran = try_in_test(self.scratch.path(), args, &vars, input.as_bytes().to_vec());
         assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
         String::from_utf8(ran.stdout).unwrap().trim().to_owned()
     }

@@ -130,13 +130,13 @@ fn s4_7_git_runs_nothing_that_the_checkout_brings() {
     }
     let readme = fs::File::options().write(true).open(patient.bed.path("README.md")).unwrap();
     readme.set_modified(std::time::SystemTime::now() - Duration::from_hours(1)).unwrap();
-    patient.complains("git", "note", &["branch main", "filters"]);
+    patient.complains("git", "note", &["branch main", "uncommitted"]);
     patient.report(&["--fix"]);
-    assert!(!mark.exists());
-    // It is git that would have: in a trusted folder it may.
     patient.trust(true);
     patient.complains("git", "note", &["uncommitted"]);
-    assert!(mark.exists());
+    assert!(!mark.exists(), "nor in a trusted folder");
+    patient.bed.git(&["status"]);
+    assert!(mark.exists(), "git itself does run it");
 }
 
 /// A submodule is asked by a git of its own, which reads a configuration of its own.

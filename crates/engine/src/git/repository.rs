@@ -1,0 +1,189 @@
+//! The repository around a project, and the questions that it is asked. Nothing that it brings is run ([`super::command`]).
+
+use std::{
+    collections::HashSet,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use ralph_core::words;
+
+use super::{
+    Folders, Problem,
+    command::{Question, Sealed},
+    config::Harmless,
+};
+use crate::{
+    store::project::Project,
+    sys::{bounded::Raw, digest},
+};
+
+/// Git answers small questions in milliseconds.
+pub(crate) const HASTE: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub struct Repository {
+    pub folders: Folders,
+    /// Where the project is below the top of the working tree.
+    pub(crate) below: PathBuf,
+    /// Which working tree and which folder of it, in a few letters; empty for the usual one.
+    pub(crate) place: String,
+    pub(crate) harmless: Harmless,
+    sealed: Sealed,
+    until: Instant,
+}
+
+/// One question to git.
+#[derive(Default)]
+pub struct Ask<'a> {
+    pub index: Option<&'a Path>,
+    pub input: Vec<u8>,
+    /// Where paths are seen from; otherwise the top.
+    pub folder: Option<&'a Path>,
+}
+
+impl Repository {
+    /// The repository that keeps a project's files. `None`: there is no git, no repository, or one that ignores the project.
+    pub(crate) fn of(project: &Project, limit: Duration) -> Result<Option<Self>, Problem> {
+        let repository = match Repository::around(project.root(), limit) {
+            Err(Problem::NoGit) => return Ok(None),
+            other => other?,
+        };
+        let Some(repository) = repository else { return Ok(None) };
+        Ok(if repository.is_ignored()? { None } else { Some(repository) })
+    }
+
+    /// The repository around a folder. `None`: there is none.
+    pub fn around(folder: &Path, limit: Duration) -> Result<Option<Self>, Problem> {
+        let until = Instant::now() + limit;
+        let Some(folders) = Folders::around(folder)? else { return Ok(None) };
+        let harmless = Harmless::of(&folders)?;
+        if let Some(other) = harmless.other_worktree(&folders) {
+            return Err(Problem::Other(format!("git takes {} for the working tree of {}", other.display(), folders.top.display())));
+        }
+        let sealed = Sealed::new(&folders, &harmless)?;
+        sealed.check_owner(limit.min(HASTE))?;
+        let root = folder.canonicalize().map_err(|e| Problem::Other(format!("{} cannot be read: {e}", folder.display())))?;
+        let below = root.strip_prefix(&folders.top).unwrap_or(Path::new("")).to_owned();
+        let place = place(&folders, &below);
+        Ok(Some(Repository { folders, below, place, harmless, sealed, until }))
+    }
+
+    /// A repository around the project, of somebody's home folder for instance, need not have anything to do with it.
+    fn is_ignored(&self) -> Result<bool, Problem> {
+        if self.below.as_os_str().is_empty() {
+            return Ok(false);
+        }
+        let args = ["check-ignore".as_ref(), "-q".as_ref(), "--".as_ref(), self.below.as_os_str()];
+        Ok(self.ran(&args, Ask::default())?.code == Some(0))
+    }
+
+    pub(crate) fn top(&self) -> &Path {
+        &self.folders.top
+    }
+
+    fn time_left(&self) -> Result<Duration, Problem> {
+        self.until.checked_duration_since(Instant::now()).ok_or(Problem::TooSlow)
+    }
+
+    /// Runs git, however it ends.
+    pub fn ran(&self, args: &[&OsStr], ask: Ask<'_>) -> Result<Raw, Problem> {
+        let folder = ask.folder.unwrap_or(&self.folders.top);
+        self.sealed.run(Question { args, folder, index: ask.index, input: ask.input, limit: self.time_left()? })
+    }
+
+    /// What git answers; it must succeed.
+    pub(crate) fn answer(&self, args: &[&OsStr], ask: Ask<'_>) -> Result<Vec<u8>, Problem> {
+        let ran = self.ran(args, ask)?;
+        if ran.code == Some(0) { Ok(ran.stdout) } else { Err(Problem::Other(complaint(args, &ran.stderr))) }
+    }
+
+    pub(crate) fn ask(&self, args: &[&str]) -> Result<Vec<u8>, Problem> {
+        self.answer(&args.iter().map(OsStr::new).collect::<Vec<_>>(), Ask::default())
+    }
+
+    /// One word of git's; `None`: it has none.
+    pub fn word(&self, args: &[&str]) -> Result<Option<String>, Problem> {
+        let ran = self.ran(&args.iter().map(OsStr::new).collect::<Vec<_>>(), Ask::default())?;
+        let word = String::from_utf8_lossy(&ran.stdout).trim().to_owned();
+        Ok(Some(word).filter(|word| ran.code == Some(0) && !word.is_empty()))
+    }
+
+    /// Has git show something to the person, in their colours and through their pager.
+    pub(crate) fn show(&self, folder: &Path, args: &[&OsStr]) -> std::io::Result<Option<i32>> {
+        self.sealed.show(folder, args)
+    }
+
+    /// The tracked files that have a filter which is not the person's own. No such filter runs.
+    pub(crate) fn filtered_by_others(&self, index: Option<&Path>) -> Result<HashSet<Vec<u8>>, Problem> {
+        let ask =
+            |args: &[&str], input| self.answer(&args.iter().map(OsStr::new).collect::<Vec<_>>(), Ask { index, input, ..Ask::default() });
+        let tracked = ask(&["ls-files", "-z"], Vec::new())?;
+        if tracked.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let told = ask(&["check-attr", "-z", "--stdin", "filter"], tracked)?;
+        let fields: Vec<&[u8]> = told.split(|b| *b == 0).collect();
+        let has_one = |value: &[u8]| !matches!(value, b"unspecified" | b"unset" | b"set" | b"");
+        let filtered: Vec<&[&[u8]]> = fields.chunks_exact(3).filter(|field| has_one(field[2])).collect();
+        if filtered.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let args = ["config", "-z", "--name-only", "--get-regexp", r"^filter\."].map(OsStr::new);
+        let names = self.ran(&args, Ask::default())?.stdout;
+        let of_person = |name: &[u8]| pieces(&names).any(|key| filter_in(key) == Some(name));
+        Ok(filtered.iter().filter(|field| !of_person(field[2])).map(|field| field[0].to_vec()).collect())
+    }
+
+    /// The commit that is checked out; `None` before the first one.
+    pub(crate) fn head(&self) -> Result<Option<String>, Problem> {
+        self.word(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"])
+    }
+
+    /// The branch that is checked out, as `refs/heads/…`.
+    pub fn branch(&self) -> Result<Option<String>, Problem> {
+        self.word(&["symbolic-ref", "--quiet", "HEAD"])
+    }
+}
+
+fn place(folders: &Folders, below: &Path) -> String {
+    let of_tree = folders.git_dir.strip_prefix(&folders.common).unwrap_or(&folders.git_dir);
+    if of_tree.as_os_str().is_empty() && below.as_os_str().is_empty() {
+        return String::new();
+    }
+    let place = [of_tree.as_os_str().as_encoded_bytes(), b"\0", below.as_os_str().as_encoded_bytes()].concat();
+    digest::short(&place).chars().take(8).collect()
+}
+
+/// What git complained about, in one line: the first thing that went wrong is the cause of the rest.
+fn complaint(args: &[&OsStr], stderr: &str) -> String {
+    let is_complaint = |line: &&str| line.starts_with("error: ") || line.starts_with("fatal: ");
+    let said = stderr.lines().find(is_complaint).or_else(|| stderr.lines().last()).unwrap_or("it failed without a word");
+    let is_command = |arg: &str| !arg.starts_with('-') && !arg.contains('=');
+    let command = args.iter().filter_map(|arg| arg.to_str()).find(|arg| is_command(arg)).unwrap_or_default();
+    format!("git {command}: {}", words::clean(said))
+}
+
+/// The name in `filter.name.clean`.
+fn filter_in(key: &[u8]) -> Option<&[u8]> {
+    let rest = key.strip_prefix(b"filter.")?;
+    rest.get(..rest.iter().rposition(|byte| *byte == b'.')?)
+}
+
+/// A path as git writes it.
+#[cfg(unix)]
+pub(crate) fn path_of(bytes: &[u8]) -> &Path {
+    use std::os::unix::ffi::OsStrExt;
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn path_of(bytes: &[u8]) -> &Path {
+    Path::new(std::str::from_utf8(bytes).unwrap_or_default())
+}
+
+/// The pieces between zeros.
+pub(crate) fn pieces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|b| *b == 0).filter(|piece| !piece.is_empty())
+}
