@@ -31,6 +31,7 @@ pub mod prometheus;
 pub mod promise;
 pub mod pull_request;
 pub mod report;
+pub mod secrets;
 pub mod slash;
 pub mod spelling;
 pub mod stop_failure;
