@@ -74,7 +74,11 @@ impl Secrets {
 /// The parts of a variable's value that are looked for: a line of its own is printed as one, and quotes are not printed everywhere.
 fn pieces(value: &str) -> Vec<Vec<u8>> {
     let parts = value.split(|c: char| c.is_control() || matches!(c, '"' | '\\'));
-    parts.map(str::trim).filter(|part| part.len() >= SHORTEST_OWN && !names::is_placeholder(part.as_bytes())).map(|part| part.as_bytes().to_vec()).collect()
+    parts
+        .map(str::trim)
+        .filter(|part| part.len() >= SHORTEST_OWN && !names::is_placeholder(part.as_bytes()))
+        .map(|part| part.as_bytes().to_vec())
+        .collect()
 }
 
 /// Masks what comes in parts. What may be the beginning of a secret is held back until it is known.

@@ -66,6 +66,7 @@ fn event() -> Result<Vec<u8>, u8> {
         Ok(_) => Ok(input),
         Err(e) => {
             ui::error(&format!("cannot read the event from standard input: {e}"));
+            ralph_engine::hook::unread(&e.to_string());
             Err(exit::FAILED)
         }
     }

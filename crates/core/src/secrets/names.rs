@@ -71,7 +71,8 @@ fn kind(name: &[u8]) -> Option<Kind> {
     if name == b"sig" {
         return Some(Kind::Signature);
     }
-    let is_variable = is_loud(name) && ENDINGS_OF_VARIABLES.iter().any(|ending| name.len() > ending.len() && name.ends_with(ending.as_bytes()));
+    let is_variable =
+        is_loud(name) && ENDINGS_OF_VARIABLES.iter().any(|ending| name.len() > ending.len() && name.ends_with(ending.as_bytes()));
     is_variable.then_some(Kind::Password)
 }
 
@@ -287,7 +288,19 @@ fn in_plain(b: u8) -> bool {
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     let Some(first) = value.first() else { return true };
     let words: [&[u8]; 13] = [
-        b"null", b"none", b"nil", b"true", b"false", b"undefined", b"string", b"required", b"optional", b"redacted", b"hidden", b"masked", b"unset",
+        b"null",
+        b"none",
+        b"nil",
+        b"true",
+        b"false",
+        b"undefined",
+        b"string",
+        b"required",
+        b"optional",
+        b"redacted",
+        b"hidden",
+        b"masked",
+        b"unset",
     ];
     matches!(first, b'$' | b'<' | b'{' | b'[' | b'*' | b'%')
         || value.iter().all(|b| b == first)
@@ -308,7 +321,9 @@ pub(super) fn in_url(buf: &[u8], at: usize, is_end: bool) -> Step {
     }
     let of_user = |b: u8| b > b' ' && !matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | 0x7f);
     let user = buf[from..].iter().take(LONGEST_USER).position(|b| !of_user(*b));
-    let Some(len) = user.or((is_end || buf.len() - from >= LONGEST_USER).then_some((buf.len() - from).min(LONGEST_USER))) else { return Step::Wait };
+    let Some(len) = user.or((is_end || buf.len() - from >= LONGEST_USER).then_some((buf.len() - from).min(LONGEST_USER))) else {
+        return Step::Wait;
+    };
     let authority = &buf[from..from + len];
     let Some(host) = memchr::memrchr(b'@', authority) else { return Step::To(from) };
     let user = &authority[..host];

@@ -190,7 +190,8 @@ pub(super) fn at(buf: &[u8], at: usize, end: usize, is_end: bool) -> Option<Step
     let rest = &buf[at..];
     for shape in &SHAPES[usize::from(first)..usize::from(last)] {
         let starts = shape.starts.as_bytes();
-        let step = if rest.starts_with(starts) { shape.at(buf, at, is_end) } else { (!is_end && starts.starts_with(rest)).then_some(Step::Wait) };
+        let step =
+            if rest.starts_with(starts) { shape.at(buf, at, is_end) } else { (!is_end && starts.starts_with(rest)).then_some(Step::Wait) };
         if step.is_some() {
             return step;
         }
@@ -230,7 +231,13 @@ impl Shape {
         }
         if self.most > 0 {
             let is_longer = body.len() > self.most || buf.get(to).is_some_and(|b| is_word(*b));
-            return if is_longer { None } else if is_cut { Some(Step::Wait) } else { Some(Step::Mask { from, to, alike: self.body }) };
+            return if is_longer {
+                None
+            } else if is_cut {
+                Some(Step::Wait)
+            } else {
+                Some(Step::Mask { from, to, alike: self.body })
+            };
         }
         Some(Step::Mask { from, to, alike: self.body })
     }

@@ -41,7 +41,18 @@ fn tokens() -> Vec<(&'static str, String)> {
 fn t9_every_kind_of_token_is_masked_wherever_it_stands() {
     for (starts, body) in tokens() {
         let token = format!("{starts}{body}");
-        for (before, after) in [("", ""), ("with ", " it"), ("\"", "\","), ("(", ")"), ("x=", "\n"), ("line\\n", "\\nline"), ("\u{1b}[31m", "\u{1b}[0m"), ("%20", "%20"), ("ü", "ü"), ("user:", "@")] {
+        for (before, after) in [
+            ("", ""),
+            ("with ", " it"),
+            ("\"", "\","),
+            ("(", ")"),
+            ("x=", "\n"),
+            ("line\\n", "\\nline"),
+            ("\u{1b}[31m", "\u{1b}[0m"),
+            ("%20", "%20"),
+            ("ü", "ü"),
+            ("user:", "@"),
+        ] {
             let text = format!("{before}{token}{after}");
             assert_eq!(mask(&text), format!("{before}{starts}{MASK}{after}"), "{text}");
         }
@@ -110,18 +121,72 @@ fn t9_what_is_no_secret_stays() {
         "sha256:3f9a0c7be1d826453f9a0c7be1d826453f9a0c7be1d826453f9a0c7be1d82645",
         "session 0b6cf4f5-8f2c-4c6b-9f0e-3f9a0c7be1d8",
         "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4",
-        "PASSWORD=", "PASSWORD=\n", "PASSWORD= next", "API_TOKEN=$API_TOKEN", "API_TOKEN=${API_TOKEN}", "API_TOKEN=<token>", "API_TOKEN=****",
-        "token_count=12", "max_tokens: 4096", "tokens=1234567", "\"tokens\": 123456", "MAX_TOKEN=4096000", "NEXT_TOKEN=12",
-        "api_key = get_key()", "api_key = get_key2()", "let token = tokens2[3];", "self.token = token", "f(api_key=api_key, password=config.password)",
-        "password: &str", "token: u64,", "secret: [u8; 32]", "token: String", "api_key: Option<String>", "password: str = None",
-        "if token == \"abc123def456\" {", "token::Kind2345", "error: unexpected token: `foo12345`", "\"token\": \"ident\"", "token: 12345678",
-        "\"password\": \"must have at least 8 characters\"", "Password: ", "password: required", "PWD=/home/x/y1", "OLDPWD=/home/x1",
-        "GIT_ASKPASS=/usr/bin/askpass", "task-runner-of-the-project-with-a-long-name1", "sk-loading-spinner-of-the-page",
-        "ghp_short", "npm_config_registry=https://registry.example.org/", "npm_lifecycle_event=test", "hf_hub_download", "key-value", "AKIAshort", "SKIP",
-        "https://example.org:8080/a@b", "git@github.com:owner/name.git", "ssh://git@github.com/owner", "http://localhost:3000", "http://user:$PASS@host", "std::env::var",
-        "eyJ", "eyJhbGciOi", "bearer of bad news", "Bearer token", "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUAAAAaaaa0123456789\n-----END CERTIFICATE-----",
+        "PASSWORD=",
+        "PASSWORD=\n",
+        "PASSWORD= next",
+        "API_TOKEN=$API_TOKEN",
+        "API_TOKEN=${API_TOKEN}",
+        "API_TOKEN=<token>",
+        "API_TOKEN=****",
+        "token_count=12",
+        "max_tokens: 4096",
+        "tokens=1234567",
+        "\"tokens\": 123456",
+        "MAX_TOKEN=4096000",
+        "NEXT_TOKEN=12",
+        "api_key = get_key()",
+        "api_key = get_key2()",
+        "let token = tokens2[3];",
+        "self.token = token",
+        "f(api_key=api_key, password=config.password)",
+        "password: &str",
+        "token: u64,",
+        "secret: [u8; 32]",
+        "token: String",
+        "api_key: Option<String>",
+        "password: str = None",
+        "if token == \"abc123def456\" {",
+        "token::Kind2345",
+        "error: unexpected token: `foo12345`",
+        "\"token\": \"ident\"",
+        "token: 12345678",
+        "\"password\": \"must have at least 8 characters\"",
+        "Password: ",
+        "password: required",
+        "PWD=/home/x/y1",
+        "OLDPWD=/home/x1",
+        "GIT_ASKPASS=/usr/bin/askpass",
+        "task-runner-of-the-project-with-a-long-name1",
+        "sk-loading-spinner-of-the-page",
+        "ghp_short",
+        "npm_config_registry=https://registry.example.org/",
+        "npm_lifecycle_event=test",
+        "hf_hub_download",
+        "key-value",
+        "AKIAshort",
+        "SKIP",
+        "https://example.org:8080/a@b",
+        "git@github.com:owner/name.git",
+        "ssh://git@github.com/owner",
+        "http://localhost:3000",
+        "http://user:$PASS@host",
+        "std::env::var",
+        "eyJ",
+        "eyJhbGciOi",
+        "bearer of bad news",
+        "Bearer token",
+        "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUAAAAaaaa0123456789\n-----END CERTIFICATE-----",
         "if text.contains(\"-----BEGIN PRIVATE KEY-----\") {\n    return keys::read(text);\n}",
-        "secrets.GITHUB_TOKEN", "${{ secrets.NPM_TOKEN }}", "authorization: required", "test auth::token_is_checked ... ok", "", "\\", "%", ":", "\u{1b}", "\u{1b}[",
+        "secrets.GITHUB_TOKEN",
+        "${{ secrets.NPM_TOKEN }}",
+        "authorization: required",
+        "test auth::token_is_checked ... ok",
+        "",
+        "\\",
+        "%",
+        ":",
+        "\u{1b}",
+        "\u{1b}[",
     ] {
         assert_eq!(mask(text), text);
     }
@@ -236,14 +301,38 @@ fn t9_only_what_may_be_a_secret_is_held_back() {
 /// Twice as much takes twice as long, with a generous margin for a busy machine; a square would take sixteen times as long for four times as much.
 #[test]
 fn t9_it_is_linear_in_time() {
-    let hard = ["token=", "token:", "a_token=\"", "'token': '", "://", "://a:", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "\\", "%2", "eyJ", "sk-", "ghp_\n", "--token ", "\u{1b}[3", "bearer ", "Aa0/", "password=a:", "_", "\\\"token\\\":\\\""];
+    let hard = [
+        "token=",
+        "token:",
+        "a_token=\"",
+        "'token': '",
+        "://",
+        "://a:",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN ",
+        "\\",
+        "%2",
+        "eyJ",
+        "sk-",
+        "ghp_\n",
+        "--token ",
+        "\u{1b}[3",
+        "bearer ",
+        "Aa0/",
+        "password=a:",
+        "_",
+        "\\\"token\\\":\\\"",
+    ];
     let own = Secrets::of([("A_TOKEN", "aaaaaaaaaaaaaaaa")]);
     let took = |text: &str| {
-        (0..3).map(|_| {
-            let begun = Instant::now();
-            assert!(own.mask(text).len() <= text.len() * 3);
-            begun.elapsed()
-        }).min().unwrap()
+        (0..3)
+            .map(|_| {
+                let begun = Instant::now();
+                assert!(own.mask(text).len() <= text.len() * 3);
+                begun.elapsed()
+            })
+            .min()
+            .unwrap()
     };
     for piece in hard.into_iter().chain(["aaaaaaaaaaaaaaaaa"]) {
         let (small, large) = (piece.repeat(10_000 / piece.len()), piece.repeat(80_000 / piece.len()));

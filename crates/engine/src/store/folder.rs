@@ -31,7 +31,7 @@ use crate::{
         loops::{Carrier, Found},
         project::Project,
     },
-    sys::{env, files, files::Swapped},
+    sys::{env, files, files::Swapped, secrets},
 };
 
 /// What the loop is called.
@@ -225,7 +225,7 @@ fn write<'v>(project: &Project, mut found: Found, change: impl Fn(&Progress) -> 
         let written = match &old {
             _ if !found.path.exists() => return Ok(None),
             Some(old) if *old == new => Swapped::Done,
-            Some(old) => files::swap(&path, &backup, old, &new).map_err(Error::io("write", &path))?,
+            Some(old) => files::swap_keeping(&path, &backup, old, &new).map_err(Error::io("write", &path))?,
             None => created(&path, &backup, &new)?,
         };
         if written == Swapped::Done {
@@ -279,7 +279,7 @@ pub(super) fn log(folder: &Folder, at: Millis, session: Option<&str>, event: &Ev
     let stamp = time::format(at).chars().take(19).map(|c| if c == 'T' { ' ' } else { c }).collect::<String>();
     let session = session.map(|s| format!(" (session {})", words::opening(s, 80))).unwrap_or_default();
     let path = folder.dir.join("hook.log");
-    let _ = files::append(&path, format!("[{stamp}] {line}{session}\n").as_bytes());
+    let _ = files::append(&path, secrets::mask(&format!("[{stamp}] {line}{session}\n")).as_bytes());
     if fs::symlink_metadata(&path).is_ok_and(|meta| meta.len() > MAX_LOG) {
         let _ = fs::rename(&path, path.with_extension("log.old"));
     }

@@ -21,7 +21,7 @@ use crate::{
         project::Project,
         runner,
     },
-    sys::{files, process},
+    sys::{files, process, secrets},
 };
 
 /// One record is shorter than this, and a larger buffer costs page faults at every call.
@@ -200,6 +200,13 @@ fn read_tail(path: &Path) -> Option<Tail> {
     }
 }
 
+/// A line whose event, which tells what agents, gates and clients said, has no secrets. The state, which comes last, has to be what it is.
+fn without_secrets(line: &[u8]) -> Vec<u8> {
+    let state = memchr::memmem::rfind(line, b",\"state\":{").unwrap_or(line.len());
+    let (event, state) = line.split_at(state);
+    [&secrets::mask_bytes(event), state].concat()
+}
+
 /// Appends one record in one write.
 pub fn append(path: &Path, tail: &Tail, record: &Record) -> Result<(), Error> {
     let mut line = Vec::with_capacity(1024);
@@ -208,5 +215,5 @@ pub fn append(path: &Path, tail: &Tail, record: &Record) -> Result<(), Error> {
     }
     serde_json::to_writer(&mut line, record).map_err(|e| Error::io("write", path)(e.into()))?;
     line.push(b'\n');
-    files::append(path, &line).map_err(Error::io("write", path))
+    files::append(path, &without_secrets(&line)).map_err(Error::io("write", path))
 }

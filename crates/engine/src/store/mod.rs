@@ -16,6 +16,7 @@ pub mod project;
 pub mod projects;
 pub mod run_options;
 pub mod runner;
+pub mod trouble;
 pub mod trust;
 pub mod turn;
 pub mod verify_state;

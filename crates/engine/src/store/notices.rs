@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     store::{Error, locked::Locked, project::Project},
-    sys::files,
+    sys::{files, secrets},
 };
 
 /// A larger file is not ours.
@@ -38,7 +38,7 @@ fn path(project: &Project) -> PathBuf {
 /// Keeps what was said, line by line, until the session stops.
 pub fn keep(project: &Project, session: &str, now: Millis, said: &str) -> Result<(), Error> {
     change(project, now, |all| {
-        for line in said.lines() {
+        for line in secrets::mask(said).lines() {
             if !all.iter().any(|other| other.session == session && other.line == line) {
                 all.push(Notice { session: session.to_owned(), at: now, line: line.to_owned() });
             }

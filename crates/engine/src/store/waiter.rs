@@ -55,7 +55,7 @@ impl Waiter {
         project.folder("locks")?;
         let path = path(project, loop_id);
         let bytes = serde_json::to_vec(self).unwrap_or_default();
-        files::write_whole(&path, &bytes).map_err(Error::io("write", &path))
+        files::write_own(&path, &bytes).map_err(Error::io("write", &path))
     }
 
     /// Whether nobody has taken over. Nobody did so by removing the file.
