@@ -210,15 +210,15 @@ impl Listening {
                 is_alive
             }
             (Pipe::Out, Sense::Plain(text)) => {
-                write_masked(&mut self.log, &mut self.masking[0], bytes);
                 text.add(bytes);
-                plain_lines(&mut self.out, bytes, told);
+                let shown = logged(&mut self.log, &mut self.masking[0], bytes);
+                plain_lines(&mut self.out, &shown, told);
                 true
             }
             (Pipe::Err, _) => {
-                write_masked(&mut self.log, &mut self.masking[1], bytes);
                 self.complaints.add(bytes);
-                plain_lines(&mut self.err, bytes, told);
+                let shown = logged(&mut self.log, &mut self.masking[1], bytes);
+                plain_lines(&mut self.err, &shown, told);
                 true
             }
         }
@@ -226,6 +226,14 @@ impl Listening {
 
     /// What nothing ended.
     fn last_lines(&mut self, told: &mut Vec<Heard>) {
+        for (masking, lines) in self.masking.iter_mut().zip([&mut self.out, &mut self.err]) {
+            let mut rest = Vec::new();
+            masking.finish(&mut rest);
+            if !rest.is_empty() {
+                self.log.write(&rest);
+                plain_lines(lines, &rest, told);
+            }
+        }
         if let Some(line) = self.out.finish() {
             match &mut self.sense {
                 Sense::Claude(stream) => {
@@ -247,19 +255,16 @@ impl Listening {
 
     /// Ends the log.
     pub(super) fn close(&mut self, last_line: &str) {
-        for masking in &mut self.masking {
-            let mut rest = Vec::new();
-            masking.finish(&mut rest);
-            self.log.write(&rest);
-        }
         self.log.write(format!("\n# {last_line}\n").as_bytes());
     }
 }
 
-fn write_masked(log: &mut Growing, masking: &mut Masking, bytes: &[u8]) {
-    let mut masked = Vec::with_capacity(bytes.len());
-    masking.feed(bytes, &mut masked);
-    log.write(&masked);
+/// Writes what may be written, and gives it back.
+fn logged(log: &mut Growing, masking: &mut Masking, bytes: &[u8]) -> Vec<u8> {
+    let mut shown = Vec::with_capacity(bytes.len());
+    masking.feed(bytes, &mut shown);
+    log.write(&shown);
+    shown
 }
 
 /// Takes one line of a client's. Pieces of messages are not in the log: they come again as a whole.

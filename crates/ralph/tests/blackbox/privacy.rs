@@ -134,7 +134,8 @@ fn t9_what_a_gate_prints_is_masked_everywhere_and_judged_as_it_is() {
         &token[..20],
         &token[20..]
     );
-    let bed = Gated::new(&gate("deploy", &script, ""));
+    let bed = Gated::new(&gate("deploy", "sh deploy.sh", ""));
+    bed.write("deploy.sh", script);
     let secrets = [token.as_str(), "opensesame", "hunter2hunter2", own, "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ"];
     let answer = bed.claim().env("MY_API_KEY", own).send();
     let told = reason(&answer);
@@ -151,7 +152,7 @@ fn t9_what_a_gate_prints_is_masked_everywhere_and_judged_as_it_is() {
         assert!(!out.stdout.contains(secret) && !out.stderr.contains(secret), "{secret}: {}{}", out.stdout, out.stderr);
     }
     bed.ralph_ok(&["report", "--html", "-o", "page.html"]);
-    nowhere(&bed, &secrets, &["ralph.toml"]);
+    nowhere(&bed, &secrets, &["deploy.sh"]);
     assert!(fs::read_to_string(bed.files_in(".ralph/logs").pop().unwrap()).unwrap().contains("ghp_[masked]"));
 }
 
