@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::{
-    gate::{Command, Finding, Verdict},
-};
+use ralph_core::gate::{Command, Finding, Verdict};
 
 use crate::{
     store::project::Project,

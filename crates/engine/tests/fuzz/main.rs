@@ -134,7 +134,7 @@ fn inputs(folder: &Path) -> Vec<Vec<u8>> {
 #[test]
 fn fuzz_what_was_found_once_is_right_now() {
     let current = Current::default();
-    for target in TARGETS {
+    for target in &TARGETS {
         for input in inputs(&found().join(target.name)).into_iter().chain(targets::samples(target)) {
             if let Err(problem) = tried(target, &input, &current) {
                 panic!("{}: {problem}\n{}", target.name, String::from_utf8_lossy(&input[..input.len().min(2_000)]));

@@ -549,7 +549,7 @@ fn journal(bytes: &[u8]) -> Result<u64, String> {
     }
     let last = journal::last_record(bytes);
     let story = Chronicle::of(bytes);
-    let _ = (story.used(), story.items(), story.took_ms(), story.findings().count());
+    let _ = (story.used(), story.items(), story.findings().count());
     let kinds: Vec<String> = records.iter().rev().take(2).map(|record| format!("{:?}", record.event).chars().take(8).collect()).collect();
     what((size(records.len()), size(torn), last.is_some(), kinds))
 }

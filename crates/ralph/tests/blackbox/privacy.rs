@@ -151,7 +151,7 @@ fn t9_what_a_gate_prints_is_masked_everywhere_and_judged_as_it_is() {
     for secret in secrets {
         assert!(!out.stdout.contains(secret) && !out.stderr.contains(secret), "{secret}: {}{}", out.stdout, out.stderr);
     }
-    bed.ralph_ok(&["report", "--html", "-o", "page.html"]);
+    bed.ralph_ok(&["report", "-o", "page.html"]);
     nowhere(&bed, &secrets, &["deploy.sh"]);
     assert!(fs::read_to_string(bed.files_in(".ralph/logs").pop().unwrap()).unwrap().contains("ghp_[masked]"));
 }
@@ -174,7 +174,9 @@ fn t9_what_an_event_says_is_masked_in_journal_and_log() {
     let token = token();
     let bed = Bed::with_loop(1, 20, "DONE");
     let long = format!("I set GITHUB_TOKEN={token} and {} went on with {token}, for more than is shown {}", "x".repeat(120), token);
-    bed.stop(&long).field("background_tasks", json!([{"type": "bash", "status": "running", "command": format!("deploy --token {token}")}])).send();
+    bed.stop(&long)
+        .field("background_tasks", json!([{"type": "bash", "status": "running", "command": format!("deploy --token {token}")}]))
+        .send();
     let said = bed.journal().last().unwrap()["event"]["said"].as_str().unwrap().to_owned();
     assert!(said.contains("ghp_[masked]"), "{said}");
     nowhere(&bed, &[&token, &token[4..20], &token[20..]], &["transcript.jsonl"]);
@@ -183,7 +185,11 @@ fn t9_what_an_event_says_is_masked_in_journal_and_log() {
 #[test]
 fn t9_what_a_session_of_a_run_prints_is_masked_in_its_log_and_on_the_screen() {
     let token = token();
-    let script = format!("printf 'I use {}'; sleep 0.1; echo '{}'; echo 'password: \"hunter2hunter2\"' >&2; echo done; exit 0\n", &token[..15], &token[15..]);
+    let script = format!(
+        "printf 'I use {}'; sleep 0.1; echo '{}'; echo 'password: \"hunter2hunter2\"' >&2; echo done; exit 0\n",
+        &token[..15],
+        &token[15..]
+    );
     let runs = Runs::new(&script);
     let told = runs.bed.home().join("told");
     let out = runs.run(&["Go", "--max-iterations", "1", "--notify", &format!("cmd:cat >> '{}'", told.display())]);
@@ -224,7 +230,10 @@ fn t21_an_event_that_is_no_json_leaves_a_line_where_there_is_no_folder() {
     bed.stop("x").send_raw("no event");
     assert_eq!(troubles(&bed).len(), 1, "the same is written once an hour");
     let doctor = bed.ralph(&["doctor"]).stdout;
-    assert!(doctor.contains("hook.trouble") && doctor.contains("not a JSON event") && doctor.contains("check the registered command"), "{doctor}");
+    assert!(
+        doctor.contains("hook.trouble") && doctor.contains("not a JSON event") && doctor.contains("check the registered command"),
+        "{doctor}"
+    );
 }
 
 #[test]
