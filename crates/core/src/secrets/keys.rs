@@ -3,7 +3,7 @@
 
 use memchr::memmem;
 
-use super::{MASK, Step};
+use super::{LONGEST, MASK, Step};
 
 /// A line of a key is at least so long; the last one may be shorter.
 const SHORTEST_LINE: usize = 16;
@@ -81,6 +81,9 @@ impl Key {
 fn line(rest: &[u8], is_end: bool) -> Option<(usize, usize)> {
     let mut at = 0;
     while at < rest.len() {
+        if at >= LONGEST {
+            return Some((at, at));
+        }
         let run = |b: u8| rest[at..].iter().take_while(|other| **other == b).count();
         match rest[at] {
             b'\n' | b'\r' | b'"' => return Some((at, at + 1)),

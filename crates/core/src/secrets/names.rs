@@ -51,6 +51,9 @@ const MOST_BLANKS: usize = 8;
 /// A longer value in quotes is a text.
 const LONGEST_QUOTED: usize = 4 << 10;
 
+/// So much of a value without quotes says whether it is one.
+const LOOKED_AT: usize = 1 << 10;
+
 /// Whether the value of a variable of this name is secret.
 pub fn is_secret(name: &str) -> bool {
     kind(name.as_bytes()).is_some_and(|kind| kind != Kind::Signature)
@@ -104,6 +107,11 @@ impl Quote {
         matches!(mark, b'"' | b'\'').then_some(Quote { slashes, mark })
     }
 
+    /// Whether what follows the backslashes is not known yet.
+    fn may_begin(rest: &[u8]) -> bool {
+        rest.len() <= 9 && rest.iter().all(|b| *b == b'\\')
+    }
+
     fn len(self) -> usize {
         self.slashes + 1
     }
@@ -149,6 +157,9 @@ pub(super) fn at(buf: &[u8], at: usize, end: usize, is_end: bool) -> Option<Step
         Some(_) => return None,
         None => return kind(name).and_then(|_| wait()),
     };
+    if Quote::may_begin(&buf[end..]) && !is_end {
+        return wait();
+    }
     let mut from = end + Quote::at(&buf[end..]).map_or(0, Quote::len);
     let before = blanks(&buf[from..]);
     from += before;
@@ -194,6 +205,9 @@ struct Value {
 
 impl Value {
     fn at(&self, buf: &[u8], mut from: usize, is_end: bool) -> Option<Step> {
+        if Quote::may_begin(&buf[from..]) && !is_end {
+            return Some(Step::Wait);
+        }
         let quote = Quote::at(&buf[from..]);
         if let Some(quote) = quote {
             from += quote.len();
@@ -214,11 +228,13 @@ impl Value {
         from += scheme;
         let alike: fn(u8) -> bool = if self.is_loud && self.sign == Sign::Tight { in_variable } else { in_plain };
         let mut to = from + shapes::run(&buf[from..], alike);
-        to += buf[to..].iter().take(2).take_while(|b| **b == b'=').count();
+        if to - from <= LONGEST_QUOTED {
+            to += buf[to..].iter().take(2).take_while(|b| **b == b'=').count();
+        }
         if to == buf.len() && !is_end {
             return Some(Step::Wait);
         }
-        let value = &buf[from..to];
+        let value = &buf[from..to.min(from + LOOKED_AT)];
         let is_call = matches!(buf.get(to), Some(b'(' | b'['));
         let is_secret = self.looks_secret(value) || (scheme > 0 && value.len() >= 8);
         (is_secret && !is_call && !is_placeholder(value)).then_some(Step::Mask { from, to, alike })
@@ -254,9 +270,8 @@ impl Value {
             (Kind::Header, _) => value.len() >= 8 && has_digit(value),
             (Kind::Token, Sign::Tight) if self.is_loud => value.len() >= 4 && !is_number(value),
             (_, Sign::Tight) if self.is_loud => value.len() >= 4,
-            (Kind::Token, Sign::Tight) => value.len() >= 6 && is_mixed,
+            (Kind::Token, Sign::Tight) | (Kind::Password, Sign::Loose) => value.len() >= 6 && is_mixed,
             (_, Sign::Tight) => value.len() >= 4 && (has_digit(value) || !value.iter().all(|b| is_of_name(*b))),
-            (Kind::Password, Sign::Loose) => value.len() >= 6 && is_mixed,
             (_, Sign::Loose) => value.len() >= 8 && is_mixed,
         }
     }

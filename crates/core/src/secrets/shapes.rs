@@ -1,6 +1,6 @@
 //! Tokens whose shape says whose they are: one row for each.
 
-use super::{Step, is_word};
+use super::{LONGEST, Step, is_word};
 
 /// A kind of token: how it begins, what follows, and how much of that at least.
 struct Shape {
@@ -255,8 +255,14 @@ fn json_web_token(buf: &[u8], at: usize, is_end: bool) -> Option<Step> {
         return None;
     }
     let first = run(rest, is_word);
+    if first > LONGEST / 2 {
+        return None;
+    }
     let dots = rest.get(first) == Some(&b'.');
     let second = first + 1 + rest.get(first + 1..).map_or(0, |rest| run(rest, is_word));
+    if second > LONGEST - 10 {
+        return None;
+    }
     if dots && first >= 10 && second - first > 8 && rest.get(second) == Some(&b'.') {
         let to = second + 1 + run(&rest[second + 1..], is_word);
         return Some(Step::Mask { from: at + 3, to: at + to, alike: is_word });

@@ -294,7 +294,7 @@ fn t9_only_what_may_be_a_secret_is_held_back() {
     assert_eq!(out, b"....F.. Compiling x (1/");
     masking.feed(b")\r", &mut out);
     assert_eq!(out, b"....F.. Compiling x (1/2)\r");
-    masking.feed(&[b'x'; 100_000], &mut out);
+    masking.feed(&b"x".repeat(100_000), &mut out);
     assert!(masking.held.len() <= LONGEST, "memory does not grow with a line");
 }
 
