@@ -213,7 +213,7 @@ fn step(buf: &[u8], at: usize, is_end: bool) -> Step {
         b':' => names::in_url(buf, at, is_end),
         // What is escaped in JSON is a byte of its own, and no part of the word behind it; so are bytes in an address, and colours.
         b'\\' => jump(at, rest, is_end, |rest| match rest.get(1)? {
-            b'u' => Some(6),
+            b'u' => Some(if rest.get(2..6)?.iter().all(u8::is_ascii_hexdigit) { 6 } else { 1 }),
             b'n' | b'r' | b't' | b'b' | b'f' | b'"' | b'\\' | b'/' => Some(2),
             _ => Some(1),
         }),

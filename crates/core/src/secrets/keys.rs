@@ -8,6 +8,10 @@ use super::{LONGEST, MASK, Step};
 /// A line of a key is at least so long; the last one may be shorter.
 const SHORTEST_LINE: usize = 16;
 
+/// So much may stand before a line of a key, and behind it: a time, the mark of a difference, quotes.
+const MOST_BEFORE: usize = 36;
+const MOST_BEHIND: usize = 8;
+
 /// A label is shorter: `ENCRYPTED PRIVATE KEY`.
 const LONGEST_LABEL: usize = 48;
 
@@ -66,13 +70,19 @@ impl Key {
 
     /// The part of a line that belongs to the key.
     fn body(&self, text: &[u8], is_quoted: bool) -> Option<(usize, usize)> {
+        // What was masked before is no key any more.
+        if memmem::find(text, MASK.as_bytes()).is_some() {
+            return None;
+        }
         let (from, to) = longest_run(text);
         let run = &text[from..to];
         let is_all = is_blank(&text[..from]) && is_blank(&text[to..]);
         let is_last = self.is_within && is_all && !is_quoted && !run.is_empty();
         let is_mixed = run.iter().any(u8::is_ascii_uppercase) && run.iter().any(u8::is_ascii_lowercase);
         let seen = text.iter().filter(|b| !b.is_ascii_whitespace()).count();
-        let is_line = run.len() >= SHORTEST_LINE && is_mixed && if is_quoted { is_all } else { run.len() * 5 >= seen * 3 };
+        // What stands around it goes out as it is.
+        let is_alone = from <= MOST_BEFORE && text.len() - to <= MOST_BEHIND;
+        let is_line = run.len() >= SHORTEST_LINE && is_mixed && is_alone && if is_quoted { is_all } else { run.len() * 5 >= seen * 3 };
         (is_last || is_line).then_some((from, to))
     }
 }

@@ -104,8 +104,10 @@ fn t9_what_an_older_version_left_open_is_closed_at_the_next_write() {
     let own = bed.path(".ralph");
     bed.write(".ralph/rounds/main-1/1.log", "a session");
     bed.write(".ralph/worktrees/x/tool", "#!/bin/sh\n");
-    let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(if path.is_dir() { 0o755 } else { 0o755 })).unwrap();
-    all_in(&own).iter().for_each(|path| open(path));
+    let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    for path in all_in(&own) {
+        open(&path);
+    }
     open(&own);
     let found = |id: &str| {
         let out = bed.ralph(&["doctor", "--json"]).stdout;
