@@ -68,7 +68,7 @@ pub(crate) fn first_output(program: &str, args: &[&str]) -> Result<String> {
 }
 
 /// Cargo in the workspace, free of what a surrounding run (coverage, a wrapper) would change about the build.
-fn cargo() -> Command {
+pub(crate) fn cargo() -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
     command.current_dir(root());

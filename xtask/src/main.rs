@@ -9,6 +9,7 @@
 
 mod bench;
 mod cargo;
+mod fuzz;
 mod generate;
 mod instructions;
 mod picture;
@@ -55,6 +56,7 @@ enum Command {
     Instructions(instructions::Args),
     Generate(generate::Args),
     Picture(picture::Args),
+    Fuzz(fuzz::Args),
 }
 
 fn main() -> ExitCode {
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Command::Instructions(args) => instructions::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Picture(args) => picture::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
     };
     match done {
         Ok(Verdict::Good) => ExitCode::SUCCESS,

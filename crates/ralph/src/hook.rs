@@ -85,6 +85,7 @@ fn event() -> Result<Input, u8> {
     // Without an event there is nothing to decide: the one failure that is not answered with a zero (S0-11).
     input::read(MAX_EVENT, SILENCE).map_err(|e| {
         ui::error(&format!("cannot read the event from standard input: {e}"));
+        ralph_engine::hook::unread(&e.to_string());
         exit::FAILED
     })
 }

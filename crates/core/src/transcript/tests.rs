@@ -477,7 +477,11 @@ fn t24_a_round_that_was_read_to_its_beginning_tells_that_no_tool_was_used() {
     assert_eq!(round(&lines, Some("Done.")).tools, ToolUse::None);
     let tail = file(&[typed("go"), text("m1", "Done.")]);
     let huge = [vec![b'x'; usize::try_from(REACH).unwrap()], b"\n".to_vec(), tail].concat();
-    assert_eq!(last_round(huge.as_slice(), &Before::default(), Some("Done.")).tools, ToolUse::None, "what is before the turn is not looked at");
+    assert_eq!(
+        last_round(huge.as_slice(), &Before::default(), Some("Done.")).tools,
+        ToolUse::None,
+        "what is before the turn is not looked at"
+    );
 }
 
 /// The same line, of a session.

@@ -11,6 +11,7 @@ use ralph_core::{
     config::short_name,
     gate::{Command, End, Finding, Gate, Origin, Run, Verdict},
     output::{Stream, Useful},
+    secrets::Masking,
     test_results::{self, TestResults},
     time::{in_words, millis},
     words::opening,
@@ -18,13 +19,14 @@ use ralph_core::{
 
 use crate::{
     gates::{
-        Context, baseline, cache,
+        Context, Watch, baseline, cache,
         logs::Log,
+        masked,
         usual::{self, Time},
     },
     sys::{
         bounded::{self, Asked, Ended, Failure, HURRY, Leave, Listener, Task},
-        env, files, kin, signals,
+        env, files, kin, secrets, signals,
     },
 };
 
@@ -121,6 +123,8 @@ struct Heard {
     useful: Useful,
     tests: test_results::Reader,
     log: Option<Log>,
+    /// Of its two outputs. The tests are read from what really was said.
+    masking: [Masking; 2],
 }
 
 fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
@@ -135,10 +139,12 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let report = command.junit.as_ref().map(|path| ctx.tree.join(path));
     let stale = report.as_deref().and_then(|path| path.metadata().ok()?.modified().ok());
     let shown = usual::shown(command);
+    let secrets = secrets::own().and(command.env.iter().map(|(name, value)| (name, value)));
     let heard = Arc::new(Mutex::new(Heard {
         useful: Useful::new(command.excerpt),
         tests: test_results::Reader::default(),
-        log: Some(Log::begin(ctx.project, &gate.name, &shown)),
+        log: Some(Log::begin(ctx.project, &gate.name, &secrets.mask(&shown))),
+        masking: [Masking::new(&secrets), Masking::new(&secrets)],
     }));
     kin::inherit_orphans();
     signals::notice();
@@ -152,6 +158,7 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let took_ms = millis(begun.elapsed());
     let (verdict, state) = state(&ended, took_ms, || too_long(gate, command, limit));
     let mut heard = lock(&heard);
+    heard.finish(&gate.name, &ctx.watch);
     let (log, problem) = heard.log.take().map(|log| log.finish(ctx.project, &state)).unwrap_or_default();
     let held = || ended.as_ref().is_ok_and(|ended| !ended.whole).then(|| "what it left running holds its output".to_owned());
     let problem = problem.or_else(held);
@@ -161,7 +168,7 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let what = [Some(what), told(tests.as_ref()), problem].into_iter().flatten().collect::<Vec<_>>().join("; ");
     let detail = if verdict == Verdict::Pass { String::new() } else { excerpt };
     let end = ended.ok().and_then(|ended| ended.code.map(End::Code).or(ended.signal.map(End::Signal)));
-    Finding { log, took_ms, tests, end, ..gate.finding(verdict, what).with_detail(detail) }
+    masked(Finding { log, took_ms, tests, end, ..gate.finding(verdict, what).with_detail(detail) }, &secrets)
 }
 
 fn task<'a>(gate: &Gate, command: &Command, folder: &'a Path, limit: Duration) -> Task<'a> {
@@ -185,18 +192,41 @@ fn task<'a>(gate: &Gate, command: &Command, folder: &'a Path, limit: Duration) -
 fn listener(gate: &Gate, ctx: &Context<'_>, heard: &Arc<Mutex<Heard>>) -> Listener {
     let (heard, watch, name) = (Arc::clone(heard), Arc::clone(&ctx.watch), gate.name.clone());
     Arc::new(move |stream: Stream, bytes: &[u8]| {
-        {
-            let mut heard = lock(&heard);
-            if let Some(log) = &mut heard.log {
-                log.write(bytes);
-            }
-            heard.useful.feed(stream, bytes);
-            if stream == Stream::Out {
-                heard.tests.feed(bytes);
+        let shown = lock(&heard).hear(stream, bytes);
+        watch.says(&name, stream, &shown);
+    })
+}
+
+impl Heard {
+    /// Takes what was said, and gives back what may be shown.
+    fn hear(&mut self, stream: Stream, bytes: &[u8]) -> Vec<u8> {
+        if stream == Stream::Out {
+            self.tests.feed(bytes);
+        }
+        let mut shown = Vec::with_capacity(bytes.len());
+        self.masking[stream as usize].feed(bytes, &mut shown);
+        self.keep(stream, &shown);
+        shown
+    }
+
+    /// What was held back, because it might have been the beginning of a secret.
+    fn finish(&mut self, gate: &str, watch: &Arc<dyn Watch>) {
+        for stream in [Stream::Out, Stream::Err] {
+            let mut shown = Vec::new();
+            self.masking[stream as usize].finish(&mut shown);
+            self.keep(stream, &shown);
+            if !shown.is_empty() {
+                watch.says(gate, stream, &shown);
             }
         }
-        watch.says(&name, stream, bytes);
-    })
+    }
+
+    fn keep(&mut self, stream: Stream, shown: &[u8]) {
+        if let Some(log) = &mut self.log {
+            log.write(shown);
+        }
+        self.useful.feed(stream, shown);
+    }
 }
 
 fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {

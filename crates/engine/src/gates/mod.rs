@@ -25,9 +25,15 @@ use std::{
 use ralph_core::{
     gate::{Check, Finding, Gate, Verdict},
     output::Stream,
+    secrets::Secrets,
+    test_results::TestResults,
 };
 
-use crate::{gates::usual::Time, store::project::Project, sys::signals};
+use crate::{
+    gates::usual::Time,
+    store::project::Project,
+    sys::{secrets, signals},
+};
 
 /// What measuring needs to know.
 pub struct Context<'a> {
@@ -148,7 +154,7 @@ pub fn measure(gates: &[Gate], want: Want, ctx: &Context<'_>) -> Vec<Finding> {
     measuring.run();
     measuring.merge();
     let findings = measuring.seen.into_iter().filter_map(|seen| seen.finding);
-    findings.zip(gates).map(|(finding, gate)| with_next(finding, gate)).collect()
+    findings.zip(gates).map(|(finding, gate)| masked(with_next(finding, gate), secrets::own())).collect()
 }
 
 /// One measurement.
@@ -222,6 +228,13 @@ impl Measuring<'_, '_> {
         let tally = known.and_then(|finding| finding.tally);
         Finding { skipped: true, tally, ..self.gates[at].finding(Verdict::Unknown, why) }
     }
+}
+
+/// A finding without secrets. The verdict was made before, of what really was there.
+fn masked(finding: Finding, secrets: &Secrets) -> Finding {
+    let mask = |text: String| secrets.mask(&text).into_owned();
+    let tests = finding.tests.map(|tests| TestResults { failed: tests.failed.into_iter().map(mask).collect(), ..tests });
+    Finding { what: mask(finding.what), detail: mask(finding.detail), needs: finding.needs.map(mask), tests, ..finding }
 }
 
 /// What the agent should do, where the gate says so and measuring it found nothing better.

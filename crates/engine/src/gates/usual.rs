@@ -2,14 +2,11 @@
 
 use std::time::Duration;
 
-use ralph_core::{
-    gate::{Command, Finding, Verdict},
-    words::opening,
-};
+use ralph_core::gate::{Command, Finding, Verdict};
 
 use crate::{
     store::project::Project,
-    sys::{digest, files},
+    sys::{digest, files, secrets},
 };
 
 /// So many runs are remembered of each command.
@@ -31,7 +28,7 @@ pub struct Time {
 
 /// A command as journals and screens have it.
 pub fn shown(command: &Command) -> String {
-    opening(&command.run.shown(), 200)
+    secrets::opening(&command.run.shown(), 200)
 }
 
 /// The middle one of the last runs of this gate with this command, by how long they took.

@@ -44,6 +44,7 @@ use crate::{
         hook_log::{self, Entry},
         loops, notices, page,
         project::Project,
+        trouble,
     },
     sys::{
         clock, env,
@@ -279,6 +280,7 @@ pub fn answer(input: &Input, invocation: Invocation) -> Reply {
     // One look for both: where ralph is not used, nothing waits and nothing is logged.
     let in_use = !call.unused.load(Ordering::Relaxed) && call.project.is_in_use();
     let outcome = if in_use { told_what_waits(&call, outcome) } else { outcome };
+    let outcome = Outcome { error: outcome.error.or_else(trouble::take_missed), ..outcome };
     log(&call, &outcome, in_use);
     let happened_to = (!outcome.loop_id.is_empty()).then_some((call.project, outcome.loop_id));
     Reply { answer: outcome.answer.to_json(), happened_to }
@@ -346,7 +348,22 @@ fn invalid_input(input: &Input, problem: &serde_json::Error) -> Option<String> {
         ..Entry::default()
     };
     hook_log::write(&project, project.is_in_use(), &entry);
+    trouble::note(&project, "?", outcome.code, &format!("the hook's input is not a JSON event: {problem} ({} bytes)", input.bytes.len()));
     outcome.answer.to_json()
+}
+
+/// The event could not be read from standard input.
+pub fn unread(problem: &str) {
+    trouble::note(&Project::of_event(None), "?", "input.unread", &format!("cannot read the event from standard input: {problem}"));
+}
+
+/// Why a hook did not do what it is there for; `None`: it did. What another agent's hooks do is its own affair.
+fn trouble_of(outcome: &Outcome) -> Option<&str> {
+    match (outcome.code, outcome.error.as_deref()) {
+        ("host.foreign", _) => None,
+        ("loop.tracked", None) => Some("the loop waits: git tracks its file, so it came with the repository and no person started it here"),
+        (_, error) => error,
+    }
 }
 
 fn log(call: &Call, outcome: &Outcome, in_use: bool) {
@@ -359,6 +376,9 @@ fn log(call: &Call, outcome: &Outcome, in_use: bool) {
         error: outcome.error.as_deref(),
     };
     hook_log::write(&call.project, in_use, &entry);
+    if let Some(cause) = trouble_of(outcome) {
+        trouble::note(&call.project, call.event.name(), outcome.code, cause);
+    }
 }
 
 fn decision(answer: &Answer) -> &'static str {

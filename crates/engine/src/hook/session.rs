@@ -18,7 +18,7 @@ use crate::{
         locked::{Locked, Loop},
         loops,
     },
-    sys::clock,
+    sys::{clock, secrets},
 };
 
 /// `/clear` makes a new session in the same process: its loop comes along. After a compaction the agent is reminded; otherwise the person is told about a loop that waits here.
@@ -218,5 +218,5 @@ fn detail(call: &Call) -> Option<String> {
         "SessionEnd" => "reason",
         _ => return None,
     };
-    call.event.text(field).map(|text| words::excerpt(text, 100))
+    call.event.text(field).map(|text| secrets::excerpt(text, 100))
 }

@@ -31,7 +31,7 @@ use crate::{
         loops::{self, Found},
         sessions,
     },
-    sys::{clock, signals},
+    sys::{clock, secrets, signals},
 };
 
 pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
@@ -305,12 +305,13 @@ fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, mut measured: Measured)
         Decision::Block => words::hint(&gathered.evidence, l.file.remind),
         Decision::Allow => words::allowed(&gathered.evidence, &ruling).or_else(|| goes_first(&ruling, &gathered.queue)),
     };
+    let note = note.map(|note| secrets::mask(&note));
     // A session of its own is told by its prompt.
     let note = match call.round {
         Some(_) => notes::at_the_end(&l.state, &ruling, note),
         None => notes::tell(&mut l.state, &ruling, &call.event, note),
     };
-    let told = (!gathered.evidence.gates.is_empty()).then(|| unproven::for_person(&gathered.evidence).unwrap_or_default());
+    let told = (!gathered.evidence.gates.is_empty()).then(|| secrets::mask(&unproven::for_person(&gathered.evidence).unwrap_or_default()));
     let more = std::mem::take(&mut l.state.untold);
     let ruled = Ruled { at, gathered, ruling, note, told, more };
     let ruled = commit(call, locked, &mut l, &ruled)?.then_some(ruled);
@@ -414,7 +415,7 @@ fn commit(call: &Call, locked: &Locked<'_>, l: &mut Loop, ruled: &Ruled) -> Resu
         told: told.clone(),
     });
     let client = call.client.map(|(a, b, c)| format!("{a}.{b}.{c}"));
-    let said = words::excerpt(&gathered.text, 160);
+    let said = secrets::excerpt(&gathered.text, 160);
     let work = call.round.as_ref().map(|round| Box::new(round.work.clone()));
     let event = Event::Stop { evidence: Box::new(gathered.evidence.clone()), ruling: ruling.clone(), said, client, work };
     locked.record(l, *at, call.event.session(), event)?;

@@ -3,6 +3,8 @@
 use ralph_core::plain_lines::PlainLines;
 use serde::Serialize;
 
+use crate::sys::secrets;
+
 /// Of a longer line of a plain program only its beginning is told.
 const MAX_SHOWN: usize = 2_000;
 
@@ -41,7 +43,7 @@ impl Heard {
         let mut text = String::new();
         let mut plain = PlainLines::new(MAX_SHOWN);
         let mut keep = |line: &str| text.push_str(line);
-        plain.feed(&line[..line.len().min(4 * MAX_SHOWN)], &mut keep);
+        plain.feed(&secrets::mask_bytes(&line[..line.len().min(8 * MAX_SHOWN)]), &mut keep);
         plain.finish(&mut keep);
         Heard::Line { text }
     }

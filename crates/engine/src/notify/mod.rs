@@ -19,6 +19,8 @@ use ralph_core::{
 };
 use serde_json::{Value, json};
 
+use crate::sys::secrets;
+
 pub use ways::Ways;
 
 /// How long telling may take, all in all.
@@ -88,7 +90,7 @@ impl News<'_> {
 
     /// All that is worth knowing at a glance, in one line.
     pub fn body(&self) -> String {
-        let mut parts = vec![opening(self.line, LONGEST_LINE)];
+        let mut parts = vec![secrets::opening(self.line, LONGEST_LINE)];
         let rounds = ralph_core::words::rounds(self.rounds);
         let cost = if self.usd_micros > 0 { format!(", {}", prices::shown(self.usd_micros)) } else { String::new() };
         parts.push(format!("{rounds}{cost}"));
@@ -108,7 +110,7 @@ impl News<'_> {
             "name": self.name,
             "project": self.project(),
             "title": self.title(),
-            "line": opening(self.line, LONGEST_LINE),
+            "line": secrets::opening(self.line, LONGEST_LINE),
             "iteration": self.iteration,
             "rounds": self.rounds,
             "usd": prices::in_dollars(self.usd_micros),

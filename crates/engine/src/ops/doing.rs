@@ -12,7 +12,6 @@ use ralph_core::{
     journal::{Event, records},
     prices::Micros,
     time::Millis,
-    words::opening,
 };
 use serde::Serialize;
 
@@ -29,6 +28,7 @@ use crate::{
     sys::{
         env, files,
         follow::{Follower, Look, Seen},
+        secrets,
     },
 };
 
@@ -304,7 +304,7 @@ impl Source {
 
 /// The beginning of a text, on one line.
 fn short(text: &str) -> String {
-    opening(&text[..text.floor_char_boundary(4 * MOST_WORDS)], MOST_WORDS)
+    secrets::opening(text, MOST_WORDS)
 }
 
 #[cfg(test)]

@@ -210,7 +210,7 @@ fn mark(project: &Project, listed: &mut Listed, id: &str) -> Result<(), Refusal>
         let new = listed.list.with_done(&listed.bytes, index).map_err(|problem| {
             Refusal::Because(format!("{} cannot be marked as done in {shown}: {}", clean(id), clean(&problem.to_string())))
         })?;
-        match files::swap(&listed.file, &backup, &listed.bytes, &new).map_err(Error::io("write", &listed.file))? {
+        match files::swap_keeping(&listed.file, &backup, &listed.bytes, &new).map_err(Error::io("write", &listed.file))? {
             Swapped::Gone => return Err(Refusal::Because(format!("{shown} is gone"))),
             Swapped::Done => {
                 *listed = Listed::read(project, &listed.path).map_err(Refusal::Because)?;

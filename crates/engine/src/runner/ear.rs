@@ -10,12 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{lines::Lines, output::Stream as Pipe, plain_lines::PlainLines, time::millis};
+use ralph_core::{lines::Lines, output::Stream as Pipe, plain_lines::PlainLines, secrets::Masking, time::millis};
 
 use crate::{
     hosts::claude::stream::{self, Stream},
     runner::told::Heard,
-    sys::{files, growing::Growing},
+    sys::{files, growing::Growing, secrets},
 };
 
 /// A session's log holds no more than this.
@@ -55,6 +55,8 @@ pub(super) struct Ear {
 /// What was heard.
 pub(super) struct Listening {
     log: Growing,
+    /// What is written to the log of its two outputs, where they are no events.
+    masking: [Masking; 2],
     out: Lines,
     err: Lines,
     pub(super) sense: Sense,
@@ -108,11 +110,12 @@ impl Ear {
     /// Begins to listen; `command` is the first line of the log.
     pub(super) fn new(sense: Sense, log: &Path, command: &str, tell: SyncSender<Option<Vec<Heard>>>) -> Self {
         let mut log = open(log);
-        log.write(format!("$ {command}\n").as_bytes());
+        log.write(secrets::mask(&format!("$ {command}\n")).as_bytes());
         let most = if matches!(sense, Sense::Claude(_)) { MAX_EVENT } else { MAX_LINE };
         let (out, err) = (Lines::new(most), Lines::new(MAX_LINE));
         let problem = log.problem().map(|problem| vec![Heard::Line { text: problem.to_owned() }]);
-        let listening = Listening { log, out, err, sense, complaints: Tail::new(MOST_COMPLAINTS) };
+        let listening =
+            Listening { log, masking: [secrets::masking(), secrets::masking()], out, err, sense, complaints: Tail::new(MOST_COMPLAINTS) };
         let ear = Ear {
             listening: Mutex::new(Some(listening)),
             tell,
@@ -189,7 +192,7 @@ impl Ear {
 }
 
 fn open(path: &Path) -> Growing {
-    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let folder = path.parent().map_or(Ok(()), files::make_folder);
     match folder.and_then(|()| files::options().write(true).create(true).truncate(true).open(path)) {
         Ok(file) => Growing::new(file, MAX_LOG),
         Err(e) => Growing::none(format!("there is no log: cannot write {}: {e}", path.display())),
@@ -207,15 +210,15 @@ impl Listening {
                 is_alive
             }
             (Pipe::Out, Sense::Plain(text)) => {
-                self.log.write(bytes);
                 text.add(bytes);
-                plain_lines(&mut self.out, bytes, told);
+                let shown = logged(&mut self.log, &mut self.masking[0], bytes);
+                plain_lines(&mut self.out, &shown, told);
                 true
             }
             (Pipe::Err, _) => {
-                self.log.write(bytes);
                 self.complaints.add(bytes);
-                plain_lines(&mut self.err, bytes, told);
+                let shown = logged(&mut self.log, &mut self.masking[1], bytes);
+                plain_lines(&mut self.err, &shown, told);
                 true
             }
         }
@@ -223,6 +226,14 @@ impl Listening {
 
     /// What nothing ended.
     fn last_lines(&mut self, told: &mut Vec<Heard>) {
+        for (masking, lines) in self.masking.iter_mut().zip([&mut self.out, &mut self.err]) {
+            let mut rest = Vec::new();
+            masking.finish(&mut rest);
+            if !rest.is_empty() {
+                self.log.write(&rest);
+                plain_lines(lines, &rest, told);
+            }
+        }
         if let Some(line) = self.out.finish() {
             match &mut self.sense {
                 Sense::Claude(stream) => {
@@ -248,11 +259,19 @@ impl Listening {
     }
 }
 
+/// Writes what may be written, and gives it back.
+fn logged(log: &mut Growing, masking: &mut Masking, bytes: &[u8]) -> Vec<u8> {
+    let mut shown = Vec::with_capacity(bytes.len());
+    masking.feed(bytes, &mut shown);
+    log.write(&shown);
+    shown
+}
+
 /// Takes one line of a client's. Pieces of messages are not in the log: they come again as a whole.
 fn event(stream: &mut Stream, log: &mut Growing, line: &[u8], told: &mut Vec<Heard>) -> bool {
     let kind = stream.line(line, told);
     if matches!(kind, stream::Line::Event | stream::Line::Plain) {
-        log.write(line);
+        log.write(&secrets::mask_bytes(line));
         log.write(b"\n");
     }
     if kind == stream::Line::Plain && !line.trim_ascii().is_empty() {

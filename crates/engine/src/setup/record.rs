@@ -58,7 +58,7 @@ impl Records {
         let Some(file) = self.file(&record.path) else { return Ok(()) };
         let record = Record { path: real(&record.path), ..record.clone() };
         let folder = file.parent().unwrap_or(&file);
-        fs::create_dir_all(folder).map_err(Problem::io("created", folder))?;
+        files::make_folder(folder).map_err(Problem::io("created", folder))?;
         let text = serde_json::to_vec_pretty(&record).map_err(|e| Problem::new(&file, e))?;
         files::replace_private(&file, &text).map_err(Problem::io("written", &file))
     }

@@ -33,7 +33,7 @@ use crate::{
         project::Project,
         seal,
     },
-    sys::{clock, env, files, files::Swapped},
+    sys::{clock, env, files, files::Swapped, secrets},
 };
 
 /// What the loop of the usual folder is called; others add the name of their folder.
@@ -328,7 +328,7 @@ fn write<'v>(project: &Project, mut found: Found, change: impl Fn(&Progress) -> 
         let written = match &old {
             _ if !found.path.exists() => return Ok(None),
             Some(old) if *old == new => Swapped::Done,
-            Some(old) => files::swap(&path, &backup, old, &new).map_err(Error::io("write", &path))?,
+            Some(old) => files::swap_keeping(&path, &backup, old, &new).map_err(Error::io("write", &path))?,
             None => created(&path, &backup, &new)?,
         };
         if written == Swapped::Done {
@@ -391,7 +391,7 @@ fn write_log(folder: &Folder, at: Millis, session: Option<&str>, line: &str) {
     let stamp = time::format(at).chars().take(19).map(|c| if c == 'T' { ' ' } else { c }).collect::<String>();
     let session = session.map(|s| format!(" (session {})", words::opening(s, 80))).unwrap_or_default();
     let path = folder.dir.join(LOG);
-    let _ = files::append(&path, format!("[{stamp}] {line}{session}\n").as_bytes());
+    let _ = files::append(&path, secrets::mask(&format!("[{stamp}] {line}{session}\n")).as_bytes());
     if fs::symlink_metadata(&path).is_ok_and(|meta| meta.len() > MAX_LOG) {
         let _ = fs::rename(&path, path.with_extension("log.old"));
     }

@@ -4,11 +4,11 @@
 
 use std::{fmt::Write as _, fs, path::Path, time::Duration};
 
-use ralph_core::{time, words::excerpt};
+use ralph_core::time;
 
 use crate::{
-    store::project::Project,
-    sys::{clock, env, files},
+    store::{project::Project, trouble},
+    sys::{clock, env, files, secrets},
 };
 
 /// The log starts anew at this size; one old log is kept.
@@ -29,7 +29,9 @@ pub struct Entry<'a> {
 pub fn write(project: &Project, in_use: bool, entry: &Entry<'_>) {
     let paths = [in_use.then(|| project.own().join("hook.log")), env::log_file()];
     for path in paths.into_iter().flatten() {
-        let _ = append_bounded(&path, line(entry).as_bytes());
+        if let Err(e) = append_bounded(&path, line(entry).as_bytes()) {
+            trouble::note(project, entry.trigger, "log.unwritten", &format!("cannot write {}: {e}", path.display()));
+        }
     }
 }
 
@@ -42,7 +44,7 @@ fn line(entry: &Entry<'_>) -> String {
         line.push_str(entry.loop_id);
     }
     if let Some(error) = entry.error {
-        let _ = write!(line, " error={:?}", excerpt(error, 400));
+        let _ = write!(line, " error={:?}", secrets::excerpt(error, 400));
     }
     line.push('\n');
     line

@@ -20,7 +20,7 @@ use crate::{
         project::Project,
         runner, seal,
     },
-    sys::{files, process},
+    sys::{files, process, secrets},
 };
 
 /// One record is shorter than this, and a larger buffer costs page faults at every call.
@@ -210,4 +210,11 @@ pub(super) fn from(path: &Path, from: u64, most: usize) -> io::Result<(u64, Vec<
     let mut bytes = Vec::with_capacity(most);
     file.take(most as u64).read_to_end(&mut bytes)?;
     Ok((size, bytes))
+}
+
+/// A line whose event, which tells what agents, gates and clients said, has no secrets. The state, which comes last, has to be what it is.
+pub(super) fn without_secrets(line: &[u8]) -> Vec<u8> {
+    let state = memchr::memmem::rfind(line, b",\"state\":{").unwrap_or(line.len());
+    let (event, state) = line.split_at(state);
+    [&secrets::mask_bytes(event), state].concat()
 }

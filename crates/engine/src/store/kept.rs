@@ -11,7 +11,7 @@ use std::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    store::{Error, private, project::Project, trust::place::Place},
+    store::{Error, private, project::Project, trouble, trust::place::Place},
     sys::{digest, files},
 };
 
@@ -30,11 +30,15 @@ impl Project {
         is_believed.then_some(file)
     }
 
-    /// The same, with its folders made.
+    /// The same, with its folders made. Most go on without it, so that it could not be done is noted here.
     pub fn keep(&self, path: &str) -> Result<PathBuf, Error> {
         if let Some(file) = self.kept(path) {
             return Ok(file);
         }
+        self.make_kept(path).inspect_err(trouble::missed)
+    }
+
+    fn make_kept(&self, path: &str) -> Result<PathBuf, Error> {
         let place = Place::of(self);
         let own = self.state().ok_or(Error::NoHome)?.join(ALL).join(name_of(place.root()));
         let file = own.join(path);
@@ -70,7 +74,7 @@ impl Project {
     pub fn remember(&self, path: &str, what: &impl Serialize) -> Result<PathBuf, Error> {
         let path = self.keep(path)?;
         let json = serde_json::to_vec(what).map_err(|e| Error::io("write", &path)(e.into()))?;
-        files::replace_private(&path, &json).map_err(Error::io("write", &path))?;
+        files::replace_private(&path, &json).map_err(Error::io("write", &path)).inspect_err(trouble::missed)?;
         Ok(path)
     }
 

@@ -235,7 +235,7 @@ impl<'p> Locked<'p> {
                 return Ok(path.exists());
             }
             let backup = self.project.backup(&l.found.name);
-            match files::swap(&path, &backup, &l.found.bytes, &bytes).map_err(Error::io("write", &path))? {
+            match files::swap_keeping(&path, &backup, &l.found.bytes, &bytes).map_err(Error::io("write", &path))? {
                 Swapped::Done => {
                     l.found.bytes = bytes;
                     l.written(file, &keys);
@@ -363,11 +363,15 @@ fn archive(project: &Project, found: &Found, id: &str) -> Result<bool, Error> {
     let folder = project.archive();
     for n in 1.. {
         let name = if n == 1 { format!("{id}.md") } else { format!("{id}.{n}.md") };
-        match files::move_new(&found.path, &folder.join(name)) {
+        let to = folder.join(name);
+        match files::move_new(&found.path, &to) {
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
             Err(e) => return Err(Error::io("archive", &found.path)(e)),
-            Ok(()) => return Ok(true),
+            Ok(()) => {
+                files::make_private(&to);
+                return Ok(true);
+            }
         }
     }
     Ok(false)

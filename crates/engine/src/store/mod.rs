@@ -19,6 +19,7 @@ pub mod run_options;
 pub mod runner;
 pub mod seal;
 pub mod sessions;
+pub mod trouble;
 pub mod trust;
 pub mod turn;
 pub mod verify_state;

@@ -5,7 +5,10 @@
 use ralph_core::{time::Millis, words};
 use serde::{Deserialize, Serialize};
 
-use crate::store::{Error, locked::Locked, project::Project};
+use crate::{
+    store::{Error, locked::Locked, project::Project},
+    sys::secrets,
+};
 
 /// A larger file is not ours.
 const MAX_BYTES: usize = 256 * 1024;
@@ -31,7 +34,7 @@ const FILE: &str = "notices.json";
 /// Keeps what was said, line by line, until the session stops.
 pub fn keep(project: &Project, session: &str, now: Millis, said: &str) -> Result<(), Error> {
     change(project, now, |all| {
-        for line in said.lines() {
+        for line in secrets::mask(said).lines() {
             if !all.iter().any(|other| other.session == session && other.line == line) {
                 all.push(Notice { session: session.to_owned(), at: now, line: line.to_owned() });
             }

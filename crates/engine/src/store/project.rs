@@ -107,9 +107,12 @@ impl Project {
     /// Makes ralph's own folder, which ignores itself in git.
     pub fn prepare(&self) -> Result<(), Error> {
         let own = self.own();
-        make_folder(&own)?;
+        let was_open = make_folder(&own)?;
         for folder in FOLDERS {
             make_folder(&own.join(folder))?;
+        }
+        if was_open {
+            make_private(&own);
         }
         let ignore = own.join(".gitignore");
         if !ignore.exists() {
@@ -158,15 +161,38 @@ impl Project {
     }
 }
 
-/// A repository can carry a `.ralph` that points anywhere; ralph writes only into real folders.
-fn make_folder(path: &Path) -> Result<(), Error> {
+/// A repository can carry a `.ralph` that points anywhere; ralph writes only into real folders. They are for this user alone: whole sessions are in
+/// them. `true`: others could look into it until now, as into those of an older version.
+fn make_folder(path: &Path) -> Result<bool, Error> {
     match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_dir() => Ok(()),
+        Ok(meta) if meta.is_dir() => Ok(files::is_open_to_others(&meta) && files::make_private(path)),
         Ok(_) => Err(Error::NotOurs { path: path.display().to_string() }),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => match fs::create_dir(path) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(Error::io("create", path)(e)),
-            _ => Ok(()),
-        },
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            files::make_folder(path).map_err(Error::io("create", path))?;
+            Ok(false)
+        }
         Err(e) => Err(Error::io("look at", path)(e)),
+    }
+}
+
+/// More than this is no folder of ralph's.
+const MOST_FILES: usize = 100_000;
+
+/// Makes all that is in ralph's own folder private. What the working trees in there hold is as git made it, behind a folder that is private.
+fn make_private(own: &Path) {
+    let mut folders = vec![own.to_owned()];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            seen += 1;
+            if seen > MOST_FILES {
+                return;
+            }
+            let path = entry.path();
+            files::make_private(&path);
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != "worktrees" {
+                folders.push(path);
+            }
+        }
     }
 }

@@ -9,6 +9,11 @@ fn os(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|v| !v.is_empty())
 }
 
+/// All variables that are text.
+pub fn all() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
 fn text(name: &str) -> Option<String> {
     os(name)?.into_string().ok()
 }

@@ -1,7 +1,7 @@
 //! Files that are written whole or not at all, and never through a link that somebody planted.
 
 use std::{
-    fs::{self, File, Metadata, OpenOptions, TryLockError},
+    fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
@@ -70,19 +70,44 @@ pub fn may_write_into(_folder: &Path) -> bool {
     true
 }
 
-/// Options that do not follow a link in the last component.
+/// Options for files of ralph's own: they do not follow a link in the last component, and what they make is for this user alone.
 pub fn options() -> OpenOptions {
+    let mut options = named_options();
+    flags::private(&mut options);
+    options
+}
+
+/// The same for files that a person named: who may read those is the person's affair.
+fn named_options() -> OpenOptions {
     let mut options = File::options();
     flags::do_not_follow(&mut options);
     options
 }
 
+/// Makes a folder of ralph's own, and those around it, for this user alone.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    flags::private_folder(builder.recursive(true));
+    builder.create(folder)
+}
+
+/// Takes from others what they may do with a file or folder of ralph's own; whether they could do anything.
+pub fn make_private(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| flags::make_private(path, &meta))
+}
+
+/// Whether others can read or change it.
+pub fn is_open_to_others(meta: &Metadata) -> bool {
+    flags::is_open_to_others(meta)
+}
+
 #[cfg(unix)]
 mod flags {
     use std::{
-        fs::{File, OpenOptions, Permissions},
+        fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions},
         io,
-        os::unix::fs::{OpenOptionsExt, PermissionsExt},
+        os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+        path::Path,
     };
 
     use rustix::fs::OFlags;
@@ -100,6 +125,23 @@ mod flags {
         options.mode(0o600);
     }
 
+    pub(super) fn private_folder(builder: &mut DirBuilder) {
+        builder.mode(0o700);
+    }
+
+    pub(super) fn is_open_to_others(meta: &Metadata) -> bool {
+        !meta.is_symlink() && meta.permissions().mode() & 0o077 != 0
+    }
+
+    /// Another user's file stays as it is.
+    pub(super) fn make_private(path: &Path, meta: &Metadata) -> bool {
+        let is_open = is_open_to_others(meta);
+        if is_open {
+            let _ = fs::set_permissions(path, Permissions::from_mode(meta.permissions().mode() & 0o700));
+        }
+        is_open
+    }
+
     /// Everybody may run it, whatever the mask says: that is what it was asked for.
     pub(super) fn make_runnable(file: &File) -> io::Result<()> {
         file.set_permissions(Permissions::from_mode(0o755))
@@ -114,8 +156,9 @@ mod flags {
 #[cfg(not(unix))]
 mod flags {
     use std::{
-        fs::{File, OpenOptions},
+        fs::{DirBuilder, File, Metadata, OpenOptions},
         io,
+        path::Path,
     };
 
     pub(super) fn do_not_follow(_options: &mut OpenOptions) {}
@@ -124,6 +167,16 @@ mod flags {
 
     /// The user's own folders are private there.
     pub(super) fn private(_options: &mut OpenOptions) {}
+
+    pub(super) fn private_folder(_builder: &mut DirBuilder) {}
+
+    pub(super) fn is_open_to_others(_meta: &Metadata) -> bool {
+        false
+    }
+
+    pub(super) fn make_private(_path: &Path, _meta: &Metadata) -> bool {
+        false
+    }
 
     #[expect(clippy::unnecessary_wraps, reason = "the same shape as elsewhere")]
     pub(super) fn make_runnable(_file: &File) -> io::Result<()> {
@@ -134,6 +187,11 @@ mod flags {
 /// Adds `bytes` to the end of a file in one write.
 pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     options().append(true).create(true).open(path)?.write_all(bytes)
+}
+
+/// The same for a file that a person named.
+pub fn append_named(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    named_options().append(true).create(true).open(path)?.write_all(bytes)
 }
 
 /// Takes the lock of an open file, which has it until it is closed. `false`: somebody else held it for as long as `patience`.
@@ -177,7 +235,7 @@ pub fn add_lines(path: &Path, lines: &str) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     let ends_open = fs::read(path).is_ok_and(|text| text.last().is_some_and(|b| *b != b'\n'));
-    append(path, format!("{}{lines}", if ends_open { "\n" } else { "" }).as_bytes())
+    append_named(path, format!("{}{lines}", if ends_open { "\n" } else { "" }).as_bytes())
 }
 
 /// Writes a file that must not be there yet: complete from the moment that it has its name.
@@ -192,7 +250,16 @@ pub fn create_new(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()>
 
 /// Writes a small file of ralph's own, replacing the old one at once.
 pub fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
-    let written = options().write(true).create(true).truncate(true).open(temporary).and_then(|mut file| file.write_all(bytes));
+    replace_with(&mut options(), path, temporary, bytes)
+}
+
+/// The same for a file that a person named.
+pub fn replace_named(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_with(&mut named_options(), path, temporary, bytes)
+}
+
+fn replace_with(options: &mut OpenOptions, path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
+    let written = options.write(true).create(true).truncate(true).open(temporary).and_then(|mut file| file.write_all(bytes));
     // What could not be written, or not be put there, is of no use to anybody.
     written.and_then(|()| fs::rename(temporary, path)).inspect_err(|_| drop(fs::remove_file(temporary)))
 }
@@ -210,7 +277,15 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    replace(path, &path.with_extension(format!("new-{}", std::process::id())), bytes)
+    replace_named(path, &path.with_extension(format!("new-{}", std::process::id())), bytes)
+}
+
+/// Writes a file of ralph's own, whole, making its folder.
+pub fn write_own(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
+    }
+    replace_private(path, bytes)
 }
 
 /// Copies a program to its place, making its folder. Beside first, then in its place: a program that runs cannot be written to. The file beside is a new
@@ -234,11 +309,8 @@ pub fn place_program(from: &Path, to: &Path) -> io::Result<()> {
 pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // Two threads of one process may write the same file.
     static WRITTEN: AtomicU32 = AtomicU32::new(0);
-    let temporary = path.with_extension(format!("new-{}-{}", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed)));
-    let mut options = options();
-    flags::private(&mut options);
-    options.write(true).create(true).truncate(true).open(&temporary)?.write_all(bytes)?;
-    fs::rename(&temporary, path)
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    replace(path, &path.with_extension(format!("new-{}-{number}", std::process::id())), bytes)
 }
 
 /// How an attempt to change a file that others change too came out.
@@ -282,6 +354,13 @@ pub fn swap(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Sw
         ours = std::mem::replace(&mut theirs, out);
     }
     Ok(Swapped::Changed)
+}
+
+/// The same where the version before is kept among ralph's own files.
+pub fn swap_keeping(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
+    let swapped = swap(path, backup, old, new);
+    make_private(backup);
+    swapped
 }
 
 /// Whether somebody writes into a file within that time.
@@ -341,10 +420,7 @@ fn write_synced(path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
     if fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) {
         fs::remove_file(path)?;
     }
-    let mut options = options();
-    if mode == Mode::LikeItsTarget {
-        flags::private(&mut options);
-    }
+    let mut options = if mode == Mode::LikeItsTarget { options() } else { named_options() };
     let mut file = options.write(true).create(true).truncate(false).open(path)?;
     file.write_all(bytes)?;
     file.set_len(bytes.len() as u64)?;

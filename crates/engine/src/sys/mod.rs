@@ -13,5 +13,6 @@ pub mod kin;
 pub mod process;
 pub mod random;
 pub mod scratch;
+pub mod secrets;
 pub mod signals;
 pub mod terminal;

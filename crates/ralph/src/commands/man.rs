@@ -79,7 +79,7 @@ fn write_all(root: &Command, dir: &Path) -> Done {
         let path = dir.join(&name);
         // Whoever installs pages while somebody reads them shall not show half a page.
         let beside = dir.join(format!(".{name}.{}", std::process::id()));
-        let written = page::of(command, root).and_then(|source| files::replace(&path, &beside, &source));
+        let written = page::of(command, root).and_then(|source| files::replace_named(&path, &beside, &source));
         if let Err(e) = written {
             let _ = fs::remove_file(&beside);
             return Err(cannot(&path, &e));

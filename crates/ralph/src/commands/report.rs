@@ -14,7 +14,7 @@ use ralph_core::{
 use ralph_engine::{
     ops::view,
     store::{page, project::Project, projects},
-    sys::{env, files, process},
+    sys::{env, files, process, secrets},
 };
 
 use crate::{
@@ -137,6 +137,7 @@ fn written(project: &Project, gathered: &Report, path: &Path, open: bool) -> Don
 
 /// Prints a text as it is, or writes it to the file that was asked for. On a terminal nothing of it steers that: it quotes agents and gates.
 fn put(file: Option<&Path>, text: &str) -> Done {
+    let text = &secrets::mask(text);
     match file.filter(|path| *path != Path::new("-")) {
         Some(path) => files::write_named(path, text.as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display()))),
         None => {
@@ -156,7 +157,8 @@ fn add_to_summary(markdown: &str) -> Done {
     let path = env::step_summary().ok_or_else(|| {
         Failure::usage("GITHUB_STEP_SUMMARY is not set: this is no step of GitHub Actions. `ralph report --markdown` prints the same")
     })?;
-    files::append(&path, markdown.as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
+    files::append_named(&path, secrets::mask(markdown).as_bytes())
+        .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
 }
 
 /// What was found last, of all gates that the loop has.

@@ -6,15 +6,19 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::loop_file;
+use ralph_core::{loop_file, time, words::clean};
 use ralph_engine::{
     hosts::claude::{
         commands::{COMMANDS, Command},
         compaction,
     },
     ops::view::{self, Status, View},
-    store::{self, locked::Locked},
-    sys::{files, process},
+    store::{
+        self,
+        locked::Locked,
+        trouble::{self, Trouble},
+    },
+    sys::{clock, files, process},
 };
 
 use super::{Case, Finding, Repair};
@@ -22,6 +26,10 @@ use crate::text::quoted;
 
 /// Nobody writes on one small file for so long.
 const ABANDONED: Duration = Duration::from_mins(1);
+/// What is older has been seen, or is no trouble any more.
+const TOLD_MS: i64 = 7 * 24 * 3_600_000;
+/// So many are told.
+const MOST_TROUBLES: usize = 5;
 /// No system that ralph runs on gives a process a larger number.
 const MAX_PID: u32 = 4_194_304;
 
@@ -34,6 +42,7 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
     findings.extend(compacting(case));
     findings.extend(leftovers(case));
     findings.extend(own_folder(case));
+    findings.extend(troubles(case));
     findings
 }
 
@@ -128,11 +137,27 @@ fn is_gone(pid: &str) -> bool {
     is_number && pid.parse().is_ok_and(|pid| pid <= MAX_PID && !process::is_alive(pid))
 }
 
+/// What hooks could not do of late, here and elsewhere: the newest last.
+fn troubles(case: &Case) -> Vec<Finding> {
+    let is_recent = |at: &str| time::parse(at).is_some_and(|at| clock::now().saturating_sub(at) < TOLD_MS);
+    let here = case.project.root().display().to_string();
+    let told = |trouble: &Trouble| {
+        let place = if trouble.project == here { String::new() } else { format!(" in {}", trouble.project) };
+        let what = format!("{}, {}{place}: {} ({})", trouble.at, trouble.event, trouble.cause, trouble.code);
+        Finding::note("hook.trouble", clean(&what)).advice(trouble.advice())
+    };
+    trouble::last(MOST_TROUBLES).iter().filter(|trouble| is_recent(&trouble.at)).map(told).collect()
+}
+
 /// Ralph's own folder: a real one, ignored by git, writable, and its lock free.
 fn own_folder(case: &Case) -> Vec<Finding> {
     let own = case.project.own();
     let Ok(meta) = fs::symlink_metadata(&own) else { return Vec::new() };
     let mut findings = Vec::new();
+    if meta.is_dir() && files::is_open_to_others(&meta) {
+        let what = format!("{} holds whole sessions, and others can look into it", own.display());
+        findings.push(Finding::warning("store.open", what).fix("ralph doctor --fix").repair(Repair::Prepare));
+    }
     if meta.is_dir() && !own.join(".gitignore").exists() {
         let what = format!("{} is not ignored by git any more: its .gitignore is gone", own.display());
         findings.push(Finding::warning("store.ignored", what).fix("ralph doctor --fix").repair(Repair::Prepare));

@@ -26,7 +26,7 @@ use ralph_engine::{
     gates::declared,
     ops::view::{self, Status, View},
     store::{journal, loops, project::Project},
-    sys::{clock, env, files},
+    sys::{clock, env, files, secrets},
 };
 
 use crate::{commands::pick, exit::Failure, text::in_thousands};
@@ -74,7 +74,8 @@ pub(crate) fn write(project: &Project, id: &str, path: &Path) -> Result<Report, 
 
 /// Writes the page of a report that is gathered, in ralph's own folder: whatever stands in its place goes.
 pub(crate) fn write_page(report: &Report, path: &Path) -> Result<(), Failure> {
-    files::write_whole(path, page(report).as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
+    files::write_own(path, secrets::mask(&page(report)).as_bytes())
+        .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
 }
 
 /// A loop that left its file and no journal.

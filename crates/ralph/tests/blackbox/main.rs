@@ -52,6 +52,7 @@ mod ownership;
 mod page_kept;
 mod phase;
 mod pr_attacks;
+mod privacy;
 mod progress;
 mod pull_requests;
 mod races;

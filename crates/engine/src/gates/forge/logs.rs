@@ -11,6 +11,7 @@ use ralph_core::{
 use crate::{
     forge::{self, Asking},
     gates::{Context, logs::Log},
+    sys::secrets,
 };
 
 /// Of so many jobs the logs are fetched.
@@ -50,14 +51,22 @@ fn useful(check: &CheckRun, job: u64, room: usize, asking: &Asking<'_>, log: &Ar
     write(log, format!("\n# {} (job {job})\n", check.shown()).as_bytes());
     let heard = Arc::new(Mutex::new((job_log::Reader::default(), Useful::new(room))));
     let (listening, copy) = (Arc::clone(&heard), Arc::clone(log));
+    let masking = Arc::new(Mutex::new(secrets::masking()));
+    let masks = Arc::clone(&masking);
     let sink = Box::new(move |_: Stream, bytes: &[u8]| {
-        write(&copy, bytes);
+        let mut masked = Vec::with_capacity(bytes.len());
+        masks.lock().unwrap_or_else(PoisonError::into_inner).feed(bytes, &mut masked);
+        write(&copy, &masked);
         let (reader, useful) = &mut *listening.lock().unwrap_or_else(PoisonError::into_inner);
-        reader.feed(bytes, &mut |text| useful.feed(Stream::Out, text));
+        reader.feed(&masked, &mut |text| useful.feed(Stream::Out, text));
     });
     let fetched = forge::of(asking.repository).and_then(|forge| forge.job_log(asking, job, sink));
-    let (reader, mut useful) =
+    let mut rest = Vec::new();
+    masking.lock().unwrap_or_else(PoisonError::into_inner).finish(&mut rest);
+    write(log, &rest);
+    let (mut reader, mut useful) =
         std::mem::replace(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner), (job_log::Reader::default(), Useful::new(0)));
+    reader.feed(&rest, &mut |text| useful.feed(Stream::Out, text));
     reader.finish(&mut |text| useful.feed(Stream::Out, text));
     match fetched {
         Ok(()) => useful.finish(),

@@ -5,7 +5,10 @@
 use ralph_core::loop_file::ContinueWith;
 use serde::Serialize;
 
-use crate::hosts::claude::caller::{CONTEXT_SINCE, Version};
+use crate::{
+    hosts::claude::caller::{CONTEXT_SINCE, Version},
+    sys::secrets,
+};
 
 /// Longer context is replaced by a preview; the client counts as JavaScript does.
 const MAX_CONTEXT: usize = 10_000;
@@ -84,19 +87,31 @@ impl Answer {
         }
     }
 
+    /// What the person is told.
+    fn line(&self) -> Option<&str> {
+        match self {
+            Answer::Silent => None,
+            Answer::Tell { line } | Answer::Block { line, .. } | Answer::Instead { text: line } => Some(line),
+            Answer::Context { line, .. } => line.as_deref(),
+        }
+    }
+
     /// The line to print; `None` for silence.
     pub fn to_json(&self) -> Option<String> {
         let empty =
             Wire { goes_on: None, stop_reason: None, decision: None, reason: None, hook_specific_output: None, system_message: None };
+        // What the agent gets holds the person's own prompt, and is masked where it is made.
+        let told = self.line().map(secrets::mask);
+        let told = told.as_deref();
         let wire = match self {
             Answer::Silent => return None,
-            Answer::Tell { line } => Wire { system_message: Some(line), ..empty },
-            Answer::Block { reason, line } => Wire { decision: Some("block"), reason: Some(reason), system_message: Some(line), ..empty },
-            Answer::Context { event, text, line } => {
+            Answer::Tell { .. } => Wire { system_message: told, ..empty },
+            Answer::Block { reason, .. } => Wire { decision: Some("block"), reason: Some(reason), system_message: told, ..empty },
+            Answer::Context { event, text, .. } => {
                 let specific = Specific { hook_event_name: event, additional_context: text };
-                Wire { hook_specific_output: Some(specific), system_message: line.as_deref(), ..empty }
+                Wire { hook_specific_output: Some(specific), system_message: told, ..empty }
             }
-            Answer::Instead { text } => Wire { goes_on: Some(false), stop_reason: Some(text), ..empty },
+            Answer::Instead { .. } => Wire { goes_on: Some(false), stop_reason: told, ..empty },
         };
         serde_json::to_string(&wire).ok()
     }

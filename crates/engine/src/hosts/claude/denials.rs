@@ -3,6 +3,8 @@
 use ralph_core::{attempt::Denied, words::opening};
 use serde_json::Value;
 
+use crate::sys::secrets;
+
 /// So much is told of what a call is about.
 const MOST_WORDS: usize = 200;
 
@@ -50,7 +52,7 @@ pub fn what(input: &Value) -> String {
         ["command", "file_path", "notebook_path", "url", "query", "pattern", "path", "description", "skill", "prompt", "task_id", "name"];
     let named = KEYS.iter().find_map(|key| input.get(key)?.as_str());
     let first = || input.as_object()?.values().find_map(Value::as_str);
-    opening(named.or_else(first).unwrap_or_default(), MOST_WORDS)
+    secrets::opening(named.or_else(first).unwrap_or_default(), MOST_WORDS)
 }
 
 /// A denied call: one entry for each rule that it needs.
@@ -94,7 +96,9 @@ fn of_command(line: &str) -> Vec<String> {
     match line.lines().count() {
         _ if !rules.is_empty() => rules,
         // What cannot be taken apart can be allowed as it is.
-        1 if line.chars().count() <= MOST_WORDS && !line.chars().any(char::is_control) => vec![format!("Bash({})", line.trim())],
+        1 if line.chars().count() <= MOST_WORDS && !line.chars().any(char::is_control) => {
+            vec![format!("Bash({})", secrets::mask(line.trim()))]
+        }
         _ => vec!["Bash".to_owned()],
     }
 }

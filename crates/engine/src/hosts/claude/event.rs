@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use ralph_core::{json::parse_tolerant, loop_file::fnv1a};
 use serde_json::{Map, Value};
 
-use crate::sys::env;
+use crate::sys::{env, secrets};
 
 /// A hook event as it arrived.
 #[derive(Debug, Clone)]
@@ -98,5 +98,5 @@ impl Event {
 fn in_words(task: &Value) -> String {
     let field = |name| task.get(name).and_then(Value::as_str);
     let what = field("description").or(field("command")).or(field("agent_type")).unwrap_or("task");
-    ralph_core::words::excerpt(&format!("{}: {what}", field("type").unwrap_or("task")), 100)
+    secrets::excerpt(&format!("{}: {what}", field("type").unwrap_or("task")), 100)
 }

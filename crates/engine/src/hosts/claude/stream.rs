@@ -13,6 +13,7 @@ use ralph_core::{
     limits::ToolUse,
     prices::{self, Micros},
     promise,
+    secrets::Masking,
     time::{self, Millis},
     usage::{Tally, Usage},
     words::opening,
@@ -20,7 +21,7 @@ use ralph_core::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{hosts::claude::denials, hosts::heard::Heard};
+use crate::{hosts::claude::denials, hosts::heard::Heard, sys::secrets};
 use fields::{status, tail, text, whole};
 use verdict::{Fault, Quota, Verdict};
 
@@ -91,6 +92,20 @@ struct Streamed {
     text: Option<bool>,
     /// Texts that were told in pieces, and have yet to come as a whole.
     told: u64,
+    /// A secret may be in several pieces.
+    masking: Masking,
+}
+
+impl Streamed {
+    /// The next words without secrets, as far as that can be told; all that was held back at the end.
+    fn masked(&mut self, words: &str, is_end: bool) -> String {
+        let mut text = Vec::new();
+        self.masking.feed(words.as_bytes(), &mut text);
+        if is_end {
+            self.masking.finish(&mut text);
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
 }
 
 impl Stream {
@@ -180,7 +195,7 @@ impl Stream {
                 }
                 let is_told = is_streamed && self.was_told(told);
                 if !is_told && !words.is_empty() {
-                    told.push(Heard::Text { text: format!("{}\n", words.trim_end_matches('\n')), of_subagent });
+                    told.push(Heard::Text { text: format!("{}\n", secrets::mask(words.trim_end_matches('\n'))), of_subagent });
                 }
             }
             "thinking" | "redacted_thinking" if !is_streamed => told.push(Heard::Thinking),
@@ -216,7 +231,7 @@ impl Stream {
                 let message = &piece["message"];
                 let own = |key| text(message, key).unwrap_or_default().to_owned();
                 self.is_over = false;
-                self.streamed = Some(Streamed { id: own("id"), model: own("model"), text: None, told: 0 });
+                self.streamed = Some(Streamed { id: own("id"), model: own("model"), text: None, told: 0, masking: secrets::masking() });
                 self.count(&own("id"), &own("model"), &message["usage"], false, told);
             }
             "message_delta" => {
@@ -228,8 +243,9 @@ impl Stream {
             "content_block_delta" => {
                 let words = text(&piece["delta"], "text").unwrap_or_default();
                 if let Some(streamed) = self.streamed.as_mut().filter(|_| !words.is_empty()) {
-                    streamed.text = Some(words.ends_with('\n'));
-                    told.push(Heard::Text { text: words.to_owned(), of_subagent: false });
+                    let text = streamed.masked(words, false);
+                    streamed.text = Some(text.ends_with('\n'));
+                    told.extend((!text.is_empty()).then_some(Heard::Text { text, of_subagent: false }));
                 }
             }
             "content_block_stop" => self.end_text(told),
@@ -243,9 +259,11 @@ impl Stream {
         let Some(streamed) = &mut self.streamed else { return };
         let Some(ends_line) = streamed.text.take() else { return };
         streamed.told += 1;
-        if !ends_line {
-            told.push(Heard::Text { text: "\n".to_owned(), of_subagent: false });
+        let mut text = streamed.masked("", true);
+        if !(if text.is_empty() { ends_line } else { text.ends_with('\n') }) {
+            text.push('\n');
         }
+        told.extend((!text.is_empty()).then_some(Heard::Text { text, of_subagent: false }));
     }
 
     /// Whether the text that comes as a whole now was told in pieces. The clients send it before they say that it has ended.

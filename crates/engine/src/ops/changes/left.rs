@@ -25,15 +25,7 @@ pub fn left(project: &Project, since: Millis, limit: Duration) -> Option<Left> {
     let repository = Repository::of(project, limit).ok()??;
     let below = if repository.below.as_os_str().is_empty() { OsStr::new(".") } else { repository.below.as_os_str() };
     // A submodule has its own configuration, and is not looked into.
-    let args = [
-        "status",
-        "--porcelain=v1",
-        "-z",
-        "--no-renames",
-        "--untracked-files=all",
-        "--ignore-submodules=all",
-        "--",
-    ];
+    let args = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all", "--"];
     let args: Vec<&OsStr> = args.iter().map(OsStr::new).chain([below]).collect();
     let said = repository.answer(&args, Ask::default()).ok()?;
     let own = own_of_folder(&repository, project);

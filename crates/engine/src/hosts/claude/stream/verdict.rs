@@ -4,9 +4,10 @@ use ralph_core::{
     attempt::{Cut, Outcome, Tokens, Trouble},
     prices::{self, Micros},
     time::Millis,
-    words::excerpt,
 };
 use serde_json::Value;
+
+use crate::sys::secrets;
 
 use super::{
     Exit,
@@ -182,7 +183,7 @@ pub(super) fn without_result(begun: bool, exit: Exit, complaint: &str) -> Outcom
 
 /// Why a program did not start, in its own words.
 pub(crate) fn why(code: i32, complaint: &str) -> String {
-    match excerpt(complaint, 300) {
+    match secrets::excerpt(complaint, 300) {
         none if none.is_empty() => format!("exit code {code}"),
         words => words,
     }

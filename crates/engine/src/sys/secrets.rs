@@ -1,0 +1,45 @@
+//! Masking with the secrets of this process's own environment: whatever is written down or sent on of what gates, agents and events say goes through here.
+
+use std::sync::OnceLock;
+
+use ralph_core::{
+    secrets::{Masking, Secrets},
+    words,
+};
+
+use crate::sys::env;
+
+/// So much of a text is looked at around the part of it that is shown: what is cut off in the middle is no longer known for what it is.
+const AROUND: usize = 16 << 10;
+
+/// The values of variables whose names say that they are secret.
+pub fn own() -> &'static Secrets {
+    static OWN: OnceLock<Secrets> = OnceLock::new();
+    OWN.get_or_init(|| Secrets::of(env::all()))
+}
+
+/// A text without its secrets.
+pub fn mask(text: &str) -> String {
+    own().mask(text).into_owned()
+}
+
+/// The same for lines of JSON, and for bytes that need not be text.
+pub fn mask_bytes(bytes: &[u8]) -> Vec<u8> {
+    own().mask_bytes(bytes)
+}
+
+/// For what comes in parts.
+pub fn masking() -> Masking {
+    Masking::new(own())
+}
+
+/// The first `max` characters, on one line.
+pub fn opening(text: &str, max: usize) -> String {
+    words::opening(&mask(&text[..text.floor_char_boundary(4 * max + AROUND)]), max)
+}
+
+/// The last `max` characters, on one line.
+pub fn excerpt(text: &str, max: usize) -> String {
+    let from = text.ceil_char_boundary(text.len().saturating_sub(4 * max + AROUND));
+    words::excerpt(&mask(&text[from..]), max)
+}
