@@ -90,7 +90,7 @@ impl Project {
         let name = record["state"]["name"].as_str().unwrap_or("main");
         let place = if record["state"]["ended"].is_null() { format!("loops/{name}") } else { format!("ended/{id}") };
         let digest = Sha256::digest(self.dir.as_os_str().as_encoded_bytes());
-        let hash: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let hash = digest.iter().take(16).fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"));
         let seal = self.home.join(".local/state/ralph/projects").join(hash).join(place);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(seal.parent().unwrap()).unwrap();
         std::fs::write(seal, format!("1 {id} named {}\n{last}\n", text.len() - last.len() - 1)).unwrap();

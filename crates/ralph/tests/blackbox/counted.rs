@@ -99,7 +99,7 @@ fn t15_sixteen_writers_lose_no_mark_in_any_kind_of_list() {
 fn t15_lists_of_one_name_and_a_list_of_two_projects() {
     let bed = Bed::new();
     for folder in ["a", "b"] {
-        bed.write(&format!("{folder}/feature_list.json"), features());
+        bed.write(format!("{folder}/feature_list.json"), features());
     }
     let one = |(n, id): (usize, String)| {
         let mut command = bed.command(RALPH);
@@ -110,7 +110,7 @@ fn t15_lists_of_one_name_and_a_list_of_two_projects() {
         all_succeed(ids().into_iter().chain(ids().into_iter().rev()).enumerate().map(one));
     }
     for folder in ["a", "b"] {
-        assert!(marked(&bed.path(&format!("{folder}/feature_list.json"))).is_some_and(|n| n >= WRITERS / 2));
+        assert!(marked(&bed.path(format!("{folder}/feature_list.json"))).is_some_and(|n| n >= WRITERS / 2));
     }
     let shared = bed.home().join("shared");
     fs::create_dir_all(&shared).unwrap();

@@ -71,7 +71,8 @@ fn t7_a_deleted_folder_of_ralphs_loses_nothing() {
 
 #[test]
 fn t7_nothing_that_a_journal_says_is_believed() {
-    let forgeries: [(&str, fn(&mut Value)); 6] = [
+    type Forgery = fn(&mut Value);
+    let forgeries: [(&str, Forgery); 6] = [
         ("ended", |line| line["state"]["ended"] = json!("complete")),
         ("owner", |line| line["state"]["owner"] = json!(OTHER)),
         ("armed since", |line| line["state"]["armed_since"] = json!(9_999_999_999_999_i64)),
@@ -189,7 +190,7 @@ fn t7_an_agents_edit_of_the_loop_file_makes_nothing_looser() {
 fn t7_another_loop_id_is_the_same_loop() {
     for change in [
         |text: &str| text.replace("loop_id: \"main-", "loop_id: \"main-1"),
-        |text: &str| text.lines().filter(|line| !line.starts_with("loop_id")).map(|line| format!("{line}\n")).collect(),
+        |text: &str| text.split_inclusive('\n').filter(|line| !line.starts_with("loop_id")).collect(),
     ] {
         let bed = started(&["--max-iterations", "9"]);
         let id = bed.value("loop_id");
