@@ -185,7 +185,7 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
             let what = if e.gates.is_empty() { "same commit, same files" } else { "same commit, same files, same findings" };
             let open = unproven::in_short(e);
             let open = if open.is_empty() { String::new() } else { format!(" ({open})") };
-            format!("paused at iteration {round}: {} in a row changed nothing: {what}{open}. {again}.", iterations(e.stalled_rounds))
+            format!("paused at iteration {round}: {} changed nothing: {what}{open}. {again}.", iterations(e.stalled_rounds))
         }
         (Code::ProgressNone, _) => {
             format!("paused at iteration {round}: {} in a row without any tool call. {again}.", rounds(e.idle_rounds))

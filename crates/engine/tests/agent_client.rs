@@ -100,7 +100,7 @@ fn s4_6_a_session_tells_what_it_does_and_what_it_used() {
         let bed = or_skip!(Bed::new(version, &server, SignIn::Key));
         let ended = bed.run(&|| Wish::GoOn);
         assert_eq!((ended.outcome, ended.tools), (Outcome::Stopped, ToolUse::Used));
-        assert_eq!(ended.text.as_deref(), Some("First.\n<promise>DONE</promise>"), "both blocks");
+        assert_eq!(ended.text.as_deref(), Some("First.\n\u{c}<promise>DONE</promise>"), "both blocks, told apart");
         let work = ended.work;
         assert_eq!(work.tokens, Tokens { input: 3_000, output: 500, cache_read: 4, cache_written: 30 });
         assert!(!work.estimated && work.usd_micros > 10_000 && work.tool_calls == 1 && work.denied.is_empty(), "{work:?}");

@@ -336,7 +336,8 @@ fn t9_it_is_linear_in_time() {
     };
     for piece in hard.into_iter().chain(["aaaaaaaaaaaaaaaaa"]) {
         let (small, large) = (piece.repeat(10_000 / piece.len()), piece.repeat(80_000 / piece.len()));
-        let (small, large) = (took(&small).as_micros().max(1_000), took(&large).as_micros());
-        assert!(large < small * 8 * 6, "{piece:?}: {small} µs, and eight times as much {large} µs");
+        // A busy machine can slow down some of the tries, never all of them.
+        let is_linear = || took(&large).as_micros() < took(&small).as_micros().max(1_000) * 8 * 6;
+        assert!((0..20).any(|_| is_linear()), "{piece:?}: eight times as much takes far more than eight times as long");
     }
 }

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use crate::{
     hosts::claude::{
         commands,
-        registration::{BLOCK_CAP, CommandLine, Hook},
+        registration::{BLOCK_CAP, DENY_EDITS, CommandLine, Hook},
         settings::{Settings, as_the_client_reads},
     },
     setup::{
@@ -26,6 +26,8 @@ pub struct Wish {
     pub command: (String, Option<String>),
     /// The value for the client's cap, if it shall be set.
     pub block_cap: Option<u64>,
+    /// Whether the client shall keep agents from editing ralph's own files.
+    pub deny_edits: bool,
 }
 
 /// How the client shall call this program: by its name where that leads here, else by its path. A file that is checked in names no path of one machine.
@@ -151,6 +153,9 @@ fn settings_change(path: &Path, records: &Records, wish: &Wish, hooks: Hooks) ->
     if let Some(cap) = wish.block_cap {
         settings.set_env(BLOCK_CAP, &cap.to_string().into()).map_err(left_alone)?;
     }
+    if wish.deny_edits {
+        settings.deny(DENY_EDITS).map_err(left_alone)?;
+    }
     let after = settings.to_text();
     if before.is_none() && settings.is_empty() {
         return Ok((after, None));
@@ -172,6 +177,10 @@ pub(super) fn original(path: &Path, records: &Records, now: Option<&str>) -> Res
     settings.unregister(was.as_ref());
     if let Some(record) = &record {
         restore_cap(&settings, was.as_ref(), &record.after).map_err(|e| Problem::new(path, e))?;
+        let denied = |settings: Option<&Settings>| settings.is_some_and(|settings| settings.denies(DENY_EDITS));
+        if denied(Settings::parse(record.after.as_bytes()).ok().as_ref()) && !denied(was.as_ref()) {
+            settings.allow_again(DENY_EDITS, was.as_ref());
+        }
     }
     let was_made_by_ralph = record.is_some_and(|r| r.before.is_none());
     Ok((!was_made_by_ralph || !settings.is_empty()).then(|| settings.to_text()))

@@ -243,7 +243,8 @@ impl<'p> VerifyState<'p> {
         }
         let known: Contents = self.project.recall(&self.kept, MAX_BYTES).unwrap_or_default();
         let stricter = |(agent, entry): (String, Entry)| {
-            let iteration = file.agents.get(&agent)?.iteration.min(entry.iteration);
+            let said = file.agents.get(&agent).filter(|said| time::parse(&said.started_at).is_some())?;
+            let iteration = said.iteration.min(entry.iteration);
             Some((agent, Entry { iteration, ..entry }))
         };
         Contents { latest: file.latest.clone(), agents: known.agents.into_iter().filter_map(stricter).collect() }

@@ -2,7 +2,7 @@
 
 use ralph_core::limits;
 use ralph_engine::{
-    hosts::claude::registration::BLOCK_CAP,
+    hosts::claude::registration::{BLOCK_CAP, DENY_EDITS},
     setup::{
         init::{self, Wish},
         places::{Places, Scope},
@@ -32,6 +32,7 @@ use crate::{
   ralph init --project         for everybody who works in this project (.claude/settings.json)
   ralph init --dry-run         only show what would change
   ralph init --block-cap 0     also lift the client's cap on stops that are sent back
+  ralph init --deny-edits      also keep agents from editing ralph's own files (.ralph)
 
 The cap: Claude Code ends a turn, as if it had succeeded, when 8 stops in a row were sent back without any tool call between them.
 Ralph pauses the loop one round before that. With the cap lifted (0), a loop pauses after 25 such rounds (--idle-rounds of `ralph start`).")]
@@ -44,6 +45,9 @@ pub(crate) struct Args {
     /// Set the client's cap on stops in a row that are sent back without a tool call; 0 lifts it
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     block_cap: Option<u64>,
+    /// Also keep agents from editing ralph's own files: a deny rule for .ralph/** in the client's permissions
+    #[arg(long)]
+    deny_edits: bool,
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
@@ -52,7 +56,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let places = Places::of(project);
     let records = Records::of_user();
     let survey = Survey::take(&places);
-    let wish = Wish { scope, command: init::own_command(scope), block_cap: args.block_cap };
+    let wish = Wish { scope, command: init::own_command(scope), block_cap: args.block_cap, deny_edits: args.deny_edits };
     let plan = init::plan(&places, &survey, &records, &wish)?;
     let changed = setting_up::carry_out(&plan, &records, args.dry_run)?;
     if args.dry_run {
@@ -67,6 +71,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     };
     ui::paragraph(format!("{} {}", if plan.unread { ui::warn(done) } else { ui::good(done) }, of_scope(scope, project)), 0);
     offer_the_cap(&survey, args);
+    offer_the_rule(&survey, args);
     let next =
         format!("Next: {}, then {} in Claude Code.", ui::bold("ralph doctor"), ui::bold("/ralph-loop TASK --completion-promise DONE"));
     ui::paragraph(next, 0);
@@ -81,6 +86,15 @@ fn of_scope(scope: Scope, project: &Project) -> String {
         }
         Scope::Local => format!("for you, in {}.", ui::path(project.root())),
     }
+}
+
+/// So are its permissions. Ralph does not depend on the rule: what an agent changes there is noticed.
+fn offer_the_rule(survey: &Survey, args: &Args) {
+    if args.deny_edits || survey.lists(&["permissions", "deny"]).iter().any(|rule| rule == DENY_EDITS) {
+        return;
+    }
+    let why = "An agent that may edit files can edit ralph's own, in .ralph; ralph notices and goes by its own copy.";
+    ui::paragraph(ui::dim(format!("{why} `ralph init --deny-edits` keeps it from trying (a deny rule, {DENY_EDITS}).")), 0);
 }
 
 /// The cap is the user's: it is explained, and changed only when asked for.

@@ -43,7 +43,7 @@ impl Repair {
         let _alone = Records::alone();
         match self {
             Repair::Register(scope) => {
-                let wish = Wish { scope: *scope, command: init::own_command(*scope), block_cap: None };
+                let wish = Wish { scope: *scope, command: init::own_command(*scope), block_cap: None, deny_edits: false };
                 init::plan(&case.places, &case.survey, &case.records, &wish)?.carry_out(&case.records, |_| {})?;
                 Ok(format!("registered, as `ralph init --{}` does", scope.word()))
             }

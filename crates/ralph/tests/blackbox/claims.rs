@@ -363,7 +363,7 @@ fn pains_3_the_promise_of_the_round_before_does_not_count_again() {
     let transcript = bed.transcript();
     transcript.user("go").says("m1", &format!("It is true.\n{DONE}"));
     bed.stop(&format!("It is true.\n{DONE}")).send().line();
-    bed.ralph_ok(&["resume", "--session", ME]);
+    bed.ralph_ok(&["resume", "--again", "--session", ME]);
     tick();
     // The person asks for more; the agent's answer is not yet in the transcript.
     transcript.user("one more thing");

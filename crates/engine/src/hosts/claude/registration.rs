@@ -111,6 +111,9 @@ impl Hook {
     }
 }
 
+/// The rule that keeps an agent from editing ralph's own files, in whichever project it works.
+pub const DENY_EDITS: &str = "Edit(.ralph/**)";
+
 /// The variable that holds the client's cap on stops in a row that were sent back without any tool call.
 pub const BLOCK_CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
 

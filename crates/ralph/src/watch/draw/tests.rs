@@ -87,7 +87,7 @@ fn drawn(app: &mut App, width: u16, height: u16, looks: Looks) -> Vec<String> {
 #[test]
 fn eyes_1_strangers_words_are_harmless_in_every_size_and_on_every_face() {
     let scratch = Scratch::create("ralph-watch-", false).unwrap();
-    let mut app = scene(&Project::at(scratch.path()), 1 << 20);
+    let mut app = scene(&Project::passing(scratch.path()), 1 << 20);
     let looks = Looks { colour: true, ascii: false };
     for face in [Face::Loop, Face::Log, Face::Overview, Face::Help] {
         for (width, height) in [(1, 1), (2, 3), (9, 4), (20, 5), (40, 10), (79, 23), (80, 24), (116, 17), (120, 40), (200, 60), (500, 2)] {
@@ -116,7 +116,7 @@ fn eyes_1_strangers_words_are_harmless_in_every_size_and_on_every_face() {
 #[test]
 fn eyes_1_a_corner_of_a_screen_says_what_matters() {
     let scratch = Scratch::create("ralph-watch-", false).unwrap();
-    let mut app = scene(&Project::at(scratch.path()), 100);
+    let mut app = scene(&Project::passing(scratch.path()), 100);
     let rows = drawn(&mut app, 40, 10, Looks { colour: true, ascii: false });
     assert!(rows[0].starts_with("● main-1  active"), "{rows:#?}");
     assert!(rows.iter().any(|row| row.starts_with("round 3 of 3")), "{rows:#?}");
