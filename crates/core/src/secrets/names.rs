@@ -60,8 +60,13 @@ pub fn is_secret(name: &str) -> bool {
 }
 
 fn kind(name: &[u8]) -> Option<Kind> {
-    let last = *name.last()?;
-    if name.len() > LONGEST_NAME || !matches!(last | 0x20, b'n' | b't' | b'd' | b'e' | b'y' | b's' | b'h' | b'g') {
+    // Nearly all words are none, and two letters tell.
+    let [.., before, last] = name else { return None };
+    let may_be = matches!(
+        [before | 0x20, last | 0x20],
+        [b'e', b'n' | b't' | b'y'] | [b'o', b'n'] | [b'r' | b'w', b'd'] | [b's', b'e' | b's'] | [b'a', b't'] | [b't', b'h'] | [b'i', b'g']
+    );
+    if !may_be || name.len() > LONGEST_NAME {
         return None;
     }
     let ends = |ending: &str| {

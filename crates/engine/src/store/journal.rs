@@ -200,6 +200,11 @@ fn read_tail(path: &Path) -> Option<Tail> {
     }
 }
 
+/// Whether all that others said about it was masked where it was heard: of a stop without gates nothing else is told. That is most of them.
+fn is_masked(event: &Event) -> bool {
+    matches!(event, Event::Stop { evidence, .. } if evidence.gates.is_empty() && evidence.suspicions.is_empty())
+}
+
 /// A line whose event, which tells what agents, gates and clients said, has no secrets. The state, which comes last, has to be what it is.
 fn without_secrets(line: &[u8]) -> Vec<u8> {
     let state = memchr::memmem::rfind(line, b",\"state\":{").unwrap_or(line.len());
@@ -215,5 +220,6 @@ pub fn append(path: &Path, tail: &Tail, record: &Record) -> Result<(), Error> {
     }
     serde_json::to_writer(&mut line, record).map_err(|e| Error::io("write", path)(e.into()))?;
     line.push(b'\n');
-    files::append(path, &without_secrets(&line)).map_err(Error::io("write", path))
+    let line = if is_masked(&record.event) { line } else { without_secrets(&line) };
+    files::append(path, &line).map_err(Error::io("write", path))
 }
