@@ -240,7 +240,7 @@ impl Value {
             return Some(Step::Wait);
         }
         let value = &buf[from..to.min(from + LOOKED_AT)];
-        let is_call = matches!(buf.get(to), Some(b'(' | b'['));
+        let is_call = value.len() < LOOKED_AT && matches!(buf.get(to), Some(b'(' | b'['));
         let is_secret = self.looks_secret(value) || (scheme > 0 && value.len() >= 8);
         (is_secret && !is_call && !is_placeholder(value)).then_some(Step::Mask { from, to, alike })
     }
