@@ -60,8 +60,13 @@ pub fn is_secret(name: &str) -> bool {
 }
 
 fn kind(name: &[u8]) -> Option<Kind> {
-    let last = *name.last()?;
-    if name.len() > LONGEST_NAME || !matches!(last | 0x20, b'n' | b't' | b'd' | b'e' | b'y' | b's' | b'h' | b'g') {
+    // Nearly all words are none, and two letters tell.
+    let [.., before, last] = name else { return None };
+    let may_be = matches!(
+        [before | 0x20, last | 0x20],
+        [b'e', b'n' | b't' | b'y'] | [b'o', b'n'] | [b'r' | b'w', b'd'] | [b's', b'e' | b's'] | [b'a', b't'] | [b't', b'h'] | [b'i', b'g']
+    );
+    if !may_be || name.len() > LONGEST_NAME {
         return None;
     }
     let ends = |ending: &str| {
@@ -235,7 +240,7 @@ impl Value {
             return Some(Step::Wait);
         }
         let value = &buf[from..to.min(from + LOOKED_AT)];
-        let is_call = matches!(buf.get(to), Some(b'(' | b'['));
+        let is_call = value.len() < LOOKED_AT && matches!(buf.get(to), Some(b'(' | b'['));
         let is_secret = self.looks_secret(value) || (scheme > 0 && value.len() >= 8);
         (is_secret && !is_call && !is_placeholder(value)).then_some(Step::Mask { from, to, alike })
     }

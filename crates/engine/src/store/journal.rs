@@ -212,6 +212,11 @@ pub(super) fn from(path: &Path, from: u64, most: usize) -> io::Result<(u64, Vec<
     Ok((size, bytes))
 }
 
+/// Whether all that others said about it was masked where it was heard: of a stop without gates nothing else is told. That is most of them.
+pub(super) fn is_masked(event: &Event) -> bool {
+    matches!(event, Event::Stop { evidence, .. } if evidence.gates.is_empty() && evidence.suspicions.is_empty())
+}
+
 /// A line whose event, which tells what agents, gates and clients said, has no secrets. The state, which comes last, has to be what it is.
 pub(super) fn without_secrets(line: &[u8]) -> Vec<u8> {
     let state = memchr::memmem::rfind(line, b",\"state\":{").unwrap_or(line.len());

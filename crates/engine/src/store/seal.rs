@@ -202,9 +202,11 @@ pub(super) fn append(project: &Project, is_named: bool, tail: &mut Tail, record:
         return Err(written(e.into()));
     }
     bytes.push(b'\n');
-    let line = journal::without_secrets(&bytes[begins..]);
-    bytes.truncate(begins);
-    bytes.extend(line);
+    if !journal::is_masked(&record.event) {
+        let line = journal::without_secrets(&bytes[begins..]);
+        bytes.truncate(begins);
+        bytes.extend(line);
+    }
     let head = Head { id: record.loop_id.clone(), is_named, from: tail.size + begins as u64 };
     let kind = write(project, &head, &record.state, tail.kind, &bytes[begins..])?;
     files::append(&path, &bytes).map_err(written)?;

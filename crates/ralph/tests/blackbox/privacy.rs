@@ -199,7 +199,7 @@ fn t9_what_a_session_of_a_run_prints_is_masked_in_its_log_and_on_the_screen() {
         assert!(!out.stdout.contains(secret) && !out.stderr.contains(secret), "{}{}", out.stdout, out.stderr);
     }
     let logs: Vec<PathBuf> = all_in(&runs.bed.path(".ralph/rounds")).into_iter().filter(|path| path.is_file()).collect();
-    assert!(fs::read_to_string(&logs[0]).unwrap().contains("I use ghp_[masked]"), "{logs:?}");
+    assert!(fs::read_to_string(&logs[0]).unwrap().contains("ghp_[masked]"), "{logs:?}");
     nowhere(&runs.bed, &[&token, "hunter2hunter2"], &["agent.sh"]);
     is_private(&runs.bed.path(".ralph"));
 }
