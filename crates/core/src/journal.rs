@@ -444,7 +444,9 @@ impl State {
     pub fn of_live_file(self, file: Option<&LoopFile>) -> Self {
         let is_rewritten = file.is_some_and(|f| f.loop_id.is_none() && f.iteration < self.iteration);
         if self.ended.is_some() || is_rewritten {
-            State { stops: self.stops, name: self.name, list: self.list, ..State::default() }
+            // What had to be proven does not vanish with a count that begins anew.
+            let gated = self.gated && self.ended.is_none();
+            State { stops: self.stops, name: self.name, list: self.list, gated, ..State::default() }
         } else {
             self
         }

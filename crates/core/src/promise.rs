@@ -130,9 +130,9 @@ pub fn blocked(message: &str) -> Option<String> {
     if !message.contains(reading::BLOCKED.close) {
         return None;
     }
-    let page = Page::read(message, &reading::BLOCKED);
-    let counts =
-        |spot: &&Spot<'_>| !page.has_other && spot.is_last().is_ok() && spot.is_bare() && !spot.is_announced() && spot.hidden.is_none();
+    let has_other = Page::read(message, &reading::BLOCKED).has_other;
+    let page = Page::read(message.rsplit(reading::BLOCK_END).next().unwrap_or(message), &reading::BLOCKED);
+    let counts = |spot: &&Spot<'_>| !has_other && spot.is_last().is_ok() && spot.is_bare() && !spot.is_announced() && spot.hidden.is_none();
     let why = normalised(page.spots.iter().rfind(counts)?.words);
     let plain = why.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let says_nothing = matches!(plain.as_str(), "" | "why" | "reason" | "the reason" | "your reason");

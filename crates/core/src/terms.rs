@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    loop_file::{LoopFile, fnv1a},
+    limits,
+    loop_file::{HOOK_STALL_ROUNDS, LoopFile, fnv1a},
     prices::{self, Micros},
     time, words,
 };
@@ -26,8 +27,11 @@ pub struct Terms {
     pub max_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_rounds: Option<u64>,
+    /// `None`: as many as are borne by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stall_rounds: Option<u64>,
     #[serde(skip_serializing_if = "crate::gate::is_zero")]
-    pub stall_rounds: u64,
+    pub max_context: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promise: Option<String>,
     /// The session that the file names.
@@ -56,6 +60,7 @@ enum Key {
     MaxHours,
     MaxUsd,
     MaxTokens,
+    MaxContext,
     IdleRounds,
     StallRounds,
     Promise,
@@ -64,13 +69,14 @@ enum Key {
 }
 
 impl Key {
-    const ALL: [Key; 11] = [
+    const ALL: [Key; 12] = [
         Key::Active,
         Key::Iteration,
         Key::MaxIterations,
         Key::MaxHours,
         Key::MaxUsd,
         Key::MaxTokens,
+        Key::MaxContext,
         Key::IdleRounds,
         Key::StallRounds,
         Key::Promise,
@@ -86,6 +92,7 @@ impl Key {
             Key::MaxHours => "max_hours",
             Key::MaxUsd => "max_usd",
             Key::MaxTokens => "max_tokens",
+            Key::MaxContext => "max_context",
             Key::IdleRounds => "idle_rounds",
             Key::StallRounds => "stall_rounds",
             Key::Promise => "completion_promise",
@@ -105,7 +112,8 @@ impl Terms {
             max_usd_micros: file.max_usd_micros(),
             max_tokens: file.max_tokens,
             idle_rounds: file.idle_rounds,
-            stall_rounds: file.stall_rounds,
+            stall_rounds: (file.says_stall_rounds || file.stall_rounds > 0).then_some(file.stall_rounds),
+            max_context: file.max_context,
             promise: file.completion_promise.clone(),
             session: file.session_id.clone(),
             prompt: fnv1a(file.prompt.as_bytes()),
@@ -118,6 +126,11 @@ impl Terms {
     }
 
     fn edit(&self, key: Key, now: &Terms) -> Option<Edit> {
+        // What is shown of two values may be the same although they are not.
+        if self.is_same(key, now) {
+            return None;
+        }
+        let shown = |n: Option<u64>| n.map_or_else(|| "default".to_owned(), |n| n.to_string());
         let (before, after, looser) = match key {
             Key::Active => (self.active.to_string(), now.active.to_string(), now.active),
             // A higher one is ralph's own: it was killed before it wrote that down.
@@ -127,12 +140,15 @@ impl Terms {
             Key::MaxHours => limit(self.max_ms, now.max_ms, time::in_words),
             Key::MaxUsd => limit(self.max_usd_micros, now.max_usd_micros, |n| format!("${}", prices::in_dollars(n))),
             Key::MaxTokens => limit(self.max_tokens, now.max_tokens, |n| n.to_string()),
+            Key::MaxContext => limit(self.max_context, now.max_context, |n| format!("{n} %")),
             Key::IdleRounds => {
-                let shown = |n: Option<u64>| n.map_or_else(|| "default".to_owned(), |n| n.to_string());
-                let size = |n: Option<u64>| n.unwrap_or(crate::limits::DEFAULT_IDLE_ROUNDS);
+                let size = |n: Option<u64>| n.unwrap_or(limits::DEFAULT_IDLE_ROUNDS);
                 (shown(self.idle_rounds), shown(now.idle_rounds), is_looser(size(self.idle_rounds), size(now.idle_rounds)))
             }
-            Key::StallRounds => limit(self.stall_rounds, now.stall_rounds, |n| n.to_string()),
+            Key::StallRounds => {
+                let size = |n: Option<u64>| n.unwrap_or(HOOK_STALL_ROUNDS);
+                (shown(self.stall_rounds), shown(now.stall_rounds), is_looser(size(self.stall_rounds), size(now.stall_rounds)))
+            }
             Key::Promise => {
                 let shown =
                     |p: &Option<String>| p.as_deref().map_or_else(|| "none".to_owned(), |p| format!("\"{}\"", words::opening(p, 60)));
@@ -143,9 +159,15 @@ impl Terms {
                 let shown = |s: &Option<String>| s.as_deref().map_or_else(|| "none".to_owned(), |s| words::opening(s, 60));
                 (shown(&self.session), shown(&now.session), self.session.is_some())
             }
-            Key::Prompt => return (self.prompt != now.prompt).then(|| Edit { key, what: "the prompt".to_owned(), looser: false }),
+            Key::Prompt => return Some(Edit { key, what: "the prompt".to_owned(), looser: false }),
         };
-        (before != after).then(|| Edit { key, what: format!("{} {before} → {after}", key.name()), looser })
+        Some(Edit { key, what: format!("{} {before} → {after}", key.name()), looser })
+    }
+
+    fn is_same(&self, key: Key, now: &Terms) -> bool {
+        let mut changed = self.clone();
+        changed.set(key, now);
+        changed == *self
     }
 
     /// Takes over what ralph itself wrote into the file under these keys.
@@ -174,6 +196,7 @@ impl Terms {
             Key::MaxTokens => self.max_tokens = now.max_tokens,
             Key::IdleRounds => self.idle_rounds = now.idle_rounds,
             Key::StallRounds => self.stall_rounds = now.stall_rounds,
+            Key::MaxContext => self.max_context = now.max_context,
             Key::Promise => self.promise.clone_from(&now.promise),
             Key::Session => self.session.clone_from(&now.session),
             Key::Prompt => self.prompt = now.prompt,
@@ -191,7 +214,11 @@ impl Terms {
                 Key::MaxUsd => file.max_usd = prices::in_dollars(self.max_usd_micros),
                 Key::MaxTokens => file.max_tokens = self.max_tokens,
                 Key::IdleRounds => file.idle_rounds = self.idle_rounds,
-                Key::StallRounds => file.stall_rounds = self.stall_rounds,
+                Key::StallRounds => {
+                    file.stall_rounds = self.stall_rounds.unwrap_or(0);
+                    file.says_stall_rounds = self.stall_rounds.is_some();
+                }
+                Key::MaxContext => file.max_context = self.max_context,
                 Key::Promise => file.completion_promise.clone_from(&self.promise),
                 Key::Session => file.session_id.clone_from(&self.session),
                 Key::Prompt => {}
@@ -232,6 +259,10 @@ mod tests {
         one("max_hours: 1\n", "max_hours: 2\n", "max_hours 1 h → 2 h", true);
         one("max_usd: 1\n", "max_usd: 0\n", "max_usd $1 → no limit", true);
         one("idle_rounds: 5\n", "", "idle_rounds 5 → default", true);
+        one("", "stall_rounds: 0\n", "stall_rounds default → 0", true);
+        one("", "stall_rounds: 1000\n", "stall_rounds default → 1000", true);
+        one("", "stall_rounds: 4\n", "stall_rounds default → 4", false);
+        one("max_hours: 24\n", "max_hours: 24.01\n", "max_hours 24 h → 24 h", true);
         one("completion_promise: DONE\n", "completion_promise: OK\n", "completion_promise \"DONE\" → \"OK\"", true);
         one("", "completion_promise: OK\n", "completion_promise none → \"OK\"", false);
         one("", "active: false\n", "active true → false", false);

@@ -179,7 +179,8 @@ pub fn named_in_tools(source: &(impl Source + ?Sized), since: Option<Millis>, wh
             return true;
         }
     }
-    false
+    // What was not read may hold anything.
+    lines.cut
 }
 
 /// Whether the last thing that happened in the conversation is that the person interrupted the agent.

@@ -77,6 +77,12 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("DISPLAY, WAYLAND_DISPLAY, DBUS_SESSION_BUS_ADDRESS", "One of them is set where news can be shown on the desktop."),
     ("TMUX, STY", "Set within tmux and screen, through which news for the terminal has to be passed."),
     ("IS_SANDBOX", "1 where the client may be run by root without asking for permissions."),
+    ("SUDO_UID", "Whose repositories root may look at, as git has it."),
+    ("XDG_CONFIG_HOME", "Where git keeps your own configuration (git/config, git/ignore), if not in ~/.config."),
+    (
+        "CLAUDE_PLUGIN_ROOT",
+        "The folder of the plugin that runs the hook: part of what tells its registration from others. The client sets it.",
+    ),
     ("CLAUDE_PROJECT_DIR", "The project of a hook call: the folder that the client was started in. The client sets it."),
     ("CLAUDE_CODE_SESSION_ID", "The session that calls the hook or runs a command. The client sets it."),
     (
@@ -146,6 +152,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     (".ralph/lock", "Held for some milliseconds at a time."),
     (".ralph/locks/<id>.lock", "Held while a loop's gates are measured."),
     (".ralph/locks/<id>.runner", "Held by the process that carries a loop in fresh sessions."),
+    ("~/.local/state/ralph/hook.log", "What hooks could not do, of all projects; `ralph doctor` shows the last lines."),
     ("~/.local/state/ralph/trust/<hash>.json", "The commands of one repository's files that you let run; `ralph trust --list` shows them."),
     (
         "~/.local/state/ralph/projects/<hash>/",

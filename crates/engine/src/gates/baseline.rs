@@ -85,7 +85,7 @@ pub(super) fn fewer_tests(project: &Project, loop_id: &str, findings: &[Finding]
     let path = counts_path(loop_id);
     let read = || -> BTreeMap<String, Ran> { project.recall(&path, MAX_BYTES).unwrap_or_default() };
     let known = read();
-    if env::of_an_agent().is_none() && told.iter().any(|(f, _)| !known.contains_key(&f.gate)) {
+    if !env::is_in_the_agents_shell() && told.iter().any(|(f, _)| !known.contains_key(&f.gate)) {
         let _alone = project.keep(&path).ok().and_then(|file| files::alone_in(file.parent()?, ALONE));
         let mut all = read();
         for (finding, ran) in &told {

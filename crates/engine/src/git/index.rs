@@ -4,6 +4,9 @@ use std::path::Path;
 
 use crate::sys::files;
 
+/// No system opens a longer one.
+const LONGEST_PATH: usize = 4_096;
+
 /// An index of some million files.
 const LARGEST: usize = 512 << 20;
 
@@ -123,6 +126,10 @@ impl<'a> Reader<'a> {
         let rest = &self.bytes[self.at..];
         let name = rest.get(..memchr::memchr(0, rest)?)?;
         path.extend(name);
+        // Each entry of the newest format repeats as much of the one before as it likes: together they could ask for any amount of memory.
+        if path.len() > LONGEST_PATH {
+            return None;
+        }
         self.take(name.len() + 1)?;
         if version < 4 {
             // With zeros up to a multiple of eight.

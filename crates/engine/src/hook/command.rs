@@ -221,7 +221,11 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
         goes_on: false,
     };
     let resumed = resume::resume(&call.project, &request, asker)?;
-    let line = format!("Ralph: the loop goes on at iteration {}.", words::of_limit(resumed.file.iteration, resumed.file.max_iterations));
+    let mut line =
+        format!("Ralph: the loop goes on at iteration {}.", words::of_limit(resumed.file.iteration, resumed.file.max_iterations));
+    if !resumed.edits.is_empty() {
+        line += &format!(" Its file was edited, and that counts now: {}.", resumed.edits.join(", "));
+    }
     let findings = journal::past(&call.project.journal(&resumed.id)).findings;
     let failing: Vec<&Finding> = findings.iter().filter(|f| f.verdict == Verdict::Fail).collect();
     let known =

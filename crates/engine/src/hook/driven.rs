@@ -20,7 +20,7 @@ use crate::{
     },
     hosts::claude::answer::Answer,
     store::{Error, journal, loops::Found},
-    sys::{clock, env},
+    sys::{clock, env, secrets},
 };
 
 /// Whether a living runner carries the loop, and this process is neither that runner nor part of a session of its.
@@ -77,13 +77,13 @@ fn on_stop(call: &Call, mark: &str, found: Found) -> Result<Outcome, Error> {
     // An agent that cannot go on is not held: the runner hears it, and decides.
     let is_held = fails && ruling.decision == Decision::Block && evidence.blocked.is_none();
     let hint = words::hint(&evidence, false).filter(|_| is_held);
-    let (Some(hint), true) = (hint, may_hold(&l.state)) else { return Ok(drives()) };
+    let (Some(hint), true) = (hint.map(|hint| secrets::mask(&hint)), may_hold(&l.state)) else { return Ok(drives()) };
     let Some(runner) = l.state.runner.as_mut() else { return Ok(drives()) };
     runner.inner += 1;
     let told = format!(
         "Ralph: sent back within the round ({}): {}.",
         words::of_limit(runner.inner, runner.inner_limit),
-        unproven::in_short(&evidence)
+        secrets::mask(&unproven::in_short(&evidence))
     );
     let event = Event::Heard { event: "runner.inner".to_owned(), detail: Some(unproven::in_short(&evidence)) };
     let stop = call.event.stop_fingerprint();

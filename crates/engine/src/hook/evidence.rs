@@ -235,7 +235,7 @@ pub(super) fn named_in_tools(call: &Call, l: &Loop) -> bool {
     let Some(file) = l.found.own_file().and_then(|path| path.file_name()?.to_str().map(str::to_owned)) else { return false };
     let path = call.event.text("transcript_path").unwrap_or_default();
     let since = l.state.last.as_ref().map(|last| last.at);
-    OpenFile::open(path).is_some_and(|source| transcript::named_in_tools(&source, since, &file))
+    OpenFile::of_session(path, call.event.session()).is_some_and(|source| transcript::named_in_tools(&source, since, &file))
 }
 
 /// Whether the transcript at `path` ends with an interrupt.

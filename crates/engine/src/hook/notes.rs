@@ -10,7 +10,8 @@ use crate::{hook::Call, hosts::claude::event::Event};
 
 /// How many notes the agent has not heard when it comes to this stop. What the prompt of a session of its own held has been heard.
 pub(super) fn waiting(state: &State, call: &Call) -> u64 {
-    let is_heard = call.round.is_some() || state.runner.is_some() || call.event.is_after_a_block();
+    let same_turn = state.turn.is_some() && state.turn.as_deref() == call.event.text("prompt_id");
+    let is_heard = call.round.is_some() || state.runner.is_some() || call.event.is_after_a_block() || same_turn;
     state.notes.iter().filter(|note| note.told_in.is_none() || !is_heard).count() as u64
 }
 

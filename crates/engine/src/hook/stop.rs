@@ -67,7 +67,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     if driven::is_carried_elsewhere(&l.state) {
         return Ok(Outcome::silent("runner.carries").of_loop(&l.id));
     }
-    if l.is_new && l.file.started_at.is_none() {
+    if l.is_new && l.file.started_at.is_none() && l.found.known_as.is_none() {
         guard::forget(&call.project, &l.id);
     }
     match l.owner() {
@@ -329,10 +329,13 @@ fn note_edits(call: &Call, locked: &Locked<'_>, l: &mut Loop, at: Millis) -> Res
     }
     let edits = l.edits();
     if edits.is_empty() {
+        l.state.refused.clear();
         return Ok(());
     }
     let by_agent = call.round.is_some() || evidence::named_in_tools(call, l);
-    let counts = |edit: &Edit| !(edit.looser && by_agent);
+    // What did not count once does not count because time has passed; `ralph resume` is how a person says that it does.
+    let before = l.state.refused.clone();
+    let counts = |edit: &Edit| !(edit.looser && (by_agent || before.contains(&edit.what)));
     l.settle(&edits, counts);
     let (counting, held): (Vec<&Edit>, Vec<&Edit>) = edits.iter().partition(|edit| counts(edit));
     let shown = |edits: Vec<&Edit>| edits.into_iter().map(|edit| edit.what.clone()).collect::<Vec<String>>();

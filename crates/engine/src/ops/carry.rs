@@ -93,6 +93,7 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
         return Err(carried(Some(alive.pid)));
     }
     let edits = l.accept_edits();
+    let told_edits = (!edits.is_empty()).then(|| format!("its file was edited, and that counts now: {}", edits.join(", ")));
     l.state.refused.clear();
     // The time in which nobody worked on it is not the loop's.
     held::stop_the_clock_of_the_dead(&mut l);
@@ -131,6 +132,11 @@ pub fn take(project: &Project, found: Found, mark: &str, inner_limit: u64) -> Re
     let event = Event::Taken { pid: std::process::id(), from, unfinished: unfinished.is_some().then_some(l.file.iteration), unwritten };
     locked.record(&mut l, now, None, event)?;
     project.introduce();
+    let picked_up = match (picked_up, told_edits) {
+        (picked_up, None) => picked_up,
+        (None, Some(edits)) => Some(edits),
+        (Some(picked_up), Some(edits)) => Some(format!("{picked_up}; {edits}")),
+    };
     let dead = before.map(|runner| runner.mark);
     let found = Found { parsed: Ok(l.file.clone()), ..l.found };
     Ok(Taken { file: l.file, found, dead, picked_up, unfinished })

@@ -32,6 +32,9 @@ const ATTEMPTS: usize = 20;
 /// How long to wait for others who mark their items: each takes some milliseconds, and a slow disk some more.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// How long the project's lock is held while another one is waited for.
+const BRIEFLY: Duration = Duration::from_millis(500);
+
 /// Nobody waits longer for the commands of one item.
 const LONGEST: Duration = Duration::from_hours(24);
 
@@ -190,15 +193,19 @@ fn refuted(item: &Item, finding: &Finding) -> Refusal {
 /// is at the list (which may lie outside of the project, and be shared by worktrees) or at its backup.
 fn mark(project: &Project, listed: &mut Listed, id: &str) -> Result<(), Refusal> {
     let shown = clean(&listed.path);
-    let _own = patiently(project)?;
     let folder = listed.file.parent().unwrap_or(&listed.file);
-    // Where folders cannot be locked at all, the project's lock has to do.
-    let _alone = match File::open(folder).and_then(|folder| Ok((files::wait_for_lock(&folder, PATIENCE)?, folder))) {
-        Ok((false, _)) => {
-            return Err(Refusal::Because(format!("{} is not marked: another process has locked the folder of {shown}", clean(id))));
+    let until = Instant::now() + PATIENCE;
+    let (_own, _alone) = loop {
+        let own = patiently(project)?;
+        // Briefly, because a hook does not wait for the project's lock for long. Where folders cannot be locked at all, that one has to do.
+        match File::open(folder).and_then(|folder| Ok((files::wait_for_lock(&folder, BRIEFLY)?, folder))) {
+            Ok((true, folder)) => break (own, Some(folder)),
+            Err(_) => break (own, None),
+            Ok((false, _)) if Instant::now() < until => {}
+            Ok((false, _)) => {
+                return Err(Refusal::Because(format!("{} is not marked: another process has locked the folder of {shown}", clean(id))));
+            }
         }
-        Ok((true, folder)) => Some(folder),
-        Err(_) => None,
     };
     let backup = project.folder("backup")?.join(listed.file.file_name().unwrap_or_default());
     for _ in 0..ATTEMPTS {

@@ -276,6 +276,7 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     l.state.client_pid =
         if owner.is_some() && asker.session == owner { asker.client_pid } else { l.state.client_pid.filter(|_| owner == before) };
     l.state.refused.clear();
+    l.state.blocked_rounds = 0;
     if !edits.is_empty() {
         locked.record(&mut l, now, owner.as_deref(), Event::Edited { changes: edits.clone(), refused: Vec::new() })?;
     }

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use crate::{
     hosts::claude::{
         commands,
-        registration::{BLOCK_CAP, DENY_EDITS, CommandLine, Hook},
+        registration::{BLOCK_CAP, CommandLine, DENY_EDITS, Hook},
         settings::{Settings, as_the_client_reads},
     },
     setup::{

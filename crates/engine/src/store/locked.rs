@@ -184,9 +184,16 @@ impl<'p> Locked<'p> {
 
     /// Writes down something that changes nothing about a loop, whether it lives or has ended.
     pub fn note(&self, id: &str, session: Option<&str>, event: Event) -> Result<(), Error> {
-        let mut tail = seal::tail(self.project, None, id);
-        let state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
+        let (mut tail, state) = self.known(None, id);
         self.append(id, true, &mut tail, clock::now(), session, event, &state)
+    }
+
+    /// The end of a loop's journal and its state. That the journal was changed is left for the person.
+    fn known(&self, name: Option<&str>, id: &str) -> (Tail, State) {
+        let mut tail = seal::tail(self.project, name, id);
+        let mut state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
+        state.untold.extend(tail.misfit.take().map(|what| words::misfit(id, &what)));
+        (tail, state)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one record")]
@@ -271,8 +278,7 @@ impl<'p> Locked<'p> {
     /// Writes a journal line for a loop file that cannot be read, and archives the file.
     pub fn archive_corrupt(&self, found: &Found, session: Option<&str>, problem: &str) -> Result<bool, Error> {
         let id = found.id();
-        let mut tail = seal::tail(self.project, Some(&found.name), &id);
-        let mut state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
+        let (mut tail, mut state) = self.known(Some(&found.name), &id);
         let now = clock::now();
         state.disarm(now);
         state.ended = Some(Ending::Failed);
@@ -285,12 +291,11 @@ impl<'p> Locked<'p> {
     /// Writes down that the list of a feature folder cannot be read; the loop stays as it is. `false`: that is what was written last.
     pub fn note_unreadable(&self, found: &Found, session: Option<&str>, problem: &str) -> Result<bool, Error> {
         let id = found.id();
-        let mut tail = seal::tail(self.project, Some(&found.name), &id);
+        let (mut tail, mut state) = self.known(Some(&found.name), &id);
         let event = Event::Corrupt { problem: problem.to_owned() };
         if tail.last.as_ref().is_some_and(|r| r.event == event) {
             return Ok(false);
         }
-        let mut state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
         state.name = Some(found.name.clone());
         let now = clock::now();
         if let Carrier::Folder(folder) = &found.carrier {
@@ -307,9 +312,8 @@ impl<'p> Locked<'p> {
             return Ok(false);
         }
         let id = folder::id(self.project);
-        let mut tail = seal::tail(self.project, None, &id);
+        let (mut tail, mut state) = self.known(None, &id);
         let now = clock::now();
-        let mut state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
         state.disarm(now);
         let event = Event::Paused { by: Actor::Ralph, why: format!("{} is gone", folder::LIST) };
         self.append(&id, true, &mut tail, now, Some(session), event, &state)?;

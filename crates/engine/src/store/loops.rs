@@ -66,6 +66,9 @@ impl Found {
     /// A loop file cannot pose as another loop while the one that ralph started under its name lives: it would begin anew, without what counts for that one.
     fn recognised(mut self, project: &Project) -> Self {
         self.known_as = seal::head(project, &self.name).filter(|head| head.is_named && head.id != self.own_id()).map(|head| head.id);
+        if let (Some(id), Ok(file)) = (&self.known_as, &mut self.parsed) {
+            file.loop_id = Some(id.clone());
+        }
         self
     }
 

@@ -184,7 +184,10 @@ fn sealed(project: &Project, id: &str) -> Option<Seal> {
 fn unsealed(project: &Project, id: &str) -> Tail {
     let mut tail = journal::tail(&project.journal(id));
     if let Some(record) = tail.last.as_mut().filter(|_| project.may_keep()) {
-        record.state = std::mem::take(&mut record.state).unsealed();
+        let before = std::mem::take(&mut record.state);
+        // A loop that is in the archive does not come back by itself: that it ended can be believed.
+        let ended = before.ended.filter(|_| project.archive().join(format!("{id}.md")).exists());
+        record.state = State { ended, ..before.unsealed() };
     }
     tail
 }

@@ -185,12 +185,18 @@ impl<'p> VerifyState<'p> {
 
     /// Whether an agent was sent back and has not been let go since.
     pub fn knows(&self, agent: &str) -> bool {
-        self.read().0.agents.get(agent).is_some_and(|entry| !entry.let_go)
+        self.entry(agent).is_some()
     }
 
     /// What asked for the proof of such an agent when it was sent back.
     pub fn asked_by(&self, agent: &str) -> Option<String> {
-        self.read().0.agents.remove(agent).filter(|entry| !entry.let_go)?.asked_by
+        self.entry(agent)?.asked_by
+    }
+
+    /// An agent that was sent back and not let go, by the file or, where that was taken away, by ralph's own copy.
+    fn entry(&self, agent: &str) -> Option<Entry> {
+        let known = |mut contents: Contents| contents.agents.remove(agent).filter(|entry| !entry.let_go);
+        known(self.read().0).or_else(|| known(self.own_copy()))
     }
 
     /// The agent was let go: should it be called again, it begins anew.
@@ -236,12 +242,17 @@ impl<'p> VerifyState<'p> {
         }
     }
 
+    /// What ralph wrote itself.
+    fn own_copy(&self) -> Contents {
+        self.project.recall(&self.kept, MAX_BYTES).unwrap_or_default()
+    }
+
     /// The agents that ralph's own copy knows, sent back as often as both say. Without a state folder the file is all there is.
     fn as_far_as_known(&self, file: Contents) -> Contents {
         if !self.project.may_keep() {
             return file;
         }
-        let known: Contents = self.project.recall(&self.kept, MAX_BYTES).unwrap_or_default();
+        let known = self.own_copy();
         let stricter = |(agent, entry): (String, Entry)| {
             let said = file.agents.get(&agent).filter(|said| time::parse(&said.started_at).is_some())?;
             let iteration = said.iteration.min(entry.iteration);

@@ -135,11 +135,10 @@ mod flags {
 
     /// Another user's file stays as it is.
     pub(super) fn make_private(path: &Path, meta: &Metadata) -> bool {
-        let is_open = is_open_to_others(meta);
-        if is_open {
-            let _ = fs::set_permissions(path, Permissions::from_mode(meta.permissions().mode() & 0o700));
-        }
-        is_open
+        // Where modes cannot be changed, nothing was: who asks need not look any further.
+        is_open_to_others(meta)
+            && fs::set_permissions(path, Permissions::from_mode(meta.permissions().mode() & 0o700)).is_ok()
+            && fs::symlink_metadata(path).is_ok_and(|now| !is_open_to_others(&now))
     }
 
     /// Everybody may run it, whatever the mask says: that is what it was asked for.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     api_errors::{fails, limit_line},
-    common::{Bed, LOOP, ME, RALPH, loop_text, now_ms},
+    common::{Bed, CLIENT, LOOP, ME, RALPH, loop_text, now_ms},
     gated::{Gated, gate},
     run::Runs,
 };
@@ -485,4 +485,12 @@ fn t18_what_a_gate_itself_counts_is_compared() {
         gated.ralph_ok(&["gate", "--accept"]);
         assert!(!gated.claim().send().blocks());
     }
+    // The hook's own first measurement counts as well, and one that fails.
+    let gated = Gated::in_git(&gate("tests", "cat \"$HOME/out\"; test -f \"$HOME/fine\"", "cache = false"));
+    fs::write(gated.home().join("out"), ran(5, 0)).unwrap();
+    assert!(gated.claim().env("AI_AGENT", CLIENT).send().blocks());
+    fs::write(gated.home().join("out"), ran(3, 0)).unwrap();
+    fs::write(gated.home().join("fine"), "").unwrap();
+    let answer = gated.claim().env("AI_AGENT", CLIENT).send();
+    assert!(answer.blocks() && gated.journal().last().unwrap().to_string().contains("3 tests ran, and 5 did at first"), "{answer:?}");
 }

@@ -83,7 +83,11 @@ fn t9_all_that_ralph_keeps_is_for_its_user_alone_whatever_the_mask() {
         assert_eq!(sh("\"$RALPH\" hook claude", bed.claim().json().as_bytes()).code, Some(0));
         assert_eq!(sh("\"$RALPH\" hook claude", bed.work().json().as_bytes()).code, Some(0));
         let id = bed.status()["id"].as_str().unwrap().to_owned();
-        assert_eq!(sh(&format!("\"$RALPH\" report --keep {id}; \"$RALPH\" cancel"), b"").code, Some(0), "{umask}");
+        assert_eq!(
+            sh(&format!("\"$RALPH\" report --keep {id}; env -u CLAUDE_CODE_SESSION_ID \"$RALPH\" cancel"), b"").code,
+            Some(0),
+            "{umask}"
+        );
         let own = bed.path(".ralph");
         for folder in ["journal", "archive", "backup", "logs", "locks"] {
             assert!(!bed.files_in(&format!(".ralph/{folder}")).is_empty(), "{folder}");
@@ -91,7 +95,7 @@ fn t9_all_that_ralph_keeps_is_for_its_user_alone_whatever_the_mask() {
         is_private(&own);
         is_private(&bed.home().join(".local/state/ralph"));
         // Where a person says where it goes, their mask counts.
-        let out = sh(&format!("\"$RALPH\" report {id} --markdown -o report.md"), b"");
+        let out = sh(&format!("env -u CLAUDE_CODE_SESSION_ID \"$RALPH\" report {id} --markdown -o report.md"), b"");
         assert_eq!(out.code, Some(0), "{}", out.stderr);
         assert_eq!(mode(&bed.path("report.md")), 0o666 & !u32::from_str_radix(umask, 8).unwrap());
     }

@@ -186,6 +186,49 @@ fn t7_an_agents_edit_of_the_loop_file_makes_nothing_looser() {
     assert_eq!(bed.last_ended()["status"], "capped");
 }
 
+/// What was refused does not count because nobody touched the file in the meantime.
+#[test]
+fn t7_a_refused_edit_stays_refused() {
+    let bed = started(&["--max-iterations", "4"]);
+    let named = json!({
+        "type": "assistant", "timestamp": "2099-01-01T00:00:00.000Z", "sessionId": ME, "isSidechain": false,
+        "message": {"id": "m1", "role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Edit", "input": {"file_path": LOOP}}]}
+    });
+    let text = |said: &str| {
+        let message = json!({"id": "m2", "role": "assistant", "content": [{"type": "text", "text": said}]});
+        json!({"type": "assistant", "timestamp": "2099-01-01T00:00:00.001Z", "sessionId": ME, "isSidechain": false, "message": message})
+    };
+    fs::write(bed.transcript_path(), format!("{named}\n{}\n", text("One."))).unwrap();
+    bed.write(LOOP, bed.read(LOOP).replace("max_iterations: 4", "max_iterations: 0\nstall_rounds: 0"));
+    let line = told(&bed.stop("One.").send());
+    assert!(line.contains("itself: max_iterations 4 → no limit, stall_rounds default → 0. That does not count"), "{line}");
+    fs::write(bed.transcript_path(), format!("{}\n", text("Two."))).unwrap();
+    let answer = bed.stop("Two.").send();
+    assert!(answer.blocks() && !told(&answer).contains("edited"), "{answer:?}");
+    fs::write(bed.transcript_path(), format!("{}\n", text("Three."))).unwrap();
+    bed.stop("Three.").send();
+    assert_eq!(bed.last_ended()["status"], "capped", "at the limit that it began with");
+    // A person who resumes it sees what is different, and makes it count.
+    let out = bed.ralph_ok(&["resume"]);
+    assert!(out.contains("counting now: max_iterations 4 → no limit"), "{out}");
+}
+
+/// Nor does a file without its id and with a lower count begin a new loop.
+#[test]
+fn t7_a_loop_file_without_its_id_that_counts_from_the_start_is_no_new_loop() {
+    let bed = Bed::new();
+    bed.write("ralph.toml", gate("tests", "exit 1", ""));
+    bed.ralph_ok(&["trust", "--yes"]);
+    assert_eq!(bed.ralph(&["start", "Go", "--completion-promise", "DONE"]).code, Some(0));
+    assert!(bed.work().send().blocks() && bed.work().send().blocks());
+    bed.write("ralph.toml", "");
+    let is_kept = |line: &&str| !line.starts_with("loop_id") && !line.starts_with("started_at");
+    let text: String = bed.read(LOOP).split_inclusive('\n').filter(is_kept).collect();
+    bed.write(LOOP, text.replace("iteration: 3", "iteration: 1"));
+    let answer = bed.stop("Done.\n\n<promise>DONE</promise>").send();
+    assert!(bed.exists(LOOP) && told(&answer).contains("is not declared any more"), "{answer:?}");
+}
+
 #[test]
 fn t7_another_loop_id_is_the_same_loop() {
     for change in [

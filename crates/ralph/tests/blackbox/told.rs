@@ -1,6 +1,6 @@
 //! The source documents to the letter, and what people are told (t19, t20, t22, t23).
 
-use std::{fs, path::Path, thread, time::Duration};
+use std::{fs, thread, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -172,7 +172,8 @@ fn t20_the_sample_input_of_document_004_is_sent_back_with_the_open_feature() {
     bed.write(format!("{DIR}/feature_list.json"), list(true));
     // The client of the document is older than the ones that say who they are.
     let send = || bed.work().no_env("AI_AGENT").send_raw(sample(&bed));
-    for iteration in 2..=12 {
+    // Ten iterations that change nothing would pause it.
+    for iteration in 2..=9 {
         let answer = send();
         assert!(answer.blocks(), "iteration {iteration}: {answer:?}");
         let json = answer.json.unwrap();
@@ -435,17 +436,16 @@ fn t23_a_link_is_told_as_a_link() {
     assert!(text.contains("its file is a link") && !text.contains("git tracks its file"), "{text}");
 }
 
-/// A stop that ended the loop and could not be written down does not say that the loop is as it was.
+/// A stop that could not be written down ends no loop, and says so.
 #[test]
-fn t23_a_loop_that_ended_is_not_told_as_kept() {
+fn t23_a_loop_that_is_told_as_kept_is_kept() {
     let bed = Bed::with_loop(1, 9, "DONE");
     assert!(bed.work().send().blocks());
     let journal = bed.files_in(".ralph/journal")[0].clone();
     fs::remove_file(&journal).unwrap();
     fs::create_dir(&journal).unwrap();
     let line = bed.stop("Done.\n\n<promise>DONE</promise>").send().line();
-    assert!(!bed.exists(LOOP), "{line}");
-    assert!(line.contains("the loop has ended; its file is in .ralph/archive") && !line.contains("kept as it is"), "{line}");
+    assert!(bed.exists(LOOP) && line.contains("kept as it is"), "{line}");
 }
 
 /// One is one, and what has no limit has no "of 0".
@@ -459,11 +459,9 @@ fn t23_numbers_have_the_right_word() {
     assert!(!line.contains("1 rounds") && !line.contains("1 iterations"), "{line}");
     let bed = Bed::with_loop(3, 9, "DONE");
     bed.work().send();
-    let path = &bed.files_in(".ralph/journal")[0];
-    let text = fs::read_to_string(path).unwrap();
-    let mut last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let mut last = bed.journal().pop().unwrap();
     last["state"]["standstill"] = json!({"tree": "", "findings": {}, "rounds": 4});
-    fs::write(path as &Path, format!("{last}\n")).unwrap();
+    bed.write_journal(last["loop"].as_str().unwrap(), &format!("{last}\n"));
     let text = bed.ralph_ok(&["status"]);
     assert!(text.contains("4 rounds changed nothing") && !text.contains("of 0"), "{text}");
 }

@@ -1,6 +1,7 @@
 //! `ralph init`, `ralph uninstall` and `ralph plugin`, and what their tests share: a bed with a settings file, and readers of such a file that have nothing in
 //! common with ralph's.
 
+mod deny_edits;
 mod places;
 mod safety;
 mod shapes;
