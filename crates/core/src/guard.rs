@@ -329,13 +329,20 @@ fn role(runners: Option<&BTreeSet<String>>) -> String {
 }
 
 fn items_changed(before: &[Item], now: &[Item]) -> Vec<String> {
-    let known = |items: &[Item]| -> BTreeMap<(String, String), String> {
-        items.iter().rev().map(|item| ((item.list.clone(), item.id.clone()), item.criteria.clone())).collect()
+    // Several items may be called the same: the first is compared with the first, the second with the second.
+    let known = |items: &[Item]| -> BTreeMap<(String, String, usize), String> {
+        let mut called: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        let mut all = BTreeMap::new();
+        for item in items {
+            let number = *called.entry((&item.list, &item.id)).and_modify(|n| *n += 1).or_insert(0);
+            all.insert((item.list.clone(), item.id.clone(), number), item.criteria.clone());
+        }
+        all
     };
     let (before, now) = (known(before), known(now));
     let mut lists: BTreeMap<&str, (Vec<&str>, Vec<&str>)> = BTreeMap::new();
     // A list that is not asked for any more is said with its gate.
-    for (key @ (list, id), criteria) in before.iter().filter(|((list, _), _)| now.keys().any(|(known, _)| known == list)) {
+    for (key @ (list, id, _), criteria) in before.iter().filter(|((list, ..), _)| now.keys().any(|(known, ..)| known == list)) {
         let (gone, changed) = lists.entry(list).or_default();
         match now.get(key) {
             None => gone.push(id),

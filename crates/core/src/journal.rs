@@ -463,24 +463,11 @@ impl State {
         }
     }
 
-    /// What a journal that ralph keeps no copy of may say about a loop: how much was done and used, never who has the loop, what was answered or that it ended.
-    /// An agent that may write files in the project may have written it.
+    /// What a journal that ralph keeps no copy of may say about a loop: how far it is, never who has it, what was answered, spent or noted, or that it ended.
+    /// A repository may have brought it, or an agent that may write files in the project.
     #[must_use]
     pub fn unsealed(self) -> Self {
-        State {
-            name: self.name,
-            list: self.list,
-            stops: self.stops,
-            iteration: self.iteration,
-            spent_ms: self.spent_ms,
-            spending: self.spending,
-            tokens: self.tokens,
-            notes: self.notes,
-            notes_left: self.notes_left,
-            gated: self.gated,
-            standstill: self.standstill,
-            ..State::default()
-        }
+        State { name: self.name, list: self.list, stops: self.stops, iteration: self.iteration, gated: self.gated, ..State::default() }
     }
 
     /// Whether the loop is parked by this very stop.

@@ -171,7 +171,13 @@ pub fn named_in_tools(source: &(impl Source + ?Sized), since: Option<Millis>, wh
     let mut lines = LinesBack::new(source);
     while let Some(place) = lines.next() {
         let is_named = lines.bytes(place).is_some_and(|bytes| finder.find(bytes).is_some());
-        let Some(line) = lines.line(place) else { continue };
+        let Some(line) = lines.line(place) else {
+            // Too long to be read whole, or not to be read at all: it may be anything.
+            if is_named {
+                return true;
+            }
+            continue;
+        };
         if line.is_older(since) {
             return false;
         }

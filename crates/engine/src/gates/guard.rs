@@ -180,14 +180,12 @@ impl Start {
     }
 }
 
-/// Gates of a file that asks for less than when the loop began, and runs no command: one that runs commands has to be trusted again, and who trusts it sees that.
+/// Gates that ask for less than when the loop began. A person who trusts changed settings, or accepts them, changes what they are compared with.
 fn weaker(before: &[Asked], now: &[Asked]) -> Vec<(String, String)> {
-    let runs = |gate: &Asked| gate.kind == Kind::Command;
-    let of_file = |gate: &&Asked| gate.file.is_some() && !before.iter().chain(now).any(|other| other.file == gate.file && runs(other));
     let there = |gate: &&Asked| now.iter().any(|other| other.name == gate.name && other.kind == gate.kind);
     let one =
         |gate: &Asked| guard::gates_weakened(std::slice::from_ref(gate), now).into_iter().map(|what| (gate.name.clone(), what)).next();
-    before.iter().filter(of_file).filter(there).filter_map(one).collect()
+    before.iter().filter(there).filter_map(one).collect()
 }
 
 fn path(loop_id: &str) -> String {
@@ -223,7 +221,7 @@ fn look(project: &Project, declared: &Declared, before: Option<&Facts>) -> Facts
         gates: declared.gates.iter().map(Asked::of).collect(),
         files: scripts.digests,
         runners: scripts.runners,
-        items: items(project, declared),
+        items: Some(items(project, declared)),
         guard: declared.guard,
     };
     match before {
@@ -271,15 +269,16 @@ fn sources(project: &Project, before: Option<&Facts>) -> Result<(BTreeMap<String
     Ok((found, unread))
 }
 
-/// The items of all lists; `None`: one of them cannot be read.
-fn items(project: &Project, declared: &Declared) -> Option<Vec<Item>> {
+/// The items of all lists that can be read; the gate of one that cannot says so itself.
+fn items(project: &Project, declared: &Declared) -> Vec<Item> {
     let mut all = Vec::new();
     for gate in &declared.gates {
         let Check::Features(list) = &gate.check else { continue };
-        let bytes = features::bytes(project, project.root(), &list.path).ok()?;
-        all.extend(List::parse(&bytes).ok()?.items.iter().map(|item| asked_of(&list.path, item)));
+        let Ok(bytes) = features::bytes(project, project.root(), &list.path) else { continue };
+        let items = List::parse(&bytes).map(|list| list.items).unwrap_or_default();
+        all.extend(items.iter().map(|item| asked_of(&list.path, item)));
     }
-    Some(all)
+    all
 }
 
 fn asked_of(list: &str, item: &feature_list::Item) -> Item {

@@ -332,7 +332,9 @@ fn note_edits(call: &Call, locked: &Locked<'_>, l: &mut Loop, at: Millis) -> Res
         l.state.refused.clear();
         return Ok(());
     }
-    let by_agent = call.round.is_some() || evidence::named_in_tools(call, l);
+    // What is not in the client's own folder any agent may write, its subagents too.
+    let is_within_reach = l.found.own_file().is_some_and(|file| !file.starts_with(call.project.claude()));
+    let by_agent = call.round.is_some() || is_within_reach || evidence::named_in_tools(call, l);
     // What did not count once does not count because time has passed; `ralph resume` is how a person says that it does.
     let before = l.state.refused.clone();
     let counts = |edit: &Edit| !(edit.looser && (by_agent || before.contains(&edit.what)));

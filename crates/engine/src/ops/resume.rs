@@ -1,7 +1,5 @@
 //! Bringing a loop back: a paused one, one that was left behind, or one from the archive, at the iteration where it was.
 
-use std::path::PathBuf;
-
 use ralph_core::{
     attempt::Tokens,
     feature_list::List,
@@ -18,7 +16,7 @@ use crate::{
     ops::{
         Asker, Refusal, choose,
         pause::unreadable,
-        view::{self, Status},
+        view::{self, Archived, Status},
     },
     store::{
         Error, held,
@@ -82,16 +80,18 @@ pub fn resume(project: &Project, request: &Request, asker: &Asker) -> Result<Res
             if let Some(found) = ended_folder(project, request.which.as_deref()) {
                 return take_up(&locked, found, request, asker);
             }
-            let (path, name) = archived(project, request.which.as_deref())?;
+            let Archived { path, name, id, .. } = archived(project, request.which.as_deref())?;
             let bytes = files::read(&path, loop_file::MAX_FILE_BYTES).map_err(Error::io("read", &path))?;
             let parsed = LoopFile::parse(&bytes);
             let candidate = Found { name: name.clone(), path: path.clone(), bytes, parsed, carrier: Carrier::File, known_as: None };
+            // The archive is in the project: whose file it is says its name there and ralph's own copy, not the file.
+            let candidate = if seal::is_known(project, &id) { candidate.known_as(&id) } else { candidate };
             let l = locked.open_ended(candidate).map_err(|f| unreadable(&f))?;
             // Whatever would be refused is refused before the file moves.
             refuse_what_is_done(&l, request)?;
             check_limits(&l, request)?;
             let found = locked
-                .bring_back(&path, &name)?
+                .bring_back(&path, &name, &id)?
                 .ok_or_else(|| Refusal::Because(format!("a loop called \"{name}\" is in this project already")))?;
             let l = locked.open_ended(found).map_err(|f| unreadable(&f))?;
             arm(&locked, l, request, asker).map(|resumed| Resumed { was_active: false, ..resumed })
@@ -132,15 +132,17 @@ fn take_up(locked: &Locked<'_>, found: Found, request: &Request, asker: &Asker) 
 }
 
 /// The archived loop that is meant: by id, by name, or the one that ended last.
-fn archived(project: &Project, which: Option<&str>) -> Result<(PathBuf, String), Refusal> {
-    let found = view::archive(project).into_iter().find(|a| which.is_none_or(|which| a.id == which || a.name == which));
+fn archived(project: &Project, which: Option<&str>) -> Result<Archived, Refusal> {
+    // One that ralph does not know may have come with the repository: it has to be named.
+    let is_meant = |a: &Archived| which.map_or_else(|| seal::is_known(project, &a.id), |which| a.id == which || a.name == which);
+    let found = view::archive(project).into_iter().find(is_meant);
     let gone =
         view::ended(project).into_iter().find(|v| v.status == Status::Gone && which.is_none_or(|which| v.id == which || v.name == which));
     match (found, gone) {
         (Some(found), Some(gone)) if which.is_none() && gone.last_event_at.as_deref() > Some(found.ended_at.as_str()) => {
             Err(deleted(&gone))
         }
-        (Some(found), _) => Ok((found.path, found.name)),
+        (Some(found), _) => Ok(found),
         (None, Some(gone)) => Err(deleted(&gone)),
         (None, None) => Err(match which {
             None => Refusal::NoLoop,
@@ -210,7 +212,8 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
             runner.pid
         )));
     }
-    let edits = l.accept_edits();
+    let mut edits = l.accept_edits();
+    edits.extend(l.found.known_as.as_ref().map(|_| "loop_id (it is what it was again)".to_owned()));
     check_limits(&l, request)?;
     held::stop_the_clock_of_the_dead(&mut l);
     let before = l.owner().map(str::to_owned);
@@ -231,6 +234,8 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
         values.push(("active", Value::Plain("true")));
     }
     values.extend(wanted.iter().filter_map(|(key, value)| Some((*key, Value::Plain(value.as_deref()?)))));
+    let named = l.found.known_as.take();
+    values.extend(named.as_deref().map(|id| ("loop_id", Value::Text(id))));
     if l.file.session_id.is_some() && l.file.session_id != owner {
         values.push(("session_id", owner.as_deref().map_or(Value::Plain("null"), Value::Text)));
     }

@@ -253,7 +253,8 @@ pub fn archive(project: &Project) -> Vec<Archived> {
         Some(Archived { name, ended_at: last.map(|r| r.at).unwrap_or_default(), id, path, version })
     };
     let mut all: Vec<Archived> = entries.flatten().filter_map(one).collect();
-    all.sort_by(|a, b| (&b.ended_at, b.version).cmp(&(&a.ended_at, a.version)));
+    // What a journal says that ralph does not know can be any time.
+    all.sort_by_cached_key(|a| std::cmp::Reverse((seal::is_known(project, &a.id), a.ended_at.clone(), a.version)));
     all
 }
 
@@ -282,6 +283,6 @@ pub fn ended(project: &Project) -> Vec<View> {
         Some(view)
     };
     let mut views: Vec<View> = entries.flatten().filter_map(one).collect();
-    views.sort_by(|a, b| b.last_event_at.cmp(&a.last_event_at));
+    views.sort_by_cached_key(|view| std::cmp::Reverse((seal::is_known(project, &view.id), view.last_event_at.clone())));
     views
 }

@@ -67,10 +67,16 @@ pub(super) fn plan(project: &Project, settings: &Running, l: &Loop, before: &Bef
     let model = settings.escalate_model.clone().filter(|_| is_escalated);
     Plan {
         prompt,
-        model: model.or_else(|| item.as_ref()?.model.clone()).or_else(|| settings.model.clone()),
+        model: model.or_else(|| item.as_ref()?.model.clone().filter(|model| is_model(model))).or_else(|| settings.model.clone()),
         item: item.map(|item| clean(&item.id)),
         notes: l.state.notes.iter().map(|note| note.id).collect(),
     }
+}
+
+/// Whether a list's word can be the name of a model: it becomes an argument of the client's command line.
+fn is_model(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:/@[]-".contains(c);
+    !name.is_empty() && name.len() <= 100 && !name.starts_with('-') && name.chars().all(is_plain)
 }
 
 /// Whether what the last ruling said is still to be mended.

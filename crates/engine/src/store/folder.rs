@@ -185,10 +185,13 @@ fn read_at(project: &Project, dir: PathBuf, want: Want) -> Option<Found> {
         Some(Status::ReachedLimit) => open > 0 && ((max > 0 && iteration >= max) || ran_out(&state)),
         Some(Status::Paused | Status::InProgress) | None => false,
     };
+    // Whoever may write in the folder may have written that it ended. While ralph knows it as alive, a stop is judged, or it is paused, and that is told.
+    let lives_on = ended && seal::living(project, &name, &id).is_some();
+    let ended = ended && !lives_on;
     if ended && want == Want::Live {
         return None;
     }
-    let active = !ended && values.status != Some(Status::Paused);
+    let active = !ended && !matches!(values.status, Some(Status::Paused | Status::Cancelled));
     let parsed = list.and_then(|_| as_loop(project, &path, &values, active, iteration, max));
     let carrier = Carrier::Folder(Folder { dir, id, progress });
     Some(Found { name, path, bytes: read.unwrap_or_default(), parsed, carrier, known_as: None })

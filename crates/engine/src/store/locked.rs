@@ -336,14 +336,14 @@ impl<'p> Locked<'p> {
     }
 
     /// Moves a file from the archive back into its place, in one step. `None`: a loop of that name is there already.
-    pub fn bring_back(&self, archived: &Path, name: &str) -> Result<Option<Found>, Error> {
+    pub fn bring_back(&self, archived: &Path, name: &str, id: &str) -> Result<Option<Found>, Error> {
         let folder = self.project.claude();
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
         let path = folder.join(loop_file::file_of(name));
         match files::move_new(archived, &path) {
             Ok(()) => {
                 seal::close(self.project, name);
-                loops::read(self.project, name)
+                Ok(loops::read(self.project, name)?.map(|found| if seal::is_known(self.project, id) { found.known_as(id) } else { found }))
             }
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(None),
             Err(e) => Err(Error::io("bring back", archived)(e)),

@@ -64,12 +64,11 @@ impl Found {
     }
 
     /// A loop file cannot pose as another loop while the one that ralph started under its name lives: it would begin anew, without what counts for that one.
-    fn recognised(mut self, project: &Project) -> Self {
-        self.known_as = seal::head(project, &self.name).filter(|head| head.is_named && head.id != self.own_id()).map(|head| head.id);
-        if let (Some(id), Ok(file)) = (&self.known_as, &mut self.parsed) {
-            file.loop_id = Some(id.clone());
+    fn recognised(self, project: &Project) -> Self {
+        match seal::head(project, &self.name).filter(|head| head.is_named) {
+            Some(head) => self.known_as(&head.id),
+            None => self,
         }
-        self
     }
 
     /// The file that holds the loop's limits.
@@ -78,6 +77,18 @@ impl Found {
             Carrier::File => Some(self.path.clone()),
             Carrier::Folder(folder) => Some(folder.dir.join("progress.txt")),
         }
+    }
+
+    /// The same file as that of the loop `id`, whatever it says itself.
+    #[must_use]
+    pub fn known_as(mut self, id: &str) -> Self {
+        if self.own_id() != id {
+            self.known_as = Some(id.to_owned());
+            if let Ok(file) = &mut self.parsed {
+                file.loop_id = Some(id.to_owned());
+            }
+        }
+        self
     }
 
     pub fn is_folder(&self) -> bool {

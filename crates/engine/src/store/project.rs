@@ -101,7 +101,9 @@ impl Project {
 
     /// The version of a loop file before its last change.
     pub fn backup(&self, name: &str) -> PathBuf {
-        self.own().join("backup").join(format!("{name}.md"))
+        let path = self.own().join("backup").join(format!("{name}.md"));
+        // A folder in its place would keep the loop file from being written.
+        if path.is_dir() { path.with_extension(format!("{}.md", std::process::id())) } else { path }
     }
 
     /// Makes ralph's own folder, which ignores itself in git.

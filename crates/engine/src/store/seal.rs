@@ -19,6 +19,7 @@ use crate::{
         Error,
         journal::{self, Tail},
         project::Project,
+        trouble,
     },
     sys::files,
 };
@@ -152,6 +153,11 @@ pub fn last_of(project: &Project, name: &str, id: &str) -> Option<Record> {
     own.and_then(|seal| seal.record()).or_else(|| last(project, id))
 }
 
+/// Whether ralph knows this loop by itself. Where it could not, everything is believed.
+pub fn is_known(project: &Project, id: &str) -> bool {
+    sealed(project, id).is_some() || !project.may_keep()
+}
+
 /// The loop of this name and id, as long as it lives.
 pub(super) fn living(project: &Project, name: &str, id: &str) -> Option<Record> {
     Seal::read(project, Kind::Live, name).filter(|seal| seal.head.id == id)?.record()
@@ -212,7 +218,13 @@ pub(super) fn append(project: &Project, is_named: bool, tail: &mut Tail, record:
     }
     let head = Head { id: record.loop_id.clone(), is_named, from: tail.size + begins as u64 };
     let kind = write(project, &head, &record.state, tail.kind, &bytes[begins..])?;
-    files::append(&path, &bytes).map_err(written)?;
+    if let Err(e) = files::append(&path, &bytes) {
+        // With a seal nothing is lost that decides; the next look at the journal tells the person.
+        if kind == Kind::None {
+            return Err(written(e));
+        }
+        trouble::missed(&format!("cannot write {}: {e}", path.display()));
+    }
     *tail = Tail { last: Some(record), size: tail.size + bytes.len() as u64, kind, ..Tail::default() };
     Ok(())
 }

@@ -193,7 +193,9 @@ fn s4_3_at_the_limit_it_says_how_many_remain() {
     bed.ralph_ok(&["resume", "--max-iterations", "4"]);
     assert_eq!(progress(&bed), "Iteration: 2\nMax Iterations: 4\nStatus: IN_PROGRESS\n");
     assert!(bed.work().send().blocks());
+    // Not by its own word: ralph knows the loop as alive, and judges the stop.
     bed.write(path("progress.txt"), "Iteration: 4\nMax Iterations: 4\nStatus: REACHED_LIMIT\n");
+    assert!(bed.work().send().line().contains("limit of 4 iterations"));
     bed.work().send().is_silent();
     bed.write(path("progress.txt"), "Iteration: 4\nMax Iterations: 6\nStatus: REACHED_LIMIT\n");
     assert!(bed.work().send().blocks());

@@ -4,13 +4,13 @@ use std::{fs, thread, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::common::{Answer, Bed, LOOP, ME, OTHER, loop_text, next_stop, unique};
+use crate::common::{Answer, Bed, CLIENT, LOOP, ME, OTHER, loop_text, next_stop, unique};
 
 /// Types a command: both events that the client sends for it, and the first answer that says something.
 fn types(bed: &Bed, text: &str) -> Answer {
     let turn = format!("turn-{}", unique());
     let (name, args) = text.strip_prefix('/').unwrap().split_once(char::is_whitespace).unwrap_or((&text[1..], ""));
-    let submitted = bed.event("UserPromptSubmit").field("prompt", text).field("prompt_id", turn.as_str()).send();
+    let submitted = bed.event("UserPromptSubmit").field("prompt", text).field("prompt_id", turn.as_str()).client(CLIENT).send();
     let expanded = bed
         .event("UserPromptExpansion")
         .field("expansion_type", "slash_command")
@@ -19,8 +19,9 @@ fn types(bed: &Bed, text: &str) -> Answer {
         .field("command_source", "projectSettings")
         .field("prompt", text)
         .field("prompt_id", turn.as_str())
+        .client(CLIENT)
         .send();
-    if submitted.json.is_some() { submitted } else { expanded }
+    if expanded.json.is_some() { expanded } else { submitted }
 }
 
 fn prompt(bed: &Bed) -> String {
@@ -436,16 +437,17 @@ fn t23_a_link_is_told_as_a_link() {
     assert!(text.contains("its file is a link") && !text.contains("git tracks its file"), "{text}");
 }
 
-/// A stop that could not be written down ends no loop, and says so.
+/// t7, t23: a journal that cannot be written is told, and keeps no loop from its end: ralph has its own copy.
 #[test]
-fn t23_a_loop_that_is_told_as_kept_is_kept() {
+fn t23_a_loop_ends_although_its_journal_cannot_be_written() {
     let bed = Bed::with_loop(1, 9, "DONE");
     assert!(bed.work().send().blocks());
     let journal = bed.files_in(".ralph/journal")[0].clone();
     fs::remove_file(&journal).unwrap();
     fs::create_dir(&journal).unwrap();
     let line = bed.stop("Done.\n\n<promise>DONE</promise>").send().line();
-    assert!(bed.exists(LOOP) && line.contains("kept as it is"), "{line}");
+    assert!(line.contains("complete after 2 iterations") && line.contains("it cannot be read: not a plain file"), "{line}");
+    assert!(!bed.exists(LOOP) && !line.contains("kept as it is"), "{line}");
 }
 
 /// One is one, and what has no limit has no "of 0".
