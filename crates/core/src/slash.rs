@@ -206,7 +206,12 @@ fn is_whole(args: &str, promise: &Range<usize>, prompt: &str) -> Result<(), Stri
     let rest = line[..end].trim();
     let is_shouted = |word: &str| word.chars().any(char::is_uppercase) && !word.chars().any(char::is_lowercase);
     let goes_on = is_shouted(first) && rest.split_whitespace().next().is_some_and(is_shouted);
-    if rest.is_empty() || closing_quote(first).is_some() || (normalised(prompt) == normalised(rest) && !goes_on) {
+    // They are the beginning of a prompt that goes on right behind them, unless what follows is a prompt in quotes of its own.
+    let after = line[end..].trim();
+    let goes_straight_on = !after.is_empty() && !after.starts_with("--") && closing_quote(after) != Some(after.len());
+    let (prompt, words) = (normalised(prompt), normalised(rest));
+    let is_prompt = prompt == words || (goes_straight_on && prompt.starts_with(&words));
+    if rest.is_empty() || closing_quote(first).is_some() || (is_prompt && !goes_on) {
         return Ok(());
     }
     let whole = opening(&format!("{first} {rest}"), 60);

@@ -262,7 +262,7 @@ mod tests {
         one("", "stall_rounds: 0\n", "stall_rounds default → 0", true);
         one("", "stall_rounds: 1000\n", "stall_rounds default → 1000", true);
         one("", "stall_rounds: 4\n", "stall_rounds default → 4", false);
-        one("max_hours: 24\n", "max_hours: 24.01\n", "max_hours 24 h → 24 h", true);
+        one("max_hours: 24\n", "max_hours: 24.01\n", "max_hours 1 d → 1 d", true);
         one("completion_promise: DONE\n", "completion_promise: OK\n", "completion_promise \"DONE\" → \"OK\"", true);
         one("", "completion_promise: OK\n", "completion_promise none → \"OK\"", false);
         one("", "active: false\n", "active true → false", false);

@@ -431,13 +431,14 @@ fn s1_3_a_missing_hook_is_noticed(version: Version) {
 }
 both!(s1_3_a_missing_hook_is_noticed);
 
-/// S1-3: loops are the person's. The model is not told of the commands, and cannot start or end a loop with them.
+/// S1-3, t2: loops are the person's. The model is not told of the commands, and can neither start nor end a loop with them or in its shell.
 fn s1_3_the_model_cannot_use_the_commands(version: Version) {
     let bed = or_skip!(Bed::with_plugin(version));
     bed.ralph_ok(&["init"]);
     let skill = |name: &str| Reply::tool("Skill", json!({"skill": name, "args": "Do it."}));
     let slash = Reply::tool("SlashCommand", json!({"command": "/ralph-loop Do it."}));
-    let start = Reply::bash("ralph start 'Go on.' --completion-promise DONE");
+    let start = Reply::bash("ralph start 'Another.' --name other --completion-promise DONE");
+    bed.ralph_ok(&["start", "Go on.", "--completion-promise", "DONE"]);
     let replies =
         [skill("ralph-loop"), skill("ralph:loop"), slash, start, skill("cancel-ralph"), skill("ralph:cancel"), round(1), claim(2)];
     let server = ModelServer::scripted(replies);
@@ -449,6 +450,7 @@ fn s1_3_the_model_cannot_use_the_commands(version: Version) {
         assert!(results[at].contains("disable-model-invocation"), "{results:?}");
     }
     assert!(results[2].contains("No such tool available"), "{results:?}");
+    assert!(results[3].contains("only a person can start a loop"), "{results:?}");
     assert!(!requests[0].body.to_string().contains("starts a ralph loop"), "the model is not told of the commands");
     let journal = bed.journal();
     assert_eq!((journal.of_kind("started").len(), journal.of_kind("cancelled").len()), (1, 0));

@@ -18,7 +18,10 @@ fn a_run_sees_nothing_of_the_machine() {
     let mut names: Vec<&str> = output.stdout.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
     names.retain(|name| *name != "LLVM_PROFILE_FILE");
     names.sort_unstable();
-    assert_eq!(names, ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_TERMINAL_PROMPT", "HOME", "LANG", "PATH", "RALPH_REPORT"]);
+    assert_eq!(
+        names,
+        ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_TERMINAL_PROMPT", "HOME", "LANG", "PATH", "RALPH_ALONE", "RALPH_REPORT"]
+    );
 }
 
 #[test]
