@@ -19,7 +19,7 @@ use crate::{
         view::{self, Archived, Status},
     },
     store::{
-        Error, held,
+        Error, ending, held,
         journal::{self, owner_may_live},
         locked::{Locked, Loop},
         loops::{self, Carrier, Found},
@@ -134,7 +134,9 @@ fn take_up(locked: &Locked<'_>, found: Found, request: &Request, asker: &Asker) 
 /// The archived loop that is meant: by id, by name, or the one that ended last.
 fn archived(project: &Project, which: Option<&str>) -> Result<Archived, Refusal> {
     // One that ralph does not know may have come with the repository: it has to be named.
-    let is_meant = |a: &Archived| which.map_or_else(|| seal::is_known(project, &a.id), |which| a.id == which || a.name == which);
+    // A hook that was killed between the end of a loop and its line has left the mark of the ending.
+    let is_known = |id: &str| seal::is_known(project, id) || ending::read(project).is_some_and(|ended| ended.loop_id == id);
+    let is_meant = |a: &Archived| which.map_or_else(|| is_known(&a.id), |which| a.id == which || a.name == which);
     let found = view::archive(project).into_iter().find(is_meant);
     let gone =
         view::ended(project).into_iter().find(|v| v.status == Status::Gone && which.is_none_or(|which| v.id == which || v.name == which));
