@@ -501,6 +501,21 @@ fn write_commands(bed: &Bed) {
     }
 }
 
+/// t22: a loop that was typed in the session: its time is work and gates, none of it is paused, and its gates are told.
+fn t22_the_report_of_a_typed_loop_tells_true_times(version: Version) {
+    let bed = or_skip!(Bed::new(version));
+    write_commands(&bed);
+    let server = ModelServer::scripted([round(1), round(2), claim(3)]);
+    let output = bed.run(&server, "/ralph-loop Make it work --completion-promise DONE --verify 'sleep 0.3'");
+    assert_eq!(result_text(&output), claimed(3));
+    let report: serde_json::Value = serde_json::from_str(&bed.ralph_ok(&["report", "--json"])).unwrap();
+    let took = &report["figures"]["took"];
+    assert_eq!((&report["status"], &took["paused_ms"]), (&json!("complete"), &json!(0)), "{report:#}");
+    assert!(took["gates_ms"].as_u64() >= Some(300) && took["work_ms"].as_u64() > Some(0), "{took:#}");
+    assert_eq!(report["acceptance"].as_array().unwrap().iter().filter(|one| one["standing"] == "proven").count(), 2, "{report:#}");
+}
+both!(t22_the_report_of_a_typed_loop_tells_true_times);
+
 /// S1-3, S1-AC1: `/ralph-loop` starts the loop from the client's own event: every byte of the prompt, no shell, once only.
 fn s1_3_s1_ac1_a_slash_command_starts_the_loop(version: Version) {
     let bed = or_skip!(Bed::new(version));
