@@ -221,11 +221,10 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
         goes_on: false,
     };
     let resumed = resume::resume(&call.project, &request, asker)?;
-    let mut line =
-        format!("Ralph: the loop goes on at iteration {}.", words::of_limit(resumed.file.iteration, resumed.file.max_iterations));
-    if !resumed.edits.is_empty() {
-        line += &format!(" Its file was edited, and that counts now: {}.", resumed.edits.join(", "));
-    }
+    let round = words::of_limit(resumed.file.iteration, resumed.file.max_iterations);
+    let edits = resumed.edits.join(", ");
+    let edits = if edits.is_empty() { edits } else { format!(" Its file was edited, and that counts now: {edits}.") };
+    let line = format!("Ralph: the loop goes on at iteration {round}.{edits}");
     let findings = journal::past(&call.project.journal(&resumed.id)).findings;
     let failing: Vec<&Finding> = findings.iter().filter(|f| f.verdict == Verdict::Fail).collect();
     let known =
