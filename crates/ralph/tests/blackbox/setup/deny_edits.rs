@@ -33,7 +33,7 @@ fn t7_only_ralphs_own_rule_goes() {
     std::fs::write(&path, text_of(&path).replace(RULE, &format!("{RULE}\", \"Read(.env)"))).unwrap();
     bed.ralph_ok(&["uninstall"]);
     assert_eq!(says(&text_of(&path))["permissions"]["deny"], serde_json::json!(["Read(.env)"]));
-    let bed = bed_with("--user", &format!("{{\"permissions\": {{\"deny\": [\"{RULE}\"]}}}}\n"));
+    let bed = bed_with("--user", format!("{{\"permissions\": {{\"deny\": [\"{RULE}\"]}}}}\n"));
     let path = settings(&bed, "--user");
     bed.ralph_ok(&["init", "--deny-edits"]);
     bed.ralph_ok(&["uninstall"]);
