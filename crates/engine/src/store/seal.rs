@@ -92,6 +92,11 @@ impl Seal {
         line.ends_with(b"\n").then_some(Seal { kind, head, line })
     }
 
+    /// That of the loop `id`, if it is the one that lives under this name.
+    fn living(project: &Project, name: &str, id: &str) -> Option<Self> {
+        Seal::read(project, Kind::Live, name).filter(|seal| seal.head.id == id)
+    }
+
     fn record(&self) -> Option<Record> {
         serde_json::from_slice(&self.line).ok()
     }
@@ -149,8 +154,7 @@ pub fn last(project: &Project, id: &str) -> Option<Record> {
 
 /// The same for a loop of this name, which spares a look around.
 pub fn last_of(project: &Project, name: &str, id: &str) -> Option<Record> {
-    let own = Seal::read(project, Kind::Live, name).filter(|seal| seal.head.id == id);
-    own.and_then(|seal| seal.record()).or_else(|| last(project, id))
+    living(project, name, id).or_else(|| last(project, id))
 }
 
 /// Whether ralph knows this loop by itself. Where it could not, everything is believed.
@@ -160,7 +164,7 @@ pub fn is_known(project: &Project, id: &str) -> bool {
 
 /// The loop of this name and id, as long as it lives.
 pub(super) fn living(project: &Project, name: &str, id: &str) -> Option<Record> {
-    Seal::read(project, Kind::Live, name).filter(|seal| seal.head.id == id)?.record()
+    Seal::living(project, name, id)?.record()
 }
 
 /// Whether ralph keeps a copy of the last line of this loop's journal, and how the journal differs from it.
@@ -170,7 +174,7 @@ pub fn misfit(project: &Project, id: &str) -> Option<String> {
 
 /// The end of a loop's journal, for the next line to be added.
 pub(super) fn tail(project: &Project, name: Option<&str>, id: &str) -> Tail {
-    let own = name.and_then(|name| Seal::read(project, Kind::Live, name).filter(|seal| seal.head.id == id));
+    let own = name.and_then(|name| Seal::living(project, name, id));
     own.or_else(|| sealed(project, id)).and_then(|seal| seal.tail(&project.journal(id))).unwrap_or_else(|| unsealed(project, id))
 }
 
@@ -181,9 +185,8 @@ fn sealed(project: &Project, id: &str) -> Option<Seal> {
     }
     let folder = project.kept(&live("main"))?.parent()?.to_owned();
     let names = fs::read_dir(folder).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    names
-        .filter(|name| id.starts_with(name.as_str()))
-        .find_map(|name| Seal::read(project, Kind::Live, &name).filter(|seal| seal.head.id == id))
+    // A writer that was killed leaves a file beside the one that it wrote.
+    names.filter(|name| loop_file::is_name(name)).find_map(|name| Seal::living(project, &name, id))
 }
 
 /// What the journal alone says. Where ralph could have sealed it and has not, it is another version's, another machine's, or forged.

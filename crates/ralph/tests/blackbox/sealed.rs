@@ -406,3 +406,18 @@ fn t7_a_folder_in_the_backups_place_changes_nothing() {
     assert!(bed.work().send().blocks() && bed.work().send().blocks());
     assert_eq!(bed.iteration(), 3);
 }
+
+/// The seal of a folder's loop is found by its id alone, too: what is noted about a list that is away does not cost what is known about the loop.
+#[test]
+fn t7_a_folders_seal_is_found_by_its_id() {
+    let bed = Bed::new();
+    let list = r#"{"features": [{"id": "F1", "description": "one", "passes": false}]}"#;
+    bed.write("work/feature_list.json", list);
+    let stop = || bed.work().env("RALPH_LOOP_DIR", bed.path("work")).send();
+    assert!(stop().blocks());
+    fs::remove_file(bed.path("work/feature_list.json")).unwrap();
+    assert!(told(&stop()).contains("is gone"));
+    bed.write("work/feature_list.json", list);
+    assert!(stop().blocks());
+    assert_eq!(bed.kinds().iter().filter(|kind| *kind == "adopted").count(), 1, "{:?}", bed.kinds());
+}
