@@ -15,7 +15,7 @@ mod reading;
 use reading::{Page, Spot};
 use serde::{Deserialize, Serialize};
 
-use crate::words::clean;
+use crate::words::is_shown;
 
 /// More of a reason than this is not for one line.
 const LONGEST_REASON: usize = 300;
@@ -90,7 +90,20 @@ impl Refusal {
 /// White space is one blank, at the ends none: both sides of the comparison are brought to this form (S0-8).
 pub fn normalised(text: &str) -> String {
     // As it is shown, because the agent copies what it is shown.
-    text.split_whitespace().map(clean).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    let mut line = String::with_capacity(text.len());
+    let mut is_apart = false;
+    for c in text.chars() {
+        if c.is_whitespace() {
+            is_apart = true;
+        } else if is_shown(c) {
+            if is_apart && !line.is_empty() {
+                line.push(' ');
+            }
+            is_apart = false;
+            line.push(c);
+        }
+    }
+    line
 }
 
 /// The text blocks of one message as one text, in which each block still has its own last line.

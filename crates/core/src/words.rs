@@ -306,7 +306,12 @@ pub fn quoted(word: &str) -> String {
 /// A text without control characters, and without those that turn the order of what is drawn, or that draw nothing: what comes from files and agents
 /// must not steer a terminal.
 pub fn clean(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() && !is_unseen(*c)).collect()
+    text.chars().filter(|c| is_shown(*c)).collect()
+}
+
+/// Whether a character is one that people see.
+pub fn is_shown(c: char) -> bool {
+    if c.is_ascii() { !c.is_ascii_control() } else { !c.is_control() && !is_unseen(c) }
 }
 
 /// Characters that turn or hide text; the last ones are an alphabet that only models read. The two joiners (U+200C, U+200D) are none of these: Persian words
@@ -321,12 +326,11 @@ pub fn excerpt(text: &str, max: usize) -> String {
     let mut len = at_once(max);
     loop {
         let from = text.ceil_char_boundary(text.len().saturating_sub(len));
-        let line: Vec<char> = normalised(&text[from..]).chars().collect();
-        if from == 0 && line.len() <= max {
-            return line.into_iter().collect();
-        }
-        if line.len() > max {
-            return std::iter::once('…').chain(line[line.len() - max..].iter().copied()).collect();
+        let line = normalised(&text[from..]);
+        match line.char_indices().nth_back(max.saturating_sub(1)) {
+            Some((at, _)) if at > 0 => return format!("…{}", &line[at..]),
+            _ if from == 0 => return line,
+            _ => {}
         }
         len = len.saturating_mul(2);
     }

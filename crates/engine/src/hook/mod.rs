@@ -282,6 +282,8 @@ pub fn answer(input: &Input, invocation: Invocation) -> Reply {
     let outcome = if in_use { told_what_waits(&call, outcome) } else { outcome };
     let outcome = Outcome { error: outcome.error.or_else(trouble::take_missed), ..outcome };
     log(&call, &outcome, in_use);
+    // The process ends with the answer: to take the event apart again would be for nobody.
+    std::mem::forget(call.event);
     let happened_to = (!outcome.loop_id.is_empty()).then_some((call.project, outcome.loop_id));
     Reply { answer: outcome.answer.to_json(), happened_to }
 }

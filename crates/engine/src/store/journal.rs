@@ -9,8 +9,9 @@ use ralph_core::{
     attempt::Outcome,
     gate::{Finding, Kind},
     journal::{Event, Record, Runner, State, last_record, records},
-    judge::{Code, Next},
+    judge::Next,
     time::{self, Millis},
+    words,
 };
 
 use crate::{
@@ -151,9 +152,7 @@ impl Past {
             Event::Adopted | Event::Rebound { .. } | Event::Resumed { .. } => (self.by_run, self.why) = (false, None),
             Event::Broke { outcome: Outcome::Failed { trouble }, .. } => self.why = Some(trouble.words()),
             Event::Left { why } | Event::Paused { why, .. } if !why.is_empty() => self.why = Some(why.clone()),
-            Event::Stop { evidence, ruling, .. } if ruling.code == Code::AgentBlocked && ruling.next == Next::Pauses => {
-                self.why = evidence.blocked.as_deref().map(|why| format!("the agent says that it cannot go on: {why}"));
-            }
+            Event::Stop { evidence, ruling, .. } if ruling.next == Next::Pauses => self.why = words::allowed(evidence, ruling),
             // Of a loop that rests, stops change nothing.
             Event::Stop { ruling, .. } if ruling.next == Next::Stays => {}
             Event::Stop { .. } | Event::Paused { .. } => self.why = None,

@@ -231,6 +231,8 @@ fn s2_7_rounds_that_change_nothing_pause_the_loop() {
     assert_eq!(bed.status()["stalled_rounds"], 2);
     round(&bed, &transcript)
         .tells("Ralph: paused at iteration 9: 3 iterations changed nothing: same commit, same files. `ralph resume` arms it again.");
+    let why = bed.status()["why"].as_str().unwrap().to_owned();
+    assert_eq!(why, "paused at iteration 9: 3 iterations changed nothing: same commit, same files. `ralph resume` arms it again.");
     assert_eq!((bed.codes().pop().unwrap().as_str(), bed.value("active").as_str()), ("progress.none", "false"));
     let explained = bed.ralph_ok(&["explain"]);
     assert!(explained.contains("3 rounds in a row changed nothing, of 3") && explained.contains("a change in this round"), "{explained}");
