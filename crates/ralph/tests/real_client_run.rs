@@ -286,7 +286,9 @@ fn s4_6_killed_twenty_times_the_loop_completes(version: Version) {
         }
     };
     let journal = bed.journal();
-    assert_eq!(code, Some(0), "{:?}", journal.lines());
+    // Killed between its last line and its exit, it leaves a loop that has ended, and the next runner finds nothing to go on with.
+    let is_over = journal.codes().last() == Some(&"promise.accepted");
+    assert!(code == Some(0) || (code == Some(1) && is_over), "{code:?} {:?}", journal.lines());
     assert!(killed >= 5, "it was over too soon: {killed}");
     let unwritten = journal.of_kind("taken").into_iter().filter_map(|r| r["event"]["unwritten"].as_u64());
     let mut rounds: Vec<u64> = journal.iterations().into_iter().chain(unwritten).collect();
