@@ -208,7 +208,12 @@ fn is_whole(args: &str, promise: &Range<usize>, prompt: &str) -> Result<(), Stri
     let goes_on = is_shouted(first) && rest.split_whitespace().next().is_some_and(is_shouted);
     // They are the beginning of a prompt that goes on right behind them, unless what follows is a prompt in quotes of its own.
     let after = line[end..].trim();
-    let goes_straight_on = !after.is_empty() && !after.starts_with("--") && closing_quote(after) != Some(after.len());
+    let goes_straight_on = if after.is_empty() {
+        // On the lines below. A promise in capitals is one word where the next one is not in capitals, too.
+        is_shouted(first)
+    } else {
+        !after.starts_with("--") && closing_quote(after) != Some(after.len())
+    };
     let (prompt, words) = (normalised(prompt), normalised(rest));
     let is_prompt = prompt == words || (goes_straight_on && prompt.starts_with(&words));
     if rest.is_empty() || closing_quote(first).is_some() || (is_prompt && !goes_on) {
@@ -472,6 +477,9 @@ mod tests {
             ("Fix it --completion-promise=all tests pass", "\"all tests pass\""),
             ("--completion-promise all tests pass --max-iterations 3 \"Fix it\"", "\"all tests pass\""),
             ("Fix it --completion-promise DONE and commit", "\"DONE and commit\""),
+            ("--completion-promise ALL TESTS PASS\nFix it", "\"ALL TESTS PASS\""),
+            ("--completion-promise all tests pass\nFix it", "\"all tests pass\""),
+            ("Fix it --completion-promise DONE and commit\nsoon", "\"DONE and commit\""),
         ] {
             let error = parse(args).err().unwrap_or_default();
             assert!(error.contains(&format!("--completion-promise {quoted}")), "{args}: {error}");
@@ -482,6 +490,7 @@ mod tests {
         expect("Fix it --completion-promise DONE\n\nMore about it.", "Fix it\n\nMore about it.", None, Some("DONE"));
         expect("Fix it --completion-promise DONE --max-iterations 3 please", "Fix it please", Some(3), Some("DONE"));
         expect("--completion-promise DONE \"Fix it\"", "Fix it", None, Some("DONE"));
+        expect("--completion-promise DONE Fix it,\nand this", "Fix it,\nand this", None, Some("DONE"));
     }
 
     #[test]
