@@ -140,6 +140,14 @@ impl Evidence {
         by_words && matches!(self.message, Message::Unreadable { .. })
     }
 
+    fn budget(&self) -> Budget {
+        Budget {
+            ms: (self.spent_ms, self.max_ms),
+            usd_micros: (self.spent_usd_micros, self.max_usd_micros),
+            tokens: (self.spent_tokens, self.max_tokens),
+        }
+    }
+
     /// Whether nothing changed for as many rounds as are borne.
     pub fn is_stalled(&self) -> bool {
         self.stall_limit > 0 && self.stalled_rounds >= self.stall_limit
@@ -168,6 +176,22 @@ impl Evidence {
         let is_undisturbed = !self.interrupted && !self.told_to_stop && self.background.is_empty();
         let says_so = self.claim == Claim::Made || self.before_the_first || (self.promise.is_none() && is_undisturbed);
         self.active && gated && says_so && self.notes_waiting == 0
+    }
+}
+
+/// What a loop may spend, each with what it has spent; a limit of 0 is none.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Budget {
+    pub ms: (u64, u64),
+    pub usd_micros: (Micros, Micros),
+    pub tokens: (u64, u64),
+}
+
+impl Budget {
+    /// The first limit that is reached.
+    pub fn used_up(&self) -> Option<Code> {
+        let limits = [(self.ms, Code::LimitTime), (self.usd_micros, Code::LimitCost), (self.tokens, Code::LimitTokens)];
+        limits.into_iter().find(|((spent, max), _)| *max > 0 && spent >= max).map(|(_, code)| code)
     }
 }
 
@@ -435,14 +459,8 @@ pub fn judge(e: &Evidence) -> Ruling {
     if e.max_iterations > 0 && e.iteration >= e.max_iterations {
         return allow(Code::LimitIterations, Next::Ends { ending: Ending::Capped });
     }
-    if e.max_ms > 0 && e.spent_ms >= e.max_ms {
-        return allow(Code::LimitTime, Next::Ends { ending: Ending::Capped });
-    }
-    if e.max_usd_micros > 0 && e.spent_usd_micros >= e.max_usd_micros {
-        return allow(Code::LimitCost, Next::Ends { ending: Ending::Capped });
-    }
-    if e.max_tokens > 0 && e.spent_tokens >= e.max_tokens {
-        return allow(Code::LimitTokens, Next::Ends { ending: Ending::Capped });
+    if let Some(code) = e.budget().used_up() {
+        return allow(code, Next::Ends { ending: Ending::Capped });
     }
     // After the limits, which let the input through as well: sending the agent on afterwards must not lead past them.
     if e.queued_input {

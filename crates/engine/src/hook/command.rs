@@ -17,14 +17,16 @@ use crate::{
     gates::{Unwatched, begin},
     hook::{
         Call, Outcome,
-        evidence::was_interrupted,
         queued::{answered, was_sent_on},
-        select::{Selected, select, under_lock},
         session::heard_that,
         waiter,
     },
     hosts::claude::{answer::Answer, caller::EXPANDS_SINCE},
     ops::{Asker, Refusal, cancel, pause, phase, resume, start, view},
+    stop::{
+        find::{Selected, client_pid, select, under_lock},
+        hear::was_interrupted,
+    },
     store::{Error, ending, journal, locked::Loop, loops, seal},
     sys::{clock, env},
 };
@@ -86,7 +88,7 @@ fn carry_out(call: &Call, verb: Verb, args: &str, entered: Entered) -> Result<Ou
     let asker = Asker {
         by: Some(Actor::Session),
         session: call.event.session().map(str::to_owned),
-        client_pid: Call::client_pid(),
+        client_pid: client_pid(),
         command: Some(fingerprint.clone()),
         typed: entered == Entered::ByPerson,
     };
@@ -188,7 +190,7 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
     };
     let started = start::start(&call.project, &request, asker)?;
     let mut lines = vec![format!("Ralph: loop started: {}.", started.limits(env::block_cap().as_deref()).join("; "))];
-    let begun = begin::note(&call.project, &started.id, &started.file, call.time_left(), Arc::new(Unwatched));
+    let begun = begin::note(&call.project, &started.id, &started.file, call.deadline.time_left(), Arc::new(Unwatched));
     let phase = phase::at_the_start(&call.project, &started.id, &begun.declared, &|| !call.is_awaited());
     lines.extend(phase.map(|phase| format!("Ralph: {phase}.")));
     lines.extend(begun.told().into_iter().chain(begun.in_the_way()).map(|told| format!("Ralph: {told}.")));
@@ -259,7 +261,7 @@ fn on_message(call: &Call, typed: &str) -> Result<Outcome, Error> {
     let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
     // Some of the client's own commands begin no turn, and then nobody would wait any more.
     let is_parked = slash::split(typed).is_none() && journal::live_state(&call.project, &seen).parked.is_some();
-    if !was_interrupted(call.event.text("transcript_path").unwrap_or_default(), typed) {
+    if !was_interrupted(call.transcript(), typed) {
         return if is_parked { heard_that(call, None, go_on_with) } else { Ok(Outcome::silent("prompt.typed")) };
     }
     let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent("loop.none")) };

@@ -5,11 +5,12 @@ use std::{thread, time::Duration};
 use ralph_core::journal::Event;
 
 use crate::{
-    hook::{Call, select::under_lock},
+    hook::Call,
     hosts::claude::{
         caller::COMPACTS_SINCE,
         compaction::{self, Compaction},
     },
+    stop::find::under_lock,
     store::{
         journal::{self, owner_may_live},
         locked::Loop,
@@ -27,7 +28,7 @@ const STOPS: u64 = 2;
 /// A stop was sent back: counts the round, and asks for a shorter conversation when it is time. The result is a line for the person. Without the lock,
 /// because the client needs a moment.
 pub(super) fn after_a_round(call: &Call, l: &Loop) -> Option<String> {
-    if l.file.compact_every == 0 || call.round.is_some() {
+    if l.file.compact_every == 0 {
         return None;
     }
     let session = call.event.session().unwrap_or_default();

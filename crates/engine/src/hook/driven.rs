@@ -3,31 +3,24 @@
 
 use ralph_core::{
     gate::Verdict,
-    journal::{Answered, Event, Runner, State},
-    judge::{Decision, judge},
+    journal::{Answered, Event, State},
+    judge::Decision,
     loop_file::ContinueWith,
     unproven, words,
 };
 
 use crate::{
     gates::declared,
-    hook::{
-        Call, Outcome,
-        evidence::gather,
-        proof::{self, Waiting},
-        select::{Selected, select, under_lock},
-        stop::note_second_report,
-    },
+    hook::{Call, Outcome},
     hosts::claude::answer::Answer,
+    stop::{
+        self, SECOND_REPORT,
+        find::{Selected, select, under_lock},
+        measure, note_second_report,
+    },
     store::{Error, journal, loops::Found},
-    sys::{clock, env, secrets},
+    sys::{clock, secrets},
 };
-
-/// Whether a living runner carries the loop, and this process is neither that runner nor part of a session of its.
-pub(super) fn is_carried_elsewhere(state: &State) -> bool {
-    let is_ours = |runner: &Runner| runner.pid == std::process::id() || env::run_mark().is_some_and(|mark| mark == runner.mark);
-    journal::runner_of(state).is_some_and(|runner| !is_ours(runner))
-}
 
 /// Answers an event within a run, where the usual answer would be wrong. A session without a loop of its own takes none: nobody sits there.
 pub(super) fn within_a_run(call: &Call, mark: &str) -> Result<Option<Outcome>, Error> {
@@ -51,28 +44,26 @@ pub(super) fn within_a_run(call: &Call, mark: &str) -> Result<Option<Outcome>, E
 /// Lets the session stop, or sends it back with what failed: the task is in its context.
 fn on_stop(call: &Call, mark: &str, found: Found) -> Result<Outcome, Error> {
     let id = found.id();
+    let stop = call.stop();
     let drives = || Outcome::silent("runner.drives").of_loop(&id);
     let may_hold = |state: &State| state.runner.as_ref().is_some_and(|runner| runner.mark == mark && runner.inner < runner.inner_limit);
-    let may_be_held = |state: &State| may_hold(state) || state.last.as_ref().is_some_and(|last| call.is_answered_by(last));
+    let may_be_held = |state: &State| may_hold(state) || state.last.as_ref().is_some_and(|last| stop.is_answered_by(last));
     if !may_be_held(&journal::live_state(&call.project, &found)) {
         return Ok(drives());
     }
-    let _turn = proof::turn(call, &found)?;
+    let _lock = measure::lock(&stop, &found)?;
     let Some((locked, mut l)) = under_lock(&call.project, found)? else { return Ok(drives()) };
-    if let Some(last) = l.state.last.clone().filter(|last| call.is_answered_by(last)) {
-        note_second_report(call, &locked, &mut l);
+    if let Some(last) = l.state.last.clone().filter(|last| stop.is_answered_by(last)) {
+        note_second_report(&stop, &locked, &mut l);
         let repeated = last.note.map(|note| sent_back(call, note, last.told, l.file.continue_with));
-        return Ok(repeated.map_or_else(drives, |answer| Outcome { answer, ..Outcome::silent("stop.repeated") }.of_loop(&id)));
+        return Ok(repeated.map_or_else(drives, |answer| Outcome { answer, ..Outcome::silent(SECOND_REPORT) }.of_loop(&id)));
     }
     let declared = declared::of_loop(&call.project, &l.file);
     if !may_hold(&l.state) || !l.file.active || (declared.is_empty() && !l.state.gated) {
         return Ok(drives());
     }
-    let Some((locked, mut l, measured)) = proof::measure(call, locked, l, &declared, Waiting::Elsewhere)? else { return Ok(drives()) };
+    let Some((locked, mut l, evidence, ruling)) = stop::preview(&stop, locked, l)? else { return Ok(drives()) };
     let at = clock::now();
-    let mut evidence = gather(call, &l, at).evidence;
-    measured.join(&mut evidence, l.state.unknown_rounds);
-    let ruling = judge(&evidence);
     let fails = evidence.gates.iter().any(|finding| finding.verdict == Verdict::Fail);
     // An agent that cannot go on is not held: the runner hears it, and decides.
     let is_held = fails && ruling.decision == Decision::Block && evidence.blocked.is_none();
@@ -86,8 +77,8 @@ fn on_stop(call: &Call, mark: &str, found: Found) -> Result<Outcome, Error> {
         secrets::mask(&unproven::in_short(&evidence))
     );
     let event = Event::Heard { event: "runner.inner".to_owned(), detail: Some(unproven::in_short(&evidence)) };
-    let stop = call.event.stop_fingerprint();
-    let (uptime_ms, via) = (clock::uptime_ms(), vec![call.via()]);
+    let (uptime_ms, via) = (clock::uptime_ms(), vec![call.invocation.via()]);
+    let stop = stop.fingerprint.clone();
     l.state.last = Some(Answered { stop, at, uptime_ms, via, ruling, note: Some(hint.clone()), told: Some(told.clone()) });
     locked.record(&mut l, at, call.event.session(), event)?;
     let answer = sent_back(call, hint, Some(told), l.file.continue_with);

@@ -8,8 +8,9 @@ use std::{
 use ralph_core::journal::{Actor, Event};
 
 use crate::{
-    hook::{Call, Outcome, select},
+    hook::{Call, Outcome},
     ops::pause,
+    stop::find::{self, Selected},
     store::{Error, ending, loops},
     sys::{clock, env},
 };
@@ -66,8 +67,8 @@ fn was_ended(call: &Call) -> bool {
 
 fn pause_own_loop(call: &Call, what: &str) -> Option<bool> {
     let session = call.event.session()?;
-    let select::Selected::Own(seen) = select::select(&call.project, session) else { return None };
-    let (locked, mut l) = select::under_lock(&call.project, *seen).ok()??;
+    let Selected::Own(seen) = find::select(&call.project, session) else { return None };
+    let (locked, mut l) = find::under_lock(&call.project, *seen).ok()??;
     let _ = locked.record(&mut l, clock::now(), Some(session), Event::Error { what: what.to_owned() });
     pause::set_paused(&locked, &mut l, Some(session), Actor::Ralph, what).ok()
 }

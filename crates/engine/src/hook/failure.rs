@@ -18,13 +18,16 @@ use ralph_core::{
 use crate::{
     hook::{
         Call, MAX_TASK, Outcome,
-        proof::{Waiting, is_of_this_client},
-        select::{Selected, select, under_lock},
         session::note_heard,
         waiter::{self, NONE, Watch},
     },
     hosts::claude::{answer::Answer, caller::RESUMES_SINCE, transcripts::OpenFile},
     ops::pause,
+    stop::{
+        find::{Selected, select, under_lock},
+        measure::{Waiting, is_of_this_client},
+        wait::can_wake,
+    },
     store::{Error, notices},
     sys::{clock, env, signals},
 };
@@ -101,7 +104,7 @@ fn line_in_time(call: &Call) -> Option<ApiError> {
 }
 
 fn line(call: &Call) -> Option<ApiError> {
-    let file = OpenFile::of_session(call.event.text("transcript_path").unwrap_or_default(), call.event.session())?;
+    let file = OpenFile::of_session(call.transcript(), call.event.session())?;
     transcript::last_error(&file).filter(|seen| seen.error == error(call))
 }
 
@@ -112,7 +115,7 @@ fn resumes_by_itself(call: &Call) -> bool {
 
 /// The second hook: waits until the model may be asked again, and wakes the session.
 pub(super) fn wait(call: &Call) -> Result<Outcome, Error> {
-    if !waiter::can_wake(call.client) {
+    if !can_wake(call.client) {
         return Ok(Outcome::silent(NONE));
     }
     // Whoever is asked to end takes its mark away first.
@@ -150,7 +153,7 @@ impl Watch<'_> {
     /// Sleeps until then; whether the loop still waits for it.
     fn is_still_wanted_at(&self, until: Millis) -> bool {
         loop {
-            if !self.is_wanted() || self.parked_by_it().is_none() || self.call.time_left().is_zero() {
+            if !self.is_wanted() || self.parked_by_it().is_none() || self.call.deadline.time_left().is_zero() {
                 return false;
             }
             // By the wall's clock: a machine that slept has waited, too.
@@ -169,7 +172,7 @@ impl Watch<'_> {
         if !self.is_wanted()
             || !l.file.active
             || !l.state.is_parked_by(&self.waiter.stop)
-            || !is_of_this_client(self.call, &l, Waiting::IsOver)
+            || !is_of_this_client(self.call.event.session(), &l, Waiting::IsOver)
         {
             return over();
         }

@@ -4,33 +4,18 @@
 
 mod command;
 mod compaction;
-mod context;
 mod driven;
-mod evidence;
 mod fail_open;
 mod failure;
-mod notes;
-mod proof;
 mod queued;
-pub mod round;
-mod select;
 mod session;
-mod spending;
-mod standstill;
 mod stop;
 mod subagent;
 mod waiter;
 
-use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    time::{Duration, Instant},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use ralph_core::{
-    journal::Answered,
-    loop_file::{LoopFile, fnv1a},
-    time::millis,
-};
+use ralph_core::loop_file::fnv1a;
 
 use crate::{
     hosts::claude::{
@@ -39,6 +24,7 @@ use crate::{
         event::Event,
         registration::Invocation,
     },
+    stop::{Deadline, Hook, Origin, Stop, is_awaited, is_second_report},
     store::{
         Error,
         hook_log::{self, Entry},
@@ -49,56 +35,25 @@ use crate::{
     sys::{
         clock, env,
         input::{Input, SILENCE},
-        process, signals,
+        process,
     },
 };
 
-/// So late after the first one's answer a second hook on the same stop may be born, on a machine that is busy beyond measure: the client starts them all at
-/// once. This decides nothing between registrations that have reported before; see [`Call::is_second_report`].
-const LATEST_MS: u64 = 10_000;
-
-/// Nobody registers the hook in more places: whoever goes on changing its name is counted after all.
-const MOST_REGISTRATIONS: usize = 16;
-
 /// A longer task would reach the model as a preview only.
 const MAX_TASK: usize = 9_000;
-
-/// How long commands may run in a hook that the client ends after `limit`: the answer has to be out before.
-pub fn time_to_work(limit: Duration) -> Duration {
-    limit.saturating_sub((limit / 50).max(Duration::from_secs(5)))
-}
-
-/// A limit that leaves `work` for what it is the limit of; see [`time_to_work`].
-fn limit_for(work: Duration) -> Duration {
-    age() + work + (work / 49).max(Duration::from_secs(5))
-}
-
-/// How long a hook may wait for another one with the same limit: that one's commands have their time, have to be ended, and have to be answered for.
-fn time_to_wait(limit: Duration) -> Duration {
-    let work = time_to_work(limit);
-    work + limit.saturating_sub(work) * 4 / 5
-}
-
-/// How long this process has lived.
-fn age() -> Duration {
-    Duration::from_millis(clock::uptime_ms().saturating_sub(clock::born_ms()))
-}
 
 /// One call of the hook.
 pub(crate) struct Call {
     event: Event,
     project: Project,
     client: Option<Version>,
-    /// How long the client lets this process run.
-    limit: Duration,
+    deadline: Deadline,
     /// How this process was called.
     invocation: Invocation,
     /// The process that started this one.
     parent: Option<u32>,
     /// The project is known not to use ralph: one look is enough.
     unused: AtomicBool,
-    /// There is no hook: a runner reports a round of a session that it started.
-    round: Option<round::Report>,
 }
 
 impl Call {
@@ -106,12 +61,11 @@ impl Call {
         Call {
             project: Project::of_event(event.text("cwd")),
             client: if let Caller::ClaudeCode { version } = caller { *version } else { None },
-            limit: invocation.limit(),
+            deadline: Deadline::of_client(invocation.limit()),
             invocation,
             event,
             parent: process::parent_pid(),
             unused: AtomicBool::new(false),
-            round: None,
         }
     }
 
@@ -122,84 +76,39 @@ impl Call {
         in_use
     }
 
-    /// Until when commands may run: the answer has to be out before the client's patience ends, which began with this process.
-    fn budget(&self) -> Instant {
-        let now = Instant::now();
-        now.checked_add(time_to_work(self.limit).saturating_sub(age())).unwrap_or(now)
+    /// The stop that this call reports.
+    fn stop(&self) -> Stop<'_> {
+        Stop {
+            project: &self.project,
+            session: self.event.session().unwrap_or_default(),
+            fingerprint: self.event.stop_fingerprint(),
+            turn: self.event.text("prompt_id"),
+            message: self.event.last_message(),
+            background: self.event.background(),
+            deadline: self.deadline,
+            origin: Origin::Hook(Hook {
+                transcript: self.transcript(),
+                client: self.client,
+                after_a_block: self.event.is_after_a_block(),
+                invocation: &self.invocation,
+                parent: self.parent,
+            }),
+        }
     }
 
-    /// How long commands may still run.
-    fn time_left(&self) -> Duration {
-        self.budget().saturating_duration_since(Instant::now())
+    /// The path of the session's transcript; empty if the client names none.
+    fn transcript(&self) -> &str {
+        self.event.text("transcript_path").unwrap_or_default()
     }
 
-    /// Whether anybody waits for the answer: nobody does if the client wants this process to end, or has gone without a word.
+    /// Whether the client still waits for the answer.
     fn is_awaited(&self) -> bool {
-        if let Some(round) = &self.round {
-            return (round.wanted)();
-        }
-        !signals::asked_to_end() && process::parent_pid() == self.parent
+        is_awaited(self.parent)
     }
 
-    /// Whether what is decided elsewhere may be waited for. A hook may, within its time.
-    fn may_wait(&self) -> bool {
-        self.round.as_ref().is_none_or(|round| (round.waits)())
-    }
-
-    fn client_pid() -> Option<u32> {
-        env::claude_pid().or_else(process::parent_pid)
-    }
-
-    /// The process that carries the loop: the client that runs this hook, or the runner itself.
-    fn carrier_pid(&self) -> Option<u32> {
-        if self.round.is_some() { Some(std::process::id()) } else { Call::client_pid() }
-    }
-
-    /// Whether the stop is ruled on as one of a loop that works. A round that is over is, whoever paused the loop meanwhile: that means that no other begins.
-    fn is_ruled_on(&self, file: &LoopFile) -> bool {
-        file.active || self.round.is_some()
-    }
-
-    /// How many rounds in a row may change nothing. A runner has one more, for a trial.
-    fn stall_limit(&self, file: &LoopFile) -> u64 {
-        match (&self.round, file.fresh_stall_rounds()) {
-            (None, _) => file.hook_stall_rounds(),
-            (Some(_), 0) => 0,
-            (Some(_), rounds) => rounds.saturating_add(1),
-        }
-    }
-
-    /// Whether the files are looked at only now and then: in a session whose loop says nothing about rounds that change nothing, so that going on stays cheap.
-    fn looks_now_and_then(&self, file: &LoopFile) -> bool {
-        self.round.is_none() && file.stalls_by_default()
-    }
-
-    /// How long this process may wait for another one that measures the same stop.
-    fn patience(&self) -> Duration {
-        time_to_wait(self.limit).saturating_sub(age())
-    }
-
-    /// The registration that this is a call of.
-    fn via(&self) -> String {
-        self.invocation.via()
-    }
-
-    /// Whether a stop with the words of this one, which these registrations have reported and which was answered then, is this very stop. The client runs each
-    /// registration once at every stop and waits for all of them: whoever has reported it reports the next one now, however soon that comes.
+    /// Whether a stop that these registrations reported, and that was answered then, is the one that this call reports.
     fn is_second_report(&self, via: &[String], answered_ms: u64) -> bool {
-        let late_ms = if via.is_empty() { 0 } else { LATEST_MS };
-        if via.len() >= MOST_REGISTRATIONS {
-            return false;
-        }
-        // Nobody answered in the future: whoever says so wrote it by hand.
-        answered_ms <= clock::uptime_ms()
-            && is_same_moment(clock::born_ms(), answered_ms, self.limit, late_ms)
-            && !via.contains(&self.via())
-    }
-
-    /// Whether this stop was answered so before, to another hook that reported it.
-    fn is_answered_by(&self, last: &Answered) -> bool {
-        last.stop == self.event.stop_fingerprint() && self.is_second_report(&last.via, last.uptime_ms)
+        is_second_report(&self.invocation, self.invocation.limit(), via, answered_ms)
     }
 
     /// A fingerprint of a command that was typed in this session: both events that report it carry the id of the same turn.
@@ -207,13 +116,6 @@ impl Call {
         let parts = [self.event.session().unwrap_or_default(), self.event.text("prompt_id").unwrap_or_default(), name, args.trim()];
         format!("{:016x}", fnv1a(parts.join("\0").as_bytes()))
     }
-}
-
-/// Whether a process was born when another one answered: before that, because all hooks of one stop are started at once, or so late after it, but before it by
-/// no more than the time that a hook may take; a machine that was restarted since counts from zero again.
-fn is_same_moment(born_ms: u64, answered_ms: u64, limit: Duration, late_ms: u64) -> bool {
-    let limit_ms = millis(limit);
-    born_ms <= answered_ms.saturating_add(late_ms) && born_ms.saturating_add(limit_ms) >= answered_ms
 }
 
 /// What came of a call.
@@ -389,33 +291,5 @@ fn decision(answer: &Answer) -> &'static str {
         Answer::Block { .. } | Answer::Context { event: "Stop" | "SubagentStop", .. } => "block",
         Answer::Context { .. } => "context",
         Answer::Instead { .. } => "answered",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The second hook of one stop was born when the first one was, however long that measured.
-    #[test]
-    fn pains_9_a_second_hook_is_known_however_long_the_first_one_takes() {
-        let hour = Duration::from_hours(1);
-        for took_ms in [0, 299, 1_000, 61_000, 1_200_000, 3_540_000] {
-            assert!(is_same_moment(5_000_000, 5_000_000 + took_ms, hour, 0), "{took_ms}");
-        }
-        assert!(is_same_moment(5_009_000, 5_000_000, hour, LATEST_MS), "9 s late");
-        assert!(!is_same_moment(5_011_000, 5_000_000, hour, LATEST_MS), "no hook of one stop comes so late");
-        assert!(!is_same_moment(5_000_010, 5_000_000, hour, 0), "answered by a version that did not note to whom");
-        assert!(!is_same_moment(1_000, 9_000_000, hour, LATEST_MS), "restarted since");
-        assert!(!is_same_moment(5_000_000, 5_061_000, Duration::from_mins(1), LATEST_MS), "it would not live any more");
-    }
-
-    #[test]
-    fn point_8_who_waits_for_another_hook_waits_longer_than_that_one_measures() {
-        for seconds in [8, 60, 600, 3600] {
-            let limit = Duration::from_secs(seconds);
-            let wait = time_to_wait(limit);
-            assert!(time_to_work(limit) + Duration::from_secs(3) < wait && wait < limit, "{seconds}");
-        }
     }
 }

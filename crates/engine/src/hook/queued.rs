@@ -12,11 +12,13 @@ use crate::{
     hook::{
         Call, MAX_TASK, Outcome,
         command::{event_name, is_recent},
-        evidence::was_interrupted,
-        select::{Selected, select, under_lock},
-        stop::SECOND_REPORT,
     },
     hosts::claude::answer::Answer,
+    stop::{
+        SECOND_REPORT,
+        find::{Selected, select, under_lock},
+        hear::was_interrupted,
+    },
     store::{
         Error, journal,
         locked::{Locked, Loop},
@@ -64,7 +66,7 @@ fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Loop)>, Error> {
     if !l.file.active || !is_let_through(journal::live(&call.project, &l.found).0.as_ref()) {
         return Ok(None);
     }
-    if was_interrupted(call.event.text("transcript_path").unwrap_or_default(), typed) {
+    if was_interrupted(call.transcript(), typed) {
         let event = Event::Heard { event: "command".to_owned(), detail: Some("after an interrupt".to_owned()) };
         locked.record(&mut l, clock::now(), call.event.session(), event)?;
         return Ok(None);

@@ -3,15 +3,15 @@
 use ralph_core::{front_matter::Value, journal::Event, time, words};
 
 use crate::{
-    hook::{
-        Call, MAX_TASK, Outcome, compaction,
-        evidence::read_until_now,
-        select::{Selected, select, under_lock},
-    },
+    hook::{Call, MAX_TASK, Outcome, compaction},
     hosts::claude::answer::Answer,
     ops::{
         came_with_the_repository,
         view::{self, Status},
+    },
+    stop::{
+        find::{Selected, client_pid, select, under_lock},
+        hear::read_until_now,
     },
     store::{
         Error, held, journal,
@@ -36,12 +36,12 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
         "clear" => after_clear(call, session),
         "compact" => after_compact(call),
         _ => {
-            let read = read_until_now(call);
+            let read = read_until_now(session, call.transcript());
             // The owner is back: its loop is no longer left behind.
             heard(call, |l| {
                 held::stop_the_clock_of_the_dead(l);
                 l.state.left_behind = false;
-                l.state.client_pid = Call::client_pid();
+                l.state.client_pid = client_pid();
                 l.state.runner = None;
                 // What an earlier process had in its queue went with it.
                 l.state.queue.clear();
@@ -57,7 +57,7 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
 
 fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
     // Without the lock first: a session that has no loop leaves no trace.
-    let pid = Call::client_pid();
+    let pid = client_pid();
     let carried = |found: &loops::Found| pid.is_some() && journal::live_state(&call.project, found).client_pid == pid;
     if !loops::all(&call.project).iter().any(carried) {
         return Ok(Outcome::silent("loop.none"));

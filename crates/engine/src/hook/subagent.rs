@@ -223,7 +223,8 @@ fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
     }
     let state = VerifyState::beside(&call.project, asked.folder);
     let task = asked.folder.and_then(|folder| check_task::current(&call.project, folder));
-    let stop = Stop { agent: &key, asked_by: by, task: task.as_deref(), fingerprint: &call.event.stop_fingerprint(), via: &call.via() };
+    let stop =
+        Stop { agent: &key, asked_by: by, task: task.as_deref(), fingerprint: &call.event.stop_fingerprint(), via: &call.invocation.via() };
     let now = clock::now();
     let (round, error) = match state.count(&stop, now, &|via, at| call.is_second_report(via, at)) {
         Ok(Round::Repeated) => return Outcome::silent("stop.repeated"),
@@ -255,7 +256,7 @@ fn measure(call: &Call, asked: &Asked, key: &str, again: bool) -> Vec<Finding> {
         cancelled: &|| !call.is_awaited(),
         keep_going: asked.keep_going,
         again,
-        ..Context::new(&call.project, &about, call.time_left())
+        ..Context::new(&call.project, &about, call.deadline.time_left())
     };
     let mut findings = gates::measure(&asked.gates, Want::Everything, &ctx);
     if tree != call.project.root() {

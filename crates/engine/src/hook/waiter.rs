@@ -4,7 +4,7 @@
 //! says is seen, but what it wakes the agent with.
 
 use std::{
-    process, thread,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -15,28 +15,22 @@ use crate::{
         declared::{self, Declared},
         wait::{Pauses, Waited},
     },
-    hook::{
-        Call, Outcome,
-        proof::{self, Looking},
-        select::{self, Selected},
-        stop,
-    },
-    hosts::claude::{
-        answer::Answer,
-        caller::{REWAKE_SINCE, Version},
+    hook::{Call, Outcome, stop},
+    hosts::claude::answer::Answer,
+    stop::{
+        find::{self, Selected},
+        measure::{self, Measurement, Waiting},
+        wait::can_wake,
     },
     store::{
         Error, journal,
         locked::Loop,
         loops::{self, Found},
         notices, turn,
-        waiter::{self, Waiter},
+        waiter::Waiter,
     },
-    sys::{clock, env, signals},
+    sys::{clock, signals},
 };
-
-/// How long the hook that judges looks for the one that waits: both are started at once, on a busy machine some 50 ms apart.
-const BORN_TOGETHER: Duration = Duration::from_millis(500);
 
 /// For so long the hook that judges may not have begun. Then it is at work, or it was killed.
 const JUDGE_AT_WORK: Duration = Duration::from_secs(10);
@@ -50,33 +44,6 @@ pub(super) const NONE: &str = "wait.none";
 
 /// The client tells the agent that this is no message of the person's, which is true. The task is.
 const WOKEN: &str = "[ralph] The wait is over. This is the task of the loop that the person started in this session; go on with it.";
-
-/// Whether this session can be woken: a person sits at its screen, and the client is known to do it. Elsewhere the client would wait for this process as
-/// for any other hook, and nothing would be won.
-pub(super) fn can_wake(client: Option<Version>) -> bool {
-    env::is_interactive() && client.is_some_and(|version| version >= REWAKE_SINCE)
-}
-
-/// For the hook that judges: another one waits for this very stop, or is about to.
-pub(super) fn takes_over(call: &Call, loop_id: &str) -> bool {
-    let until = Instant::now() + BORN_TOGETHER;
-    can_wake(call.client)
-        && loop {
-            if is_there(call, loop_id) {
-                break true;
-            }
-            if Instant::now() >= until {
-                break false;
-            }
-            thread::sleep(STEP);
-        }
-}
-
-/// Whether another process waits for this very stop in the background of a session.
-pub(super) fn is_there(call: &Call, loop_id: &str) -> bool {
-    let waits = |waiter: &Waiter| waiter.pid != process::id() && waiter.stop == call.event.stop_fingerprint();
-    can_wake(call.client) && waiter::of(&call.project, loop_id).as_ref().is_some_and(waits)
-}
 
 pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     if call.event.name() != "Stop" || !can_wake(call.client) {
@@ -111,7 +78,7 @@ fn own_loop(call: &Call) -> Option<(Found, Declared)> {
     let session = call.event.session().unwrap_or_default();
     let until = Instant::now() + JUDGE_AT_WORK;
     loop {
-        match select::select(&call.project, session) {
+        match find::select(&call.project, session) {
             Selected::Own(found) => return parkable(call, &found).map(|declared| (*found, declared)),
             Selected::Adoptable(found) if call.is_awaited() && Instant::now() < until => {
                 parkable(call, &found)?;
@@ -169,7 +136,7 @@ impl Watch<'_> {
             if state.last.is_some_and(|last| last.stop == self.waiter.stop && last.uptime_ms >= clock::born_ms()) {
                 return false;
             }
-            if !is_judged || !self.is_wanted() || self.call.time_left().is_zero() {
+            if !is_judged || !self.is_wanted() || self.call.deadline.time_left().is_zero() {
                 return false;
             }
             thread::sleep(step);
@@ -181,23 +148,24 @@ impl Watch<'_> {
     fn wait(&self, mut declared: Declared) -> Result<Outcome, Error> {
         let over = || Ok(Outcome::silent("wait.over"));
         let wanted = || self.is_wanted() && self.is_parked();
+        let stop = self.call.stop();
         let mut pauses = Pauses::default();
         loop {
             let Some(l) = self.parked()? else { return over() };
-            let looking = Looking::at(self.call, &l, &declared, &wanted);
+            let measurement = Measurement::of(&stop, &l, &declared, &wanted);
             let findings = journal::last_findings(&self.call.project.journal(self.id));
-            if looking.until_decided(&findings, &mut pauses) == Waited::Cancelled {
+            if measurement.until_decided(&findings, &mut pauses) == Waited::Cancelled {
                 return over();
             }
             // One at a time: another stop of the same loop may just be judged.
-            let _turn = proof::turn(self.call, self.found)?;
-            let Some((locked, l)) = select::under_lock(&self.call.project, self.found.clone())? else { return over() };
+            let _lock = measure::lock(&stop, self.found)?;
+            let Some((locked, l)) = find::under_lock(&self.call.project, self.found.clone())? else { return over() };
             if !wanted() {
                 return over();
             }
             let (owner, asked) = (l.owner().map(str::to_owned), l.file.clone());
-            let outcome = stop::rule_again(self.call, locked, l)?;
-            if outcome.code != Code::GateWaiting.as_str() || self.call.time_left().is_zero() {
+            let outcome = stop::rule(self.call, &stop, locked, l, Waiting::IsOver)?;
+            if outcome.code != Code::GateWaiting.as_str() || self.call.deadline.time_left().is_zero() {
                 self.keep_line(owner.as_deref(), &outcome.answer);
                 return Ok(outcome);
             }
@@ -216,7 +184,7 @@ impl Watch<'_> {
 
     /// The loop, as long as it is parked.
     fn parked(&self) -> Result<Option<Loop>, Error> {
-        let locked = select::under_lock(&self.call.project, self.found.clone())?;
+        let locked = find::under_lock(&self.call.project, self.found.clone())?;
         Ok(locked.map(|(_, l)| l).filter(|l| l.state.is_parked_by(&self.waiter.stop)))
     }
 }
@@ -238,7 +206,7 @@ pub(super) fn is_wake(call: &Call) -> bool {
 /// A session that was woken. What it was woken for may be over by then: it came behind a turn of the person's, whose own stop was judged meanwhile.
 pub(super) fn on_wake(call: &Call) -> Outcome {
     let late = |why: &str| Outcome::instead("session.woken-late", format!("Ralph: nothing is to be done about this: {why}."));
-    let Selected::Own(found) = select::select(&call.project, call.event.session().unwrap_or_default()) else {
+    let Selected::Own(found) = find::select(&call.project, call.event.session().unwrap_or_default()) else {
         return late("there is no loop in this session any more");
     };
     if found.parsed.as_ref().is_ok_and(|file| !file.active) {

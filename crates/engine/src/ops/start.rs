@@ -12,8 +12,8 @@ use ralph_core::{
 
 use crate::{
     gates::declared::{self, LOOP_ORIGIN},
-    hook::round,
     ops::{Asker, Refusal, view},
+    stop,
     store::{
         locked::Locked,
         loops::{self, Found},
@@ -76,7 +76,7 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     let name = request.name.as_deref().unwrap_or("main");
     let verify = checked(project, request, name)?;
     // What the first round is compared with; looked at before anybody has to wait for the lock.
-    let tree = round::tree(project, name, LOOK);
+    let tree = stop::tree(project, name, LOOK);
     let locked = Locked::acquire(project)?;
     refuse_a_live_one(project, name, asker)?;
     // A person who types a command trusts it. An agent that runs ralph in its shell does not, nor does a prompt that anything may have written.

@@ -20,7 +20,7 @@ use ralph_core::{
     gate::Check,
     iteration::Spent,
     journal::{Event, State},
-    judge::{Code, Ending, Next},
+    judge::{Budget, Code, Ending, Next},
     limits::{Standstill, ToolUse},
     prices,
     time::{Millis, millis},
@@ -35,8 +35,8 @@ use super::{
 };
 use crate::{
     gates::declared,
-    hook::round::{self, Report, Ruled},
     ops::carry::Taken,
+    stop::{self, RuledSession, SessionReport, rule_on_session},
     store::{
         Error, journal,
         locked::{Locked, Loop},
@@ -152,7 +152,7 @@ impl<'a> Rounds<'a> {
             return Ok(ends);
         }
         self.keep_the_start()?;
-        self.tree = round::tree(self.project, &self.found.id(), LOOK);
+        self.tree = stop::tree(self.project, &self.found.id(), LOOK);
         if let Some(ends) = self.rest_of_a_park()? {
             return Ok(ends);
         }
@@ -186,8 +186,8 @@ impl<'a> Rounds<'a> {
             return Ok(None);
         }
         let nothing = Ended { outcome: Outcome::Stopped, text: None, tools: ToolUse::Unknown, work: Work::default() };
-        let report = Report { before_the_first: true, ..self.report("", &nothing) };
-        match round::rule(self.project, &self.found, self.mark, report, MONTH) {
+        let report = SessionReport { before_the_first: true, ..self.report("", &nothing) };
+        match rule_on_session(self.project, &self.found, self.mark, &report, MONTH) {
             Ok(Some(ruled)) => {
                 self.note_spent(&ruled.state);
                 Ok(ends(&ruled))
@@ -370,7 +370,7 @@ impl<'a> Rounds<'a> {
     /// Has the round judged.
     fn rule(&mut self, session: &str, iteration: u64, prompt: &str, ended: &Ended) -> Result<Option<Ends>, Error> {
         let ruled = loop {
-            match round::rule(self.project, &self.found, session, self.report(prompt, ended), MONTH) {
+            match rule_on_session(self.project, &self.found, session, &self.report(prompt, ended), MONTH) {
                 Ok(Some(ruled)) => break ruled,
                 Ok(None) | Err(Error::Busy) => {}
                 Err(e) => return Err(e),
@@ -391,11 +391,11 @@ impl<'a> Rounds<'a> {
         })
     }
 
-    fn report(&self, prompt: &str, ended: &Ended) -> Report {
+    fn report(&self, prompt: &str, ended: &Ended) -> SessionReport {
         let (control, waiting, tells_of_the_end) = (self.control.clone(), self.control.clone(), self.tells_of_the_end());
         let audience = Arc::clone(self.audience);
         let waits = self.orders.waits;
-        Report {
+        SessionReport {
             prompt: prompt.to_owned(),
             text: ended.text.clone(),
             tools: ended.tools,
@@ -432,7 +432,7 @@ impl<'a> Rounds<'a> {
         self.tokens = state.tokens;
     }
 
-    fn tell_ruling(&self, iteration: u64, ruled: &Ruled) {
+    fn tell_ruling(&self, iteration: u64, ruled: &RuledSession) {
         self.audience.hears(&Told::Ruled {
             iteration,
             ruling: &ruled.ruling,
@@ -466,11 +466,13 @@ fn time_left(settings: &ralph_core::config::Running, l: &Loop, now: Millis) -> D
 
 /// Whether the loop's time, money or tokens are used up, once that work is charged.
 fn is_used_up(l: &Loop, work: &Work, now: Millis) -> bool {
-    let is_over = |max: u64, used: u64| max > 0 && used >= max;
     let usd_micros = l.state.spending.as_ref().map_or(0, |spending| spending.usd_micros).saturating_add(work.usd_micros);
-    is_over(l.file.max_millis(), l.state.spent(now))
-        || is_over(l.file.max_usd_micros(), usd_micros)
-        || is_over(l.file.max_tokens, l.state.tokens.plus(work.tokens).total())
+    let budget = Budget {
+        ms: (l.state.spent(now), l.file.max_millis()),
+        usd_micros: (usd_micros, l.file.max_usd_micros()),
+        tokens: (l.state.tokens.plus(work.tokens).total(), l.file.max_tokens),
+    };
+    budget.used_up().is_some()
 }
 
 fn unreadable(found: Found) -> Error {
@@ -488,7 +490,7 @@ fn paused() -> Ends {
 }
 
 /// How a ruling ends the run; `None`: it goes on.
-fn ends(ruled: &Ruled) -> Option<Ends> {
+fn ends(ruled: &RuledSession) -> Option<Ends> {
     let line = || ruled.line.clone().unwrap_or_else(|| format!("the loop stopped ({})", ruled.ruling.code.as_str()));
     match ruled.ruling.next {
         Next::GoesOn { .. } => None,

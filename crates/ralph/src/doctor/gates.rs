@@ -8,9 +8,9 @@ use ralph_core::{
     words::opening,
 };
 use ralph_engine::{
-    hook,
     hosts::claude::registration::SHORT,
     ops::sources::{self, Broken, Named, Purpose, Role, Source},
+    stop,
     store::trust::Trust,
     sys::process,
 };
@@ -163,7 +163,7 @@ fn unheard(case: &Case, sources: &[Source]) -> Option<Finding> {
 fn too_long(case: &Case, event: &str, commands: &[&Command]) -> Option<Finding> {
     let limits = case.survey.ours().into_iter().filter(|r| r.hook.answers(event)).map(|r| r.hook.line.limit().unwrap_or(SHORT));
     let limit = limits.min()?;
-    let time = millis(hook::time_to_work(Duration::from_secs(limit)));
+    let time = millis(stop::time_to_work(Duration::from_secs(limit)));
     let needed = together(commands);
     let what = format!(
         "the commands that run at {event} may take {} together, and the hook has {}: what is not done by then proves nothing",

@@ -38,13 +38,6 @@ impl Event {
         self
     }
 
-    /// A stop that no client reports: ralph heard the session itself.
-    pub fn of_stop(session: &str, message: Option<&str>) -> Self {
-        let fields = [("hook_event_name", Some("Stop")), ("session_id", Some(session)), ("last_assistant_message", message)];
-        let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?))));
-        Event::of(fields.collect())
-    }
-
     pub fn has(&self, field: &str) -> bool {
         self.fields.contains_key(field)
     }
@@ -86,13 +79,17 @@ impl Event {
     /// only together with who reports it does this identify one.
     pub fn stop_fingerprint(&self) -> String {
         let made = || {
-            let active = self.is_after_a_block();
-            let parts =
-                [self.session().unwrap_or_default(), self.text("prompt_id").unwrap_or_default(), self.last_message().unwrap_or_default()];
-            format!("{:016x}", fnv1a(format!("{active}\0{}", parts.join("\0")).as_bytes()))
+            let [session, turn, message] = [self.session(), self.text("prompt_id"), self.last_message()].map(Option::unwrap_or_default);
+            fingerprint(self.is_after_a_block(), session, turn, message)
         };
         self.fingerprint.get_or_init(made).clone()
     }
+}
+
+/// A fingerprint of a stop of `session` in a turn of the person's.
+pub fn fingerprint(after_a_block: bool, session: &str, turn: &str, message: &str) -> String {
+    let parts = [session, turn, message].join("\0");
+    format!("{:016x}", fnv1a(format!("{after_a_block}\0{parts}").as_bytes()))
 }
 
 fn in_words(task: &Value) -> String {

@@ -9,13 +9,13 @@ use ralph_core::{
 
 use super::{Begun, Ends, LOOK, Rounds, is_used_up};
 use crate::{
-    hook::round,
     hosts::claude::transcripts,
     runner::{
         agent::Ended,
         plan::Before,
         told::{End, Told},
     },
+    stop,
     store::{
         Error,
         locked::{Locked, Loop},
@@ -92,7 +92,7 @@ impl Rounds<'_> {
     pub(super) fn did(&self, ended: &Ended) -> Did {
         let matters = matches!(ended.outcome, Outcome::Cut { .. }) && ended.tools != ToolUse::Used;
         let changed = matters && {
-            let now = round::tree(self.project, &self.found.id(), LOOK);
+            let now = stop::tree(self.project, &self.found.id(), LOOK);
             now.is_some() && now != self.tree
         };
         Did { tools: ended.tools, changed }

@@ -23,9 +23,9 @@ use ralph_engine::{
         self, Context, Want,
         guard::{self, Start},
     },
-    hook,
     hosts::claude::registration::LONG,
     ops::measured,
+    stop,
     store::project::Project,
     sys::{clock, env, files, signals},
 };
@@ -207,5 +207,5 @@ fn accept(project: &Project, subject: &Subject, json: bool) -> Done {
 
 /// As long as the commands have in a hook that is registered as ralph registers it.
 fn budget() -> Duration {
-    hook::time_to_work(Duration::from_secs(LONG))
+    stop::time_to_work(Duration::from_secs(LONG))
 }

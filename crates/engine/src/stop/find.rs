@@ -1,18 +1,23 @@
-//! Which loop, if any, is this session's? Decided without the lock, so that a session without a loop leaves no trace.
+//! Finds the loop of a session: without the lock, so that a session without a loop leaves no trace.
+
+use ralph_core::{
+    journal::{Actor, Event, Runner, State},
+    loop_file, words,
+};
 
 use crate::{
-    hook::driven,
     ops,
     store::{
-        Error, journal,
+        Error, folder, journal,
         locked::{Locked, Loop},
         loops::{self, Found},
         project::Project,
     },
+    sys::{clock, env, process},
 };
 
 /// What a session that stops finds in its project.
-pub(super) enum Selected {
+pub(crate) enum Selected {
     /// Its own loop.
     Own(Box<Found>),
     /// A loop that belongs to nobody yet.
@@ -24,7 +29,7 @@ pub(super) enum Selected {
 }
 
 /// The session's own loop comes first, then one to adopt; a file that git tracks is nobody's until a person says otherwise.
-pub(super) fn select(project: &Project, session: &str) -> Selected {
+pub(crate) fn select(project: &Project, session: &str) -> Selected {
     let mut best = Selected::Nothing("loop.none");
     for found in loops::all(project) {
         let candidate = classify(project, found, session);
@@ -37,10 +42,38 @@ pub(super) fn select(project: &Project, session: &str) -> Selected {
 
 /// A loop that was selected, under the lock: read again, because a cancel or another hook may have been faster. `None`: it is gone,
 /// cannot be read, or is carried by a runner that did not start this session.
-pub(super) fn under_lock(project: &Project, seen: Found) -> Result<Option<(Locked<'_>, Loop)>, Error> {
+pub(crate) fn under_lock(project: &Project, seen: Found) -> Result<Option<(Locked<'_>, Loop)>, Error> {
     let locked = Locked::acquire(project)?;
     let l = loops::reread(project, seen)?.and_then(|found| locked.open(found).ok());
-    Ok(l.filter(|l| !driven::is_carried_elsewhere(&l.state)).map(|l| (locked, l)))
+    Ok(l.filter(|l| !is_carried_elsewhere(&l.state)).map(|l| (locked, l)))
+}
+
+/// Whether a living run has the loop, and this process is neither that run nor part of one of its sessions.
+pub(crate) fn is_carried_elsewhere(state: &State) -> bool {
+    let is_ours = |runner: &Runner| runner.pid == std::process::id() || env::run_mark().is_some_and(|mark| mark == runner.mark);
+    journal::runner_of(state).is_some_and(|runner| !is_ours(runner))
+}
+
+/// The client that started this process.
+pub(crate) fn client_pid() -> Option<u32> {
+    env::claude_pid().or_else(process::parent_pid)
+}
+
+/// Gives a loop without an owner to the first session that stops in the project; its file is not touched.
+pub(crate) fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> {
+    let now = clock::now();
+    if l.is_new {
+        let file = if l.found.is_folder() { folder::LIST.to_owned() } else { loop_file::file_of(&l.found.name) };
+        let event = Event::Started { file, by: Actor::File, prompt: words::opening(&l.file.prompt, 200) };
+        locked.record(l, now, None, event)?;
+    }
+    l.state.owner = Some(session.to_owned());
+    l.state.client_pid = client_pid();
+    l.state.released = false;
+    l.state.left_behind = false;
+    l.state.arm(now);
+    locked.project.introduce();
+    locked.record(l, now, Some(session), Event::Adopted)
 }
 
 fn rank(selected: &Selected) -> u8 {

@@ -6,38 +6,28 @@
 use std::path::Path;
 
 use ralph_core::{
-    judge::Evidence,
     loop_file::fnv1a,
     time::Millis,
     usage::{REACH, Seen, Spending},
 };
 
+use super::Stop;
 use crate::{
-    hook::Call,
     hosts::claude::transcripts::{OpenFile, Transcript, of_subagents},
     store::locked::Loop,
 };
 
-/// Counts what is new, and puts it into the evidence.
-pub(super) fn count(call: &Call, l: &mut Loop, at: Millis, evidence: &mut Evidence) {
-    evidence.max_usd_micros = l.file.max_usd_micros();
-    if let Some(report) = &call.round {
-        report.work.charge(&mut l.state, at);
-        evidence.spent_usd_micros = l.state.spending.as_ref().map_or(0, |spending| spending.usd_micros);
-        evidence.spent_tokens = l.state.tokens.total();
-        return;
-    }
-    if evidence.max_usd_micros == 0 {
-        return;
-    }
-    let mut spending = l.state.spending.take().unwrap_or_else(|| Spending::since(l.file.began().unwrap_or(at)));
+/// What the loop has spent until now. A run charges what its sessions used.
+pub(super) fn count(stop: &Stop<'_>, l: &Loop, at: Millis) -> Option<Spending> {
+    let hook = stop.hook().filter(|_| l.file.max_usd_micros() > 0 && l.state.runner.is_none());
+    let Some(hook) = hook else { return l.state.spending.clone() };
+    let mut spending = l.state.spending.clone().unwrap_or_else(|| Spending::since(l.file.began().unwrap_or(at)));
     if l.file.active {
-        read(&mut spending, Path::new(call.event.text("transcript_path").unwrap_or_default()));
+        read(&mut spending, Path::new(hook.transcript));
     } else {
         spending.since = at;
     }
-    evidence.spent_usd_micros = spending.usd_micros;
-    l.state.spending = Some(spending);
+    Some(spending)
 }
 
 fn read(spending: &mut Spending, transcript: &Path) {

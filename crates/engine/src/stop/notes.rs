@@ -3,20 +3,29 @@
 use ralph_core::{
     iteration,
     journal::State,
-    judge::{Next, Ruling},
+    judge::{Code, Next, Ruling},
+    slash, words,
 };
 
-use crate::{hook::Call, hosts::claude::event::Event};
+use super::Stop;
 
 /// How many notes the agent has not heard when it comes to this stop. What the prompt of a session of its own held has been heard.
-pub(super) fn waiting(state: &State, call: &Call) -> u64 {
-    let same_turn = state.turn.is_some() && state.turn.as_deref() == call.event.text("prompt_id");
-    let is_heard = call.round.is_some() || state.runner.is_some() || call.event.is_after_a_block() || same_turn;
+pub(super) fn waiting(stop: &Stop<'_>, state: &State) -> u64 {
+    let same_turn = state.turn.is_some() && state.turn.as_deref() == stop.turn;
+    let is_heard = stop.hook().is_none_or(|hook| hook.after_a_block) || state.runner.is_some() || same_turn;
     state.notes.iter().filter(|note| note.told_in.is_none() || !is_heard).count() as u64
 }
 
+/// What is told about a ruling, with the notes that wait. The prompt of a run's session holds its notes.
+pub(super) fn add(stop: &Stop<'_>, state: &mut State, ruling: &Ruling, told: Option<String>) -> Option<String> {
+    match stop.hook() {
+        Some(hook) => tell(state, ruling, hook.after_a_block, told),
+        None => at_the_end(state, ruling, told),
+    }
+}
+
 /// What the person is told about a session of its own, with the notes that it never got.
-pub(super) fn at_the_end(state: &State, ruling: &Ruling, told: Option<String>) -> Option<String> {
+fn at_the_end(state: &State, ruling: &Ruling, told: Option<String>) -> Option<String> {
     let more = matches!(ruling.next, Next::Ends { .. }).then(|| never_told(state)).flatten().unwrap_or_default();
     told.map(|told| told + &more)
 }
@@ -25,11 +34,11 @@ pub(super) fn at_the_end(state: &State, ruling: &Ruling, told: Option<String>) -
 ///
 /// A note has been heard when the turn that got it comes to its next stop. Until then it is kept and told again: an answer that a killed hook never gave,
 /// a turn that a person interrupted and a session that is gone have not carried it out.
-pub(super) fn tell(state: &mut State, ruling: &Ruling, event: &Event, told: Option<String>) -> Option<String> {
+fn tell(state: &mut State, ruling: &Ruling, after_a_block: bool, told: Option<String>) -> Option<String> {
     if state.notes.is_empty() {
         return told;
     }
-    if event.is_after_a_block() {
+    if after_a_block {
         state.notes.retain(|note| note.told_in.is_none());
     }
     let more = match ruling.next {
@@ -55,4 +64,12 @@ fn never_told(state: &State) -> Option<String> {
         n => format!("{n} notes that were left for the agent came too late"),
     };
     Some(format!(" {which}: `ralph steer --list` shows what is kept."))
+}
+
+/// A command that waited is let through. One of ralph's own sees to it that the loop goes on; any other may start no turn, and then nothing does.
+pub(super) fn goes_first(ruling: &Ruling, queue: &[String]) -> Option<String> {
+    let (name, _) = slash::split(queue.first()?)?;
+    let is_command = name.chars().all(|c| c.is_alphanumeric() || matches!(c, ':' | '-' | '_'));
+    let is_others = ruling.code == Code::HostQueuedInput && is_command && slash::verb(name).is_none();
+    is_others.then(|| words::goes_first(name))
 }

@@ -1,0 +1,43 @@
+//! Edits of the loop file, made by hand while the loop lives.
+
+use ralph_core::{front_matter::Value, journal::Event, terms::Edit, time::Millis, words};
+
+use super::{Stop, hear};
+use crate::store::{
+    Error,
+    locked::{Locked, Loop},
+};
+
+/// Edits of the loop file are told. One that loosens the loop counts only if a person made it: not in a run, whose person is asked, and not where the agent's own tool calls
+/// name the file.
+pub(super) fn note(stop: &Stop<'_>, locked: &Locked<'_>, l: &mut Loop, at: Millis) -> Result<(), Error> {
+    if let Some(was) = l.found.known_as.take() {
+        // Put right before anything else is written under this name.
+        let is_there = locked.set(l, &[("loop_id", Value::Text(&was))])?;
+        l.found.known_as = (!is_there).then_some(was);
+        l.state.untold.push(format!("Ralph: the loop file named another loop_id. It is still the loop {}, and says so again.", l.id));
+    }
+    let edits = l.edits();
+    if edits.is_empty() {
+        l.state.refused.clear();
+        return Ok(());
+    }
+    // What is not in the client's own folder any agent may write, its subagents too.
+    let is_within_reach = l.found.own_file().is_some_and(|file| !file.starts_with(stop.project.claude()));
+    let by_agent = stop.report().is_some() || is_within_reach || hear::named_in_tools(stop, l);
+    // What did not count once does not count because time has passed; `ralph resume` is how a person says that it does.
+    let before = l.state.refused.clone();
+    let counts = |edit: &Edit| !(edit.looser && (by_agent || before.contains(&edit.what)));
+    l.settle(&edits, counts);
+    let (counting, held): (Vec<&Edit>, Vec<&Edit>) = edits.iter().partition(|edit| counts(edit));
+    let shown = |edits: Vec<&Edit>| edits.into_iter().map(|edit| edit.what.clone()).collect::<Vec<String>>();
+    let (changes, refused) = (shown(counting), shown(held));
+    // What does not count stays in the file, and is told once.
+    let is_known = changes.is_empty() && l.state.refused == refused;
+    l.state.refused.clone_from(&refused);
+    if is_known {
+        return Ok(());
+    }
+    l.state.untold.extend(words::edited(&changes, &refused));
+    locked.record(l, at, stop.session(), Event::Edited { changes, refused })
+}

@@ -1,0 +1,209 @@
+//! Hears an agent out: what it said last, what it did, and what waits for it. In a session it stands in the client's transcript; of its own sessions a run has heard it.
+
+use std::time::{Duration, Instant};
+
+use ralph_core::{
+    journal::{Read, State},
+    judge::Message,
+    limits::ToolUse,
+    loop_file::fnv1a,
+    promise::{self, Claim},
+    time::Millis,
+    transcript::{self, Before, Round},
+};
+
+use super::{Hook, Origin, SessionReport, Stop};
+use crate::{
+    hosts::claude::{caller::MESSAGE_SINCE, transcripts::OpenFile},
+    store::locked::Loop,
+    sys::{clock, env, process},
+};
+
+/// What was heard of one stop.
+pub(crate) struct Heard {
+    /// The agent's last message, all of its blocks.
+    pub text: String,
+    pub from: Message,
+    pub tools: ToolUse,
+    /// The person interrupted the turn.
+    pub interrupted: bool,
+    pub told_to_stop: bool,
+    /// What waits in the client's queue.
+    pub queue: Vec<String>,
+    /// How far the transcript was read.
+    pub read: Option<Read>,
+}
+
+impl Heard {
+    /// Compared with that of the next message.
+    pub(super) fn fingerprint(&self) -> String {
+        format!("{:016x}", fnv1a(self.text.as_bytes()))
+    }
+
+    pub(super) fn claim(&self, stop: &Stop<'_>, l: &Loop) -> Claim {
+        let prompt = stop.report().map_or(l.file.prompt.as_str(), |report| &report.prompt);
+        l.file.completion_promise.as_deref().map_or(Claim::None, |promise| promise::find(&self.text, promise, prompt))
+    }
+}
+
+/// The client holds a message's lines back until the message has ended, and writes them up to 150 ms after it called the hook. Only then can
+/// earlier blocks of the message be read, and only then do the other lines tell the whole round.
+const PATIENCE: Duration = Duration::from_millis(150);
+const STEP: Duration = Duration::from_millis(5);
+
+/// So much of what waits in the client's queue is kept, the oldest first.
+const MOST_QUEUED: usize = 100;
+
+/// To read what is there may take longer than to wait for the rest.
+const LONGEST: Duration = Duration::from_secs(1);
+
+pub(super) fn hear(stop: &Stop<'_>, l: &Loop, now: Millis) -> Heard {
+    match &stop.origin {
+        Origin::Hook(hook) => in_transcript(stop, hook, l, now),
+        Origin::Run(report) => of_session(stop, report),
+    }
+}
+
+/// A run has heard the whole session, which has no queue.
+fn of_session(stop: &Stop<'_>, report: &SessionReport) -> Heard {
+    let from = match (stop.message, &report.text) {
+        (Some(_), _) => Message::Event,
+        (None, Some(_)) => Message::Transcript,
+        (None, None) => Message::NoText,
+    };
+    Heard {
+        text: report.text.clone().unwrap_or_default(),
+        from,
+        tools: report.tools,
+        interrupted: false,
+        told_to_stop: false,
+        queue: Vec::new(),
+        read: None,
+    }
+}
+
+fn in_transcript(stop: &Stop<'_>, hook: &Hook<'_>, l: &Loop, now: Millis) -> Heard {
+    let look = Look {
+        path: hook.transcript,
+        session: stop.session(),
+        before: before(stop, hook, &l.state, now),
+        event_text: stop.message,
+        sends_message: stop.message.is_some() || hook.client.is_some_and(|v| v >= MESSAGE_SINCE),
+    };
+    // What is clear from the event alone needs no waiting.
+    let claimed = matches!((look.event_text, &l.file.completion_promise), (Some(text), Some(p)) if promise::find(text, p, &l.file.prompt) == Claim::Made);
+    let round = if l.file.active && !claimed { look.round_in_time() } else { look.round() };
+    let from = match (&round, look.event_text) {
+        (_, Some(_)) => Message::Event,
+        (Some(Round { text: Some(_), .. }), None) => Message::Transcript,
+        (None, None) if !look.sends_message => Message::Unreadable { transcript: look.path.to_owned() },
+        _ => Message::NoText,
+    };
+    let alone = || look.event_text.map(|text| promise::joined([text].into_iter()));
+    let mut round = round.unwrap_or_else(|| Round { text: alone(), ..Round::default() });
+    // Nobody types so much; what is kept stands in every line of the journal.
+    round.queue.truncate(MOST_QUEUED);
+    Heard {
+        text: round.text.unwrap_or_default(),
+        from,
+        tools: round.tools,
+        interrupted: round.interrupted,
+        told_to_stop: round.told_to_stop,
+        queue: round.queue,
+        read: (!look.path.is_empty()).then(|| Read { of: transcript_of(stop.session, hook.transcript), upto: round.upto }),
+    }
+}
+
+/// What the ruling before this one knew.
+fn before<'l>(stop: &Stop<'_>, hook: &Hook<'_>, state: &'l State, now: Millis) -> Before<'l> {
+    let read = state.read.as_ref().filter(|read| read.of == transcript_of(stop.session, hook.transcript));
+    Before {
+        at: state.last.as_ref().map(|last| last.at),
+        upto: read.map(|read| read.upto),
+        queue: if read.is_some() { &state.queue } else { &[] },
+        same_turn: stop.turn.is_some() && state.turn.as_deref() == stop.turn,
+        born: if read.is_some() { None } else { client_born(now) },
+        armed: state.armed_since,
+    }
+}
+
+/// A fingerprint of the session and its transcript, which both may change in the middle of a loop.
+fn transcript_of(session: &str, path: &str) -> String {
+    format!("{:016x}", fnv1a([session, path].join("\0").as_bytes()))
+}
+
+/// All that is in the transcript has been seen.
+pub(crate) fn read_until_now(session: &str, path: &str) -> Option<Read> {
+    let file = OpenFile::open(path)?;
+    Some(Read { of: transcript_of(session, path), upto: transcript::Source::size(&file) })
+}
+
+/// When the client was started, where the system tells. A client that does not name its process started this one, unless a shell stands between them.
+fn client_born(now: Millis) -> Option<Millis> {
+    const SLACK_MS: u64 = 1_000;
+    let pid = env::claude_pid().or_else(|| process::parent_pid().filter(|pid| !process::is_shell(*pid)))?;
+    let age = clock::uptime_ms().saturating_sub(clock::birth_of(pid)?).saturating_add(SLACK_MS);
+    now.checked_sub(Millis::try_from(age).ok()?)
+}
+
+/// Where to look in the transcript, and for what.
+struct Look<'a> {
+    path: &'a str,
+    session: Option<&'a str>,
+    before: Before<'a>,
+    event_text: Option<&'a str>,
+    /// The client sends the message with the event, so that an event without one means a message without text.
+    sends_message: bool,
+}
+
+impl Look<'_> {
+    /// The last round; `None` if there is no transcript.
+    fn round(&self) -> Option<Round> {
+        OpenFile::of_session(self.path, self.session).map(|file| transcript::last_round(&file, &self.before, self.event_text))
+    }
+
+    /// The last round once the transcript has caught up with the event, or as far as it is when patience ends.
+    fn round_in_time(&self) -> Option<Round> {
+        let (begun, mut waited) = (Instant::now(), Duration::ZERO);
+        loop {
+            let round = self.round();
+            if waited >= PATIENCE || begun.elapsed() >= LONGEST || !self.is_worth_waiting(round.as_ref()) {
+                return round;
+            }
+            std::thread::sleep(STEP);
+            waited += STEP;
+        }
+    }
+
+    fn is_worth_waiting(&self, round: Option<&Round>) -> bool {
+        match (round, self.event_text) {
+            (Some(round), Some(_)) => !round.caught_up,
+            // Nothing says when the file is complete: wait for a message that has to be there, or until the queue is surely not stale.
+            (Some(round), None) => !round.queue.is_empty() || round.torn || (!self.sends_message && round.text.is_none()),
+            // A session's first stop may come before its transcript; later ones without any have none.
+            (None, _) => !self.path.is_empty() && self.before.at.is_none(),
+        }
+    }
+}
+
+/// Whether the transcript shows a tool call since then. Lines of an iteration that looked idle may come late.
+pub(super) fn used_tools_since(stop: &Stop<'_>, since: Millis) -> bool {
+    transcript(stop).is_some_and(|file| transcript::used_tools_since(&file, since))
+}
+
+/// The session's transcript, where a client writes one.
+pub(super) fn transcript(stop: &Stop<'_>) -> Option<OpenFile> {
+    OpenFile::of_session(stop.hook()?.transcript, stop.session())
+}
+
+/// Whether the agent's own tool calls name the loop's file since the ruling before.
+pub(super) fn named_in_tools(stop: &Stop<'_>, l: &Loop) -> bool {
+    let Some(file) = l.found.own_file().and_then(|path| path.file_name()?.to_str().map(str::to_owned)) else { return false };
+    let since = l.state.last.as_ref().map(|last| last.at);
+    transcript(stop).is_some_and(|source| transcript::named_in_tools(&source, since, &file))
+}
+
+/// Whether the transcript at `path` ends with an interrupt.
+pub(crate) fn was_interrupted(path: &str, typed: &str) -> bool {
+    OpenFile::of_session(path, None).is_some_and(|file| transcript::was_interrupted(&file, typed))
+}
