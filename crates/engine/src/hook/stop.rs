@@ -134,7 +134,7 @@ fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, E
     );
     ending::note(&call.project, &id, &call.event.stop_fingerprint(), Some(call.via()), &line);
     locked.archive_corrupt(found, session, &problem)?;
-    Ok(Outcome::tell("loop.corrupt", line).of_loop(&id))
+    Ok(Outcome::tell("loop.corrupt", line).of_loop(&id).at_rest())
 }
 
 /// A list that cannot be read lets the agent stop and changes nothing. It is told once, as long as nothing else is wrong with it.
@@ -359,7 +359,8 @@ fn answered(call: &Call, (l, ruled): (Loop, Option<Ruled>)) -> Outcome {
         |ruled| {
             let answer = answer(call, &l, &ruled.ruling, ruled.note.clone(), ruled.told.as_deref());
             let answer = if ruled.more.is_empty() { answer } else { answer.and_tell(&ruled.more.join("\n")) };
-            Outcome { answer, ..Outcome::silent(ruled.ruling.code.as_str()) }
+            let at_rest = matches!(ruled.ruling.next, Next::Pauses | Next::Parks | Next::Ends { .. });
+            Outcome { answer, at_rest, ..Outcome::silent(ruled.ruling.code.as_str()) }
         },
     );
     outcome.of_loop(&l.id)
