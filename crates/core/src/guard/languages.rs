@@ -73,7 +73,7 @@ pub(super) static LANGUAGES: [Language; 10] = [
             raw("'\"", "'"),
             lines("\""),
         ],
-        tests: &[("#[", r"\s*(?:\w+\s*::\s*)*(?:test|rstest|test_case|wasm_bindgen_test|quickcheck|proptest)\bGAP\bfn\s+(?:r#)?(\w+)")],
+        tests: &[("#[", r"\s*(?:\w+\s*::\s*)*(?:test|rstest|test_case|wasm_bindgen_test|quickcheck|proptest)\bGAP\bfn\s+(?:r#)?(\$?\w+)")],
         markers: &[("#[", r"\s*ignore\b"), ("#[", r"\s*cfg_attr[^\[\]]*?,\s*ignore\b")],
         ..LIKE_C
     },

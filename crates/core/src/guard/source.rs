@@ -25,8 +25,8 @@ pub struct Source {
 /// How much of a name is kept.
 const LONGEST_NAME: usize = 200;
 
-/// A pattern is no longer than this.
-const LONGEST_MATCH: usize = 2_000;
+/// A match is no longer than this: the cases of a test stand between its attribute and its name.
+const LONGEST_MATCH: usize = 10_000;
 
 /// Whether a file of this name may hold tests.
 pub fn may_hold_tests(path: &str) -> bool {
