@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use ralph_core::{config::Running, judge::Next, words::clean};
+use ralph_core::{config::Running, words::clean};
 use ralph_engine::{
     gates::{self, begin, declared},
     hosts::claude::program,
@@ -60,7 +60,7 @@ pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audi
     Ok(ended.end)
 }
 
-/// An audience, and the loop's page whenever the run parks.
+/// An audience, and the loop's page whenever the run rests. When it is over the page is written anyway.
 struct WithPage {
     audience: Arc<dyn Audience>,
     project: Project,
@@ -73,7 +73,6 @@ impl Audience for WithPage {
         self.audience.hears(told);
         match (told, self.of_loop.get()) {
             (Told::Run { of_loop, .. }, _) => drop(self.of_loop.set((*of_loop).to_owned())),
-            (Told::Ruled { ruling, .. }, Some(id)) if ruling.next == Next::Parks => report::save_page(&self.project, id),
             (Told::Rests { .. }, Some(id)) => report::save_page(&self.project, id),
             _ => {}
         }
