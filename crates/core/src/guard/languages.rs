@@ -75,7 +75,6 @@ pub(super) static LANGUAGES: [Language; 10] = [
         ],
         tests: &[("#[", r"\s*(?:\w+\s*::\s*)*(?:test|rstest|test_case|wasm_bindgen_test|quickcheck|proptest)\bGAP\bfn\s+(?:r#)?(\$?\w+)")],
         markers: &[("#[", r"\s*ignore\b"), ("#[", r"\s*cfg_attr[^\[\]]*?,\s*ignore\b")],
-        ..LIKE_C
     },
     Language {
         extensions: &["py"],
@@ -91,7 +90,6 @@ pub(super) static LANGUAGES: [Language; 10] = [
             ("__test__", r"\s*=\s*False\b"),
             ("self", r"\s*\.\s*skipTest\s*\("),
         ],
-        ..LIKE_C
     },
     Language {
         extensions: &["js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts"],
@@ -112,7 +110,6 @@ pub(super) static LANGUAGES: [Language; 10] = [
             ),
             ("xit|xtest|xdescribe|xcontext|xspecify|fit|ftest|fdescribe|fcontext", r"\s*\("),
         ],
-        ..LIKE_C
     },
     Language {
         extensions: &["go"],

@@ -85,7 +85,7 @@ pub(super) struct Pattern {
 
 pub(super) fn compiled(patterns: &[(&'static str, &str)]) -> Vec<Pattern> {
     let of = |(beginnings, rest): &(&'static str, &str)| {
-        let method = r#"GAP(?:fun\s+TEXT|(?:[\w>\]]\s+|[>\]])(\w+))\s*\("#;
+        let method = r"GAP(?:fun\s+TEXT|(?:[\w>\]]\s+|[>\]])(\w+))\s*\(";
         let rest = rest.replace("METHOD", method).replace("GAP", r"[\s\S]*?").replace("TEXT", r#""([^"]*)""#);
         let words = beginnings.trim_start_matches('^').split('|').collect();
         Some(Pattern { beginnings: words, begins_line: beginnings.starts_with('^'), rest: Regex::new(&format!("^{rest}")).ok()? })

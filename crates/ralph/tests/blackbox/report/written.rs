@@ -1,6 +1,6 @@
 //! The page that is written once when a loop ends, pauses or parks, by the process that did it: never by a stop that goes on, and never by another process.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{fs, path::PathBuf, process::Stdio, time::Duration};
 
 use ralph_testkit::killer::{Filter, count_syscalls, kill_at_syscall};
 
@@ -129,7 +129,7 @@ fn pains_19_a_hook_killed_anywhere_leaves_the_old_page_or_the_new_one() {
 fn pains_19_after_kill_9_there_is_a_page() {
     let runs = Runs::new("echo $N >> work.txt; commit\nif [ $N = 3 ]; then echo $$ > \"$OUT/pid\"; sleep 600; fi\n");
     let mut command = runs.command(&["Count", "--max-iterations", "9"]);
-    let mut child = command.env("RALPH_REPORT", "on").stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut child = command.env("RALPH_REPORT", "on").stdout(Stdio::null()).spawn().unwrap();
     until("the third round", || runs.out("pid").exists() && !runs.noted("pid").trim().is_empty());
     let agent: u32 = runs.noted("pid").trim().parse().unwrap();
     child.kill().unwrap();
@@ -151,6 +151,19 @@ fn eyes_2_the_page_of_a_run_that_ended_tells_the_end() {
     assert_eq!(out.code, Some(0), "{}", out.stderr);
     assert!(page(&runs.bed).contains("promise.accepted"));
     assert_eq!(runs.bed.files_in(".ralph/reports").len(), 1, "nothing is left beside it");
+}
+
+/// A run that rests for half an hour has written the page before.
+#[test]
+fn eyes_2_a_run_that_rests_has_written_its_page() {
+    let runs = Runs::new("true\n");
+    runs.bed.write("ralph.toml", "[run]\ncooldown = \"30m\"\n");
+    let mut command = runs.command(&["Go", "--completion-promise", "DONE", "--stall-rounds", "1"]);
+    let mut child = command.env("RALPH_REPORT", "on").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("the page", || !page(&runs.bed).is_empty());
+    assert_eq!(runs.bed.status()["status"], "parked");
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 /// An agent can put anything in the place of ralph's own files. A pipe there must not keep the hook, whose answer the client would drop.
