@@ -7,7 +7,6 @@
 mod languages;
 pub mod scripts;
 mod source;
-mod tokens;
 
 #[cfg(test)]
 mod tests;

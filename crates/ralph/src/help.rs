@@ -64,7 +64,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("RALPH_RUNNER", "Set for the gates of a run, by which the next run finds what is left of them."),
     ("RALPH_STATUSLINE", "Set for the command of `ralph statusline --after`; under it `ralph statusline` is silent."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
-    ("RALPH_REPORT", "`off`: no page is written while a loop goes on (.ralph/reports); `ralph report` still writes one."),
+    ("RALPH_REPORT", "`off`: no page is written to .ralph/reports when a loop ends, pauses or parks; `ralph report` still writes one."),
     ("GITHUB_STEP_SUMMARY", "The file that `ralph report --step-summary` adds to. GitHub Actions sets it."),
     (
         "RALPH_NOTIFY",
@@ -134,8 +134,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     (".claude/data/ralph-loops/current/hook.log", "A line for every decision about that loop."),
     ("ralph.toml", "What the project wants proven before a loop may end; its commands run once you trust it (`ralph trust`)."),
     (".ralph/journal/<id>.jsonl", "What happened to a loop, one line of JSON for each event."),
-    (".ralph/reports/<id>.html", "The page of a loop, as `ralph report` writes it; it is kept up to date while the loop goes on."),
-    (".ralph/locks/<id>.page", "Held by the process that brings the page of a loop up to date."),
+    (".ralph/reports/<id>.html", "The page of a loop, written when it ends, pauses or parks, and by `ralph report`."),
     (".ralph/archive/<id>.md", "The file of a loop that ended; `ralph resume` brings it back."),
     (".ralph/backup/<name>.md", "The version of a loop file before its last change."),
     (".ralph/backup/<list>", "The version of a list before `ralph item done` changed it."),

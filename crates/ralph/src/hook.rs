@@ -3,17 +3,19 @@
 use std::{
     ffi::{OsStr, OsString},
     io::{IsTerminal, Write, stderr, stdin, stdout},
+    panic::catch_unwind,
 };
 
 use ralph_engine::{
     hosts::claude::registration::{Invocation, calls_the_hook},
+    store::project::Project,
     sys::{
         env,
         input::{self, Input, SILENCE},
     },
 };
 
-use crate::{exit, ui};
+use crate::{exit, report, ui};
 
 /// An event is far smaller; a message in it may have some 100 KB.
 const MAX_EVENT: usize = 64 * 1024 * 1024;
@@ -47,7 +49,7 @@ pub(crate) fn run(unknown: Option<&OsStr>) -> u8 {
         // A client that went away needs no answer.
         let _ = out.write_all(answer.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
     }
-    reply.afterwards();
+    draw_page(reply.page_due);
     0
 }
 
@@ -62,13 +64,20 @@ pub(crate) fn wait() -> u8 {
         Ok(input) => input,
         Err(code) => return code,
     };
-    match ralph_engine::hook::wait(&input, invocation()) {
-        Some(text) => {
-            let mut out = stderr().lock();
-            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-            WAKES
-        }
-        None => 0,
+    let Some(reply) = ralph_engine::hook::wait(&input, invocation()) else { return 0 };
+    let code = reply.answer.map_or(0, |text| {
+        let mut out = stderr().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        WAKES
+    });
+    draw_page(reply.page_due);
+    code
+}
+
+/// Draws the page of a loop that ended, paused or parked. A failure here must not change the exit code: the client would drop the answer.
+fn draw_page(due: Option<(Project, String)>) {
+    if let Some((project, id)) = due {
+        let _ = catch_unwind(|| report::save_page(&project, &id));
     }
 }
 

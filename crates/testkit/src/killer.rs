@@ -18,6 +18,8 @@ pub enum Filter {
     Any,
     /// Only those that change files (or lock or sync them).
     Writes,
+    /// Only those that start a process or a thread.
+    Spawns,
 }
 
 /// How the run ended.
@@ -167,7 +169,11 @@ fn entered(pid: libc::pid_t) -> Option<Call> {
 
 impl Call {
     fn counts(&self, filter: Filter) -> bool {
-        filter == Filter::Any || self.creates() || WRITES.contains(&self.number)
+        match filter {
+            Filter::Any => true,
+            Filter::Writes => self.creates() || WRITES.contains(&self.number),
+            Filter::Spawns => SPAWNS.contains(&self.number),
+        }
     }
 
     fn creates(&self) -> bool {
@@ -180,6 +186,13 @@ impl Call {
         flags & u64::from((libc::O_CREAT | libc::O_TRUNC).cast_unsigned()) != 0
     }
 }
+
+#[rustfmt::skip]
+const SPAWNS: &[i64] = &[
+    libc::SYS_clone, libc::SYS_clone3,
+    #[cfg(target_arch = "x86_64")] libc::SYS_fork,
+    #[cfg(target_arch = "x86_64")] libc::SYS_vfork,
+];
 
 #[rustfmt::skip]
 const WRITES: &[i64] = &[

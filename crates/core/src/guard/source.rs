@@ -1,13 +1,15 @@
-//! The tests in a source file, and what keeps tests from being run.
+//! The tests in a source file, and what keeps tests from running.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    sync::OnceLock,
+};
 
+use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    languages::{LANGUAGES, Language, NOT_LOOKED_AT},
-    tokens::{self, Token},
-};
+use super::languages::{LANGUAGES, Language, NOT_LOOKED_AT, Span};
 use crate::words::opening;
 
 /// What a source file says about tests.
@@ -23,187 +25,164 @@ pub struct Source {
 /// How much of a name is kept.
 const LONGEST_NAME: usize = 200;
 
-/// Between a test's attribute and its name there are no more tokens than this.
-const LONGEST_GAP: usize = 200;
+/// A match is no longer than this: the cases of a test stand between its attribute and its name.
+const LONGEST_MATCH: usize = 10_000;
 
 /// Whether a file of this name may hold tests.
 pub fn may_hold_tests(path: &str) -> bool {
     language(path).is_some()
 }
 
-/// Reads a source file. `None`: it is none that may hold tests, or nothing in it is one.
+/// Reads a source file. `None`: it is none that may hold tests, or it holds none.
 pub fn look(path: &str, text: &str) -> Option<Source> {
-    let language = language(path)?;
+    let (language, patterns) = language(path)?;
     if !text.contains(language.needs) {
         return None;
     }
-    let tokens = tokens::read(text, &language.syntax);
-    let source = Source { tests: tests(language, &tokens), markers: markers(language, &tokens) };
+    let (tests, markers) = patterns.get_or_init(|| (compiled(language.tests), compiled(language.markers)));
+    let code = code_of(text, language);
+    // Two attributes can be about one function.
+    let names: BTreeSet<(usize, usize)> = found(tests, &code).values().map(|(_, name)| (name.start, name.end)).collect();
+    let source = Source {
+        tests: names.into_iter().map(|(start, end)| opening(text.get(start..end).unwrap_or_default(), LONGEST_NAME)).collect(),
+        markers: found(markers, &code).into_values().map(|(all, _)| shown(&code[all])).collect(),
+    };
     (source != Source::default()).then_some(source)
 }
 
-fn language(path: &str) -> Option<&'static Language> {
+type Patterns = OnceLock<(Vec<Pattern>, Vec<Pattern>)>;
+
+fn language(path: &str) -> Option<(&'static Language, &'static Patterns)> {
+    static PATTERNS: [Patterns; LANGUAGES.len()] = [const { OnceLock::new() }; LANGUAGES.len()];
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let (_, extension) = name.rsplit_once('.')?;
-    let language = LANGUAGES.iter().find(|language| language.extensions.contains(&extension))?;
+    let (language, patterns) = LANGUAGES.iter().zip(&PATTERNS).find(|(language, _)| language.extensions.contains(&extension))?;
     let is_place = |place: &str| match place.strip_suffix('/') {
         Some(folder) => folders.split('/').any(|name| is_like(name, folder)),
         None => is_like(name, place),
     };
     let is_ours = !folders.split('/').any(|folder| NOT_LOOKED_AT.contains(&folder));
-    (is_ours && language.places.iter().any(|place| is_place(place))).then_some(language)
+    (is_ours && language.places.iter().any(|place| is_place(place))).then_some((language, patterns))
 }
 
-/// Whether a name is like a pattern, in which `*` stands for anything.
+/// Whether a name is like a pattern, in which `*` is anything.
 fn is_like(name: &str, pattern: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else { return name == pattern };
-    let Some(mut left) = name.strip_prefix(first) else { return false };
-    let mut parts: Vec<&str> = rest.split('*').collect();
-    let last = parts.pop().unwrap_or_default();
-    for part in parts {
-        match left.find(part) {
-            Some(at) => left = &left[at + part.len()..],
-            None => return false,
+    match pattern.split_once('*') {
+        None => name == pattern,
+        Some((first, rest)) => {
+            let Some(left) = name.strip_prefix(first) else { return false };
+            left.char_indices().map(|(at, _)| &left[at..]).chain([""]).any(|left| is_like(left, rest))
         }
     }
-    left.ends_with(last)
 }
 
-type Tokens<'a> = [(Token<'a>, bool)];
+/// A row of the table, ready to be matched.
+pub(super) struct Pattern {
+    beginnings: Vec<&'static str>,
+    begins_line: bool,
+    rest: Regex,
+}
 
-fn tests(language: &Language, tokens: &Tokens<'_>) -> Vec<String> {
-    // Two attributes can be about one function.
-    let names: BTreeSet<usize> = found(language.tests, tokens).filter_map(|found| found.name).collect();
-    let name = |at: usize| match tokens.get(at) {
-        Some((Token::Word(name) | Token::Text(name), _)) => opening(name, LONGEST_NAME),
-        _ => String::new(),
+pub(super) fn compiled(patterns: &[(&'static str, &str)]) -> Vec<Pattern> {
+    let of = |(beginnings, rest): &(&'static str, &str)| {
+        let method = r"GAP(?:fun\s+TEXT|(?:[\w>\]]\s+|[>\]])(\w+))\s*\(";
+        let rest = rest.replace("METHOD", method).replace("GAP", r"[\s\S]*?").replace("TEXT", r#""([^"]*)""#);
+        let words = beginnings.trim_start_matches('^').split('|').collect();
+        Some(Pattern { beginnings: words, begins_line: beginnings.starts_with('^'), rest: Regex::new(&format!("^{rest}")).ok()? })
     };
-    names.into_iter().map(name).collect()
+    patterns.iter().filter_map(of).collect()
 }
 
-fn markers(language: &Language, tokens: &Tokens<'_>) -> Vec<String> {
-    let shown = |found: Found| {
-        let mut text = String::new();
-        for (token, _) in &tokens[found.begin..found.end] {
-            match token {
-                Token::Word(word) if text.ends_with(char::is_alphanumeric) => text.extend([" ", word]),
-                Token::Word(word) => text.push_str(word),
-                Token::Sign(sign) => text.push(*sign),
-                Token::Text(_) => {}
+/// Each place where a pattern matches, by where it begins: all of it, and the name in it.
+fn found(patterns: &[Pattern], code: &str) -> BTreeMap<usize, (Range<usize>, Range<usize>)> {
+    let mut all = BTreeMap::new();
+    for pattern in patterns {
+        for (at, word) in pattern.beginnings.iter().flat_map(|word| code.match_indices(word)) {
+            let (before, after) = (&code[..at], &code[at + word.len()..]);
+            let line = || before.rsplit('\n').next().unwrap_or_default();
+            if !is_whole(before, word, after) || (pattern.begins_line && !line().trim().is_empty()) {
+                continue;
+            }
+            let Some(rest) = pattern.rest.captures(&after[..after.len().min(LONGEST_MATCH)]) else { continue };
+            let begin = at + word.len();
+            let range = |found: regex_lite::Match<'_>| begin + found.start()..begin + found.end();
+            let name = (1..rest.len()).filter_map(|n| rest.get(n)).next_back().map_or(begin..begin, range);
+            all.entry(at).or_insert((at..rest.get(0).map_or(begin, |all| begin + all.end()), name));
+        }
+    }
+    all
+}
+
+/// Whether a word is one of its own, and no member: `expression.test("…")` is no test.
+fn is_whole(before: &str, word: &str, after: &str) -> bool {
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    (!word.starts_with(is_of_word) || !before.ends_with(|c| is_of_word(c) || c == '.'))
+        && (!word.ends_with(is_of_word) || !after.starts_with(is_of_word))
+}
+
+/// A marker as it is told, without spaces and strings.
+fn shown(code: &str) -> String {
+    let mut text = String::new();
+    for part in code.split(|c: char| c.is_whitespace() || c == '"') {
+        if text.ends_with(char::is_alphanumeric) && part.starts_with(char::is_alphanumeric) {
+            text.push(' ');
+        }
+        text.push_str(part);
+    }
+    let text = text.trim_start_matches(',').trim_end_matches(['(', ']']);
+    let open = text.matches('(').count().saturating_sub(text.matches(')').count());
+    if text.contains('[') { format!("{text}{}]", ")".repeat(open)) } else { text.to_owned() }
+}
+
+/// The code without comments and the contents of strings, byte for byte in the same place. Every string is in double quotes, and every letter is ASCII.
+fn code_of(text: &str, language: &Language) -> String {
+    let bytes = text.as_bytes();
+    let mut code: Vec<u8> = bytes.iter().map(|byte| if byte.is_ascii() { *byte } else { b'_' }).collect();
+    let mut spans: Vec<&Span> = language.spans.iter().collect();
+    let mut begins = [false; 256];
+    spans.iter().filter_map(|span| span.open.bytes().next()).for_each(|byte| begins[usize::from(byte)] = true);
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let is_open = |span: &&Span| rest.starts_with(span.open.as_bytes());
+        let Some(n) = begins[usize::from(rest[0])].then(|| spans.iter().position(is_open)).flatten() else {
+            at += 1;
+            continue;
+        };
+        let span = spans[n];
+        match span.length(rest) {
+            Some(length) => {
+                code[at..at + length].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+                if !span.is_comment {
+                    (code[at], code[at + length - 1]) = (b'"', b'"');
+                }
+                at += length;
+            }
+            None => {
+                if span.spans_lines {
+                    // None of its kind ends from here on.
+                    spans.remove(n);
+                }
+                at += 1;
             }
         }
-        let text = text.trim_start_matches(',').trim_end_matches('(');
-        let open = text.matches('(').count().saturating_sub(text.matches(')').count());
-        if text.contains('[') { format!("{text}{}]", ")".repeat(open)) } else { text.to_owned() }
-    };
-    found(language.markers, tokens).map(shown).collect()
-}
-
-/// Where a pattern was found.
-#[derive(Clone, Copy)]
-struct Found {
-    begin: usize,
-    end: usize,
-    /// The token that is the test's name.
-    name: Option<usize>,
-}
-
-fn found<'a>(patterns: &[&'static str], tokens: &'a Tokens<'a>) -> impl Iterator<Item = Found> + use<'a> {
-    let patterns: Vec<Vec<Element>> = patterns.iter().map(|pattern| pattern.split(' ').map(Element::read).collect()).collect();
-    (0..tokens.len()).filter_map(move |at| patterns.iter().find_map(|pattern| find(pattern, tokens, at)))
-}
-
-/// A part of a pattern.
-enum Element {
-    /// One of these, at the beginning of a line if so.
-    Words(Vec<&'static str>, bool),
-    Prefix(&'static str),
-    Sign(char),
-    Word,
-    Text,
-    Name,
-    Method,
-    Path,
-    Gap,
-    Within,
-}
-
-impl Element {
-    fn read(text: &'static str) -> Self {
-        let mut characters = text.chars();
-        match (text, characters.next(), characters.next()) {
-            ("WORD", ..) => Element::Word,
-            ("TEXT", ..) => Element::Text,
-            ("NAME", ..) => Element::Name,
-            ("METHOD", ..) => Element::Method,
-            ("PATH", ..) => Element::Path,
-            ("..", ..) => Element::Gap,
-            ("WITHIN", ..) => Element::Within,
-            (_, Some(sign), None) if !sign.is_alphanumeric() => Element::Sign(sign),
-            _ => match (text.strip_suffix('*'), text.strip_prefix('^')) {
-                (Some(prefix), _) => Element::Prefix(prefix),
-                (None, Some(words)) => Element::Words(words.split('|').collect(), true),
-                (None, None) => Element::Words(text.split('|').collect(), false),
-            },
-        }
     }
-
-    fn is_name(&self) -> bool {
-        matches!(self, Element::Prefix(_) | Element::Word | Element::Text | Element::Name | Element::Method)
-    }
-
-    fn is_at(&self, tokens: &Tokens<'_>, at: usize) -> bool {
-        let Some((token, first_in_line)) = tokens.get(at) else { return false };
-        match (self, token) {
-            (Element::Words(words, at_line), Token::Word(word)) => words.contains(word) && (*first_in_line || !at_line),
-            (Element::Prefix(prefix), Token::Word(word)) => word.starts_with(prefix),
-            (Element::Sign(wanted), Token::Sign(sign)) => wanted == sign,
-            (Element::Word | Element::Name, Token::Word(_)) | (Element::Text | Element::Name, Token::Text(_)) => true,
-            (Element::Method, token) => is_method(token, tokens, at),
-            _ => false,
-        }
-    }
+    String::from_utf8(code).unwrap_or_default()
 }
 
-/// A name before a bracket and after a type. After `@` or `[` it would be another attribute.
-fn is_method(token: &Token<'_>, tokens: &Tokens<'_>, at: usize) -> bool {
-    let before = at.checked_sub(1).and_then(|before| tokens.get(before)).map(|(token, _)| token);
-    let is_declared = match (token, before) {
-        (Token::Word(_), Some(Token::Word(before))) => !matches!(*before, "new" | "return" | "throw"),
-        (Token::Word(_), Some(Token::Sign(before))) => matches!(before, '>' | ']'),
-        (Token::Text(_), Some(Token::Word(before))) => *before == "fun",
-        _ => false,
-    };
-    is_declared && matches!(tokens.get(at + 1), Some((Token::Sign('('), _)))
-}
-
-fn find(pattern: &[Element], tokens: &Tokens<'_>, at: usize) -> Option<Found> {
-    let is_member = || at.checked_sub(1).is_some_and(|before| tokens[before].0 == Token::Sign('.'));
-    // `expression.test("…")` is no test.
-    if matches!(pattern.first(), Some(Element::Words(..))) && is_member() {
-        return None;
-    }
-    let (end, name) = go_on(pattern, tokens, at, None)?;
-    Some(Found { begin: at, end, name })
-}
-
-fn go_on(pattern: &[Element], tokens: &Tokens<'_>, mut at: usize, name: Option<usize>) -> Option<(usize, Option<usize>)> {
-    let Some((element, rest)) = pattern.split_first() else { return Some((at, name)) };
-    match element {
-        Element::Gap => (at..tokens.len().min(at + LONGEST_GAP)).find_map(|next| go_on(rest, tokens, next, name)),
-        Element::Within => {
-            let is_bracket = |at: usize| matches!(tokens.get(at), Some((Token::Sign('[' | ']'), _)));
-            let reach = (at..tokens.len().min(at + LONGEST_GAP)).take_while(|at| !is_bracket(*at));
-            reach.into_iter().find_map(|next| go_on(rest, tokens, next, name))
-        }
-        Element::Path => {
-            let colon = |at: usize| matches!(tokens.get(at), Some((Token::Sign(':'), _)));
-            while matches!(tokens.get(at), Some((Token::Word(_), _))) && colon(at + 1) && colon(at + 2) {
-                at += 3;
+impl Span {
+    /// How long it is, with both ends. A comment may be open to the end of the file; a string that is open is none.
+    fn length(&self, text: &[u8]) -> Option<usize> {
+        let mut escaped = false;
+        for at in self.open.len()..text.len() {
+            match text[at] {
+                _ if escaped => escaped = false,
+                b'\\' if self.escapes => escaped = true,
+                _ if text[at..].starts_with(self.close.as_bytes()) => return Some(at + self.close.len()),
+                b'\n' if !self.spans_lines => return None,
+                _ => {}
             }
-            go_on(rest, tokens, at, name)
         }
-        _ if element.is_at(tokens, at) => go_on(rest, tokens, at + 1, if element.is_name() { Some(at) } else { name }),
-        _ => None,
+        self.is_comment.then_some(text.len())
     }
 }

@@ -104,10 +104,12 @@ fn carry_out(call: &Call, verb: Verb, args: &str, entered: Entered) -> Result<Ou
         Verb::Start => start_loop(call, args, &asker),
         Verb::Cancel => named(args)
             .and_then(|name| cancel::cancel(&call.project, name.as_deref(), &asker))
-            .map(|c| Outcome::instead("command.cancel", c.line()).of_loop(&c.id)),
+            .map(|c| Outcome::instead("command.cancel", c.line()).of_loop(&c.id).at_rest()),
         Verb::Pause => named(args).and_then(|name| pause::pause(&call.project, name.as_deref(), &asker)).map(|paused| {
             let round = words::of_limit(paused.iteration, paused.max_iterations);
             Outcome::instead("command.pause", format!("Ralph: paused at iteration {round}. /ralph-resume goes on."))
+                .of_loop(&paused.id)
+                .at_rest()
         }),
         Verb::Resume => go_on(call, args, &asker),
     };
@@ -272,5 +274,5 @@ fn on_message(call: &Call, typed: &str) -> Result<Outcome, Error> {
     let line = format!(
         "Ralph: you interrupted the agent, so the loop is paused at iteration {round}. `ralph resume` or /ralph-resume goes on, /cancel-ralph ends it."
     );
-    Ok(Outcome::tell("loop.interrupted", line).of_loop(&l.id))
+    Ok(Outcome::tell("loop.interrupted", line).of_loop(&l.id).at_rest())
 }

@@ -77,7 +77,7 @@ pub(super) fn on_failure(call: &Call) -> Result<Outcome, Error> {
         let idle_rounds = l.state.idle_rounds;
         l.state.parked = Some(Parked { since: now, stop, what, until: Some(until), tools: ToolUse::Unknown, idle_rounds });
         note_heard(call, &locked, &mut l)?;
-        return Ok(outcome);
+        return Ok(outcome.at_rest());
     }
     note_heard(call, &locked, &mut l)?;
     if pause::set_paused(&locked, &mut l, Some(session), Actor::Ralph, &trouble.words())? {
@@ -87,7 +87,7 @@ pub(super) fn on_failure(call: &Call) -> Result<Outcome, Error> {
         // Nobody sees what is answered to this event.
         let _ = notices::keep(&call.project, session, now, &line);
     }
-    Ok(outcome)
+    Ok(outcome.at_rest())
 }
 
 /// The error's line in the transcript. Where a session goes on after the error, it is waited for: it may say when the limit ends.

@@ -13,7 +13,10 @@ mod stop;
 mod subagent;
 mod waiter;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use ralph_core::loop_file::fnv1a;
 
@@ -28,7 +31,7 @@ use crate::{
     store::{
         Error,
         hook_log::{self, Entry},
-        loops, notices, page,
+        loops, notices,
         project::Project,
         trouble,
     },
@@ -41,6 +44,9 @@ use crate::{
 
 /// A longer task would reach the model as a preview only.
 const MAX_TASK: usize = 9_000;
+
+/// Drawing a page asks git, which is given 20 s at most.
+const TIME_FOR_PAGE: Duration = Duration::from_secs(30);
 
 /// One call of the hook.
 pub(crate) struct Call {
@@ -124,12 +130,14 @@ pub(crate) struct Outcome {
     /// A reason code: the judge's, or one of the hook's own.
     code: &'static str,
     loop_id: String,
+    /// The loop ended, paused or parked in this call.
+    at_rest: bool,
     error: Option<String>,
 }
 
 impl Outcome {
     fn silent(code: &'static str) -> Self {
-        Outcome { answer: Answer::Silent, code, loop_id: String::new(), error: None }
+        Outcome { answer: Answer::Silent, code, loop_id: String::new(), at_rest: false, error: None }
     }
 
     fn tell(code: &'static str, line: impl Into<String>) -> Self {
@@ -143,23 +151,28 @@ impl Outcome {
     fn of_loop(self, id: &str) -> Self {
         Outcome { loop_id: id.to_owned(), ..self }
     }
+
+    fn at_rest(self) -> Self {
+        Outcome { at_rest: true, ..self }
+    }
 }
 
-/// What a call is answered with, and what is left to do when the answer is out.
+/// The answer to a call, and the loop whose page is due once the answer is out.
 pub struct Reply {
     /// `None` is silence.
     pub answer: Option<String>,
-    /// The loop that something happened to.
-    happened_to: Option<(Project, String)>,
+    /// A loop that ended, paused or parked in this call, if there is time left to draw its page.
+    pub page_due: Option<(Project, String)>,
 }
 
 impl Reply {
-    /// What nobody waits for.
-    pub fn afterwards(&self) {
-        // In a session of a run the runner sees to it.
-        if let Some((project, loop_id)) = self.happened_to.as_ref().filter(|_| env::run_mark().is_none()) {
-            page::bring_up_to_date(project, loop_id);
-        }
+    fn of(call: Call, answer: Option<String>, outcome: Outcome) -> Self {
+        // The client drops the answer of a hook that it has to end.
+        let has_time = call.deadline.until_the_end() >= TIME_FOR_PAGE;
+        let page_due = (outcome.at_rest && has_time).then_some((call.project, outcome.loop_id));
+        // The process ends soon: freeing the event would take time for nothing.
+        std::mem::forget(call.event);
+        Reply { answer, page_due }
     }
 }
 
@@ -167,7 +180,7 @@ impl Reply {
 pub fn answer(input: &Input, invocation: Invocation) -> Reply {
     let event = match Event::parse(&input.bytes) {
         Ok(event) => event,
-        Err(e) => return Reply { answer: invalid_input(input, &e), happened_to: None },
+        Err(e) => return Reply { answer: invalid_input(input, &e), page_due: None },
     };
     let caller = Caller::of(&event);
     let call = Call::of(event, &caller, invocation);
@@ -184,14 +197,12 @@ pub fn answer(input: &Input, invocation: Invocation) -> Reply {
     let outcome = if in_use { told_what_waits(&call, outcome) } else { outcome };
     let outcome = Outcome { error: outcome.error.or_else(trouble::take_missed), ..outcome };
     log(&call, &outcome, in_use);
-    // The process ends with the answer: to take the event apart again would be for nobody.
-    std::mem::forget(call.event);
-    let happened_to = (!outcome.loop_id.is_empty()).then_some((call.project, outcome.loop_id));
-    Reply { answer: outcome.answer.to_json(), happened_to }
+    Reply::of(call, outcome.answer.to_json(), outcome)
 }
 
-/// Waits in the background of an interactive session for what its stop, or a failure, was parked for; the result is what to wake the session with.
-pub fn wait(input: &Input, invocation: Invocation) -> Option<String> {
+/// Waits in the background of an interactive session for what its stop, or a failure, was parked for; the answer is what to wake the session with.
+/// `None`: there is nothing to wait for.
+pub fn wait(input: &Input, invocation: Invocation) -> Option<Reply> {
     let event = Event::parse(&input.bytes).ok()?;
     let caller = Caller::of(&event);
     // A runner waits for its sessions by itself.
@@ -203,7 +214,7 @@ pub fn wait(input: &Input, invocation: Invocation) -> Option<String> {
     if outcome.code != waiter::NONE {
         log(&call, &outcome, call.project.is_in_use());
     }
-    waiter::told(outcome)
+    Some(Reply::of(call, waiter::told(&outcome.answer), outcome))
 }
 
 fn dispatch(call: &Call) -> Result<Outcome, Error> {

@@ -95,7 +95,8 @@ fn ruled_on(call: &Call, ruled: &Ruled, waiting: Waiting) -> Outcome {
     }
     let answer = answer(call, l, &ruled.ruling, ruled.note.clone(), ruled.told.as_deref());
     let answer = if more.is_empty() { answer } else { answer.and_tell(&more.join("\n")) };
-    Outcome { answer, ..Outcome::silent(ruled.ruling.code.as_str()) }.of_loop(&l.id)
+    let at_rest = matches!(ruled.ruling.next, Next::Pauses | Next::Parks | Next::Ends { .. });
+    Outcome { answer, at_rest, ..Outcome::silent(ruled.ruling.code.as_str()) }.of_loop(&l.id)
 }
 
 /// No loop file. If it was this very stop that ended the loop, reported by another hook, the answer is the same.
@@ -148,7 +149,7 @@ fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, E
     );
     ending::note(&call.project, &id, &call.event.stop_fingerprint(), Some(call.invocation.via()), &line);
     locked.archive_corrupt(found, session, &problem)?;
-    Ok(Outcome::tell("loop.corrupt", line).of_loop(&id))
+    Ok(Outcome::tell("loop.corrupt", line).of_loop(&id).at_rest())
 }
 
 /// A list that cannot be read lets the agent stop and changes nothing. It is told once, as long as nothing else is wrong with it.

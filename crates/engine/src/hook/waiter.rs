@@ -190,8 +190,8 @@ impl Watch<'_> {
 }
 
 /// What the session is woken with.
-pub(super) fn told(outcome: Outcome) -> Option<String> {
-    match outcome.answer {
+pub(super) fn told(answer: &Answer) -> Option<String> {
+    match answer {
         Answer::Block { reason: text, .. } | Answer::Context { text, .. } => Some(format!("{WOKEN}\n\n{text}")),
         Answer::Tell { .. } | Answer::Silent | Answer::Instead { .. } => None,
     }

@@ -18,7 +18,7 @@ use crate::{
     },
     snapshots::{
         self, Kept, Snapshot,
-        compare::{self, What},
+        compare::{self, Change, What},
         working_tree::WorkingTree,
     },
     store::{locked::Locked, project::Project},
@@ -89,7 +89,7 @@ pub fn rollback(project: &Project, wish: Wish<'_>, asker: &Asker) -> Result<Roll
     if !wish.force {
         way.all_is_kept(&all)?;
     }
-    let differences = compare::paths(&repository, &files.tree, &to.tree).map_err(because)?;
+    let differences = way.differences(&files.tree, &to.tree)?;
     way.nothing_is_in_the_way(&differences)?;
     let head_before = repository.head()?;
     let commits_above = way.commits_above().map_err(because)?;
@@ -143,9 +143,8 @@ fn number(name: &str) -> Option<u64> {
     name.strip_prefix("before-rollback-")?.parse().ok()
 }
 
-fn only(differences: &[(What, Vec<u8>)], wanted: What) -> Vec<String> {
-    let paths = differences.iter().filter(|(what, _)| *what == wanted).map(|(_, path)| path);
-    paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+fn only(differences: &[Change], wanted: What) -> Vec<String> {
+    differences.iter().filter(|change| change.what == wanted).map(|change| change.path.clone()).collect()
 }
 
 /// An agent that works in these files must not have them changed under its hands.
@@ -178,14 +177,18 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
+    fn differences(&self, from: &str, to: &str) -> Result<Vec<Change>, Refusal> {
+        compare::changes(self.repository, from, to, self.repository.top(), &[]).map_err(Refusal::Because)
+    }
+
     /// Files that are as a snapshot has them cannot get lost. Others are somebody's work since then.
     fn all_is_kept(&self, all: &[Snapshot]) -> Result<(), Refusal> {
         let Some(newest) = all.iter().max_by_key(|snapshot| (snapshot.at, snapshot.round())) else { return Ok(()) };
         if all.iter().any(|snapshot| snapshot.tree == self.files.tree) {
             return Ok(());
         }
-        let differences = compare::paths(self.repository, &newest.tree, &self.files.tree).map_err(Refusal::Because)?;
-        let names: Vec<String> = differences.iter().map(|(_, path)| words::clean(&String::from_utf8_lossy(path))).collect();
+        let differences = self.differences(&newest.tree, &self.files.tree)?;
+        let names: Vec<String> = differences.iter().map(|change| words::clean(&change.path)).collect();
         Err(Refusal::Because(format!(
             "somebody worked on the files since {} was kept: {}. `--force` goes back all the same, and keeps that work first",
             newest.words(),
@@ -194,8 +197,8 @@ impl Way<'_> {
     }
 
     /// What git ignores, or what was too large to be kept, may lie where a file comes back. It is in no snapshot, so it must not go.
-    fn nothing_is_in_the_way(&self, differences: &[(What, Vec<u8>)]) -> Result<(), Refusal> {
-        let of = |wanted: What| differences.iter().filter(move |(what, _)| *what == wanted).map(|(_, path)| path_of(path));
+    fn nothing_is_in_the_way(&self, differences: &[Change]) -> Result<(), Refusal> {
+        let of = |wanted: What| differences.iter().filter(move |change| change.what == wanted).map(|change| path_of(&change.bytes));
         let goes: BTreeSet<&Path> = of(What::Removed).collect();
         let blocks = of(What::Added).filter_map(|path| in_the_way(self.repository.top(), path, &goes));
         let names: Vec<String> = blocks.map(|path| words::clean(&path.display().to_string())).collect();

@@ -1,6 +1,7 @@
 //! What changed between two snapshots, or between one and now.
 
 use std::{
+    collections::HashMap,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     time::Duration,
@@ -42,6 +43,9 @@ pub struct Side {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
     pub path: String,
+    /// The path as git has it, which need not be text.
+    #[serde(skip)]
+    pub(crate) bytes: Vec<u8>,
     pub what: What,
     /// Lines; `None` in a file that is no text.
     pub added: Option<u64>,
@@ -151,53 +155,34 @@ fn names(all: &[Snapshot]) -> String {
     parts.join(", ")
 }
 
-/// The files that differ between two trees or commits.
-pub(crate) fn changes(repository: &Repository, from: &str, to: &str, folder: &Path, paths: &[OsString]) -> Result<Vec<Change>, Problem> {
-    let (raw, told) = differences(repository, from, to, folder, paths)?;
-    let counts = told.iter().filter_map(|line| {
-        let mut parts = line.splitn(3, |b| *b == b'\t').map(|part| String::from_utf8_lossy(part).into_owned());
-        let (added, removed) = (parts.next()?.parse().ok(), parts.next()?.parse().ok());
-        Some((parts.next()?, (added, removed)))
-    });
-    let counts: std::collections::HashMap<String, (Option<u64>, Option<u64>)> = counts.collect();
-    let change = |(what, path): &(What, Vec<u8>)| {
-        let path = String::from_utf8_lossy(path).into_owned();
-        let (added, removed) = counts.get(&path).copied().unwrap_or_default();
-        Change { path, what: *what, added, removed }
-    };
-    Ok(raw.iter().map(change).collect())
-}
-
 /// Git's mode of a repository within.
 const REPOSITORY: &[u8] = b"160000";
 
-type Differences = (Vec<(What, Vec<u8>)>, Vec<Vec<u8>>);
-
-/// What is different, and the lines that count it.
-fn differences(repository: &Repository, from: &str, to: &str, folder: &Path, paths: &[OsString]) -> Result<Differences, Problem> {
+/// The files that differ between two trees or commits.
+pub(crate) fn changes(repository: &Repository, from: &str, to: &str, folder: &Path, paths: &[OsString]) -> Result<Vec<Change>, Problem> {
     let options = ["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", from, to, "--"];
     let args: Vec<&OsStr> = options.iter().map(OsStr::new).chain(paths.iter().map(OsString::as_os_str)).collect();
     let told = repository.answer(&args, Ask { folder: Some(folder), ..Ask::default() })?;
     let mut fields = pieces(&told);
-    let (mut raw, mut counts) = (Vec::new(), Vec::new());
+    let (mut all, mut counts) = (Vec::new(), HashMap::new());
     while let Some(field) = fields.next() {
-        if field.first() != Some(&b':') {
-            counts.push(field.to_vec());
-            continue;
+        if field.first() == Some(&b':') {
+            let is_repository = field.get(1..7) == Some(REPOSITORY) || field.get(8..14) == Some(REPOSITORY);
+            let what = match field.last() {
+                _ if is_repository => What::Repository,
+                Some(b'A') => What::Added,
+                Some(b'D') => What::Removed,
+                _ => What::Changed,
+            };
+            let bytes = fields.next().unwrap_or_default().to_vec();
+            all.push(Change { path: String::from_utf8_lossy(&bytes).into_owned(), bytes, what, added: None, removed: None });
+        } else if let [added, removed, path] = field.splitn(3, |byte| *byte == b'\t').collect::<Vec<_>>()[..] {
+            let number = |digits| std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+            counts.insert(path, (number(added), number(removed)));
         }
-        let is_repository = field.get(1..7) == Some(REPOSITORY) || field.get(8..14) == Some(REPOSITORY);
-        let what = match field.last() {
-            _ if is_repository => What::Repository,
-            Some(b'A') => What::Added,
-            Some(b'D') => What::Removed,
-            _ => What::Changed,
-        };
-        raw.extend(fields.next().map(|path| (what, path.to_vec())));
     }
-    Ok((raw, counts))
-}
-
-/// The paths that differ, byte for byte.
-pub(crate) fn paths(repository: &Repository, from: &str, to: &str) -> Result<Vec<(What, Vec<u8>)>, Problem> {
-    Ok(differences(repository, from, to, repository.top(), &[])?.0)
+    for change in &mut all {
+        (change.added, change.removed) = counts.get(change.bytes.as_slice()).copied().unwrap_or_default();
+    }
+    Ok(all)
 }

@@ -36,7 +36,7 @@ const LARGEST_ALL: u64 = 500 << 20;
 const MARGIN: Duration = Duration::from_secs(2);
 
 /// What belongs to ralph and must stay as it is when files go back: the loop itself.
-pub(crate) const OWN: [&str; 4] = [
+const OWN: [&str; 4] = [
     "**/.ralph/**",
     "**/.claude/ralph-loop*.local.md",
     "**/.claude/data/ralph-loops/**/progress.txt",
@@ -66,7 +66,7 @@ impl WorkingTree {
             repository,
             index: &index,
             written,
-            own: own(repository, project),
+            own: own_of_folder(repository, project),
             left_out: Vec::new(),
             info: Vec::new(),
             add: Vec::new(),
@@ -116,8 +116,13 @@ fn copy_index(from: &Path, to: &Path) -> io::Result<SystemTime> {
     Ok(written)
 }
 
+/// Whether a path is one of ralph's own, wherever its feature folder is.
+pub(crate) fn is_own(path: &[u8]) -> bool {
+    OWN.iter().any(|glob| glob_match(glob, path))
+}
+
 /// The paths of a feature folder that are ralph's, too.
-fn own(repository: &Repository, project: &Project) -> Vec<Vec<u8>> {
+pub(crate) fn own_of_folder(repository: &Repository, project: &Project) -> Vec<Vec<u8>> {
     let feature_folder = folder::place(project).canonicalize().ok();
     let below = feature_folder.as_deref().and_then(|dir| dir.strip_prefix(repository.top()).ok());
     let names = |below: &Path| ["progress.txt", "hook.log"].map(|name| below.join(name).as_os_str().as_encoded_bytes().to_vec());
@@ -166,7 +171,7 @@ impl Making<'_> {
     }
 
     fn is_own(&self, path: &[u8]) -> bool {
-        OWN.iter().any(|glob| glob_match(glob, path)) || self.own.iter().any(|own| own == path)
+        is_own(path) || self.own.iter().any(|own| own == path)
     }
 
     fn at(&self, path: &[u8]) -> PathBuf {

@@ -133,6 +133,11 @@ impl Deadline {
         self.instant().saturating_duration_since(Instant::now())
     }
 
+    /// How long until the client ends this process.
+    pub(crate) fn until_the_end(self) -> Duration {
+        self.0.saturating_sub(age())
+    }
+
     /// How long this process may wait for another one that measures the same stop: that one's commands have their time, have to be ended and answered for.
     fn patience(self) -> Duration {
         time_to_wait(self.0).saturating_sub(age())

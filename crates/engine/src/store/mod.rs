@@ -11,7 +11,6 @@ mod kept;
 pub mod locked;
 pub mod loops;
 pub mod notices;
-pub mod page;
 mod private;
 pub mod project;
 pub mod projects;

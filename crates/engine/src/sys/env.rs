@@ -212,7 +212,7 @@ pub fn step_summary() -> Option<PathBuf> {
     os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// Whether the report of a loop is written while the loop goes on.
+/// Whether the page of a loop is written when the loop ends, pauses or parks.
 pub fn wants_pages() -> bool {
     let is_no = |word: &OsString| ["off", "0", "no", "false"].iter().any(|no| word.eq_ignore_ascii_case(no));
     !os("RALPH_REPORT").as_ref().is_some_and(is_no)

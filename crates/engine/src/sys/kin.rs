@@ -52,15 +52,6 @@ pub(super) fn start(command: &mut Command) -> io::Result<(Child, Known)> {
     })
 }
 
-/// Starts a program that nobody waits for and that may outlive this process.
-pub(super) fn start_and_leave(command: &mut Command) -> io::Result<Child> {
-    with_all(|all| {
-        let child = command.spawn()?;
-        all.leave(child.id());
-        Ok(child)
-    })
-}
-
 impl Drop for Known {
     fn drop(&mut self) {
         with_all(|all| all.running.retain(|pid| *pid != self.0));
@@ -189,19 +180,6 @@ pub(super) fn kill_strays() {
 
 #[cfg(not(target_os = "linux"))]
 pub(super) fn kill_strays() {}
-
-impl All {
-    /// That one may live on.
-    #[cfg(target_os = "linux")]
-    fn leave(&mut self, pid: u32) {
-        self.left.push(pid);
-    }
-
-    /// Where nobody looks for strays, nothing has to be left alone.
-    #[cfg(not(target_os = "linux"))]
-    #[expect(clippy::unused_self, reason = "as on Linux")]
-    fn leave(&mut self, _pid: u32) {}
-}
 
 #[cfg(target_os = "linux")]
 impl All {

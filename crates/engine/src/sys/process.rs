@@ -4,10 +4,10 @@ use std::{
     ffi::OsStr,
     io::{self, Write},
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Output, Stdio},
 };
 
-use crate::sys::{env, kin};
+use crate::sys::env;
 
 /// The process that started this one.
 #[cfg(unix)]
@@ -94,28 +94,6 @@ pub fn run_self(args: &[&str], folder: &Path, vars: &[(&str, &OsStr)], input: &[
         let _ = stdin.write_all(input);
     }
     child.wait_with_output()
-}
-
-/// Starts this very program once more, beside this process and without any tie to it: in a group of its own, with nothing to read and nobody to tell.
-#[expect(clippy::disallowed_methods, reason = "the one place that runs this program again")]
-pub fn start_self_beside(args: &[&OsStr]) -> io::Result<Child> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    #[cfg(windows)]
-    {
-        const DETACHED_PROCESS: u32 = 0x8;
-        const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
-        std::os::windows::process::CommandExt::creation_flags(&mut command, DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP);
-    }
-    kin::start_and_leave(&mut command)
-}
-
-/// From now on everybody else goes first.
-pub fn yield_to_others() {
-    #[cfg(unix)]
-    let _ = rustix::process::nice(19);
 }
 
 /// Hands a text to a program that shows it to the person, and waits until they have seen enough. `false`: it could not be shown.

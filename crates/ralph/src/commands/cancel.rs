@@ -13,7 +13,7 @@ use ralph_engine::{
 use crate::{
     commands::{Which, asker, show_json},
     exit::{Done, told},
-    ui,
+    report, ui,
 };
 
 /// End a loop now; its file moves to the archive
@@ -42,6 +42,7 @@ fn cancel(project: &Project, args: &Args) -> Done {
     } else {
         ui::paragraph(clean(&cancelled.line()), 0);
     }
+    report::save_page(project, &cancelled.id);
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use ralph_engine::{
 use crate::{
     commands::{Which, asker, show_json},
     exit::{Done, told},
-    ui,
+    report, ui,
 };
 
 /// Pause a loop: stops are allowed and nothing is counted until `ralph resume`
@@ -41,6 +41,7 @@ fn pause(project: &Project, args: &Args) -> Done {
     } else {
         ui::paragraph(line(&paused), 0);
     }
+    report::save_page(project, &paused.id);
     Ok(())
 }
 

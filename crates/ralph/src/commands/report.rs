@@ -13,7 +13,7 @@ use ralph_core::{
 };
 use ralph_engine::{
     ops::view,
-    store::{page, project::Project, projects},
+    store::{project::Project, projects},
     sys::{env, files, process, secrets},
 };
 
@@ -26,8 +26,8 @@ use crate::{
 /// Write one page about a loop: how it went, what is proven, what needs you
 ///
 /// The page is HTML that needs nothing but itself: no network, no script. It says how the loop ended and why, what needs a person, what proves each thing that had
-/// to hold, where the time and the money went, which claims were refused, and how to replay and undo it. Without an option it lies in .ralph/reports, where one is
-/// written anyway while the loop goes on.
+/// to hold, where the time and the money went, which claims were refused, and how to replay and undo it. Without an option it goes to .ralph/reports, where ralph
+/// also writes one when a loop ends, pauses or parks.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph report --open
@@ -66,9 +66,6 @@ pub(crate) struct Args {
     /// Show the page in the browser
     #[arg(long, conflicts_with_all = ["markdown", "json", "junit", "prometheus", "step_summary"])]
     open: bool,
-    /// Bring the page of a loop up to date while it goes on
-    #[arg(long, value_name = "ID", hide = true, exclusive = true)]
-    keep: Option<String>,
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
@@ -88,10 +85,6 @@ fn aside(failure: Failure) -> Failure {
 }
 
 fn report(project: &Project, args: &Args) -> Done {
-    if let Some(id) = &args.keep {
-        report::keep(project, id);
-        return Ok(());
-    }
     let gathered = || report::gather(project, args.which.get());
     if args.json {
         let text = serde_json::to_string_pretty(&gathered()?).map_err(|e| Failure::new(format!("cannot be written as JSON: {e}")))?;
@@ -117,8 +110,7 @@ fn report(project: &Project, args: &Args) -> Done {
             written(project, &gathered, path, args.open)
         }
         None => {
-            let path = page::place(project, &gathered.id)?;
-            report::write_page(&gathered, &path)?;
+            let path = report::write_page(project, &gathered)?;
             written(project, &gathered, &path, args.open)
         }
     }

@@ -53,7 +53,7 @@ pub(super) fn add_used(c: &mut Chronicle, claude_config: Option<PathBuf>) {
     }
 }
 
-/// What is in no commit now. Where every stop writes a page, git may not take long.
+/// What is in no commit now. The hook draws this page when a loop ends, so git may not take long.
 pub(super) fn left(project: &Project, c: &Chronicle) -> Option<Left> {
     let left = changes::left(project, c.started.unwrap_or(0), PATIENCE)?;
     let named = left.files.iter().take(NAMED).map(|path| words::opening(path, 120)).collect();

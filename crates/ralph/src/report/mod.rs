@@ -4,7 +4,6 @@ mod acceptance;
 mod beside;
 mod cost;
 mod html;
-mod keeping;
 mod kept;
 mod markdown;
 mod needs;
@@ -12,7 +11,11 @@ mod sentence;
 mod thinned;
 mod ways;
 
-use std::{collections::HashSet, io, path::Path};
+use std::{
+    collections::HashSet,
+    io,
+    path::{Path, PathBuf},
+};
 
 use ralph_core::{
     chronicle::{Chronicle, Round, Story, Took},
@@ -33,7 +36,6 @@ use crate::{commands::pick, exit::Failure, text::in_thousands};
 use kept::Files;
 
 pub(crate) use html::page;
-pub(crate) use keeping::{keep, keep_at_the_end};
 pub(crate) use markdown::markdown;
 
 /// Everything about the loop called `which`; without it about the one that people mean.
@@ -65,17 +67,19 @@ pub(crate) fn chronicle(project: &Project, which: Option<&str>) -> Result<(View,
     Ok((view, Chronicle::of(&bytes)))
 }
 
-/// Writes the page of a loop: whole, or not at all.
-pub(crate) fn write(project: &Project, id: &str, path: &Path) -> Result<Report, Failure> {
-    let report = gather(project, Some(id))?;
-    write_page(&report, path)?;
-    Ok(report)
+/// Writes the page of a loop that ended, paused or parked, unless the person wants none. If it cannot be written, `ralph report` says why.
+pub(crate) fn save_page(project: &Project, id: &str) {
+    if env::wants_pages() {
+        let _ = gather(project, Some(id)).and_then(|report| write_page(project, &report));
+    }
 }
 
-/// Writes the page of a report that is gathered, in ralph's own folder: whatever stands in its place goes.
-pub(crate) fn write_page(report: &Report, path: &Path) -> Result<(), Failure> {
-    files::write_own(path, secrets::mask(&page(report)).as_bytes())
-        .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
+/// Writes the page in ralph's own folder: the whole page or nothing, replacing whatever has its name.
+pub(crate) fn write_page(project: &Project, report: &Report) -> Result<PathBuf, Failure> {
+    let path = project.folder("reports")?.join(format!("{}.html", report.id));
+    files::write_own(&path, secrets::mask(&page(report)).as_bytes())
+        .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))?;
+    Ok(path)
 }
 
 /// A loop that left its file and no journal.

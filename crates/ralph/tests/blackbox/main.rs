@@ -49,7 +49,6 @@ mod loop_file;
 mod man;
 mod notify;
 mod ownership;
-mod page_kept;
 mod phase;
 mod pr_attacks;
 mod privacy;

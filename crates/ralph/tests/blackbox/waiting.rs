@@ -104,10 +104,11 @@ fn s2_5_an_interactive_session_is_woken_and_its_screen_is_free_meanwhile() {
     let Some((bed, _, head)) = Hubbed::with_request() else { return };
     bed.arm("after-pr", "CI_PASSED");
     bed.hub.pending(&head, "build");
-    let stop = wakeable(&bed);
+    let stop = wakeable(&bed).env("RALPH_REPORT", "on");
     let waiter = begin(&stop, &["--wait", "--timeout", "60"]);
     let (answer, took) = send_with(&stop, &["--timeout", "3600"]);
     assert!(!answer.blocks() && took < Duration::from_secs(10), "{answer:?} {took:?}");
+    assert_eq!(bed.files_in(".ralph/reports").len(), 1, "the page of a parked loop");
     let told = line(&answer);
     assert!(told.contains("parked at iteration 1, for ci: CI runs on") && told.contains("goes on by itself"), "{told}");
     assert!(!told.contains("`ralph wait`"), "nobody has to do anything: {told}");

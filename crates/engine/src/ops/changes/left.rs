@@ -2,13 +2,12 @@
 
 use std::{ffi::OsStr, time::Duration};
 
-use fast_glob::glob_match;
 use ralph_core::time::Millis;
 
 use crate::{
     git::repository::{Ask, Repository, pieces},
-    snapshots::working_tree::OWN,
-    store::{folder, project::Project},
+    snapshots::working_tree::{is_own, own_of_folder},
+    store::project::Project,
 };
 
 /// What is in no commit.
@@ -29,20 +28,13 @@ pub fn left(project: &Project, since: Millis, limit: Duration) -> Option<Left> {
     let args: Vec<&OsStr> = args.iter().map(OsStr::new).chain([below]).collect();
     let said = repository.answer(&args, Ask::default()).ok()?;
     let own = own_of_folder(&repository, project);
-    let is_own = |path: &str| OWN.iter().any(|glob| glob_match(glob, path.trim_end_matches('/'))) || own.iter().any(|own| own == path);
-    let files = pieces(&said).filter_map(|entry| entry.get(3..)).map(|path| String::from_utf8_lossy(path).into_owned());
+    let is_left = |path: &&[u8]| !is_own(path.strip_suffix(b"/").unwrap_or(path)) && !own.iter().any(|own| own == path);
+    let files = pieces(&said).filter_map(|entry| entry.get(3..)).filter(is_left).map(|path| String::from_utf8_lossy(path).into_owned());
     let stashed = repository.ask(&["stash", "list", "--format=%ct"]).ok()?;
     let made = String::from_utf8_lossy(&stashed)
         .lines()
         .filter_map(|line| line.trim().parse::<Millis>().ok())
         .filter(|at| *at >= since / 1000)
         .count();
-    Some(Left { files: files.filter(|path| !is_own(path)).collect(), stashes: made as u64 })
-}
-
-/// What ralph writes in the feature folder.
-fn own_of_folder(repository: &Repository, project: &Project) -> Vec<String> {
-    let folder = folder::place(project).canonicalize().ok();
-    let below = folder.as_deref().and_then(|dir| dir.strip_prefix(repository.top()).ok());
-    below.map(|below| ["progress.txt", "hook.log"].map(|name| below.join(name).to_string_lossy().into_owned()).to_vec()).unwrap_or_default()
+    Some(Left { files: files.collect(), stashes: made as u64 })
 }

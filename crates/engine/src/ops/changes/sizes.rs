@@ -6,15 +6,13 @@ use std::{
     fmt::Write as _,
 };
 
-use fast_glob::glob_match;
-
 use super::{Size, is_id};
 use crate::{
     git::{
         Repository,
         repository::{Ask, pieces},
     },
-    snapshots::working_tree::OWN,
+    snapshots::working_tree::is_own,
 };
 
 /// So many pairs are asked for at once: what does not fit into the time, or says too much, costs no more than its own.
@@ -116,7 +114,5 @@ fn of_file(piece: &[u8]) -> Option<Size> {
     let mut parts = piece.splitn(3, |b| *b == b'\t');
     let mut number = || std::str::from_utf8(parts.next()?).ok().map(|text| text.parse().unwrap_or(0));
     let (added, removed) = (number()?, number()?);
-    let path = parts.next()?;
-    let is_own = OWN.iter().any(|glob| glob_match(glob, path));
-    (!is_own).then_some(Size { files: 1, added, removed })
+    (!is_own(parts.next()?)).then_some(Size { files: 1, added, removed })
 }

@@ -24,7 +24,7 @@ use ralph_engine::{
     sys::signals,
 };
 
-use super::{Agent, Carries, Request, Worktree, ground, kept::Kept};
+use super::{Agent, Carries, Request, Worktree, ground};
 use crate::{
     commands::begins,
     exit::{BLOCKED, Failure},
@@ -53,12 +53,30 @@ pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audi
     // Whoever goes on without it has to say it again, and that is all.
     let _ = options.keep(project, &name);
     let orders = Orders { resume, agent, rounds: request.rounds, settings, waits: !request.no_wait, ways, as_before };
-    let kept = Arc::new(Kept { audience: Arc::clone(audience), project: project.clone(), of_loop: OnceLock::new() });
-    let ended = runner::drive(project, &orders, &(Arc::clone(&kept) as Arc<dyn Audience>));
-    if let Some(id) = kept.of_loop.get() {
-        report::keep_at_the_end(project, id);
+    let audience: Arc<dyn Audience> =
+        Arc::new(WithPage { audience: Arc::clone(audience), project: project.clone(), of_loop: OnceLock::new() });
+    let ended = runner::drive(project, &orders, &audience)?;
+    report::save_page(project, &ended.loop_id);
+    Ok(ended.end)
+}
+
+/// An audience, and the loop's page whenever the run rests. When it is over the page is written anyway.
+struct WithPage {
+    audience: Arc<dyn Audience>,
+    project: Project,
+    /// The loop's id, once it is known.
+    of_loop: OnceLock<String>,
+}
+
+impl Audience for WithPage {
+    fn hears(&self, told: &Told<'_>) {
+        self.audience.hears(told);
+        match (told, self.of_loop.get()) {
+            (Told::Run { of_loop, .. }, _) => drop(self.of_loop.set((*of_loop).to_owned())),
+            (Told::Rests { .. }, Some(id)) => report::save_page(&self.project, id),
+            _ => {}
+        }
     }
-    Ok(ended?.end)
 }
 
 /// Where the loop works.

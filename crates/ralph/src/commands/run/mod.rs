@@ -3,7 +3,6 @@
 mod drive;
 mod ground;
 mod json;
-mod kept;
 mod last;
 mod lines;
 mod out;

@@ -3,6 +3,7 @@
 mod facts;
 mod looks;
 mod signals;
+mod written;
 
 use ralph_testkit::{Project, Run, story};
 

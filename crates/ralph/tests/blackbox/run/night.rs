@@ -236,11 +236,12 @@ fn s4_6_a_run_waits_for_ci_without_the_model() {
     let agent = format!("cat > /dev/null; echo x >> '{}'", sessions.display());
     let run = |more: &[&str]| {
         let mut command = bed.asking_command(&[&["run", "--agent-cmd", &agent, "--continue"], more].concat());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).env("RALPH_REPORT", "on");
         command.spawn().unwrap()
     };
     let count = || std::fs::read_to_string(&sessions).unwrap_or_default().len() / 2;
     assert_eq!((run(&["--no-wait"]).wait().unwrap().code(), count()), (Some(75), 1));
+    assert_eq!(bed.files_in(".ralph/reports").len(), 1, "the page of a run that ended parked");
     let mut child = run(&[]);
     until("the wait", || bed.kinds().last().is_some_and(|kind| kind == "waiting"));
     let looked = bed.hub.count_of("PullRequestList");
