@@ -8,7 +8,7 @@ use std::{
 };
 
 use ralph_core::{
-    config::{Config, DEFAULT_MINUTES, DEFAULT_ROUNDS, FILE, Verify},
+    config::{Config, FILE},
     gate::{Check, Command, Finding, Gate, Markers, Origin, Proof},
     loop_file::{ContinueWith, fnv1a},
     unverified, words,
@@ -111,8 +111,7 @@ impl Settings {
             Some(Ok((config, trust))) => (config, trust, None),
             Some(Err(finding)) => (Config::default(), Trust::Untrusted, Some(finding.what)),
         };
-        let none = Verify { agents: None, commands: Vec::new(), rounds: DEFAULT_ROUNDS, minutes: DEFAULT_MINUTES, excerpt: None };
-        let verify = config.verify.unwrap_or(none);
+        let verify = config.verify.unwrap_or_default();
         Settings {
             agents: verify.agents.unwrap_or_else(|| vec![AGENT.to_owned()]),
             rounds: verify.rounds,
