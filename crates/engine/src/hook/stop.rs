@@ -7,7 +7,9 @@ use ralph_core::{
     journal::{Actor, Answered, Event, Items, Parked, State},
     judge::{Code, Decision, Ending, Evidence, Next, Ruling, judge},
     limits::{Repeated, Standstill},
-    loop_file, slash,
+    loop_file,
+    reason::Reason,
+    slash,
     terms::Edit,
     time::Millis,
     unproven, words,
@@ -37,18 +39,18 @@ use crate::{
 pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
     let selected = select(&call.project, session);
-    if matches!(selected, Selected::Nothing("loop.none")) {
+    if matches!(selected, Selected::Nothing(Reason::LOOP_NONE)) {
         folder::note_without_list(&call.project, session);
     }
     let seen = match selected {
         // Mostly there is nothing of ralph's at all, and then one look tells.
-        Selected::Nothing("loop.none") if !call.finds_ralph_in_use() => {
-            return Ok(lost_or(call, session, "loop.none", || Outcome::silent("loop.none")));
+        Selected::Nothing(Reason::LOOP_NONE) if !call.finds_ralph_in_use() => {
+            return Ok(lost_or(call, session, Reason::LOOP_NONE, || Outcome::silent(Reason::LOOP_NONE)));
         }
         Selected::Nothing(_) if folder::lost_its_list(&call.project, session) => return lost_list(call, session),
-        Selected::Nothing("loop.none") => return Ok(lost_or(call, session, "loop.none", || no_loop(call))),
+        Selected::Nothing(Reason::LOOP_NONE) => return Ok(lost_or(call, session, Reason::LOOP_NONE, || no_loop(call))),
         Selected::Nothing(code) => return Ok(lost_or(call, session, code, || Outcome::silent(code))),
-        _ if session.is_empty() => return Ok(Outcome::silent("input.invalid")),
+        _ if session.is_empty() => return Ok(Outcome::silent(Reason::INPUT_INVALID)),
         Selected::Own(found) | Selected::Adoptable(found) | Selected::Corrupt(found) => found,
     };
     // Another hook on the same stop may be measuring: whoever comes second waits for its answer, and repeats it.
@@ -65,13 +67,13 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         Err(found) => return corrupt(call, &locked, &found),
     };
     if driven::is_carried_elsewhere(&l.state) {
-        return Ok(Outcome::silent("runner.carries").of_loop(&l.id));
+        return Ok(Outcome::silent(Reason::RUNNER_CARRIES).of_loop(&l.id));
     }
     if l.is_new && l.file.started_at.is_none() && l.found.known_as.is_none() {
         guard::forget(&call.project, &l.id);
     }
     match l.owner() {
-        Some(owner) if owner != session => return Ok(Outcome::silent("session.other").of_loop(&l.id)),
+        Some(owner) if owner != session => return Ok(Outcome::silent(Reason::SESSION_OTHER).of_loop(&l.id)),
         // Written by hand for this very session.
         Some(_) if l.is_new => call.project.introduce(),
         Some(_) if l.state.client_pid != Call::client_pid() => held::stop_the_clock_of_the_dead(&mut l),
@@ -89,25 +91,25 @@ fn no_loop(call: &Call) -> Outcome {
     compaction::heal(call);
     match ending::read(&call.project) {
         Some(last) if last.cause == call.event.stop_fingerprint() && call.is_second_report(&last.via, last.uptime_ms) => {
-            Outcome::tell("stop.repeated", last.line).of_loop(&last.loop_id)
+            Outcome::tell(Reason::STOP_REPEATED, last.line).of_loop(&last.loop_id)
         }
-        _ => Outcome::silent("loop.none"),
+        _ => Outcome::silent(Reason::LOOP_NONE),
     }
 }
 
 /// This session has no loop. If it had one, and no person told ralph to take it away, the person is told once.
-fn lost_or(call: &Call, session: &str, code: &str, otherwise: impl FnOnce() -> Outcome) -> Outcome {
+fn lost_or(call: &Call, session: &str, code: Reason, otherwise: impl FnOnce() -> Outcome) -> Outcome {
     let is_archived = |id: &str| call.project.archive().join(format!("{id}.md")).exists();
-    let Some(lost) = sessions::lost(&call.project, session).filter(|lost| code != "loop.none" || !is_archived(&lost.id)) else {
+    let Some(lost) = sessions::lost(&call.project, session).filter(|lost| code != Reason::LOOP_NONE || !is_archived(&lost.id)) else {
         return otherwise();
     };
     let file = loop_file::file_of(&lost.name);
     let line = match code {
-        "session.other" => format!("Ralph: this session's loop ({}) is another session's now: .claude/{file} was edited.", lost.id),
-        "loop.none" => format!("Ralph: this session's loop ({}) is gone: .claude/{file} was deleted, and not by ralph.", lost.id),
+        Reason::SESSION_OTHER => format!("Ralph: this session's loop ({}) is another session's now: .claude/{file} was edited.", lost.id),
+        Reason::LOOP_NONE => format!("Ralph: this session's loop ({}) is gone: .claude/{file} was deleted, and not by ralph.", lost.id),
         _ => format!("Ralph: this session's loop ({}) is not this session's any more: .claude/{file} was edited.", lost.id),
     };
-    Outcome::tell("loop.lost", format!("{line} `ralph status` shows what there is.")).of_loop(&lost.id)
+    Outcome::tell(Reason::LOOP_LOST, format!("{line} `ralph status` shows what there is.")).of_loop(&lost.id)
 }
 
 /// Somebody took the list of a loop that was alive. The agent may stop, and the person is told once why the loop does nothing any more.
@@ -117,7 +119,7 @@ fn lost_list(call: &Call, session: &str) -> Result<Outcome, Error> {
     }
     let list = words::clean(&folder::list(&call.project));
     let line = format!("Ralph: the list {list} is gone, so the loop is at rest. It goes on once the list is there again.");
-    Ok(Outcome::tell("loop.lost-list", line).of_loop(&folder::id(&call.project)))
+    Ok(Outcome::tell(Reason::LOOP_LOST_LIST, line).of_loop(&folder::id(&call.project)))
 }
 
 /// S0-4: a file that cannot be read ends the loop. It moves to the archive as it is.
@@ -134,20 +136,20 @@ fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, E
     );
     ending::note(&call.project, &id, &call.event.stop_fingerprint(), Some(call.via()), &line);
     locked.archive_corrupt(found, session, &problem)?;
-    Ok(Outcome::tell("loop.corrupt", line).of_loop(&id))
+    Ok(Outcome::tell(Reason::LOOP_CORRUPT, line).of_loop(&id))
 }
 
 /// A list that cannot be read lets the agent stop and changes nothing. It is told once, as long as nothing else is wrong with it.
 fn unreadable_list(call: &Call, locked: &Locked<'_>, found: &Found, problem: &str) -> Result<Outcome, Error> {
     let id = found.id();
     if !locked.note_unreadable(found, call.event.session(), problem)? {
-        return Ok(Outcome::silent("loop.corrupt").of_loop(&id));
+        return Ok(Outcome::silent(Reason::LOOP_CORRUPT).of_loop(&id));
     }
     let line = format!(
         "Ralph: {}. The stop is allowed and nothing is changed; the loop goes on once that is fixed.",
         folder::unreadable(&found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display().to_string(), problem)
     );
-    Ok(Outcome::tell("loop.corrupt", line).of_loop(&id))
+    Ok(Outcome::tell(Reason::LOOP_CORRUPT, line).of_loop(&id))
 }
 
 /// What the journal calls the file of a loop that nobody started.
@@ -175,8 +177,10 @@ fn adopt(call: &Call, locked: &Locked<'_>, l: &mut Loop, session: &str) -> Resul
 fn answered_before(call: &Call, locked: &Locked<'_>, l: &mut Loop) -> Option<Outcome> {
     let last = l.state.last.clone().filter(|last| call.is_answered_by(last))?;
     note_second_report(call, locked, l);
-    let outcome =
-        Outcome { answer: answer(call, l, &last.ruling, last.note.clone(), last.told.as_deref()), ..Outcome::silent("stop.repeated") };
+    let outcome = Outcome {
+        answer: answer(call, l, &last.ruling, last.note.clone(), last.told.as_deref()),
+        ..Outcome::silent(Reason::STOP_REPEATED)
+    };
     Some(outcome.of_loop(&l.id))
 }
 
@@ -184,15 +188,15 @@ fn answered_before(call: &Call, locked: &Locked<'_>, l: &mut Loop) -> Option<Out
 pub(super) fn note_second_report(call: &Call, locked: &Locked<'_>, l: &mut Loop) {
     let via = call.via();
     let place = via.split('-').next().unwrap_or_default();
-    let event = Event::Heard { event: SECOND_REPORT.to_owned(), detail: Some(format!("the same stop, by the {place} registration")) };
+    let event = Event::Heard {
+        event: Reason::STOP_REPEATED.as_str().to_owned(),
+        detail: Some(format!("the same stop, by the {place} registration")),
+    };
     if let Some(last) = l.state.last.as_mut() {
         last.via.push(via);
         let _ = locked.record(l, clock::now(), call.event.session(), event);
     }
 }
-
-/// What the journal calls the second report of a stop.
-pub(super) const SECOND_REPORT: &str = "stop.repeated";
 
 /// The stop as it was ruled on, and what is told about it.
 pub(super) struct Ruled {
@@ -221,7 +225,7 @@ fn measured<'p>(call: &'p Call, locked: Locked<'p>, l: Loop) -> Result<Option<(L
 fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     let Some((locked, mut l, measured)) = measured(call, locked, l)? else {
         // A cancel, another hook, or a hand that deleted the file was faster; or the client wants no answer any more.
-        return Ok(if signals::asked_to_end() { Outcome::silent("hook.ended") } else { no_loop(call) });
+        return Ok(if signals::asked_to_end() { Outcome::silent(Reason::HOOK_ENDED) } else { no_loop(call) });
     };
     // Where hooks cannot wait for each other, another one may have ruled on this very stop meanwhile.
     if let Some(outcome) = answered_before(call, &locked, &mut l) {
@@ -355,11 +359,11 @@ fn note_edits(call: &Call, locked: &Locked<'_>, l: &mut Loop, at: Millis) -> Res
 /// What the client is told.
 fn answered(call: &Call, (l, ruled): (Loop, Option<Ruled>)) -> Outcome {
     let outcome = ruled.map_or_else(
-        || Outcome::silent("loop.none"),
+        || Outcome::silent(Reason::LOOP_NONE),
         |ruled| {
             let answer = answer(call, &l, &ruled.ruling, ruled.note.clone(), ruled.told.as_deref());
             let answer = if ruled.more.is_empty() { answer } else { answer.and_tell(&ruled.more.join("\n")) };
-            Outcome { answer, ..Outcome::silent(ruled.ruling.code.as_str()) }
+            Outcome { answer, ..Outcome::silent(ruled.ruling.code.into()) }
         },
     );
     outcome.of_loop(&l.id)
