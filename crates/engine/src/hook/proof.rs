@@ -1,6 +1,6 @@
 //! The proof of one stop: its loop's gates are measured without the lock, because that may take long and a cancel must not wait.
 
-use std::{fs::File, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use ralph_core::{
     gate::{Check, Finding, Gate, Proof, only_waits},
@@ -28,7 +28,7 @@ use crate::{
         project::Project,
         turn,
     },
-    sys::clock,
+    sys::{clock, lock::Lock},
 };
 
 /// What was measured for one stop.
@@ -74,7 +74,7 @@ impl Measured {
 
 /// The right to measure a loop's gates, where it has any: one hook at a time, whoever reports the stop. Where there is no place for a lock, hooks of one
 /// stop measure at the same time, and the first one to end answers for all.
-pub(super) fn turn(call: &Call, seen: &Found) -> Result<Option<File>, Error> {
+pub(super) fn turn(call: &Call, seen: &Found) -> Result<Option<Lock>, Error> {
     let gated = seen.parsed.as_ref().is_ok_and(|file| declared::may_ask(&call.project, file));
     if gated { turn::take(&call.project, &seen.id(), call.patience()) } else { Ok(None) }
 }
