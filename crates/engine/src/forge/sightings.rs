@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Question;
-use crate::sys::clock;
+use crate::sys::{clock, files};
 
 const PATH: &str = "forge/heads.json";
 
@@ -15,10 +15,7 @@ const ALONE: Duration = Duration::from_secs(1);
 /// So many are remembered.
 const KEPT: usize = 20;
 
-/// A larger file is not ours.
-const MAX_BYTES: usize = 64 << 10;
-
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct Sighting {
     head: String,
     at_ms: u64,
@@ -27,19 +24,22 @@ struct Sighting {
 /// How long ago a head commit was seen for the first time.
 pub(super) fn of(question: &Question<'_>, head: &str) -> u64 {
     let now = clock::uptime_ms();
-    // What lies in the future is from before the machine was started again.
-    let counts = |sighting: &Sighting| sighting.at_ms <= now;
-    let known: Vec<Sighting> = question.project.recall(PATH, MAX_BYTES).unwrap_or_default();
-    if let Some(sighting) = known.iter().find(|sighting| counts(sighting) && sighting.head == head) {
+    let read = || -> Vec<Sighting> {
+        let known: Vec<Sighting> = question.project.recall(PATH, 64 << 10).unwrap_or_default();
+        // What lies in the future is from before the machine was started again.
+        known.into_iter().filter(|sighting| sighting.at_ms <= now).collect()
+    };
+    if let Some(sighting) = read().iter().find(|sighting| sighting.head == head) {
         return now - sighting.at_ms;
     }
     if question.keeps {
+        let _alone = question.project.keep(PATH).ok().and_then(|file| files::alone_in(file.parent()?, ALONE));
+        let mut known = read();
+        known.push(Sighting { head: head.to_owned(), at_ms: now });
+        let excess = known.len().saturating_sub(KEPT);
+        known.drain(..excess);
         // What cannot be noted is seen for the first time again.
-        let _ = question.project.change(PATH, MAX_BYTES, ALONE, |known: &mut Vec<Sighting>| {
-            known.retain(counts);
-            known.push(Sighting { head: head.to_owned(), at_ms: now });
-            known.drain(..known.len().saturating_sub(KEPT));
-        });
+        let _ = question.project.remember(PATH, &known);
     }
     0
 }

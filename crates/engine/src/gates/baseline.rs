@@ -83,14 +83,16 @@ pub(super) fn fewer_tests(project: &Project, loop_id: &str, findings: &[Finding]
         return Vec::new();
     }
     let path = counts_path(loop_id);
-    let known: BTreeMap<String, Ran> = project.recall(&path, MAX_BYTES).unwrap_or_default();
+    let read = || -> BTreeMap<String, Ran> { project.recall(&path, MAX_BYTES).unwrap_or_default() };
+    let known = read();
     if !env::is_in_the_agents_shell() && told.iter().any(|(f, _)| !known.contains_key(&f.gate)) {
+        let _alone = project.keep(&path).ok().and_then(|file| files::alone_in(file.parent()?, ALONE));
+        let mut all = read();
+        for (finding, ran) in &told {
+            all.entry(finding.gate.clone()).or_insert(*ran);
+        }
         // Without it nothing is compared.
-        let _ = project.change(&path, MAX_BYTES, ALONE, |all: &mut BTreeMap<String, Ran>| {
-            for (finding, ran) in &told {
-                all.entry(finding.gate.clone()).or_insert(*ran);
-            }
-        });
+        let _ = project.remember(&path, &all);
     }
     let compared = |(finding, now): &(&Finding, Ran)| {
         let then = known.get(&finding.gate).filter(|_| finding.verdict == Verdict::Pass)?;

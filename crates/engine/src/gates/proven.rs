@@ -5,10 +5,10 @@ use std::time::Duration;
 use ralph_core::feature_list::Item;
 use serde::{Deserialize, Serialize};
 
-use crate::{store::project::Project, sys::digest};
-
-/// A larger file is not ours.
-const MAX_BYTES: usize = 1 << 20;
+use crate::{
+    store::project::Project,
+    sys::{digest, files},
+};
 
 /// Several items may be proven at once; a mark that is lost costs another run of its commands, so nobody waits long.
 const ALONE: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ fn path(list: &str) -> String {
 }
 
 pub(super) fn of(project: &Project, list: &str) -> Proven {
-    project.recall(&path(list), MAX_BYTES).unwrap_or_default()
+    project.recall(&path(list), 1 << 20).unwrap_or_default()
 }
 
 pub(super) fn note(project: &Project, list: &str, item: &Item) {
@@ -47,9 +47,13 @@ pub(super) fn forget(project: &Project, list: &str, item: &Item) {
 
 /// What cannot be noted is proven again, and nothing else.
 fn change(project: &Project, list: &str, change: impl FnOnce(&mut Vec<String>)) {
-    let _ = project.change(&path(list), MAX_BYTES, ALONE, |marks: &mut Vec<String>| {
-        change(marks);
-        marks.sort();
-        marks.dedup();
-    });
+    let _alone = project.keep(&path(list)).ok().and_then(|file| files::alone_in(file.parent()?, ALONE));
+    let Proven(before) = of(project, list);
+    let mut marks = before.clone();
+    change(&mut marks);
+    marks.sort();
+    marks.dedup();
+    if marks != before {
+        let _ = project.remember(&path(list), &marks);
+    }
 }

@@ -6,7 +6,6 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use serde::{Serialize, de::DeserializeOwned};
@@ -77,18 +76,6 @@ impl Project {
         let json = serde_json::to_vec(what).map_err(|e| Error::io("write", &path)(e.into()))?;
         files::replace_private(&path, &json).map_err(Error::io("write", &path)).inspect_err(trouble::missed)?;
         Ok(path)
-    }
-
-    /// Changes what a file there says while no other process does, if it is free within `patience`. One that stays as it was is not written.
-    pub fn change<T>(&self, path: &str, max: usize, patience: Duration, change: impl FnOnce(&mut T)) -> Result<(), Error>
-    where
-        T: Serialize + DeserializeOwned + Default + Clone + PartialEq,
-    {
-        let _alone = files::alone_in(self.keep(path)?.parent().unwrap_or(Path::new("")), patience);
-        let before: T = self.recall(path, max).unwrap_or_default();
-        let mut after = before.clone();
-        change(&mut after);
-        if after == before { Ok(()) } else { self.remember(path, &after).map(drop) }
     }
 
     /// Nothing is known any more.
