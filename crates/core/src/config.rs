@@ -11,11 +11,16 @@ pub use keys::schema;
 pub use pull_requests::PullRequests;
 pub use running::{Notify, Run as Running, is_address};
 
+use keys::{Kind, table};
+use pull_requests::told;
 use reader::{Field, Fields};
 
 use crate::{
     expression,
-    gate::{Check, Command, DEFAULT_EXCERPT, Features, File, Gate, GuardPolicy, MAX_DEADLINE_MS, Markers, OldFailures, Origin, Run, Stage},
+    gate::{
+        Check, Ci, Command, DEFAULT_DEADLINE_MS, DEFAULT_EXCERPT, Features, File, Gate, GuardPolicy, MAX_DEADLINE_MS, Markers, OldFailures,
+        Origin, Run, Stage,
+    },
 };
 
 /// The file, in the project's root.
@@ -27,37 +32,115 @@ const MAX_EXCERPT: usize = 8_000;
 /// Nobody reads about more gates.
 const MAX_GATES: usize = 200;
 
-/// What the file says.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Config {
-    pub guard: GuardPolicy,
-    /// Further commands are run after one has failed.
-    pub keep_going: bool,
-    /// In the order of the file. Nobody has trusted them yet.
-    pub gates: Vec<Gate>,
-    /// After so many items done in one session a loop pauses; 0 means no limit.
-    pub per_session: u64,
-    pub verify: Option<Verify>,
-    pub pull_requests: PullRequests,
-    pub run: Running,
-    pub notify: Notify,
+const CHECKS_THAT_COUNT: &[&str] = &["all", "required"];
+
+table! {
+    /// Settings of a project that uses ralph.
+    pub struct Config = "the file";
+    /// What happens when tests vanish, are skipped, or a gate is weakened while a loop runs: tests (missing or skipped tests keep it from ending, the rest is
+    /// listed; the default), block (all of it does), warn (it is listed), off.
+    guard: GuardPolicy = GuardPolicy::Tests, Kind::Choice(&["tests", "block", "warn", "off"]),
+        |field| field.pick([GuardPolicy::Tests, GuardPolicy::Block, GuardPolicy::Warn, GuardPolicy::Off]);
+    /// Run further commands after one has failed.
+    keep_going: bool = false, Kind::Bool, Field::bool;
+    /// What must hold before a loop may end, in this order.
+    gates as "gate": Vec<Gate> = Vec::new(), Kind::Gates, gates;
+    /// Settings for all lists.
+    per_session as "features": u64 = 0, Kind::Table(FeaturesTable::TABLE), |field| Ok(FeaturesTable::of(field)?.per_session);
+    /// What a subagent must prove when it stops.
+    verify: Option<Verify> = None, Kind::Table(Verify::TABLE), verify;
+    /// What the loops of a pull request look at.
+    pull_requests as "pr": PullRequests = PullRequests::default(), Kind::Table(PullRequests::TABLE), PullRequests::of;
+    /// How `ralph run` runs fresh sessions.
+    run: Running = Running::default(), Kind::Table(Running::TABLE), running::run;
+    /// Who is told when a run ends, waits for long, or needs a person.
+    notify: Notify = Notify::default(), Kind::Table(Notify::TABLE), Notify::of;
 }
 
-/// What a subagent must prove when it stops.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verify {
-    /// The agents' types; `None`: the usual one.
-    pub agents: Option<Vec<String>>,
-    pub commands: Vec<Command>,
-    pub rounds: u64,
-    pub minutes: u64,
-    pub excerpt: Option<usize>,
+table! {
+    /// One thing that must hold: a command, a file, a list, markers, a pull request or its checks.
+    struct GateTable = "[[gate]]";
+    /// What it is called; made from what it checks if not given.
+    name: Option<String> = None, Kind::Text, gate_name;
+    /// Measure it at every stop, not only when the agent claims to be done.
+    every_stop: Option<bool> = None, Kind::Bool, Field::bool;
+    /// What the agent should do while it does not hold.
+    next: Option<String> = None, Kind::Text, told;
+    /// A command that must pass: a line for the shell, or a program and its arguments.
+    command: Option<Run> = None, Kind::Run, run;
+    /// Where it runs, relative to the project's root.
+    folder of "command": Option<String> = None, Kind::Text, inside;
+    /// Variables beside those of the agent.
+    env of "command": Vec<(String, String)> = Vec::new(), Kind::Env, env;
+    /// How long it may run: "90s", "10m", "2h", or seconds. 120 s if not given.
+    deadline of "command": u64 = DEFAULT_DEADLINE_MS, Kind::Time, deadline;
+    /// It may run at the same time as its neighbours that may, too.
+    parallel of "command": bool = false, Kind::Bool, Field::bool;
+    /// A failure is tried once more, to tell a flake.
+    retry of "command": bool = false, Kind::Bool, Field::bool;
+    /// Believe the last verdict while no file has changed. True if not given.
+    cache of "command": bool = true, Kind::Bool, Field::bool;
+    /// What it started may outlive it.
+    leave_running of "command": bool = false, Kind::Bool, Field::bool;
+    /// Failures that were there when the loop started: block (they count), allow (only new ones do).
+    old_failures of "command": OldFailures = OldFailures::Block, Kind::Choice(&["block", "allow"]),
+        |field| field.pick([OldFailures::Block, OldFailures::Allow]);
+    /// A JUnit file that it writes, relative to the project's root.
+    junit of "command": Option<String> = None, Kind::Text, inside;
+    /// How many characters of its output the agent is shown. 500 if not given.
+    excerpt of "command": usize = DEFAULT_EXCERPT, Kind::Count, excerpt;
+    /// A file that must be there, relative to the project's root.
+    file: Option<String> = None, Kind::Text, inside;
+    /// A regular expression that must match in it.
+    contains of "file": Option<String> = None, Kind::Text, expression_of_lines;
+    /// Its sources must not have changed since it was written: true for all files, or patterns such as "src/**".
+    fresh of "file": Option<Vec<String>> = None, Kind::Fresh,
+        |field| field.as_bool().map_or_else(|| field.texts().map(Some), |all| Ok(all.then(Vec::new)));
+    /// So many entries must stand in it: items of lists, rows of tables, paragraphs.
+    entries of "file": u64 = 0, Kind::Count, Field::count;
+    /// A list whose items must all pass: `feature_list.json`, `prd.json`, or a Markdown file with check boxes.
+    features: Option<String> = None, Kind::Text, inside;
+    /// Words that must all stand in the agent's last message.
+    markers: Vec<String> = Vec::new(), Kind::Texts, markers;
+    /// The branch's pull request must be open, or merged.
+    pr: Option<Stage> = None, Kind::Choice(&["open", "merged"]), |field| field.pick([Stage::Open, Stage::Merged]);
+    /// The checks on the pull request's head commit must be green: all of them, or those that the base branch requires.
+    ci: Option<bool> = None, Kind::Choice(CHECKS_THAT_COUNT), |field| field.pick([false, true]);
 }
 
-/// Rounds after which a subagent is let go, unverified (S3-5).
-pub const DEFAULT_ROUNDS: u64 = 5;
-/// Minutes after which it is (S3-5).
-pub const DEFAULT_MINUTES: u64 = 30;
+table! {
+    /// Settings for all lists.
+    struct FeaturesTable = "[features]";
+    /// After so many items done in one session the loop pauses; 0 means no limit.
+    per_session: u64 = 0, Kind::Count, Field::count;
+}
+
+table! {
+    /// What a subagent must prove when it stops.
+    pub struct Verify = "[verify]";
+    /// The types of the agents that must prove their work; "check" if not given.
+    agents: Option<Vec<String>> = None, Kind::Texts, Field::texts;
+    /// The commands that must pass, in this order.
+    commands: Vec<Command> = Vec::new(), Kind::Commands, |field| field.entries().into_iter().map(verify_command).collect::<Result<Vec<_>, _>>();
+    // S3-5
+    /// Rounds after which an agent is let go, unverified. 5 if not given.
+    rounds: u64 = 5, Kind::Count, at_least_one;
+    /// Minutes after which it is. 30 if not given.
+    minutes: u64 = 30, Kind::Count, at_least_one;
+    /// How many characters of a command's output the agent is shown.
+    excerpt: Option<usize> = None, Kind::Count, excerpt;
+}
+
+table! {
+    /// A command, and how long it may run.
+    struct VerifyCommand = "a command of [verify]";
+    /// A line for the shell, or a program and its arguments.
+    run: Option<Run> = None, Kind::Run, run;
+    /// Another word for `run`.
+    command: Option<Run> = None, Kind::Run, run;
+    /// How long it may run. 120 s if not given.
+    deadline: u64 = DEFAULT_DEADLINE_MS, Kind::Time, deadline;
+}
 
 /// What is wrong with the file, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,44 +163,35 @@ pub fn parse(bytes: &[u8]) -> Result<Config, Problem> {
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let document = reader::document(text)?;
-    let top = Fields::of(text, document.get_ref(), 1, &keys::TOP)?;
-    let features = top.read("features", |field| field.table(&keys::FEATURES))?;
-    let per_session = features.map(|table| table.read("per_session", Field::count)).transpose()?.flatten().unwrap_or(0);
-    let pull_requests = top.read("pr", |field| pull_requests::read(&field.table(&keys::PR)?))?.unwrap_or_default();
-    let tables = top.read("gate", |field| field.tables(&keys::GATE))?.unwrap_or_default();
+    let mut config = Config::read(&Fields::of(text, document.get_ref(), 1, Config::TABLE)?)?;
+    for gate in &mut config.gates {
+        match &mut gate.check {
+            Check::Features(list) => list.per_session = config.per_session,
+            Check::PullRequest(request) => gate.check = config.pull_requests.request(request.must_be),
+            Check::Ci(ci) => *ci = Ci { required_only: ci.required_only, ..config.pull_requests.ci() },
+            _ => {}
+        }
+    }
+    Ok(config)
+}
+
+fn gates(field: Field<'_>) -> Result<Vec<Gate>, Problem> {
+    let tables = field.tables(GateTable::TABLE)?;
     if let Some(excess) = tables.get(MAX_GATES) {
         return Err(excess.problem(format!("there are {} gates, and at most {MAX_GATES} may be there", tables.len())));
     }
     let mut gates: Vec<Gate> = Vec::with_capacity(tables.len());
     for table in tables {
-        let gate = gate(&table, per_session, &pull_requests)?;
+        let gate = gate(&table)?;
         if gates.iter().any(|other| other.name == gate.name) {
             return Err(table.problem(format!("there are two gates called \"{}\": give them names of their own", gate.name)));
         }
         gates.push(gate);
     }
-    Ok(Config {
-        guard: top.read("guard", guard)?.unwrap_or_default(),
-        keep_going: top.read("keep_going", Field::bool)?.unwrap_or(false),
-        gates,
-        per_session,
-        verify: top.read("verify", |field| verify(&field.table(&keys::VERIFY)?))?,
-        pull_requests,
-        run: top.read("run", |field| running::read_run(&field.table(&keys::RUN)?))?.unwrap_or_default(),
-        notify: top.read("notify", |field| running::read_notify(&field.table(&keys::NOTIFY)?))?.unwrap_or_default(),
-    })
+    Ok(gates)
 }
 
-fn guard(field: Field<'_>) -> Result<GuardPolicy, Problem> {
-    Ok(match field.choice()? {
-        "block" => GuardPolicy::Block,
-        "warn" => GuardPolicy::Warn,
-        "off" => GuardPolicy::Off,
-        _ => GuardPolicy::Tests,
-    })
-}
-
-fn gate(table: &Fields<'_>, per_session: u64, pull_requests: &PullRequests) -> Result<Gate, Problem> {
+fn gate(table: &Fields<'_>) -> Result<Gate, Problem> {
     let given: Vec<&str> = keys::CHECKS.into_iter().filter(|check| table.get(check).is_some()).collect();
     let [check] = given[..] else {
         let name = table.get("name").and_then(Field::as_text).map(|n| format!(" \"{n}\"")).unwrap_or_default();
@@ -130,42 +204,39 @@ fn gate(table: &Fields<'_>, per_session: u64, pull_requests: &PullRequests) -> R
     if let Some((field, of)) = table.iter().find_map(|field| Some((field, field.key.of.filter(|of| *of != check)?))) {
         return Err(field.problem(format!("`{}` belongs to a gate with `{of}`, and this one has `{check}`", field.key.name)));
     }
-    let (made, check) = match check {
-        "command" => {
-            let command = gate_command(table)?;
-            (command.run.shown(), Check::Command(command))
+    let t = GateTable::read(table)?;
+    let (made, check) = match (t.command, t.file, t.features, t.pr, t.ci) {
+        (Some(run), ..) => {
+            let made = run.shown();
+            let command = Command {
+                run,
+                folder: t.folder,
+                env: t.env,
+                deadline_ms: t.deadline,
+                parallel: t.parallel,
+                retry: t.retry,
+                cache: t.cache,
+                leave_running: t.leave_running,
+                old_failures: t.old_failures,
+                junit: t.junit,
+                excerpt: t.excerpt,
+            };
+            (made, Check::Command(command))
         }
-        "file" => {
-            let file = file(table)?;
-            (file.path.clone(), Check::File(file))
+        (_, Some(path), ..) => {
+            (path.clone(), Check::File(File { contains: t.contains, fresh: t.fresh, entries: t.entries, ..File::at(path) }))
         }
-        "features" => {
-            let path = table.read("features", inside)?.unwrap_or_default();
-            (path.clone(), Check::Features(Features { path, per_session }))
-        }
-        "pr" => {
-            let stage = table.read("pr", stage)?.unwrap_or(Stage::Open);
+        (_, _, Some(path), ..) => (path.clone(), Check::Features(Features { path, per_session: 0 })),
+        (.., Some(stage), _) => {
             let name = if stage == Stage::Open { "pr" } else { "merged" };
-            (name.to_owned(), pull_requests.request(stage, name).check)
+            (name.to_owned(), PullRequests::default().request(stage))
         }
-        "ci" => {
-            let required_only = table.read("ci", pull_requests::requires)?.unwrap_or(false);
-            ("ci".to_owned(), pull_requests.green(required_only, "ci").check)
-        }
-        _ => ("markers".to_owned(), Check::Markers(Markers { words: table.read("markers", markers)?.unwrap_or_default() })),
+        (.., Some(required_only)) => ("ci".to_owned(), Check::Ci(Ci { required_only, ..PullRequests::default().ci() })),
+        _ => ("markers".to_owned(), Check::Markers(Markers { words: t.markers })),
     };
-    let name = table.read("name", gate_name)?.unwrap_or_else(|| short_name(&made));
+    let gate = Gate::new(t.name.unwrap_or_else(|| short_name(&made)), check, Origin::File(FILE.to_owned()));
     // What is decided elsewhere is asked at every stop: the agent does not have to claim anything before ralph waits for it.
-    let gate = Gate::new(name, check, Origin::File(FILE.to_owned()));
-    Ok(Gate {
-        every_stop: table.read("every_stop", Field::bool)?.unwrap_or(gate.is_decided_elsewhere()),
-        next: table.read("next", pull_requests::told)?,
-        ..gate
-    })
-}
-
-fn stage(field: Field<'_>) -> Result<Stage, Problem> {
-    Ok(if field.choice()? == "merged" { Stage::Merged } else { Stage::Open })
+    Ok(Gate { every_stop: t.every_stop.unwrap_or(gate.is_decided_elsewhere()), next: t.next, ..gate })
 }
 
 fn gate_name(field: Field<'_>) -> Result<String, Problem> {
@@ -176,47 +247,12 @@ fn gate_name(field: Field<'_>) -> Result<String, Problem> {
     Ok(name.trim().to_owned())
 }
 
-fn gate_command(table: &Fields<'_>) -> Result<Command, Problem> {
-    let usual = Command::shell("");
-    let flag = |key, otherwise| Ok::<bool, Problem>(table.read(key, Field::bool)?.unwrap_or(otherwise));
-    Ok(Command {
-        run: table.read("command", run)?.unwrap_or(usual.run),
-        folder: table.read("folder", inside)?,
-        env: table.read("env", env)?.unwrap_or_default(),
-        deadline_ms: table.read("deadline", deadline)?.unwrap_or(usual.deadline_ms),
-        parallel: flag("parallel", usual.parallel)?,
-        retry: flag("retry", usual.retry)?,
-        cache: flag("cache", usual.cache)?,
-        leave_running: flag("leave_running", usual.leave_running)?,
-        old_failures: table.read("old_failures", old_failures)?.unwrap_or_default(),
-        junit: table.read("junit", inside)?,
-        excerpt: table.read("excerpt", excerpt)?.unwrap_or(usual.excerpt),
-    })
-}
-
 fn env(field: Field<'_>) -> Result<Vec<(String, String)>, Problem> {
     let pairs = field.pairs()?;
     match pairs.iter().find(|(name, value)| name.is_empty() || name.contains(['=', '\0']) || value.contains('\0')) {
         Some((name, _)) => Err(field.problem(format!("`env` cannot set \"{}\"", name.escape_default()))),
         None => Ok(pairs),
     }
-}
-
-fn old_failures(field: Field<'_>) -> Result<OldFailures, Problem> {
-    Ok(if field.choice()? == "allow" { OldFailures::Allow } else { OldFailures::Block })
-}
-
-fn file(table: &Fields<'_>) -> Result<File, Problem> {
-    let fresh = |field: Field<'_>| match field.as_bool() {
-        Some(all) => Ok(all.then(Vec::new)),
-        None => field.texts().map(Some),
-    };
-    Ok(File {
-        contains: table.read("contains", expression_of_lines)?,
-        fresh: table.read("fresh", fresh)?.flatten(),
-        entries: table.read("entries", Field::count)?.unwrap_or(0),
-        ..File::at(table.read("file", inside)?.unwrap_or_default())
-    })
 }
 
 fn expression_of_lines(field: Field<'_>) -> Result<String, Problem> {
@@ -232,17 +268,11 @@ fn markers(field: Field<'_>) -> Result<Vec<String>, Problem> {
     if words.is_empty() { Err(field.problem("`markers` needs words")) } else { Ok(words) }
 }
 
-fn verify(table: &Fields<'_>) -> Result<Verify, Problem> {
-    let shown = table.read("excerpt", excerpt)?;
-    let commands = table.get("commands").map(Field::entries).unwrap_or_default();
-    let one = |entry| verify_command(entry).map(|command| Command { excerpt: shown.unwrap_or(DEFAULT_EXCERPT), ..command });
-    Ok(Verify {
-        agents: table.read("agents", Field::texts)?,
-        commands: commands.into_iter().map(one).collect::<Result<_, _>>()?,
-        rounds: table.read("rounds", Field::count)?.unwrap_or(DEFAULT_ROUNDS).max(1),
-        minutes: table.read("minutes", Field::count)?.unwrap_or(DEFAULT_MINUTES).max(1),
-        excerpt: shown,
-    })
+fn verify(field: Field<'_>) -> Result<Verify, Problem> {
+    let mut verify = Verify::of(field)?;
+    let excerpt = verify.excerpt.unwrap_or(DEFAULT_EXCERPT);
+    verify.commands.iter_mut().for_each(|command| command.excerpt = excerpt);
+    Ok(verify)
 }
 
 /// A line for the shell, or a table that also says how long it may take.
@@ -251,13 +281,18 @@ fn verify_command(entry: Field<'_>) -> Result<Command, Problem> {
     if !entry.is_table() {
         return Ok(Command { run: line(entry, entry.text()?)?, ..usual });
     }
-    let table = entry.table(&keys::VERIFY_COMMAND)?;
-    let run = match (table.read("run", run)?, table.read("command", run)?) {
+    let command = VerifyCommand::of(entry)?;
+    let run = match (command.run, command.command) {
         (Some(run), None) | (None, Some(run)) => run,
-        (None, None) => return Err(table.problem("the command has no `run`")),
-        (Some(_), Some(_)) => return Err(table.problem("`run` and `command` mean the same: give one of them")),
+        (None, None) => return Err(entry.problem("the command has no `run`")),
+        (Some(_), Some(_)) => return Err(entry.problem("`run` and `command` mean the same: give one of them")),
     };
-    Ok(Command { run, deadline_ms: table.read("deadline", deadline)?.unwrap_or(usual.deadline_ms), ..usual })
+    Ok(Command { run, deadline_ms: command.deadline, ..usual })
+}
+
+/// A limit of 0 would let an agent go that has not been asked once.
+fn at_least_one(field: Field<'_>) -> Result<u64, Problem> {
+    Ok(field.count()?.max(1))
 }
 
 fn run(field: Field<'_>) -> Result<Run, Problem> {

@@ -31,6 +31,7 @@ pub mod progress;
 pub mod prometheus;
 pub mod promise;
 pub mod pull_request;
+pub mod reason;
 pub mod report;
 pub mod secrets;
 pub mod slash;

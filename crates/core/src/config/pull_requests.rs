@@ -1,70 +1,42 @@
 //! `[pr]` in `ralph.toml`: what the two loops of a pull request look at, and the gates that follow from it.
 
 use super::{
-    Problem, inside,
-    reader::{Field, Fields},
+    CHECKS_THAT_COUNT, Problem, expression_of_lines, inside,
+    keys::{Kind, table},
+    reader::Field,
 };
 use crate::{
     decision::DECISION,
     gate::{Check, Ci, File, Gate, Merge, Origin, PullRequest, Stage},
 };
 
-/// What the gates of a pull request look at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PullRequests {
-    /// The report of an audit; `None`: nobody asks for one.
-    pub audit: Option<String>,
-    pub audit_says: String,
-    pub audit_command: String,
-    /// What the project's quality gate leaves behind when it passed.
-    pub quality: Option<String>,
-    pub quality_command: String,
-    /// Patterns of the files that the quality gate speaks about; empty: all.
-    pub sources: Vec<String>,
-    /// What can be checked by others.
-    pub evidence: Option<String>,
-    pub ci: Ci,
-    pub merge: Merge,
-    /// The branch that pull requests must go to; `None`: any.
-    pub base: Option<String>,
-}
-
-impl Default for PullRequests {
-    fn default() -> Self {
-        PullRequests {
-            audit: Some("docs/AUDIT-REPORT.md".to_owned()),
-            audit_says: DECISION.to_owned(),
-            audit_command: "/audit".to_owned(),
-            quality: Some(".quality-gate-passed".to_owned()),
-            quality_command: "npm run qa:gate".to_owned(),
-            sources: Vec::new(),
-            evidence: Some(".layer2-evidence.md".to_owned()),
-            ci: Ci { required_only: false, ignore: Vec::new(), may_have_none: false },
-            merge: Merge::Agent,
-            base: None,
-        }
-    }
-}
-
-pub(super) fn read(table: &Fields<'_>) -> Result<PullRequests, Problem> {
-    let usual = PullRequests::default();
-    let text = |key, otherwise| Ok::<String, Problem>(table.read(key, told)?.unwrap_or(otherwise));
-    Ok(PullRequests {
-        audit: table.read("audit", report)?.unwrap_or(usual.audit),
-        audit_says: table.read("audit_says", super::expression_of_lines)?.unwrap_or(usual.audit_says),
-        audit_command: text("audit_command", usual.audit_command)?,
-        quality: table.read("quality", report)?.unwrap_or(usual.quality),
-        quality_command: text("quality_command", usual.quality_command)?,
-        sources: table.read("sources", Field::texts)?.unwrap_or_default(),
-        evidence: table.read("evidence", report)?.unwrap_or(usual.evidence),
-        ci: Ci {
-            required_only: table.read("checks", requires)?.unwrap_or(false),
-            ignore: table.read("ignore", ignored)?.unwrap_or_default(),
-            may_have_none: table.read("no_checks", |field| Ok(field.choice()? == "pass"))?.unwrap_or(false),
-        },
-        merge: table.read("merge", merge)?.unwrap_or_default(),
-        base: table.read("base", told)?,
-    })
+table! {
+    /// What the loops of a pull request (the presets pre-pr and after-pr) look at.
+    pub struct PullRequests = "[pr]";
+    /// The report of the audit, docs/AUDIT-REPORT.md if not given; false: none is asked for.
+    audit: Option<String> = Some("docs/AUDIT-REPORT.md".to_owned()), Kind::Report, report;
+    /// A regular expression that must match in the report; a line `Decision: PASS` if not given.
+    audit_says: String = DECISION.to_owned(), Kind::Text, expression_of_lines;
+    /// What the agent is told to run for it; /audit if not given.
+    audit_command: String = "/audit".to_owned(), Kind::Text, told;
+    /// What the project's quality gate leaves behind, .quality-gate-passed if not given; false: none is asked for.
+    quality: Option<String> = Some(".quality-gate-passed".to_owned()), Kind::Report, report;
+    /// What the agent is told to run for it; `npm run qa:gate` if not given.
+    quality_command: String = "npm run qa:gate".to_owned(), Kind::Text, told;
+    /// Patterns of the files that must not have changed since the quality gate passed; all if not given.
+    sources: Vec<String> = Vec::new(), Kind::Texts, Field::texts;
+    /// Where the evidence stands, .layer2-evidence.md if not given; false: none is asked for.
+    evidence: Option<String> = Some(".layer2-evidence.md".to_owned()), Kind::Report, report;
+    /// Which checks must be green: all, or those that the base branch requires.
+    required_only as "checks": bool = false, Kind::Choice(CHECKS_THAT_COUNT), |field| field.pick([false, true]);
+    /// Patterns of the names of checks that do not count, such as "codecov/*".
+    ignore: Vec<String> = Vec::new(), Kind::Texts, ignored;
+    /// A commit that no check reports on: ask (the loop pauses), or pass.
+    may_have_none as "no_checks": bool = false, Kind::Choice(&["ask", "pass"]), |field| field.pick([false, true]);
+    /// The branch that the pull request must go to; any if not given.
+    base: Option<String> = None, Kind::Text, told;
+    /// Who merges once everything else holds: the agent, or ralph (squash, and the branch is deleted).
+    merge: Merge = Merge::Agent, Kind::Choice(&["agent", "ralph"]), |field| field.pick([Merge::Agent, Merge::Ralph]);
 }
 
 /// A path, or `false`: it is not asked for.
@@ -84,11 +56,6 @@ pub(super) fn told(field: Field<'_>) -> Result<String, Problem> {
     Ok(text.trim().to_owned())
 }
 
-/// Which checks count: all of them, or those that the base branch requires.
-pub(super) fn requires(field: Field<'_>) -> Result<bool, Problem> {
-    Ok(field.choice()? == "required")
-}
-
 /// Names of checks. An empty one would stand for all of them.
 fn ignored(field: Field<'_>) -> Result<Vec<String>, Problem> {
     let names = field.texts()?;
@@ -98,23 +65,19 @@ fn ignored(field: Field<'_>) -> Result<Vec<String>, Problem> {
     Ok(names)
 }
 
-fn merge(field: Field<'_>) -> Result<Merge, Problem> {
-    Ok(if field.choice()? == "ralph" { Merge::Ralph } else { Merge::Agent })
-}
-
 impl PullRequests {
     /// S2-2: from code to an open pull request.
     pub fn before_the_request(&self) -> Vec<Gate> {
         let mut gates: Vec<Gate> = [self.audit_gate(), self.quality_gate(), self.evidence_gate()].into_iter().flatten().collect();
-        gates.push(self.request(Stage::Open, "pr"));
+        gates.push(preset("pr", self.request(Stage::Open), None));
         gates
     }
 
     /// S2-3: from red CI to a merged pull request. What was checked before must be checked again, because the code has changed.
     pub fn after_the_request(&self) -> Vec<Gate> {
         let mut gates = self.before_the_request();
-        gates.push(self.green(self.ci.required_only, "ci"));
-        gates.push(self.request(Stage::Merged, "merged"));
+        gates.push(preset("ci", Check::Ci(self.ci()), None));
+        gates.push(preset("merged", self.request(Stage::Merged), None));
         gates
     }
 
@@ -124,36 +87,35 @@ impl PullRequests {
         let shown = called.as_deref().unwrap_or(&self.audit_says);
         let next = format!("Run `{}`, and mend what it finds until {path} says `{shown}`.", self.audit_command);
         let file = File { contains: Some(self.audit_says.clone()), called, ..File::at(path) };
-        Some(preset("audit", Check::File(file), next))
+        Some(preset("audit", Check::File(file), Some(next)))
     }
 
     fn quality_gate(&self) -> Option<Gate> {
         let path = self.quality.as_ref()?;
         let next = format!("Run `{}`, and mend what fails until it writes {path}.", self.quality_command);
         let file = File { fresh: Some(self.sources.clone()), of_success: true, ..File::at(path) };
-        Some(preset("quality", Check::File(file), next))
+        Some(preset("quality", Check::File(file), Some(next)))
     }
 
     fn evidence_gate(&self) -> Option<Gate> {
         let path = self.evidence.as_ref()?;
         let next = format!("Write at least one piece of evidence that others can check into {path}: what was run, and what came of it.");
-        Some(preset("evidence", Check::File(File { entries: 1, ..File::at(path) }), next))
+        Some(preset("evidence", Check::File(File { entries: 1, ..File::at(path) }), Some(next)))
     }
 
-    pub(super) fn request(&self, must_be: Stage, name: &str) -> Gate {
-        let check = Check::PullRequest(PullRequest { must_be, merge: self.merge, base: self.base.clone() });
-        Gate { next: None, ..preset(name, check, String::new()) }
+    pub(super) fn request(&self, must_be: Stage) -> Check {
+        Check::PullRequest(PullRequest { must_be, merge: self.merge, base: self.base.clone() })
     }
 
-    pub(super) fn green(&self, required_only: bool, name: &str) -> Gate {
-        let check = Check::Ci(Ci { required_only, ..self.ci.clone() });
-        Gate { next: None, ..preset(name, check, String::new()) }
+    /// Which checks count.
+    pub fn ci(&self) -> Ci {
+        Ci { required_only: self.required_only, ignore: self.ignore.clone(), may_have_none: self.may_have_none }
     }
 }
 
 /// What a preset asks for is measured at every stop: it costs next to nothing, or it is what the loop waits for.
-fn preset(name: &str, check: Check, next: String) -> Gate {
-    Gate { every_stop: true, next: Some(next), ..Gate::new(name, check, Origin::Loop) }
+fn preset(name: &str, check: Check, next: Option<String>) -> Gate {
+    Gate { every_stop: true, next, ..Gate::new(name, check, Origin::Loop) }
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use toml::{
 };
 
 use super::{
-    Problem,
-    keys::{FEATURES, GATE, Key, Kind, NOTIFY, PR, RUN, Table, VERIFY},
+    FeaturesTable, GateTable, Notify, Problem, PullRequests, Running, Verify,
+    keys::{Key, Kind, Table},
 };
 use crate::spelling;
 
@@ -99,9 +99,8 @@ fn unknown(name: &str, table: &'static Table) -> String {
     if let Some(near) = spelling::nearest(name, keys()) {
         return format!("`{shown}` is not known here; did you mean `{near}`?");
     }
-    let elsewhere =
-        [&GATE, &PR, &VERIFY, &FEATURES, &RUN, &NOTIFY].into_iter().find(|other| other.header != table.header && other.key(name).is_some());
-    match elsewhere {
+    let all = [GateTable::TABLE, PullRequests::TABLE, Verify::TABLE, FeaturesTable::TABLE, Running::TABLE, Notify::TABLE];
+    match all.into_iter().find(|other| other.header != table.header && other.key(name).is_some()) {
         Some(other) => format!("`{shown}` is not known here; it belongs under {}", other.header),
         None => {
             format!("`{shown}` is not known here; the keys are {}", keys().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", "))
@@ -146,11 +145,12 @@ impl<'a> Field<'a> {
         Field { line: line_at(self.text, value.span().start), value, ..self }
     }
 
-    /// One of the key's words.
-    pub(super) fn choice(self) -> Result<&'static str, Problem> {
+    /// What the key's word stands for; `meanings` are in the order of the words.
+    pub(super) fn pick<T, const N: usize>(self, meanings: [T; N]) -> Result<T, Problem> {
         let Kind::Choice(words) = self.key.kind else { return Err(self.wrong()) };
         let given = self.as_text();
-        words.iter().copied().find(|word| Some(*word) == given.as_deref()).ok_or_else(|| self.wrong())
+        let place = words.iter().position(|word| Some(*word) == given.as_deref());
+        place.and_then(|place| meanings.into_iter().nth(place)).ok_or_else(|| self.wrong())
     }
 
     pub(super) fn as_text(self) -> Option<String> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use ralph_core::{
     gate::{Finding, Verdict},
     journal::Actor,
+    reason::Reason,
     slash::{self, Verb},
     unproven, words,
 };
@@ -49,7 +50,7 @@ pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
     if waiter::is_wake(call) {
         return Ok(waiter::on_wake(call));
     }
-    if call.event.name() == "UserPromptSubmit" { on_message(call, typed) } else { Ok(Outcome::silent("command.other")) }
+    if call.event.name() == "UserPromptSubmit" { on_message(call, typed) } else { Ok(Outcome::silent(Reason::COMMAND_OTHER)) }
 }
 
 /// Who entered a command.
@@ -79,7 +80,7 @@ fn left_to_the_other_event(call: &Call) -> Outcome {
                 cannot command a loop), or the client does not know the command (`ralph init` adds it). Then do not act on it, and tell the person.";
     Outcome {
         answer: Answer::Context { event: event_name(call), text: text.to_owned(), line: None },
-        ..Outcome::silent("command.unconfirmed")
+        ..Outcome::silent(Reason::COMMAND_UNCONFIRMED)
     }
 }
 
@@ -93,21 +94,21 @@ fn carry_out(call: &Call, verb: Verb, args: &str, entered: Entered) -> Result<Ou
         typed: entered == Entered::ByPerson,
     };
     if was_sent_on(call, &fingerprint) {
-        return Ok(Outcome::silent("command.repeated"));
+        return Ok(Outcome::silent(Reason::COMMAND_REPEATED));
     }
     if args.trim() == "-h" || (args.contains("--help") && slash::parse(args).is_ok_and(|options| options.help)) {
-        return answered(call, Outcome::instead("command.help", slash::help(verb)), &fingerprint);
+        return answered(call, Outcome::instead(Reason::COMMAND_HELP, slash::help(verb)), &fingerprint);
     }
     let result = match verb {
-        Verb::Status => return answered(call, Outcome::instead("command.status", status(call)), &fingerprint),
+        Verb::Status => return answered(call, Outcome::instead(Reason::COMMAND_STATUS, status(call)), &fingerprint),
         _ if is_repeated(call, verb, &fingerprint) => return Ok(repeated(call, verb, &fingerprint)),
         Verb::Start => start_loop(call, args, &asker),
         Verb::Cancel => named(args)
             .and_then(|name| cancel::cancel(&call.project, name.as_deref(), &asker))
-            .map(|c| Outcome::instead("command.cancel", c.line()).of_loop(&c.id).at_rest()),
+            .map(|c| Outcome::instead(Reason::COMMAND_CANCEL, c.line()).of_loop(&c.id).at_rest()),
         Verb::Pause => named(args).and_then(|name| pause::pause(&call.project, name.as_deref(), &asker)).map(|paused| {
             let round = words::of_limit(paused.iteration, paused.max_iterations);
-            Outcome::instead("command.pause", format!("Ralph: paused at iteration {round}. /ralph-resume goes on."))
+            Outcome::instead(Reason::COMMAND_PAUSE, format!("Ralph: paused at iteration {round}. /ralph-resume goes on."))
                 .of_loop(&paused.id)
                 .at_rest()
         }),
@@ -118,8 +119,8 @@ fn carry_out(call: &Call, verb: Verb, args: &str, entered: Entered) -> Result<Ou
         Err(Refusal::Store(e)) => return Err(e),
         // Another hook carried out the same command while this one waited for the lock.
         Err(_) if is_repeated(call, verb, &fingerprint) => return Ok(repeated(call, verb, &fingerprint)),
-        Err(Refusal::NoLoop) => Outcome::instead("loop.none", "No active Ralph loop"),
-        Err(refusal) => Outcome::instead("command.refused", format!("Ralph: {refusal}.")),
+        Err(Refusal::NoLoop) => Outcome::instead(Reason::LOOP_NONE, "No active Ralph loop"),
+        Err(refusal) => Outcome::instead(Reason::COMMAND_REFUSED, format!("Ralph: {refusal}.")),
     };
     answered(call, outcome, &fingerprint)
 }
@@ -155,8 +156,8 @@ fn ended_by(call: &Call, fingerprint: &str) -> Option<ending::LastEnding> {
 
 fn repeated(call: &Call, verb: Verb, fingerprint: &str) -> Outcome {
     match (verb, ended_by(call, fingerprint)) {
-        (Verb::Cancel, Some(ended)) => Outcome::instead("command.repeated", ended.line).of_loop(&ended.loop_id),
-        _ => Outcome::silent("command.repeated"),
+        (Verb::Cancel, Some(ended)) => Outcome::instead(Reason::COMMAND_REPEATED, ended.line).of_loop(&ended.loop_id),
+        _ => Outcome::silent(Reason::COMMAND_REPEATED),
     }
 }
 
@@ -204,7 +205,7 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
          settings of the loop and already applied. Whenever you try to stop, the task comes back to you until it is done. {claim}"
     );
     let answer = Answer::Context { event: event_name(call), text: text.trim_end().to_owned(), line: Some(line) };
-    Ok(Outcome { answer, ..Outcome::silent("command.start") }.of_loop(&started.id))
+    Ok(Outcome { answer, ..Outcome::silent(Reason::COMMAND_START) }.of_loop(&started.id))
 }
 
 fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
@@ -235,7 +236,7 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
         if failing.is_empty() { String::new() } else { format!("\n\n[ralph] When it was last measured: {}", unproven::told(&failing)) };
     let text = format!("Go on with this task now:\n\n{}{known}", resumed.file.prompt);
     let answer = Answer::Context { event: event_name(call), text, line: Some(line) };
-    Ok(Outcome { answer, ..Outcome::silent("command.resume") }.of_loop(&resumed.id))
+    Ok(Outcome { answer, ..Outcome::silent(Reason::COMMAND_RESUME) }.of_loop(&resumed.id))
 }
 
 fn status(call: &Call) -> String {
@@ -260,19 +261,19 @@ fn go_on_with(l: &mut Loop) {
 /// Esc fires no hook. What the person types next is the first that ralph hears of it, and it must not end in the loop going on as if nothing had happened.
 fn on_message(call: &Call, typed: &str) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
-    let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
+    let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     // Some of the client's own commands begin no turn, and then nobody would wait any more.
     let is_parked = slash::split(typed).is_none() && journal::live_state(&call.project, &seen).parked.is_some();
     if !was_interrupted(call.transcript(), typed) {
-        return if is_parked { heard_that(call, None, go_on_with) } else { Ok(Outcome::silent("prompt.typed")) };
+        return if is_parked { heard_that(call, None, go_on_with) } else { Ok(Outcome::silent(Reason::PROMPT_TYPED)) };
     }
-    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent("loop.none")) };
+    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     if !l.file.active || !pause::set_paused(&locked, &mut l, Some(session), Actor::Session, "interrupted")? {
-        return Ok(Outcome::silent("loop.paused").of_loop(&l.id));
+        return Ok(Outcome::silent(Reason::LOOP_PAUSED).of_loop(&l.id));
     }
     let round = words::of_limit(l.file.iteration, l.file.max_iterations);
     let line = format!(
         "Ralph: you interrupted the agent, so the loop is paused at iteration {round}. `ralph resume` or /ralph-resume goes on, /cancel-ralph ends it."
     );
-    Ok(Outcome::tell("loop.interrupted", line).of_loop(&l.id).at_rest())
+    Ok(Outcome::tell(Reason::LOOP_INTERRUPTED, line).of_loop(&l.id).at_rest())
 }

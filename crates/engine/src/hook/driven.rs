@@ -6,6 +6,7 @@ use ralph_core::{
     journal::{Answered, Event, State},
     judge::Decision,
     loop_file::ContinueWith,
+    reason::Reason,
     unproven, words,
 };
 
@@ -14,7 +15,7 @@ use crate::{
     hook::{Call, Outcome},
     hosts::claude::answer::Answer,
     stop::{
-        self, SECOND_REPORT,
+        self,
         find::{Selected, select, under_lock},
         measure, note_second_report,
     },
@@ -32,10 +33,10 @@ pub(super) fn within_a_run(call: &Call, mark: &str) -> Result<Option<Outcome>, E
     let is_about = |found: &Found| mark.rsplit_once('.').is_some_and(|(id, _)| id == found.id());
     match select(&call.project, call.event.session().unwrap_or_default()) {
         Selected::Own(found) if is_about(&found) && event == "Stop" => on_stop(call, mark, *found).map(Some),
-        Selected::Own(found) if is_about(&found) => Ok(Some(Outcome::silent("runner.drives").of_loop(&found.id()))),
+        Selected::Own(found) if is_about(&found) => Ok(Some(Outcome::silent(Reason::RUNNER_DRIVES).of_loop(&found.id()))),
         Selected::Own(_) => Ok(None),
         _ if matches!(event, "Stop" | "SessionStart" | "UserPromptSubmit" | "UserPromptExpansion") => {
-            Ok(Some(Outcome::silent("runner.within")))
+            Ok(Some(Outcome::silent(Reason::RUNNER_WITHIN)))
         }
         _ => Ok(None),
     }
@@ -45,7 +46,7 @@ pub(super) fn within_a_run(call: &Call, mark: &str) -> Result<Option<Outcome>, E
 fn on_stop(call: &Call, mark: &str, found: Found) -> Result<Outcome, Error> {
     let id = found.id();
     let stop = call.stop();
-    let drives = || Outcome::silent("runner.drives").of_loop(&id);
+    let drives = || Outcome::silent(Reason::RUNNER_DRIVES).of_loop(&id);
     let may_hold = |state: &State| state.runner.as_ref().is_some_and(|runner| runner.mark == mark && runner.inner < runner.inner_limit);
     let may_be_held = |state: &State| may_hold(state) || state.last.as_ref().is_some_and(|last| stop.is_answered_by(last));
     if !may_be_held(&journal::live_state(&call.project, &found)) {
@@ -56,7 +57,7 @@ fn on_stop(call: &Call, mark: &str, found: Found) -> Result<Outcome, Error> {
     if let Some(last) = l.state.last.clone().filter(|last| stop.is_answered_by(last)) {
         note_second_report(&stop, &locked, &mut l);
         let repeated = last.note.map(|note| sent_back(call, note, last.told, l.file.continue_with));
-        return Ok(repeated.map_or_else(drives, |answer| Outcome { answer, ..Outcome::silent(SECOND_REPORT) }.of_loop(&id)));
+        return Ok(repeated.map_or_else(drives, |answer| Outcome { answer, ..Outcome::silent(Reason::STOP_REPEATED) }.of_loop(&id)));
     }
     let declared = declared::of_loop(&call.project, &l.file);
     if !may_hold(&l.state) || !l.file.active || (declared.is_empty() && !l.state.gated) {
@@ -76,13 +77,13 @@ fn on_stop(call: &Call, mark: &str, found: Found) -> Result<Outcome, Error> {
         words::of_limit(runner.inner, runner.inner_limit),
         secrets::mask(&unproven::in_short(&evidence))
     );
-    let event = Event::Heard { event: "runner.inner".to_owned(), detail: Some(unproven::in_short(&evidence)) };
+    let event = Event::Heard { event: Reason::RUNNER_INNER.as_str().to_owned(), detail: Some(unproven::in_short(&evidence)) };
     let (uptime_ms, via) = (clock::uptime_ms(), vec![call.invocation.via()]);
     let stop = stop.fingerprint.clone();
     l.state.last = Some(Answered { stop, at, uptime_ms, via, ruling, note: Some(hint.clone()), told: Some(told.clone()) });
     locked.record(&mut l, at, call.event.session(), event)?;
     let answer = sent_back(call, hint, Some(told), l.file.continue_with);
-    Ok(Outcome { answer, ..Outcome::silent("runner.inner") }.of_loop(&id))
+    Ok(Outcome { answer, ..Outcome::silent(Reason::RUNNER_INNER) }.of_loop(&id))
 }
 
 fn sent_back(call: &Call, hint: String, told: Option<String>, form: ContinueWith) -> Answer {

@@ -5,7 +5,10 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind, set_hook},
 };
 
-use ralph_core::journal::{Actor, Event};
+use ralph_core::{
+    journal::{Actor, Event},
+    reason::Reason,
+};
 
 use crate::{
     hook::{Call, Outcome},
@@ -39,7 +42,7 @@ pub(super) fn quietly(work: impl FnOnce() -> Result<Outcome, Error>) -> Outcome 
         Ok(Err(e)) => e.to_string(),
         Err(panic) => format!("internal error: {}", message(panic.as_ref())),
     };
-    Outcome { error: Some(what), ..Outcome::silent("internal.error") }
+    Outcome { error: Some(what), ..Outcome::silent(Reason::INTERNAL_ERROR) }
 }
 
 /// Only a stop that could not be judged leaves the loop in doubt, so only then is it paused.
@@ -55,7 +58,7 @@ fn failed(call: &Call, what: &str, may_pause: bool) -> Outcome {
         "the loop is kept as it is"
     };
     let line = format!("Ralph: {what}. The stop is allowed and {kept}.");
-    Outcome { error: Some(what.to_owned()), ..Outcome::tell("internal.error", line) }
+    Outcome { error: Some(what.to_owned()), ..Outcome::tell(Reason::INTERNAL_ERROR, line) }
 }
 
 /// Whether this very stop ended the loop before something went wrong.

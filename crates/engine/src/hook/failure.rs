@@ -9,6 +9,7 @@ use std::{
 use ralph_core::{
     journal::{Actor, Event, Parked},
     limits::ToolUse,
+    reason::Reason,
     stop_failure,
     time::{self, Millis},
     transcript::{self, ApiError},
@@ -19,7 +20,7 @@ use crate::{
     hook::{
         Call, MAX_TASK, Outcome,
         session::note_heard,
-        waiter::{self, NONE, Watch},
+        waiter::{self, Watch},
     },
     hosts::claude::{answer::Answer, caller::RESUMES_SINCE, transcripts::OpenFile},
     ops::pause,
@@ -57,13 +58,13 @@ fn error(call: &Call) -> &str {
 /// The first hook: says what becomes of the loop.
 pub(super) fn on_failure(call: &Call) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
-    let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
+    let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     let trouble = stop_failure::trouble(error(call), line_in_time(call).as_ref());
-    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent("loop.none")) };
+    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     let stop = fingerprint(call);
-    let outcome = Outcome::silent("host.api-error").of_loop(&l.id);
+    let outcome = Outcome::silent(Reason::HOST_API_ERROR).of_loop(&l.id);
     if l.state.is_parked_by(&stop) {
-        return Ok(Outcome::silent("stop.repeated").of_loop(&l.id));
+        return Ok(Outcome::silent(Reason::STOP_REPEATED).of_loop(&l.id));
     }
     let Some(trouble) = trouble.filter(|_| l.file.active) else {
         note_heard(call, &locked, &mut l)?;
@@ -116,15 +117,17 @@ fn resumes_by_itself(call: &Call) -> bool {
 /// The second hook: waits until the model may be asked again, and wakes the session.
 pub(super) fn wait(call: &Call) -> Result<Outcome, Error> {
     if !can_wake(call.client) {
-        return Ok(Outcome::silent(NONE));
+        return Ok(Outcome::silent(Reason::WAIT_NONE));
     }
     // Whoever is asked to end takes its mark away first.
     signals::notice();
-    let Selected::Own(found) = select(&call.project, call.event.session().unwrap_or_default()) else { return Ok(Outcome::silent(NONE)) };
+    let Selected::Own(found) = select(&call.project, call.event.session().unwrap_or_default()) else {
+        return Ok(Outcome::silent(Reason::WAIT_NONE));
+    };
     waiter::while_marked(call, &found, fingerprint(call), |watch| match watch.parked_until() {
-        None => Ok(Outcome::silent(NONE)),
+        None => Ok(Outcome::silent(Reason::WAIT_NONE)),
         Some(until) if watch.is_still_wanted_at(until) => watch.wake(),
-        Some(_) => Ok(Outcome::silent("wait.over")),
+        Some(_) => Ok(Outcome::silent(Reason::WAIT_OVER)),
     })
 }
 
@@ -167,7 +170,7 @@ impl Watch<'_> {
 
     /// Arms the loop again, in the same round, and hands its task over.
     fn wake(&self) -> Result<Outcome, Error> {
-        let over = || Ok(Outcome::silent("wait.over"));
+        let over = || Ok(Outcome::silent(Reason::WAIT_OVER));
         let Some((locked, mut l)) = under_lock(&self.call.project, self.found.clone())? else { return over() };
         if !self.is_wanted()
             || !l.file.active
@@ -189,6 +192,6 @@ impl Watch<'_> {
         let text =
             if l.file.prompt.len() <= MAX_TASK { l.file.prompt } else { "The task is the one of this loop, as you know it.".to_owned() };
         let answer = Answer::Block { reason: text, line };
-        Ok(Outcome { answer, ..Outcome::silent("session.wakes") })
+        Ok(Outcome { answer, ..Outcome::silent(Reason::SESSION_WAKES) })
     }
 }

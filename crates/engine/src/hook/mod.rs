@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::loop_file::fnv1a;
+use ralph_core::{loop_file::fnv1a, reason::Reason};
 
 use crate::{
     hosts::claude::{
@@ -127,8 +127,7 @@ impl Call {
 /// What came of a call.
 pub(crate) struct Outcome {
     answer: Answer,
-    /// A reason code: the judge's, or one of the hook's own.
-    code: &'static str,
+    code: Reason,
     loop_id: String,
     /// The loop ended, paused or parked in this call.
     at_rest: bool,
@@ -136,15 +135,15 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    fn silent(code: &'static str) -> Self {
+    fn silent(code: Reason) -> Self {
         Outcome { answer: Answer::Silent, code, loop_id: String::new(), at_rest: false, error: None }
     }
 
-    fn tell(code: &'static str, line: impl Into<String>) -> Self {
+    fn tell(code: Reason, line: impl Into<String>) -> Self {
         Outcome { answer: Answer::Tell { line: line.into() }, ..Outcome::silent(code) }
     }
 
-    fn instead(code: &'static str, text: impl Into<String>) -> Self {
+    fn instead(code: Reason, text: impl Into<String>) -> Self {
         Outcome { answer: Answer::Instead { text: text.into() }, ..Outcome::silent(code) }
     }
 
@@ -186,10 +185,10 @@ pub fn answer(input: &Input, invocation: Invocation) -> Reply {
     let call = Call::of(event, &caller, invocation);
     let outcome = match caller {
         // A gate may ask an agent for its opinion. That one is no part of the loop, and to measure gates for it would never end.
-        _ if env::is_within_gate() => Outcome::silent("gate.within"),
-        Caller::Foreign(agent) => Outcome { error: Some(format!("called by {agent}")), ..Outcome::silent("host.foreign") },
+        _ if env::is_within_gate() => Outcome::silent(Reason::GATE_WITHIN),
+        Caller::Foreign(agent) => Outcome { error: Some(format!("called by {agent}")), ..Outcome::silent(Reason::HOST_FOREIGN) },
         // An agent must not report events of its own: with `ralph` allowed in its shell it could enter what only a person may.
-        Caller::ClaudeCode { .. } if env::is_in_the_agents_shell() => Outcome::silent("hook.shell"),
+        Caller::ClaudeCode { .. } if env::is_in_the_agents_shell() => Outcome::silent(Reason::HOOK_SHELL),
         Caller::ClaudeCode { .. } => fail_open::guarded(&call, || dispatch(&call)),
     };
     // One look for both: where ralph is not used, nothing waits and nothing is logged.
@@ -211,7 +210,7 @@ pub fn wait(input: &Input, invocation: Invocation) -> Option<Reply> {
     }
     let call = Call::of(event, &caller, invocation);
     let outcome = fail_open::quietly(|| if call.event.name() == "StopFailure" { failure::wait(&call) } else { waiter::on_stop(&call) });
-    if outcome.code != waiter::NONE {
+    if outcome.code != Reason::WAIT_NONE {
         log(&call, &outcome, call.project.is_in_use());
     }
     Some(Reply::of(call, waiter::told(&outcome.answer), outcome))
@@ -251,14 +250,14 @@ fn invalid_input(input: &Input, problem: &serde_json::Error) -> Option<String> {
         let line = format!(
             "Ralph: the hook's input is not a JSON event ({problem}; {bytes} bytes{silence}). The stop is allowed and the loop is kept as it is."
         );
-        Outcome::tell("input.invalid", line)
+        Outcome::tell(Reason::INPUT_INVALID, line)
     } else {
-        Outcome::silent("input.invalid")
+        Outcome::silent(Reason::INPUT_INVALID)
     };
     let entry = Entry {
         trigger: "?",
         decision: decision(&outcome.answer),
-        code: outcome.code,
+        code: outcome.code.as_str(),
         error: Some(&problem.to_string()),
         ..Entry::default()
     };
@@ -269,14 +268,16 @@ fn invalid_input(input: &Input, problem: &serde_json::Error) -> Option<String> {
 
 /// The event could not be read from standard input.
 pub fn unread(problem: &str) {
-    trouble::note(&Project::of_event(None), "?", "input.unread", &format!("cannot read the event from standard input: {problem}"));
+    trouble::note(&Project::of_event(None), "?", Reason::INPUT_UNREAD, &format!("cannot read the event from standard input: {problem}"));
 }
 
 /// Why a hook did not do what it is there for; `None`: it did. What another agent's hooks do is its own affair.
 fn trouble_of(outcome: &Outcome) -> Option<&str> {
     match (outcome.code, outcome.error.as_deref()) {
-        ("host.foreign", _) => None,
-        ("loop.tracked", None) => Some("the loop waits: git tracks its file, so it came with the repository and no person started it here"),
+        (Reason::HOST_FOREIGN, _) => None,
+        (Reason::LOOP_TRACKED, None) => {
+            Some("the loop waits: git tracks its file, so it came with the repository and no person started it here")
+        }
         (_, error) => error,
     }
 }
@@ -286,7 +287,7 @@ fn log(call: &Call, outcome: &Outcome, in_use: bool) {
         trigger: call.event.name(),
         session: call.event.session().unwrap_or_default(),
         decision: decision(&outcome.answer),
-        code: outcome.code,
+        code: outcome.code.as_str(),
         loop_id: &outcome.loop_id,
         error: outcome.error.as_deref(),
     };

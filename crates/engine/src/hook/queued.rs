@@ -4,6 +4,7 @@ use ralph_core::{
     front_matter::Value,
     journal::{Event, Record},
     judge::Code,
+    reason::Reason,
     transcript::QUEUED,
     words,
 };
@@ -15,7 +16,6 @@ use crate::{
     },
     hosts::claude::answer::Answer,
     stop::{
-        SECOND_REPORT,
         find::{Selected, select, under_lock},
         hear::was_interrupted,
     },
@@ -36,7 +36,8 @@ pub(super) fn answered(call: &Call, outcome: Outcome, fingerprint: &str) -> Resu
         return Ok(outcome);
     }
     l.state.command = Some(fingerprint.to_owned());
-    let event = Event::Heard { event: outcome.code.to_owned(), detail: Some("it had waited in the queue; the loop goes on".to_owned()) };
+    let event =
+        Event::Heard { event: outcome.code.as_str().to_owned(), detail: Some("it had waited in the queue; the loop goes on".to_owned()) };
     locked.record(&mut l, clock::now(), call.event.session(), event)?;
     let task = if l.file.prompt.len() <= MAX_TASK { l.file.prompt.as_str() } else { "the task of the loop, as you know it." };
     let agent = format!("The person's command was for ralph, and is answered. Take no notice of it, and go on with your task:\n\n{task}");
@@ -53,7 +54,7 @@ fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Loop)>, Error> {
         // A second report of that stop changes nothing.
         let is_stop = |r: &&Record| match &r.event {
             Event::Stop { .. } => true,
-            Event::Heard { event, .. } => event == SECOND_REPORT,
+            Event::Heard { event, .. } => event == Reason::STOP_REPEATED.as_str(),
             _ => false,
         };
         let queued = |r: &&Record| r.state.last.as_ref().is_some_and(|last| last.ruling.code == Code::HostQueuedInput);

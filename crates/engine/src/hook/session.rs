@@ -1,6 +1,6 @@
 //! A session begins, ends, or reports something that changes nothing.
 
-use ralph_core::{front_matter::Value, journal::Event, time, words};
+use ralph_core::{front_matter::Value, journal::Event, reason::Reason, time, words};
 
 use crate::{
     hook::{Call, MAX_TASK, Outcome, compaction},
@@ -30,7 +30,7 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
         compaction::heal(call);
     }
     if !loops::any(&call.project) || session.is_empty() {
-        return Ok(Outcome::silent("loop.none"));
+        return Ok(Outcome::silent(Reason::LOOP_NONE));
     }
     match call.event.text("source").unwrap_or_default() {
         "clear" => after_clear(call, session),
@@ -60,7 +60,7 @@ fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
     let pid = client_pid();
     let carried = |found: &loops::Found| pid.is_some() && journal::live_state(&call.project, found).client_pid == pid;
     if !loops::all(&call.project).iter().any(carried) {
-        return Ok(Outcome::silent("loop.none"));
+        return Ok(Outcome::silent(Reason::LOOP_NONE));
     }
     let locked = Locked::acquire(&call.project)?;
     for found in loops::all(&call.project).into_iter().filter(carried) {
@@ -83,9 +83,9 @@ fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
         let state = if l.file.active { "goes on in this session" } else { "is paused" };
         let line =
             format!("Ralph: the loop (iteration {}) {state} after /clear.", words::of_limit(l.file.iteration, l.file.max_iterations));
-        return Ok(Outcome::tell("session.cleared", line).of_loop(&l.id));
+        return Ok(Outcome::tell(Reason::SESSION_CLEARED, line).of_loop(&l.id));
     }
-    Ok(Outcome::silent("loop.none"))
+    Ok(Outcome::silent(Reason::LOOP_NONE))
 }
 
 /// A summary may have lost how the loop ends.
@@ -105,14 +105,15 @@ fn after_compact(call: &Call) -> Result<Outcome, Error> {
 fn tell_of_loops(call: &Call, session: &str) -> Outcome {
     let lines: Vec<String> = view::live(&call.project).iter().filter_map(|v| told(v, session)).collect();
     if lines.is_empty() {
-        return Outcome::silent("session.other");
+        return Outcome::silent(Reason::SESSION_OTHER);
     }
     let line = lines.join("\n");
     match task_that_waits(call, session) {
-        Some(text) => {
-            Outcome { answer: Answer::Context { event: "SessionStart", text, line: Some(line) }, ..Outcome::silent("session.started") }
-        }
-        None => Outcome::tell("session.started", line),
+        Some(text) => Outcome {
+            answer: Answer::Context { event: "SessionStart", text, line: Some(line) },
+            ..Outcome::silent(Reason::SESSION_STARTED)
+        },
+        None => Outcome::tell(Reason::SESSION_STARTED, line),
     }
 }
 
@@ -194,12 +195,12 @@ fn heard(call: &Call, change: impl FnOnce(&mut Loop)) -> Result<Outcome, Error> 
 /// Writes into the journal of the session's loop what an event was about.
 pub(super) fn heard_that(call: &Call, detail: Option<String>, change: impl FnOnce(&mut Loop)) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
-    let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent("loop.none")) };
-    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent("loop.none")) };
+    let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
+    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     change(&mut l);
     let event = Event::Heard { event: words::excerpt(call.event.name(), 60), detail };
     locked.record(&mut l, clock::now(), Some(session), event)?;
-    Ok(Outcome::silent("event.heard").of_loop(&l.id))
+    Ok(Outcome::silent(Reason::EVENT_HEARD).of_loop(&l.id))
 }
 
 /// The same for a loop that is open already.

@@ -2,7 +2,9 @@
 
 use ralph_core::{
     judge::{Next, Ruling},
-    loop_file, words,
+    loop_file,
+    reason::Reason,
+    words,
 };
 
 use crate::{
@@ -10,7 +12,7 @@ use crate::{
     hook::{Call, Outcome, compaction},
     hosts::claude::answer::Answer,
     stop::{
-        self, Ruled, SECOND_REPORT, Stop,
+        self, Ruled, Stop,
         find::{self, Selected, select},
         measure::{self, Waiting},
     },
@@ -26,18 +28,18 @@ use crate::{
 pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
     let selected = select(&call.project, session);
-    if matches!(selected, Selected::Nothing("loop.none")) {
+    if matches!(selected, Selected::Nothing(Reason::LOOP_NONE)) {
         folder::note_without_list(&call.project, session);
     }
     let seen = match selected {
         // Mostly there is nothing of ralph's at all, and then one look tells.
-        Selected::Nothing("loop.none") if !call.finds_ralph_in_use() => {
-            return Ok(lost_or(call, session, "loop.none", || Outcome::silent("loop.none")));
+        Selected::Nothing(Reason::LOOP_NONE) if !call.finds_ralph_in_use() => {
+            return Ok(lost_or(call, session, Reason::LOOP_NONE, || Outcome::silent(Reason::LOOP_NONE)));
         }
         Selected::Nothing(_) if folder::lost_its_list(&call.project, session) => return lost_list(call, session),
-        Selected::Nothing("loop.none") => return Ok(lost_or(call, session, "loop.none", || no_loop(call))),
+        Selected::Nothing(Reason::LOOP_NONE) => return Ok(lost_or(call, session, Reason::LOOP_NONE, || no_loop(call))),
         Selected::Nothing(code) => return Ok(lost_or(call, session, code, || Outcome::silent(code))),
-        _ if session.is_empty() => return Ok(Outcome::silent("input.invalid")),
+        _ if session.is_empty() => return Ok(Outcome::silent(Reason::INPUT_INVALID)),
         Selected::Own(found) | Selected::Adoptable(found) | Selected::Corrupt(found) => found,
     };
     let stop = call.stop();
@@ -55,13 +57,13 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         Err(found) => return corrupt(call, &locked, &found),
     };
     if find::is_carried_elsewhere(&l.state) {
-        return Ok(Outcome::silent("runner.carries").of_loop(&l.id));
+        return Ok(Outcome::silent(Reason::RUNNER_CARRIES).of_loop(&l.id));
     }
     if l.is_new && l.file.started_at.is_none() && l.found.known_as.is_none() {
         guard::forget(&call.project, &l.id);
     }
     match l.owner() {
-        Some(owner) if owner != session => return Ok(Outcome::silent("session.other").of_loop(&l.id)),
+        Some(owner) if owner != session => return Ok(Outcome::silent(Reason::SESSION_OTHER).of_loop(&l.id)),
         // Written by hand for this very session.
         Some(_) if l.is_new => call.project.introduce(),
         Some(_) if l.state.client_pid != find::client_pid() => held::stop_the_clock_of_the_dead(&mut l),
@@ -77,9 +79,9 @@ pub(super) fn rule<'p>(call: &Call, stop: &'p Stop<'p>, locked: Locked<'p>, l: L
         stop::Outcome::Ruled(ruled) => ruled_on(call, &ruled, waiting),
         stop::Outcome::Repeated(l, last) => {
             let answer = answer(call, &l, &last.ruling, last.note.clone(), last.told.as_deref());
-            Outcome { answer, ..Outcome::silent(SECOND_REPORT) }.of_loop(&l.id)
+            Outcome { answer, ..Outcome::silent(Reason::STOP_REPEATED) }.of_loop(&l.id)
         }
-        stop::Outcome::Gone if signals::asked_to_end() => Outcome::silent("hook.ended"),
+        stop::Outcome::Gone if signals::asked_to_end() => Outcome::silent(Reason::HOOK_ENDED),
         stop::Outcome::Gone => no_loop(call),
     })
 }
@@ -96,7 +98,7 @@ fn ruled_on(call: &Call, ruled: &Ruled, waiting: Waiting) -> Outcome {
     let answer = answer(call, l, &ruled.ruling, ruled.note.clone(), ruled.told.as_deref());
     let answer = if more.is_empty() { answer } else { answer.and_tell(&more.join("\n")) };
     let at_rest = matches!(ruled.ruling.next, Next::Pauses | Next::Parks | Next::Ends { .. });
-    Outcome { answer, at_rest, ..Outcome::silent(ruled.ruling.code.as_str()) }.of_loop(&l.id)
+    Outcome { answer, at_rest, ..Outcome::silent(ruled.ruling.code.into()) }.of_loop(&l.id)
 }
 
 /// No loop file. If it was this very stop that ended the loop, reported by another hook, the answer is the same.
@@ -104,25 +106,25 @@ fn no_loop(call: &Call) -> Outcome {
     compaction::heal(call);
     match ending::read(&call.project) {
         Some(last) if last.cause == call.event.stop_fingerprint() && call.is_second_report(&last.via, last.uptime_ms) => {
-            Outcome::tell("stop.repeated", last.line).of_loop(&last.loop_id)
+            Outcome::tell(Reason::STOP_REPEATED, last.line).of_loop(&last.loop_id)
         }
-        _ => Outcome::silent("loop.none"),
+        _ => Outcome::silent(Reason::LOOP_NONE),
     }
 }
 
 /// This session has no loop. If it had one, and no person told ralph to take it away, the person is told once.
-fn lost_or(call: &Call, session: &str, code: &str, otherwise: impl FnOnce() -> Outcome) -> Outcome {
+fn lost_or(call: &Call, session: &str, code: Reason, otherwise: impl FnOnce() -> Outcome) -> Outcome {
     let is_archived = |id: &str| call.project.archive().join(format!("{id}.md")).exists();
-    let Some(lost) = sessions::lost(&call.project, session).filter(|lost| code != "loop.none" || !is_archived(&lost.id)) else {
+    let Some(lost) = sessions::lost(&call.project, session).filter(|lost| code != Reason::LOOP_NONE || !is_archived(&lost.id)) else {
         return otherwise();
     };
     let file = loop_file::file_of(&lost.name);
     let line = match code {
-        "session.other" => format!("Ralph: this session's loop ({}) is another session's now: .claude/{file} was edited.", lost.id),
-        "loop.none" => format!("Ralph: this session's loop ({}) is gone: .claude/{file} was deleted, and not by ralph.", lost.id),
+        Reason::SESSION_OTHER => format!("Ralph: this session's loop ({}) is another session's now: .claude/{file} was edited.", lost.id),
+        Reason::LOOP_NONE => format!("Ralph: this session's loop ({}) is gone: .claude/{file} was deleted, and not by ralph.", lost.id),
         _ => format!("Ralph: this session's loop ({}) is not this session's any more: .claude/{file} was edited.", lost.id),
     };
-    Outcome::tell("loop.lost", format!("{line} `ralph status` shows what there is.")).of_loop(&lost.id)
+    Outcome::tell(Reason::LOOP_LOST, format!("{line} `ralph status` shows what there is.")).of_loop(&lost.id)
 }
 
 /// Somebody took the list of a loop that was alive. The agent may stop, and the person is told once why the loop does nothing any more.
@@ -132,7 +134,7 @@ fn lost_list(call: &Call, session: &str) -> Result<Outcome, Error> {
     }
     let list = words::clean(&folder::list(&call.project));
     let line = format!("Ralph: the list {list} is gone, so the loop is at rest. It goes on once the list is there again.");
-    Ok(Outcome::tell("loop.lost-list", line).of_loop(&folder::id(&call.project)))
+    Ok(Outcome::tell(Reason::LOOP_LOST_LIST, line).of_loop(&folder::id(&call.project)))
 }
 
 /// S0-4: a file that cannot be read ends the loop. It moves to the archive as it is.
@@ -149,20 +151,20 @@ fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, E
     );
     ending::note(&call.project, &id, &call.event.stop_fingerprint(), Some(call.invocation.via()), &line);
     locked.archive_corrupt(found, session, &problem)?;
-    Ok(Outcome::tell("loop.corrupt", line).of_loop(&id).at_rest())
+    Ok(Outcome::tell(Reason::LOOP_CORRUPT, line).of_loop(&id).at_rest())
 }
 
 /// A list that cannot be read lets the agent stop and changes nothing. It is told once, as long as nothing else is wrong with it.
 fn unreadable_list(call: &Call, locked: &Locked<'_>, found: &Found, problem: &str) -> Result<Outcome, Error> {
     let id = found.id();
     if !locked.note_unreadable(found, call.event.session(), problem)? {
-        return Ok(Outcome::silent("loop.corrupt").of_loop(&id));
+        return Ok(Outcome::silent(Reason::LOOP_CORRUPT).of_loop(&id));
     }
     let line = format!(
         "Ralph: {}. The stop is allowed and nothing is changed; the loop goes on once that is fixed.",
         folder::unreadable(&found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display().to_string(), problem)
     );
-    Ok(Outcome::tell("loop.corrupt", line).of_loop(&id))
+    Ok(Outcome::tell(Reason::LOOP_CORRUPT, line).of_loop(&id))
 }
 
 /// The answer to a ruling. `note` is what the agent gets besides the prompt, or what the person is told; `told` is what the person is told about

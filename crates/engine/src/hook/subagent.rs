@@ -8,9 +8,10 @@ use std::{
 };
 
 use ralph_core::{
-    config::{Config, DEFAULT_MINUTES, DEFAULT_ROUNDS, FILE, Verify},
+    config::{Config, FILE},
     gate::{Check, Command, Finding, Gate, Markers, Origin, Proof},
     loop_file::{ContinueWith, fnv1a},
+    reason::Reason,
     unverified, words,
 };
 
@@ -60,7 +61,7 @@ fn freed(call: &Call, agent: &str) -> Option<Outcome> {
     }
     let errors: Vec<String> = counts.iter().filter_map(|state| state.remove(&key).err()).map(|e| e.to_string()).collect();
     let error = (!errors.is_empty()).then(|| errors.join("; "));
-    Some(Outcome { error, ..Outcome::tell("verify.gone", unverified::gone(agent)) })
+    Some(Outcome { error, ..Outcome::tell(Reason::VERIFY_GONE, unverified::gone(agent)) })
 }
 
 /// Everywhere that agents' rounds may have been counted.
@@ -84,9 +85,9 @@ fn is_of_type(agent: &str, name: &str) -> bool {
 
 /// A line in the journal of the session's loop, where it has one. What was decided does not hang on it.
 fn noted(call: &Call, agent: &str, outcome: Outcome) -> Outcome {
-    let detail = format!("{}: {}", words::excerpt(agent, 60), outcome.code);
-    let heard =
-        session::heard_that(call, Some(detail), |_| {}).unwrap_or_else(|e| Outcome { error: Some(e.to_string()), ..Outcome::silent("") });
+    let detail = format!("{}: {}", words::excerpt(agent, 60), outcome.code.as_str());
+    let heard = session::heard_that(call, Some(detail), |_| {})
+        .unwrap_or_else(|e| Outcome { error: Some(e.to_string()), ..Outcome::silent(Reason::INTERNAL_ERROR) });
     let error = outcome.error.clone().or(heard.error);
     Outcome { loop_id: heard.loop_id, error, ..outcome }
 }
@@ -111,8 +112,7 @@ impl Settings {
             Some(Ok((config, trust))) => (config, trust, None),
             Some(Err(finding)) => (Config::default(), Trust::Untrusted, Some(finding.what)),
         };
-        let none = Verify { agents: None, commands: Vec::new(), rounds: DEFAULT_ROUNDS, minutes: DEFAULT_MINUTES, excerpt: None };
-        let verify = config.verify.unwrap_or(none);
+        let verify = config.verify.unwrap_or_default();
         Settings {
             agents: verify.agents.unwrap_or_else(|| vec![AGENT.to_owned()]),
             rounds: verify.rounds,
@@ -198,7 +198,7 @@ impl Asked {
         }
         let problems = words::opening(&self.problems.join("; "), 500);
         // Where it was sent back or given up, that is said already.
-        let is_let_go = matches!(outcome.code, "verify.passed" | "verify.broken");
+        let is_let_go = matches!(outcome.code, Reason::VERIFY_PASSED | Reason::VERIFY_BROKEN);
         let whose = if self.misses_commands && is_let_go { unverified::unverified(agent) } else { "Ralph".to_owned() };
         let warning = format!("{whose}: {problems}.");
         Outcome { answer: outcome.answer.and_tell(&warning), ..outcome }
@@ -207,19 +207,19 @@ impl Asked {
 
 fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
     if asked.gates.is_empty() {
-        return freed(call, agent).unwrap_or_else(|| Outcome::silent("verify.broken"));
+        return freed(call, agent).unwrap_or_else(|| Outcome::silent(Reason::VERIFY_BROKEN));
     }
     if asked.gates.iter().any(|gate| !gate.trusted) {
         // Only a person can change that: to send the agent back would trap it.
         let finding = gates::measure(&asked.gates, Want::Cheap, &Context::new(&call.project, "verify", Duration::ZERO));
         let line = finding.first().map_or_else(|| unverified::unverified(agent), |finding| unverified::needs_person(agent, finding));
-        return Outcome::tell("verify.untrusted", line);
+        return Outcome::tell(Reason::VERIFY_UNTRUSTED, line);
     }
     let key = agent_key(call);
     let by = asked.gates.first().map(|gate| gate.origin.shown()).unwrap_or_default();
     if counts(&call.project).filter_map(|state| state.asked_by(&key)).any(|before| before != by) {
         // Whoever may choose what to prove proves nothing.
-        return freed(call, agent).unwrap_or_else(|| Outcome::silent("verify.gone"));
+        return freed(call, agent).unwrap_or_else(|| Outcome::silent(Reason::VERIFY_GONE));
     }
     let state = VerifyState::beside(&call.project, asked.folder);
     let task = asked.folder.and_then(|folder| check_task::current(&call.project, folder));
@@ -227,7 +227,7 @@ fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
         Stop { agent: &key, asked_by: by, task: task.as_deref(), fingerprint: &call.event.stop_fingerprint(), via: &call.invocation.via() };
     let now = clock::now();
     let (round, error) = match state.count(&stop, now, &|via, at| call.is_second_report(via, at)) {
-        Ok(Round::Repeated) => return Outcome::silent("stop.repeated"),
+        Ok(Round::Repeated) => return Outcome::silent(Reason::STOP_REPEATED),
         Ok(Round::Counted { iteration, started_at, anew }) => {
             let spent_ms = u64::try_from(now.saturating_sub(started_at)).unwrap_or(0);
             (Some(unverified::Round { iteration, rounds: asked.rounds, spent_ms }), anew)
@@ -239,11 +239,11 @@ fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
     let is_last = round.is_none_or(|round| asked.is_last(round));
     let findings = measure(call, asked, &key, is_last);
     if !call.is_awaited() {
-        return Outcome::silent("host.ended");
+        return Outcome::silent(Reason::HOST_ENDED);
     }
     let outcome = answer(call, agent, asked, &findings, round, error.as_deref());
     // Whatever becomes of the count, the answer stands.
-    let kept = if outcome.code == "verify.failed" { state.sent_back(&key) } else { state.let_go(&key) };
+    let kept = if outcome.code == Reason::VERIFY_FAILED { state.sent_back(&key) } else { state.let_go(&key) };
     Outcome { error: error.or_else(|| kept.err().map(|e| e.to_string())), ..outcome }
 }
 
@@ -270,21 +270,21 @@ fn measure(call: &Call, asked: &Asked, key: &str, again: bool) -> Vec<Finding> {
 
 fn answer(call: &Call, agent: &str, asked: &Asked, findings: &[Finding], round: Option<unverified::Round>, error: Option<&str>) -> Outcome {
     if Proof::of(findings) == Proof::Holds {
-        return Outcome::silent("verify.passed");
+        return Outcome::silent(Reason::VERIFY_PASSED);
     }
     match round {
         Some(round) if !asked.is_last(round) => {
             let text = unverified::for_agent(findings, round);
             let line = unverified::going_on(agent, findings, round);
             let answer = Answer::go_on(text, line, ContinueWith::Auto, call.client).at("SubagentStop");
-            Outcome { answer, ..Outcome::silent("verify.failed") }
+            Outcome { answer, ..Outcome::silent(Reason::VERIFY_FAILED) }
         }
-        Some(round) => Outcome::tell("verify.unverified", unverified::given_up(agent, findings, round)),
+        Some(round) => Outcome::tell(Reason::VERIFY_UNVERIFIED, unverified::given_up(agent, findings, round)),
         None => {
             let short = ralph_core::unproven::short(findings);
             let why = words::opening(error.unwrap_or_default(), 300);
             let line = format!("{}: {short}. It was let go because its rounds cannot be counted: {why}.", unverified::unverified(agent));
-            Outcome::tell("verify.unverified", line)
+            Outcome::tell(Reason::VERIFY_UNVERIFIED, line)
         }
     }
 }

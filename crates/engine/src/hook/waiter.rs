@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{gate::Gate, journal::State, judge::Code};
+use ralph_core::{gate::Gate, journal::State, judge::Code, reason::Reason};
 
 use crate::{
     gates::{
@@ -39,21 +39,18 @@ const JUDGE_AT_WORK: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(20);
 const LONG_STEP: Duration = Duration::from_secs(1);
 
-/// There was nothing to wait for.
-pub(super) const NONE: &str = "wait.none";
-
 /// The client tells the agent that this is no message of the person's, which is true. The task is.
 const WOKEN: &str = "[ralph] The wait is over. This is the task of the loop that the person started in this session; go on with it.";
 
 pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     if call.event.name() != "Stop" || !can_wake(call.client) {
-        return Ok(Outcome::silent(NONE));
+        return Ok(Outcome::silent(Reason::WAIT_NONE));
     }
     // Whoever is asked to end takes its mark away first.
     signals::notice();
-    let Some((found, declared)) = own_loop(call) else { return Ok(Outcome::silent(NONE)) };
+    let Some((found, declared)) = own_loop(call) else { return Ok(Outcome::silent(Reason::WAIT_NONE)) };
     while_marked(call, &found, call.event.stop_fingerprint(), |watch| {
-        if watch.was_parked() { watch.wait(declared) } else { Ok(Outcome::silent(NONE)) }
+        if watch.was_parked() { watch.wait(declared) } else { Ok(Outcome::silent(Reason::WAIT_NONE)) }
     })
 }
 
@@ -146,7 +143,7 @@ impl Watch<'_> {
 
     /// Waits, and rules on the stop once more. `declared` is what it had to prove then.
     fn wait(&self, mut declared: Declared) -> Result<Outcome, Error> {
-        let over = || Ok(Outcome::silent("wait.over"));
+        let over = || Ok(Outcome::silent(Reason::WAIT_OVER));
         let wanted = || self.is_wanted() && self.is_parked();
         let stop = self.call.stop();
         let mut pauses = Pauses::default();
@@ -165,7 +162,7 @@ impl Watch<'_> {
             }
             let (owner, asked) = (l.owner().map(str::to_owned), l.file.clone());
             let outcome = stop::rule(self.call, &stop, locked, l, Waiting::IsOver)?;
-            if outcome.code != Code::GateWaiting.as_str() || self.call.deadline.time_left().is_zero() {
+            if outcome.code != Code::GateWaiting.into() || self.call.deadline.time_left().is_zero() {
                 self.keep_line(owner.as_deref(), &outcome.answer);
                 return Ok(outcome);
             }
@@ -205,7 +202,7 @@ pub(super) fn is_wake(call: &Call) -> bool {
 
 /// A session that was woken. What it was woken for may be over by then: it came behind a turn of the person's, whose own stop was judged meanwhile.
 pub(super) fn on_wake(call: &Call) -> Outcome {
-    let late = |why: &str| Outcome::instead("session.woken-late", format!("Ralph: nothing is to be done about this: {why}."));
+    let late = |why: &str| Outcome::instead(Reason::SESSION_WOKEN_LATE, format!("Ralph: nothing is to be done about this: {why}."));
     let Selected::Own(found) = find::select(&call.project, call.event.session().unwrap_or_default()) else {
         return late("there is no loop in this session any more");
     };
@@ -215,5 +212,5 @@ pub(super) fn on_wake(call: &Call) -> Outcome {
     if journal::live_state(&call.project, &found).parked.is_some() {
         return late("the loop waits again");
     }
-    Outcome::silent("session.woken").of_loop(&found.id())
+    Outcome::silent(Reason::SESSION_WOKEN).of_loop(&found.id())
 }

@@ -96,8 +96,8 @@ fn rules(project: &Project, declared: Option<&Declared>) -> Ci {
     let of_gate = |gate: &Gate| if let Check::Ci(check) = &gate.check { Some(check.clone()) } else { None };
     let of_loop = declared.and_then(|declared| declared.gates.iter().find_map(of_gate));
     of_loop.unwrap_or_else(|| match declared::config(project) {
-        Some(Ok((config, _))) => config.gates.iter().find_map(of_gate).unwrap_or(config.pull_requests.ci),
-        _ => PullRequests::default().ci,
+        Some(Ok((config, _))) => config.gates.iter().find_map(of_gate).unwrap_or_else(|| config.pull_requests.ci()),
+        _ => PullRequests::default().ci(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File, TryLockError},
+    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -22,7 +22,7 @@ use crate::{
         working_tree::WorkingTree,
     },
     store::{locked::Locked, project::Project},
-    sys::files,
+    sys::{files, lock::Lock},
 };
 
 /// How long git may take, for everything together.
@@ -156,17 +156,13 @@ fn nobody_works_here(project: &Project) -> Result<(), Refusal> {
 }
 
 /// Keeps runners from taking the loop meanwhile. It is their own lock, and one that holds it is at work.
-fn hold(project: &Project, loop_id: &str) -> Result<Option<File>, Refusal> {
+fn hold(project: &Project, loop_id: &str) -> Result<Option<Lock>, Refusal> {
     let Ok(folder) = project.folder("locks") else { return Ok(None) };
-    let path = folder.join(format!("{loop_id}.runner"));
-    let Ok(file) = files::options().write(true).create(true).truncate(false).open(&path) else { return Ok(None) };
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            let id = words::clean(loop_id);
-            Err(Refusal::Because(format!("`ralph run` is at work on the loop {id}. End it first: Ctrl-C there, or ralph pause {id}")))
-        }
-        _ => Ok(Some(file)),
-    }
+    let Ok(lock) = Lock::take(&folder.join(format!("{loop_id}.runner")), Duration::ZERO) else { return Ok(None) };
+    lock.map(Some).ok_or_else(|| {
+        let id = words::clean(loop_id);
+        Refusal::Because(format!("`ralph run` is at work on the loop {id}. End it first: Ctrl-C there, or ralph pause {id}"))
+    })
 }
 
 /// From the files as they are to a snapshot.

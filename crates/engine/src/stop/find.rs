@@ -2,7 +2,9 @@
 
 use ralph_core::{
     journal::{Actor, Event, Runner, State},
-    loop_file, words,
+    loop_file,
+    reason::Reason,
+    words,
 };
 
 use crate::{
@@ -25,12 +27,12 @@ pub(crate) enum Selected {
     /// A file that cannot be read, and that is nobody else's.
     Corrupt(Box<Found>),
     /// Nothing to judge, and why.
-    Nothing(&'static str),
+    Nothing(Reason),
 }
 
 /// The session's own loop comes first, then one to adopt; a file that git tracks is nobody's until a person says otherwise.
 pub(crate) fn select(project: &Project, session: &str) -> Selected {
-    let mut best = Selected::Nothing("loop.none");
+    let mut best = Selected::Nothing(Reason::LOOP_NONE);
     for found in loops::all(project) {
         let candidate = classify(project, found, session);
         if rank(&candidate) > rank(&best) {
@@ -81,9 +83,9 @@ fn rank(selected: &Selected) -> u8 {
         Selected::Own(_) => 6,
         Selected::Adoptable(_) => 5,
         Selected::Corrupt(_) => 4,
-        Selected::Nothing("loop.tracked") => 3,
-        Selected::Nothing("loop.paused") => 2,
-        Selected::Nothing("session.other") => 1,
+        Selected::Nothing(Reason::LOOP_TRACKED) => 3,
+        Selected::Nothing(Reason::LOOP_PAUSED) => 2,
+        Selected::Nothing(Reason::SESSION_OTHER) => 1,
         Selected::Nothing(_) => 0,
     }
 }
@@ -99,11 +101,11 @@ fn classify(project: &Project, found: Found, session: &str) -> Selected {
     };
     match (owner, &found.parsed) {
         (Some(owner), Ok(_)) if owner == session => Selected::Own(Box::new(found)),
-        (Some(owner), _) if owner != session => Selected::Nothing("session.other"),
-        (None, Ok(file)) if !file.active => Selected::Nothing("loop.paused"),
-        (None, _) if ops::came_with_the_repository(project, &found, released) => Selected::Nothing("loop.tracked"),
+        (Some(owner), _) if owner != session => Selected::Nothing(Reason::SESSION_OTHER),
+        (None, Ok(file)) if !file.active => Selected::Nothing(Reason::LOOP_PAUSED),
+        (None, _) if ops::came_with_the_repository(project, &found, released) => Selected::Nothing(Reason::LOOP_TRACKED),
         (None, Ok(_)) => Selected::Adoptable(Box::new(found)),
         (_, Err(_)) => Selected::Corrupt(Box::new(found)),
-        (Some(_), Ok(_)) => Selected::Nothing("session.other"),
+        (Some(_), Ok(_)) => Selected::Nothing(Reason::SESSION_OTHER),
     }
 }

@@ -1,6 +1,6 @@
 //! Measures what a loop has to prove, without the project's lock: that may take long, and a cancel must not wait.
 
-use std::{fs::File, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use ralph_core::{
     gate::{Check, Finding, Gate, Proof, only_waits},
@@ -28,7 +28,7 @@ use crate::{
         project::Project,
         turn,
     },
-    sys::clock,
+    sys::{clock, lock::Lock},
 };
 
 /// What was measured for one stop.
@@ -58,7 +58,7 @@ impl Measured {
 
 /// The right to measure a loop's gates, where it has any: one process at a time, whichever reports the stop. Where there is no place for a lock, hooks of one
 /// stop measure at the same time, and the first one to end answers for all.
-pub(crate) fn lock(stop: &Stop<'_>, seen: &Found) -> Result<Option<File>, Error> {
+pub(crate) fn lock(stop: &Stop<'_>, seen: &Found) -> Result<Option<Lock>, Error> {
     let gated = seen.parsed.as_ref().is_ok_and(|file| declared::may_ask(stop.project, file));
     if gated { turn::take(stop.project, &seen.id(), stop.deadline.patience()) } else { Ok(None) }
 }

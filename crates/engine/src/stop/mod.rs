@@ -41,7 +41,7 @@ use crate::{
 };
 use gather::{Gathered, gather};
 use measure::{Measured, Waiting};
-pub(crate) use same_stop::{SECOND_REPORT, is_second_report, note_second_report};
+pub(crate) use same_stop::{is_second_report, note_second_report};
 pub use standstill::tree;
 
 /// One attempt of an agent to stop.

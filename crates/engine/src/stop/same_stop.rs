@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ralph_core::{
     journal::{Answered, Event},
+    reason::Reason,
     time::millis,
 };
 
@@ -20,9 +21,6 @@ const LATEST_MS: u64 = 10_000;
 
 /// More registrations than anyone has: a caller that goes on changing its name is counted after all.
 const MOST_REGISTRATIONS: usize = 16;
-
-/// What the journal calls the second report of a stop.
-pub(crate) const SECOND_REPORT: &str = "stop.repeated";
 
 /// Whether a stop with the words of this one, which the registrations `via` have reported and which was answered then, is this very stop. The client runs each
 /// registration once at every stop and waits for all of them: one that has reported it reports the next stop now, however soon that comes.
@@ -76,7 +74,10 @@ pub(crate) fn note_second_report(stop: &Stop<'_>, locked: &Locked<'_>, l: &mut L
     let Some(hook) = stop.hook() else { return };
     let via = hook.invocation.via();
     let place = via.split('-').next().unwrap_or_default();
-    let event = Event::Heard { event: SECOND_REPORT.to_owned(), detail: Some(format!("the same stop, by the {place} registration")) };
+    let event = Event::Heard {
+        event: Reason::STOP_REPEATED.as_str().to_owned(),
+        detail: Some(format!("the same stop, by the {place} registration")),
+    };
     if let Some(last) = l.state.last.as_mut() {
         last.via.push(via);
         let _ = locked.record(l, clock::now(), stop.session(), event);

@@ -4,7 +4,7 @@
 
 use std::{fmt::Write as _, fs, path::Path, time::Duration};
 
-use ralph_core::time;
+use ralph_core::{reason::Reason, time};
 
 use crate::{
     store::{project::Project, trouble},
@@ -30,7 +30,7 @@ pub fn write(project: &Project, in_use: bool, entry: &Entry<'_>) {
     let paths = [in_use.then(|| project.own().join("hook.log")), env::log_file()];
     for path in paths.into_iter().flatten() {
         if let Err(e) = append_bounded(&path, line(entry).as_bytes()) {
-            trouble::note(project, entry.trigger, "log.unwritten", &format!("cannot write {}: {e}", path.display()));
+            trouble::note(project, entry.trigger, Reason::LOG_UNWRITTEN, &format!("cannot write {}: {e}", path.display()));
         }
     }
 }

@@ -1,10 +1,6 @@
 //! A project whose lock is held: the only way to change anything.
 
-use std::{
-    fs::{self, File},
-    path::Path,
-    time::Duration,
-};
+use std::{fs, path::Path, time::Duration};
 
 use ralph_core::{
     front_matter::Value,
@@ -24,7 +20,7 @@ use crate::{
         project::Project,
         seal, sessions,
     },
-    sys::{clock, files, files::Swapped},
+    sys::{clock, files, files::Swapped, lock::Lock},
 };
 
 /// How long to wait for another ralph process. None holds the lock for more than a fraction of a second.
@@ -40,7 +36,7 @@ const EDITOR: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Locked<'p> {
     pub project: &'p Project,
-    _lock: File,
+    _lock: Lock,
 }
 
 /// A loop file together with what its journal knows.
@@ -105,9 +101,8 @@ impl<'p> Locked<'p> {
     pub fn acquire(project: &'p Project) -> Result<Self, Error> {
         project.prepare()?;
         let path = project.own().join("lock");
-        let file = files::options().write(true).create(true).truncate(false).open(&path).map_err(Error::io("open", &path))?;
-        wait_for(&file, &path)?;
-        Ok(Locked { project, _lock: file })
+        let lock = Lock::take(&path, PATIENCE).map_err(Error::io("lock", &path))?.ok_or(Error::Busy)?;
+        Ok(Locked { project, _lock: lock })
     }
 
     /// Whether the lock could be taken, with the same patience. Nothing is made for it.
@@ -115,7 +110,8 @@ impl<'p> Locked<'p> {
         project.look()?;
         let path = project.own().join("lock");
         match files::options().write(true).open(&path) {
-            Ok(file) => wait_for(&file, &path),
+            Ok(file) if files::wait_for_lock(&file, PATIENCE).map_err(Error::io("lock", &path))? => Ok(()),
+            Ok(_) => Err(Error::Busy),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
             Err(e) => Err(Error::io("open", &path)(e)),
         }
@@ -349,10 +345,6 @@ impl<'p> Locked<'p> {
             Err(e) => Err(Error::io("bring back", archived)(e)),
         }
     }
-}
-
-fn wait_for(file: &File, path: &Path) -> Result<(), Error> {
-    if files::wait_for_lock(file, PATIENCE).map_err(Error::io("lock", path))? { Ok(()) } else { Err(Error::Busy) }
 }
 
 /// Ends a loop: its file moves to the archive, or its folder says so. `false`: somebody was faster.

@@ -1,37 +1,22 @@
 //! Which process carries a loop in fresh sessions: a lock that it holds for as long as it lives, and its mark in the loop's state.
 
-use std::{
-    fs::File,
-    io::{Read, Seek, SeekFrom, Write},
-};
+use std::time::Duration;
 
 use ralph_core::journal::Runner;
 
 use crate::{
     store::{Error, project::Project},
-    sys::{clock, files, process},
+    sys::{clock, lock::Lock, process},
 };
 
-/// The right to carry a loop; dropped, it is free again, and so it is when the process dies.
-#[derive(Debug)]
-pub struct Carrying(#[expect(dead_code, reason = "the lock lives as long as the file is open")] File);
-
-/// Takes the right. `Err(Some(pid))`: that process has it.
-pub fn carry(project: &Project, loop_id: &str) -> Result<Result<Carrying, Option<u32>>, Error> {
+/// Takes the right to carry a loop, for as long as the lock lives. `Err(Some(pid))`: that process has it.
+pub fn carry(project: &Project, loop_id: &str) -> Result<Result<Lock, Option<u32>>, Error> {
     let path = project.folder("locks")?.join(format!("{loop_id}.runner"));
-    let mut file = files::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(Error::io("open", &path))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(std::fs::TryLockError::WouldBlock) => {
-            let mut text = String::new();
-            let _ = file.take(20).read_to_string(&mut text);
-            return Ok(Err(text.trim().parse().ok()));
-        }
-        Err(std::fs::TryLockError::Error(e)) => return Err(Error::io("lock", &path)(e)),
-    }
-    let noted = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).and_then(|_| writeln!(file, "{}", std::process::id()));
-    noted.map_err(Error::io("write", &path))?;
-    Ok(Ok(Carrying(file)))
+    let Some(mut lock) = Lock::take(&path, Duration::ZERO).map_err(Error::io("lock", &path))? else {
+        return Ok(Err(Lock::holder(&path)));
+    };
+    lock.sign().map_err(Error::io("write", &path))?;
+    Ok(Ok(lock))
 }
 
 /// This process, as the loop's state names it.

@@ -8,7 +8,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use ralph_core::time::{self, Millis};
+use ralph_core::{
+    reason::Reason,
+    time::{self, Millis},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -43,10 +46,14 @@ pub struct Trouble {
 impl Trouble {
     /// What a person can do about it.
     pub fn advice(&self) -> &'static str {
-        match self.code.as_str() {
-            "input.invalid" => "The client sent no event in JSON. If it happens again, check the registered command and what runs it.",
-            "loop.tracked" => "`ralph resume` lets the loop run here, or take its file out of the repository (`git rm --cached`).",
-            "input.unread" => "The client closed the pipe. If it happens again, check what runs the hook.",
+        match Reason::of(&self.code) {
+            Some(Reason::INPUT_INVALID) => {
+                "The client sent no event in JSON. If it happens again, check the registered command and what runs it."
+            }
+            Some(Reason::LOOP_TRACKED) => {
+                "`ralph resume` lets the loop run here, or take its file out of the repository (`git rm --cached`)."
+            }
+            Some(Reason::INPUT_UNREAD) => "The client closed the pipe. If it happens again, check what runs the hook.",
             _ if self.cause.contains(".ralph/lock") => "Another ralph process holds the lock: `fuser .ralph/lock` says which.",
             _ => "Remove the cause; `ralph status` says whether a loop rests because of it, and `ralph resume` goes on.",
         }
@@ -76,14 +83,14 @@ fn path() -> Option<PathBuf> {
 }
 
 /// Writes it down, unless it is there already.
-pub fn note(project: &Project, event: &str, code: &str, cause: &str) {
+pub fn note(project: &Project, event: &str, code: Reason, cause: &str) {
     // A state folder in the project is none.
     let Some(path) = path().filter(|_| project.may_keep()) else { return };
     let trouble = Trouble {
         at: time::format(clock::now()),
         project: project.root().display().to_string(),
         event: secrets::opening(event, 60),
-        code: code.to_owned(),
+        code: code.as_str().to_owned(),
         cause: secrets::opening(cause, MAX_CAUSE),
     };
     let _ = append(&path, &trouble);

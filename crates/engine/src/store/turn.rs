@@ -1,27 +1,18 @@
 //! The right to measure a loop's gates: one process at a time, whoever reports the stop.
 
-use std::{
-    fs::{self, File},
-    path::Path,
-    time::Duration,
-};
+use std::{fs, path::Path, time::Duration};
 
 use crate::{
     store::{Error, project::Project},
-    sys::files,
+    sys::{files, lock::Lock},
 };
 
 /// Takes the right, as soon as it is free. `None`: there is no place for a lock.
-pub fn take(project: &Project, loop_id: &str, patience: Duration) -> Result<Option<File>, Error> {
+pub fn take(project: &Project, loop_id: &str, patience: Duration) -> Result<Option<Lock>, Error> {
     let Ok(folder) = project.folder("locks") else { return Ok(None) };
     remove_old(&folder);
     let path = folder.join(format!("{loop_id}.lock"));
-    let Ok(file) = files::options().write(true).create(true).truncate(false).open(&path) else { return Ok(None) };
-    match files::wait_for_lock(&file, patience) {
-        Ok(true) => Ok(Some(file)),
-        Ok(false) => Err(Error::Busy),
-        Err(_) => Ok(None),
-    }
+    Lock::take(&path, patience).map_or(Ok(None), |lock| lock.ok_or(Error::Busy).map(Some))
 }
 
 /// Whether somebody has it right now. A process that died has not.

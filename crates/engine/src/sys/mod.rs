@@ -10,6 +10,7 @@ pub mod follow;
 pub mod growing;
 pub mod input;
 pub mod kin;
+pub mod lock;
 pub mod process;
 pub mod random;
 pub mod scratch;
