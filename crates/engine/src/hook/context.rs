@@ -6,10 +6,10 @@ use crate::{hook::Call, hosts::claude::transcripts::OpenFile, store::locked::Loo
 
 /// Puts it into the evidence. A runner's rounds each begin with an empty one.
 pub(super) fn measure(call: &Call, l: &Loop, evidence: &mut Evidence) {
-    if l.file.max_context == 0 || call.round.is_some() || !l.file.active {
+    if l.file.max_context() == 0 || call.round.is_some() || !l.file.active {
         return;
     }
-    evidence.max_context = l.file.max_context;
+    evidence.max_context = l.file.max_context();
     let transcript = OpenFile::of_session(call.event.text("transcript_path").unwrap_or_default(), call.event.session());
     let fill = transcript.and_then(|file| transcript::context(&file));
     evidence.context = fill.map_or(0, |fill| fill.tokens.saturating_mul(100) / prices::window(&fill.model, fill.tokens));

@@ -28,7 +28,7 @@ use std::{
 
 use ralph_core::{
     journal::Answered,
-    loop_file::{LoopFile, fnv1a},
+    loops::{LoopFile, fnv1a},
     time::millis,
 };
 
@@ -171,7 +171,7 @@ impl Call {
 
     /// Whether the files are looked at only now and then: in a session whose loop says nothing about rounds that change nothing, so that going on stays cheap.
     fn looks_now_and_then(&self, file: &LoopFile) -> bool {
-        self.round.is_none() && file.stalls_by_default()
+        self.round.is_none() && file.stall_rounds.is_none()
     }
 
     /// How long this process may wait for another one that measures the same stop.

@@ -11,7 +11,7 @@ use ralph_core::{
     journal::State,
     judge::{Evidence, Next, Ruling},
     limits::{self, ToolUse},
-    loop_file::LoopFile,
+    loops::LoopFile,
 };
 
 use crate::{

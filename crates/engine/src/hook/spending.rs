@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ralph_core::{
     judge::Evidence,
-    loop_file::fnv1a,
+    loops::fnv1a,
     time::Millis,
     usage::{REACH, Seen, Spending},
 };

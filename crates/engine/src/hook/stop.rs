@@ -2,13 +2,12 @@
 
 use ralph_core::{
     attempt::Failures,
-    front_matter::Value,
     gate::Tally,
     journal::{Actor, Answered, Event, Items, Parked, State},
     judge::{Code, Decision, Ending, Evidence, Next, Ruling, judge},
     limits::{Repeated, Standstill},
-    loop_file, slash,
-    terms::Edit,
+    loops::{Edit, Value, file_of},
+    slash,
     time::Millis,
     unproven, words,
 };
@@ -101,7 +100,7 @@ fn lost_or(call: &Call, session: &str, code: &str, otherwise: impl FnOnce() -> O
     let Some(lost) = sessions::lost(&call.project, session).filter(|lost| code != "loop.none" || !is_archived(&lost.id)) else {
         return otherwise();
     };
-    let file = loop_file::file_of(&lost.name);
+    let file = file_of(&lost.name);
     let line = match code {
         "session.other" => format!("Ralph: this session's loop ({}) is another session's now: .claude/{file} was edited.", lost.id),
         "loop.none" => format!("Ralph: this session's loop ({}) is gone: .claude/{file} was deleted, and not by ralph.", lost.id),
@@ -152,7 +151,7 @@ fn unreadable_list(call: &Call, locked: &Locked<'_>, found: &Found, problem: &st
 
 /// What the journal calls the file of a loop that nobody started.
 fn file_name(found: &Found) -> String {
-    if found.is_folder() { folder::LIST.to_owned() } else { loop_file::file_of(&found.name) }
+    if found.is_folder() { folder::LIST.to_owned() } else { file_of(&found.name) }
 }
 
 /// A loop without an owner belongs to the first session that stops in the project; the file is not touched for it.
@@ -235,7 +234,7 @@ fn rule(call: &Call, locked: Locked<'_>, l: Loop) -> Result<Outcome, Error> {
     drop(locked);
     let more = match ruled.as_ref().map(|ruled| ruled.ruling.next) {
         Some(Next::GoesOn { .. }) => compaction::after_a_round(call, &l),
-        _ if l.file.compact_every > 0 => {
+        _ if l.file.compact_every() > 0 => {
             compaction::heal(call);
             None
         }
@@ -302,7 +301,7 @@ fn decide(call: &Call, locked: &Locked<'_>, mut l: Loop, mut measured: Measured)
     gathered.evidence.same_failure = gathered.failure.as_ref().map_or(0, |failure| failure.times);
     let ruling = judge(&gathered.evidence);
     let note = match ruling.decision {
-        Decision::Block => words::hint(&gathered.evidence, l.file.remind),
+        Decision::Block => words::hint(&gathered.evidence, l.file.remind()),
         Decision::Allow => words::allowed(&gathered.evidence, &ruling).or_else(|| goes_first(&ruling, &gathered.queue)),
     };
     let note = note.map(|note| secrets::mask(&note));
@@ -508,7 +507,7 @@ fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>, told: Op
                 Some(note) => format!("{}\n\n{note}", l.file.prompt),
                 None => l.file.prompt.clone(),
             };
-            let mut line = words::going_on(iteration, l.file.max_iterations, l.file.completion_promise.as_deref(), told.is_some());
+            let mut line = words::going_on(iteration, l.file.max_iterations(), l.file.completion_promise.as_deref(), told.is_some());
             if let Some(told) = told.filter(|told| !told.is_empty()) {
                 line.push(' ');
                 line.push_str(told);
@@ -518,7 +517,7 @@ fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>, told: Op
                 line.push_str("\nRalph: the loop file, ");
                 line.push_str(warning);
             }
-            Answer::go_on(text, line, l.file.continue_with, call.client)
+            Answer::go_on(text, line, l.file.continue_with(), call.client)
         }
         (_, Some(line)) => Answer::Tell { line },
         (_, None) => Answer::Silent,

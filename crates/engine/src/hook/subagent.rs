@@ -10,7 +10,7 @@ use std::{
 use ralph_core::{
     config::{Config, DEFAULT_MINUTES, DEFAULT_ROUNDS, FILE, Verify},
     gate::{Check, Command, Finding, Gate, Markers, Origin, Proof},
-    loop_file::{ContinueWith, fnv1a},
+    loops::{ContinueWith, fnv1a},
     unverified, words,
 };
 

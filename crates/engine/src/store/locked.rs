@@ -7,11 +7,9 @@ use std::{
 };
 
 use ralph_core::{
-    front_matter::Value,
     journal::{Actor, Event, Record, State, VERSION},
     judge::Ending,
-    loop_file::{self, LoopFile, NewLoop},
-    terms::{Edit, Terms},
+    loops::{Edit, LoopFile, NewLoop, Terms, Value, file_of},
     time::{self, Millis},
     words,
 };
@@ -324,7 +322,7 @@ impl<'p> Locked<'p> {
     pub fn create(&self, name: &str, new: &NewLoop<'_>) -> Result<bool, Error> {
         let folder = self.project.claude();
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
-        let path = folder.join(loop_file::file_of(name));
+        let path = folder.join(file_of(name));
         match files::create_new(&path, &self.project.backup(name), new.render().as_bytes()) {
             Ok(()) => {
                 seal::close(self.project, name);
@@ -339,7 +337,7 @@ impl<'p> Locked<'p> {
     pub fn bring_back(&self, archived: &Path, name: &str, id: &str) -> Result<Option<Found>, Error> {
         let folder = self.project.claude();
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
-        let path = folder.join(loop_file::file_of(name));
+        let path = folder.join(file_of(name));
         match files::move_new(archived, &path) {
             Ok(()) => {
                 seal::close(self.project, name);
