@@ -464,7 +464,7 @@ mod tests {
             run(
                 "Don't stop --mode fresh --completion-promise \"ALL DONE\" --max-iterations 5 --hours 1.5 --verify \"cargo test\" --deadline 10m"
             ),
-            "ralph run 'Don'\\''t stop' --max-iterations 5 --completion-promise 'ALL DONE' --hours 1.5 --verify 'cargo test' --deadline 10m"
+            "ralph run 'Don'\\''t stop' --max-iterations 5 --completion-promise 'ALL DONE' --verify 'cargo test' --deadline 10m --hours 1.5"
         );
     }
 

@@ -191,15 +191,15 @@ pub struct NewLoop<'a> {
 
 impl NewLoop<'_> {
     pub fn render(&self) -> String {
-        let session = self.session_id.map_or_else(|| "null".to_owned(), quoted);
         let settings = LoopSettings { remind: Some(true), ..self.settings.clone().with_defaults() };
-        format!(
-            "---\nactive: true\niteration: 1\nsession_id: {session}\nstarted_at: {}\nloop_id: {}\n{}---\n\n{}\n",
-            quoted(self.started_at),
-            quoted(self.id),
-            Setting::front_matter(&settings),
-            self.prompt,
-        )
+        let own = [
+            ("active", "true".to_owned()),
+            ("iteration", "1".to_owned()),
+            ("session_id", self.session_id.map_or_else(|| "null".to_owned(), quoted)),
+            ("started_at", quoted(self.started_at)),
+            ("loop_id", quoted(self.id)),
+        ];
+        format!("---\n{}---\n\n{}\n", Setting::front_matter(&settings, &own), self.prompt)
     }
 }
 

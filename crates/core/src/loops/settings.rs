@@ -187,6 +187,8 @@ pub static SETTINGS: &[Setting] = &[
     Setting::key("active", Kind::YesNo, "true", "false pauses the loop: stops are allowed and nothing is counted"),
     Setting::key("iteration", Kind::Count, "1", "the iteration that is being worked on; ralph adds one each time it sends the agent back")
         .required(),
+    Setting::key("session_id", Kind::Text, "null", "the session that this loop belongs to; null means the first one that stops in this project")
+        .commented(),
     Setting::key("max_iterations", Kind::Count, "20", "the last iteration; 0 means no limit")
         .field(field!(max_iterations))
         .flag("max-iterations", "N", "End after this many iterations; 0 means no limit", "")
@@ -201,8 +203,33 @@ pub static SETTINGS: &[Setting] = &[
     )
     .field(field!(completion_promise))
     .flag("completion-promise", "TEXT", "The words that the agent must put between <promise> and </promise> when all is done", ""),
-    Setting::key("session_id", Kind::Text, "null", "the session that this loop belongs to; null means the first one that stops in this project")
-        .commented(),
+    Setting::key(
+        "verify",
+        Kind::Commands,
+        "[\"cargo test\"]",
+        "commands that must pass before the loop may end, besides the gates of ralph.toml; they run once a person trusts them, and for at most 2 minutes: { run: \"cargo test\", deadline: 10m } gives more",
+    )
+    .commented()
+    .field(field!(verify))
+    .flag("verify", "CMD", "A command that must pass before the loop may end; may be given several times", ""),
+    Setting::key("deadline", Kind::Time, "", "")
+        .only_a_flag()
+        .field(field!(deadline_ms))
+        .flag("deadline", "TIME", "How long each --verify command may run: 90s, 10m, 2h, or seconds [default: 2m]", ""),
+    Setting::key(
+        "preset",
+        Kind::Choice(&Preset::NAMES),
+        "verify",
+        "gates that need no ralph.toml: verify takes the commands of a worktree.yaml, features the list that is in the project, pre-pr leads to an open pull request, after-pr from red checks to the merge",
+    )
+    .commented()
+    .field(field!(preset))
+    .flag(
+        "preset",
+        "PRESET",
+        "Gates that need no ralph.toml",
+        "verify: the commands of a worktree.yaml. features: the list in the project. pre-pr: the way to an open pull request. after-pr: from red checks to the merge.",
+    ),
     Setting::key("started_at", Kind::Text, "\"2026-01-31T22:00:00.000Z\"", "when the loop was started").commented(),
     Setting::key("loop_id", Kind::Text, "\"main-20260131-220000\"", "the name of this loop's journal").commented(),
     Setting::key(
@@ -308,33 +335,6 @@ pub static SETTINGS: &[Setting] = &[
         "true adds one line to the prompt each time it comes back: how to claim completion",
     )
     .field(field!(remind)),
-    Setting::key(
-        "verify",
-        Kind::Commands,
-        "[\"cargo test\"]",
-        "commands that must pass before the loop may end, besides the gates of ralph.toml; they run once a person trusts them, and for at most 2 minutes: { run: \"cargo test\", deadline: 10m } gives more",
-    )
-    .commented()
-    .field(field!(verify))
-    .flag("verify", "CMD", "A command that must pass before the loop may end; may be given several times", ""),
-    Setting::key("deadline", Kind::Time, "", "")
-        .only_a_flag()
-        .field(field!(deadline_ms))
-        .flag("deadline", "TIME", "How long each --verify command may run: 90s, 10m, 2h, or seconds [default: 2m]", ""),
-    Setting::key(
-        "preset",
-        Kind::Choice(&Preset::NAMES),
-        "verify",
-        "gates that need no ralph.toml: verify takes the commands of a worktree.yaml, features the list that is in the project, pre-pr leads to an open pull request, after-pr from red checks to the merge",
-    )
-    .commented()
-    .field(field!(preset))
-    .flag(
-        "preset",
-        "PRESET",
-        "Gates that need no ralph.toml",
-        "verify: the commands of a worktree.yaml. features: the list in the project. pre-pr: the way to an open pull request. after-pr: from red checks to the merge.",
-    ),
 ];
 
 impl Setting {
@@ -462,10 +462,13 @@ impl Setting {
         }
     }
 
-    /// The lines of a loop file with these settings.
-    pub(super) fn front_matter(settings: &LoopSettings) -> String {
-        let keys = SETTINGS.iter().filter(|setting| setting.about.is_some() && setting.field.is_some());
-        keys.map(|setting| setting.lines(settings)).collect()
+    /// The front matter of a loop file with these settings; `own` has the values of the keys that are no settings, as YAML.
+    pub(super) fn front_matter(settings: &LoopSettings, own: &[(&str, String)]) -> String {
+        let lines = |setting: &Setting| match own.iter().find(|(key, _)| *key == setting.key) {
+            Some((key, value)) => format!("{key}: {value}\n"),
+            None => setting.lines(settings),
+        };
+        SETTINGS.iter().filter(|setting| setting.about.is_some()).map(lines).collect()
     }
 
     fn lines(&self, settings: &LoopSettings) -> String {
