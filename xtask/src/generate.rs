@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use ralph_core::{config, journal::Record, loop_keys, report::Report};
+use ralph_core::{config, journal::Record, loops, report::Report};
 use ralph_engine::{hosts::claude::plugin, ops::standing::Standing, runner::told::Line};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
@@ -48,13 +48,13 @@ fn artefacts() -> Result<Vec<(String, String)>> {
     let (status, report) = (written::<Standing>()?, written::<Report>()?);
     let mut files = plugin::files(plugin::ON_PATH).map_err(|e| e.to_string())?;
     files.extend([
-        ("schemas/loop.schema.json".to_owned(), pretty(loop_keys::schema())?),
+        ("schemas/loop.schema.json".to_owned(), pretty(loops::schema())?),
         ("schemas/journal.schema.json".to_owned(), pretty(journal)?),
         ("schemas/run-events.schema.json".to_owned(), pretty(events)?),
         ("schemas/status.schema.json".to_owned(), pretty(status)?),
         ("schemas/report.schema.json".to_owned(), pretty(report)?),
         ("schemas/ralph.schema.json".to_owned(), pretty(config::schema())?),
-        ("docs/ralph-loop.template.md".to_owned(), loop_keys::template()),
+        ("docs/ralph-loop.template.md".to_owned(), loops::template()),
     ]);
     Ok(files)
 }

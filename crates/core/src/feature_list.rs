@@ -14,8 +14,8 @@ use std::{collections::BTreeMap, ops::Range};
 
 use crate::{
     checkboxes,
-    front_matter::Problem,
     json_tree::{self, Member, Node, Value, line_of},
+    loops::Problem,
     words::{clean, opening},
 };
 

@@ -7,7 +7,7 @@ use crate::{
     attempt::{Cut, Outcome},
     journal::{Note, State},
     limits::SWINGS_TOLD,
-    loop_file::LoopFile,
+    loops::LoopFile,
     prices::Micros,
     time::{Millis, in_words},
     words::{HOW_TO_SAY_BLOCKED, clean, count, how_to_claim, of_limit, opening},
@@ -79,7 +79,7 @@ pub fn prompt(file: &LoopFile, gated: bool, round: &Round<'_>) -> String {
 
 /// Where the round stands, and how it ends.
 fn opened(file: &LoopFile, gated: bool) -> String {
-    let round = of_limit(file.iteration, file.max_iterations);
+    let round = of_limit(file.iteration, file.max_iterations());
     let ends = match (&file.completion_promise, gated) {
         (Some(promise), true) => format!("{} It is then measured, and counts only if it holds.", how_to_claim(promise)),
         (Some(promise), false) => how_to_claim(promise),
@@ -152,10 +152,10 @@ fn landing(file: &LoopFile, spent: Spent) -> Option<String> {
         let left_over = file.max_usd_micros().saturating_sub(spent.usd_micros);
         left.push(format!("about {} of {}", crate::prices::shown(left_over), crate::prices::shown(file.max_usd_micros())));
     }
-    if nearly(spent.tokens, file.max_tokens) {
-        left.push(format!("about {} of {}", file.max_tokens.saturating_sub(spent.tokens), count(file.max_tokens, "token", "tokens")));
+    if nearly(spent.tokens, file.max_tokens()) {
+        left.push(format!("about {} of {}", file.max_tokens().saturating_sub(spent.tokens), count(file.max_tokens(), "token", "tokens")));
     }
-    if file.max_iterations > 1 && file.iteration == file.max_iterations {
+    if file.max_iterations() > 1 && file.iteration == file.max_iterations() {
         left.push("no further round".to_owned());
     }
     (!left.is_empty()).then(|| {

@@ -10,8 +10,7 @@ use crate::{
     gate::Finding,
     judge::{Ending, Evidence, Ruling},
     limits::{Repeated, Standstill, ToolUse},
-    loop_file::LoopFile,
-    terms::Terms,
+    loops::{LoopFile, Terms},
     time::Millis,
     usage::Spending,
 };

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-use crate::{front_matter::Problem, json::parse_tolerant};
+use crate::{json::parse_tolerant, loops::Problem};
 
 const BOM: &str = "\u{feff}";
 

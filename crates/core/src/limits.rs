@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     gate::{Finding, Kind, Verdict},
-    loop_file::fnv1a,
+    loops::fnv1a,
 };
 
 /// Consecutive blocks that Claude Code honours before it ends the turn by itself, unless its environment says otherwise.

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::loops::{Kind, LoopSettings, SETTINGS, Setting};
+
 /// The rounds of a folder that says nothing else (S4-2).
 pub const DEFAULT_MAX_ITERATIONS: u64 = 15;
 
@@ -37,28 +39,23 @@ impl Status {
 }
 
 /// What ralph reads there, and changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Key {
     Iteration,
-    MaxIterations,
-    MaxHours,
-    MaxUsd,
-    MaxTokens,
-    IdleRounds,
-    StallRounds,
+    Setting(&'static Setting),
     Status,
 }
 
 impl Key {
+    /// The settings that have a line of their own.
+    pub fn settings() -> impl Iterator<Item = &'static Setting> {
+        SETTINGS.iter().filter(|setting| setting.progress.is_some())
+    }
+
     fn name(self) -> &'static str {
         match self {
             Key::Iteration => "Iteration:",
-            Key::MaxIterations => "Max Iterations:",
-            Key::MaxHours => "Max Hours:",
-            Key::MaxUsd => "Max USD:",
-            Key::MaxTokens => "Max Tokens:",
-            Key::IdleRounds => "Idle Rounds:",
-            Key::StallRounds => "Stall Rounds:",
+            Key::Setting(setting) => setting.progress.unwrap_or(setting.key),
             Key::Status => "Status:",
         }
     }
@@ -71,10 +68,10 @@ impl Key {
                 let word = end(|c| c.is_ascii_alphabetic() || *c == '_');
                 Some(if Status::of(&text[..word]).is_some() { word } else { text.trim_end().len() }).filter(|len| *len > 0)
             }
-            Key::MaxHours | Key::MaxUsd => Some(end(|c| c.is_ascii_digit() || *c == '.')).filter(|len| text[..*len].parse::<f64>().is_ok()),
-            Key::Iteration | Key::MaxIterations | Key::MaxTokens | Key::IdleRounds | Key::StallRounds => {
-                Some(end(char::is_ascii_digit)).filter(|len| text[..*len].parse::<u64>().is_ok())
+            Key::Setting(Setting { kind: Kind::Hours | Kind::Dollars, .. }) => {
+                Some(end(|c| c.is_ascii_digit() || *c == '.')).filter(|len| text[..*len].parse::<f64>().is_ok())
             }
+            Key::Iteration | Key::Setting(_) => Some(end(char::is_ascii_digit)).filter(|len| text[..*len].parse::<u64>().is_ok()),
         }
     }
 }
@@ -83,12 +80,7 @@ impl Key {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Progress {
     pub iteration: Option<u64>,
-    pub max_iterations: Option<u64>,
-    pub max_hours: Option<f64>,
-    pub max_usd: Option<f64>,
-    pub max_tokens: Option<u64>,
-    pub idle_rounds: Option<u64>,
-    pub stall_rounds: Option<u64>,
+    pub settings: LoopSettings,
     pub status: Option<Status>,
 }
 
@@ -99,30 +91,23 @@ impl Progress {
             Some(Place::Value(span)) => bytes.get(span).and_then(|b| std::str::from_utf8(b).ok()),
             _ => None,
         };
-        let amount = |key| text(key).and_then(|t| t.parse().ok()).filter(|n: &f64| n.is_finite());
-        let count = |key| text(key).and_then(|t| t.parse().ok());
-        Progress {
-            iteration: count(Key::Iteration),
-            max_iterations: count(Key::MaxIterations),
-            max_hours: amount(Key::MaxHours),
-            max_usd: amount(Key::MaxUsd),
-            max_tokens: count(Key::MaxTokens),
-            idle_rounds: count(Key::IdleRounds),
-            stall_rounds: count(Key::StallRounds),
-            status: text(Key::Status).and_then(Status::of),
+        let mut settings = LoopSettings::default();
+        for setting in Key::settings() {
+            let _ = text(Key::Setting(setting)).map(|value| setting.set(&mut settings, value));
         }
+        Progress { iteration: text(Key::Iteration).and_then(|t| t.parse().ok()), settings, status: text(Key::Status).and_then(Status::of) }
     }
 }
 
 /// What stands where a number should, and is none: it is passed over, and people should know.
 pub fn odd(bytes: &[u8]) -> Vec<String> {
-    let keys = [Key::Iteration, Key::MaxIterations, Key::MaxHours, Key::MaxUsd, Key::MaxTokens, Key::IdleRounds, Key::StallRounds];
+    let keys = [Key::Iteration].into_iter().chain(Key::settings().map(Key::Setting));
     let odd = |key: Key| {
         let mut lines = bytes.split(|b| *b == b'\n').filter_map(|line| Some(line[after_key(line, key.name())?..].trim_ascii()));
         let told = String::from_utf8_lossy(lines.find(|value| !value.is_empty())?).into_owned();
         place(bytes, key).is_none().then(|| format!("\"{} {told}\" has no number that makes sense, and is passed over", key.name()))
     };
-    keys.into_iter().filter_map(odd).collect()
+    keys.filter_map(odd).collect()
 }
 
 /// The file with one value changed, and no other byte.
@@ -192,11 +177,11 @@ mod tests {
     fn s4_2_reads_what_people_and_agents_write() {
         let text = "# Ralph\n\nIteration: 3\nMax Iterations: 12\nStatus: IN_PROGRESS\n\nIteration: 2 was fine\nStatus: bad\n";
         let read = Progress::parse(text.as_bytes());
-        assert_eq!((read.iteration, read.max_iterations, read.status), (Some(3), Some(12), Some(Status::InProgress)));
+        assert_eq!((read.iteration, read.settings.max_iterations, read.status), (Some(3), Some(12), Some(Status::InProgress)));
         let other =
             Progress::parse(b"\xEF\xBB\xBF**Iteration:** 4\r\n- max iterations: 9\r\nStatus:\tcomplete (all)\r\nMax Hours: 1.5\r\n");
-        assert_eq!((other.iteration, other.max_iterations, other.status), (Some(4), Some(9), Some(Status::Complete)));
-        assert_eq!(other.max_hours, Some(1.5));
+        assert_eq!((other.iteration, other.settings.max_iterations, other.status), (Some(4), Some(9), Some(Status::Complete)));
+        assert_eq!(other.settings.max_hours, Some(1.5));
         let none = Progress::parse(b"Iteration: soon\nMax Iterations: -1\nThe Iteration: 3\nStatus: busy\n");
         assert_eq!(none, Progress::default());
         assert_eq!(Progress::parse(b"Iteration: first\nIteration: 7\n").iteration, Some(7));

@@ -10,8 +10,7 @@
 use std::ops::Range;
 
 use crate::{
-    config,
-    loop_file::Preset,
+    loops::{self, Kind, LoopSettings, SETTINGS, Setting},
     promise::normalised,
     spelling,
     words::{opening, quoted},
@@ -73,38 +72,24 @@ pub fn split(prompt: &str) -> Option<(&str, &str)> {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Options {
     pub prompt: String,
-    pub max_iterations: Option<u64>,
-    pub completion_promise: Option<String>,
-    pub hours: Option<f64>,
-    pub usd: Option<f64>,
-    pub idle_rounds: Option<u64>,
-    pub stall_rounds: Option<u64>,
+    pub settings: LoopSettings,
     pub name: Option<String>,
     pub mode: Option<String>,
-    /// Lines for the shell that must pass, in the order in which they were typed.
-    pub verify: Vec<String>,
-    /// How long each of them may run.
-    pub deadline_ms: Option<u64>,
-    pub preset: Option<String>,
     /// The person asks what can be typed here.
     pub help: bool,
     /// Worth telling the person, and no reason to refuse.
     pub warnings: Vec<String>,
 }
 
-const FLAGS: &[&str] = &[
-    "max-iterations",
-    "completion-promise",
-    "hours",
-    "usd",
-    "idle-rounds",
-    "stall-rounds",
-    "name",
-    "mode",
-    "verify",
-    "deadline",
-    "preset",
+/// The flags that are no settings of the loop: name, value, help.
+const OWN_FLAGS: [(&str, &str, &str); 2] = [
+    ("name", "NAME", "A name, for more than one loop in a project"),
+    ("mode", "hook", "Work in this session; fresh sessions are `ralph run`, in a terminal"),
 ];
+
+fn flags() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().filter_map(|setting| Some(setting.flag.as_ref()?.name)).chain(OWN_FLAGS.map(|(name, ..)| name))
+}
 
 /// Reads the argument text of a start or resume command.
 pub fn parse(args: &str) -> Result<Options, String> {
@@ -181,7 +166,7 @@ fn is_before_a_piece(args: &str, at: usize, prompt: &str) -> bool {
 }
 
 fn is_known(flag: &str) -> bool {
-    FLAGS.contains(&flag)
+    flags().any(|known| known == flag)
 }
 
 /// Comments, and nothing else until the end. `#12` is none.
@@ -229,90 +214,60 @@ fn is_whole(args: &str, promise: &Range<usize>, prompt: &str) -> Result<(), Stri
 /// What can be typed after a command, for the person who asks.
 pub fn help(verb: Verb) -> String {
     match verb {
-        Verb::Start => HELP.to_owned(),
+        Verb::Start => start_help(),
         Verb::Cancel => "/cancel-ralph [NAME]: end the loop; its file goes to .ralph/archive.".to_owned(),
         Verb::Status => "/ralph-status: where the loops of this project stand.".to_owned(),
         Verb::Pause => "/ralph-pause [NAME]: let the agent stop for now; /ralph-resume goes on.".to_owned(),
         Verb::Resume => {
-            "/ralph-resume [NAME] [--max-iterations N] [--hours H] [--usd X] [--idle-rounds N] [--stall-rounds N]: go on with a loop."
-                .to_owned()
+            let flags = SETTINGS.iter().filter_map(|setting| setting.flag.filter(|flag| flag.resume.is_some()));
+            let flags: String = flags.map(|flag| format!(" [--{} {}]", flag.name, flag.value)).collect();
+            format!("/ralph-resume [NAME]{flags} [--again]: go on with a loop.")
         }
     }
 }
 
-const HELP: &str = "\
-/ralph-loop PROMPT [options]: work on PROMPT in this session until it is done.
-  --completion-promise TEXT  the agent ends the loop with <promise>TEXT</promise>; quotes for several words
-  --verify CMD               a command that must pass before the loop may end; may be given several times
-  --deadline TIME            how long each of them may run: 90s, 10m, 2h
-  --max-iterations N         end after N iterations; 0 means no limit (the default)
-  --hours H                  end after H hours; 0 means no limit (8 by default)
-  --usd X                    end when about X dollars are spent
-  --idle-rounds N            pause after N iterations in a row without any tool call
-  --stall-rounds N           pause after N iterations in a row that change nothing
-  --preset NAME              ready-made gates: verify, features, pre-pr, after-pr
-  --name NAME                a name, for more than one loop in a project
-  --mode hook                work in this session; fresh sessions are `ralph run`, in a terminal
-  --                         all that follows is prompt
-Also: /ralph-status, /ralph-pause, /ralph-resume, /cancel-ralph. More: `ralph start --help`.";
+fn start_help() -> String {
+    let of_settings = SETTINGS.iter().filter_map(|setting| {
+        let flag = setting.flag?;
+        let choices = if let Kind::Choice(names) = setting.kind { format!(": {}", names.join(", ")) } else { String::new() };
+        Some((format!("--{} {}", flag.name, flag.value), format!("{}{choices}", flag.help)))
+    });
+    let own = OWN_FLAGS.map(|(name, value, help)| (format!("--{name} {value}"), help.to_owned()));
+    let rows = of_settings.chain(own).chain([("--".to_owned(), "All that follows is prompt".to_owned())]);
+    let rows: String = rows.map(|(flag, help)| format!("  {flag:25}  {help}\n")).collect();
+    format!(
+        "/ralph-loop PROMPT [options]: work on PROMPT in this session until it is done.\n{rows}\
+         Also: /ralph-status, /ralph-pause, /ralph-resume, /cancel-ralph. More: `ralph start --help`."
+    )
+}
 
 impl Options {
     fn set(&mut self, flag: &str, value: &str) -> Result<(), String> {
-        let count = || value.parse::<u64>().map_err(|_| format!("--{flag} needs a whole number from 0 on, not \"{value}\""));
-        let amount = |unit: &str| match value.parse::<f64>() {
-            Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
-            _ => Err(format!("--{flag} needs a number of {unit} from 0 on, not \"{value}\"")),
-        };
-        match flag {
-            "max-iterations" => self.max_iterations = Some(count()?),
-            "idle-rounds" => self.idle_rounds = Some(count()?),
-            "stall-rounds" => self.stall_rounds = Some(count()?),
-            "hours" => self.hours = Some(amount("hours")?),
-            "usd" => self.usd = Some(amount("dollars")?),
-            "completion-promise" if value.trim().is_empty() => return Err("--completion-promise needs words".to_owned()),
-            "completion-promise" => self.completion_promise = Some(value.to_owned()),
-            "name" if !crate::loop_file::is_name(value) => {
-                return Err(format!("--name needs letters, digits, - and _ only, not \"{value}\""));
+        match (flag, Setting::by_flag(flag)) {
+            ("name", _) if !loops::is_name(value) => return Err(format!("--name needs letters, digits, - and _ only, not \"{value}\"")),
+            ("name", _) => self.name = Some(value.to_owned()),
+            ("mode", _) => self.mode = Some(value.to_owned()),
+            (_, Some(setting)) => {
+                setting.set(&mut self.settings, value).map_err(|wanted| format!("--{flag} needs {wanted}, not \"{value}\""))?;
             }
-            "name" => self.name = Some(value.to_owned()),
-            "mode" => self.mode = Some(value.to_owned()),
-            "verify" if value.trim().is_empty() => return Err("--verify needs a command".to_owned()),
-            "verify" => self.verify.push(value.to_owned()),
-            "deadline" => self.deadline_ms = Some(config::time_limit(value).map_err(|what| format!("--deadline: {what}"))?),
-            "preset" if Preset::of(value).is_none() => {
-                return Err(format!("--preset needs one of {}, not \"{value}\"", Preset::ALL.map(Preset::as_str).join(", ")));
-            }
-            "preset" => self.preset = Some(value.to_owned()),
-            _ => return Err(unknown(flag)),
+            (_, None) => return Err(unknown(flag)),
         }
         Ok(())
     }
 
     /// The command line that does the same in fresh sessions.
     pub fn as_run(&self) -> String {
-        let number = |n: Option<u64>| n.map(|n| n.to_string());
-        let amount = |n: Option<f64>| n.map(|n| n.to_string());
         let mut words = vec!["ralph run".to_owned()];
         words.extend((!self.prompt.is_empty()).then(|| quoted(&self.prompt)));
-        let deadline = self.deadline_ms.map(|ms| ms.div_ceil(1000).to_string());
-        let flags = [
-            ("name", self.name.clone()),
-            ("completion-promise", self.completion_promise.clone()),
-            ("max-iterations", number(self.max_iterations)),
-            ("hours", amount(self.hours)),
-            ("usd", amount(self.usd)),
-            ("idle-rounds", number(self.idle_rounds)),
-            ("stall-rounds", number(self.stall_rounds)),
-            ("preset", self.preset.clone()),
-        ];
-        let verify = self.verify.iter().map(|line| ("verify", Some(line.clone())));
-        let flags = flags.into_iter().chain(verify).chain([("deadline", deadline)]);
-        words.extend(flags.filter_map(|(flag, value)| Some(format!("--{flag} {}", quoted(&value?)))));
+        words.extend(self.name.as_ref().map(|name| format!("--name {}", quoted(name))));
+        for (_, flag, values) in self.settings.given() {
+            words.extend(values.iter().map(|value| format!("--{} {}", flag.name, quoted(value))));
+        }
         words.join(" ")
     }
 
     fn warn_of_flags_inside(&mut self, text: &str) {
-        for flag in FLAGS.iter().filter(|f| text.contains(&format!("--{f}"))) {
+        for flag in flags().filter(|f| text.contains(&format!("--{f}"))) {
             self.warnings.push(format!("--{flag} stands inside quotes, so it is part of the prompt and sets nothing"));
         }
     }
@@ -365,9 +320,9 @@ fn unquoted(text: &str) -> &str {
 }
 
 fn unknown(flag: &str) -> String {
-    let hint = match spelling::nearest(&flag.replace('_', "-"), FLAGS.iter().copied()) {
+    let hint = match spelling::nearest(&flag.replace('_', "-"), flags()) {
         Some(near) => format!("did you mean --{near}?"),
-        None => format!("the flags are {}.", FLAGS.iter().map(|f| format!("--{f}")).collect::<Vec<_>>().join(", ")),
+        None => format!("the flags are {}.", flags().map(|f| format!("--{f}")).collect::<Vec<_>>().join(", ")),
     };
     format!("unknown flag --{flag}: {hint} If it belongs to the prompt, put the prompt in quotes or after a lone --")
 }
@@ -378,7 +333,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn parsed(args: &str) -> (String, Option<u64>, Option<String>) {
-        parse(args).map_or_else(|e| (e, None, None), |o| (o.prompt, o.max_iterations, o.completion_promise))
+        parse(args).map_or_else(|e| (e, None, None), |o| (o.prompt, o.settings.max_iterations, o.settings.completion_promise))
     }
 
     fn expect(args: &str, prompt: &str, max: Option<u64>, promise: Option<&str>) {
@@ -509,7 +464,7 @@ mod tests {
             run(
                 "Don't stop --mode fresh --completion-promise \"ALL DONE\" --max-iterations 5 --hours 1.5 --verify \"cargo test\" --deadline 10m"
             ),
-            "ralph run 'Don'\\''t stop' --completion-promise 'ALL DONE' --max-iterations 5 --hours 1.5 --verify 'cargo test' --deadline 600"
+            "ralph run 'Don'\\''t stop' --max-iterations 5 --completion-promise 'ALL DONE' --verify 'cargo test' --deadline 10m --hours 1.5"
         );
     }
 
@@ -520,12 +475,24 @@ mod tests {
         assert!(!asks("-- --help") && !asks("\"--help\""));
         assert!(parse("add a --help flag").err().unwrap_or_default().contains("put the prompt in quotes"));
         assert_eq!(verb_of("ralph", "help"), Some((Verb::Start, "--help")));
-        for flag in FLAGS {
+        for flag in flags() {
             assert!(help(Verb::Start).contains(&format!("--{flag}")), "{flag}");
         }
-        for preset in Preset::ALL {
-            assert!(help(Verb::Start).contains(preset.as_str()));
+        for preset in ["verify", "features", "pre-pr", "after-pr"] {
+            assert!(help(Verb::Start).contains(preset));
         }
+    }
+
+    /// The limits of the command line are those of the session's own commands.
+    #[test]
+    fn every_limit_can_be_typed() {
+        let limits = "--max-iterations 1 --hours 2.5 --usd 3 --tokens 4 --idle-rounds 5 --stall-rounds 6";
+        let LoopSettings { max_iterations, max_hours, max_usd, max_tokens, idle_rounds, stall_rounds, .. } =
+            parse(limits).map(|o| o.settings).unwrap_or_default();
+        assert_eq!((max_iterations, max_hours, max_usd), (Some(1), Some(2.5), Some(3.0)));
+        assert_eq!((max_tokens, idle_rounds, stall_rounds), (Some(4), Some(5), Some(6)));
+        assert_eq!(parse(&format!("fix {limits}")).map(|o| o.as_run()), Ok(format!("ralph run fix {limits}")));
+        assert!(limits.split(' ').filter(|word| word.starts_with("--")).all(|flag| help(Verb::Resume).contains(flag)));
     }
 
     #[test]
@@ -538,23 +505,24 @@ mod tests {
         assert_eq!(error("fix --max-iterations"), "--max-iterations needs a value");
         assert_eq!(error("fix --max-iterations --hours 2"), "--max-iterations needs a value");
         assert_eq!(error("fix --max-iterations many"), "--max-iterations needs a whole number from 0 on, not \"many\"");
-        assert!(error("fix --verify make --deadline soon").starts_with("--deadline: \"soon\" is no length of time"));
+        let no_time = "--deadline needs a length of time such as 90s, 10m or 2h, at most 24 hours, not \"soon\"";
+        assert_eq!(error("fix --verify make --deadline soon"), no_time);
         assert!(error("fix --verify make --deadline 25h").contains("at most 24 hours"));
-        let quoted = parse("\"fix it --max-iterations 3\"").map(|o| (o.prompt, o.max_iterations, o.warnings.len()));
+        let quoted = parse("\"fix it --max-iterations 3\"").map(|o| (o.prompt, o.settings.max_iterations, o.warnings.len()));
         assert_eq!(quoted, Ok(("fix it --max-iterations 3".to_owned(), None, 1)));
     }
 
     #[test]
     fn s2_7_limits_on_money_and_standstill() {
-        let options = parse("fix it --usd 12.5 --stall-rounds=4").map(|o| (o.prompt, o.usd, o.stall_rounds));
+        let options = parse("fix it --usd 12.5 --stall-rounds=4").map(|o| (o.prompt, o.settings.max_usd, o.settings.stall_rounds));
         assert_eq!(options, Ok(("fix it".to_owned(), Some(12.5), Some(4))));
         assert_eq!(parse("fix --usd $5").err().as_deref(), Some("--usd needs a number of dollars from 0 on, not \"$5\""));
     }
 
     #[test]
     fn s3_3_a_deadline_for_the_commands() {
-        let options =
-            parse("fix it --verify \"cargo test\" --deadline 10m --verify=make").map(|o| (o.prompt, o.verify.len(), o.deadline_ms));
+        let options = parse("fix it --verify \"cargo test\" --deadline 10m --verify=make")
+            .map(|o| (o.prompt, o.settings.verify.len(), o.settings.deadline_ms));
         assert_eq!(options, Ok(("fix it".to_owned(), 2, Some(600_000))));
     }
 

@@ -8,8 +8,8 @@ use granit_parser::{Event, Parser, ScalarStyle};
 
 use crate::{
     config,
-    front_matter::Problem,
     gate::{Command, MAX_DEADLINE_MS, Run},
+    loops::Problem,
     spelling,
 };
 
@@ -355,7 +355,7 @@ mod tests {
 
         #[test]
         fn s3_2_a_quoted_command_comes_back_as_it_was(line in "[ -~é]{0,40}") {
-            let yaml = format!("verify:\n  - {}\n", crate::front_matter::quoted(&line));
+            let yaml = format!("verify:\n  - {}\n", crate::loops::quoted(&line));
             match commands(yaml.as_bytes()) {
                 Ok(found) => prop_assert_eq!(found[0].run.shown(), line.trim()),
                 Err(_) => prop_assert!(line.trim().is_empty()),

@@ -7,7 +7,7 @@ use std::{
 
 use ralph_core::{
     gate::{Check, Finding, Gate, OldFailures, Verdict},
-    loop_file::LoopFile,
+    loops::LoopFile,
     time::in_words,
     words::clean,
 };

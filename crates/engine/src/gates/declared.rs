@@ -5,7 +5,7 @@ use std::io;
 use ralph_core::{
     config::{self, Config, PullRequests},
     gate::{Check, Command, Features, Finding, Gate, GuardPolicy, Kind, Merge, Origin, Verdict},
-    loop_file::{LoopFile, Preset},
+    loops::{LoopFile, Preset},
     verify_yaml,
 };
 

@@ -176,21 +176,7 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
             )));
         }
     }
-    let request = start::Request {
-        name: options.name,
-        prompt: options.prompt,
-        max_iterations: options.max_iterations,
-        completion_promise: options.completion_promise,
-        hours: options.hours,
-        usd: options.usd,
-        tokens: None,
-        idle_rounds: options.idle_rounds,
-        stall_rounds: options.stall_rounds,
-        continue_with: None,
-        verify: options.verify,
-        deadline_ms: options.deadline_ms,
-        preset: options.preset,
-    };
+    let request = start::Request { name: options.name, prompt: options.prompt, settings: options.settings };
     let started = start::start(&call.project, &request, asker)?;
     let mut lines = vec![format!("Ralph: loop started: {}.", started.limits(env::block_cap().as_deref()).join("; "))];
     let begun = begin::note(&call.project, &started.id, &started.file, call.deadline.time_left(), Arc::new(Unwatched));
@@ -213,20 +199,12 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
     let (again, others): (Vec<&str>, Vec<&str>) = args.split_whitespace().partition(|word| *word == "--again");
     let options = slash::parse(&others.join(" ")).map_err(Refusal::Because)?;
     let which = Some(options.prompt).filter(|p| !p.is_empty()).or(options.name);
-    let request = resume::Request {
-        which,
-        max_iterations: options.max_iterations,
-        hours: options.hours,
-        usd: options.usd,
-        tokens: None,
-        idle_rounds: options.idle_rounds,
-        stall_rounds: options.stall_rounds,
-        session: None,
-        again: !again.is_empty(),
-        goes_on: false,
-    };
+    if let Some(flag) = options.settings.only_for_a_new_loop() {
+        return Err(Refusal::Because(format!("--{flag} is for a new loop: edit the loop's file to change it")));
+    }
+    let request = resume::Request { which, settings: options.settings, again: !again.is_empty(), ..resume::Request::default() };
     let resumed = resume::resume(&call.project, &request, asker)?;
-    let round = words::of_limit(resumed.file.iteration, resumed.file.max_iterations);
+    let round = words::of_limit(resumed.file.iteration, resumed.file.max_iterations());
     let edits = resumed.edits.join(", ");
     let edits = if edits.is_empty() { edits } else { format!(" Its file was edited, and that counts now: {edits}.") };
     let line = format!("Ralph: the loop goes on at iteration {round}.{edits}");
@@ -271,7 +249,7 @@ fn on_message(call: &Call, typed: &str) -> Result<Outcome, Error> {
     if !l.file.active || !pause::set_paused(&locked, &mut l, Some(session), Actor::Session, "interrupted")? {
         return Ok(Outcome::silent(Reason::LOOP_PAUSED).of_loop(&l.id));
     }
-    let round = words::of_limit(l.file.iteration, l.file.max_iterations);
+    let round = words::of_limit(l.file.iteration, l.file.max_iterations());
     let line = format!(
         "Ralph: you interrupted the agent, so the loop is paused at iteration {round}. `ralph resume` or /ralph-resume goes on, /cancel-ralph ends it."
     );

@@ -28,7 +28,7 @@ const STOPS: u64 = 2;
 /// A stop was sent back: counts the round, and asks for a shorter conversation when it is time. The result is a line for the person. Without the lock,
 /// because the client needs a moment.
 pub(super) fn after_a_round(call: &Call, l: &Loop) -> Option<String> {
-    if l.file.compact_every == 0 {
+    if l.file.compact_every() == 0 {
         return None;
     }
     let session = call.event.session().unwrap_or_default();
@@ -46,7 +46,7 @@ pub(super) fn after_a_round(call: &Call, l: &Loop) -> Option<String> {
         thread::sleep(SEEN_WITHIN);
         return Some(not_done(problem.as_deref().unwrap_or("the client did not do it")));
     }
-    if c.given_up || c.rounds < l.file.compact_every || is_shared(call, session) {
+    if c.given_up || c.rounds < l.file.compact_every() || is_shared(call, session) {
         return kept(call, &c);
     }
     let problem = match call.client {

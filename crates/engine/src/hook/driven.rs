@@ -5,7 +5,7 @@ use ralph_core::{
     gate::Verdict,
     journal::{Answered, Event, State},
     judge::Decision,
-    loop_file::ContinueWith,
+    loops::ContinueWith,
     reason::Reason,
     unproven, words,
 };
@@ -56,7 +56,7 @@ fn on_stop(call: &Call, mark: &str, found: Found) -> Result<Outcome, Error> {
     let Some((locked, mut l)) = under_lock(&call.project, found)? else { return Ok(drives()) };
     if let Some(last) = l.state.last.clone().filter(|last| stop.is_answered_by(last)) {
         note_second_report(&stop, &locked, &mut l);
-        let repeated = last.note.map(|note| sent_back(call, note, last.told, l.file.continue_with));
+        let repeated = last.note.map(|note| sent_back(call, note, last.told, l.file.continue_with()));
         return Ok(repeated.map_or_else(drives, |answer| Outcome { answer, ..Outcome::silent(Reason::STOP_REPEATED) }.of_loop(&id)));
     }
     let declared = declared::of_loop(&call.project, &l.file);
@@ -82,7 +82,7 @@ fn on_stop(call: &Call, mark: &str, found: Found) -> Result<Outcome, Error> {
     let stop = stop.fingerprint.clone();
     l.state.last = Some(Answered { stop, at, uptime_ms, via, ruling, note: Some(hint.clone()), told: Some(told.clone()) });
     locked.record(&mut l, at, call.event.session(), event)?;
-    let answer = sent_back(call, hint, Some(told), l.file.continue_with);
+    let answer = sent_back(call, hint, Some(told), l.file.continue_with());
     Ok(Outcome { answer, ..Outcome::silent(Reason::RUNNER_INNER) }.of_loop(&id))
 }
 

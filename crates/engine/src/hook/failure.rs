@@ -82,7 +82,7 @@ pub(super) fn on_failure(call: &Call) -> Result<Outcome, Error> {
     }
     note_heard(call, &locked, &mut l)?;
     if pause::set_paused(&locked, &mut l, Some(session), Actor::Ralph, &trouble.words())? {
-        let round = words::of_limit(l.file.iteration, l.file.max_iterations);
+        let round = words::of_limit(l.file.iteration, l.file.max_iterations());
         let line = format!("Ralph: paused at iteration {round}: {}. {}.", trouble.words(), stop_failure::remedy(&trouble));
         drop(locked);
         // Nobody sees what is answered to this event.
@@ -186,7 +186,7 @@ impl Watch<'_> {
         let event = Event::Heard { event: "woken".to_owned(), detail: Some(format!("after {}", time::in_words(waited))) };
         locked.record(&mut l, now, Some(&owner), event)?;
         drop(locked);
-        let round = words::of_limit(l.file.iteration, l.file.max_iterations);
+        let round = words::of_limit(l.file.iteration, l.file.max_iterations());
         let line = format!("Ralph: goes on by itself at iteration {round}, after {} of waiting.", time::in_words(waited));
         let _ = notices::keep(&self.call.project, &owner, now, &line);
         let text =

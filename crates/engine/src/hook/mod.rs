@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{loop_file::fnv1a, reason::Reason};
+use ralph_core::{loops::fnv1a, reason::Reason};
 
 use crate::{
     hosts::claude::{

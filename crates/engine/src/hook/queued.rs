@@ -1,9 +1,9 @@
 //! A command of ralph's own that waited in the client's queue while the loop ran. A stop was let through for it, so its answer has to send the agent on.
 
 use ralph_core::{
-    front_matter::Value,
     journal::{Event, Record},
     judge::Code,
+    loops::Value,
     reason::Reason,
     transcript::QUEUED,
     words,

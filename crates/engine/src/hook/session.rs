@@ -1,6 +1,6 @@
 //! A session begins, ends, or reports something that changes nothing.
 
-use ralph_core::{front_matter::Value, journal::Event, reason::Reason, time, words};
+use ralph_core::{journal::Event, loops::Value, reason::Reason, time, words};
 
 use crate::{
     hook::{Call, MAX_TASK, Outcome, compaction},
@@ -82,7 +82,7 @@ fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
         locked.record(&mut l, clock::now(), Some(session), Event::Rebound { from })?;
         let state = if l.file.active { "goes on in this session" } else { "is paused" };
         let line =
-            format!("Ralph: the loop (iteration {}) {state} after /clear.", words::of_limit(l.file.iteration, l.file.max_iterations));
+            format!("Ralph: the loop (iteration {}) {state} after /clear.", words::of_limit(l.file.iteration, l.file.max_iterations()));
         return Ok(Outcome::tell(Reason::SESSION_CLEARED, line).of_loop(&l.id));
     }
     Ok(Outcome::silent(Reason::LOOP_NONE))

@@ -2,7 +2,7 @@
 
 use ralph_core::{
     judge::{Next, Ruling},
-    loop_file,
+    loops::file_of,
     reason::Reason,
     words,
 };
@@ -92,7 +92,7 @@ fn ruled_on(call: &Call, ruled: &Ruled, waiting: Waiting) -> Outcome {
     match ruled.ruling.next {
         _ if waiting == Waiting::IsOver => {}
         Next::GoesOn { .. } => more.extend(compaction::after_a_round(call, l)),
-        _ if l.file.compact_every > 0 => compaction::heal(call),
+        _ if l.file.compact_every() > 0 => compaction::heal(call),
         _ => {}
     }
     let answer = answer(call, l, &ruled.ruling, ruled.note.clone(), ruled.told.as_deref());
@@ -118,7 +118,7 @@ fn lost_or(call: &Call, session: &str, code: Reason, otherwise: impl FnOnce() ->
     let Some(lost) = sessions::lost(&call.project, session).filter(|lost| code != Reason::LOOP_NONE || !is_archived(&lost.id)) else {
         return otherwise();
     };
-    let file = loop_file::file_of(&lost.name);
+    let file = file_of(&lost.name);
     let line = match code {
         Reason::SESSION_OTHER => format!("Ralph: this session's loop ({}) is another session's now: .claude/{file} was edited.", lost.id),
         Reason::LOOP_NONE => format!("Ralph: this session's loop ({}) is gone: .claude/{file} was deleted, and not by ralph.", lost.id),
@@ -176,7 +176,7 @@ fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>, told: Op
                 Some(note) => format!("{}\n\n{note}", l.file.prompt),
                 None => l.file.prompt.clone(),
             };
-            let mut line = words::going_on(iteration, l.file.max_iterations, l.file.completion_promise.as_deref(), told.is_some());
+            let mut line = words::going_on(iteration, l.file.max_iterations(), l.file.completion_promise.as_deref(), told.is_some());
             if let Some(told) = told.filter(|told| !told.is_empty()) {
                 line.push(' ');
                 line.push_str(told);
@@ -186,7 +186,7 @@ fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>, told: Op
                 line.push_str("\nRalph: the loop file, ");
                 line.push_str(warning);
             }
-            Answer::go_on(text, line, l.file.continue_with, call.client)
+            Answer::go_on(text, line, l.file.continue_with(), call.client)
         }
         (_, Some(line)) => Answer::Tell { line },
         (_, None) => Answer::Silent,

@@ -10,7 +10,7 @@ use std::{
 use ralph_core::{
     config::{Config, FILE},
     gate::{Check, Command, Finding, Gate, Markers, Origin, Proof},
-    loop_file::{ContinueWith, fnv1a},
+    loops::{ContinueWith, fnv1a},
     reason::Reason,
     unverified, words,
 };

@@ -2,9 +2,8 @@
 
 use ralph_core::{
     attempt::Failures,
-    front_matter::Value,
     journal::{Event, Runner},
-    loop_file::LoopFile,
+    loops::{LoopFile, Value},
     words,
 };
 
@@ -50,7 +49,7 @@ pub fn bring(project: &Project, request: &resume::Request) -> Result<Found, Refu
         refuse_anothers(project, found)?;
     }
     match chosen {
-        Some(found) if !rests(&found) && !request.changes_limits() => Ok(found),
+        Some(found) if !rests(&found) && request.settings.limits().next().is_none() => Ok(found),
         _ => {
             let request = resume::Request { goes_on: true, ..request.clone() };
             let resumed = resume(project, &request, &Asker::default())?;
@@ -151,7 +150,7 @@ pub fn carried(pid: Option<u32>) -> Refusal {
 }
 
 fn picked_up(l: &Loop, unfinished: bool) -> Option<String> {
-    let round = words::of_limit(l.file.iteration, l.file.max_iterations);
+    let round = words::of_limit(l.file.iteration, l.file.max_iterations());
     match (unfinished, l.owner()) {
         (true, _) => Some(format!("round {round} was begun, and its runner did not live to end it: it begins again")),
         (false, Some(owner)) if l.state.runner.is_none() => {

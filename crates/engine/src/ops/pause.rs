@@ -1,8 +1,8 @@
 //! Pausing a loop: the file says `active: false`, stops are allowed, nothing is counted.
 
 use ralph_core::{
-    front_matter::Value,
     journal::{Actor, Event},
+    loops::Value,
 };
 
 use crate::{
@@ -47,7 +47,7 @@ pub fn pause(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Pau
     let runner_pid = journal::runner_of(&l.state).map(|runner| runner.pid);
     let by_run = l.state.runner.is_some() || (already && journal::past(&project.journal(&l.id)).by_run);
     let leftovers = agent::end_what_a_dead_runner_left(&l.state);
-    let (iteration, max_iterations) = (l.file.iteration, l.file.max_iterations);
+    let (iteration, max_iterations) = (l.file.iteration, l.file.max_iterations());
     Ok(Paused { id: l.id, iteration, max_iterations, already, by_run, runner_pid, leftovers })
 }
 

@@ -3,10 +3,9 @@
 use ralph_core::{
     attempt::Tokens,
     feature_list::List,
-    front_matter::Value,
     journal::{Event, Parked},
     judge::Ending,
-    loop_file::{self, LoopFile},
+    loops::{LoopFile, LoopSettings, MAX_FILE_BYTES, Value},
     prices,
     usage::Spending,
     words,
@@ -34,26 +33,14 @@ use crate::{
 pub struct Request {
     /// A loop's name or id; without it, the only live loop, else the one that ended last.
     pub which: Option<String>,
-    pub max_iterations: Option<u64>,
-    pub hours: Option<f64>,
-    pub usd: Option<f64>,
-    pub tokens: Option<u64>,
-    pub idle_rounds: Option<u64>,
-    pub stall_rounds: Option<u64>,
+    /// New limits; [`LoopSettings::only_for_a_new_loop`] says what cannot be changed here.
+    pub settings: LoopSettings,
     /// The session that shall carry the loop.
     pub session: Option<String>,
     /// A loop that is complete is started again.
     pub again: bool,
     /// A run goes on with it: rounds that changed nothing still count, and what it was parked for is still waited for. Who resumes it by hand begins both anew.
     pub goes_on: bool,
-}
-
-impl Request {
-    /// Whether any limit shall be another.
-    pub fn changes_limits(&self) -> bool {
-        let counts = [self.max_iterations, self.tokens, self.idle_rounds, self.stall_rounds];
-        counts.iter().any(Option::is_some) || [self.hours, self.usd].iter().any(Option::is_some)
-    }
 }
 
 /// The loop that is armed again.
@@ -81,7 +68,7 @@ pub fn resume(project: &Project, request: &Request, asker: &Asker) -> Result<Res
                 return take_up(&locked, found, request, asker);
             }
             let Archived { path, name, id, .. } = archived(project, request.which.as_deref())?;
-            let bytes = files::read(&path, loop_file::MAX_FILE_BYTES).map_err(Error::io("read", &path))?;
+            let bytes = files::read(&path, MAX_FILE_BYTES).map_err(Error::io("read", &path))?;
             let parsed = LoopFile::parse(&bytes);
             let candidate = Found { name: name.clone(), path: path.clone(), bytes, parsed, carrier: Carrier::File, known_as: None };
             // The archive is in the project: whose file it is says its name there and ralph's own copy, not the file.
@@ -177,7 +164,7 @@ fn refuse_what_is_done(l: &Loop, request: &Request) -> Result<(), Refusal> {
 
 /// A loop at its limit would end again at its first stop.
 fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
-    let max = request.max_iterations.unwrap_or(l.file.max_iterations);
+    let max = request.settings.max_iterations.unwrap_or(l.file.max_iterations());
     if max > 0 && l.file.iteration >= max {
         return Err(Refusal::Because(format!(
             "the loop is at iteration {}: give it more with --max-iterations {}",
@@ -186,22 +173,22 @@ fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
         )));
     }
     let spent = l.state.spent(clock::now());
-    if request.hours.is_none() && l.file.max_millis() > 0 && spent >= l.file.max_millis() {
+    if request.settings.max_hours.is_none() && l.file.max_millis() > 0 && spent >= l.file.max_millis() {
         return Err(Refusal::Because(format!(
             "the loop has used up its time ({}): give it more with --hours H",
             ralph_core::time::in_words(spent)
         )));
     }
     let (spent, max) = (l.state.spending.as_ref().map_or(0, |s| s.usd_micros), l.file.max_usd_micros());
-    if request.usd.is_none() && max > 0 && spent >= max {
+    if request.settings.max_usd.is_none() && max > 0 && spent >= max {
         return Err(Refusal::Because(format!(
             "the loop has used up its money ({}): give it more with --usd {}",
             words::spent_of(spent, max),
             prices::in_dollars(max)
         )));
     }
-    let (used, max) = (l.state.tokens.total(), l.file.max_tokens);
-    if request.tokens.is_none() && max > 0 && used >= max {
+    let (used, max) = (l.state.tokens.total(), l.file.max_tokens());
+    if request.settings.max_tokens.is_none() && max > 0 && used >= max {
         return Err(Refusal::Because(format!("the loop has used up its tokens ({used} of {max}): give it more with --tokens {max}")));
     }
     Ok(())
@@ -222,20 +209,13 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     let asked = request.session.clone().or_else(|| asker.session.clone());
     let owner = asked.or_else(|| before.clone().filter(|_| owner_may_live(&l.state)));
     let was_active = l.file.active && l.state.ended.is_none() && owner == before && owner.is_some();
-    let wanted: [(&str, Option<String>); 6] = [
-        ("max_iterations", request.max_iterations.map(|n| n.to_string())),
-        ("max_hours", request.hours.map(|h| h.to_string())),
-        ("max_usd", request.usd.map(|usd| usd.to_string())),
-        ("max_tokens", request.tokens.map(|n| n.to_string())),
-        ("idle_rounds", request.idle_rounds.map(|n| n.to_string())),
-        ("stall_rounds", request.stall_rounds.map(|n| n.to_string())),
-    ];
+    let limits: Vec<(&str, String)> = request.settings.limits().collect();
     let mut values: Vec<(&str, Value<'_>)> = Vec::new();
     // A file without the key is active already; nothing is added to it for saying so.
     if !l.file.active {
         values.push(("active", Value::Plain("true")));
     }
-    values.extend(wanted.iter().filter_map(|(key, value)| Some((*key, Value::Plain(value.as_deref()?)))));
+    values.extend(limits.iter().map(|(key, value)| (*key, Value::Plain(value))));
     let named = l.found.known_as.take();
     values.extend(named.as_deref().map(|id| ("loop_id", Value::Text(id))));
     if l.file.session_id.is_some() && l.file.session_id != owner {
@@ -245,15 +225,15 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
         return Err(Refusal::NoLoop);
     }
     let now = clock::now();
-    if request.hours.is_some() {
+    if request.settings.max_hours.is_some() {
         l.state.disarm(now);
         l.state.spent_ms = 0;
     }
-    if request.tokens.is_some() {
+    if request.settings.max_tokens.is_some() {
         l.state.tokens = Tokens::default();
     }
     match &mut l.state.spending {
-        spending if request.usd.is_some() => *spending = Some(Spending::since(now)),
+        spending if request.settings.max_usd.is_some() => *spending = Some(Spending::since(now)),
         // What was used while it was paused is the person's own.
         Some(spending) if !was_active => spending.since = now,
         _ => {}
@@ -276,7 +256,7 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     if !request.goes_on {
         l.state.idle_rounds = 0;
     }
-    if !request.goes_on || request.stall_rounds.is_some() {
+    if !request.goes_on || request.settings.stall_rounds.is_some() {
         l.state.standstill = None;
     }
     l.state.command.clone_from(&asker.command);

@@ -6,7 +6,7 @@ use ralph_core::{
     config::{self, Notify, Running},
     feature_list::{Item, List},
     gate::{Check, Command, Gate, Merge, Run},
-    loop_file::{LoopFile, Preset},
+    loops::{LoopFile, Preset},
     verify_yaml,
 };
 

@@ -6,7 +6,7 @@ use ralph_core::{
     gate::Run,
     journal::{Actor, Event},
     limits::{self, Standstill},
-    loop_file::{self, DEFAULT_HOURS, LoopFile, MAX_FILE_BYTES, NewLoop, Preset},
+    loops::{LoopFile, LoopSettings, MAX_FILE_BYTES, NewLoop, Preset, file_of, is_name},
     time, words,
 };
 
@@ -34,19 +34,8 @@ const LOOK: Duration = Duration::from_secs(2);
 pub struct Request {
     pub name: Option<String>,
     pub prompt: String,
-    pub max_iterations: Option<u64>,
-    pub completion_promise: Option<String>,
-    pub hours: Option<f64>,
-    pub usd: Option<f64>,
-    pub tokens: Option<u64>,
-    pub idle_rounds: Option<u64>,
-    pub stall_rounds: Option<u64>,
-    pub continue_with: Option<String>,
-    /// Lines for the shell that must pass before the loop may end. Whoever asks for them trusts them.
-    pub verify: Vec<String>,
-    /// How long each of them may run; `None`: as usual.
-    pub deadline_ms: Option<u64>,
-    pub preset: Option<String>,
+    /// A person who asks for commands to verify with trusts them.
+    pub settings: LoopSettings,
 }
 
 /// The loop that was started.
@@ -65,7 +54,7 @@ impl Started {
         let cap = limits::block_cap(block_cap);
         let (idle, _) = limits::idle_limit(self.file.idle_rounds, cap);
         let f = &self.file;
-        let mut limits = words::limits(f.max_iterations, f.completion_promise.as_deref(), self.gated, f.max_hours, idle);
+        let mut limits = words::limits(f.max_iterations(), f.completion_promise.as_deref(), self.gated, f.max_hours(), idle);
         let is_of_a_pull_request = f.preset.is_some_and(Preset::is_of_a_pull_request);
         limits.extend(words::further_limits(f.max_usd_micros(), f.hook_stall_rounds(), is_of_a_pull_request));
         limits
@@ -85,9 +74,12 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
         trust::trust_commands(project, LOOP_ORIGIN, &verify)?;
     }
     let now = clock::now();
-    let id = new_id(project, name, &time::format(now));
-    if !locked.create(name, &new_loop(request, &id, &time::format(now), asker))? {
-        return Err(Refusal::Because(format!("{} is there already", loop_file::file_of(name))));
+    let started_at = &time::format(now);
+    let id = new_id(project, name, started_at);
+    let new =
+        NewLoop { id: &id, session_id: asker.session.as_deref(), started_at, settings: request.settings.clone(), prompt: &request.prompt };
+    if !locked.create(name, &new)? {
+        return Err(Refusal::Because(format!("{} is there already", file_of(name))));
     }
     let found = loops::read(project, name)?.ok_or(Refusal::NoLoop)?;
     let mut l = locked.open(found).map_err(|f| Refusal::Because(format!("{} cannot be read back", f.path.display())))?;
@@ -101,7 +93,7 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     }
     l.state.standstill = Standstill::after(None, tree.as_deref(), &[]).filter(|_| l.file.hook_stall_rounds() > 0);
     l.state.gated = !declared::of_loop(project, &l.file).is_empty();
-    let event = Event::Started { file: loop_file::file_of(name), by: asker.actor(), prompt: words::opening(&request.prompt, 200) };
+    let event = Event::Started { file: file_of(name), by: asker.actor(), prompt: words::opening(&request.prompt, 200) };
     locked.record(&mut l, now, asker.session.as_deref(), event)?;
     project.introduce();
     Ok(Started { id, path: l.found.path, file: l.file, gated: l.state.gated })
@@ -109,45 +101,25 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
 
 /// Refuses what makes no loop; its commands, as they will be read from the file: only what is trusted letter by letter runs.
 fn checked(project: &Project, request: &Request, name: &str) -> Result<Vec<Run>, Refusal> {
-    let verify: Vec<Run> = request.verify.iter().map(|line| Run::Shell(line.trim().to_owned())).collect();
+    let LoopSettings { completion_promise, verify, deadline_ms, preset, .. } = &request.settings;
+    let verify: Vec<Run> = verify.iter().map(|line| Run::Shell(line.trim().to_owned())).collect();
     let problem = if request.prompt.trim().is_empty() {
         Some("there is no prompt: say what the agent shall work on".to_owned())
-    } else if request.completion_promise.as_ref().is_some_and(|p| p.trim().is_empty()) {
+    } else if completion_promise.as_ref().is_some_and(|p| p.trim().is_empty()) {
         Some("the completion promise needs words".to_owned())
     } else if request.prompt.len() > MAX_PROMPT {
         Some(format!("the prompt is longer than {} MB: put the details in a file and name it in the prompt", MAX_PROMPT >> 20))
-    } else if !loop_file::is_name(name) {
+    } else if !is_name(name) {
         Some(format!("\"{name}\" is no name for a loop: use letters, digits, - and _"))
     } else if verify.iter().any(|run| run.shown().is_empty() || run.shown().contains('\0')) {
         Some("a command to verify with needs words".to_owned())
-    } else if request.deadline_ms.is_some() && verify.is_empty() {
+    } else if deadline_ms.is_some() && verify.is_empty() {
         Some("a deadline needs a command that it is for: give --verify as well".to_owned())
     } else {
         // Later the loop could only pause for it; now there is somebody who can mend it.
-        request.preset.as_deref().and_then(Preset::of).and_then(|preset| declared::preset_problem(project, preset))
+        preset.and_then(|preset| declared::preset_problem(project, preset))
     };
     problem.map_or(Ok(verify), |problem| Err(Refusal::Because(problem)))
-}
-
-fn new_loop<'a>(request: &'a Request, id: &'a str, started_at: &'a str, asker: &'a Asker) -> NewLoop<'a> {
-    let preset = request.preset.as_deref().and_then(Preset::of);
-    NewLoop {
-        id,
-        session_id: asker.session.as_deref(),
-        started_at,
-        max_iterations: request.max_iterations.unwrap_or(0),
-        completion_promise: request.completion_promise.as_deref().or_else(|| preset?.promise()),
-        max_hours: request.hours.unwrap_or(DEFAULT_HOURS),
-        max_usd: request.usd.or_else(|| preset?.max_usd()),
-        max_tokens: request.tokens,
-        idle_rounds: request.idle_rounds,
-        stall_rounds: request.stall_rounds.or_else(|| preset?.stall_rounds()),
-        continue_with: request.continue_with.as_deref(),
-        verify: &request.verify,
-        deadline_ms: request.deadline_ms,
-        preset: request.preset.as_deref(),
-        prompt: &request.prompt,
-    }
 }
 
 /// A live loop is never overwritten, and a session carries one loop at a time.
@@ -166,7 +138,7 @@ fn live(found: &Found) -> Refusal {
     let named = if found.name == "main" { String::new() } else { format!(" {}", found.name) };
     Refusal::Because(match &found.parsed {
         Ok(file) => {
-            let round = words::of_limit(file.iteration, file.max_iterations);
+            let round = words::of_limit(file.iteration, file.max_iterations());
             let (state, way) = if file.active { ("active", "shows it") } else { ("paused", "shows it, `ralph resume` goes on with it") };
             let name = if named.is_empty() { String::new() } else { format!(" \"{}\"", found.name) };
             format!("a loop{name} is {state} in this project (iteration {round}). `ralph status` {way}, `ralph cancel{named}` ends it")

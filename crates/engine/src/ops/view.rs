@@ -7,7 +7,7 @@ use std::{fs, path::PathBuf};
 use ralph_core::{
     gate::{Finding, Kind},
     journal::{Event, Holder, Record, State},
-    loop_file::{LoopFile, MAX_FILE_BYTES},
+    loops::{LoopFile, MAX_FILE_BYTES},
     prices,
     time::{self, Millis},
     usage::Spending,
@@ -105,7 +105,7 @@ fn look(project: &Project, found: &Found, look: Look) -> View {
             Look::Whole => gates(project, &past.findings, file),
             Look::Quick => past.findings.iter().map(of_finding).collect(),
         };
-        view.context = past.context.filter(|_| file.max_context > 0);
+        view.context = past.context.filter(|_| file.max_context() > 0);
         view.denied = past.denied;
         view.paused_at = past.paused_at.filter(|_| status == Status::Paused);
         view.by_run = past.by_run;
@@ -175,12 +175,12 @@ fn waits(project: &Project, id: &str, state: &State, waiting: Option<(String, St
 
 fn fill(view: &mut View, file: &LoopFile) {
     view.iteration = file.iteration;
-    view.max_iterations = file.max_iterations;
+    view.max_iterations = file.max_iterations();
     view.completion_promise.clone_from(&file.completion_promise);
     view.max_ms = file.max_millis();
-    view.max_usd = file.max_usd;
-    view.max_tokens = file.max_tokens;
-    view.max_context = file.max_context;
+    view.max_usd = file.max_usd();
+    view.max_tokens = file.max_tokens();
+    view.max_context = file.max_context();
     view.stall_limit = file.hook_stall_rounds();
     view.warnings.clone_from(&file.warnings);
     view.prompt = words::opening(&file.prompt, 200);

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{loop_file, words};
+use ralph_core::{loops::is_name, words};
 
 use crate::{
     git::{
@@ -47,7 +47,7 @@ pub struct Place {
 /// Nothing of the repository's own is run: no hook, and no filter. Where it has filters, that is said.
 pub fn prepare(project: &Project, name: &str) -> Result<Place, Refusal> {
     let because = Refusal::Because;
-    if !loop_file::is_name(name) {
+    if !is_name(name) {
         return Err(because("a working tree's name has up to 64 letters, digits, - and _".to_owned()));
     }
     let repository = Repository::of(project, PATIENCE)?;
@@ -266,8 +266,7 @@ fn in_trees(project: &Project, look: impl Fn(&Project) -> Vec<View>) -> Vec<Besi
 /// The project's working trees by name, each with the project's folder in it.
 pub fn folders(project: &Project) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(project.own().join(FOLDER)).into_iter().flatten().flatten();
-    let mut names: Vec<String> =
-        entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| loop_file::is_name(name)).collect();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| is_name(name)).collect();
     names.sort();
     let of_tree = |name: String| {
         let path = project.own().join(FOLDER).join(&name);

@@ -10,7 +10,7 @@ pub mod told;
 
 use std::sync::Arc;
 
-use ralph_core::{config::Running, iteration::Spent, loop_file::LoopFile, prices, words};
+use ralph_core::{config::Running, iteration::Spent, loops::LoopFile, prices, words};
 
 use crate::{
     gates::{begin, declared},
@@ -84,7 +84,7 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
     audience.hears(&Told::Run {
         of_loop: &id,
         iteration: taken.file.iteration,
-        max_iterations: taken.file.max_iterations,
+        max_iterations: taken.file.max_iterations(),
         picked_up,
         folder: &project.root().to_string_lossy(),
         limits: limits(project, &taken.file)
@@ -92,7 +92,7 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
             .chain(orders.as_before.as_ref().map(|options| format!("as before: {options}")))
             .collect(),
     });
-    if matches!(orders.agent, Agent::Claude(_)) && taken.file.max_usd_micros() == 0 && taken.file.max_tokens == 0 {
+    if matches!(orders.agent, Agent::Claude(_)) && taken.file.max_usd_micros() == 0 && taken.file.max_tokens() == 0 {
         let text = "there is no limit on money: `--usd X` or `--tokens N` sets one, now or with `ralph run --continue`".to_owned();
         audience.hears(&Told::Warning { text });
     }
@@ -114,7 +114,7 @@ pub fn drive(project: &Project, orders: &Orders, audience: &Arc<dyn Audience>) -
 
 /// A plain command tells neither what it cost nor how many tokens it used.
 fn no_brake(orders: &Orders, file: &LoopFile) -> Option<String> {
-    let limits = [("--usd", file.max_usd_micros() > 0), ("--tokens", file.max_tokens > 0)];
+    let limits = [("--usd", file.max_usd_micros() > 0), ("--tokens", file.max_tokens() > 0)];
     let set: Vec<&str> = limits.into_iter().filter(|(_, is_set)| *is_set).map(|(option, _)| option).collect();
     let is_plain = matches!(orders.agent, Agent::Command(_));
     (is_plain && !set.is_empty()).then(|| {
@@ -178,7 +178,7 @@ fn notify_all(orders: &Orders, news: &News<'_>, audience: &Arc<dyn Audience>) {
 fn limits(project: &Project, file: &LoopFile) -> Vec<String> {
     let declared = declared::of_loop(project, file);
     let (idle, _) = ralph_core::limits::idle_limit(file.idle_rounds, None);
-    let mut limits = words::limits(file.max_iterations, file.completion_promise.as_deref(), !declared.is_empty(), file.max_hours, idle);
+    let mut limits = words::limits(file.max_iterations(), file.completion_promise.as_deref(), !declared.is_empty(), file.max_hours(), idle);
     limits.extend(words::further_limits(file.max_usd_micros(), file.fresh_stall_rounds(), true));
     if !declared.gates.is_empty() {
         limits.insert(1, begin::named(&declared.gates));

@@ -16,12 +16,12 @@ use std::{
 
 use ralph_core::{
     attempt::{Outcome, Tokens, Work},
-    front_matter::Problem,
     gate::Check,
     iteration::Spent,
     journal::{Event, State},
     judge::{Budget, Code, Ending, Next},
     limits::{Standstill, ToolUse},
+    loops::Problem,
     prices,
     time::{Millis, millis},
 };
@@ -307,7 +307,7 @@ impl<'a> Rounds<'a> {
     fn hear(&mut self, begun: &Begun) -> Ended {
         self.audience.hears(&Told::Round {
             iteration: begun.iteration,
-            max_iterations: self.found.parsed.as_ref().map_or(0, |file| file.max_iterations),
+            max_iterations: self.found.parsed.as_ref().map_or(0, |file| file.max_iterations()),
             attempt: begun.attempt,
             session: &begun.session,
             model: begun.plan.model.as_deref(),
@@ -470,7 +470,7 @@ fn is_used_up(l: &Loop, work: &Work, now: Millis) -> bool {
     let budget = Budget {
         ms: (l.state.spent(now), l.file.max_millis()),
         usd_micros: (usd_micros, l.file.max_usd_micros()),
-        tokens: (l.state.tokens.plus(work.tokens).total(), l.file.max_tokens),
+        tokens: (l.state.tokens.plus(work.tokens).total(), l.file.max_tokens()),
     };
     budget.used_up().is_some()
 }

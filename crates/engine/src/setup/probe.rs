@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use ralph_core::loops::LoopSettings;
 use serde_json::{Value, json};
 
 use crate::{
@@ -79,7 +80,8 @@ pub fn fire(registration: &Registration, survey: &Survey, at: &Project) -> Resul
     scratch::remove_leftovers(PREFIX);
     let scratch = Scratch::create(PREFIX, false).map_err(|e| Failed::NotTried(e.to_string()))?;
     let project = Project::passing(scratch.path());
-    let request = start::Request { prompt: PROMPT.to_owned(), completion_promise: Some("HEALTHY".to_owned()), ..Default::default() };
+    let settings = LoopSettings { completion_promise: Some("HEALTHY".to_owned()), ..LoopSettings::default() };
+    let request = start::Request { prompt: PROMPT.to_owned(), settings, ..Default::default() };
     let asker = Asker { session: Some(SESSION.to_owned()), ..Asker::default() };
     start::start(&project, &request, &asker).map_err(|e| Failed::NotTried(e.to_string()))?;
     let event = json!({

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::loop_file::fnv1a;
+use ralph_core::loops::fnv1a;
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -2,11 +2,11 @@
 
 use ralph_core::{
     attempt::Failures,
-    front_matter::Value,
     gate::Verdict,
     journal::{Answered, Event, Parked, State},
     judge::{Code, Ending, Evidence, Next, Ruling},
     limits::{self, Standstill},
+    loops::Value,
     time::Millis,
     unproven,
 };

@@ -1,6 +1,11 @@
 //! Edits of the loop file, made by hand while the loop lives.
 
-use ralph_core::{front_matter::Value, journal::Event, terms::Edit, time::Millis, words};
+use ralph_core::{
+    journal::Event,
+    loops::{Edit, Value},
+    time::Millis,
+    words,
+};
 
 use super::{Stop, hear};
 use crate::store::{

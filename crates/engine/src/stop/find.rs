@@ -2,7 +2,7 @@
 
 use ralph_core::{
     journal::{Actor, Event, Runner, State},
-    loop_file,
+    loops::file_of,
     reason::Reason,
     words,
 };
@@ -65,7 +65,7 @@ pub(crate) fn client_pid() -> Option<u32> {
 pub(crate) fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> {
     let now = clock::now();
     if l.is_new {
-        let file = if l.found.is_folder() { folder::LIST.to_owned() } else { loop_file::file_of(&l.found.name) };
+        let file = if l.found.is_folder() { folder::LIST.to_owned() } else { file_of(&l.found.name) };
         let event = Event::Started { file, by: Actor::File, prompt: words::opening(&l.file.prompt, 200) };
         locked.record(l, now, None, event)?;
     }

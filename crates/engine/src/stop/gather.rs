@@ -48,7 +48,7 @@ pub(super) fn gather(stop: &Stop<'_>, l: &Loop, heard: Heard, measured: Measured
     let mut evidence = Evidence {
         active: stop.counts(&l.file),
         iteration: l.file.iteration,
-        max_iterations: l.file.max_iterations,
+        max_iterations: l.file.max_iterations(),
         promise: l.file.completion_promise.clone(),
         claim: heard.claim(stop, l),
         blocked_rounds: if blocked.is_some() { l.state.blocked_rounds.saturating_add(1) } else { 0 },
@@ -64,7 +64,7 @@ pub(super) fn gather(stop: &Stop<'_>, l: &Loop, heard: Heard, measured: Measured
         spent_usd_micros: spending.as_ref().filter(|_| report.is_some() || l.file.max_usd_micros() > 0).map_or(0, |s| s.usd_micros),
         max_usd_micros: l.file.max_usd_micros(),
         spent_tokens: l.state.tokens.total(),
-        max_tokens: l.file.max_tokens,
+        max_tokens: l.file.max_tokens(),
         tools,
         idle_rounds,
         idle_limit,
@@ -130,9 +130,9 @@ fn unknown_rounds(evidence: &Evidence, before: u64) -> u64 {
 
 /// How full the session's context is, in per cent, and the limit, where the loop has one. A run's sessions each begin with an empty one.
 fn context(stop: &Stop<'_>, l: &Loop) -> (u64, u64) {
-    if l.file.max_context == 0 || stop.report().is_some() || !l.file.active {
+    if l.file.max_context() == 0 || stop.report().is_some() || !l.file.active {
         return (0, 0);
     }
     let fill = hear::transcript(stop).and_then(|file| transcript::context(&file));
-    (fill.map_or(0, |fill| fill.tokens.saturating_mul(100) / prices::window(&fill.model, fill.tokens)), l.file.max_context)
+    (fill.map_or(0, |fill| fill.tokens.saturating_mul(100) / prices::window(&fill.model, fill.tokens)), l.file.max_context())
 }

@@ -6,7 +6,7 @@ use ralph_core::{
     journal::{Read, State},
     judge::Message,
     limits::ToolUse,
-    loop_file::fnv1a,
+    loops::fnv1a,
     promise::{self, Claim},
     time::Millis,
     transcript::{self, Before, Round},

@@ -6,7 +6,7 @@ use ralph_core::{
     gate::{Check, Finding, Gate, Proof, only_waits},
     journal::{Event, Parked, State},
     judge::{Next, judge},
-    loop_file::LoopFile,
+    loops::LoopFile,
     time::millis,
     unproven,
 };

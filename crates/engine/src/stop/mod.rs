@@ -24,7 +24,7 @@ use ralph_core::{
     journal::{Answered, State},
     judge::{Decision, Evidence, Next, Ruling, judge},
     limits::ToolUse,
-    loop_file::LoopFile,
+    loops::LoopFile,
     unproven, words,
 };
 
@@ -207,7 +207,7 @@ impl Stop<'_> {
 
     /// Whether the files are looked at only now and then: in a session whose loop does not set `stall_rounds`, so that going on stays cheap.
     fn looks_now_and_then(&self, file: &LoopFile) -> bool {
-        self.hook().is_some() && file.stalls_by_default()
+        self.hook().is_some() && file.stall_rounds.is_none()
     }
 }
 
@@ -280,7 +280,7 @@ fn decide(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Loop, measured: Measured)
     let gathered = gather(stop, &l, hear::hear(stop, &l, at), measured, at);
     let ruling = judge(&gathered.evidence);
     let note = match ruling.decision {
-        Decision::Block => words::hint(&gathered.evidence, l.file.remind),
+        Decision::Block => words::hint(&gathered.evidence, l.file.remind()),
         Decision::Allow => words::allowed(&gathered.evidence, &ruling).or_else(|| notes::goes_first(&ruling, &gathered.heard.queue)),
     };
     let note = notes::add(stop, &mut l.state, &ruling, note.map(|note| secrets::mask(&note)));

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use ralph_core::{
-    loop_file::fnv1a,
+    loops::fnv1a,
     time::Millis,
     usage::{REACH, Seen, Spending},
 };

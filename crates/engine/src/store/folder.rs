@@ -16,10 +16,9 @@ use std::{
 
 use ralph_core::{
     feature_list::{List, MAX_BYTES},
-    front_matter::{Problem, Value},
     journal::{Event, State},
     judge::{Code, Decision, Ending, Message},
-    loop_file::{DEFAULT_HOURS, LoopFile, fnv1a},
+    loops::{LoopFile, LoopSettings, Problem, Value, fnv1a},
     progress::{self, DEFAULT_MAX_ITERATIONS, Key, Progress, Status},
     time::{self, Millis},
     words,
@@ -176,7 +175,7 @@ fn read_at(project: &Project, dir: PathBuf, want: Want) -> Option<Found> {
     let state = seal::last_of(project, &name, &id).map(|r| r.state).unwrap_or_default();
     let list = read.as_ref().map_err(Clone::clone).and_then(|bytes| List::parse(bytes));
     let open = list.as_ref().map_or(1, |list| list.open().count());
-    let max = values.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS);
+    let max = values.settings.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS);
     let iteration = iteration(&values, &state, open);
     let ended = match values.status {
         Some(Status::Cancelled) => true,
@@ -255,21 +254,16 @@ fn ran_out(state: &State) -> bool {
 
 /// The loop as a file would describe it.
 fn as_loop(project: &Project, path: &Path, values: &Progress, active: bool, iteration: u64, max: u64) -> Result<LoopFile, Problem> {
-    let hours = values.max_hours.unwrap_or(DEFAULT_HOURS);
-    let line = |key: &str, value: Option<String>| value.map(|value| format!("{key}: {value}\n")).unwrap_or_default();
-    let usd = line("max_usd", values.max_usd.map(|n| n.to_string()));
-    let tokens = line("max_tokens", values.max_tokens.map(|n| n.to_string()));
-    let idle = line("idle_rounds", values.idle_rounds.map(|n| n.to_string()));
-    let stall = line("stall_rounds", values.stall_rounds.map(|n| n.to_string()));
     let list = path.strip_prefix(project.root()).unwrap_or(path).display().to_string();
     let shown = words::clean(&list);
     let text = format!(
-        "---\nactive: {active}\niteration: {iteration}\nmax_iterations: {max}\nmax_hours: {hours}\n{usd}{tokens}{idle}{stall}---\n\n\
+        "---\nactive: {active}\niteration: {iteration}\n---\n\n\
          Work through the features in {shown}, one at a time, in the order in which ralph names them. Do what its steps say, make sure that it works, \
          commit, and mark it with `ralph item done ID`, which runs the feature's own checks first and changes the list for you. \
          You can keep notes in progress.txt beside the list; its Iteration and Status are ralph's.\n"
     );
     let mut file = LoopFile::parse(text.as_bytes())?;
+    file.settings = LoopSettings { max_iterations: Some(max), ..values.settings.clone() }.with_defaults();
     file.list = Some(list);
     Ok(file)
 }
@@ -288,13 +282,7 @@ fn changes<'v>(values: &[(&str, Value<'v>)], now: &Progress) -> Vec<(Key, &'v st
                     out.push((Key::Status, Status::InProgress.as_str()));
                 }
             }
-            "max_iterations" => out.push((Key::MaxIterations, text)),
-            "max_hours" => out.push((Key::MaxHours, text)),
-            "max_usd" => out.push((Key::MaxUsd, text)),
-            "max_tokens" => out.push((Key::MaxTokens, text)),
-            "idle_rounds" => out.push((Key::IdleRounds, text)),
-            "stall_rounds" => out.push((Key::StallRounds, text)),
-            _ => {}
+            key => out.extend(Key::settings().find(|setting| setting.key == key).map(|setting| (Key::Setting(setting), text))),
         }
     }
     out
@@ -359,14 +347,14 @@ fn created(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<Swapped, Error
 
 /// A `progress.txt` for a folder that has none.
 fn fresh(file: Option<&LoopFile>) -> Vec<u8> {
-    let (iteration, max) = file.map_or((1, DEFAULT_MAX_ITERATIONS), |f| (f.iteration, f.max_iterations));
+    let (iteration, max) = file.map_or((1, DEFAULT_MAX_ITERATIONS), |f| (f.iteration, f.max_iterations()));
     format!("Iteration: {iteration}\nMax Iterations: {max}\nStatus: {}\n", Status::InProgress.as_str()).into_bytes()
 }
 
 /// The same loop with another `progress.txt`.
 fn with_progress(project: &Project, found: Found, progress: Vec<u8>) -> Found {
     let values = Progress::parse(&progress);
-    let max = values.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS);
+    let max = values.settings.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS);
     let active = values.status == Some(Status::InProgress);
     let parsed =
         found.parsed.and_then(|file| as_loop(project, &found.path, &values, active, values.iteration.unwrap_or(file.iteration), max));

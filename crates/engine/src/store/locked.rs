@@ -3,11 +3,9 @@
 use std::{fs, path::Path, time::Duration};
 
 use ralph_core::{
-    front_matter::Value,
     journal::{Actor, Event, Record, State, VERSION},
     judge::Ending,
-    loop_file::{self, LoopFile, NewLoop},
-    terms::{Edit, Terms},
+    loops::{Edit, LoopFile, NewLoop, Terms, Value, file_of},
     time::{self, Millis},
     words,
 };
@@ -320,7 +318,7 @@ impl<'p> Locked<'p> {
     pub fn create(&self, name: &str, new: &NewLoop<'_>) -> Result<bool, Error> {
         let folder = self.project.claude();
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
-        let path = folder.join(loop_file::file_of(name));
+        let path = folder.join(file_of(name));
         match files::create_new(&path, &self.project.backup(name), new.render().as_bytes()) {
             Ok(()) => {
                 seal::close(self.project, name);
@@ -335,7 +333,7 @@ impl<'p> Locked<'p> {
     pub fn bring_back(&self, archived: &Path, name: &str, id: &str) -> Result<Option<Found>, Error> {
         let folder = self.project.claude();
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
-        let path = folder.join(loop_file::file_of(name));
+        let path = folder.join(file_of(name));
         match files::move_new(archived, &path) {
             Ok(()) => {
                 seal::close(self.project, name);

@@ -2,10 +2,7 @@
 
 use std::{fs, io, path::PathBuf};
 
-use ralph_core::{
-    front_matter::{self, Problem},
-    loop_file::{self, LoopFile, MAX_FILE_BYTES},
-};
+use ralph_core::loops::{LoopFile, MAX_FILE_BYTES, MAX_FRONT_MATTER, Problem, file_of, name_of, salvage};
 
 use crate::{
     store::{
@@ -50,7 +47,7 @@ impl Found {
         match (&self.carrier, &self.parsed) {
             (Carrier::Folder(folder), _) => folder.id.clone(),
             (Carrier::File, Ok(file)) => file.id(&self.name),
-            (Carrier::File, Err(_)) => loop_file::salvage(&self.bytes, &self.name).id,
+            (Carrier::File, Err(_)) => salvage(&self.bytes, &self.name).id,
         }
     }
 
@@ -59,7 +56,7 @@ impl Found {
         match (&self.carrier, &self.parsed) {
             (Carrier::Folder(_), _) => None,
             (Carrier::File, Ok(file)) => file.session_id.clone(),
-            (Carrier::File, Err(_)) => loop_file::salvage(&self.bytes, &self.name).session_id,
+            (Carrier::File, Err(_)) => salvage(&self.bytes, &self.name).session_id,
         }
     }
 
@@ -118,7 +115,7 @@ fn listing(project: &Project) -> Listing {
         let Some(file_name) = file_name.to_str() else { continue };
         if file_name == folder::WITHIN {
             listing.folder = true;
-        } else if let Some(name) = loop_file::name_of(file_name).filter(|_| is_file(&entry)) {
+        } else if let Some(name) = name_of(file_name).filter(|_| is_file(&entry)) {
             listing.names.push(name.to_owned());
         }
     }
@@ -139,7 +136,7 @@ pub fn any(project: &Project) -> bool {
 
 /// Reads the loop file of that name; `None` if there is none.
 pub fn read(project: &Project, name: &str) -> Result<Option<Found>, Error> {
-    let path = project.claude().join(loop_file::file_of(name));
+    let path = project.claude().join(file_of(name));
     match files::read(&path, MAX_FILE_BYTES) {
         Ok(bytes) => {
             let parsed = LoopFile::parse(&bytes);
@@ -175,9 +172,9 @@ pub fn folder_of(project: &Project, id: &str) -> Option<Found> {
 /// All loops of the project. One that cannot be opened counts as one that cannot be parsed.
 pub fn all(project: &Project) -> Vec<Found> {
     let unreadable = |name: &str, e: &Error| {
-        let path = project.claude().join(loop_file::file_of(name));
+        let path = project.claude().join(file_of(name));
         // Whose it is stands in its head, however long the rest is.
-        let bytes = files::read_head(&path, front_matter::MAX_BYTES).unwrap_or_default();
+        let bytes = files::read_head(&path, MAX_FRONT_MATTER).unwrap_or_default();
         let parsed = Err(Problem::new(None, e.to_string()));
         Found { name: name.to_owned(), path, bytes, parsed, carrier: Carrier::File, known_as: None }.recognised(project)
     };

@@ -11,7 +11,7 @@ use std::{fs, path::Path};
 
 use ralph_core::{
     journal::{Record, State},
-    loop_file,
+    loops::{is_loop_id, is_name},
 };
 
 use crate::{
@@ -55,7 +55,7 @@ impl Head {
             }
             _ => return None,
         };
-        loop_file::is_loop_id(&head.id).then_some(head)
+        is_loop_id(&head.id).then_some(head)
     }
 
     fn to_line(&self) -> String {
@@ -186,7 +186,7 @@ fn sealed(project: &Project, id: &str) -> Option<Seal> {
     let folder = project.kept(&live("main"))?.parent()?.to_owned();
     let names = fs::read_dir(folder).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     // A writer that was killed leaves a file beside the one that it wrote.
-    names.filter(|name| loop_file::is_name(name)).find_map(|name| Seal::living(project, &name, id))
+    names.filter(|name| is_name(name)).find_map(|name| Seal::living(project, &name, id))
 }
 
 /// What the journal alone says. Where ralph could have sealed it and has not, it is another version's, another machine's, or forged.

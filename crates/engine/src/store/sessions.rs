@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ralph_core::{journal::State, loop_file};
+use ralph_core::{journal::State, loops::is_loop_id};
 
 use crate::{
     store::{locked::Loop, private, project::Project, seal},
@@ -85,5 +85,5 @@ fn forget(project: &Project, session: &str) {
 
 /// A session can have any name; only a plain one can be that of a file.
 fn path(project: &Project, session: &str) -> Option<PathBuf> {
-    loop_file::is_loop_id(session).then(|| project.state().map(|state| state.join(Path::new("sessions")).join(session)))?
+    is_loop_id(session).then(|| project.state().map(|state| state.join(Path::new("sessions")).join(session)))?
 }

@@ -95,7 +95,7 @@ fn keep(target: &str, input: &[u8]) -> PathBuf {
         .join("../fuzz")
         .join(target);
     fs::create_dir_all(&folder).unwrap();
-    let path = folder.join(format!("{:016x}", ralph_core::loop_file::fnv1a(input)));
+    let path = folder.join(format!("{:016x}", ralph_core::loops::fnv1a(input)));
     fs::write(&path, input).unwrap();
     path
 }
@@ -168,7 +168,7 @@ fn fuzz_every_parser_of_foreign_bytes() {
 
 /// Tries mutated inputs for a while, and returns how many.
 fn fuzz(target: &Target, seed: u64, time: Duration, current: &Current) -> (u64, Option<String>) {
-    let mut random = Random::new(seed ^ ralph_core::loop_file::fnv1a(target.name.as_bytes()));
+    let mut random = Random::new(seed ^ ralph_core::loops::fnv1a(target.name.as_bytes()));
     let mut corpus: Vec<Vec<u8>> = targets::samples(target).into_iter().chain(inputs(&found().join(target.name))).collect();
     let begun = Instant::now();
     let mut seen = HashSet::new();

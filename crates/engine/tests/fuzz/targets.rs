@@ -10,10 +10,9 @@ use ralph_core::{
     chronicle::Chronicle,
     completion_markers, config, entries, expression,
     feature_list::{Item, List},
-    front_matter::{FrontMatter, Value},
     gate::{Finding, Kind, Verdict},
     journal, junit,
-    loop_file::{self, LoopFile},
+    loops::{FrontMatter, LoopFile, Value, salvage},
     output::{Stream as Pipe, Useful},
     plain_lines::PlainLines,
     progress::{self, Progress},
@@ -403,7 +402,7 @@ fn event(bytes: &[u8]) -> Result<u64, String> {
 }
 
 fn loop_file(bytes: &[u8]) -> Result<u64, String> {
-    let salvaged = loop_file::salvage(bytes, "main");
+    let salvaged = salvage(bytes, "main");
     let file = match LoopFile::parse(bytes) {
         Ok(file) => file,
         Err(problem) => return what((kind(&problem.to_string()), format!("{salvaged:?}").len().ilog2())),
@@ -417,7 +416,7 @@ fn loop_file(bytes: &[u8]) -> Result<u64, String> {
             file.active,
             file.prompt.clone(),
             file.completion_promise.clone(),
-            file.max_iterations,
+            file.max_iterations(),
             file.verify.clone(),
             file.session_id.clone(),
         )
@@ -551,7 +550,7 @@ fn progress(bytes: &[u8]) -> Result<u64, String> {
     must(after.iteration == Some(7), "the value is what was written")?;
     must(Progress { iteration: before.iteration, ..after } == before, "nothing else changes")?;
     must(new.len() <= bytes.len() + 40, "a value is all that comes")?;
-    what((before.iteration.is_some(), before.status.is_some(), before.max_iterations.is_some()))
+    what((before.iteration.is_some(), before.status.is_some(), before.settings.max_iterations.is_some()))
 }
 
 fn journal(bytes: &[u8]) -> Result<u64, String> {

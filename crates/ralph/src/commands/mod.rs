@@ -13,6 +13,7 @@ mod init;
 mod item;
 mod list;
 mod log;
+mod loop_flags;
 mod man;
 mod new_loop;
 mod notify;
@@ -258,13 +259,8 @@ fn count(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "must be a whole number from 0 on".to_owned())
 }
 
-/// A number of hours or dollars that makes sense.
-fn amount(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|h: &f64| h.is_finite() && *h >= 0.0).ok_or_else(|| "must be a number from 0 on".to_owned())
-}
-
 fn name(text: &str) -> Result<String, String> {
-    if ralph_core::loop_file::is_name(text) { Ok(text.to_owned()) } else { Err("use up to 64 letters, digits, - and _".to_owned()) }
+    if ralph_core::loops::is_name(text) { Ok(text.to_owned()) } else { Err("use up to 64 letters, digits, - and _".to_owned()) }
 }
 
 /// Which loop is meant, where there are several.

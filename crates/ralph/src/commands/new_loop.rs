@@ -6,11 +6,10 @@ use std::{
     path::PathBuf,
 };
 
-use ralph_core::loop_file::Preset;
 use ralph_engine::ops::{resume, start};
 
 use crate::{
-    commands::{amount, count, name},
+    commands::{loop_flags::LoopFlags, name},
     exit::Failure,
     ui,
 };
@@ -27,45 +26,11 @@ pub(super) struct NewLoop {
     /// Take the prompt from standard input
     #[arg(long, conflicts_with = "prompt")]
     pub(super) stdin: bool,
-    /// End after this many iterations; 0 means no limit
-    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
-    pub(super) max_iterations: Option<u64>,
-    /// The words that the agent must put between <promise> and </promise> when all is done
-    #[arg(long, value_name = "TEXT", value_parser = words)]
-    pub(super) completion_promise: Option<String>,
-    /// A command that must pass before the loop may end; may be given several times
-    #[arg(long, value_name = "CMD", value_parser = words)]
-    pub(super) verify: Vec<String>,
-    /// How long each --verify command may run: 90s, 10m, 2h, or seconds [default: 2m]
-    #[arg(long, value_name = "TIME", value_parser = ralph_core::config::time_limit, requires = "verify")]
-    pub(super) deadline: Option<u64>,
-    /// Gates that need no ralph.toml: the commands of a worktree.yaml, the list that is in the project, the way to an open pull request, or from red checks
-    /// to the merge
-    #[arg(long, value_parser = Preset::ALL.map(Preset::as_str))]
-    pub(super) preset: Option<String>,
-    /// End after this many hours; 0 means no limit [default: 8]
-    #[arg(long, value_name = "H", value_parser = amount, allow_hyphen_values = true)]
-    pub(super) hours: Option<f64>,
-    /// End when about this many dollars are spent, estimated from the tokens that the client reports; 0 means no limit [default: 50 with the presets pre-pr
-    /// and after-pr, else no limit]
-    #[arg(long, value_name = "X", value_parser = amount, allow_hyphen_values = true)]
-    pub(super) usd: Option<f64>,
-    /// End when fresh sessions (`ralph run`) have used this many tokens of all kinds; 0 means no limit
-    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
-    pub(super) tokens: Option<u64>,
-    /// Pause after this many rounds in a row without any tool call
-    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
-    pub(super) idle_rounds: Option<u64>,
-    /// Pause after this many rounds in a row that change nothing: no commit, no file, no finding; 0 means never [default: 6 with the presets pre-pr
-    /// and after-pr, else 4 in fresh sessions (`ralph run`) and 10 in a session of your own]
-    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
-    pub(super) stall_rounds: Option<u64>,
+    #[command(flatten)]
+    pub(super) settings: LoopFlags<true>,
     /// A name, for more than one loop in a project
     #[arg(long, value_parser = name)]
     pub(super) name: Option<String>,
-    /// How the prompt goes back to the agent
-    #[arg(long, value_name = "FORM", value_parser = ["auto", "block", "context"])]
-    pub(super) continue_with: Option<String>,
 }
 
 /// A text that is not empty.
@@ -79,50 +44,15 @@ impl NewLoop {
         !self.prompt.is_empty() || self.prompt_file.is_some() || self.stdin
     }
 
-    /// An option that says nothing about a loop that is there already.
-    pub(super) fn only_for_a_new_one(&self) -> Option<&'static str> {
-        let given = [
-            ("--completion-promise", self.completion_promise.is_some()),
-            ("--verify", !self.verify.is_empty()),
-            ("--preset", self.preset.is_some()),
-            ("--continue-with", self.continue_with.is_some()),
-        ];
-        given.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
-    }
-
     /// The loop, with its prompt read from wherever it is.
     pub(super) fn request(self) -> Result<start::Request, Failure> {
         let prompt = self.prompt()?;
-        Ok(start::Request {
-            name: self.name,
-            prompt,
-            max_iterations: self.max_iterations,
-            completion_promise: self.completion_promise,
-            hours: self.hours,
-            usd: self.usd,
-            tokens: self.tokens,
-            idle_rounds: self.idle_rounds,
-            stall_rounds: self.stall_rounds,
-            continue_with: self.continue_with,
-            verify: self.verify,
-            deadline_ms: self.deadline,
-            preset: self.preset,
-        })
+        Ok(start::Request { name: self.name, prompt, settings: self.settings.0 })
     }
 
-    /// The loop that is there already, with the new limits.
+    /// The loop that exists, with the new limits.
     pub(super) fn again(self) -> resume::Request {
-        resume::Request {
-            which: self.name,
-            max_iterations: self.max_iterations,
-            hours: self.hours,
-            usd: self.usd,
-            tokens: self.tokens,
-            idle_rounds: self.idle_rounds,
-            stall_rounds: self.stall_rounds,
-            goes_on: true,
-            ..resume::Request::default()
-        }
+        resume::Request { which: self.name, settings: self.settings.0, goes_on: true, ..resume::Request::default() }
     }
 
     fn prompt(&self) -> Result<String, Failure> {

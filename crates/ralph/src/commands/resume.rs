@@ -7,7 +7,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::{Which, amount, asker, count, show_json},
+    commands::{Which, asker, loop_flags::LoopFlags, show_json},
     doctor::Case,
     exit::{Done, told},
     ui,
@@ -24,24 +24,8 @@ use crate::{
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
-    /// A new limit on iterations; 0 means none
-    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
-    max_iterations: Option<u64>,
-    /// A new allowance of time, from now on; 0 means no limit
-    #[arg(long, value_name = "H", value_parser = amount, allow_hyphen_values = true)]
-    hours: Option<f64>,
-    /// A new allowance of dollars, from now on; 0 means no limit
-    #[arg(long, value_name = "X", value_parser = amount, allow_hyphen_values = true)]
-    usd: Option<f64>,
-    /// A new allowance of tokens for fresh sessions (`ralph run`), from now on; 0 means no limit
-    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
-    tokens: Option<u64>,
-    /// A new limit on rounds in a row without any tool call
-    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
-    idle_rounds: Option<u64>,
-    /// A new limit on rounds in a row that change nothing; 0 means none
-    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
-    stall_rounds: Option<u64>,
+    #[command(flatten)]
+    limits: LoopFlags<false>,
     /// Start the loop again although it is complete
     #[arg(long)]
     again: bool,
@@ -60,12 +44,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 fn resume(project: &Project, args: &Args) -> Done {
     let request = resume::Request {
         which: args.which.get().map(str::to_owned),
-        max_iterations: args.max_iterations,
-        hours: args.hours,
-        usd: args.usd,
-        tokens: args.tokens,
-        idle_rounds: args.idle_rounds,
-        stall_rounds: args.stall_rounds,
+        settings: args.limits.0.clone(),
         session: args.session.clone(),
         again: args.again,
         goes_on: false,
@@ -88,7 +67,7 @@ fn resume(project: &Project, args: &Args) -> Done {
 
 /// What it is now, and who goes on with it.
 pub(crate) fn lines(project: &Project, resumed: &Resumed) -> [String; 2] {
-    let round = of_limit(resumed.file.iteration, resumed.file.max_iterations);
+    let round = of_limit(resumed.file.iteration, resumed.file.max_iterations());
     let state = if resumed.was_active { "was active all along" } else { "is armed again" };
     let root = ui::path(project.root());
     let next = match &resumed.owner {

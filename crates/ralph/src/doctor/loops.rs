@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{loop_file, time, words::clean};
+use ralph_core::{loops::is_name, time, words::clean};
 use ralph_engine::{
     hosts::claude::{
         commands::{COMMANDS, Command},
@@ -125,7 +125,7 @@ fn is_unfinished(name: &str, written: &[&str]) -> bool {
     let beside = || {
         let file = name.strip_suffix(".ralph-new")?;
         let name_of_loop = file.strip_prefix("ralph-loop.").and_then(|rest| rest.strip_suffix(".local"));
-        let is_loop = file == "ralph-loop.local" || name_of_loop.is_some_and(loop_file::is_name);
+        let is_loop = file == "ralph-loop.local" || name_of_loop.is_some_and(is_name);
         Some(is_loop || written.iter().any(|known| known.rsplit_once('.').is_some_and(|(stem, _)| stem == file)))
     };
     of_process() == Some(true) || beside() == Some(true)

@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, ffi::OsStr, time::Duration};
 
-use ralph_core::loop_file;
+use ralph_core::loops::file_of;
 use ralph_engine::{
     git::{Problem, Repository, repository::Ask},
     hosts::claude::commands::COMMANDS,
@@ -97,7 +97,7 @@ fn state(git: &Git<'_>) -> Finding {
 
 /// Files of one person's own that were committed after all. To ignore them helps no more then.
 fn tracked(case: &Case, git: &Git<'_>) -> Option<Finding> {
-    let paths = [format!(".claude/{}", loop_file::file_of("main")), ".claude/settings.local.json".to_owned()];
+    let paths = [format!(".claude/{}", file_of("main")), ".claude/settings.local.json".to_owned()];
     let is_own =
         |path: &&String| case.project.root().join(path).exists() && git.says(&["ls-files", "--error-unmatch", "--", path]).is_some();
     let all: Vec<&str> = paths.iter().filter(is_own).map(String::as_str).collect();
@@ -114,7 +114,7 @@ fn tracked(case: &Case, git: &Git<'_>) -> Option<Finding> {
 
 /// A loop belongs to one person, and its file into no commit; nor does what that person has for themselves in this project.
 fn unignored(case: &Case, git: &Git<'_>) -> Option<Finding> {
-    let mut paths = vec![format!(".claude/{}", loop_file::file_of("main"))];
+    let mut paths = vec![format!(".claude/{}", file_of("main"))];
     if case.project.claude().join("settings.local.json").exists() {
         paths.push(".claude/settings.local.json".to_owned());
     }
@@ -122,7 +122,7 @@ fn unignored(case: &Case, git: &Git<'_>) -> Option<Finding> {
     let is_open = |path: &str| git.ask(&["check-ignore", "-q", "--no-index", path]).is_some_and(|ran| ran.code == Some(1));
     let mut open: Vec<String> = paths.into_iter().filter(|path| is_open(path)).collect();
     // The project may be a folder somewhere in the repository.
-    let pattern = |path: &String| format!("**/{}", path.replace(&loop_file::file_of("main"), "ralph-loop*.local.md"));
+    let pattern = |path: &String| format!("**/{}", path.replace(&file_of("main"), "ralph-loop*.local.md"));
     let mut lines: Vec<String> = open.iter().map(pattern).collect();
     let commands = local_commands(case, git);
     lines.extend(commands.iter().map(pattern));

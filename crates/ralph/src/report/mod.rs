@@ -20,7 +20,7 @@ use std::{
 use ralph_core::{
     chronicle::{Chronicle, Round, Story, Took},
     gate::{Finding, Gate, Kind, Verdict},
-    loop_file::{LoopFile, MAX_FILE_BYTES},
+    loops::{LoopFile, MAX_FILE_BYTES},
     prices::{self, Micros},
     report::{Acceptance, Changed, Figures, GateStory, Limits, Of, Report, RoundRow, Standing, Trouble, VERSION},
     time::Millis,

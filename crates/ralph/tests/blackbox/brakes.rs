@@ -201,7 +201,7 @@ fn s2_7_the_presets_of_a_pull_request_have_brakes() {
     assert!(said.contains("no limit on money") && said.contains("no pause for rounds that change nothing"), "{said}");
     assert!(none.read(LOOP).contains("max_usd: 0\n") && none.read(LOOP).contains("stall_rounds: 0\n"));
     let out = none.ralph(&["start", "x", "--usd", "lots"]);
-    assert!(out.code == Some(2) && out.stderr.contains("must be a number from 0 on"), "{out:?}");
+    assert!(out.code == Some(2) && out.stderr.contains("needs a number of dollars from 0 on"), "{out:?}");
 }
 
 /// S2-7: rounds that change nothing pause the loop, whatever tools were called. Any change starts the count anew.

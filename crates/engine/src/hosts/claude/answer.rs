@@ -2,7 +2,7 @@
 //!
 //! Anything else is invisible to the person or a schema error (`"decision":"allow"` is one), so these are the only shapes there are.
 
-use ralph_core::loop_file::ContinueWith;
+use ralph_core::loops::ContinueWith;
 use serde::Serialize;
 
 use crate::{

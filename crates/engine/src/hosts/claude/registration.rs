@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::Path, time::Duration};
 
-use ralph_core::loop_file::fnv1a;
+use ralph_core::loops::fnv1a;
 use serde_json::{Value, json};
 
 use crate::sys::{env, process};
@@ -333,7 +333,7 @@ mod tests {
         let entry: Value = entry(waiter, waiter.timeout, "ralph", "local").into_iter().collect();
         let args = json!(["hook", "claude", "--wait", "--timeout", "28800", "--via", "local"]);
         assert_eq!(entry, json!({"type": "command", "command": "ralph", "args": args, "timeout": 28_800, "asyncRewake": true}));
-        let hours = ralph_core::loop_file::DEFAULT_HOURS;
+        let hours = ralph_core::loops::DEFAULT_HOURS;
         assert!((Duration::from_secs(WAITING).as_secs_f64() - hours * 3_600.0).abs() < 1e-6, "as long as a loop lasts");
         // It stands before the judge, which answers where there are no arguments.
         let stops: Vec<bool> = HOOKS.iter().filter(|hook| hook.event == "Stop").map(|hook| hook.waits).collect();

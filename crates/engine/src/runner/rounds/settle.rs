@@ -2,9 +2,9 @@
 
 use ralph_core::{
     attempt::{self, Did, Outcome, Then, Trouble, Work},
-    front_matter::Value,
     journal::Event,
     limits::ToolUse,
+    loops::Value,
 };
 
 use super::{Begun, Ends, LOOK, Rounds, is_used_up};

@@ -27,6 +27,7 @@ use ralph_engine::{
 
 use crate::{
     commands::{
+        loop_flags::only_for_a_new_loop,
         name,
         new_loop::{NewLoop, words},
     },
@@ -56,7 +57,7 @@ pub(crate) struct Args {
     #[command(flatten, next_help_heading = LOOP)]
     wanted: NewLoop,
     /// Go on with the loop that is there, also if it has ended at a limit; with limits, with new ones. The same as no prompt
-    #[arg(long = "continue", help_heading = LOOP, conflicts_with_all = ["prompt", "prompt_file", "stdin", "completion_promise", "verify", "preset", "continue_with"])]
+    #[arg(long = "continue", help_heading = LOOP, conflicts_with_all = ["prompt", "prompt_file", "stdin"], conflicts_with_all = only_for_a_new_loop())]
     go_on: bool,
     /// Go on with a loop although it is complete
     #[arg(long, help_heading = LOOP, conflicts_with_all = ["prompt", "prompt_file", "stdin"])]
@@ -211,9 +212,9 @@ fn audience(json: bool, quiet: bool) -> Arc<dyn Audience> {
 fn request(args: Args) -> Result<Request, Failure> {
     let Args { wanted, go_on, again, rounds, once, no_wait, notify, sessions, .. } = args;
     let is_new = wanted.has_prompt();
-    if let Some(option) = wanted.only_for_a_new_one().filter(|_| !is_new && !go_on) {
+    if let Some(option) = wanted.settings.0.only_for_a_new_loop().filter(|_| !is_new && !go_on) {
         return Err(Failure::usage(format!(
-            "{option} describes a new loop: give its prompt, too, as words, with --prompt-file FILE or with --stdin"
+            "--{option} describes a new loop: give its prompt, too, as words, with --prompt-file FILE or with --stdin"
         )));
     }
     Ok(Request {

@@ -137,7 +137,7 @@ fn ending(scene: &Scene<'_>, ended: Option<Ended>) -> Vec<(String, Style)> {
     let took = in_words(scene.view.spent_ms);
     let Some(ended) = ended else {
         let gone = "its file is gone, and no ending is written down: somebody removed it".to_owned();
-        let name = if ralph_core::loop_file::is_name(&scene.view.name) { &scene.view.name } else { "main" };
+        let name = if ralph_core::loops::is_name(&scene.view.name) { &scene.view.name } else { "main" };
         return vec![(gone, WARN), (format!("next: .ralph/backup/{name}.md has the version before its last change"), PLAIN)];
     };
     let at = scene.ago(ended.at);

@@ -1,7 +1,7 @@
 //! YAML front matter that remembers where every value stands, so that one value can change and every other byte stays.
 //!
 //! A real YAML parser finds the values (any scalar style, comments, flow mappings); the change itself is a splice of bytes.
-//! Nothing here knows what the keys mean: that is [`crate::loop_file`].
+//! Nothing here knows what the keys mean: that is [`super::file`].
 
 use std::{
     borrow::Cow,

@@ -1,131 +1,48 @@
-//! The loop file: what its values mean, how a new one is written, and how one value of it is changed.
+//! The loop file: reading it, writing a new one, and changing one value of it.
 //!
-//! The format is the well-known one (front matter, then the prompt), plus optional keys; [`crate::loop_keys`] lists them.
+//! The format is the well-known one (front matter, then the prompt), plus optional keys; [`super::settings`] lists them.
 
-use std::fmt::Write as _;
+use std::ops::Deref;
 
-use crate::{
-    front_matter::{Entry, FrontMatter, Problem, Scalar, Value, quoted},
-    gate::Command,
-    loop_keys,
-    prices::{self, Micros},
-    spelling, time, verify_yaml,
+use super::{
+    front_matter::{self, Entry, FrontMatter, Problem, Scalar, Value, quoted},
+    settings::{Kind, LoopSettings, SETTINGS, Setting},
 };
+use crate::{gate::Command, spelling, time, verify_yaml};
 
 /// The loop of a project that has only one.
 pub const DEFAULT_FILE: &str = "ralph-loop.local.md";
 
-/// Hours that a loop may run when its file does not say.
-pub const DEFAULT_HOURS: f64 = 8.0;
-
-/// Dollars that a loop about a pull request may spend, and rounds that may change nothing, when its file does not say (S2-7): it has no last round.
-pub const DEFAULT_USD: f64 = 50.0;
-pub const DEFAULT_STALL_ROUNDS: u64 = 6;
-
-/// Rounds in fresh sessions that may change nothing when nobody says otherwise: nobody looks on.
-pub const FRESH_STALL_ROUNDS: u64 = 4;
-
-/// The same in the session of an agent, which its stop hook holds.
-pub const HOOK_STALL_ROUNDS: u64 = 10;
-
 /// A prompt larger than this was not meant as one.
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
-
-/// How the prompt goes back to the agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ContinueWith {
-    #[default]
-    Auto,
-    Block,
-    Context,
-}
-
-/// Gates that need no `ralph.toml`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Preset {
-    /// The commands that a `worktree.yaml` asks for.
-    Verify,
-    /// The list of items that is in the project.
-    Features,
-    /// From code to an open pull request (S2-2).
-    PrePr,
-    /// From red CI to a merged pull request (S2-3).
-    AfterPr,
-}
-
-impl Preset {
-    pub const ALL: [Preset; 4] = [Preset::Verify, Preset::Features, Preset::PrePr, Preset::AfterPr];
-
-    pub fn of(name: &str) -> Option<Self> {
-        Preset::ALL.into_iter().find(|preset| preset.as_str() == name)
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Preset::Verify => "verify",
-            Preset::Features => "features",
-            Preset::PrePr => "pre-pr",
-            Preset::AfterPr => "after-pr",
-        }
-    }
-
-    /// What the agent must say in the end, where nobody chose other words.
-    pub fn promise(self) -> Option<&'static str> {
-        (self == Preset::AfterPr).then_some("CI_PASSED")
-    }
-
-    /// Dollars that its loops may spend when nobody says otherwise.
-    pub fn max_usd(self) -> Option<f64> {
-        self.is_of_a_pull_request().then_some(DEFAULT_USD)
-    }
-
-    /// Rounds that may change nothing when nobody says otherwise.
-    pub fn stall_rounds(self) -> Option<u64> {
-        self.is_of_a_pull_request().then_some(DEFAULT_STALL_ROUNDS)
-    }
-
-    /// Whether it looks at a pull request.
-    pub fn is_of_a_pull_request(self) -> bool {
-        matches!(self, Preset::PrePr | Preset::AfterPr)
-    }
-}
 
 /// A loop as its file describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopFile {
     pub active: bool,
     pub iteration: u64,
-    /// 0 means no limit.
-    pub max_iterations: u64,
-    pub completion_promise: Option<String>,
     pub session_id: Option<String>,
     pub started_at: Option<String>,
     pub loop_id: Option<String>,
-    pub max_hours: f64,
-    /// 0 means no limit.
-    pub max_usd: f64,
-    /// 0 means no limit.
-    pub max_tokens: u64,
-    /// How full the session's context may be, in hundredths; 0 means no limit.
-    pub max_context: u64,
-    /// After so many rounds in one session its conversation is made shorter; 0 means never.
-    pub compact_every: u64,
-    pub idle_rounds: Option<u64>,
-    /// 0 means no limit.
-    pub stall_rounds: u64,
-    /// The file itself says how many.
-    pub says_stall_rounds: bool,
-    pub continue_with: ContinueWith,
-    pub remind: bool,
+    /// With the defaults for what the file does not say.
+    pub settings: LoopSettings,
     /// Commands that must pass before the loop may end.
     pub verify: Vec<Command>,
-    pub preset: Option<Preset>,
     /// The list of the feature folder that the loop was put together from; a loop file has none.
     pub list: Option<String>,
     pub prompt: String,
     /// Worth telling the person: a key that looks like a misspelt one sets nothing.
     pub warnings: Vec<String>,
     front_matter: FrontMatter,
+}
+
+/// A loop's settings are read as if they were its own.
+impl Deref for LoopFile {
+    type Target = LoopSettings;
+
+    fn deref(&self) -> &LoopSettings {
+        &self.settings
+    }
 }
 
 impl LoopFile {
@@ -140,28 +57,14 @@ impl LoopFile {
         if prompt.trim().is_empty() {
             return Err(Problem::new(None, "there is no prompt after the front matter"));
         }
-        let preset = keys.preset()?;
-        let stall_rounds = keys.count("stall_rounds")?;
         Ok(LoopFile {
-            active: keys.bool("active")?.unwrap_or(true),
-            iteration: keys.count("iteration")?.ok_or_else(|| Problem::new(None, "`iteration` is missing"))?,
-            max_iterations: keys.count("max_iterations")?.unwrap_or(0),
-            completion_promise: keys.text("completion_promise")?.or_else(|| preset?.promise().map(str::to_owned)),
+            active: keys.read("active", Kind::yes_or_no)?.unwrap_or(true),
+            iteration: keys.read("iteration", Kind::count)?.ok_or_else(|| Problem::new(None, "`iteration` is missing"))?,
             session_id: keys.text("session_id")?,
             started_at: keys.text("started_at")?,
             loop_id: keys.text("loop_id")?,
-            max_hours: keys.amount("max_hours", "hours")?.unwrap_or(DEFAULT_HOURS),
-            max_usd: keys.amount("max_usd", "dollars")?.or_else(|| preset?.max_usd()).unwrap_or(0.0),
-            max_tokens: keys.count("max_tokens")?.unwrap_or(0),
-            max_context: keys.percent("max_context")?.unwrap_or(0),
-            compact_every: keys.count("compact_every")?.unwrap_or(0),
-            idle_rounds: keys.count("idle_rounds")?,
-            stall_rounds: stall_rounds.or_else(|| preset?.stall_rounds()).unwrap_or(0),
-            says_stall_rounds: stall_rounds.is_some(),
-            continue_with: keys.continue_with()?,
-            remind: keys.bool("remind")?.unwrap_or(false),
+            settings: keys.settings()?.with_defaults(),
             verify: verify(&front_matter, bytes)?,
-            preset,
             list: None,
             prompt,
             warnings: misspelt(&front_matter),
@@ -191,29 +94,6 @@ impl LoopFile {
     pub fn began(&self) -> Option<time::Millis> {
         self.started_at.as_deref().and_then(time::parse)
     }
-
-    /// How many rounds in a row may change nothing in a session of its own.
-    pub fn hook_stall_rounds(&self) -> u64 {
-        if self.stalls_by_default() { HOOK_STALL_ROUNDS } else { self.stall_rounds }
-    }
-
-    /// Nobody said how many.
-    pub fn stalls_by_default(&self) -> bool {
-        !self.says_stall_rounds && self.stall_rounds == 0
-    }
-
-    /// How many rounds in a row may change nothing when ralph starts the sessions.
-    pub fn fresh_stall_rounds(&self) -> u64 {
-        if self.stalls_by_default() { FRESH_STALL_ROUNDS } else { self.stall_rounds }
-    }
-
-    pub fn max_millis(&self) -> u64 {
-        time::of_hours(self.max_hours)
-    }
-
-    pub fn max_usd_micros(&self) -> Micros {
-        prices::of_dollars(self.max_usd)
-    }
 }
 
 fn verify(front_matter: &FrontMatter, bytes: &[u8]) -> Result<Vec<Command>, Problem> {
@@ -225,7 +105,7 @@ fn verify(front_matter: &FrontMatter, bytes: &[u8]) -> Result<Vec<Command>, Prob
 }
 
 fn misspelt(front_matter: &FrontMatter) -> Vec<String> {
-    let known = || loop_keys::KEYS.iter().map(|k| k.name);
+    let known = Setting::keys;
     let near = |entry: &Entry| {
         // This runs at every stop; comparing letters is for the rare unknown key.
         let meant = if known().any(|k| k == entry.key) { None } else { spelling::nearest(&entry.key, known()) }?;
@@ -242,7 +122,7 @@ pub struct Salvaged {
 }
 
 pub fn salvage(bytes: &[u8], name: &str) -> Salvaged {
-    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(crate::front_matter::MAX_BYTES)]);
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(front_matter::MAX_BYTES)]);
     let value = |key: &str| {
         let value = head.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'))?;
         let value = value.trim().trim_matches(['"', '\'']);
@@ -299,65 +179,27 @@ fn prompt_text(body: &[u8]) -> String {
     String::from_utf8_lossy(body).trim_start_matches(['\r', '\n']).trim_end_matches(['\r', '\n']).to_owned()
 }
 
-/// What a new loop file shall say.
+/// A loop file that is to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewLoop<'a> {
     pub id: &'a str,
     pub session_id: Option<&'a str>,
     pub started_at: &'a str,
-    pub max_iterations: u64,
-    pub completion_promise: Option<&'a str>,
-    pub max_hours: f64,
-    pub max_usd: Option<f64>,
-    pub max_tokens: Option<u64>,
-    pub idle_rounds: Option<u64>,
-    pub stall_rounds: Option<u64>,
-    pub continue_with: Option<&'a str>,
-    /// Lines for the shell that must pass.
-    pub verify: &'a [String],
-    /// How long each of them may run; `None`: as usual.
-    pub deadline_ms: Option<u64>,
-    pub preset: Option<&'a str>,
+    pub settings: LoopSettings,
     pub prompt: &'a str,
 }
 
 impl NewLoop<'_> {
     pub fn render(&self) -> String {
-        let or_null = |v: Option<&str>| v.map_or_else(|| "null".to_owned(), quoted);
-        let mut out = format!(
-            "---\nactive: true\niteration: 1\nsession_id: {}\nmax_iterations: {}\ncompletion_promise: {}\nstarted_at: {}\nloop_id: {}\nmax_hours: {}\n",
-            or_null(self.session_id),
-            self.max_iterations,
-            or_null(self.completion_promise),
-            quoted(self.started_at),
-            quoted(self.id),
-            self.max_hours,
-        );
-        if let Some(dollars) = self.max_usd {
-            let _ = writeln!(out, "max_usd: {dollars}");
-        }
-        for (key, rounds) in [("max_tokens", self.max_tokens), ("idle_rounds", self.idle_rounds), ("stall_rounds", self.stall_rounds)] {
-            let _ = rounds.map(|rounds| writeln!(out, "{key}: {rounds}"));
-        }
-        if let Some(form) = self.continue_with {
-            let _ = writeln!(out, "continue_with: {form}");
-        }
-        if !self.verify.is_empty() {
-            out.push_str("verify:\n");
-            for line in self.verify {
-                let _ = match self.deadline_ms {
-                    None => writeln!(out, "  - {}", quoted(line)),
-                    Some(ms) => writeln!(out, "  - run: {}\n    deadline: {}", quoted(line), time::in_settings(ms)),
-                };
-            }
-        }
-        if let Some(preset) = self.preset {
-            let _ = writeln!(out, "preset: {preset}");
-        }
-        out.push_str("remind: true\n---\n\n");
-        out.push_str(self.prompt);
-        out.push('\n');
-        out
+        let settings = LoopSettings { remind: Some(true), ..self.settings.clone().with_defaults() };
+        let own = [
+            ("active", "true".to_owned()),
+            ("iteration", "1".to_owned()),
+            ("session_id", self.session_id.map_or_else(|| "null".to_owned(), quoted)),
+            ("started_at", quoted(self.started_at)),
+            ("loop_id", quoted(self.id)),
+        ];
+        format!("---\n{}---\n\n{}\n", Setting::front_matter(&settings, &own), self.prompt)
     }
 }
 
@@ -381,56 +223,19 @@ impl Reader<'_> {
         Ok(self.scalar(key)?.map(|(s, _)| s.text.clone()).filter(|t| !t.trim().is_empty()))
     }
 
-    fn bool(&self, key: &str) -> Result<Option<bool>, Problem> {
+    /// The value of `key` as `set` reads it, which otherwise says what it must be.
+    fn read<T>(&self, key: &str, set: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, Problem> {
         let Some((s, line)) = self.scalar(key)? else { return Ok(None) };
-        match s.text.trim().to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" => Ok(Some(true)),
-            "false" | "no" | "off" => Ok(Some(false)),
-            _ => Err(Problem::new(line, format!("`{key}` must be true or false, not `{}`", shown(&s.text)))),
+        set(&s.text).map(Some).map_err(|wanted| Problem::new(line, format!("`{key}` must be {wanted}, not `{}`", shown(&s.text))))
+    }
+
+    fn settings(&self) -> Result<LoopSettings, Problem> {
+        let mut settings = LoopSettings::default();
+        for setting in SETTINGS.iter().filter(|setting| setting.is_plain_key()) {
+            let is_empty = |text: &str| setting.kind == Kind::Text && text.trim().is_empty();
+            self.read(setting.key, |text| if is_empty(text) { Ok(()) } else { setting.set(&mut settings, text) })?;
         }
-    }
-
-    fn count(&self, key: &str) -> Result<Option<u64>, Problem> {
-        let Some((s, line)) = self.scalar(key)? else { return Ok(None) };
-        s.text
-            .trim()
-            .parse()
-            .map(Some)
-            .map_err(|_| Problem::new(line, format!("`{key}` must be a whole number from 0 on, not `{}`", shown(&s.text))))
-    }
-
-    fn percent(&self, key: &str) -> Result<Option<u64>, Problem> {
-        match (self.count(key)?, self.scalar(key)?) {
-            (Some(n), Some((s, line))) if n > 100 => {
-                Err(Problem::new(line, format!("`{key}` must be a whole number from 0 to 100, not `{}`", shown(&s.text))))
-            }
-            (n, _) => Ok(n),
-        }
-    }
-
-    fn amount(&self, key: &str, unit: &str) -> Result<Option<f64>, Problem> {
-        let Some((s, line)) = self.scalar(key)? else { return Ok(None) };
-        match s.text.trim().parse::<f64>() {
-            Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(Some(amount)),
-            _ => Err(Problem::new(line, format!("`{key}` must be a number of {unit} from 0 on, not `{}`", shown(&s.text)))),
-        }
-    }
-
-    fn continue_with(&self) -> Result<ContinueWith, Problem> {
-        let Some((s, line)) = self.scalar("continue_with")? else { return Ok(ContinueWith::Auto) };
-        match s.text.trim() {
-            "auto" => Ok(ContinueWith::Auto),
-            "block" => Ok(ContinueWith::Block),
-            "context" => Ok(ContinueWith::Context),
-            other => Err(Problem::new(line, format!("`continue_with` must be auto, block or context, not `{}`", shown(other)))),
-        }
-    }
-
-    fn preset(&self) -> Result<Option<Preset>, Problem> {
-        let Some((s, line)) = self.scalar("preset")? else { return Ok(None) };
-        let names = Preset::ALL.map(Preset::as_str).join(", ");
-        let wrong = || Problem::new(line, format!("`preset` must be one of {names}, not `{}`", shown(&s.text)));
-        Preset::of(s.text.trim()).map(Some).ok_or_else(wrong)
+        Ok(settings)
     }
 }
 
@@ -442,6 +247,7 @@ fn shown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::loops::{ContinueWith, Preset};
     use proptest::prelude::*;
 
     fn problem(doc: &str) -> String {
@@ -454,7 +260,7 @@ mod tests {
         for doc in [lf.to_owned(), lf.replace('\n', "\r\n"), format!("\u{feff}{lf}")] {
             let parsed = LoopFile::parse(doc.as_bytes());
             let got =
-                parsed.as_ref().map(|l| (l.iteration, l.max_iterations, l.completion_promise.as_deref(), l.prompt.as_str(), l.active));
+                parsed.as_ref().map(|l| (l.iteration, l.max_iterations(), l.completion_promise.as_deref(), l.prompt.as_str(), l.active));
             assert_eq!(got, Ok((1, 50, Some("COMPLETE"), "Do the work.", true)), "{doc:?}");
         }
     }
@@ -472,10 +278,10 @@ mod tests {
     fn null_empty_and_absent_mean_no_promise() {
         for value in ["null", "~", "", "\"\"", "''"] {
             let doc = format!("---\niteration: 0\ncompletion_promise: {value}\nsession_id: {value}\n---\np");
-            let parsed = LoopFile::parse(doc.as_bytes()).map(|l| (l.completion_promise, l.session_id));
+            let parsed = LoopFile::parse(doc.as_bytes()).map(|l| (l.settings.completion_promise, l.session_id));
             assert_eq!(parsed, Ok((None, None)), "{value:?}");
         }
-        let words = LoopFile::parse(b"---\niteration: 0\ncompletion_promise: yes\n---\np").map(|l| l.completion_promise);
+        let words = LoopFile::parse(b"---\niteration: 0\ncompletion_promise: yes\n---\np").map(|l| l.settings.completion_promise);
         assert_eq!(words, Ok(Some("yes".to_owned())));
     }
 
@@ -506,13 +312,13 @@ mod tests {
             let file = LoopFile::parse(format!("---\niteration: 1\n{keys}---\np").as_bytes());
             file.map(|l| (l.max_usd_micros(), l.stall_rounds)).map_err(|p| p.to_string())
         };
-        assert_eq!(brakes(""), Ok((0, 0)));
-        assert_eq!(brakes("preset: verify\n"), Ok((0, 0)));
+        assert_eq!(brakes(""), Ok((0, None)));
+        assert_eq!(brakes("preset: verify\n"), Ok((0, None)));
         for preset in ["pre-pr", "after-pr"] {
-            assert_eq!(brakes(&format!("preset: {preset}\n")), Ok((50_000_000, 6)));
-            assert_eq!(brakes(&format!("preset: {preset}\nmax_usd: 0\nstall_rounds: 0\n")), Ok((0, 0)), "0 is no limit");
+            assert_eq!(brakes(&format!("preset: {preset}\n")), Ok((50_000_000, Some(6))));
+            assert_eq!(brakes(&format!("preset: {preset}\nmax_usd: 0\nstall_rounds: 0\n")), Ok((0, Some(0))), "0 is no limit");
         }
-        assert_eq!(brakes("max_usd: 0.0000001\nstall_rounds: 3\n"), Ok((1, 3)), "a tiny limit is one");
+        assert_eq!(brakes("max_usd: 0.0000001\nstall_rounds: 3\n"), Ok((1, Some(3))), "a tiny limit is one");
         assert_eq!(brakes("max_usd: -1\n"), Err("line 3: `max_usd` must be a number of dollars from 0 on, not `-1`".to_owned()));
         assert_eq!(brakes("max_usd: $5\n"), Err("line 3: `max_usd` must be a number of dollars from 0 on, not `$5`".to_owned()));
     }
@@ -533,15 +339,18 @@ mod tests {
         fn s0_3_new_files_read_back(prompt in "[^\r\n]\\PC*[^\r\n]", promise in "\\PC*\\S\\PC*", deadline_ms in proptest::option::of(1..86_400_000u64)) {
             prop_assume!(!prompt.trim().is_empty());
             let line = format!("run {}", promise.replace('\0', "0").trim_end());
-            let new = NewLoop {
-                id: "main-1", session_id: Some("s"), started_at: "2026-11-15T00:00:00Z", max_iterations: 3, completion_promise: Some(&promise),
-                max_hours: 1.5, max_usd: Some(2.5), idle_rounds: Some(4), stall_rounds: Some(5), continue_with: Some("block"), verify: std::slice::from_ref(&line), deadline_ms, preset: Some("verify"), prompt: &prompt,
-                max_tokens: None,
+            let settings = LoopSettings {
+                max_iterations: Some(3), completion_promise: Some(promise.clone()), max_hours: Some(1.5), max_usd: Some(2.5), max_tokens: Some(7), max_context: Some(80),
+                compact_every: Some(2), idle_rounds: Some(4), stall_rounds: Some(5), continue_with: Some(ContinueWith::Block), remind: Some(true), verify: vec![line.clone()],
+                deadline_ms, preset: Some(Preset::Verify),
             };
+            let new = NewLoop { id: "main-1", session_id: Some("s"), started_at: "2026-11-15T00:00:00Z", settings: settings.clone(), prompt: &prompt };
             let file = LoopFile::parse(new.render().as_bytes());
-            let got = file.as_ref().map(|l| (l.prompt.as_str(), l.completion_promise.as_deref(), l.id("main"), l.max_millis(), l.idle_rounds));
-            prop_assert_eq!(got, Ok((prompt.as_str(), Some(promise.as_str()), "main-1".to_owned(), 5_400_000, Some(4))));
-            prop_assert_eq!(file.as_ref().map(|l| (l.max_usd_micros(), l.stall_rounds)), Ok((2_500_000, 5)));
+            let got = file.as_ref().map(|l| (l.prompt.as_str(), l.completion_promise.as_deref(), l.id("main"), l.max_millis(), l.max_usd_micros()));
+            prop_assert_eq!(got, Ok((prompt.as_str(), Some(promise.as_str()), "main-1".to_owned(), 5_400_000, 2_500_000)));
+            // A file says more about its commands than their lines.
+            let plain = LoopSettings { verify: Vec::new(), deadline_ms: None, ..settings };
+            prop_assert_eq!(file.as_ref().map(|l| &l.settings), Ok(&plain));
             let verify = file.as_ref().map(|l| l.verify.iter().map(|c| (c.run.shown(), c.deadline_ms)).collect::<Vec<_>>());
             prop_assert_eq!(verify, Ok(vec![(line.clone(), deadline_ms.unwrap_or(crate::gate::DEFAULT_DEADLINE_MS))]));
         }

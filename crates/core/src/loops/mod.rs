@@ -1,0 +1,11 @@
+//! What a loop is: its file, the settings in it, and the terms that ralph seals.
+
+mod file;
+mod front_matter;
+mod settings;
+mod terms;
+
+pub use file::{DEFAULT_FILE, LoopFile, MAX_FILE_BYTES, NewLoop, Salvaged, file_of, fnv1a, is_loop_id, is_name, name_of, salvage};
+pub use front_matter::{FrontMatter, MAX_BYTES as MAX_FRONT_MATTER, Problem, Value, quoted};
+pub use settings::{ContinueWith, DEFAULT_HOURS, Flag, Kind, LoopSettings, Preset, SETTINGS, Setting, schema, template};
+pub use terms::{Edit, Terms};
