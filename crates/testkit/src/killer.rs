@@ -12,12 +12,22 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use crate::nightly;
+
 /// Which system calls count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
     Any,
-    /// Only those that change files (or lock or sync them).
+    /// Only those after which the disk can differ: they change, lock or sync files, or start a process that may.
     Writes,
+}
+
+impl Filter {
+    /// Where a crash is tried. Between two writes the disk cannot differ, so a crash at each write shows every state; the nightly run does not
+    /// rely on that and tries all calls.
+    pub fn crash_points() -> Self {
+        nightly::amount(Self::Writes, Self::Any)
+    }
 }
 
 /// How the run ended.
@@ -187,7 +197,11 @@ const WRITES: &[i64] = &[
     libc::SYS_copy_file_range, libc::SYS_sendfile, libc::SYS_fallocate, libc::SYS_truncate, libc::SYS_ftruncate,
     libc::SYS_renameat2, libc::SYS_unlinkat, libc::SYS_mkdirat, libc::SYS_linkat, libc::SYS_symlinkat,
     libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_flock, libc::SYS_fchmod, libc::SYS_fchmodat,
-    libc::SYS_renameat,
+    libc::SYS_renameat, libc::SYS_utimensat, libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_mknodat,
+    libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr,
+    libc::SYS_clone, libc::SYS_clone3,
+    #[cfg(target_arch = "x86_64")] libc::SYS_fork,
+    #[cfg(target_arch = "x86_64")] libc::SYS_vfork,
     #[cfg(target_arch = "x86_64")] libc::SYS_rename,
     #[cfg(target_arch = "x86_64")] libc::SYS_unlink,
     #[cfg(target_arch = "x86_64")] libc::SYS_mkdir,
