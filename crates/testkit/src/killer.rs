@@ -2,15 +2,18 @@
 //!
 //! The program runs under `ptrace` (Linux only). A program killed at a call's entry has not made that call: going
 //! through all n from 1 to [`count_syscalls`] shows every state that a crash can leave on disk. Only the program's first
-//! thread is traced, not its children.
+//! thread is traced, not its children; those that outlive it are waited for, so that they do not disturb what comes next.
+//!
+//! [`pause_at_syscall`] holds the program there instead and lets something else happen: a race without luck.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::nightly;
 
@@ -18,7 +21,7 @@ use crate::nightly;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
     Any,
-    /// Only those after which the disk can differ: they change, lock or sync files, or start a process that may.
+    /// Only those after which the disk can differ: they change, lock or sync files, or start a process that may. What is printed is not on it.
     Writes,
 }
 
@@ -48,25 +51,41 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs `command` and kills it when it enters its `n`-th (from 1) call that `filter` counts.
 pub fn kill_at_syscall(command: &mut Command, filter: Filter, n: usize, stdin: &[u8]) -> Outcome {
-    trace(command, filter, Some(n), stdin).0
+    trace(command, filter, n, KILL, stdin).0
+}
+
+/// Runs `command` to its end, and has `meanwhile` happen when it enters its `n`-th (from 1) call that `filter` counts.
+pub fn pause_at_syscall(command: &mut Command, filter: Filter, n: usize, stdin: &[u8], meanwhile: impl FnMut()) -> Outcome {
+    trace(command, filter, n, At::Pause(meanwhile), stdin).0
 }
 
 /// Runs `command` to its end and counts its calls.
 pub fn count_syscalls(command: &mut Command, filter: Filter, stdin: &[u8]) -> usize {
-    trace(command, filter, None, stdin).1
+    trace(command, filter, usize::MAX, KILL, stdin).1
 }
 
-fn trace(command: &mut Command, filter: Filter, kill_at: Option<usize>, stdin: &[u8]) -> (Outcome, usize) {
+/// What happens at the n-th call.
+enum At<F> {
+    Kill,
+    Pause(F),
+}
+
+const KILL: At<fn()> = At::Kill;
+
+fn trace(command: &mut Command, filter: Filter, n: usize, at: At<impl FnMut()>, stdin: &[u8]) -> (Outcome, usize) {
     // Files instead of pipes: nobody has to feed or drain them while the tracer loops.
     let mut input = tempfile::tempfile().unwrap();
     input.write_all(stdin).unwrap();
     input.seek(SeekFrom::Start(0)).unwrap();
     let output = tempfile::tempfile().unwrap();
-    command.stdin(input).stdout(output.try_clone().unwrap()).stderr(Stdio::null());
+    command.stdin(input).stdout(output.try_clone().unwrap()).stderr(Stdio::null()).process_group(0);
     let pid = start_traced(command);
     let watchdog = watch(pid);
-    let (end, count) = step_through(pid, filter, kill_at);
+    let (end, count) = step_through(pid, filter, n, at);
     drop(watchdog);
+    if matches!(end, End::Killed(_)) {
+        outlive_orphans(pid);
+    }
     let stdout = read_back(output);
     let outcome = match end {
         End::Killed(syscall) => Outcome::Killed { syscall, stdout },
@@ -107,12 +126,28 @@ fn watch(pid: libc::pid_t) -> Sender<()> {
     sender
 }
 
+/// Waits (not for ever) until nothing of a killed program's process group runs.
+fn outlive_orphans(group: libc::pid_t) {
+    let is_in_group = |entry: std::fs::DirEntry| {
+        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let (state, of) = (fields.next()?, fields.nth(1)?);
+        (state != "Z" && of.parse() == Ok(group)).then_some(())
+    };
+    let runs = || std::fs::read_dir("/proc").into_iter().flatten().flatten().any(|entry| is_in_group(entry).is_some());
+    let deadline = Instant::now() + Duration::from_secs(10);
+    // SAFETY: no pointers, and signal 0 only asks.
+    while unsafe { libc::kill(-group, 0) } == 0 && runs() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 enum End {
     Killed(i64),
     Exited(Option<i32>),
 }
 
-fn step_through(pid: libc::pid_t, filter: Filter, kill_at: Option<usize>) -> (End, usize) {
+fn step_through(pid: libc::pid_t, filter: Filter, n: usize, mut at: At<impl FnMut()>) -> (End, usize) {
     let (mut count, mut killed, mut signal) = (0, None, 0);
     loop {
         resume(pid, signal);
@@ -128,9 +163,13 @@ fn step_through(pid: libc::pid_t, filter: Filter, kill_at: Option<usize>) -> (En
             stop if stop == libc::SIGTRAP | 0x80 => {
                 if let Some(call) = entered(pid).filter(|call| call.counts(filter)) {
                     count += 1;
-                    if Some(count) == kill_at {
-                        killed = Some(call.number);
-                        kill(pid);
+                    match &mut at {
+                        _ if count != n => {}
+                        At::Pause(meanwhile) => meanwhile(),
+                        At::Kill => {
+                            killed = Some(call.number);
+                            kill(pid);
+                        }
                     }
                 }
             }
@@ -142,6 +181,7 @@ fn step_through(pid: libc::pid_t, filter: Filter, kill_at: Option<usize>) -> (En
 
 /// The system call a stopped tracee is about to make.
 struct Call {
+    pid: libc::pid_t,
     number: i64,
     args: [u64; 6],
 }
@@ -172,12 +212,19 @@ fn entered(pid: libc::pid_t) -> Option<Call> {
         // The watchdog killed it in this moment; the next wait tells.
         return None;
     }
-    (info.op == PTRACE_SYSCALL_INFO_ENTRY).then(|| Call { number: i64::try_from(info.number).unwrap_or(-1), args: info.args })
+    (info.op == PTRACE_SYSCALL_INFO_ENTRY).then(|| Call { pid, number: i64::try_from(info.number).unwrap_or(-1), args: info.args })
 }
 
 impl Call {
     fn counts(&self, filter: Filter) -> bool {
-        filter == Filter::Any || self.creates() || WRITES.contains(&self.number)
+        filter == Filter::Any || self.creates() || (WRITES.contains(&self.number) && !self.prints())
+    }
+
+    /// Whether it writes to what has no name on any disk: our file for its output, or a device.
+    fn prints(&self) -> bool {
+        let to = std::fs::metadata(format!("/proc/{}/fd/{}", self.pid, self.args[0]));
+        let is_nameless = |meta: std::fs::Metadata| meta.file_type().is_char_device() || (meta.is_file() && meta.nlink() == 0);
+        matches!(self.number, libc::SYS_write | libc::SYS_writev) && to.is_ok_and(is_nameless)
     }
 
     fn creates(&self) -> bool {

@@ -1,4 +1,7 @@
 //! Several processes at once: hooks with each other, with a cancel, with a hand that deletes and with one that edits (pains 9, 10; design 4).
+//!
+//! What a second process does to a hook is tried twice: while the hook is held at each of its system calls, one after the other, which leaves
+//! nothing to luck; and at some moments of a hook that runs freely (in the nightly run at many).
 
 use std::{
     fs,
@@ -6,6 +9,11 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
+};
+
+use ralph_testkit::{
+    killer::{Filter, Outcome, count_syscalls, pause_at_syscall},
+    nightly,
 };
 
 use crate::common::{Answer, Bed, Event, LOOP, ME, RALPH, loop_text, unique, value_in};
@@ -98,6 +106,29 @@ fn spin(time: Duration) {
     let until = Instant::now() + time;
     while Instant::now() < until {
         std::hint::spin_loop();
+    }
+}
+
+/// A moment of a hook's life, from before it reads the file to after it has answered; any number of tries in a row is spread over all of it.
+fn moment(usual: Duration, round: u32) -> Duration {
+    usual * (round * 7 % 50) / 40
+}
+
+/// Holds the hook of a fresh loop at each of its system calls in turn while `meanwhile` happens, and then looks at what it answered and left.
+fn at_every_call<T>(place: &Place, fresh: impl Fn(usize), meanwhile: impl Fn(usize) -> T, check: impl Fn(usize, &Answer, T)) {
+    fresh(0);
+    let (mut command, stdin) = place.stop();
+    let count = count_syscalls(&mut command, Filter::Any, stdin.as_bytes());
+    assert!(count > 50, "only {count} calls: is this the program?");
+    for n in 1..=count {
+        fresh(n);
+        let (mut command, stdin) = place.stop();
+        let mut happened = None;
+        let outcome = pause_at_syscall(&mut command, Filter::Any, n, stdin.as_bytes(), || happened = Some(meanwhile(n)));
+        let Outcome::Finished { stdout, code: Some(0) } = outcome else { panic!("call {n} of {count}: {outcome:?}") };
+        // What is decided by what happened may take fewer calls; what came before it does not.
+        let Some(happened) = happened else { continue };
+        check(n, &Answer::of_stdout(&stdout), happened);
     }
 }
 
@@ -206,17 +237,44 @@ fn pains_6_one_of_many_sessions_adopts() {
     }
 }
 
-/// pains 9: a cancel from another terminal wins against a running hook, 1,000 times of 1,000.
+/// pains 9: a cancel from another terminal wins against a running hook, wherever that is.
+#[test]
+fn pains_9_cancel_wins_at_every_call_of_a_hook() {
+    let place = Place::new();
+    at_every_call(
+        &place,
+        |n| place.write(&loop_text(ME, 1, 0, "DONE").replace("09:30:00", &format!("09:30:00.{n:03}"))),
+        // A hook that has the lock is waited for: the cancel ends after it.
+        |_| {
+            let mut cancel = place.cancel();
+            let mut child = cancel.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let held = Instant::now();
+            while child.try_wait().unwrap().is_none() && held.elapsed() < Duration::from_millis(30) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            child
+        },
+        |n, _, cancel| {
+            let cancel = cancel.wait_with_output().unwrap();
+            assert_eq!(cancel.status.code(), Some(0), "call {n}: {}", String::from_utf8_lossy(&cancel.stderr));
+            assert!(!place.file().exists(), "call {n}: the file is there after the cancel");
+            let later = Running::start(place.stop()).feed().answer();
+            assert!(!later.blocks(), "call {n}: sent back after the cancel: {later:?}");
+        },
+    );
+}
+
+/// The same with a hook that runs freely, 1,000 times of 1,000.
 #[test]
 fn pains_9_cancel_wins_a_thousand_times() {
     let place = Place::new();
     let usual = usual_time(&place);
     fs::remove_file(place.file()).unwrap();
-    for round in 0..1000u32 {
+    let tries = nightly::amount(50, 1000);
+    for round in 0..tries {
         place.write(&loop_text(ME, 1, 0, "DONE").replace("09:30:00", &format!("09:30:00.{round:03}")));
         let hook = Running::start(place.stop()).feed();
-        // From before the hook reads the file to after it has answered.
-        spin(usual * (round % 50) / 40);
+        spin(moment(usual, round));
         let cancel = place.cancel().stdin(Stdio::null()).output().unwrap();
         // What the cancel says is that it is done: from here on no hook may send anybody back.
         assert!(!place.file().exists(), "round {round}: the file is there after the cancel");
@@ -228,7 +286,7 @@ fn pains_9_cancel_wins_a_thousand_times() {
         hook.answer();
         assert!(!place.file().exists(), "round {round}: the hook put the file back");
     }
-    assert_eq!(place.archive().len(), 1000);
+    assert_eq!(place.archive().len(), usize::try_from(tries).unwrap());
 }
 
 /// pains 10: a file that somebody deletes while a hook runs is not put back.
@@ -236,10 +294,16 @@ fn pains_9_cancel_wins_a_thousand_times() {
 fn pains_10_a_file_that_is_deleted_meanwhile_stays_deleted() {
     let place = Place::new();
     let usual = usual_time(&place);
-    for round in 0..400u32 {
+    at_every_call(
+        &place,
+        |_| place.write(&loop_text(ME, 1, 0, "DONE")),
+        |_| fs::remove_file(place.file()).unwrap(),
+        |n, _, ()| assert!(!place.file().exists(), "call {n}"),
+    );
+    for round in 0..nightly::amount(25, 400u32) {
         place.write(&loop_text(ME, 1, 0, "DONE"));
         let hook = Running::start(place.stop()).feed();
-        spin(usual * (round % 50) / 40);
+        spin(moment(usual, round));
         fs::remove_file(place.file()).unwrap();
         hook.answer();
         assert!(!place.file().exists(), "round {round}");
@@ -252,19 +316,32 @@ fn pains_10_an_edit_that_is_renamed_into_place_is_never_lost() {
     let place = Place::new();
     let usual = usual_time(&place);
     let aside = place.dir.join(".claude/edit.tmp");
-    for round in 0..400u32 {
-        place.write(&loop_text(ME, 1, 0, "DONE"));
-        let hook = Running::start(place.stop()).feed();
-        let edited = format!("Edited in round {round}.");
-        fs::write(&aside, loop_text(ME, 1, 0, "DONE").replace("Make the tests pass.", &edited)).unwrap();
-        spin(usual * (round % 50) / 40);
-        fs::rename(&aside, place.file()).unwrap();
-        let answer = hook.answer();
+    let begin = || place.write(&loop_text(ME, 1, 0, "DONE"));
+    let edited = |n: &str| loop_text(ME, 1, 0, "DONE").replace("Make the tests pass.", &format!("Edited at {n}."));
+    let is_kept = |n: &str, answer: &Answer| {
         let text = place.text();
         let iteration: u64 = value_in(&text, "iteration").parse().unwrap();
-        assert!(iteration <= 2, "round {round}: {answer:?}");
-        let expected = loop_text(ME, iteration, 0, "DONE").replace("Make the tests pass.", &edited);
-        assert_eq!(text, expected, "round {round}: {answer:?}");
+        assert!(iteration <= 2, "{n}: {answer:?}");
+        assert_eq!(text, edited(n).replace("iteration: 1", &format!("iteration: {iteration}")), "{n}: {answer:?}");
+    };
+    let save = || fs::rename(&aside, place.file()).unwrap();
+    at_every_call(
+        &place,
+        |n| {
+            begin();
+            fs::write(&aside, edited(&format!("call {n}"))).unwrap();
+        },
+        |_| save(),
+        |n, answer, ()| is_kept(&format!("call {n}"), answer),
+    );
+    for round in 0..nightly::amount(25, 400) {
+        let n = format!("round {round}");
+        begin();
+        let hook = Running::start(place.stop()).feed();
+        fs::write(&aside, edited(&n)).unwrap();
+        spin(moment(usual, round));
+        save();
+        is_kept(&n, &hook.answer());
     }
 }
 
@@ -274,30 +351,27 @@ fn pains_10_an_edit_that_is_renamed_into_place_is_never_lost() {
 fn pains_10_an_edit_in_place_neither_gets_lost_nor_ends_the_loop() {
     let place = Place::new();
     let usual = usual_time(&place);
-    let (mut lost, mut ended) = (Vec::new(), Vec::new());
-    for round in 0..400u32 {
-        place.write(&loop_text(ME, 1, 0, "DONE").replace("09:30:00", &format!("10:00:00.{round:03}")));
-        let hook = Running::start(place.stop()).feed();
-        let edited = format!("Edited in round {round}.");
-        let new = loop_text(ME, 1, 0, "DONE").replace("Make the tests pass.", &edited);
-        spin(usual * (round % 50) / 40);
+    let begin = |n: usize| place.write(&loop_text(ME, 1, 0, "DONE").replace("09:30:00", &format!("10:00:00.{n:03}")));
+    let edited = |n: usize| format!("Edited at {n}.");
+    let save = |n: usize, between: Duration| {
         let mut file = fs::File::options().write(true).truncate(true).open(place.file()).unwrap();
-        spin(Duration::from_micros(300));
-        file.write_all(new.as_bytes()).unwrap();
-        drop(file);
-        let answer = hook.answer();
-        let has = |path: &Path| fs::read_to_string(path).is_ok_and(|t| t.contains(&edited));
-        if !has(&place.file()) {
-            if place.archive().iter().any(|p| has(p)) {
-                ended.push((round, answer));
-            } else {
-                lost.push((round, answer));
-            }
-        }
-        let _ = fs::remove_file(place.file());
+        spin(between);
+        file.write_all(loop_text(ME, 1, 0, "DONE").replace("Make the tests pass.", &edited(n)).as_bytes()).unwrap();
+    };
+    let is_kept = |n: usize, answer: &Answer| {
+        let has = |path: &Path| fs::read_to_string(path).is_ok_and(|t| t.contains(&edited(n)));
+        let is_archived = || place.archive().iter().any(|path| has(path));
+        assert!(has(&place.file()), "{n}: {}: {answer:?}", if is_archived() { "ended by a file that was being written" } else { "lost" });
+        fs::remove_file(place.file()).unwrap();
+    };
+    at_every_call(&place, begin, |n| save(n, Duration::ZERO), |n, answer, ()| is_kept(n, answer));
+    for round in 0..nightly::amount(25, 400) {
+        begin(1000 + round);
+        let hook = Running::start(place.stop()).feed();
+        spin(moment(usual, u32::try_from(round).unwrap()));
+        save(1000 + round, Duration::from_micros(300));
+        is_kept(1000 + round, &hook.answer());
     }
-    assert!(lost.is_empty(), "{} edits lost: {lost:?}", lost.len());
-    assert!(ended.is_empty(), "{} loops ended by a file that was being written: {:?}", ended.len(), ended.first());
 }
 
 /// Two sessions start their loops at the same moment: one gets the name, the other is told.
