@@ -1,14 +1,9 @@
 //! Claims with the real client and a scripted model: what ends a loop, what heals itself, what asks a person, and what a person said last (t5, t11, t12).
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
-
-mod real;
-
 use std::{thread, time::Duration};
 
+use crate::real::*;
 use ralph_testkit::{Gate, ModelServer, SignIn, Version, or_skip};
-use real::*;
 
 /// What a model writes when it does what it is told: a summary full of words that deny, and the tag.
 const INSTRUCTED: &str = "Nothing is left to do, and no test was skipped.\n\nTests: 12 passed, 0 failed\n\n<promise>DONE</promise>";
@@ -24,7 +19,7 @@ fn t11_a_claim_in_the_instructed_form_ends_the_loop(version: Version) {
     bed.assert_archived(2);
     bed.assert_replays(2);
 }
-both!(t11_a_claim_in_the_instructed_form_ends_the_loop);
+newest!(t11_a_claim_in_the_instructed_form_ends_the_loop);
 
 /// t11: a mention is answered with the line to write, and a model that writes it is done in the next iteration.
 fn t11_a_mention_heals_in_one_iteration(version: Version) {
@@ -42,7 +37,7 @@ fn t11_a_mention_heals_in_one_iteration(version: Version) {
     assert_eq!(bed.journal().codes(), ["promise.refused", "promise.accepted"]);
     bed.assert_archived(2);
 }
-both!(t11_a_mention_heals_in_one_iteration);
+newest!(t11_a_mention_heals_in_one_iteration);
 
 /// t12: an agent that cannot go on is sent back once; the second time the loop pauses, and the person is told why.
 fn t12_blocked_twice_pauses_the_loop(version: Version) {
@@ -84,7 +79,7 @@ fn t12_a_run_ends_with_12_when_the_agent_is_blocked(version: Version) {
     assert!(told(0, "end your message with <blocked>why</blocked>"));
     assert!(told(1, "The last iteration ended because it could not go on: no key for the deploy."));
 }
-both!(t12_a_run_ends_with_12_when_the_agent_is_blocked);
+newest!(t12_a_run_ends_with_12_when_the_agent_is_blocked);
 
 /// t5: a note that a person leaves while the agent works goes before the claim that ends that work.
 fn t5_a_note_goes_before_a_claim(version: Version) {
@@ -107,4 +102,4 @@ fn t5_a_note_goes_before_a_claim(version: Version) {
     bed.assert_archived(3);
     bed.assert_replays(3);
 }
-both!(t5_a_note_goes_before_a_claim);
+newest!(t5_a_note_goes_before_a_claim);

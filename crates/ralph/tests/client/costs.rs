@@ -1,11 +1,7 @@
 //! What ralph thinks that a loop costs, and what the real client says that it cost.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
-
-mod real;
-
+use crate::real::*;
 use ralph_testkit::{Cached, Kind, ModelServer, Reply, Version, or_skip};
-use real::*;
 use serde_json::json;
 
 /// Models that the client knows the price of. The older one has the prices of its day.
@@ -69,7 +65,7 @@ fn s2_7_the_estimate_has_the_subagents_in_it(version: Version) {
     });
     assert_about("with a subagent", sums(&bed, "claude-opus-4-8", &server));
 }
-both!(s2_7_the_estimate_has_the_subagents_in_it);
+newest!(s2_7_the_estimate_has_the_subagents_in_it);
 
 /// S2-7: the limit ends the loop in the real client, and the person is told what was spent.
 fn s2_7_the_limit_on_money_ends_the_loop(version: Version) {
@@ -87,4 +83,4 @@ fn s2_7_the_limit_on_money_ends_the_loop(version: Version) {
     assert!(told.contains("Ralph: stopped at its limit of $2.50: about $3") && told.contains("`ralph resume --usd 2.5`"), "{told}");
     bed.assert_replays(stops);
 }
-both!(s2_7_the_limit_on_money_ends_the_loop);
+newest!(s2_7_the_limit_on_money_ends_the_loop);

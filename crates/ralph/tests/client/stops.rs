@@ -1,9 +1,5 @@
 //! One stop, one count, with the real client: whoever reports a stop, however fast and alike the model's answers are. And whose words a stop is judged by.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
-
-mod real;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::real::*;
 use ralph_testkit::{Hook, ModelServer, PrintOutput, Reply, Version, or_skip, write_plugin};
-use real::*;
 use serde_json::Value;
 
 /// The same words each time, as fast as the machine allows.
@@ -88,7 +84,7 @@ fn t13_identical_answers_are_counted_each_time(version: Version) {
     let bed = or_skip!(Bed::with_init(version, "--user"));
     five_are_five(&bed, None, 1);
 }
-both!(t13_identical_answers_are_counted_each_time);
+newest!(t13_identical_answers_are_counted_each_time);
 
 /// t13: four registrations, which the client runs at the same time, on a machine that has more to do than it can.
 fn t13_however_many_registrations_report_a_stop_it_counts_once(version: Version) {
@@ -97,7 +93,7 @@ fn t13_however_many_registrations_report_a_stop_it_counts_once(version: Version)
     five_are_five(&bed, Some(&plugin), 4);
     drop(load);
 }
-both!(t13_however_many_registrations_report_a_stop_it_counts_once);
+newest!(t13_however_many_registrations_report_a_stop_it_counts_once);
 
 /// t13: what older versions registered says nothing about itself. A plugin's and a settings file's are told apart all the same.
 fn t13_registrations_of_older_versions_count_once_beside_each_other_and_beside_new_ones(version: Version) {
@@ -109,7 +105,7 @@ fn t13_registrations_of_older_versions_count_once_beside_each_other_and_beside_n
     let plugin = write_plugin(&bed.project, "ralph", &[hook.events(["Stop"])]);
     five_are_five(&bed, Some(&plugin), 2);
 }
-both!(t13_registrations_of_older_versions_count_once_beside_each_other_and_beside_new_ones);
+newest!(t13_registrations_of_older_versions_count_once_beside_each_other_and_beside_new_ones);
 
 /// t13: without any other limit the loop pauses before the client's cap ends the turn as if all were well.
 fn t13_the_clients_cap_never_ends_a_turn_with_the_loop_armed(version: Version) {
@@ -122,7 +118,7 @@ fn t13_the_clients_cap_never_ends_a_turn_with_the_loop_armed(version: Version) {
     assert_eq!(bed.journal().codes().last(), Some(&"host.block-cap"));
     assert_eq!((bed.value("active").as_str(), server.main_requests().len() <= 8), ("false", true));
 }
-both!(t13_the_clients_cap_never_ends_a_turn_with_the_loop_armed);
+newest!(t13_the_clients_cap_never_ends_a_turn_with_the_loop_armed);
 
 /// Which sessions the lines of a transcript name, and how many lines each: those that tell what was said and done.
 fn sessions_of(bed: &Bed, session: &str) -> BTreeMap<String, usize> {
@@ -164,4 +160,4 @@ fn t14_a_turn_without_words_is_not_judged_by_another_sessions_transcript(version
     assert_eq!((output.code, session_of(&output).as_str()), (Some(0), first), "{output:?}");
     assert_eq!(sessions_of(&bed, first).keys().collect::<Vec<_>>(), [first]);
 }
-both!(t14_a_turn_without_words_is_not_judged_by_another_sessions_transcript);
+newest!(t14_a_turn_without_words_is_not_judged_by_another_sessions_transcript);

@@ -15,6 +15,7 @@ use ralph_engine::{
     snapshots::{self, Kept},
     store::project::Project,
 };
+use ralph_testkit::nightly;
 
 use crate::common::{Bed, LOOP, ME, loop_text};
 
@@ -276,7 +277,7 @@ fn s4_6_a_snapshot_sees_what_git_was_told_to_overlook() {
 #[test]
 fn s4_6_a_snapshot_is_not_fooled_by_quick_changes() {
     let bed = with_paused_loop();
-    for n in 0..20 {
+    for n in 0..nightly::amount(8, 20) {
         bed.write("quick", format!("{n:02}-a"));
         bed.git(&["add", "quick"]);
         bed.write("quick", format!("{n:02}-b"));

@@ -1,17 +1,12 @@
 //! Iterations that change nothing, and sessions that are not needed, with the real client and a scripted model (t16, t17).
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
-
-mod real;
-
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
+use crate::real::*;
 use ralph_testkit::{ModelServer, Reply, SignIn, Version, or_skip};
-use real::*;
 
 /// A model that uses its shell once in every iteration, for this command, and then stops.
 fn busy(command: impl Fn(usize) -> String + Send + Sync + 'static) -> ModelServer {
@@ -39,7 +34,7 @@ fn t16_a_session_that_is_busy_and_changes_nothing_is_paused(version: Version) {
     assert!(explained.contains("10 rounds in a row changed nothing"), "{explained}");
     bed.assert_replays(10);
 }
-both!(t16_a_session_that_is_busy_and_changes_nothing_is_paused);
+newest!(t16_a_session_that_is_busy_and_changes_nothing_is_paused);
 
 /// The same with something to show for it goes on to its limit.
 fn t16_a_session_that_changes_something_goes_on(version: Version) {
@@ -49,7 +44,7 @@ fn t16_a_session_that_changes_something_goes_on(version: Version) {
     bed.run(&server, "Begin.");
     assert_eq!(bed.journal().codes(), missing_then(12, "limit.iterations"));
 }
-both!(t16_a_session_that_changes_something_goes_on);
+newest!(t16_a_session_that_changes_something_goes_on);
 
 /// Everything holds: the model is not asked at all.
 fn t17_a_run_with_nothing_to_do_asks_no_model(version: Version) {
@@ -69,4 +64,4 @@ fn t17_a_run_with_nothing_to_do_asks_no_model(version: Version) {
     assert_eq!(run(&["--continue"]).code, Some(1), "what is complete is not started again");
     assert_eq!(server.requests().len(), 0);
 }
-both!(t17_a_run_with_nothing_to_do_asks_no_model);
+newest!(t17_a_run_with_nothing_to_do_asks_no_model);

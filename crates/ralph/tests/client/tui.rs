@@ -1,15 +1,11 @@
 //! The product as a person sees it: the real Claude Code client in a real terminal, with the built binary as its hook,
 //! against a scripted model. What is typed and what the screen shows is what these tests go by.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
-
-mod real;
-
 use std::thread;
 
+use crate::real::terminal::*;
+use crate::real::*;
 use ralph_testkit::{Gate, Kind, ModelServer, Reply, Version, or_skip};
-use real::terminal::*;
-use real::*;
 use serde_json::json;
 
 /// S1-AC2, S1-AC4: the loop runs in the terminal; each round the person sees where it is, and at last that it is complete.
@@ -29,7 +25,7 @@ fn s1_ac2_s1_ac4_the_person_sees_the_loop(version: Version) {
     assert_eq!(bed.journal().codes(), missing_then(2, "promise.accepted"));
     bed.assert_archived(3);
 }
-both!(s1_ac2_s1_ac4_the_person_sees_the_loop);
+newest!(s1_ac2_s1_ac4_the_person_sees_the_loop);
 
 /// design 6: after Esc the person's next message pauses the loop. It is answered, the screen says so, nothing goes on.
 fn design_6_an_interrupt_pauses_the_loop(version: Version) {
@@ -60,7 +56,7 @@ fn design_6_an_interrupt_pauses_the_loop(version: Version) {
     assert_eq!(bed.journal().codes(), ["promise.missing", "loop.paused", "promise.accepted"]);
     bed.assert_archived(2);
 }
-both!(design_6_an_interrupt_pauses_the_loop);
+newest!(design_6_an_interrupt_pauses_the_loop);
 
 /// design 6: what the person types while a round runs goes first: the stop is allowed at no cost, the message is answered, and then the
 /// loop goes on.
@@ -84,7 +80,7 @@ fn design_6_queued_text_goes_first(version: Version) {
     assert_eq!(journal.iterations(), [1, 2, 2, 3]);
     bed.assert_archived(3);
 }
-both!(design_6_queued_text_goes_first);
+newest!(design_6_queued_text_goes_first);
 
 /// design 6: Esc with text in the queue interrupts and sends the text: that pauses the loop too.
 fn design_6_an_interrupt_that_sends_queued_text_pauses_the_loop(version: Version) {
@@ -104,7 +100,7 @@ fn design_6_an_interrupt_that_sends_queued_text_pauses_the_loop(version: Version
     assert_eq!(server.main_requests().len(), 3, "the loop does not go on");
     assert_eq!((bed.value("active"), bed.value("iteration")), ("false".to_owned(), "2".to_owned()));
 }
-both!(design_6_an_interrupt_that_sends_queued_text_pauses_the_loop);
+newest!(design_6_an_interrupt_that_sends_queued_text_pauses_the_loop);
 
 /// design 6: text that the client delivered with a tool's result waits no longer, and holds nothing up.
 fn design_6_text_delivered_within_the_turn_holds_nothing_up(version: Version) {
@@ -123,7 +119,7 @@ fn design_6_text_delivered_within_the_turn_holds_nothing_up(version: Version) {
     assert_eq!(journal.codes(), missing_then(1, "promise.accepted"));
     bed.assert_archived(2);
 }
-both!(design_6_text_delivered_within_the_turn_holds_nothing_up);
+newest!(design_6_text_delivered_within_the_turn_holds_nothing_up);
 
 /// S1-AC6: `/cancel-ralph`, typed while a round runs, ends the loop as soon as that round is over.
 fn s1_ac6_a_queued_cancel_ends_the_loop(version: Version) {
@@ -145,7 +141,7 @@ fn s1_ac6_a_queued_cancel_ends_the_loop(version: Version) {
     assert_eq!(journal.of_kind("cancelled").len(), 1);
     bed.assert_archived(2);
 }
-both!(s1_ac6_a_queued_cancel_ends_the_loop);
+newest!(s1_ac6_a_queued_cancel_ends_the_loop);
 
 /// design 7: `/clear` gives the session a new id; the loop comes along, the screen says so, and the next stop goes on with it.
 fn design_7_clear_takes_the_loop_along(version: Version) {
@@ -176,7 +172,7 @@ fn design_7_clear_takes_the_loop_along(version: Version) {
     assert_eq!(journal.of_kind("stop").last().unwrap()["session"], rebound["session"]);
     bed.assert_archived(3);
 }
-both!(design_7_clear_takes_the_loop_along);
+newest!(design_7_clear_takes_the_loop_along);
 
 /// design 6: a session that died leaves its loop behind; the next one says so at its start and does not take it by itself.
 fn design_6_a_loop_left_behind_is_announced(version: Version) {
@@ -198,7 +194,7 @@ fn design_6_a_loop_left_behind_is_announced(version: Version) {
     assert_eq!(server.main_requests().len(), 1, "the loop is not this session's");
     assert_eq!((bed.value("iteration"), bed.journal().codes()), ("2".to_owned(), vec!["promise.missing"]));
 }
-both!(design_6_a_loop_left_behind_is_announced);
+newest!(design_6_a_loop_left_behind_is_announced);
 
 /// S1-3, S1-AC1: `/ralph-loop`, typed at the prompt, starts the loop; the screen says with which limits.
 fn s1_3_s1_ac1_a_typed_command_starts_the_loop(version: Version) {
@@ -214,7 +210,7 @@ fn s1_3_s1_ac1_a_typed_command_starts_the_loop(version: Version) {
     assert_eq!(prompt_in(&bed.archive()[0]), "don't say \"x\" & `y`");
     assert_eq!(count(&flat(&tui.screen()), "Ralph: loop started"), 1);
 }
-both!(s1_3_s1_ac1_a_typed_command_starts_the_loop);
+newest!(s1_3_s1_ac1_a_typed_command_starts_the_loop);
 
 /// design 7: a compaction (for the client a subagent without a type) is not disturbed; the loop keeps its session, and the agent is
 /// reminded of how it ends.
@@ -244,7 +240,7 @@ fn design_7_a_compaction_is_left_alone(version: Version) {
     assert_eq!(bed.journal().codes(), missing_then(4, "promise.accepted"));
     bed.assert_archived(5);
 }
-both!(design_7_a_compaction_is_left_alone);
+newest!(design_7_a_compaction_is_left_alone);
 
 /// S3-5: on the terminal nobody sees what a hook says at a subagent's stop; that the work is unverified stands there when the
 /// session itself stops. (2.1.325 takes the agent into the background, and the session stops once more when it is through.)
@@ -264,7 +260,7 @@ fn s3_5_the_person_sees_that_an_agents_work_is_unverified(version: Version) {
     tui.submit("begin");
     sees(&tui, "Ralph: the work of the agent check is unverified: grep -q right sum.txt fails");
 }
-both!(s3_5_the_person_sees_that_an_agents_work_is_unverified);
+newest!(s3_5_the_person_sees_that_an_agents_work_is_unverified);
 
 /// eyes 3: with `ralph statusline` in the client's settings the person sees how far the loop is, after the line that was there before.
 fn eyes_3_the_clients_status_line_shows_the_loop(version: Version) {
@@ -282,4 +278,4 @@ fn eyes_3_the_clients_status_line_shows_the_loop(version: Version) {
     // The loop has ended; the line of the person's own is as it was.
     tui.expect("no loop in the status line", SOON, |screen| screen.contains("own line") && !screen.contains("own line | ralph"));
 }
-both!(eyes_3_the_clients_status_line_shows_the_loop);
+newest!(eyes_3_the_clients_status_line_shows_the_loop);

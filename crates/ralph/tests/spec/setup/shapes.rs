@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use ralph_testkit::nightly;
 use serde_json::{Value, json};
 
 use super::{
@@ -330,7 +331,7 @@ impl Dice {
 
 #[test]
 fn s1_1_random_documents_there_and_back() {
-    for seed in 0..60 {
+    for seed in 0..nightly::amount(20, 60) {
         let text = Dice(seed).document();
         let bed = bed_with("--user", &text);
         there_and_back(&bed, "--user", &text, &[]);

@@ -1,9 +1,5 @@
 //! The look before the first round (S4-6), in sealed projects; and whether the real client denies what it says, no more and no less.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "tests")]
-#![allow(clippy::disallowed_methods, reason = "tests: they look in a process of their own, with an environment of its own")]
-
 use std::{collections::BTreeSet, fs, path::Path};
 
 use ralph_engine::{
@@ -31,7 +27,7 @@ fn looks() {
 
 /// What a look says in this project: the weight, and the sentence.
 fn remarks(project: &Project, client: &Path, mode: Option<&str>, vars: &[(&str, &str)]) -> Vec<(String, String)> {
-    let mut run = project.run(std::env::current_exe().unwrap()).args(["looks", "--exact", "--ignored", "--nocapture"]);
+    let mut run = project.run(std::env::current_exe().unwrap()).args(["preflight::looks", "--exact", "--ignored", "--nocapture"]);
     run = vars.iter().fold(run.env("TEST_CLIENT", client), |run, (name, value)| run.env(name, value));
     if let Some(mode) = mode {
         run = run.env("TEST_MODE", mode);
@@ -162,12 +158,4 @@ fn s4_6_the_client_denies_what_the_look_says(version: Version) {
     }
 }
 
-#[test]
-fn s4_6_the_client_denies_what_the_look_says_older() {
-    s4_6_the_client_denies_what_the_look_says(Version::Older);
-}
-
-#[test]
-fn s4_6_the_client_denies_what_the_look_says_newest() {
-    s4_6_the_client_denies_what_the_look_says(Version::Newest);
-}
+newest!(s4_6_the_client_denies_what_the_look_says);

@@ -1,15 +1,11 @@
 //! Who carries a loop when the session itself does not: the hook that revives it after an error, the runner that started it, and the client that makes its
 //! conversation shorter. The real client, a scripted model.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods, reason = "tests")]
-
-mod real;
-
 use std::{fs, io::Write as _, thread, time::Duration};
 
+use crate::real::terminal::*;
+use crate::real::*;
 use ralph_testkit::{ModelServer, Reply, Version, or_skip};
-use real::terminal::*;
-use real::*;
 use serde_json::{Value, json};
 
 /// S1-4: a rate limit in the middle of a loop parks it. Nobody is asked meanwhile; then the session is woken by itself, in the same round, and completes.
@@ -85,4 +81,4 @@ fn s4_6_a_session_of_a_runners_is_let_go(version: Version) {
     assert_eq!((bed.loop_file(), bed.journal().records.len()), (file, journal.records.len() + 1), "{:?}", bed.journal().lines());
     assert!(bed.logged(&["event=Stop", "code=runner.drives"]) == 1 && bed.logged(&["code=runner.carries"]) == 0, "{:?}", bed.hook_log());
 }
-both!(s4_6_a_session_of_a_runners_is_let_go);
+newest!(s4_6_a_session_of_a_runners_is_let_go);

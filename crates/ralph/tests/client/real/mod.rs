@@ -1,7 +1,6 @@
 //! What the tests with the real client share: a project whose settings register the built binary for every event, the
 //! commands of that binary, and what it left on disk.
 
-#![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::print_stderr, reason = "what ralph left on disk is the evidence of a failed test")]
 
 pub(crate) mod hub;
@@ -26,21 +25,33 @@ pub(crate) const PACE: Duration = Duration::from_millis(200);
 /// How long anything may take that should be there at once, on a machine that is busy.
 pub(crate) const SOON: Duration = Duration::from_mins(1);
 
-/// Makes a test of each client version out of a case with the same name; `ignored` says why it does not hold yet.
-#[macro_export]
+/// Makes a test of each client version out of a case with the same name: for what the older client does otherwise, and for what ralph asks of its
+/// version (`hosts/claude/caller.rs`).
 macro_rules! both {
-    ($case:ident $(, ignored: $why:literal)?) => {
+    ($case:ident) => {
         mod $case {
             #[test]
-            $(#[ignore = $why])?
             fn older() {
                 super::$case(ralph_testkit::Version::Older);
             }
 
             #[test]
-            $(#[ignore = $why])?
             fn newest() {
                 super::$case(ralph_testkit::Version::Newest);
+            }
+        }
+    };
+}
+
+/// Makes a test with the newest client out of a case with the same name; in the nightly run it is tried with the older one, too.
+macro_rules! newest {
+    ($case:ident) => {
+        mod $case {
+            #[test]
+            fn client() {
+                for version in ralph_testkit::Version::usual() {
+                    super::$case(*version);
+                }
             }
         }
     };

@@ -1,17 +1,13 @@
 //! The product as it is used: the real Claude Code client, in print mode, with the built binary as its hook, against a
 //! scripted model. What these tests prove is what a person gets.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
-
-mod real;
-
 use std::fs::File;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::real::*;
 use ralph_testkit::{Gate, Hook, Kind, ModelServer, Reply, Settings, Version, or_skip, write_plugin};
-use real::*;
 use serde_json::json;
 
 /// S1-AC2, S1-AC4: work with tools goes on for 12 rounds; each time the prompt comes back, once, and the claim in the
@@ -80,7 +76,7 @@ fn design_6_without_the_cap_twelve_idle_rounds_run(version: Version) {
     bed.assert_archived(12);
     bed.assert_replays(12);
 }
-both!(design_6_without_the_cap_twelve_idle_rounds_run);
+newest!(design_6_without_the_cap_twelve_idle_rounds_run);
 
 /// S0-5, S1-AC5: the limit is reached: the loop stops with a message, which 2.1.325 shows as an event of its own.
 fn s0_5_s1_ac5_the_limit_stops_the_loop_with_a_message(version: Version) {
@@ -148,7 +144,7 @@ fn design_7_the_context_form_brings_the_prompt_back_intact(version: Version) {
     assert_eq!(count(&text, &format!("Stop hook additional context: {prompt}")), 1, "{text}");
     assert_eq!((count(&text, &prompt), count(&text, "error from command")), (2, 0), "when the session began, and now");
 }
-both!(design_7_the_context_form_brings_the_prompt_back_intact);
+newest!(design_7_the_context_form_brings_the_prompt_back_intact);
 
 /// design 7: what the client would cut to a preview goes as a block, even where the context form was asked for.
 fn design_7_a_long_prompt_is_never_cut(version: Version) {
@@ -158,7 +154,7 @@ fn design_7_a_long_prompt_is_never_cut(version: Version) {
     assert!(answer.starts_with(r#"{"decision":"block""#), "{answer}");
     assert!(text.contains(&format!("Stop hook feedback:\n{prompt}")), "{text}");
 }
-both!(design_7_a_long_prompt_is_never_cut);
+newest!(design_7_a_long_prompt_is_never_cut);
 
 /// design 4: a cancel from another process wins. The agent may stop at its next stop, and the file never comes back.
 fn design_4_a_cancel_from_outside_wins(version: Version) {
@@ -184,7 +180,7 @@ fn design_4_a_cancel_from_outside_wins(version: Version) {
     assert_eq!(journal.records.last().unwrap()["event"]["kind"], "cancelled");
     assert_eq!(bed.ralph(&["status"]).code, Some(3));
 }
-both!(design_4_a_cancel_from_outside_wins);
+newest!(design_4_a_cancel_from_outside_wins);
 
 /// design 4: a second session in the same project is not held up, and nothing that it says or does touches the loop.
 fn design_4_another_session_is_left_alone(version: Version) {
@@ -214,7 +210,7 @@ fn design_4_another_session_is_left_alone(version: Version) {
     let session = session_of(&output);
     assert!(journal.records.iter().skip(1).all(|record| record["session"] == session));
 }
-both!(design_4_another_session_is_left_alone);
+newest!(design_4_another_session_is_left_alone);
 
 /// design 4: an API error in mid-loop costs no iteration and ends nothing; the resumed session goes on where it was.
 fn design_4_an_api_error_costs_nothing(version: Version) {
@@ -244,7 +240,7 @@ fn design_4_an_api_error_costs_nothing(version: Version) {
     assert_eq!(journal.iterations(), [1, 2, 3, 4]);
     bed.assert_archived(4);
 }
-both!(design_4_an_api_error_costs_nothing);
+newest!(design_4_an_api_error_costs_nothing);
 
 /// design 4: while a task runs in the background the agent may stop at no cost; the client wakes it when the task has
 /// ended, and the loop goes on.
@@ -265,7 +261,7 @@ fn design_4_a_background_task_is_waited_for(version: Version) {
     bed.assert_archived(2);
     bed.assert_replays(3);
 }
-both!(design_4_a_background_task_is_waited_for);
+newest!(design_4_a_background_task_is_waited_for);
 
 /// design 6: a task that ended while the agent was still talking waits in the client's queue: it goes first, and the loop is not lost.
 fn design_6_a_task_that_reports_in_mid_round_goes_first(version: Version) {
@@ -290,7 +286,7 @@ fn design_6_a_task_that_reports_in_mid_round_goes_first(version: Version) {
     assert_eq!(journal.iterations(), [1, 1, 2]);
     bed.assert_archived(2);
 }
-both!(design_6_a_task_that_reports_in_mid_round_goes_first);
+newest!(design_6_a_task_that_reports_in_mid_round_goes_first);
 
 /// design 7: the model's `cd` moves the hook's folder; the loop is found all the same.
 fn design_7_the_loop_is_found_from_a_sub_directory(version: Version) {
@@ -306,7 +302,7 @@ fn design_7_the_loop_is_found_from_a_sub_directory(version: Version) {
     assert!(!bed.project.exists("sub/deep/.ralph") && !bed.project.exists("sub/deep/.claude"));
     bed.assert_archived(3);
 }
-both!(design_7_the_loop_is_found_from_a_sub_directory);
+newest!(design_7_the_loop_is_found_from_a_sub_directory);
 
 /// S0-6, S0-7: with no transcript at all the loop runs and completes.
 fn s0_6_s0_7_no_transcript_is_needed(version: Version) {
@@ -321,7 +317,7 @@ fn s0_6_s0_7_no_transcript_is_needed(version: Version) {
     assert!(journal.stops().iter().all(|stop| stop["evidence"]["tools"] == "unknown"));
     bed.assert_archived(4);
 }
-both!(s0_6_s0_7_no_transcript_is_needed);
+newest!(s0_6_s0_7_no_transcript_is_needed);
 
 /// design 4, S1-1: registered by the settings and by a plugin, both hooks fire on every stop, and it counts once.
 fn design_4_s1_1_two_hooks_count_a_stop_once(version: Version) {
@@ -342,7 +338,7 @@ fn design_4_s1_1_two_hooks_count_a_stop_once(version: Version) {
     assert_eq!(bed.logged(&["event=Stop", "code=stop.repeated"]) + silent.min(1), 5);
     bed.assert_archived(5);
 }
-both!(design_4_s1_1_two_hooks_count_a_stop_once);
+newest!(design_4_s1_1_two_hooks_count_a_stop_once);
 
 /// design 4: the same where the second hook comes late, as on a busy machine or behind a wrapper.
 fn design_4_s1_1_a_late_second_hook_counts_nothing(version: Version) {
@@ -358,7 +354,7 @@ fn design_4_s1_1_a_late_second_hook_counts_nothing(version: Version) {
     assert_eq!(bed.journal().iterations(), [1, 2, 3]);
     bed.assert_archived(3);
 }
-both!(design_4_s1_1_a_late_second_hook_counts_nothing);
+newest!(design_4_s1_1_a_late_second_hook_counts_nothing);
 
 /// S1-1: registered by a plugin alone.
 fn s1_1_a_plugin_alone_is_enough(version: Version) {
@@ -371,7 +367,7 @@ fn s1_1_a_plugin_alone_is_enough(version: Version) {
     assert_eq!(bed.journal().codes(), missing_then(1, "promise.accepted"));
     bed.assert_archived(2);
 }
-both!(s1_1_a_plugin_alone_is_enough);
+newest!(s1_1_a_plugin_alone_is_enough);
 
 /// design 6: a subagent's promise is not the agent's; its stop is noted, not blocked, and costs nothing.
 fn design_6_a_subagents_promise_does_not_count(version: Version) {
@@ -394,7 +390,7 @@ fn design_6_a_subagents_promise_does_not_count(version: Version) {
     assert!(journal.records.iter().skip(1).all(|record| record["session"] == session));
     bed.assert_archived(2);
 }
-both!(design_6_a_subagents_promise_does_not_count);
+newest!(design_6_a_subagents_promise_does_not_count);
 
 /// A project whose check agents have to write `right` into `sum.txt`, and the call of one.
 fn with_check_agent(version: Version) -> Result<(Bed, Reply), ralph_testkit::Skip> {
@@ -438,7 +434,7 @@ fn s3_1_s3_5_a_check_agent_is_blocked_until_verify_passes(version: Version) {
     let state: serde_json::Value = serde_json::from_str(&bed.project.read(".ideal/.verify-state.json")).unwrap();
     assert!(state["iteration"] == 2 && state["agents"].as_object().unwrap().values().all(|agent| agent["let_go"] == true), "{state}");
 }
-both!(s3_1_s3_5_a_check_agent_is_blocked_until_verify_passes);
+newest!(s3_1_s3_5_a_check_agent_is_blocked_until_verify_passes);
 
 /// S3-5: five rounds stay below the client's own cap on blocks, and the end of them is a warning that the work is unverified.
 fn s3_5_a_check_agent_that_mends_nothing_is_let_go_unverified(version: Version) {
@@ -474,7 +470,7 @@ fn s0_7_a_promise_in_an_earlier_block_counts(version: Version) {
     assert_eq!(bed.journal().codes(), missing_then(1, "promise.accepted"));
     bed.assert_archived(2);
 }
-both!(s0_7_a_promise_in_an_earlier_block_counts);
+newest!(s0_7_a_promise_in_an_earlier_block_counts);
 
 /// S0 (amended): a turn that ends without any text is no error. The loop goes on.
 fn s0_6_a_turn_without_text_goes_on(version: Version) {
@@ -493,7 +489,7 @@ fn s0_6_a_turn_without_text_goes_on(version: Version) {
     assert_eq!(journal.stops()[0]["evidence"]["message"]["from"], "no-text");
     bed.assert_archived(3);
 }
-both!(s0_6_a_turn_without_text_goes_on);
+newest!(s0_6_a_turn_without_text_goes_on);
 
 fn write_commands(bed: &Bed) {
     for name in ["ralph-loop", "cancel-ralph", "ralph-status", "ralph"] {
@@ -514,7 +510,7 @@ fn t22_the_report_of_a_typed_loop_tells_true_times(version: Version) {
     assert!(took["gates_ms"].as_u64() >= Some(300) && took["work_ms"].as_u64() > Some(0), "{took:#}");
     assert_eq!(report["acceptance"].as_array().unwrap().iter().filter(|one| one["standing"] == "proven").count(), 2, "{report:#}");
 }
-both!(t22_the_report_of_a_typed_loop_tells_true_times);
+newest!(t22_the_report_of_a_typed_loop_tells_true_times);
 
 /// S1-3, S1-AC1: `/ralph-loop` starts the loop from the client's own event: every byte of the prompt, no shell, once only.
 fn s1_3_s1_ac1_a_slash_command_starts_the_loop(version: Version) {
@@ -563,7 +559,7 @@ fn s1_ac6_s1_ac7_cancel_and_status_need_no_model(version: Version) {
     assert!(typed("/ralph-status").contains(none));
     assert_eq!(server.main_requests().len(), 0, "the model was never asked");
 }
-both!(s1_ac6_s1_ac7_cancel_and_status_need_no_model);
+newest!(s1_ac6_s1_ac7_cancel_and_status_need_no_model);
 
 /// Registers ralph twice, so that a typed command reaches it as pairs of calls, which leave a line each; gives the plugin.
 fn register_twice(bed: &Bed) -> PathBuf {
@@ -608,7 +604,7 @@ fn design_4_s1_3_two_hooks_start_one_loop(version: Version) {
     assert_eq!((journal.of_kind("started").len(), journal.iterations()), (1, vec![1, 2]));
     bed.assert_archived(2);
 }
-both!(design_4_s1_3_two_hooks_start_one_loop);
+newest!(design_4_s1_3_two_hooks_start_one_loop);
 
 /// design 4, S1-AC6: the same for the command that ends it.
 fn design_4_s1_ac6_two_hooks_cancel_one_loop(version: Version) {
@@ -625,7 +621,7 @@ fn design_4_s1_ac6_two_hooks_cancel_one_loop(version: Version) {
     assert_eq!(bed.journal().of_kind("cancelled").len(), 1);
     bed.assert_archived(1);
 }
-both!(design_4_s1_ac6_two_hooks_cancel_one_loop);
+newest!(design_4_s1_ac6_two_hooks_cancel_one_loop);
 
 /// t2: in the agent's own shell `ralph start`, `ralph cancel` and `ralph trust` are refused, and the loop goes on.
 fn t2_the_agents_shell_commands_no_loop(version: Version) {
@@ -639,4 +635,4 @@ fn t2_the_agents_shell_commands_no_loop(version: Version) {
     assert_eq!(bed.journal().codes(), missing_then(1, "promise.accepted"));
     bed.assert_archived(2);
 }
-both!(t2_the_agents_shell_commands_no_loop);
+newest!(t2_the_agents_shell_commands_no_loop);

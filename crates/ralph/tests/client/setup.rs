@@ -1,19 +1,15 @@
 //! The product as it is set up: the plugin, installed offline by the real Claude Code client, and `ralph init`, with everything that a
 //! person types from there on. No file is written by hand that a person would not write by hand.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
-
-mod real;
-
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use crate::real::setup::SOURCE;
+use crate::real::terminal::*;
+use crate::real::*;
 use ralph_testkit::{Gate, Hook, ModelServer, PrintOutput, Reply, Request, Settings, Skip, Version, or_skip};
-use real::setup::SOURCE;
-use real::terminal::*;
-use real::*;
 use serde_json::json;
 
 /// The words that tell the model that the hook has started a loop.
@@ -75,7 +71,7 @@ fn s1_1_s1_3_the_plugin_installs_offline(version: Version) {
     assert!(said.contains("Ralph loop cancelled at iteration 1 ("), "{said}");
     assert_eq!((bed.loop_file(), bed.archive().len()), (None, 2));
 }
-both!(s1_1_s1_3_the_plugin_installs_offline);
+newest!(s1_1_s1_3_the_plugin_installs_offline);
 
 /// S1-1: the plugin that `ralph plugin` writes brings its own program: nothing is on the PATH.
 fn s1_1_the_written_plugin_needs_no_path(version: Version) {
@@ -89,7 +85,7 @@ fn s1_1_the_written_plugin_needs_no_path(version: Version) {
     s1_loops_to_its_promise(&bed, "/ralph:loop");
     assert_eq!(answered(&bed, "/ralph:cancel"), "Operation stopped by hook: No active Ralph loop");
 }
-both!(s1_1_the_written_plugin_needs_no_path);
+newest!(s1_1_the_written_plugin_needs_no_path);
 
 /// S1-3: the plugin's commands in the terminal. An API error leaves the session idle and the loop armed.
 fn s1_3_the_plugin_in_the_terminal(version: Version) {
@@ -117,7 +113,7 @@ fn s1_3_the_plugin_in_the_terminal(version: Version) {
     assert_eq!(server.main_requests().len(), asked, "the model was not asked");
     bed.assert_archived(1);
 }
-both!(s1_3_the_plugin_in_the_terminal);
+newest!(s1_3_the_plugin_in_the_terminal);
 
 /// S1-AC1, S1-AC2, S1-AC4, S1-AC7: set up for the user.
 fn s1_1_s1_ac1_s1_ac7_init_for_the_user(version: Version) {
@@ -126,7 +122,7 @@ fn s1_1_s1_ac1_s1_ac7_init_for_the_user(version: Version) {
     assert_eq!(answered(&bed, "/cancel-ralph"), "Operation stopped by hook: No active Ralph loop");
     s1_loops_to_its_promise(&bed, "/ralph-loop");
 }
-both!(s1_1_s1_ac1_s1_ac7_init_for_the_user);
+newest!(s1_1_s1_ac1_s1_ac7_init_for_the_user);
 
 /// S1-AC5: set up for everybody in the project; `/ralph --mode hook` runs to its limit.
 fn s1_1_s1_ac5_init_for_the_project(version: Version) {
@@ -141,7 +137,7 @@ fn s1_1_s1_ac5_init_for_the_project(version: Version) {
     bed.assert_archived(2);
     assert_eq!(prompt_in(&bed.archive()[0]), "Make it work.");
 }
-both!(s1_1_s1_ac5_init_for_the_project);
+newest!(s1_1_s1_ac5_init_for_the_project);
 
 /// S1-AC6: set up for the user in this project, by a program that is not on the PATH; paused, resumed and cancelled by command.
 fn s1_1_s1_ac6_init_local(version: Version) {
@@ -164,7 +160,7 @@ fn s1_1_s1_ac6_init_local(version: Version) {
         assert!(bed.logged(&[&format!("event={event}")]) > 0, "{event} is registered");
     }
 }
-both!(s1_1_s1_ac6_init_local);
+newest!(s1_1_s1_ac6_init_local);
 
 /// S1-3, S1-AC1, S1-AC4 to S1-AC7: all short names, typed in one terminal session.
 fn s1_3_s1_ac7_the_short_names_in_the_terminal(version: Version) {
@@ -201,7 +197,7 @@ fn s1_3_s1_ac7_the_short_names_in_the_terminal(version: Version) {
     assert!(!requests[asked + 2].all_text().contains("This command is for ralph's hook"), "nor does it hear of it later");
     assert_eq!((bed.loop_file(), bed.archive().len()), (None, 3));
 }
-both!(s1_3_s1_ac7_the_short_names_in_the_terminal);
+newest!(s1_3_s1_ac7_the_short_names_in_the_terminal);
 
 /// Texts that break in a shell, a template, a terminal or a tag.
 fn awkward_prompts() -> Vec<String> {
@@ -249,7 +245,7 @@ fn pains_8_prompts_arrive_intact_by_init(version: Version) {
     }
     assert_eq!(bed.find("PWNED"), Vec::<PathBuf>::new());
 }
-both!(pains_8_prompts_arrive_intact_by_init);
+newest!(pains_8_prompts_arrive_intact_by_init);
 
 /// pains 8: through the plugin's.
 fn pains_8_prompts_arrive_intact_by_plugin(version: Version) {
@@ -259,7 +255,7 @@ fn pains_8_prompts_arrive_intact_by_plugin(version: Version) {
     }
     assert_eq!(bed.find("PWNED"), Vec::<PathBuf>::new());
 }
-both!(pains_8_prompts_arrive_intact_by_plugin);
+newest!(pains_8_prompts_arrive_intact_by_plugin);
 
 /// pains 8: typed on one line, and pasted with line ends.
 fn pains_8_prompts_arrive_intact_from_the_terminal(version: Version) {
@@ -277,7 +273,7 @@ fn pains_8_prompts_arrive_intact_from_the_terminal(version: Version) {
     }
     assert_eq!(bed.find("PWNED"), Vec::<PathBuf>::new());
 }
-both!(pains_8_prompts_arrive_intact_from_the_terminal);
+newest!(pains_8_prompts_arrive_intact_from_the_terminal);
 
 /// What ralph answered to a typed command, through whichever of the two events.
 fn told(output: &PrintOutput) -> String {
@@ -318,7 +314,7 @@ fn s1_3_status_in_mid_loop(version: Version) {
     let is_answered = or_skip!(status_in_mid_loop(version)) || or_skip!(status_in_mid_loop(version));
     assert!(is_answered, "the status was not shown while the loop worked");
 }
-both!(s1_3_status_in_mid_loop);
+newest!(s1_3_status_in_mid_loop);
 
 /// Whether `/ralph-status`, typed while a round runs, was answered before the loop went on.
 fn status_in_mid_loop(version: Version) -> Result<bool, Skip> {
@@ -354,7 +350,7 @@ fn s1_ac6_cancel_in_mid_loop(version: Version) {
     assert_eq!(bed.journal().of_kind("cancelled").len(), 1);
     bed.assert_archived(2);
 }
-both!(s1_ac6_cancel_in_mid_loop);
+newest!(s1_ac6_cancel_in_mid_loop);
 
 /// S1-1: with the plugin there, `ralph init` adds the short names and no second hook. A registration by hand makes two, and a stop still counts once.
 fn s1_1_never_twice(version: Version) {
@@ -371,7 +367,7 @@ fn s1_1_never_twice(version: Version) {
     s1_loops_to_its_promise(&bed, "/ralph-loop");
     assert_eq!((bed.logged(&["event=Stop"]), bed.logged(&["code=command.start"])), (4, 1), "both fired, each stop counted once");
 }
-both!(s1_1_never_twice);
+newest!(s1_1_never_twice);
 
 /// S1-1: the plugin, installed beside what `ralph init` registered. The client runs both, though the command line is the same; a stop counts once.
 fn s1_1_never_twice_in_the_other_order(version: Version) {
@@ -380,7 +376,7 @@ fn s1_1_never_twice_in_the_other_order(version: Version) {
     s1_loops_to_its_promise(&bed, "/ralph:loop");
     assert_eq!((bed.logged(&["event=Stop"]), bed.logged(&["code=command.start"])), (4, 1), "both fired, each stop counted once");
 }
-both!(s1_1_never_twice_in_the_other_order);
+newest!(s1_1_never_twice_in_the_other_order);
 
 /// S1-1: after `ralph uninstall` nothing is held, no command is known, and the settings are what they were.
 fn s1_1_uninstall_leaves_nothing(version: Version) {
@@ -429,7 +425,7 @@ fn s1_3_a_missing_hook_is_noticed(version: Version) {
     }
     assert_eq!(bed.loop_file(), None);
 }
-both!(s1_3_a_missing_hook_is_noticed);
+newest!(s1_3_a_missing_hook_is_noticed);
 
 /// S1-3, t2: loops are the person's. The model is not told of the commands, and can neither start nor end a loop with them or in its shell.
 fn s1_3_the_model_cannot_use_the_commands(version: Version) {
@@ -457,4 +453,4 @@ fn s1_3_the_model_cannot_use_the_commands(version: Version) {
     assert_eq!(journal.codes(), missing_then(1, "promise.accepted"));
     assert_eq!(prompt_in(&bed.archive()[0]), "Go on.");
 }
-both!(s1_3_the_model_cannot_use_the_commands);
+newest!(s1_3_the_model_cannot_use_the_commands);

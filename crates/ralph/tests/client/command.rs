@@ -1,16 +1,12 @@
 //! Who may command, with the real client: what a person types starts and ends loops, what the model schedules does not; a cancel and a "stop" that are typed
 //! while the agent works are heard (t1, t3, t4).
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods, reason = "tests")]
-
-mod real;
-
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::real::terminal::*;
+use crate::real::*;
 use ralph_testkit::{Gate, ModelServer, Reply, Version, or_skip};
-use real::terminal::*;
-use real::*;
 use serde_json::json;
 
 /// What nobody may run.
@@ -50,7 +46,7 @@ fn t1_a_scheduled_prompt_starts_nothing_and_a_typed_one_does(version: Version) {
     sees(&tui, "Ralph: complete after 1 iteration");
     assert!(bed.project.exists("shell"), "the person typed it, and with that trusted it");
 }
-both!(t1_a_scheduled_prompt_starts_nothing_and_a_typed_one_does);
+newest!(t1_a_scheduled_prompt_starts_nothing_and_a_typed_one_does);
 
 /// t1: a model schedules the end of its own loop: the loop goes on. The person's own ends it.
 fn t1_a_scheduled_cancel_ends_nothing(version: Version) {
@@ -79,7 +75,7 @@ fn t1_a_scheduled_cancel_ends_nothing(version: Version) {
     sees(&tui, "Ralph loop cancelled at iteration");
     assert_eq!(bed.loop_file(), None);
 }
-both!(t1_a_scheduled_cancel_ends_nothing);
+newest!(t1_a_scheduled_cancel_ends_nothing);
 
 /// t1: given to `claude -p`, a command is a person's.
 fn t1_a_command_given_to_the_client_starts(version: Version) {
@@ -89,7 +85,7 @@ fn t1_a_command_given_to_the_client_starts(version: Version) {
     assert_eq!(bed.journal().codes(), ["promise.accepted"], "{output:?}");
     assert!(bed.project.exists("shell"));
 }
-both!(t1_a_command_given_to_the_client_starts);
+newest!(t1_a_command_given_to_the_client_starts);
 
 /// One cancel, typed at an odd moment of a loop that works with tools and without.
 fn one_cancel(version: Version, n: u64) -> Result<(), ralph_testkit::Skip> {
@@ -129,7 +125,7 @@ fn t3_a_storm_of_cancels(version: Version) {
         or_skip!(one_cancel(version, n));
     }
 }
-both!(t3_a_storm_of_cancels);
+newest!(t3_a_storm_of_cancels);
 
 /// t4: "stop", typed while a tool runs, is delivered with its result; the agent stops, and is not sent back. The person is told how to go on.
 fn t4_a_stop_typed_while_a_tool_runs_pauses_the_loop(version: Version) {
@@ -148,7 +144,7 @@ fn t4_a_stop_typed_while_a_tool_runs_pauses_the_loop(version: Version) {
     assert!(requests[2].all_text().contains("stop"));
     assert_eq!((bed.value("active"), bed.journal().codes()), ("false".to_owned(), vec!["promise.missing", "person.stop"]));
 }
-both!(t4_a_stop_typed_while_a_tool_runs_pauses_the_loop);
+newest!(t4_a_stop_typed_while_a_tool_runs_pauses_the_loop);
 
 /// t4: the same while the model speaks: the word waits in the queue, is let through, and then the loop is paused.
 fn t4_a_stop_typed_while_the_model_speaks_pauses_the_loop(version: Version) {
@@ -167,7 +163,7 @@ fn t4_a_stop_typed_while_the_model_speaks_pauses_the_loop(version: Version) {
     assert_eq!(server.main_requests().len(), 3, "the loop does not go on");
     assert_eq!(bed.journal().codes(), ["promise.missing", "host.queued-input", "person.stop"]);
 }
-both!(t4_a_stop_typed_while_the_model_speaks_pauses_the_loop);
+newest!(t4_a_stop_typed_while_the_model_speaks_pauses_the_loop);
 
 /// t4: a "stop" that the model scheduled is nobody's word.
 fn t4_a_scheduled_stop_pauses_nothing(version: Version) {
@@ -186,4 +182,4 @@ fn t4_a_scheduled_stop_pauses_nothing(version: Version) {
     tui.expect("the end", FIRES, |screen| flat(screen).contains("Ralph: complete after 3 iterations"));
     assert_eq!(bed.journal().codes(), missing_then(2, "promise.accepted"));
 }
-both!(t4_a_scheduled_stop_pauses_nothing);
+newest!(t4_a_scheduled_stop_pauses_nothing);

@@ -1,15 +1,11 @@
 //! What a person does while a loop waits for CI: the real client in a terminal, the real `gh`, a scripted model and a scripted GitHub.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods, reason = "tests")]
-
-mod real;
-
 use std::{fs, thread, time::Duration};
 
+use crate::real::hub::{BRANCH, Hubbed};
+use crate::real::terminal::*;
+use crate::real::*;
 use ralph_testkit::{Gate, ModelServer, Origin, Reply, Skip, Tui, Version, or_skip};
-use real::hub::{BRANCH, Hubbed};
-use real::terminal::*;
-use real::*;
 
 const TASK: &str = "Mend the checks of PR #1";
 
@@ -105,7 +101,7 @@ fn s2_5_a_person_who_speaks_while_it_waits_is_answered_and_the_session_is_woken_
     assert_eq!((bed.value("active"), bed.value("iteration")), ("true".to_owned(), "2".to_owned()));
     bed.assert_nobody_waits();
 }
-both!(s2_5_a_person_who_speaks_while_it_waits_is_answered_and_the_session_is_woken_once);
+newest!(s2_5_a_person_who_speaks_while_it_waits_is_answered_and_the_session_is_woken_once);
 
 /// S2-5: checks that end while the person's own turn runs are seen at that turn's stop, and nobody is woken besides.
 fn s2_5_checks_that_end_in_a_turn_of_the_persons_are_told_at_its_stop(version: Version) {
@@ -127,7 +123,7 @@ fn s2_5_checks_that_end_in_a_turn_of_the_persons_are_told_at_its_stop(version: V
     assert_eq!(bed.journal().codes(), ["gate.waiting", "promise.missing"]);
     assert_eq!(bed.value("iteration"), "2");
 }
-both!(s2_5_checks_that_end_in_a_turn_of_the_persons_are_told_at_its_stop);
+newest!(s2_5_checks_that_end_in_a_turn_of_the_persons_are_told_at_its_stop);
 
 /// S2-5: `/clear` takes a loop that waits along: the new session is woken with the whole task, and the person is told.
 fn s2_5_clear_takes_a_loop_that_waits_along(version: Version) {
@@ -146,7 +142,7 @@ fn s2_5_clear_takes_a_loop_that_waits_along(version: Version) {
     assert!(woken.contains(TASK) && woken.contains("error: nearly is not enough") && !woken.contains("I looked."), "{woken}");
     assert_eq!((server.main_requests().len(), bed.value("iteration")), (2, "2".to_owned()));
 }
-both!(s2_5_clear_takes_a_loop_that_waits_along);
+newest!(s2_5_clear_takes_a_loop_that_waits_along);
 
 /// S2-5: after `/exit` nobody waits, and nothing runs on; `ralph wait` does, and `claude --continue -p` goes on.
 fn s2_5_after_exit_ralph_wait_and_continue_go_on(version: Version) {
@@ -169,7 +165,7 @@ fn s2_5_after_exit_ralph_wait_and_continue_go_on(version: Version) {
     assert_eq!(server.main_requests().len(), 3);
     bed.assert_archived(2);
 }
-both!(s2_5_after_exit_ralph_wait_and_continue_go_on);
+newest!(s2_5_after_exit_ralph_wait_and_continue_go_on);
 
 /// S2-5: the session that is taken up again says that its loop is parked, and goes on from its next stop.
 fn s2_5_a_session_that_is_taken_up_again_says_that_its_loop_is_parked(version: Version) {
@@ -193,7 +189,7 @@ fn s2_5_a_session_that_is_taken_up_again_says_that_its_loop_is_parked(version: V
     assert_eq!(bed.journal().codes(), ["gate.waiting", "gate.waiting", "promise.missing"]);
     assert_eq!((server.main_requests().len(), bed.value("iteration")), (3, "2".to_owned()));
 }
-both!(s2_5_a_session_that_is_taken_up_again_says_that_its_loop_is_parked);
+newest!(s2_5_a_session_that_is_taken_up_again_says_that_its_loop_is_parked);
 
 /// S2-5: a compaction changes nothing about the wait.
 fn s2_5_a_compaction_does_not_end_the_wait(version: Version) {
@@ -214,4 +210,4 @@ fn s2_5_a_compaction_does_not_end_the_wait(version: Version) {
     sees(&tui, "Ralph: stopped at its limit of 2 iterations");
     assert_eq!(bed.journal().codes(), ["gate.waiting", "promise.missing", "limit.iterations"]);
 }
-both!(s2_5_a_compaction_does_not_end_the_wait);
+newest!(s2_5_a_compaction_does_not_end_the_wait);

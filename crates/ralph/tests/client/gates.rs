@@ -1,16 +1,12 @@
 //! Proof, as a person gets it: the real Claude Code client, set up by `ralph init`, with loops that end only when their gates hold.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
-
-mod real;
-
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::real::terminal::*;
+use crate::real::*;
 use ralph_testkit::{ModelServer, Project, Reply, Version, or_skip};
-use real::terminal::*;
-use real::*;
 use serde_json::json;
 
 /// What proves the answer. Whoever runs it leaves a line in [`Counted::runs`].
@@ -110,7 +106,7 @@ fn s3_3_a_promise_is_refused_until_the_command_passes(version: Version) {
         assert!(said.contains(&format!("{CHECK}: {verdict}")), "explain {n}: {said}");
     }
 }
-both!(s3_3_a_promise_is_refused_until_the_command_passes);
+newest!(s3_3_a_promise_is_refused_until_the_command_passes);
 
 /// issue 4: the same in a terminal, with a command that takes a while: the person sees that it runs, why the promise was refused, and the end.
 fn issue_4_the_person_sees_the_gate_at_work(version: Version) {
@@ -129,7 +125,7 @@ fn issue_4_the_person_sees_the_gate_at_work(version: Version) {
     bed.assert_archived(2);
     gates_gone(&bed.project);
 }
-both!(issue_4_the_person_sees_the_gate_at_work);
+newest!(issue_4_the_person_sees_the_gate_at_work);
 
 /// A command that takes five minutes, with two children, unless `$HOME/go` is there; `first` is what it begins with.
 fn long_check(first: &str) -> String {
@@ -169,13 +165,13 @@ fn interrupted(version: Version, first: &str) {
 fn issue_4_an_interrupt_ends_the_command_and_keeps_the_loop(version: Version) {
     interrupted(version, "");
 }
-both!(issue_4_an_interrupt_ends_the_command_and_keeps_the_loop);
+newest!(issue_4_an_interrupt_ends_the_command_and_keeps_the_loop);
 
 /// issue 4: one that does not. The client ends the hook a second later, and 2.1.197 only the hook.
 fn issue_4_an_interrupt_ends_a_stubborn_command(version: Version) {
     interrupted(version, "trap \"\" TERM;");
 }
-both!(issue_4_an_interrupt_ends_a_stubborn_command);
+newest!(issue_4_an_interrupt_ends_a_stubborn_command);
 
 /// issue 4: a client that is gone without a word leaves nothing running, and nothing is decided for it.
 fn issue_4_nothing_runs_on_after_the_client(version: Version) {
@@ -191,7 +187,7 @@ fn issue_4_nothing_runs_on_after_the_client(version: Version) {
     assert_eq!((bed.value("active"), bed.value("iteration")), ("true".to_owned(), "1".to_owned()));
     assert_eq!(bed.journal().codes(), Vec::<&str>::new());
 }
-both!(issue_4_nothing_runs_on_after_the_client);
+newest!(issue_4_nothing_runs_on_after_the_client);
 
 /// issue 4, design 6: a gate of the repository that nobody trusted runs nothing. The loop pauses, the person is told what to type, and neither the
 /// promise nor the agent's own shell gets around it. Trusted and resumed, the loop ends with its proof.
@@ -254,7 +250,7 @@ fn issue_4_a_cancel_ends_the_running_command(version: Version) {
     assert_eq!((journal.codes(), journal.of_kind("cancelled").len()), (vec![], 1));
     bed.assert_archived(1);
 }
-both!(issue_4_a_cancel_ends_the_running_command);
+newest!(issue_4_a_cancel_ends_the_running_command);
 
 /// The feature folder, and a list of three features in it; the second has a command of its own.
 const FEATURES: &str = ".claude/data/ralph-loops/current";

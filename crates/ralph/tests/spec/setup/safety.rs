@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use ralph_testkit::killer::{Filter, count_syscalls, kill_at_syscall};
+use ralph_testkit::{
+    killer::{Filter, count_syscalls, kill_at_syscall},
+    nightly,
+};
 
 use super::{
     COMMANDS, SCOPES, USUAL, bed_with, command_file, everything, is_registered, others, put, ralph_with, says, settings, text_of,
@@ -102,7 +105,7 @@ fn storm(write: impl Fn(&Path, &str) + Sync) {
             }
             n
         });
-        for _ in 0..150 {
+        for _ in 0..nightly::amount(50, 150) {
             let out = bed.ralph(&["init"]);
             assert!(matches!(out.code, Some(0 | 1)) && !out.stderr.contains("panicked"), "{out:?}");
             if writer.is_finished() {

@@ -1,4 +1,4 @@
-//! The black-box suite: everything here drives the real `ralph` program as an agent or a person would, in sealed
+//! What the product promises, from outside: everything here drives the real `ralph` program as an agent or a person would, in sealed
 //! projects, and looks only at what it prints, what it returns and what it leaves on disk.
 //!
 //! Test names carry the ids of `docs/requirements.md` (`s0_5_…` proves S0-5, `pains_9_…` the ninth complaint of

@@ -1,17 +1,5 @@
 //! `ralph run` with the real client and a scripted model: fresh sessions, and what the service does to them.
 
-#![cfg(target_os = "linux")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::disallowed_methods,
-    clippy::cast_precision_loss,
-    reason = "tests"
-)]
-
-mod real;
-
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
@@ -19,8 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::real::*;
 use ralph_testkit::{Cached, Gate, Kind, ModelServer, Output, Reply, Request, SignIn, Version, or_skip};
-use real::*;
 use serde_json::{Value, json};
 
 /// A project with ralph's hook registered, in which `claude` is the real client.
@@ -126,7 +114,7 @@ fn s4_6_ten_rounds_over_a_list(version: Version) {
     assert_eq!(kept, total);
     bed.assert_replays(rounds.len());
 }
-both!(s4_6_ten_rounds_over_a_list);
+newest!(s4_6_ten_rounds_over_a_list);
 
 /// S1-4: the account's limit parks the loop until the reset, in the same round.
 fn s1_4_a_limit_is_waited_for(version: Version) {
@@ -146,7 +134,7 @@ fn s1_4_a_limit_is_waited_for(version: Version) {
     let broke = &journal.of_kind("broke")[0]["event"];
     assert_eq!((broke["outcome"]["trouble"]["trouble"].as_str(), broke["then"]["then"].as_str()), (Some("limit"), Some("park")), "{broke}");
 }
-both!(s1_4_a_limit_is_waited_for);
+newest!(s1_4_a_limit_is_waited_for);
 
 /// S1-4: an overload is tried again, in the same round; a limit in words is none.
 fn s1_4_an_overload_is_tried_again(version: Version) {
@@ -164,7 +152,7 @@ fn s1_4_an_overload_is_tried_again(version: Version) {
     assert_eq!(broke.len(), 1);
     assert_eq!(broke[0]["event"]["outcome"]["trouble"]["status"], 529);
 }
-both!(s1_4_an_overload_is_tried_again);
+newest!(s1_4_an_overload_is_tried_again);
 
 /// S1-4: what only a person can mend ends the run at once, with what to do.
 fn s1_4_a_sign_in_that_fails_asks_a_person(version: Version) {
@@ -175,7 +163,7 @@ fn s1_4_a_sign_in_that_fails_asks_a_person(version: Version) {
     assert_eq!(bed.value("active"), "false");
     assert_eq!(bed.value("iteration"), "1");
 }
-both!(s1_4_a_sign_in_that_fails_asks_a_person);
+newest!(s1_4_a_sign_in_that_fails_asks_a_person);
 
 /// A stream that hangs is noticed; a client that does not listen to signals ends all the same, with all that it started.
 fn pains_13_a_hung_stream_is_ended(version: Version) {
@@ -201,7 +189,7 @@ fn pains_13_a_hung_stream_is_ended(version: Version) {
     assert_eq!(bed.journal().codes(), ["promise.missing", "promise.accepted"]);
     assert_eq!(left_of(&bed), 0, "no process is left");
 }
-both!(pains_13_a_hung_stream_is_ended);
+newest!(pains_13_a_hung_stream_is_ended);
 
 /// One loop, two carriers: begun in a session, carried on by a run, finished in a session; one count, one budget, one journal.
 fn s4_6_hand_over_and_back(version: Version) {
@@ -226,7 +214,7 @@ fn s4_6_hand_over_and_back(version: Version) {
     bed.assert_archived(4);
     assert_eq!(bed.journal().iterations(), [1, 2, 2, 3, 4], "the second round was ruled on when it was paused, and worked on anew");
 }
-both!(s4_6_hand_over_and_back);
+newest!(s4_6_hand_over_and_back);
 
 fn spent(bed: &Bed) -> f64 {
     let status: Value = serde_json::from_str(&bed.ralph_ok(&["status", "--json"])).unwrap();
@@ -244,7 +232,7 @@ fn pains_17_denials_are_kept_and_told(version: Version) {
     assert!(bed.ralph_ok(&["status"]).contains("Bash(npm test:*)"));
     assert_eq!(bed.journal().codes().last(), Some(&"host.denied"));
 }
-both!(pains_17_denials_are_kept_and_told);
+newest!(pains_17_denials_are_kept_and_told);
 
 /// Twenty times `kill -9` of the runner, at whatever moment: the loop completes, and no round is lost or counted twice.
 fn s4_6_killed_twenty_times_the_loop_completes(version: Version) {
@@ -296,7 +284,7 @@ fn s4_6_killed_twenty_times_the_loop_completes(version: Version) {
     assert_eq!(rounds, (1..=ROUNDS).collect::<Vec<_>>());
     assert_eq!(left_of(&bed), 0, "no process is left");
 }
-both!(s4_6_killed_twenty_times_the_loop_completes);
+newest!(s4_6_killed_twenty_times_the_loop_completes);
 
 fn files_of(bed: &Bed, folder: &str) -> Vec<std::path::PathBuf> {
     fs::read_dir(bed.project.path(folder)).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
