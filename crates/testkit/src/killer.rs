@@ -23,6 +23,8 @@ pub enum Filter {
     Any,
     /// Only those after which the disk can differ: they change, lock or sync files, or start a process that may. What is printed is not on it.
     Writes,
+    /// The same, and those that open, read or close files: what another process does to a file shows here first.
+    Files,
 }
 
 impl Filter {
@@ -30,6 +32,11 @@ impl Filter {
     /// rely on that and tries all calls.
     pub fn crash_points() -> Self {
         nightly::amount(Self::Writes, Self::Any)
+    }
+
+    /// Where a program is held while another one does something.
+    pub fn pause_points() -> Self {
+        nightly::amount(Self::Files, Self::Any)
     }
 }
 
@@ -165,7 +172,11 @@ fn step_through(pid: libc::pid_t, filter: Filter, n: usize, mut at: At<impl FnMu
                     count += 1;
                     match &mut at {
                         _ if count != n => {}
-                        At::Pause(meanwhile) => meanwhile(),
+                        At::Pause(meanwhile) => {
+                            meanwhile();
+                            let status = release(pid);
+                            return (End::Exited(libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status))), count);
+                        }
                         At::Kill => {
                             killed = Some(call.number);
                             kill(pid);
@@ -217,7 +228,11 @@ fn entered(pid: libc::pid_t) -> Option<Call> {
 
 impl Call {
     fn counts(&self, filter: Filter) -> bool {
-        filter == Filter::Any || self.creates() || (WRITES.contains(&self.number) && !self.prints())
+        match filter {
+            Filter::Any => true,
+            Filter::Writes => self.creates() || (WRITES.contains(&self.number) && !self.prints()),
+            Filter::Files => READS.contains(&self.number) || self.counts(Filter::Writes),
+        }
     }
 
     /// Whether it writes to what has no name on any disk: our file for its output, or a device.
@@ -259,9 +274,22 @@ const WRITES: &[i64] = &[
     #[cfg(target_arch = "x86_64")] libc::SYS_chmod,
 ];
 
+#[rustfmt::skip]
+const READS: &[i64] = &[
+    libc::SYS_openat, libc::SYS_read, libc::SYS_pread64, libc::SYS_close, libc::SYS_getdents64, libc::SYS_exit_group,
+    #[cfg(target_arch = "x86_64")] libc::SYS_open,
+];
+
 fn resume(pid: libc::pid_t, signal: libc::c_int) {
     // SAFETY: no pointers. It fails only if the tracee is already gone, which the next wait tells.
     unsafe { libc::ptrace(libc::PTRACE_SYSCALL, pid, 0, signal) };
+}
+
+/// Lets it go on untraced, which is faster, to its end.
+fn release(pid: libc::pid_t) -> libc::c_int {
+    // SAFETY: no pointers. It fails only if the tracee is already gone, which the next wait tells.
+    unsafe { libc::ptrace(libc::PTRACE_DETACH, pid, 0, 0) };
+    wait(pid)
 }
 
 fn kill(pid: libc::pid_t) {

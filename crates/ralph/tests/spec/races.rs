@@ -1,7 +1,7 @@
 //! Several processes at once: hooks with each other, with a cancel, with a hand that deletes and with one that edits (pains 9, 10; design 4).
 //!
-//! What a second process does to a hook is tried twice: while the hook is held at each of its system calls, one after the other, which leaves
-//! nothing to luck; and at some moments of a hook that runs freely (in the nightly run at many).
+//! What a second process does to a hook is tried twice: while the hook is held at each of its system calls on files (in the nightly run at each of
+//! all), one after the other, which leaves nothing to luck; and at some moments of a hook that runs freely (in the nightly run at many).
 
 use std::{
     fs,
@@ -114,17 +114,17 @@ fn moment(usual: Duration, round: u32) -> Duration {
     usual * (round * 7 % 50) / 40
 }
 
-/// Holds the hook of a fresh loop at each of its system calls in turn while `meanwhile` happens, and then looks at what it answered and left.
+/// Holds the hook of a fresh loop at each of its calls in turn while `meanwhile` happens, and then looks at what it answered and left.
 fn at_every_call<T>(place: &Place, fresh: impl Fn(usize), meanwhile: impl Fn(usize) -> T, check: impl Fn(usize, &Answer, T)) {
     fresh(0);
     let (mut command, stdin) = place.stop();
-    let count = count_syscalls(&mut command, Filter::Any, stdin.as_bytes());
+    let count = count_syscalls(&mut command, Filter::pause_points(), stdin.as_bytes());
     assert!(count > 50, "only {count} calls: is this the program?");
     for n in 1..=count {
         fresh(n);
         let (mut command, stdin) = place.stop();
         let mut happened = None;
-        let outcome = pause_at_syscall(&mut command, Filter::Any, n, stdin.as_bytes(), || happened = Some(meanwhile(n)));
+        let outcome = pause_at_syscall(&mut command, Filter::pause_points(), n, stdin.as_bytes(), || happened = Some(meanwhile(n)));
         let Outcome::Finished { stdout, code: Some(0) } = outcome else { panic!("call {n} of {count}: {outcome:?}") };
         // What is decided by what happened may take fewer calls; what came before it does not.
         let Some(happened) = happened else { continue };
