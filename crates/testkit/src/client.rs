@@ -104,14 +104,14 @@ impl Client {
     pub fn installed(version: Version) -> Result<Self, Skip> {
         // One attempt per process: a test file should not wait for an absent registry in every test.
         static FAILED: Mutex<[Option<Skip>; 2]> = Mutex::new([None, None]);
-        let _permit = Permit::take();
+        let permit = Permit::take();
         let mut failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = &mut failed[version as usize];
         if let Some(skip) = failed {
             return Err(skip.clone());
         }
         match install_once(version) {
-            Ok(binary) => Ok(Self { version, binary, _permit }),
+            Ok(binary) => Ok(Self { version, binary, _permit: permit }),
             Err(skip) => Err(failed.insert(skip).clone()),
         }
     }

@@ -154,8 +154,9 @@ fn t11_a_capped_loop_says_that_an_unclear_claim_was_made() {
 fn t11_a_huge_message_of_tags_is_answered_soon() {
     let bed = Bed::with_loop(1, 0, "DONE");
     let began = std::time::Instant::now();
-    assert!(bed.stop(&"<promise>x</promise> ".repeat(600_000)).send().blocks());
-    bed.stop(&format!("{}\n\n{DONE}", "<promise>x</promise>\n".repeat(600_000))).send().line();
+    let tags = ralph_testkit::nightly::amount(100_000, 600_000);
+    assert!(bed.stop(&"<promise>x</promise> ".repeat(tags)).send().blocks());
+    bed.stop(&format!("{}\n\n{DONE}", "<promise>x</promise>\n".repeat(tags))).send().line();
     assert_eq!(bed.codes(), ["promise.refused", "promise.accepted"]);
     assert!(began.elapsed() < std::time::Duration::from_mins(1), "{:?}", began.elapsed());
 }
