@@ -1,4 +1,4 @@
-//! The workspace and its toolchain: where things lie, and the release binary as users get it.
+//! The workspace and its toolchain: where things are, and the binary as it is shipped.
 
 use std::{
     env,
@@ -17,7 +17,7 @@ pub(crate) fn root() -> PathBuf {
     own.parent().unwrap_or(own).to_owned()
 }
 
-/// The compiler flags of a release build.
+/// The compiler flags of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flags {
     /// Those of `.cargo/config.toml`, which every build in a checkout has.
@@ -26,17 +26,17 @@ pub(crate) enum Flags {
     Default,
 }
 
-/// Builds the release binary and says where it is.
-pub(crate) fn release_binary(flags: Flags) -> Result<PathBuf> {
+/// Builds the binary with the profile that is shipped, and says where it is.
+pub(crate) fn dist_binary(flags: Flags) -> Result<PathBuf> {
     let mut command = cargo();
-    command.args(["build", "--release", "--package", "ralph-loop", "--bin", "ralph", "--message-format=json-render-diagnostics"]);
+    command.args(["build", "--profile", "dist", "--package", "ralph-loop", "--bin", "ralph", "--message-format=json-render-diagnostics"]);
     if flags == Flags::Default {
         // Set and empty: no flags at all, from wherever. The folder is its own, so that the two builds do not undo each other.
         command.env("CARGO_ENCODED_RUSTFLAGS", "").arg("--target-dir").arg(target_dir()?.join("default-flags"));
     }
     let output = command.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
-        return Err("the release build failed".into());
+        return Err("the build failed".into());
     }
     let messages = String::from_utf8(output.stdout)?;
     let executable = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {

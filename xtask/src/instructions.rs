@@ -1,4 +1,4 @@
-//! How many instructions a hook call takes: a number that repeats where times do not, so that a test can hold on to it.
+//! How many instructions a hook call takes: a number that repeats where times do not, so that a check can hold on to it.
 //!
 //! The surroundings are the same each time (environment, lengths of all paths, input). What still varies is what the call reads about itself:
 //! its process id, the time, its memory map.
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     {
         return Ok(skip(&format!("recorded with {} on {}, and this is {toolchain} on {host}", r.toolchain, r.host)));
     }
-    let counts = count_all(&cargo::release_binary(Flags::Ours)?)?;
+    let counts = count_all(&cargo::dist_binary(Flags::Ours)?)?;
     if args.record {
         let text = serde_json::to_string_pretty(&Recorded { toolchain, host, valgrind, counts })?;
         fs::write(&file, text + "\n")?;

@@ -128,7 +128,7 @@ fn serde(command: &str) -> serde_json::Value {
 
 #[test]
 fn s1_4_an_overloaded_service_is_told_by_its_status() {
-    for version in Version::BOTH {
+    for &version in Version::usual() {
         let server = ModelServer::with(|_| Reply::error(529, "overloaded_error", "Overloaded"));
         let bed = or_skip!(Bed::new(version, &server, SignIn::Key));
         let ended = bed.run(&|| Wish::GoOn);
@@ -139,7 +139,7 @@ fn s1_4_an_overloaded_service_is_told_by_its_status() {
 
 #[test]
 fn s1_4_a_limit_says_when_it_ends() {
-    for version in Version::BOTH {
+    for &version in Version::usual() {
         let resets_at = clock::now() / 1_000 + 20;
         let server = ModelServer::with(move |_| Reply::limit(resets_at));
         let bed = or_skip!(Bed::new(version, &server, SignIn::Subscription));
@@ -151,7 +151,7 @@ fn s1_4_a_limit_says_when_it_ends() {
 
 #[test]
 fn s4_6_what_nobody_may_allow_is_known_with_its_rule() {
-    for version in Version::BOTH {
+    for &version in Version::usual() {
         let server = ModelServer::scripted([Reply::bash("npm test -- --all"), Reply::text("I may not.")]);
         let bed = Bed { permission_mode: Some("default"), ..or_skip!(Bed::new(version, &server, SignIn::Key)) };
         let ended = bed.run(&|| Wish::GoOn);
@@ -165,7 +165,7 @@ fn s4_6_what_nobody_may_allow_is_known_with_its_rule() {
 /// S4-6: the service holds the connection open and says nothing. What was used until then is known.
 #[test]
 fn s4_6_a_stream_that_hangs_is_silence() {
-    for version in Version::BOTH {
+    for &version in Version::usual() {
         let gate = Gate::new();
         let server = ModelServer::scripted([Reply::bash("true").usage(500, 60), Reply::text("Half a word").usage(700, 80).hang(&gate)]);
         let bed = Bed { silence: PATIENT, ..or_skip!(Bed::new(version, &server, SignIn::Key)) };
@@ -181,7 +181,7 @@ fn s4_6_a_stream_that_hangs_is_silence() {
 /// S4-6: in the middle of a command that runs in a group of its own.
 #[test]
 fn s4_6_a_session_that_is_interrupted_leaves_no_command_behind() {
-    for version in Version::BOTH {
+    for &version in Version::usual() {
         let server = ModelServer::scripted([Reply::bash("echo begun > begun.txt; timeout 300 tail -f /dev/null").usage(500, 60)]);
         let bed = or_skip!(Bed::new(version, &server, SignIn::Key));
         let ended = bed.run(&|| if bed.project.exists("begun.txt") { Wish::End } else { Wish::GoOn });
@@ -205,7 +205,7 @@ fn s4_6_a_server_in_the_background_does_not_hold_the_round() {
 /// S4-6: somebody else kills the client.
 #[test]
 fn s4_6_a_client_that_is_killed_crashed_and_its_commands_die_too() {
-    for version in Version::BOTH {
+    for &version in Version::usual() {
         let server = ModelServer::scripted([Reply::bash("echo $PPID > client.pid; timeout 300 tail -f /dev/null").usage(500, 60)]);
         let bed = or_skip!(Bed::new(version, &server, SignIn::Key));
         let killed = std::cell::Cell::new(false);

@@ -3,16 +3,18 @@
 //! The client comes from npm into a cache folder under the target folder, once per version. It runs in a sealed
 //! project: no settings, credentials or traffic of the machine it runs on.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::model_server::ModelServer;
+use crate::nightly;
 use crate::process::{Output, bounded_methods, command_methods, run_bounded};
 use crate::project::{Project, Run};
 use crate::pty::Pty;
@@ -45,6 +47,11 @@ pub enum Version {
 impl Version {
     pub const BOTH: [Self; 2] = [Self::Older, Self::Newest];
 
+    /// For what is the same in every version: the newest one, and in the nightly run both.
+    pub fn usual() -> &'static [Self] {
+        nightly::amount(&[Self::Newest], &Self::BOTH)
+    }
+
     pub fn number(self) -> &'static str {
         match self {
             Self::Older => "2.1.197",
@@ -53,11 +60,43 @@ impl Version {
     }
 }
 
-/// An installed client.
+/// An installed client. Who has one may run it: see [`Permit`].
 #[derive(Debug, Clone)]
 pub struct Client {
     pub version: Version,
     pub binary: PathBuf,
+    _permit: Arc<Permit>,
+}
+
+/// Leave to run a client. There are two for each core: a client that starts takes most of one, and more of them at once only make each other late.
+#[derive(Debug)]
+struct Permit;
+
+static TAKEN: Mutex<usize> = Mutex::new(0);
+static GIVEN_BACK: Condvar = Condvar::new();
+
+impl Permit {
+    /// Waits for one. A test needs only one, however many clients it runs: two that each wait for a second one would wait for ever.
+    fn take() -> Arc<Self> {
+        thread_local!(static MINE: RefCell<Weak<Permit>> = const { RefCell::new(Weak::new()) });
+        MINE.with_borrow_mut(|mine| {
+            mine.upgrade().unwrap_or_else(|| {
+                let all = 2 * std::thread::available_parallelism().map_or(2, usize::from);
+                let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+                *GIVEN_BACK.wait_while(taken, |taken| *taken >= all).unwrap_or_else(PoisonError::into_inner) += 1;
+                let permit = Arc::new(Self);
+                *mine = Arc::downgrade(&permit);
+                permit
+            })
+        })
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        GIVEN_BACK.notify_one();
+    }
 }
 
 impl Client {
@@ -65,13 +104,14 @@ impl Client {
     pub fn installed(version: Version) -> Result<Self, Skip> {
         // One attempt per process: a test file should not wait for an absent registry in every test.
         static FAILED: Mutex<[Option<Skip>; 2]> = Mutex::new([None, None]);
+        let permit = Permit::take();
         let mut failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = &mut failed[version as usize];
         if let Some(skip) = failed {
             return Err(skip.clone());
         }
         match install_once(version) {
-            Ok(binary) => Ok(Self { version, binary }),
+            Ok(binary) => Ok(Self { version, binary, _permit: permit }),
             Err(skip) => Err(failed.insert(skip).clone()),
         }
     }

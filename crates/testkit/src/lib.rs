@@ -22,6 +22,7 @@ mod http;
 #[cfg(target_os = "linux")]
 pub mod killer;
 pub mod model_server;
+pub mod nightly;
 pub mod origin;
 pub mod process;
 pub mod project;

@@ -98,6 +98,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn wait_until(child: &mut Child, deadline: Instant) -> (ExitStatus, bool) {
+    let begun = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return (status, false);
@@ -106,7 +107,8 @@ fn wait_until(child: &mut Child, deadline: Instant) -> (ExitStatus, bool) {
             kill_tree(child.id());
             return (child.wait().unwrap(), true);
         }
-        thread::sleep(Duration::from_millis(5));
+        // Most programs take some milliseconds: look often at first.
+        thread::sleep((begun.elapsed() / 8).clamp(Duration::from_micros(200), Duration::from_millis(5)));
     }
 }
 

@@ -1,9 +1,11 @@
 //! A sealed project: a temporary folder with a home of its own and a real git repository, untouched by the machine's
 //! own configuration.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -13,6 +15,9 @@ use crate::process::{Output, bounded_methods, command_methods, run_bounded};
 
 /// What every sealed process finds on its path.
 pub const PATH: &str = "/usr/bin:/bin";
+
+/// What is in a project: a folder comes before what is in it, and has no content.
+pub(crate) type Contents = Vec<(PathBuf, Option<Vec<u8>>)>;
 
 /// A temporary project folder beside its temporary home; both vanish on drop.
 #[derive(Debug)]
@@ -33,7 +38,47 @@ impl Project {
         Self::within(|base| base.join("home").join(name)).with_git()
     }
 
+    /// A repository is made once in each process and then copied: that takes one git instead of eight.
     fn with_git(self) -> Self {
+        static REPOSITORY: OnceLock<Contents> = OnceLock::new();
+        self.fill(REPOSITORY.get_or_init(|| Self::without_git().with_new_git().contents()));
+        self
+    }
+
+    /// Everything in this project, for [`Self::fill`]; without git's index, which knows files by their inodes and times, and its samples of hooks.
+    pub(crate) fn contents(&self) -> Contents {
+        let mut all = Vec::new();
+        let mut folders = vec![self.dir.clone()];
+        while let Some(folder) = folders.pop() {
+            for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if path.ends_with(".git/index") || path.extension().is_some_and(|ext| ext == "sample") {
+                    continue;
+                }
+                let content = (!path.is_dir()).then(|| std::fs::read(&path).unwrap());
+                all.push((path.strip_prefix(&self.dir).unwrap().to_owned(), content));
+                if path.is_dir() {
+                    folders.push(path);
+                }
+            }
+        }
+        all
+    }
+
+    /// Gives this project the contents of another one: all that is in its repository is committed.
+    pub(crate) fn fill(&self, contents: &Contents) {
+        for (path, content) in contents {
+            let path = self.path(path);
+            match content {
+                None => std::fs::create_dir_all(path).unwrap(),
+                // An object that is here already cannot be written to, and is the same.
+                Some(_) if path.exists() && path.starts_with(self.path(".git/objects")) => {}
+                Some(bytes) => std::fs::write(path, bytes).unwrap(),
+            }
+        }
+        self.git(&["add", "--all"]);
+    }
+
+    fn with_new_git(self) -> Self {
         self.git(&["init", "--quiet", "--initial-branch=main"]);
         self.git(&["config", "user.name", "Test"]);
         self.git(&["config", "user.email", "test@example.invalid"]);
@@ -48,7 +93,8 @@ impl Project {
     }
 
     fn within(place: impl Fn(&Path) -> PathBuf) -> Self {
-        let root = TempDir::with_prefix("ralph-test-").unwrap();
+        children_hear_signals();
+        let root = TempDir::with_prefix_in("ralph-test-", temp_folder()).unwrap();
         // The client reports resolved paths, and a temporary folder may be behind a symbolic link.
         let base = root.path().canonicalize().unwrap();
         let (dir, home) = (place(&base), base.join("home"));
@@ -124,7 +170,8 @@ impl Project {
 
     pub fn commit_all(&self, message: &str) {
         self.git(&["add", "--all"]);
-        self.git(&["commit", "--quiet", "--message", message]);
+        // Two more processes that find nothing to tidy up.
+        self.git(&["-c", "maintenance.auto=false", "commit", "--quiet", "--message", message]);
     }
 
     /// Prepares a run of `program` in the project, with a clean environment.
@@ -171,6 +218,43 @@ impl Project {
         found.sort_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok());
         found
     }
+}
+
+/// Where projects are made: in memory where there is room for them, because every change that ralph makes is synced, and a disk takes its time
+/// for that. `TMPDIR` names another place.
+fn temp_folder() -> PathBuf {
+    const ROOM: u64 = 2 << 30;
+    let memory = Path::new("/dev/shm");
+    let has_room = || {
+        let name = CString::new(memory.as_os_str().as_bytes()).unwrap();
+        // SAFETY: an all-zero `statvfs` is a valid value of it.
+        let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
+        // SAFETY: the name ends with a zero byte, and the result is written to a live structure.
+        let known = unsafe { libc::statvfs(name.as_ptr(), &raw mut found) } == 0;
+        // Projects have scripts in them that are started.
+        known && found.f_bavail * found.f_frsize >= ROOM && found.f_flag & libc::ST_NOEXEC == 0
+    };
+    if std::env::var_os("TMPDIR").is_none() && has_room() { memory.to_owned() } else { std::env::temp_dir() }
+}
+
+/// What is ignored here would be ignored by every program that a test starts: under `nohup` a hangup, in the background of a shell without job
+/// control an interrupt. What is handled is not passed on, and this process still survives it.
+fn children_hear_signals() {
+    static ONCE: Once = Once::new();
+    extern "C" fn nothing(_: libc::c_int) {}
+    ONCE.call_once(|| {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+            // SAFETY: an all-zero `sigaction` is a valid value of it; the handler does nothing, which is safe at any moment.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                if libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0 && action.sa_sigaction == libc::SIG_IGN {
+                    action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
+                    action.sa_flags = libc::SA_RESTART;
+                    libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+                }
+            }
+        }
+    });
 }
 
 impl Default for Project {

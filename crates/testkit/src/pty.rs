@@ -118,11 +118,13 @@ impl Pty {
         self.child.lock().unwrap().id()
     }
 
-    /// Waits for the program's end; its exit code, or `None` if it still runs (or a signal ended it).
+    /// Waits for the program's end; its exit code, or `None` if it still runs (or a signal ended it). What it wrote last has been read then, unless
+    /// something that it left behind keeps the terminal open.
     pub fn wait_exit(&self, timeout: Duration) -> Option<i32> {
         let deadline = Instant::now() + timeout;
         loop {
             if let Some(status) = self.child.lock().unwrap().try_wait().unwrap() {
+                self.wait_closed(Duration::from_secs(1));
                 return status.code();
             }
             if Instant::now() >= deadline {

@@ -68,11 +68,11 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     let folder = tempfile::Builder::new().prefix("ralph-bench-").tempdir_in(&target)?;
     let largest = if args.quick || free_bytes(&target)? < 3 * GB { GB / 5 } else { GB };
     let floors = Floors::compile(folder.path())?;
-    let ralph = installed(&cargo::release_binary(Flags::Ours)?, &folder.path().join("ralph"))?;
+    let ralph = installed(&cargo::dist_binary(Flags::Ours)?, &folder.path().join("ralph"))?;
     let default_build = if args.quick || args.eyes {
         None
     } else {
-        Some(installed(&cargo::release_binary(Flags::Default)?, &folder.path().join("ralph-default"))?)
+        Some(installed(&cargo::dist_binary(Flags::Default)?, &folder.path().join("ralph-default"))?)
     };
     let stage = Stage { folder: folder.path(), ralph: &ralph, default_build: default_build.as_deref(), floors: &floors, largest };
     let cases = if args.eyes { Vec::new() } else { stage.cases()? };

@@ -3,9 +3,11 @@
 mod agent;
 mod journal;
 
+use std::sync::OnceLock;
+
 use serde_json::{Value, json};
 
-use crate::project::Project;
+use crate::project::{Contents, Project};
 use journal::Journal;
 
 /// The loop that the night is about.
@@ -67,11 +69,18 @@ const NIGHT: [Round; 12] = [
     Round { item: "F6", minutes: 6, failing: (0, 0), lint: None, tools: 17, thousand_tokens: 380, cents: 34, added: 12, removed: 7, said: "The path separator in a test was wrong on Windows; it is mended and pushed.\n\n<promise>EVERY FORMAT PARSES</promise>" },
 ];
 
-/// Puts a loop that ran through the night into a project, with its list and its commits; it is complete, and its id is [`ID`].
+/// Puts a loop that ran through the night into a new project, with its list and its commits; it is complete, and its id is [`ID`].
 pub fn night(project: &Project) -> String {
-    let mut journal = rounds(project, journal::at(2026, 11, 14, 21, 40), &dead(), NIGHT.len());
-    journal.ended();
-    project.write_journal(ID, &journal.text());
+    // Two hundred calls of git: made once in each process.
+    static MADE: OnceLock<(Contents, String)> = OnceLock::new();
+    let (contents, journal) = MADE.get_or_init(|| {
+        let project = Project::new();
+        let mut journal = rounds(&project, journal::at(2026, 11, 14, 21, 40), &dead(), NIGHT.len());
+        journal.ended();
+        (project.contents(), journal.text())
+    });
+    project.fill(contents);
+    project.write_journal(ID, journal);
     project.write(format!(".ralph/archive/{ID}.md"), loop_file(false, NIGHT.len()));
     ID.to_owned()
 }
@@ -272,7 +281,7 @@ fn commit(project: &Project, message: &str, at: i64) -> String {
     project.git(&["add", "--all"]);
     let committed = project
         .run("git")
-        .args(["commit", "--quiet", "--allow-empty", "--message", message])
+        .args(["-c", "maintenance.auto=false", "commit", "--quiet", "--allow-empty", "--message", message])
         .env("GIT_AUTHOR_DATE", &date)
         .env("GIT_COMMITTER_DATE", &date)
         .output();

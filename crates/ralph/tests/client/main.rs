@@ -1,0 +1,33 @@
+//! The suite with the real Claude Code client: the built binary is its hook, and a scripted model answers. What these tests prove is what a
+//! person gets.
+//!
+//! A client takes most of a core while it starts, so the test kit bounds how many of them run at once; the number of test threads need not.
+
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::cast_precision_loss,
+    reason = "tests: they fail loudly, and make their own files and processes"
+)]
+
+#[macro_use]
+mod real;
+
+mod carried;
+mod claims;
+mod command;
+mod costs;
+mod counted;
+mod gates;
+mod preflight;
+mod print;
+mod pull_requests;
+mod run;
+mod setup;
+mod stops;
+mod tui;
+mod waits;
