@@ -275,7 +275,7 @@ pub(crate) fn run(command: &mut Command, stdin: &[u8]) -> Output {
     let pid = child.id();
     let (done, watched) = mpsc::channel::<()>();
     let watchdog = thread::spawn(move || {
-        let hangs = watched.recv_timeout(Duration::from_secs(20)) == Err(mpsc::RecvTimeoutError::Timeout);
+        let hangs = watched.recv_timeout(Duration::from_mins(1)) == Err(mpsc::RecvTimeoutError::Timeout);
         if hangs {
             kill_tree(pid);
         }

@@ -77,6 +77,11 @@ fn s1_3_s1_ac1_mode_hook_is_accepted() {
     assert!(!bed.exists(LOOP));
 }
 
+/// The text as on a machine that is not busy: what took some seconds there took none.
+fn timeless(text: &str) -> String {
+    (1..60).fold(text.to_owned(), |text, n| text.replace(&format!(" {n} s"), " 0 s").replace(&format!("({n} s"), "(0 s"))
+}
+
 /// design 7: both events report one command, in either order: it is carried out once.
 #[test]
 fn s1_3_one_command_in_two_events_counts_once() {
@@ -98,10 +103,11 @@ fn s1_3_one_command_in_two_events_counts_once() {
         assert_eq!((text.as_str(), line.as_str()), ("Go on with this task now:\n\nGo on", "Ralph: the loop goes on at iteration 1 of 3."));
         second.is_silent();
         let (first, second) = send(&bed, "ralph-status", "");
-        assert_eq!(first.instead(), "Ralph loop: active, iteration 1 of 3, 0 s, ends on a limit or a cancel");
-        assert_eq!(first, second);
+        assert_eq!(timeless(&first.instead()), "Ralph loop: active, iteration 1 of 3, 0 s, ends on a limit or a cancel");
+        assert_eq!(timeless(&format!("{first:?}")), timeless(&format!("{second:?}")));
         let (first, second) = send(&bed, "cancel-ralph", "");
-        assert_eq!(first.instead(), "Ralph loop cancelled at iteration 1 (0 s). It is kept in the archive: `ralph resume` brings it back.");
+        let told = "Ralph loop cancelled at iteration 1 (0 s). It is kept in the archive: `ralph resume` brings it back.";
+        assert_eq!(timeless(&first.instead()), told);
         assert_eq!(first, second);
         assert_eq!(bed.kinds(), ["started", "paused", "resumed", "cancelled"]);
         assert_eq!(bed.files_in(".ralph/archive").len(), 1);
