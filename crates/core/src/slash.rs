@@ -220,7 +220,7 @@ pub fn help(verb: Verb) -> String {
         Verb::Pause => "/ralph-pause [NAME]: let the agent stop for now; /ralph-resume goes on.".to_owned(),
         Verb::Resume => {
             let flags = SETTINGS.iter().filter_map(|setting| setting.flag.filter(|flag| flag.resume.is_some()));
-            let flags: String = flags.map(|flag| format!(" [--{} {}]", flag.name, flag.value)).collect();
+            let flags = flags.map(|flag| format!(" [--{} {}]", flag.name, flag.value)).collect::<Vec<_>>().concat();
             format!("/ralph-resume [NAME]{flags} [--again]: go on with a loop.")
         }
     }
@@ -234,7 +234,7 @@ fn start_help() -> String {
     });
     let own = OWN_FLAGS.map(|(name, value, help)| (format!("--{name} {value}"), help.to_owned()));
     let rows = of_settings.chain(own).chain([("--".to_owned(), "All that follows is prompt".to_owned())]);
-    let rows: String = rows.map(|(flag, help)| format!("  {flag:25}  {help}\n")).collect();
+    let rows = rows.map(|(flag, help)| format!("  {flag:25}  {help}\n")).collect::<Vec<_>>().concat();
     format!(
         "/ralph-loop PROMPT [options]: work on PROMPT in this session until it is done.\n{rows}\
          Also: /ralph-status, /ralph-pause, /ralph-resume, /cancel-ralph. More: `ralph start --help`."

@@ -483,7 +483,7 @@ impl Setting {
             }
             (Kind::Text, Some(Typed::Text(text))) => format!("{key}: {}\n", quoted(&text)),
             (Kind::Text, _) => format!("{key}: null\n"),
-            _ => self.values(settings).iter().map(|value| format!("{key}: {value}\n")).collect(),
+            _ => self.values(settings).iter().map(|value| format!("{key}: {value}\n")).collect::<Vec<_>>().concat(),
         }
     }
 }

@@ -161,7 +161,10 @@ fn keys() -> impl Iterator<Item = &'static str> {
     ["active", "iteration"].into_iter().chain(limits).chain(["completion_promise", "session_id", "prompt"])
 }
 
-fn limit(key: &str) -> Option<(&'static Setting, fn(&mut Terms) -> Sealed<'_>)> {
+/// A limit, and where the terms hold it.
+type Limit = (&'static Setting, fn(&mut Terms) -> Sealed<'_>);
+
+fn limit(key: &str) -> Option<Limit> {
     Setting::limits().find(|(setting, _)| setting.key == key)
 }
 
