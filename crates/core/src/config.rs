@@ -16,11 +16,11 @@ use pull_requests::told;
 use reader::{Field, Fields};
 
 use crate::{
-    expression,
     gate::{
         Check, Ci, Command, DEFAULT_DEADLINE_MS, DEFAULT_EXCERPT, Features, File, Gate, GuardPolicy, MAX_DEADLINE_MS, Markers, OldFailures,
         Origin, Run, Stage,
     },
+    regex,
 };
 
 /// The file, in the project's root.
@@ -257,7 +257,7 @@ fn env(field: Field<'_>) -> Result<Vec<(String, String)>, Problem> {
 
 fn expression_of_lines(field: Field<'_>) -> Result<String, Problem> {
     let text = field.text()?;
-    match expression::of_lines(&text) {
+    match regex::of_lines(&text) {
         Ok(_) => Ok(text),
         Err(e) => Err(field.problem(format!("`{}` is no regular expression: {e}", field.key.name))),
     }

@@ -3,7 +3,7 @@
 //! People and agents write `Decision: PASS` with emphasis, marks and short remarks around it. A remark counts only if it says that nothing was found:
 //! "PASS (2 issues left)" or "PASS / FAIL" is no decision for passing.
 
-use crate::expression;
+use crate::regex;
 
 /// Stands in a gate for "the report decided to pass": read by [`passes`], which knows more forms than an expression could.
 pub const DECISION: &str = r"(?i)^[\s>*_#|-]*decision[\s*_]*:[\s*_`]*pass[\s*_`.|]*$";
@@ -15,7 +15,7 @@ const PASSED: &str = r"(?i)^pass(?:ed)?(?:[\s,;:.(（\[–—-]+(?:(?:no|0|zero|
 pub fn passes(text: &str) -> Result<(), Option<String>> {
     let Some(last) = text.lines().rev().find_map(decided) else { return Err(None) };
     let plain: String = last.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '|') && !is_mark(*c)).collect();
-    match expression::matches(PASSED, plain.trim()) {
+    match regex::matches(PASSED, plain.trim()) {
         Ok(true) => Ok(()),
         _ => Err(Some(last.trim().to_owned())),
     }

@@ -16,7 +16,7 @@ use crate::{
     checkboxes,
     json_tree::{self, Member, Node, Value, line_of},
     loops::Problem,
-    words::{clean, opening},
+    messages::{clean, opening},
 };
 
 /// A larger file is no list of work.

@@ -6,11 +6,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    attempt::{Failures, Outcome, Then, Tokens, Work},
     gate::Finding,
     judge::{Ending, Evidence, Ruling},
     limits::{Repeated, Standstill, ToolUse},
     loops::{LoopFile, Terms},
+    session_outcome::{Failures, Outcome, Then, Tokens, Work},
     time::Millis,
     usage::Spending,
 };

@@ -156,7 +156,7 @@ impl Evidence {
     }
 
     /// Whether nothing changed although tools were wanted that nobody allowed.
-    fn is_held_up(&self) -> bool {
+    fn stuck_on_permissions(&self) -> bool {
         !self.denied.is_empty() && self.stalled_rounds >= DENIED_ROUNDS
     }
 
@@ -167,7 +167,7 @@ impl Evidence {
 
     /// Whether somebody else had to be asked and could not be, and nothing else asks for work. Nobody has to claim anything for that either: the agent can do
     /// nothing about it.
-    pub fn asked_in_vain(&self) -> bool {
+    pub fn forge_unreachable(&self) -> bool {
         let fails = self.gates.iter().any(|f| f.verdict == Verdict::Fail);
         !fails && self.gates.iter().any(|f| f.verdict == Verdict::Unknown && !f.skipped && f.kind.is_decided_elsewhere())
     }
@@ -312,7 +312,7 @@ pub fn judge(e: &Evidence) -> Ruling {
     if e.queued_input {
         return allow(Code::HostQueuedInput, Next::Stays);
     }
-    if e.claims() || e.asked_in_vain() {
+    if e.claims() || e.forge_unreachable() {
         // Nothing that the agent could do about these.
         match proof {
             Proof::NeedsPerson => return allow(why_a_person(e), Next::Pauses),
@@ -336,7 +336,7 @@ pub fn judge(e: &Evidence) -> Ruling {
     if e.max_context > 0 && e.context >= e.max_context {
         return allow(Code::HostContextFull, Next::Pauses);
     }
-    if e.is_held_up() {
+    if e.stuck_on_permissions() {
         return allow(Code::HostDenied, Next::Pauses);
     }
     if e.idle_rounds >= e.idle_limit {

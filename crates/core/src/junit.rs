@@ -8,8 +8,8 @@ use quick_xml::escape::escape;
 
 use crate::{
     gate::{Finding, Verdict},
+    messages::clean,
     time::{self, Millis},
-    words::clean,
 };
 
 /// The whole file; `suite` is what the findings are about, `at` when they were measured.

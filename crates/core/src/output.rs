@@ -10,7 +10,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use self::errors::{Rank, habit};
-use crate::{plain_lines::PlainLines, words::is_unseen};
+use crate::{messages::is_unseen, plain_lines::PlainLines};
 
 /// A line is cut after so many characters, however much may be shown.
 const LONGEST_LINE: usize = 4000;

@@ -5,11 +5,11 @@
 use std::fmt::Write;
 
 use crate::{
-    chronicle::Phase,
+    history::Phase,
+    messages::is_unseen,
     prices,
     report::{GateStory, Report, Standing},
     time::Millis,
-    words::is_unseen,
 };
 
 /// A loop, and the folder that it works in.

@@ -15,7 +15,7 @@ mod reading;
 use reading::{Page, Spot};
 use serde::{Deserialize, Serialize};
 
-use crate::words::is_shown;
+use crate::messages::is_shown;
 
 /// More of a reason than this is not for one line.
 const LONGEST_REASON: usize = 300;
@@ -149,7 +149,7 @@ pub fn blocked(message: &str) -> Option<String> {
     let why = normalised(page.spots.iter().rfind(counts)?.words);
     let plain = why.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let says_nothing = matches!(plain.as_str(), "" | "why" | "reason" | "the reason" | "your reason");
-    (!says_nothing).then(|| crate::words::opening(&why, LONGEST_REASON))
+    (!says_nothing).then(|| crate::messages::opening(&why, LONGEST_REASON))
 }
 
 /// Why the place of a tag disqualifies it, if it does.

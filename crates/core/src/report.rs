@@ -5,13 +5,13 @@
 use serde::Serialize;
 
 use crate::{
-    attempt::Denied,
-    chronicle::{Mark, Refused, Round, Said, Span, Took, Used},
     gate::Kind,
+    history::{Mark, Refused, Round, Said, Span, Took, Used},
     judge::{Code, Ending},
+    messages::of_limit,
     prices::Micros,
+    session_outcome::Denied,
     time::Millis,
-    words::of_limit,
 };
 
 /// The version of the form that this program writes. Fields are added within a version; none is taken away or changes its meaning.

@@ -11,9 +11,9 @@ use std::ops::Range;
 
 use crate::{
     loops::{self, Kind, LoopSettings, SETTINGS, Setting},
+    messages::{opening, quoted},
     promise::normalised,
     spelling,
-    words::{opening, quoted},
 };
 
 /// What a typed command asks for.

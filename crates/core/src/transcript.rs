@@ -16,7 +16,7 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use crate::{json::parse_tolerant, limits::ToolUse, promise, stop_word, time, time::Millis, words::opening};
+use crate::{json::parse_tolerant, limits::ToolUse, messages::opening, promise, stop_word, time, time::Millis};
 
 /// Bytes read at a time; the first block is smaller, because it is mostly enough.
 const BLOCK: usize = 64 * 1024;

@@ -10,7 +10,7 @@ pub mod hook;
 pub mod hosts;
 pub mod notify;
 pub mod ops;
-pub mod runner;
+pub mod run;
 pub mod setup;
 pub mod snapshots;
 pub mod stop;

@@ -10,14 +10,14 @@ use std::{
 };
 
 use ralph_core::{
-    attempt::{Cut, Outcome, Tokens, Trouble},
     limits::ToolUse,
+    session_outcome::{Cut, Outcome, Tokens, Trouble},
 };
 use ralph_engine::{
     hosts::claude::transcripts,
-    runner::{
+    run::{
         agent::{self, Agent, Ended, Session, Wish},
-        told::Heard,
+        events::Heard,
     },
     sys::clock,
 };

@@ -13,12 +13,12 @@ use std::{
 };
 
 use ralph_core::{
-    attempt::{Cut, Outcome, Trouble},
     limits::ToolUse,
+    session_outcome::{Cut, Outcome, Trouble},
 };
-use ralph_engine::runner::{
+use ralph_engine::run::{
     agent::{self, Agent, Ended, Session, Wish},
-    told::Heard,
+    events::Heard,
 };
 use ralph_testkit::Project;
 

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use ralph_engine::runner::agent;
+use ralph_engine::run::agent;
 
 /// How long anything may take that should be there at once, on a machine that is busy.
 const SOON: Duration = Duration::from_secs(20);

@@ -5,8 +5,8 @@
 
 use std::{path::Path, time::Duration};
 
-use ralph_core::attempt::Outcome;
-use ralph_engine::runner::agent::{self, Agent, Session, Wish};
+use ralph_core::session_outcome::Outcome;
+use ralph_engine::run::agent::{self, Agent, Session, Wish};
 use ralph_testkit::Project;
 
 fn run(project: &Project, iteration: u64) {

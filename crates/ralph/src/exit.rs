@@ -1,6 +1,6 @@
 //! The exit codes, and failures on their way to one. The numbers are part of the interface: scripts and schedulers read them.
 
-use ralph_engine::{ops::Refusal, runner::told::End, store};
+use ralph_engine::{ops::Refusal, run::events::End, store};
 
 use crate::ui;
 

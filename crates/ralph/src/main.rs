@@ -4,8 +4,6 @@
 
 mod agents_shell;
 mod bar;
-mod bottom;
-mod brief;
 mod columns;
 mod commands;
 mod doctor;
@@ -14,8 +12,10 @@ mod entry;
 mod exit;
 mod help;
 mod hook;
-mod lasting;
+mod live_lines;
+mod one_line;
 mod page;
+mod progress;
 mod report;
 mod statusline;
 mod text;

@@ -1,16 +1,16 @@
 //! Journal records as lines that people read, and words that they copy into a shell.
 
 use ralph_core::{
-    attempt::{Then, Work},
     gate::Finding,
     journal::{Actor, Event, Record},
     judge::{Decision, Evidence, Next, Ruling},
+    messages::{clean, of_limit},
     prices,
+    session_outcome::{Then, Work},
     time::{self, in_words},
-    words::{clean, of_limit},
 };
 
-pub(crate) use ralph_core::words::quoted;
+pub(crate) use ralph_core::messages::quoted;
 
 /// One record as one line, without its time.
 pub(crate) fn of_event(record: &Record) -> String {

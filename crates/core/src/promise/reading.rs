@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::{Refusal, normalised};
-use crate::words::is_unseen;
+use crate::messages::is_unseen;
 
 /// Begins each text block of a message but the first.
 pub(super) const BLOCK_END: char = '\u{c}';

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Outcome, PullRequest, Relation, State, View, commits, outcome, short, word};
 use crate::{
     gate::Verdict,
+    messages::opening,
     time::{Millis, in_words},
-    words::opening,
 };
 
 /// So long after a head commit was first seen, checks may still appear.
@@ -66,7 +66,7 @@ impl Word {
             "REQUESTED" => Word::Runs("requested"),
             "EXPECTED" => Word::Runs("expected"),
             "" => Word::Strange("says nothing".to_owned()),
-            _ => Word::Strange(format!("says \"{}\"", crate::words::opening(said, 40))),
+            _ => Word::Strange(format!("says \"{}\"", crate::messages::opening(said, 40))),
         }
     }
 

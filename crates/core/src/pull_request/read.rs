@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{CheckRun, PullRequest, Repository, State, Word};
 use crate::{
     json::parse_tolerant,
+    messages::opening,
     time::{self, Millis},
-    words::opening,
 };
 
 /// `gh pr list` asks for no more checks than this, so exactly as many may be more.

@@ -4,9 +4,9 @@ use serde::Deserialize;
 
 use super::{Line, Tally};
 use crate::{
-    attempt,
     json::parse_tolerant,
     prices::Micros,
+    session_outcome,
     time::{self, Millis},
 };
 
@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Amount {
     pub at: Millis,
-    pub tokens: attempt::Tokens,
+    pub tokens: session_outcome::Tokens,
     /// An estimate.
     pub usd_micros: Micros,
     pub tool_calls: u64,

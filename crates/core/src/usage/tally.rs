@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::{Compacted, Line, REACH, SUMMARY, Start, Usage, each_line};
 use crate::{
-    attempt,
     prices::{self, Micros, Tokens},
+    session_outcome,
     transcript::Source,
 };
 
@@ -15,7 +15,7 @@ const MOST_RECENT: usize = 64;
 /// A sum that grows. A message counts once, however often it is reported, and by the most that was ever reported of it.
 #[derive(Debug, Default)]
 pub struct Tally {
-    pub tokens: attempt::Tokens,
+    pub tokens: session_outcome::Tokens,
     /// An estimate.
     pub usd_micros: Micros,
     pub messages: u64,
@@ -90,8 +90,8 @@ fn most_of(a: Tokens, b: Tokens) -> Tokens {
     }
 }
 
-fn difference(after: Tokens, before: Tokens) -> attempt::Tokens {
-    attempt::Tokens {
+fn difference(after: Tokens, before: Tokens) -> session_outcome::Tokens {
+    session_outcome::Tokens {
         input: after.input - before.input,
         output: after.output - before.output,
         cache_read: after.read - before.read,
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(tally.count("a", "claude-opus-5", &usage(r#"{"output_tokens":1000}"#)), 1_107);
         tally.count("b", "claude-opus-5", &usage(r#"{"input_tokens":5,"cache_creation_input_tokens":3}"#));
         tally.count("a", "claude-opus-5", &usage(r#"{"output_tokens":1}"#));
-        assert_eq!(tally.tokens, attempt::Tokens { input: 105, output: 1_000, cache_read: 7, cache_written: 3 });
+        assert_eq!(tally.tokens, session_outcome::Tokens { input: 105, output: 1_000, cache_read: 7, cache_written: 3 });
         assert_eq!((tally.messages, tally.model.as_deref()), (2, Some("claude-opus-5")));
         assert!((25_500..25_600).contains(&tally.usd_micros), "{}", tally.usd_micros);
     }

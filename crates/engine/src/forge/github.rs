@@ -14,8 +14,8 @@ use ralph_core::{
 
 use super::{Asking, Forge, Sink};
 use crate::sys::{
-    bounded::{Asked, Failure, HURRY, Leave, Listener, Task},
-    env, kin, process, signals,
+    command::{Asked, Failure, HURRY, Leave, Listener, Task},
+    env, process, process_tree, signals,
 };
 
 /// What is asked about a pull request.
@@ -154,7 +154,7 @@ fn run(asking: &Asking<'_>, args: &[&str], listener: &Listener) -> Result<Option
         limit,
         most_output: 0,
     };
-    kin::inherit_orphans();
+    process_tree::inherit_orphans();
     signals::notice();
     let leave = Leave { cancelled: &|| (asking.cancelled)(), grace: GRACE, hurry: HURRY, asked: &|| Asked::ToEnd, leave_running: None };
     let now = |why: String| Trouble::passing(format!("GitHub cannot be asked right now: {why}"));

@@ -7,8 +7,8 @@ use std::{
 
 use ralph_core::{
     gate::{Command, End, Finding, Gate, OldFailures, Verdict},
+    messages::opening,
     test_results::{Split, TestResults},
-    words::opening,
 };
 use serde::{Deserialize, Serialize};
 
@@ -189,7 +189,7 @@ mod tests {
     use ralph_core::gate::{Check, Kind, Origin, TestCounts};
 
     use super::*;
-    use crate::sys::scratch::Scratch;
+    use crate::sys::temp_dir::Scratch;
 
     #[test]
     fn eyes_2_a_finding_says_how_many_tests_fail_and_how_many_did_before() {

@@ -10,23 +10,23 @@ use std::{
 use ralph_core::{
     config::short_name,
     gate::{Command, End, Finding, Gate, Origin, Run, Verdict},
+    messages::opening,
     output::{Stream, Useful},
     secrets::Masking,
     test_results::{self, TestResults},
     time::{in_words, millis},
-    words::opening,
 };
 
 use crate::{
     gates::{
         Context, Watch, baseline, cache,
+        durations::{self, Time},
         logs::Log,
         masked,
-        usual::{self, Time},
     },
     sys::{
-        bounded::{self, Asked, Ended, Failure, HURRY, Leave, Listener, Task},
-        env, files, kin, secrets, signals,
+        command::{self, Asked, Ended, Failure, HURRY, Leave, Listener, Task},
+        env, files, process_tree, secrets, signals,
     },
 };
 
@@ -58,12 +58,12 @@ pub fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     if let Some(why) = why_not(ctx) {
         return gate.finding(Verdict::Unknown, why);
     }
-    let shown = usual::shown(command);
-    let usual = usual::usual_ms(ctx.project, &gate.name, &shown).map(Duration::from_millis);
+    let shown = durations::shown(command);
+    let usual = durations::usual_ms(ctx.project, &gate.name, &shown).map(Duration::from_millis);
     ctx.watch.begins(gate, Time { limit: limit(command, ctx), usual });
     let finding = measured(gate, command, ctx);
     if ctx.keeps {
-        usual::note(ctx.project, &shown, &finding);
+        durations::note(ctx.project, &shown, &finding);
     }
     // Whatever ran may have changed the tree, and then what is known about it is no longer true.
     ctx.forget_fingerprint();
@@ -138,7 +138,7 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     };
     let report = command.junit.as_ref().map(|path| ctx.tree.join(path));
     let stale = report.as_deref().and_then(|path| path.metadata().ok()?.modified().ok());
-    let shown = usual::shown(command);
+    let shown = durations::shown(command);
     let secrets = secrets::own().and(command.env.iter().map(|(name, value)| (name, value)));
     let heard = Arc::new(Mutex::new(Heard {
         useful: Useful::new(command.excerpt),
@@ -146,7 +146,7 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
         log: Some(Log::begin(ctx.project, &gate.name, &secrets.mask(&shown))),
         masking: [Masking::new(&secrets), Masking::new(&secrets)],
     }));
-    kin::inherit_orphans();
+    process_tree::inherit_orphans();
     signals::notice();
     let begun = std::time::Instant::now();
     let mark = command.leave_running.then(|| format!("{}={}", env::GATE, gate.name));
@@ -247,7 +247,7 @@ fn folder(command: &Command, ctx: &Context<'_>) -> Result<PathBuf, String> {
 
 fn program(run: &Run) -> (OsString, Vec<OsString>) {
     match run {
-        Run::Shell(line) => bounded::shell(line),
+        Run::Shell(line) => command::shell(line),
         Run::Argv(words) => (words.first().map(OsString::from).unwrap_or_default(), words.iter().skip(1).map(OsString::from).collect()),
     }
 }
@@ -301,6 +301,6 @@ fn told(tests: Option<&TestResults>) -> Option<String> {
     let failed = &tests?.failed;
     let names: Vec<String> = failed.iter().take(3).map(|name| opening(name, 80)).collect();
     let more = if failed.len() > names.len() { format!(" and {} more", failed.len() - names.len()) } else { String::new() };
-    let tests = ralph_core::words::count(failed.len() as u64, "test fails", "tests fail");
+    let tests = ralph_core::messages::count(failed.len() as u64, "test fails", "tests fail");
     (!failed.is_empty()).then(|| format!("{tests}: {}{more}", names.join(", ")))
 }

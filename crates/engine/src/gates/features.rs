@@ -11,13 +11,13 @@ use std::{
 use ralph_core::{
     feature_list::{Format, Item, List, MAX_BYTES},
     gate::{Check, Command, Features, Finding, Gate, Origin, Run, Tally, Verdict},
-    words::{clean, opening},
+    messages::{clean, opening},
 };
 
 use crate::{
-    gates::{Context, command, proven},
+    gates::{Context, command, proven_items},
     store::{
-        folder,
+        feature_folder,
         project::Project,
         trust::{self, place::Place},
     },
@@ -36,7 +36,7 @@ const USUAL: [&str; 2] = ["feature_list.json", "prd.json"];
 /// The list of a project that says nothing about it; relative to its root if it lies there.
 pub fn find(project: &Project) -> Option<String> {
     let there = |path: &String| project.root().join(path).is_file();
-    std::iter::once(folder::list(project)).chain(USUAL.map(str::to_owned)).find(there)
+    std::iter::once(feature_folder::list(project)).chain(USUAL.map(str::to_owned)).find(there)
 }
 
 /// The commands of an item, as gates of their own. They are called after the item, and cannot be taken for a gate of that name.
@@ -52,7 +52,7 @@ pub fn gates_of(project: &Project, path: &str, item: &Item) -> Vec<Gate> {
 
 /// Which of these items had their commands passing when ralph last ran them.
 pub fn proven(project: &Project, path: &str, items: &[Item]) -> Vec<bool> {
-    let known = proven::of(project, path);
+    let known = proven_items::of(project, path);
     items.iter().map(|item| !item.verify.is_empty() && known.contains(item)).collect()
 }
 
@@ -69,7 +69,7 @@ pub fn prove(path: &str, item: &Item, ctx: &Context<'_>) -> Option<Finding> {
         }
     }
     if last.is_some() && ctx.keeps {
-        proven::note(ctx.project, path, item);
+        proven_items::note(ctx.project, path, item);
     }
     last
 }
@@ -122,7 +122,7 @@ pub fn bytes(project: &Project, tree: &Path, path: &str) -> io::Result<Vec<u8>> 
 /// named in the environment.
 pub fn locate(project: &Project, tree: &Path, path: &str) -> io::Result<PathBuf> {
     let file = tree.join(path).canonicalize()?;
-    let is_named_by_person = env::loop_dir().is_some() && path == folder::list(project);
+    let is_named_by_person = env::loop_dir().is_some() && path == feature_folder::list(project);
     if is_named_by_person || file.starts_with(Place::of(&Project::at(tree)).top()) {
         return Ok(file);
     }
@@ -171,7 +171,7 @@ impl<'l> Seen<'l> {
         let (open, marked): (Vec<&Item>, Vec<&Item>) = list.items.iter().partition(|item| item.is_open());
         let mut due: Vec<&Item> = marked.into_iter().filter(|item| !item.verify.is_empty()).collect();
         if !due.is_empty() && !open.is_empty() {
-            let known = proven::of(ctx.project, path);
+            let known = proven_items::of(ctx.project, path);
             due.retain(|item| !known.contains(item));
         }
         let is_untrusted = |item: &&Item| gates_of(ctx.project, path, item).iter().any(|gate| !gate.trusted);
@@ -193,7 +193,7 @@ impl<'l> Seen<'l> {
             }
             match prove(path, item, ctx) {
                 Some(finding) if finding.verdict == Verdict::Fail => {
-                    proven::forget(ctx.project, path, item);
+                    proven_items::forget(ctx.project, path, item);
                     self.refuted.push((item, finding));
                 }
                 Some(finding) if finding.verdict != Verdict::Pass => self.unknown.push((item, finding)),

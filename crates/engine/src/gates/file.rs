@@ -12,10 +12,10 @@ use std::{
 };
 
 use ralph_core::{
-    decision, entries,
-    expression::{self, Unmatched},
+    count_entries, decision,
     gate::{Check, File, Finding, Gate, Verdict},
-    words::opening,
+    messages::opening,
+    regex::{self, Unmatched},
 };
 
 use crate::{gates::Context, sys::files};
@@ -85,7 +85,7 @@ fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss>
         return Err(Miss::fails(format!("{path} is there, but says `{}`", opening(line, SHOWN))));
     }
     if check.entries > 0 {
-        let found = entries::count(&String::from_utf8_lossy(&bytes));
+        let found = count_entries::count(&String::from_utf8_lossy(&bytes));
         if found < check.entries {
             let has = if found == 0 { "no entry".to_owned() } else { entries_of(found) };
             return Err(Miss::fails(format!("{path} has {has}, and {} must be there", at_least(check.entries))));
@@ -103,7 +103,7 @@ fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss>
 }
 
 fn entries_of(n: u64) -> String {
-    ralph_core::words::count(n, "entry", "entries")
+    ralph_core::messages::count(n, "entry", "entries")
 }
 
 fn at_least(n: u64) -> String {
@@ -143,7 +143,7 @@ fn read(shown: &str, path: &str, tree: &Path) -> Result<(Vec<u8>, Metadata), Mis
 fn says(bytes: &[u8], expression: &str) -> Result<bool, Miss> {
     let shown = opening(expression, SHOWN);
     let text = String::from_utf8_lossy(bytes);
-    expression::matches(expression, &text).map_err(|why| {
+    regex::matches(expression, &text).map_err(|why| {
         Miss::unknown(match why {
             Unmatched::TooSlow => {
                 let mb = text.len().div_ceil(1 << 20);

@@ -15,7 +15,7 @@ use ralph_core::{
 
 use crate::{
     forge::{self, Question},
-    gates::{BY_HAND, Context, tree::Patterns, usual::Time},
+    gates::{BY_HAND, Context, durations::Time, tree::Patterns},
     sys::env,
 };
 

@@ -15,7 +15,7 @@ use ralph_core::{
     feature_list::{self, List},
     gate::{Check, Finding, Gate, GuardPolicy, Kind, Origin, Verdict},
     guard::{self, Asked, Facts, Item, Source},
-    words::opening,
+    messages::opening,
 };
 
 use crate::{

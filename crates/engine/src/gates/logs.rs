@@ -9,7 +9,7 @@ use ralph_core::time;
 
 use crate::{
     store::project::Project,
-    sys::{clock, files, growing::Growing},
+    sys::{capped_log::Growing, clock, files},
 };
 
 /// More than this of one command is a mistake that would fill the disk.

@@ -1,19 +1,19 @@
 //! Gates: measuring what must hold. Effects, bounded by a time budget; what is found is judged elsewhere.
 
 mod baseline;
-pub mod begin;
 pub(crate) mod cache;
 pub mod command;
 pub mod declared;
+pub mod durations;
 pub mod features;
 pub mod file;
 pub mod forge;
 pub mod guard;
 mod logs;
+pub mod loop_start;
 pub mod markers;
-mod proven;
+mod proven_items;
 pub mod tree;
-pub mod usual;
 pub mod wait;
 
 use std::{
@@ -30,7 +30,7 @@ use ralph_core::{
 };
 
 use crate::{
-    gates::usual::Time,
+    gates::durations::Time,
     store::project::Project,
     sys::{secrets, signals},
 };

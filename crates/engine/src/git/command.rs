@@ -15,9 +15,9 @@ use std::{
 
 use super::{Folders, config::Harmless, head, owner};
 use crate::sys::{
-    bounded::{Failure, Raw, Task},
+    command::{Failure, Raw, Task},
     env, files, process,
-    scratch::Scratch,
+    temp_dir::Scratch,
 };
 
 /// The temporary folders' names begin with this.

@@ -73,7 +73,7 @@ fn is_id(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{git::command::in_test, sys::scratch::Scratch};
+    use crate::{git::command::in_test, sys::temp_dir::Scratch};
 
     #[test]
     fn t8_head_is_what_git_says() {

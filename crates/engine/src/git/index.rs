@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::{
         git::command::in_test,
-        sys::{files::write_whole, scratch::Scratch},
+        sys::{files::write_whole, temp_dir::Scratch},
     };
 
     #[test]

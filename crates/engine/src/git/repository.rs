@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::words;
+use ralph_core::messages;
 
 use super::{
     Folders, Problem,
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     store::project::Project,
-    sys::{bounded::Raw, digest},
+    sys::{command::Raw, digest},
 };
 
 /// Git answers small questions in milliseconds.
@@ -162,7 +162,7 @@ fn complaint(args: &[&OsStr], stderr: &str) -> String {
     let said = stderr.lines().find(is_complaint).or_else(|| stderr.lines().last()).unwrap_or("it failed without a word");
     let is_command = |arg: &str| !arg.starts_with('-') && !arg.contains('=');
     let command = args.iter().filter_map(|arg| arg.to_str()).find(|arg| is_command(arg)).unwrap_or_default();
-    format!("git {command}: {}", words::clean(said))
+    format!("git {command}: {}", messages::clean(said))
 }
 
 /// The name in `filter.name.clean`.

@@ -8,19 +8,20 @@ use std::sync::Arc;
 
 use ralph_core::{
     gate::{Finding, Verdict},
+    gate_messages,
     journal::Actor,
+    messages,
     reason::Reason,
     slash::{self, Verb},
-    unproven, words,
 };
 
 use crate::{
-    gates::{Unwatched, begin},
+    gates::{Unwatched, loop_start},
     hook::{
         Call, Outcome,
-        queued::{answered, was_sent_on},
+        queued_command::{answered, was_sent_on},
         session::heard_that,
-        waiter,
+        wake,
     },
     hosts::claude::{answer::Answer, caller::EXPANDS_SINCE},
     ops::{Asker, Refusal, cancel, pause, phase, resume, start, view},
@@ -28,7 +29,7 @@ use crate::{
         find::{Selected, client_pid, select, under_lock},
         hear::was_interrupted,
     },
-    store::{Error, ending, journal, locked::Loop, loops, seal},
+    store::{Error, journal, last_ending, loops, project_lock::Loop, seal},
     sys::{clock, env},
 };
 
@@ -47,8 +48,8 @@ pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
         };
     }
     // Esc may well have come before it; it is still nothing that the person typed.
-    if waiter::is_wake(call) {
-        return Ok(waiter::on_wake(call));
+    if wake::is_wake(call) {
+        return Ok(wake::on_wake(call));
     }
     if call.event.name() == "UserPromptSubmit" { on_message(call, typed) } else { Ok(Outcome::silent(Reason::COMMAND_OTHER)) }
 }
@@ -107,7 +108,7 @@ fn carry_out(call: &Call, verb: Verb, args: &str, entered: Entered) -> Result<Ou
             .and_then(|name| cancel::cancel(&call.project, name.as_deref(), &asker))
             .map(|c| Outcome::instead(Reason::COMMAND_CANCEL, c.line()).of_loop(&c.id).at_rest()),
         Verb::Pause => named(args).and_then(|name| pause::pause(&call.project, name.as_deref(), &asker)).map(|paused| {
-            let round = words::of_limit(paused.iteration, paused.max_iterations);
+            let round = messages::of_limit(paused.iteration, paused.max_iterations);
             Outcome::instead(Reason::COMMAND_PAUSE, format!("Ralph: paused at iteration {round}. /ralph-resume goes on."))
                 .of_loop(&paused.id)
                 .at_rest()
@@ -139,7 +140,7 @@ fn named(args: &str) -> Result<Option<String>, Refusal> {
 /// Was this very command carried out a moment ago?
 fn is_repeated(call: &Call, verb: Verb, fingerprint: &str) -> bool {
     // Only a loop that is in the state that was asked for can be there because of this command.
-    let as_asked = |found: &loops::Found| found.parsed.as_ref().is_ok_and(|f| f.active == (verb != Verb::Pause));
+    let as_asked = |found: &loops::LoopOnDisk| found.parsed.as_ref().is_ok_and(|f| f.active == (verb != Verb::Pause));
     let by_loop = loops::all(&call.project).iter().filter(|found| as_asked(found)).any(|found| {
         seal::last_of(&call.project, &found.name, &found.id())
             .is_some_and(|r| r.state.command.as_deref() == Some(fingerprint) && r.state.last.is_none() && is_recent(&r.at))
@@ -149,9 +150,9 @@ fn is_repeated(call: &Call, verb: Verb, fingerprint: &str) -> bool {
     by_loop || (tells_turns_apart && ended_by(call, fingerprint).is_some())
 }
 
-fn ended_by(call: &Call, fingerprint: &str) -> Option<ending::LastEnding> {
-    let recent = |e: &ending::LastEnding| clock::uptime_ms().saturating_sub(e.uptime_ms) < SAME_COMMAND_MS.unsigned_abs();
-    ending::read(&call.project).filter(|e| e.cause == fingerprint && recent(e))
+fn ended_by(call: &Call, fingerprint: &str) -> Option<last_ending::LastEnding> {
+    let recent = |e: &last_ending::LastEnding| clock::uptime_ms().saturating_sub(e.uptime_ms) < SAME_COMMAND_MS.unsigned_abs();
+    last_ending::read(&call.project).filter(|e| e.cause == fingerprint && recent(e))
 }
 
 fn repeated(call: &Call, verb: Verb, fingerprint: &str) -> Outcome {
@@ -170,7 +171,7 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
             return Err(Refusal::Because(format!("in a terminal, `{command}` does that: fresh sessions are not started from this one")));
         }
         Some(mode) => {
-            let mode = words::opening(mode, 40);
+            let mode = messages::opening(mode, 40);
             return Err(Refusal::Because(format!(
                 "--mode {mode} is not known here: `hook` works in this session, `fresh` is `ralph run` in a terminal"
             )));
@@ -179,13 +180,13 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
     let request = start::Request { name: options.name, prompt: options.prompt, settings: options.settings };
     let started = start::start(&call.project, &request, asker)?;
     let mut lines = vec![format!("Ralph: loop started: {}.", started.limits(env::block_cap().as_deref()).join("; "))];
-    let begun = begin::note(&call.project, &started.id, &started.file, call.deadline.time_left(), Arc::new(Unwatched));
+    let begun = loop_start::note(&call.project, &started.id, &started.file, call.deadline.time_left(), Arc::new(Unwatched));
     let phase = phase::at_the_start(&call.project, &started.id, &begun.declared, &|| !call.is_awaited());
     lines.extend(phase.map(|phase| format!("Ralph: {phase}.")));
     lines.extend(begun.told().into_iter().chain(begun.in_the_way()).map(|told| format!("Ralph: {told}.")));
     lines.extend(options.warnings.iter().map(|w| format!("Ralph: {w}.")));
     let line = lines.join("\n");
-    let claim = words::how_to_end(started.file.completion_promise.as_deref());
+    let claim = messages::how_to_end(started.file.completion_promise.as_deref());
     let text = format!(
         "A Ralph loop was started in this session. The task is the text of the person's message; options such as --max-iterations in it are \
          settings of the loop and already applied. Whenever you try to stop, the task comes back to you until it is done. {claim}"
@@ -204,14 +205,17 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
     }
     let request = resume::Request { which, settings: options.settings, again: !again.is_empty(), ..resume::Request::default() };
     let resumed = resume::resume(&call.project, &request, asker)?;
-    let round = words::of_limit(resumed.file.iteration, resumed.file.max_iterations());
+    let round = messages::of_limit(resumed.file.iteration, resumed.file.max_iterations());
     let edits = resumed.edits.join(", ");
     let edits = if edits.is_empty() { edits } else { format!(" Its file was edited, and that counts now: {edits}.") };
     let line = format!("Ralph: the loop goes on at iteration {round}.{edits}");
     let findings = journal::past(&call.project.journal(&resumed.id)).findings;
     let failing: Vec<&Finding> = findings.iter().filter(|f| f.verdict == Verdict::Fail).collect();
-    let known =
-        if failing.is_empty() { String::new() } else { format!("\n\n[ralph] When it was last measured: {}", unproven::told(&failing)) };
+    let known = if failing.is_empty() {
+        String::new()
+    } else {
+        format!("\n\n[ralph] When it was last measured: {}", gate_messages::told(&failing))
+    };
     let text = format!("Go on with this task now:\n\n{}{known}", resumed.file.prompt);
     let answer = Answer::Context { event: event_name(call), text, line: Some(line) };
     Ok(Outcome { answer, ..Outcome::silent(Reason::COMMAND_RESUME) }.of_loop(&resumed.id))
@@ -249,7 +253,7 @@ fn on_message(call: &Call, typed: &str) -> Result<Outcome, Error> {
     if !l.file.active || !pause::set_paused(&locked, &mut l, Some(session), Actor::Session, "interrupted")? {
         return Ok(Outcome::silent(Reason::LOOP_PAUSED).of_loop(&l.id));
     }
-    let round = words::of_limit(l.file.iteration, l.file.max_iterations());
+    let round = messages::of_limit(l.file.iteration, l.file.max_iterations());
     let line = format!(
         "Ralph: you interrupted the agent, so the loop is paused at iteration {round}. `ralph resume` or /ralph-resume goes on, /cancel-ralph ends it."
     );

@@ -13,8 +13,8 @@ use crate::{
     stop::find::under_lock,
     store::{
         journal::{self, owner_may_live},
-        locked::Loop,
         loops,
+        project_lock::Loop,
     },
     sys::clock,
 };

@@ -14,7 +14,7 @@ use crate::{
     hook::{Call, Outcome},
     ops::pause,
     stop::find::{self, Selected},
-    store::{Error, ending, loops},
+    store::{Error, last_ending, loops},
     sys::{clock, env},
 };
 
@@ -63,9 +63,9 @@ fn failed(call: &Call, what: &str, may_pause: bool) -> Outcome {
 
 /// Whether this very stop ended the loop before something went wrong.
 fn was_ended(call: &Call) -> bool {
-    let of_this_stop = |last: &ending::LastEnding| last.cause == call.event.stop_fingerprint() && last.uptime_ms >= clock::born_ms();
-    let is_gone = |last: &ending::LastEnding| !loops::all(&call.project).iter().any(|found| found.id() == last.loop_id);
-    ending::read(&call.project).filter(of_this_stop).is_some_and(|last| is_gone(&last))
+    let of_this_stop = |last: &last_ending::LastEnding| last.cause == call.event.stop_fingerprint() && last.uptime_ms >= clock::born_ms();
+    let is_gone = |last: &last_ending::LastEnding| !loops::all(&call.project).iter().any(|found| found.id() == last.loop_id);
+    last_ending::read(&call.project).filter(of_this_stop).is_some_and(|last| is_gone(&last))
 }
 
 fn pause_own_loop(call: &Call, what: &str) -> Option<bool> {

@@ -2,16 +2,16 @@
 //!
 //! Whatever goes wrong in here, the agent may stop, the loop is kept, and the person is told in one line.
 
+mod api_error;
 mod command;
 mod compaction;
-mod driven;
 mod fail_open;
-mod failure;
-mod queued;
+mod inside_run;
+mod queued_command;
 mod session;
 mod stop;
 mod subagent;
-mod waiter;
+mod wake;
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -209,16 +209,16 @@ pub fn wait(input: &Input, invocation: Invocation) -> Option<Reply> {
         return None;
     }
     let call = Call::of(event, &caller, invocation);
-    let outcome = fail_open::quietly(|| if call.event.name() == "StopFailure" { failure::wait(&call) } else { waiter::on_stop(&call) });
+    let outcome = fail_open::quietly(|| if call.event.name() == "StopFailure" { api_error::wait(&call) } else { wake::on_stop(&call) });
     if outcome.code != Reason::WAIT_NONE {
         log(&call, &outcome, call.project.is_in_use());
     }
-    Some(Reply::of(call, waiter::told(&outcome.answer), outcome))
+    Some(Reply::of(call, wake::told(&outcome.answer), outcome))
 }
 
 fn dispatch(call: &Call) -> Result<Outcome, Error> {
     if let Some(mark) = env::run_mark()
-        && let Some(outcome) = driven::within_a_run(call, &mark)?
+        && let Some(outcome) = inside_run::within_a_run(call, &mark)?
     {
         return Ok(outcome);
     }
@@ -228,14 +228,14 @@ fn dispatch(call: &Call) -> Result<Outcome, Error> {
         "UserPromptSubmit" | "UserPromptExpansion" => command::on_prompt(call),
         "SessionStart" => session::on_start(call),
         "SessionEnd" => session::on_end(call),
-        "StopFailure" => failure::on_failure(call),
+        "StopFailure" => api_error::on_failure(call),
         _ => session::on_other(call),
     }
 }
 
 /// When a session stops or is woken, the person is told what could not be shown to them before.
 fn told_what_waits(call: &Call, outcome: Outcome) -> Outcome {
-    let is_shown = call.event.name() == "Stop" || waiter::is_wake(call);
+    let is_shown = call.event.name() == "Stop" || wake::is_wake(call);
     let Some(session) = call.event.session().filter(|_| is_shown) else { return outcome };
     let lines = notices::take(&call.project, session, clock::now());
     if lines.is_empty() { outcome } else { Outcome { answer: outcome.answer.and_tell(&lines.join("\n")), ..outcome } }

@@ -1,12 +1,12 @@
 //! A session begins, ends, or reports something that changes nothing.
 
-use ralph_core::{journal::Event, loops::Value, reason::Reason, time, words};
+use ralph_core::{journal::Event, loops::Value, messages, reason::Reason, time};
 
 use crate::{
     hook::{Call, MAX_TASK, Outcome, compaction},
     hosts::claude::answer::Answer,
     ops::{
-        came_with_the_repository,
+        is_unreleased_checkout,
         view::{self, Status},
     },
     stop::{
@@ -14,9 +14,8 @@ use crate::{
         hear::read_until_now,
     },
     store::{
-        Error, held, journal,
-        locked::{Locked, Loop},
-        loops,
+        Error, held, journal, loops,
+        project_lock::{Locked, Loop},
     },
     sys::{clock, secrets},
 };
@@ -58,7 +57,7 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
 fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
     // Without the lock first: a session that has no loop leaves no trace.
     let pid = client_pid();
-    let carried = |found: &loops::Found| pid.is_some() && journal::live_state(&call.project, found).client_pid == pid;
+    let carried = |found: &loops::LoopOnDisk| pid.is_some() && journal::live_state(&call.project, found).client_pid == pid;
     if !loops::all(&call.project).iter().any(carried) {
         return Ok(Outcome::silent(Reason::LOOP_NONE));
     }
@@ -67,7 +66,7 @@ fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
         let Ok(mut l) = locked.open(found) else { continue };
         let Some(from) = l.owner().map(str::to_owned).filter(|owner| owner != session) else { continue };
         // A checkout can bring a journal with a guessed process id.
-        if came_with_the_repository(&call.project, &l.found, true) {
+        if is_unreleased_checkout(&call.project, &l.found, true) {
             continue;
         }
         if l.file.session_id.is_some() {
@@ -82,7 +81,7 @@ fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
         locked.record(&mut l, clock::now(), Some(session), Event::Rebound { from })?;
         let state = if l.file.active { "goes on in this session" } else { "is paused" };
         let line =
-            format!("Ralph: the loop (iteration {}) {state} after /clear.", words::of_limit(l.file.iteration, l.file.max_iterations()));
+            format!("Ralph: the loop (iteration {}) {state} after /clear.", messages::of_limit(l.file.iteration, l.file.max_iterations()));
         return Ok(Outcome::tell(Reason::SESSION_CLEARED, line).of_loop(&l.id));
     }
     Ok(Outcome::silent(Reason::LOOP_NONE))
@@ -94,7 +93,8 @@ fn after_compact(call: &Call) -> Result<Outcome, Error> {
     let mut outcome = heard(call, |l| {
         let promise = l.file.completion_promise.as_deref().filter(|_| l.file.active);
         let round = l.file.iteration;
-        reminder = promise.map(|p| format!("A Ralph loop is active in this session (iteration {round}). {}", words::how_to_end(Some(p))));
+        reminder =
+            promise.map(|p| format!("A Ralph loop is active in this session (iteration {round}). {}", messages::how_to_end(Some(p))));
     })?;
     if let Some(text) = reminder {
         outcome.answer = Answer::Context { event: "SessionStart", text, line: None };
@@ -121,7 +121,7 @@ fn tell_of_loops(call: &Call, session: &str) -> Outcome {
 fn task_that_waits(call: &Call, session: &str) -> Option<String> {
     let Selected::Adoptable(found) = select(&call.project, session) else { return None };
     let file = found.parsed.as_ref().ok().filter(|file| file.prompt.len() <= MAX_TASK)?;
-    let claim = words::how_to_end(file.completion_promise.as_deref());
+    let claim = messages::how_to_end(file.completion_promise.as_deref());
     let text = format!(
         "A Ralph loop waits in this project. When the person tells you to begin, this is the task; it comes back to you whenever you try to stop, until it is done. {claim}\n\n{}",
         file.prompt
@@ -131,7 +131,7 @@ fn task_that_waits(call: &Call, session: &str) -> Option<String> {
 
 /// What the person should know about one loop when a session begins.
 fn told(v: &view::View, session: &str) -> Option<String> {
-    let round = words::of_limit(v.iteration, v.max_iterations);
+    let round = messages::of_limit(v.iteration, v.max_iterations);
     let named = if v.name == "main" { String::new() } else { format!(" {}", v.name) };
     let when = v.last_event_at.as_deref().map(|at| format!(", last active {}", ago(at))).unwrap_or_default();
     let own = v.session.as_deref() == Some(session);
@@ -142,11 +142,11 @@ fn told(v: &view::View, session: &str) -> Option<String> {
         ),
         Status::Parked if own && v.waits.as_ref().is_some_and(|waits| waits.until.is_some()) => format!(
             "Ralph: this session's loop is parked (iteration {round}{when}), for {}. It goes on at the next stop; /ralph-resume goes on now.",
-            v.waits.as_ref().map(|waits| words::clean(&waits.what)).unwrap_or_default()
+            v.waits.as_ref().map(|waits| messages::clean(&waits.what)).unwrap_or_default()
         ),
         Status::Parked if own => format!(
             "Ralph: this session's loop is parked (iteration {round}{when}){}. `ralph wait{named}` waits for it; /ralph-resume goes on now.",
-            v.waits.as_ref().map(|waits| format!(", for {}", words::clean(&waits.what))).unwrap_or_default()
+            v.waits.as_ref().map(|waits| format!(", for {}", messages::clean(&waits.what))).unwrap_or_default()
         ),
         Status::Waiting => format!(
             "Ralph: a loop waits for a session (iteration {round}). It takes this one at its first stop; `ralph cancel{named}` drops it."
@@ -198,14 +198,14 @@ pub(super) fn heard_that(call: &Call, detail: Option<String>, change: impl FnOnc
     let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     change(&mut l);
-    let event = Event::Heard { event: words::excerpt(call.event.name(), 60), detail };
+    let event = Event::Heard { event: messages::excerpt(call.event.name(), 60), detail };
     locked.record(&mut l, clock::now(), Some(session), event)?;
     Ok(Outcome::silent(Reason::EVENT_HEARD).of_loop(&l.id))
 }
 
 /// The same for a loop that is open already.
 pub(super) fn note_heard(call: &Call, locked: &Locked<'_>, l: &mut Loop) -> Result<(), Error> {
-    let event = Event::Heard { event: words::excerpt(call.event.name(), 60), detail: detail(call) };
+    let event = Event::Heard { event: messages::excerpt(call.event.name(), 60), detail: detail(call) };
     locked.record(l, clock::now(), call.event.session(), event)
 }
 

@@ -3,8 +3,8 @@
 use ralph_core::{
     judge::{Next, Ruling},
     loops::file_of,
+    messages,
     reason::Reason,
-    words,
 };
 
 use crate::{
@@ -17,9 +17,9 @@ use crate::{
         measure::{self, Waiting},
     },
     store::{
-        Error, ending, folder, held,
-        locked::{Locked, Loop},
-        loops::{self, Found},
+        Error, feature_folder, held, last_ending,
+        loops::{self, LoopOnDisk},
+        project_lock::{Locked, Loop},
         sessions,
     },
     sys::signals,
@@ -29,14 +29,14 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
     let selected = select(&call.project, session);
     if matches!(selected, Selected::Nothing(Reason::LOOP_NONE)) {
-        folder::note_without_list(&call.project, session);
+        feature_folder::note_without_list(&call.project, session);
     }
     let seen = match selected {
         // Mostly there is nothing of ralph's at all, and then one look tells.
         Selected::Nothing(Reason::LOOP_NONE) if !call.finds_ralph_in_use() => {
             return Ok(lost_or(call, session, Reason::LOOP_NONE, || Outcome::silent(Reason::LOOP_NONE)));
         }
-        Selected::Nothing(_) if folder::lost_its_list(&call.project, session) => return lost_list(call, session),
+        Selected::Nothing(_) if feature_folder::lost_its_list(&call.project, session) => return lost_list(call, session),
         Selected::Nothing(Reason::LOOP_NONE) => return Ok(lost_or(call, session, Reason::LOOP_NONE, || no_loop(call))),
         Selected::Nothing(code) => return Ok(lost_or(call, session, code, || Outcome::silent(code))),
         _ if session.is_empty() => return Ok(Outcome::silent(Reason::INPUT_INVALID)),
@@ -104,7 +104,7 @@ fn ruled_on(call: &Call, ruled: &Ruled, waiting: Waiting) -> Outcome {
 /// No loop file. If it was this very stop that ended the loop, reported by another hook, the answer is the same.
 fn no_loop(call: &Call) -> Outcome {
     compaction::heal(call);
-    match ending::read(&call.project) {
+    match last_ending::read(&call.project) {
         Some(last) if last.cause == call.event.stop_fingerprint() && call.is_second_report(&last.via, last.uptime_ms) => {
             Outcome::tell(Reason::STOP_REPEATED, last.line).of_loop(&last.loop_id)
         }
@@ -132,13 +132,13 @@ fn lost_list(call: &Call, session: &str) -> Result<Outcome, Error> {
     if !Locked::acquire(&call.project)?.note_lost_list(session)? {
         return Ok(no_loop(call));
     }
-    let list = words::clean(&folder::list(&call.project));
+    let list = messages::clean(&feature_folder::list(&call.project));
     let line = format!("Ralph: the list {list} is gone, so the loop is at rest. It goes on once the list is there again.");
-    Ok(Outcome::tell(Reason::LOOP_LOST_LIST, line).of_loop(&folder::id(&call.project)))
+    Ok(Outcome::tell(Reason::LOOP_LOST_LIST, line).of_loop(&feature_folder::id(&call.project)))
 }
 
 /// S0-4: a file that cannot be read ends the loop. It moves to the archive as it is.
-fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, Error> {
+fn corrupt(call: &Call, locked: &Locked<'_>, found: &LoopOnDisk) -> Result<Outcome, Error> {
     let problem = found.parsed.as_ref().err().map(ToString::to_string).unwrap_or_default();
     if found.is_folder() {
         return unreadable_list(call, locked, found, &problem);
@@ -149,20 +149,20 @@ fn corrupt(call: &Call, locked: &Locked<'_>, found: &Found) -> Result<Outcome, E
         "Ralph: {} cannot be read: {problem}. The loop has ended; its file is in .ralph/archive/{id}.md. Mend it there, then `ralph resume {id}`.",
         found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display()
     );
-    ending::note(&call.project, &id, &call.event.stop_fingerprint(), Some(call.invocation.via()), &line);
+    last_ending::note(&call.project, &id, &call.event.stop_fingerprint(), Some(call.invocation.via()), &line);
     locked.archive_corrupt(found, session, &problem)?;
     Ok(Outcome::tell(Reason::LOOP_CORRUPT, line).of_loop(&id).at_rest())
 }
 
 /// A list that cannot be read lets the agent stop and changes nothing. It is told once, as long as nothing else is wrong with it.
-fn unreadable_list(call: &Call, locked: &Locked<'_>, found: &Found, problem: &str) -> Result<Outcome, Error> {
+fn unreadable_list(call: &Call, locked: &Locked<'_>, found: &LoopOnDisk, problem: &str) -> Result<Outcome, Error> {
     let id = found.id();
     if !locked.note_unreadable(found, call.event.session(), problem)? {
         return Ok(Outcome::silent(Reason::LOOP_CORRUPT).of_loop(&id));
     }
     let line = format!(
         "Ralph: {}. The stop is allowed and nothing is changed; the loop goes on once that is fixed.",
-        folder::unreadable(&found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display().to_string(), problem)
+        feature_folder::unreadable(&found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display().to_string(), problem)
     );
     Ok(Outcome::tell(Reason::LOOP_CORRUPT, line).of_loop(&id))
 }
@@ -176,12 +176,12 @@ fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>, told: Op
                 Some(note) => format!("{}\n\n{note}", l.file.prompt),
                 None => l.file.prompt.clone(),
             };
-            let mut line = words::going_on(iteration, l.file.max_iterations(), l.file.completion_promise.as_deref(), told.is_some());
+            let mut line = messages::going_on(iteration, l.file.max_iterations(), l.file.completion_promise.as_deref(), told.is_some());
             if let Some(told) = told.filter(|told| !told.is_empty()) {
                 line.push(' ');
                 line.push_str(told);
             }
-            line.push_str(words::going_on_although(ruling.code));
+            line.push_str(messages::going_on_although(ruling.code));
             for warning in &l.file.warnings {
                 line.push_str("\nRalph: the loop file, ");
                 line.push_str(warning);

@@ -11,8 +11,9 @@ use ralph_core::{
     config::{Config, FILE},
     gate::{Check, Command, Finding, Gate, Markers, Origin, Proof},
     loops::{ContinueWith, fnv1a},
+    messages,
     reason::Reason,
-    unverified, words,
+    subagent_messages,
 };
 
 use crate::{
@@ -61,7 +62,7 @@ fn freed(call: &Call, agent: &str) -> Option<Outcome> {
     }
     let errors: Vec<String> = counts.iter().filter_map(|state| state.remove(&key).err()).map(|e| e.to_string()).collect();
     let error = (!errors.is_empty()).then(|| errors.join("; "));
-    Some(Outcome { error, ..Outcome::tell(Reason::VERIFY_GONE, unverified::gone(agent)) })
+    Some(Outcome { error, ..Outcome::tell(Reason::VERIFY_GONE, subagent_messages::gone(agent)) })
 }
 
 /// Everywhere that agents' rounds may have been counted.
@@ -85,7 +86,7 @@ fn is_of_type(agent: &str, name: &str) -> bool {
 
 /// A line in the journal of the session's loop, where it has one. What was decided does not hang on it.
 fn noted(call: &Call, agent: &str, outcome: Outcome) -> Outcome {
-    let detail = format!("{}: {}", words::excerpt(agent, 60), outcome.code.as_str());
+    let detail = format!("{}: {}", messages::excerpt(agent, 60), outcome.code.as_str());
     let heard = session::heard_that(call, Some(detail), |_| {})
         .unwrap_or_else(|e| Outcome { error: Some(e.to_string()), ..Outcome::silent(Reason::INTERNAL_ERROR) });
     let error = outcome.error.clone().or(heard.error);
@@ -187,7 +188,7 @@ impl Asked {
     }
 
     /// Whether the agent is let go after this round, proven or not.
-    fn is_last(&self, round: unverified::Round) -> bool {
+    fn is_last(&self, round: subagent_messages::Round) -> bool {
         round.iteration >= self.rounds || round.spent_ms >= self.minutes.saturating_mul(60_000)
     }
 
@@ -196,10 +197,10 @@ impl Asked {
         if self.problems.is_empty() {
             return outcome;
         }
-        let problems = words::opening(&self.problems.join("; "), 500);
+        let problems = messages::opening(&self.problems.join("; "), 500);
         // Where it was sent back or given up, that is said already.
         let is_let_go = matches!(outcome.code, Reason::VERIFY_PASSED | Reason::VERIFY_BROKEN);
-        let whose = if self.misses_commands && is_let_go { unverified::unverified(agent) } else { "Ralph".to_owned() };
+        let whose = if self.misses_commands && is_let_go { subagent_messages::unverified(agent) } else { "Ralph".to_owned() };
         let warning = format!("{whose}: {problems}.");
         Outcome { answer: outcome.answer.and_tell(&warning), ..outcome }
     }
@@ -212,7 +213,8 @@ fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
     if asked.gates.iter().any(|gate| !gate.trusted) {
         // Only a person can change that: to send the agent back would trap it.
         let finding = gates::measure(&asked.gates, Want::Cheap, &Context::new(&call.project, "verify", Duration::ZERO));
-        let line = finding.first().map_or_else(|| unverified::unverified(agent), |finding| unverified::needs_person(agent, finding));
+        let line =
+            finding.first().map_or_else(|| subagent_messages::unverified(agent), |finding| subagent_messages::needs_person(agent, finding));
         return Outcome::tell(Reason::VERIFY_UNTRUSTED, line);
     }
     let key = agent_key(call);
@@ -230,7 +232,7 @@ fn verify(call: &Call, agent: &str, asked: &Asked) -> Outcome {
         Ok(Round::Repeated) => return Outcome::silent(Reason::STOP_REPEATED),
         Ok(Round::Counted { iteration, started_at, anew }) => {
             let spent_ms = u64::try_from(now.saturating_sub(started_at)).unwrap_or(0);
-            (Some(unverified::Round { iteration, rounds: asked.rounds, spent_ms }), anew)
+            (Some(subagent_messages::Round { iteration, rounds: asked.rounds, spent_ms }), anew)
         }
         // Without a count nobody knows when to give up, so this is the last round.
         Err(e) => (None, Some(e.to_string())),
@@ -268,22 +270,30 @@ fn measure(call: &Call, asked: &Asked, key: &str, again: bool) -> Vec<Finding> {
     findings
 }
 
-fn answer(call: &Call, agent: &str, asked: &Asked, findings: &[Finding], round: Option<unverified::Round>, error: Option<&str>) -> Outcome {
+fn answer(
+    call: &Call,
+    agent: &str,
+    asked: &Asked,
+    findings: &[Finding],
+    round: Option<subagent_messages::Round>,
+    error: Option<&str>,
+) -> Outcome {
     if Proof::of(findings) == Proof::Holds {
         return Outcome::silent(Reason::VERIFY_PASSED);
     }
     match round {
         Some(round) if !asked.is_last(round) => {
-            let text = unverified::for_agent(findings, round);
-            let line = unverified::going_on(agent, findings, round);
+            let text = subagent_messages::for_agent(findings, round);
+            let line = subagent_messages::going_on(agent, findings, round);
             let answer = Answer::go_on(text, line, ContinueWith::Auto, call.client).at("SubagentStop");
             Outcome { answer, ..Outcome::silent(Reason::VERIFY_FAILED) }
         }
-        Some(round) => Outcome::tell(Reason::VERIFY_UNVERIFIED, unverified::given_up(agent, findings, round)),
+        Some(round) => Outcome::tell(Reason::VERIFY_UNVERIFIED, subagent_messages::given_up(agent, findings, round)),
         None => {
-            let short = ralph_core::unproven::short(findings);
-            let why = words::opening(error.unwrap_or_default(), 300);
-            let line = format!("{}: {short}. It was let go because its rounds cannot be counted: {why}.", unverified::unverified(agent));
+            let short = ralph_core::gate_messages::short(findings);
+            let why = messages::opening(error.unwrap_or_default(), 300);
+            let line =
+                format!("{}: {short}. It was let go because its rounds cannot be counted: {why}.", subagent_messages::unverified(agent));
             Outcome::tell(Reason::VERIFY_UNVERIFIED, line)
         }
     }

@@ -1,4 +1,4 @@
 //! The agents that call ralph: one folder each, with its wire format in and out.
 
+pub mod agent_event;
 pub mod claude;
-pub mod heard;

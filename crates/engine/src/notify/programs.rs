@@ -6,10 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{time, words::opening};
+use ralph_core::{messages::opening, time};
 
 use super::News;
-use crate::sys::bounded::{self, Failure, Ran, Task};
+use crate::sys::command::{self, Failure, Ran, Task};
 
 /// Of the time that there is, this is for ending a program that does not end.
 const TO_END: Duration = Duration::from_millis(600);
@@ -44,7 +44,7 @@ pub(super) fn problem(ran: Result<Ran, Failure>) -> Result<Ran, String> {
 
 /// A line for the shell, with the news in its environment and as JSON on its standard input.
 pub(super) fn command(line: &str, news: &News<'_>, until: Instant) -> Result<(), String> {
-    let (program, args) = bounded::shell(line);
+    let (program, args) = command::shell(line);
     let vars: [(&str, OsString); 9] = [
         ("RALPH_NEWS", news.kind.as_str().into()),
         ("RALPH_HOW", news.how.into()),

@@ -2,7 +2,7 @@
 
 use ralph_core::{
     config::{self, Notify},
-    words::opening,
+    messages::opening,
 };
 
 use crate::{gates::declared, store::project::Project, sys::env};

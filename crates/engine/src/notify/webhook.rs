@@ -4,13 +4,13 @@
 
 use std::time::{Duration, Instant};
 
-use ralph_core::words::opening;
+use ralph_core::messages::opening;
 
 use super::{
     News,
     programs::{problem, run},
 };
-use crate::sys::{bounded::Ran, process};
+use crate::sys::{command::Ran, process};
 
 pub(super) fn tell(address: &str, news: &News<'_>, until: Instant) -> Result<(), String> {
     let host = host(address);

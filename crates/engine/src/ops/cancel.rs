@@ -1,15 +1,14 @@
 //! Cancelling a loop. A cancel always wins: it needs no lock to take the file away, and nobody puts it back.
 
-use ralph_core::{journal::Event, judge::Ending, words};
+use ralph_core::{journal::Event, judge::Ending, messages};
 
 use crate::{
     ops::{Asker, Refusal, choose},
-    runner::agent,
+    run::agent,
     store::{
-        Error, ending, journal,
-        locked::{Locked, Loop, end},
-        loops,
+        Error, journal, last_ending, loops,
         project::Project,
+        project_lock::{Locked, Loop, end},
     },
     sys::clock,
 };
@@ -31,7 +30,7 @@ pub struct Cancelled {
 
 impl Cancelled {
     pub fn line(&self) -> String {
-        let whose = self.of_session.as_deref().map(|s| format!(" of session {}", words::opening(s, 8))).unwrap_or_default();
+        let whose = self.of_session.as_deref().map(|s| format!(" of session {}", messages::opening(s, 8))).unwrap_or_default();
         let leftovers = leftovers(self.leftovers);
         format!(
             "Ralph loop{whose} cancelled at iteration {} ({}). {}: `ralph resume` brings it back.{leftovers}",
@@ -73,7 +72,7 @@ pub fn cancel(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Ca
     let iteration = found.parsed.as_ref().map_or(state.iteration, |f| f.iteration);
     let spent_ms = state.spent(clock::now());
     let mut cancelled = Cancelled { iteration, spent_ms, id, of_session, is_folder: found.is_folder(), leftovers: 0 };
-    ending::note(project, &cancelled.id, asker.command.as_deref().unwrap_or_default(), None, &cancelled.line());
+    last_ending::note(project, &cancelled.id, asker.command.as_deref().unwrap_or_default(), None, &cancelled.line());
     if !end(project, &found, &cancelled.id, Ending::Cancelled)? {
         return Err(Refusal::NoLoop);
     }

@@ -11,8 +11,8 @@ use std::{
 use ralph_core::{
     feature_list::{Item, List, MAX_BYTES},
     gate::{Check, Finding, Verdict},
+    messages::{clean, opening},
     spelling,
-    words::{clean, opening},
 };
 
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
         features,
     },
     ops::{Refusal, view},
-    store::{Error, locked::Locked, loops, project::Project},
+    store::{Error, loops, project::Project, project_lock::Locked},
     sys::{env, files, files::Swapped},
 };
 

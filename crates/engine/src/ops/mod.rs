@@ -1,26 +1,26 @@
 //! What can be done to a loop, by whoever asks for it: a command, or a person's words in the agent's session.
 
+pub mod activity;
 pub mod cancel;
-pub mod carry;
 pub mod changes;
-pub mod doing;
+pub mod command_sources;
 pub mod item;
-pub mod measured;
+pub mod manual_measure;
 pub mod pause;
 pub mod phase;
 pub mod resume;
 pub mod rollback;
-pub mod sources;
-pub mod standing;
 pub mod start;
+pub mod status;
 pub mod steer;
-pub mod used;
+pub mod take_over;
+pub mod usage;
 pub mod view;
 pub mod worktree;
 
 use std::{fmt, path::Path};
 
-use ralph_core::{journal::Actor, words};
+use ralph_core::{journal::Actor, messages};
 
 use crate::{
     git::{
@@ -29,7 +29,7 @@ use crate::{
     },
     store::{
         Error,
-        loops::{self, Carrier, Found},
+        loops::{self, Carrier, LoopOnDisk},
         project::Project,
     },
 };
@@ -98,12 +98,12 @@ impl fmt::Display for Refusal {
 }
 
 /// The loop that is meant: the named one, the asking session's own, or the only one.
-pub fn choose(project: &Project, name: Option<&str>, session: Option<&str>) -> Result<Found, Refusal> {
+pub fn choose(project: &Project, name: Option<&str>, session: Option<&str>) -> Result<LoopOnDisk, Refusal> {
     let mut all = loops::known(project);
     if let Some(name) = name {
         let names = all.iter().map(|f| f.name.clone()).collect();
         let found = all.into_iter().find(|f| f.name == name || f.id() == name);
-        return found.ok_or_else(|| Refusal::NoSuch { name: words::opening(name, 64), names });
+        return found.ok_or_else(|| Refusal::NoSuch { name: messages::opening(name, 64), names });
     }
     if let Some(own) = session.and_then(|s| all.iter().position(|f| view::owner(project, f).as_deref() == Some(s))) {
         return Ok(all.swap_remove(own));
@@ -116,7 +116,7 @@ pub fn choose(project: &Project, name: Option<&str>, session: Option<&str>) -> R
 }
 
 /// Why a loop that belongs to nobody waits for a person's word, in words.
-pub fn why_not_armed(project: &Project, found: &Found) -> &'static str {
+pub fn why_not_armed(project: &Project, found: &LoopOnDisk) -> &'static str {
     let root = match &found.carrier {
         Carrier::Folder(folder) if !folder.dir.starts_with(project.root()) => &folder.dir,
         _ => project.root(),
@@ -131,7 +131,7 @@ pub fn why_not_armed(project: &Project, found: &Found) -> &'static str {
 
 /// Whether a file without an owner was not written here: git tracks it, and no person has released it. A checkout can even bring a journal that
 /// says that somebody did, so a journal that git tracks says nothing.
-pub fn came_with_the_repository(project: &Project, found: &Found, released: bool) -> bool {
+pub fn is_unreleased_checkout(project: &Project, found: &LoopOnDisk, released: bool) -> bool {
     let is_tracked = |path: &Path| tracked::is_tracked(project.root(), path) != Some(false);
     // A feature folder may lie outside of the project: where a person's variable says, and in another repository or in none.
     let elsewhere = match &found.carrier {

@@ -7,12 +7,11 @@ use ralph_core::{
 
 use crate::{
     ops::{Asker, Refusal, choose},
-    runner::agent,
+    run::agent,
     store::{
-        Error, journal,
-        locked::{Locked, Loop},
-        loops,
+        Error, journal, loops,
         project::Project,
+        project_lock::{Locked, Loop},
     },
     sys::clock,
 };
@@ -63,7 +62,7 @@ pub fn set_paused(locked: &Locked<'_>, l: &mut Loop, session: Option<&str>, by: 
     Ok(true)
 }
 
-pub(super) fn unreadable(found: &loops::Found) -> Refusal {
+pub(super) fn unreadable(found: &loops::LoopOnDisk) -> Refusal {
     let problem = found.parsed.as_ref().err().map(ToString::to_string).unwrap_or_default();
     Refusal::Because(format!("{} cannot be read: {problem}. Mend it and try again", found.path.display()))
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use ralph_core::{
     config::PullRequests,
     gate::{Check, Ci, Gate},
+    messages::clean,
     pull_request::{self, CheckRun, Phase, State, Told, View},
-    words::clean,
 };
 use serde::Serialize;
 

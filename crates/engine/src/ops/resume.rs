@@ -1,14 +1,13 @@
 //! Bringing a loop back: a paused one, one that was left behind, or one from the archive, at the iteration where it was.
 
 use ralph_core::{
-    attempt::Tokens,
     feature_list::List,
     journal::{Event, Parked},
     judge::Ending,
     loops::{LoopFile, LoopSettings, MAX_FILE_BYTES, Value},
-    prices,
+    messages, prices,
+    session_outcome::Tokens,
     usage::Spending,
-    words,
 };
 
 use crate::{
@@ -18,11 +17,12 @@ use crate::{
         view::{self, Archived, Status},
     },
     store::{
-        Error, ending, held,
+        Error, held,
         journal::{self, owner_may_live},
-        locked::{Locked, Loop},
-        loops::{self, Carrier, Found},
+        last_ending,
+        loops::{self, Carrier, LoopOnDisk},
         project::Project,
+        project_lock::{Locked, Loop},
         seal, waiter,
     },
     sys::{clock, files},
@@ -70,7 +70,7 @@ pub fn resume(project: &Project, request: &Request, asker: &Asker) -> Result<Res
             let Archived { path, name, id, .. } = archived(project, request.which.as_deref())?;
             let bytes = files::read(&path, MAX_FILE_BYTES).map_err(Error::io("read", &path))?;
             let parsed = LoopFile::parse(&bytes);
-            let candidate = Found { name: name.clone(), path: path.clone(), bytes, parsed, carrier: Carrier::File, known_as: None };
+            let candidate = LoopOnDisk { name: name.clone(), path: path.clone(), bytes, parsed, carrier: Carrier::File, known_as: None };
             // The archive is in the project: whose file it is says its name there and ralph's own copy, not the file.
             let candidate = if seal::is_known(project, &id) { candidate.known_as(&id) } else { candidate };
             let l = locked.open_ended(candidate).map_err(|f| unreadable(&f))?;
@@ -87,7 +87,7 @@ pub fn resume(project: &Project, request: &Request, asker: &Asker) -> Result<Res
 }
 
 /// The live loop that is meant, if there is one.
-fn live(project: &Project, request: &Request, asker: &Asker) -> Result<Option<Found>, Refusal> {
+fn live(project: &Project, request: &Request, asker: &Asker) -> Result<Option<LoopOnDisk>, Refusal> {
     match request.which.as_deref() {
         None => match choose(project, None, asker.session.as_deref()) {
             Ok(found) => Ok(Some(found)),
@@ -99,7 +99,7 @@ fn live(project: &Project, request: &Request, asker: &Asker) -> Result<Option<Fo
 }
 
 /// The loop of a feature folder that has ended, if it is meant: by its name, or because it is the one that ended last.
-fn ended_folder(project: &Project, which: Option<&str>) -> Option<Found> {
+fn ended_folder(project: &Project, which: Option<&str>) -> Option<LoopOnDisk> {
     let found = loops::of_folder(project)?;
     let is_last = || {
         let at = seal::last(project, &found.id()).map(|r| r.at).unwrap_or_default();
@@ -110,7 +110,7 @@ fn ended_folder(project: &Project, which: Option<&str>) -> Option<Found> {
 }
 
 /// Goes on with a feature folder, unless there is nothing left to do in it.
-fn take_up(locked: &Locked<'_>, found: Found, request: &Request, asker: &Asker) -> Result<Resumed, Refusal> {
+fn take_up(locked: &Locked<'_>, found: LoopOnDisk, request: &Request, asker: &Asker) -> Result<Resumed, Refusal> {
     if List::parse(&found.bytes).is_ok_and(|list| list.open().next().is_none()) {
         return Err(Refusal::Because(format!("every feature in {} passes: there is nothing to go on with", found.path.display())));
     }
@@ -122,7 +122,7 @@ fn take_up(locked: &Locked<'_>, found: Found, request: &Request, asker: &Asker) 
 fn archived(project: &Project, which: Option<&str>) -> Result<Archived, Refusal> {
     // One that ralph does not know may have come with the repository: it has to be named.
     // A hook that was killed between the end of a loop and its line has left the mark of the ending.
-    let is_known = |id: &str| seal::is_known(project, id) || ending::read(project).is_some_and(|ended| ended.loop_id == id);
+    let is_known = |id: &str| seal::is_known(project, id) || last_ending::read(project).is_some_and(|ended| ended.loop_id == id);
     let is_meant = |a: &Archived| which.map_or_else(|| is_known(&a.id), |which| a.id == which || a.name == which);
     let found = view::archive(project).into_iter().find(is_meant);
     let gone =
@@ -136,7 +136,7 @@ fn archived(project: &Project, which: Option<&str>) -> Result<Archived, Refusal>
         (None, None) => Err(match which {
             None => Refusal::NoLoop,
             Some(which) => {
-                Refusal::Because(format!("there is no loop \"{}\"; `ralph list` shows those there are", words::opening(which, 64)))
+                Refusal::Because(format!("there is no loop \"{}\"; `ralph list` shows those there are", messages::opening(which, 64)))
             }
         }),
     }
@@ -155,10 +155,10 @@ fn refuse_what_is_done(l: &Loop, request: &Request) -> Result<(), Refusal> {
     if l.state.ended != Some(Ending::Complete) || request.again {
         return Ok(());
     }
-    let iterations = words::iterations(l.file.iteration);
+    let iterations = messages::iterations(l.file.iteration);
     Err(Refusal::Because(format!(
         "the loop {} is complete after {iterations}, so there is nothing to go on with: --again starts it again",
-        words::clean(&l.id)
+        messages::clean(&l.id)
     )))
 }
 
@@ -168,7 +168,7 @@ fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
     if max > 0 && l.file.iteration >= max {
         return Err(Refusal::Because(format!(
             "the loop is at iteration {}: give it more with --max-iterations {}",
-            words::of_limit(l.file.iteration, max),
+            messages::of_limit(l.file.iteration, max),
             l.file.iteration.saturating_add(max.max(1))
         )));
     }
@@ -183,7 +183,7 @@ fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
     if request.settings.max_usd.is_none() && max > 0 && spent >= max {
         return Err(Refusal::Because(format!(
             "the loop has used up its money ({}): give it more with --usd {}",
-            words::spent_of(spent, max),
+            messages::spent_of(spent, max),
             prices::in_dollars(max)
         )));
     }

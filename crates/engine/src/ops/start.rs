@@ -7,7 +7,7 @@ use ralph_core::{
     journal::{Actor, Event},
     limits::{self, Standstill},
     loops::{LoopFile, LoopSettings, MAX_FILE_BYTES, NewLoop, Preset, file_of, is_name},
-    time, words,
+    messages, time,
 };
 
 use crate::{
@@ -15,9 +15,9 @@ use crate::{
     ops::{Asker, Refusal, view},
     stop,
     store::{
-        locked::Locked,
-        loops::{self, Found},
+        loops::{self, LoopOnDisk},
         project::Project,
+        project_lock::Locked,
         trust,
     },
     sys::{clock, env},
@@ -54,9 +54,9 @@ impl Started {
         let cap = limits::block_cap(block_cap);
         let (idle, _) = limits::idle_limit(self.file.idle_rounds, cap);
         let f = &self.file;
-        let mut limits = words::limits(f.max_iterations(), f.completion_promise.as_deref(), self.gated, f.max_hours(), idle);
+        let mut limits = messages::limits(f.max_iterations(), f.completion_promise.as_deref(), self.gated, f.max_hours(), idle);
         let is_of_a_pull_request = f.preset.is_some_and(Preset::is_of_a_pull_request);
-        limits.extend(words::further_limits(f.max_usd_micros(), f.hook_stall_rounds(), is_of_a_pull_request));
+        limits.extend(messages::further_limits(f.max_usd_micros(), f.hook_stall_rounds(), is_of_a_pull_request));
         limits
     }
 }
@@ -93,7 +93,7 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     }
     l.state.standstill = Standstill::after(None, tree.as_deref(), &[]).filter(|_| l.file.hook_stall_rounds() > 0);
     l.state.gated = !declared::of_loop(project, &l.file).is_empty();
-    let event = Event::Started { file: file_of(name), by: asker.actor(), prompt: words::opening(&request.prompt, 200) };
+    let event = Event::Started { file: file_of(name), by: asker.actor(), prompt: messages::opening(&request.prompt, 200) };
     locked.record(&mut l, now, asker.session.as_deref(), event)?;
     project.introduce();
     Ok(Started { id, path: l.found.path, file: l.file, gated: l.state.gated })
@@ -134,11 +134,11 @@ fn refuse_a_live_one(project: &Project, name: &str, asker: &Asker) -> Result<(),
 }
 
 /// What stands in the way, and what to do about it.
-fn live(found: &Found) -> Refusal {
+fn live(found: &LoopOnDisk) -> Refusal {
     let named = if found.name == "main" { String::new() } else { format!(" {}", found.name) };
     Refusal::Because(match &found.parsed {
         Ok(file) => {
-            let round = words::of_limit(file.iteration, file.max_iterations());
+            let round = messages::of_limit(file.iteration, file.max_iterations());
             let (state, way) = if file.active { ("active", "shows it") } else { ("paused", "shows it, `ralph resume` goes on with it") };
             let name = if named.is_empty() { String::new() } else { format!(" \"{}\"", found.name) };
             format!("a loop{name} is {state} in this project (iteration {round}). `ralph status` {way}, `ralph cancel{named}` ends it")

@@ -1,17 +1,17 @@
 //! Steering: a person's notes for the agent. They ride on the loop's state until a prompt has told them.
 
 use ralph_core::{
-    iteration::{MAX_NOTE, MAX_NOTES, note},
     journal::{Event, Note, Record},
+    prompt::{MAX_NOTE, MAX_NOTES, note},
 };
 use serde::Serialize;
 
 use crate::{
     ops::{Asker, Refusal, choose, pause::unreadable},
     store::{
-        locked::{Locked, Loop},
         loops,
         project::Project,
+        project_lock::{Locked, Loop},
     },
     sys::clock,
 };

@@ -8,20 +8,20 @@ use ralph_core::{
     gate::{Finding, Kind},
     journal::{Event, Holder, Record, State},
     loops::{LoopFile, MAX_FILE_BYTES},
-    prices,
+    messages, prices,
     time::{self, Millis},
     usage::Spending,
-    words,
 };
 
 use crate::{
-    gates::{self, declared, usual},
-    ops::{came_with_the_repository, why_not_armed},
+    gates::{self, declared, durations},
+    ops::{is_unreleased_checkout, why_not_armed},
     store::{
         journal::{self, owner_may_live},
-        loops::{self, Found},
+        loops::{self, LoopOnDisk},
+        measure_lock,
         project::Project,
-        seal, turn, waiter,
+        seal, waiter,
     },
     sys::{clock, files},
 };
@@ -41,7 +41,7 @@ pub struct Archived {
 }
 
 /// The session that a loop belongs to.
-pub fn owner(project: &Project, found: &Found) -> Option<String> {
+pub fn owner(project: &Project, found: &LoopOnDisk) -> Option<String> {
     found.session().or_else(|| journal::live_state(project, found).owner)
 }
 
@@ -59,23 +59,23 @@ enum Look {
     Quick,
 }
 
-pub fn view_of(project: &Project, found: &Found) -> View {
+pub fn view_of(project: &Project, found: &LoopOnDisk) -> View {
     look(project, found, Look::Whole)
 }
 
 /// The same in a moment: the gates are those that were measured lately, and of a loop that belongs to nobody it is not asked where it came from.
-pub fn quick(project: &Project, found: &Found) -> View {
+pub fn quick(project: &Project, found: &LoopOnDisk) -> View {
     look(project, found, Look::Quick)
 }
 
-fn look(project: &Project, found: &Found, look: Look) -> View {
+fn look(project: &Project, found: &LoopOnDisk, look: Look) -> View {
     let id = found.id();
     let (record, state) = journal::live(project, found);
     let owner = found.session().or_else(|| state.owner.clone());
     let status = match &found.parsed {
         Err(_) => Status::Corrupt,
         Ok(file) if !file.active => Status::Paused,
-        Ok(_) if owner.is_none() && look == Look::Whole && came_with_the_repository(project, found, state.released) => Status::Tracked,
+        Ok(_) if owner.is_none() && look == Look::Whole && is_unreleased_checkout(project, found, state.released) => Status::Tracked,
         // Nobody has seen it yet.
         Ok(_) if owner.is_none() && look == Look::Quick && !state.released => Status::Tracked,
         Ok(_) if owner.is_none() => Status::Waiting,
@@ -124,7 +124,7 @@ fn look(project: &Project, found: &Found, look: Look) -> View {
 
 /// Lines for a session say who speaks.
 fn without_the_name(why: &str) -> String {
-    words::opening(why.strip_prefix("Ralph: ").unwrap_or(why), 600)
+    messages::opening(why.strip_prefix("Ralph: ").unwrap_or(why), 600)
 }
 
 /// What a loop has to prove, together with what was found last.
@@ -151,7 +151,7 @@ fn checking(project: &Project, record: &Record) -> Option<Checking> {
     let Event::Checking { gate, command, limit_ms } = &record.event else { return None };
     let for_ms = u64::try_from(clock::now() - time::parse(&record.at)?).ok()?;
     let is_running = for_ms < limit_ms + 10_000;
-    let usual_ms = || usual::usual_ms(project, gate, command);
+    let usual_ms = || durations::usual_ms(project, gate, command);
     is_running.then(|| Checking { gate: gate.clone(), since: record.at.clone(), for_ms, limit_ms: *limit_ms, usual_ms: usual_ms() })
 }
 
@@ -170,7 +170,7 @@ fn waits(project: &Project, id: &str, state: &State, waiting: Option<(String, St
     let (what, since) = waiting?;
     let for_ms = passed(time::parse(&since)?);
     // A hook that was killed, or interrupted, waits no more.
-    turn::is_taken(project, id).then_some(Waits { what, since, for_ms, until: None, by: Waiter::Hook })
+    measure_lock::is_taken(project, id).then_some(Waits { what, since, for_ms, until: None, by: Waiter::Hook })
 }
 
 fn fill(view: &mut View, file: &LoopFile) {
@@ -183,7 +183,7 @@ fn fill(view: &mut View, file: &LoopFile) {
     view.max_context = file.max_context();
     view.stall_limit = file.hook_stall_rounds();
     view.warnings.clone_from(&file.warnings);
-    view.prompt = words::opening(&file.prompt, 200);
+    view.prompt = messages::opening(&file.prompt, 200);
 }
 
 /// Whether anybody ever told what was spent, be it nothing.
@@ -260,7 +260,7 @@ pub fn archive(project: &Project) -> Vec<Archived> {
 
 /// Every loop that ever left a journal here and has no file now, newest first.
 pub fn ended(project: &Project) -> Vec<View> {
-    let live: Vec<String> = loops::known(project).iter().map(Found::id).collect();
+    let live: Vec<String> = loops::known(project).iter().map(LoopOnDisk::id).collect();
     let Ok(entries) = fs::read_dir(project.own().join("journal")) else { return Vec::new() };
     let archived = archive(project);
     let one = |entry: fs::DirEntry| {

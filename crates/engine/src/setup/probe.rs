@@ -16,9 +16,9 @@ use crate::{
     setup::survey::{Origin, Registration, Survey},
     store::project::Project,
     sys::{
-        bounded::{Failure, Ran, Task, USUAL_OUTPUT},
+        command::{Failure, Ran, Task, USUAL_OUTPUT},
         process,
-        scratch::{self, Scratch},
+        temp_dir::{self, Scratch},
     },
 };
 
@@ -77,7 +77,7 @@ fn is_this_program(line: &CommandLine) -> bool {
 
 /// Sends the stop through the registered command line; see [`may_run`] first.
 pub fn fire(registration: &Registration, survey: &Survey, at: &Project) -> Result<Answered, Failed> {
-    scratch::remove_leftovers(PREFIX);
+    temp_dir::remove_leftovers(PREFIX);
     let scratch = Scratch::create(PREFIX, false).map_err(|e| Failed::NotTried(e.to_string()))?;
     let project = Project::passing(scratch.path());
     let settings = LoopSettings { completion_promise: Some("HEALTHY".to_owned()), ..LoopSettings::default() };
@@ -153,10 +153,10 @@ fn judge(registration: &Registration, ran: &Ran) -> Result<Answered, Problem> {
     let said = match (ran.code, answer.as_str(), ran.stderr.trim()) {
         (Some(127), ..) => return Err(not_run(registration, &Failure::CannotStart(io::ErrorKind::NotFound.into()))),
         (Some(0), "", "") => "it said nothing, so the agent would have been let go".to_owned(),
-        (Some(0), out, "") => format!("the answer is not one of ralph's: {}", ralph_core::words::excerpt(out, 200)),
+        (Some(0), out, "") => format!("the answer is not one of ralph's: {}", ralph_core::messages::excerpt(out, 200)),
         (code, out, err) => {
             let code = code.map_or_else(|| "was killed".to_owned(), |code| format!("exit code {code}"));
-            format!("{code}: {}", ralph_core::words::excerpt(&format!("{err} {out}"), 200))
+            format!("{code}: {}", ralph_core::messages::excerpt(&format!("{err} {out}"), 200))
         }
     };
     Err(Problem {

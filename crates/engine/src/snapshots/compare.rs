@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::words;
+use ralph_core::messages;
 use serde::Serialize;
 
 use super::{Snapshot, working_tree::WorkingTree};
@@ -79,7 +79,7 @@ impl Comparison {
         let all = super::list(&repository, loop_id)?;
         let rounds: Vec<&Snapshot> = all.iter().filter(|snapshot| snapshot.round().is_some()).collect();
         let newest = rounds.iter().max_by_key(|snapshot| (snapshot.at, snapshot.round())).copied();
-        let nothing = || format!("no files of {} are kept", words::clean(loop_id));
+        let nothing = || format!("no files of {} are kept", messages::clean(loop_id));
         let side = |name: &str| match name {
             NOW => Ok(Side { name: NOW.to_owned(), id: WorkingTree::of(&repository, project)?.tree }),
             _ => find(&all, name).map(side_of),
@@ -133,7 +133,7 @@ fn side_of(snapshot: &Snapshot) -> Side {
 pub(crate) fn find<'a>(all: &'a [Snapshot], name: &str) -> Result<&'a Snapshot, Problem> {
     let found = all.iter().find(|snapshot| snapshot.name == name);
     found.ok_or_else(|| {
-        let name = words::opening(name, 64);
+        let name = messages::opening(name, 64);
         match all {
             [] => format!("no files are kept after round {name}, nor after any other"),
             _ => format!("no files are kept under the name {name}; there are: {}", names(all)),
@@ -151,7 +151,7 @@ fn names(all: &[Snapshot]) -> String {
             one => one.iter().map(u64::to_string).collect(),
         });
     }
-    parts.extend(all.iter().filter(|snapshot| snapshot.round().is_none()).map(|snapshot| words::clean(&snapshot.name)));
+    parts.extend(all.iter().filter(|snapshot| snapshot.round().is_none()).map(|snapshot| messages::clean(&snapshot.name)));
     parts.join(", ")
 }
 

@@ -13,15 +13,15 @@ use std::{
 };
 
 use fast_glob::glob_match;
-use ralph_core::words;
+use ralph_core::messages;
 
 use crate::{
     git::{
         Folders, Repository, command, head,
         repository::{Ask, path_of, pieces},
     },
-    store::{folder, project::Project},
-    sys::{files, scratch, scratch::Scratch},
+    store::{feature_folder, project::Project},
+    sys::{files, temp_dir, temp_dir::Scratch},
 };
 
 /// The temporary folders' names begin with this.
@@ -57,7 +57,7 @@ pub(crate) struct WorkingTree {
 impl WorkingTree {
     pub(crate) fn of(repository: &Repository, project: &Project) -> Result<Self, String> {
         for prefix in [PREFIX, command::PREFIX] {
-            scratch::remove_leftovers(prefix);
+            temp_dir::remove_leftovers(prefix);
         }
         let scratch = Scratch::create(PREFIX, false).map_err(|e| format!("no temporary folder can be made: {e}"))?;
         let index = scratch.path().join("index");
@@ -123,7 +123,7 @@ pub(crate) fn is_own(path: &[u8]) -> bool {
 
 /// The paths of a feature folder that are ralph's, too.
 pub(crate) fn own_of_folder(repository: &Repository, project: &Project) -> Vec<Vec<u8>> {
-    let feature_folder = folder::place(project).canonicalize().ok();
+    let feature_folder = feature_folder::place(project).canonicalize().ok();
     let below = feature_folder.as_deref().and_then(|dir| dir.strip_prefix(repository.top()).ok());
     let names = |below: &Path| ["progress.txt", "hook.log"].map(|name| below.join(name).as_os_str().as_encoded_bytes().to_vec());
     below.into_iter().flat_map(names).collect()
@@ -291,7 +291,7 @@ impl Making<'_> {
     }
 
     fn leave_out(&mut self, path: &[u8], why: &str) {
-        self.left_out.push(format!("{} ({why})", words::clean(&String::from_utf8_lossy(path))));
+        self.left_out.push(format!("{} ({why})", messages::clean(&String::from_utf8_lossy(path))));
     }
 
     /// The system's own time of the last change is not older than the index: what that says may be about an earlier content.

@@ -1,21 +1,21 @@
 //! Makes a ruling real: the loop's file first, because it is what counts, then the journal.
 
 use ralph_core::{
-    attempt::Failures,
     gate::Verdict,
+    gate_messages,
     journal::{Answered, Event, Parked, State},
     judge::{Code, Ending, Evidence, Next, Ruling},
     limits::{self, Standstill},
     loops::Value,
+    session_outcome::Failures,
     time::Millis,
-    unproven,
 };
 
 use super::{Ruled, Stop, gather::Gathered};
 use crate::{
     store::{
-        Error, ending,
-        locked::{Locked, end},
+        Error, last_ending,
+        project_lock::{Locked, end},
     },
     sys::{clock, secrets},
 };
@@ -30,7 +30,7 @@ pub(super) fn commit(stop: &Stop<'_>, locked: &Locked<'_>, mut ruled: Ruled) -> 
         Next::Pauses => locked.set(l, &[("active", Value::Plain("false"))])?,
         Next::Ends { ending } => {
             let via = stop.hook().map(|hook| hook.invocation.via());
-            ending::note(stop.project, &l.id, &stop.fingerprint, via, note.as_deref().unwrap_or_default());
+            last_ending::note(stop.project, &l.id, &stop.fingerprint, via, note.as_deref().unwrap_or_default());
             end(stop.project, &l.found, &l.id, ending)?
         }
     };
@@ -113,7 +113,7 @@ fn remember(state: &mut State, stop: &str, at: Millis, gathered: &Gathered, ruli
         // Since the stop, however often it was ruled on again.
         since: state.parked.as_ref().filter(|_| state.is_parked_by(stop)).map_or(at, |before| before.since),
         stop: stop.to_owned(),
-        what: unproven::in_short(evidence),
+        what: gate_messages::in_short(evidence),
         until: None,
         tools: evidence.tools,
         idle_rounds: evidence.idle_rounds,

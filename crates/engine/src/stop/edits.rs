@@ -3,14 +3,14 @@
 use ralph_core::{
     journal::Event,
     loops::{Edit, Value},
+    messages,
     time::Millis,
-    words,
 };
 
 use super::{Stop, hear};
 use crate::store::{
     Error,
-    locked::{Locked, Loop},
+    project_lock::{Locked, Loop},
 };
 
 /// Edits of the loop file are told. One that loosens the loop counts only if a person made it: not in a run, whose person is asked, and not where the agent's own tool calls
@@ -43,6 +43,6 @@ pub(super) fn note(stop: &Stop<'_>, locked: &Locked<'_>, l: &mut Loop, at: Milli
     if is_known {
         return Ok(());
     }
-    l.state.untold.extend(words::edited(&changes, &refused));
+    l.state.untold.extend(messages::edited(&changes, &refused));
     locked.record(l, at, stop.session(), Event::Edited { changes, refused })
 }

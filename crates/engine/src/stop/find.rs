@@ -3,17 +3,17 @@
 use ralph_core::{
     journal::{Actor, Event, Runner, State},
     loops::file_of,
+    messages,
     reason::Reason,
-    words,
 };
 
 use crate::{
     ops,
     store::{
-        Error, folder, journal,
-        locked::{Locked, Loop},
-        loops::{self, Found},
+        Error, feature_folder, journal,
+        loops::{self, LoopOnDisk},
         project::Project,
+        project_lock::{Locked, Loop},
     },
     sys::{clock, env, process},
 };
@@ -21,11 +21,11 @@ use crate::{
 /// What a session that stops finds in its project.
 pub(crate) enum Selected {
     /// Its own loop.
-    Own(Box<Found>),
+    Own(Box<LoopOnDisk>),
     /// A loop that belongs to nobody yet.
-    Adoptable(Box<Found>),
+    Adoptable(Box<LoopOnDisk>),
     /// A file that cannot be read, and that is nobody else's.
-    Corrupt(Box<Found>),
+    Corrupt(Box<LoopOnDisk>),
     /// Nothing to judge, and why.
     Nothing(Reason),
 }
@@ -44,7 +44,7 @@ pub(crate) fn select(project: &Project, session: &str) -> Selected {
 
 /// A loop that was selected, under the lock: read again, because a cancel or another hook may have been faster. `None`: it is gone,
 /// cannot be read, or is carried by a runner that did not start this session.
-pub(crate) fn under_lock(project: &Project, seen: Found) -> Result<Option<(Locked<'_>, Loop)>, Error> {
+pub(crate) fn under_lock(project: &Project, seen: LoopOnDisk) -> Result<Option<(Locked<'_>, Loop)>, Error> {
     let locked = Locked::acquire(project)?;
     let l = loops::reread(project, seen)?.and_then(|found| locked.open(found).ok());
     Ok(l.filter(|l| !is_carried_elsewhere(&l.state)).map(|l| (locked, l)))
@@ -65,8 +65,8 @@ pub(crate) fn client_pid() -> Option<u32> {
 pub(crate) fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> {
     let now = clock::now();
     if l.is_new {
-        let file = if l.found.is_folder() { folder::LIST.to_owned() } else { file_of(&l.found.name) };
-        let event = Event::Started { file, by: Actor::File, prompt: words::opening(&l.file.prompt, 200) };
+        let file = if l.found.is_folder() { feature_folder::LIST.to_owned() } else { file_of(&l.found.name) };
+        let event = Event::Started { file, by: Actor::File, prompt: messages::opening(&l.file.prompt, 200) };
         locked.record(l, now, None, event)?;
     }
     l.state.owner = Some(session.to_owned());
@@ -90,7 +90,7 @@ fn rank(selected: &Selected) -> u8 {
     }
 }
 
-fn classify(project: &Project, found: Found, session: &str) -> Selected {
+fn classify(project: &Project, found: LoopOnDisk, session: &str) -> Selected {
     let state = || journal::live_state(project, &found);
     let (owner, released) = match found.session() {
         Some(owner) => (Some(owner), false),
@@ -103,7 +103,7 @@ fn classify(project: &Project, found: Found, session: &str) -> Selected {
         (Some(owner), Ok(_)) if owner == session => Selected::Own(Box::new(found)),
         (Some(owner), _) if owner != session => Selected::Nothing(Reason::SESSION_OTHER),
         (None, Ok(file)) if !file.active => Selected::Nothing(Reason::LOOP_PAUSED),
-        (None, _) if ops::came_with_the_repository(project, &found, released) => Selected::Nothing(Reason::LOOP_TRACKED),
+        (None, _) if ops::is_unreleased_checkout(project, &found, released) => Selected::Nothing(Reason::LOOP_TRACKED),
         (None, Ok(_)) => Selected::Adoptable(Box::new(found)),
         (_, Err(_)) => Selected::Corrupt(Box::new(found)),
         (Some(_), Ok(_)) => Selected::Nothing(Reason::SESSION_OTHER),

@@ -17,7 +17,7 @@ use super::{
     measure::Measured,
     notes, spending, standstill,
 };
-use crate::{store::locked::Loop, sys::env};
+use crate::{store::project_lock::Loop, sys::env};
 
 /// Evidence, and what the next stop is compared with.
 pub(crate) struct Gathered {
@@ -123,7 +123,7 @@ fn items(measured: &Measured, state: &State, session: &str) -> Option<Items> {
 
 /// Iterations in a row whose proof could not be had. A gate that is left out while another one is waited for is not unknown: it has its turn afterwards.
 fn unknown_rounds(evidence: &Evidence, before: u64) -> u64 {
-    let is_asked = (evidence.claims() && !evidence.waits()) || evidence.asked_in_vain();
+    let is_asked = (evidence.claims() && !evidence.waits()) || evidence.forge_unreachable();
     let is_unknown = is_asked && Proof::of(&evidence.gates) == Proof::Unknown;
     if is_unknown { before.saturating_add(1) } else { 0 }
 }

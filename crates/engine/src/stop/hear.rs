@@ -15,7 +15,7 @@ use ralph_core::{
 use super::{Hook, Origin, SessionReport, Stop};
 use crate::{
     hosts::claude::{caller::MESSAGE_SINCE, transcripts::OpenFile},
-    store::locked::Loop,
+    store::project_lock::Loop,
     sys::{clock, env, process},
 };
 

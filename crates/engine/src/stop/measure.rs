@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Instant};
 
 use ralph_core::{
     gate::{Check, Finding, Gate, Proof, only_waits},
+    gate_messages,
     journal::{Event, Parked, State},
     judge::{Next, judge},
     loops::LoopFile,
     time::millis,
-    unproven,
 };
 
 use super::{Checking, Stop, find, gather, hear, standstill, wait};
@@ -17,16 +17,16 @@ use crate::{
     gates::{
         self, Context, Want, Watch,
         declared::{self, Declared},
+        durations::{self, Time},
         guard,
-        usual::{self, Time},
         wait::{Pauses, Waited},
     },
     store::{
         Error, journal,
-        locked::{Locked, Loop},
-        loops::{self, Found},
+        loops::{self, LoopOnDisk},
+        measure_lock,
         project::Project,
-        turn,
+        project_lock::{Locked, Loop},
     },
     sys::{clock, lock::Lock},
 };
@@ -58,9 +58,9 @@ impl Measured {
 
 /// The right to measure a loop's gates, where it has any: one process at a time, whichever reports the stop. Where there is no place for a lock, hooks of one
 /// stop measure at the same time, and the first one to end answers for all.
-pub(crate) fn lock(stop: &Stop<'_>, seen: &Found) -> Result<Option<Lock>, Error> {
+pub(crate) fn lock(stop: &Stop<'_>, seen: &LoopOnDisk) -> Result<Option<Lock>, Error> {
     let gated = seen.parsed.as_ref().is_ok_and(|file| declared::may_ask(stop.project, file));
-    if gated { turn::take(stop.project, &seen.id(), stop.deadline.patience()) } else { Ok(None) }
+    if gated { measure_lock::take(stop.project, &seen.id(), stop.deadline.patience()) } else { Ok(None) }
 }
 
 /// Who waits for what is decided elsewhere.
@@ -102,7 +102,7 @@ fn gates_of(stop: &Stop<'_>, l: &Loop, declared: &Declared, waiting: Waiting) ->
     if declared.gates.iter().any(Gate::is_decided_elsewhere) {
         forge::note_subject(stop.project, &l.id, l.file.began(), Instant::now() + stop.deadline.time_left());
     }
-    let is_parked = |found: Found| journal::live_state(stop.project, &found).is_parked_by(&stop.fingerprint);
+    let is_parked = |found: LoopOnDisk| journal::live_state(stop.project, &found).is_parked_by(&stop.fingerprint);
     let is_of_use =
         || waiting != Waiting::IsOver || loops::reread(stop.project, l.found.clone()).is_ok_and(|found| found.is_some_and(is_parked));
     let wanted = || (stop.report().is_some() || loops::is_wanted(&l.found)) && stop.is_awaited() && is_of_use();
@@ -118,7 +118,7 @@ fn gates_of(stop: &Stop<'_>, l: &Loop, declared: &Declared, waiting: Waiting) ->
 }
 
 /// The loop under the lock again, after something that took long. `None`: no answer is wanted any more, or the loop is gone or another session's.
-fn again<'p>(stop: &Stop<'p>, found: Found, waiting: Waiting) -> Result<Option<(Locked<'p>, Loop)>, Error> {
+fn again<'p>(stop: &Stop<'p>, found: LoopOnDisk, waiting: Waiting) -> Result<Option<(Locked<'p>, Loop)>, Error> {
     if !stop.is_awaited() {
         return Ok(None);
     }
@@ -227,7 +227,7 @@ impl<'a> Measurement<'a> {
 
     /// Waits for these findings to change, for as long as this process may.
     pub(crate) fn until_decided(&self, findings: &[Finding], pauses: &mut Pauses) -> Waited {
-        let event = Event::Waiting { what: unproven::short(findings) };
+        let event = Event::Waiting { what: gate_messages::short(findings) };
         note(self.stop.project, &self.l.found, self.stop.session(), event);
         let waiting = gates::wait::waiting(&self.declared.gates, findings);
         let cancelled = || !(self.wanted)();
@@ -251,7 +251,7 @@ impl<'a> Measurement<'a> {
 }
 
 /// Writes into the loop's journal what goes on, for people who look. The verdict is what counts; a journal that cannot be written is told by the ruling.
-fn note(project: &Project, found: &Found, session: Option<&str>, event: Event) {
+fn note(project: &Project, found: &LoopOnDisk, session: Option<&str>, event: Event) {
     let write = || {
         let locked = Locked::acquire(project).ok()?;
         let mut l = locked.open(loops::reread(project, found.clone()).ok()??).ok()?;
@@ -263,7 +263,7 @@ fn note(project: &Project, found: &Found, session: Option<&str>, event: Event) {
 /// Tells the journal which command runs.
 struct Progress {
     project: Project,
-    found: Found,
+    found: LoopOnDisk,
     session: Option<String>,
     /// Hears it at once.
     checking: Option<Checking>,
@@ -275,7 +275,7 @@ impl Watch for Progress {
         if let Some(checking) = &self.checking {
             checking(&gate.name, time);
         }
-        let event = Event::Checking { gate: gate.name.clone(), command: usual::shown(command), limit_ms: millis(time.limit) };
+        let event = Event::Checking { gate: gate.name.clone(), command: durations::shown(command), limit_ms: millis(time.limit) };
         note(&self.project, &self.found, self.session.as_deref(), event);
     }
 }

@@ -20,22 +20,23 @@ use std::{
 };
 
 use ralph_core::{
-    attempt::Work,
+    gate_messages,
     journal::{Answered, State},
     judge::{Decision, Evidence, Next, Ruling, judge},
     limits::ToolUse,
     loops::LoopFile,
-    unproven, words,
+    messages,
+    session_outcome::Work,
 };
 
 use crate::{
-    gates::usual::Time,
+    gates::durations::Time,
     hosts::claude::{caller::Version, event::fingerprint, registration::Invocation},
     store::{
         Error,
-        locked::{Locked, Loop},
-        loops::Found,
+        loops::LoopOnDisk,
         project::Project,
+        project_lock::{Locked, Loop},
     },
     sys::{clock, process, secrets, signals},
 };
@@ -280,11 +281,12 @@ fn decide(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Loop, measured: Measured)
     let gathered = gather(stop, &l, hear::hear(stop, &l, at), measured, at);
     let ruling = judge(&gathered.evidence);
     let note = match ruling.decision {
-        Decision::Block => words::hint(&gathered.evidence, l.file.remind()),
-        Decision::Allow => words::allowed(&gathered.evidence, &ruling).or_else(|| notes::goes_first(&ruling, &gathered.heard.queue)),
+        Decision::Block => messages::hint(&gathered.evidence, l.file.remind()),
+        Decision::Allow => messages::allowed(&gathered.evidence, &ruling).or_else(|| notes::goes_first(&ruling, &gathered.heard.queue)),
     };
     let note = notes::add(stop, &mut l.state, &ruling, note.map(|note| secrets::mask(&note)));
-    let told = (!gathered.evidence.gates.is_empty()).then(|| secrets::mask(&unproven::for_person(&gathered.evidence).unwrap_or_default()));
+    let told =
+        (!gathered.evidence.gates.is_empty()).then(|| secrets::mask(&gate_messages::for_person(&gathered.evidence).unwrap_or_default()));
     let more = std::mem::take(&mut l.state.untold);
     let ruled = Ruled { l, gathered, ruling, note, told, more, at };
     Ok(commit::commit(stop, locked, ruled)?.map_or(Outcome::Gone, |ruled| Outcome::Ruled(Box::new(ruled))))
@@ -316,7 +318,7 @@ pub struct RuledSession {
 /// Rules on a session that a run has heard out, which takes no longer than `patience`. `None`: the loop is gone, or is another session's.
 pub fn rule_on_session(
     project: &Project,
-    found: &Found,
+    found: &LoopOnDisk,
     session: &str,
     report: &SessionReport,
     patience: Duration,
@@ -340,7 +342,7 @@ pub fn rule_on_session(
     let waiting = if report.before_the_first { Waiting::Elsewhere } else { Waiting::Here };
     let Outcome::Ruled(ruled) = rule(&stop, locked, l, waiting)? else { return Ok(None) };
     let line = match ruled.ruling.next {
-        Next::GoesOn { .. } => unproven::for_person(&ruled.gathered.evidence).filter(|line| !line.is_empty()),
+        Next::GoesOn { .. } => gate_messages::for_person(&ruled.gathered.evidence).filter(|line| !line.is_empty()),
         _ => ruled.note,
     };
     let line = ruled.more.into_iter().chain(line).reduce(|all, one| format!("{all}\n{one}"));

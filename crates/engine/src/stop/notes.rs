@@ -1,10 +1,9 @@
 //! What a person left for the agent with `ralph steer`, told at the next stop that sends the agent back.
 
 use ralph_core::{
-    iteration,
     journal::State,
     judge::{Code, Next, Ruling},
-    slash, words,
+    messages, prompt, slash,
 };
 
 use super::Stop;
@@ -43,7 +42,7 @@ fn tell(state: &mut State, ruling: &Ruling, after_a_block: bool, told: Option<St
     }
     let more = match ruling.next {
         Next::GoesOn { iteration } => {
-            let more = iteration::notes(&state.notes);
+            let more = prompt::notes(&state.notes);
             state.notes.iter_mut().for_each(|note| note.told_in = Some(iteration));
             more.map(|more| format!("\n\n{more}"))
         }
@@ -71,5 +70,5 @@ pub(super) fn goes_first(ruling: &Ruling, queue: &[String]) -> Option<String> {
     let (name, _) = slash::split(queue.first()?)?;
     let is_command = name.chars().all(|c| c.is_alphanumeric() || matches!(c, ':' | '-' | '_'));
     let is_others = ruling.code == Code::HostQueuedInput && is_command && slash::verb(name).is_none();
-    is_others.then(|| words::goes_first(name))
+    is_others.then(|| messages::goes_first(name))
 }

@@ -11,7 +11,7 @@ use ralph_core::{
 use super::{Outcome, Stop, measure::Waiting};
 use crate::{
     hosts::claude::registration::Invocation,
-    store::locked::{Locked, Loop},
+    store::project_lock::{Locked, Loop},
     sys::clock,
 };
 

@@ -14,7 +14,7 @@ use ralph_core::{
 use super::Stop;
 use crate::{
     hosts::claude::transcripts::{OpenFile, Transcript, of_subagents},
-    store::locked::Loop,
+    store::project_lock::Loop,
 };
 
 /// What the loop has spent until now. A run charges what its sessions used.

@@ -14,7 +14,7 @@ use super::Stop;
 use crate::{
     gates::{Context, tree::PATIENCE},
     git::head,
-    store::{locked::Loop, project::Project},
+    store::{project::Project, project_lock::Loop},
 };
 
 /// The commit and a fingerprint of all files, to tell whether a session changed anything. `None`: it cannot be told.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ralph_core::{completion_markers, words};
+use ralph_core::{completion_markers, messages};
 
 use crate::{
     store::{project::Project, trust},
@@ -22,7 +22,7 @@ const MAX_BYTES: usize = 4 * 1024;
 pub fn current(project: &Project, folder: &str) -> Option<String> {
     let bytes = files::read(&project.root().join(folder).join(CURRENT), MAX_BYTES).ok()?;
     let text = String::from_utf8_lossy(&bytes);
-    let line = text.lines().map(|line| words::clean(line.trim_matches(['\u{feff}', ' ', '\t']))).find(|line| !line.trim().is_empty())?;
+    let line = text.lines().map(|line| messages::clean(line.trim_matches(['\u{feff}', ' ', '\t']))).find(|line| !line.trim().is_empty())?;
     Some(line.chars().take(500).collect::<String>().trim().to_owned())
 }
 
@@ -48,7 +48,7 @@ pub fn markers(project: &Project, folder: &str) -> Option<(String, Vec<String>)>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::scratch::Scratch;
+    use crate::sys::temp_dir::Scratch;
 
     #[test]
     fn s3_6_the_tasks_list_is_found_wherever_it_may_lie() {

@@ -45,8 +45,8 @@ pub fn of_this_run(journal: &[Record]) -> Vec<Denials> {
 #[cfg(test)]
 mod tests {
     use ralph_core::{
-        attempt::{Cut, Denied, Outcome, Then, Work},
         journal::State,
+        session_outcome::{Cut, Denied, Outcome, Then, Work},
     };
 
     use super::*;

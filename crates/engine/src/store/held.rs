@@ -1,6 +1,6 @@
 //! The clock of a loop runs only while a session or a run has it.
 
-use crate::store::{journal::owner_may_live, locked::Loop};
+use crate::store::{journal::owner_may_live, project_lock::Loop};
 
 /// Stops the clock of a loop whose session or run is gone without a word, at the last thing that was written about it: as far as anybody knows it was worked on
 /// until then.

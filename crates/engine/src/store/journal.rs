@@ -6,18 +6,18 @@ use std::{
 };
 
 use ralph_core::{
-    attempt::Outcome,
     gate::{Finding, Kind},
     journal::{Event, Record, Runner, State, last_record, records},
     judge::Next,
+    messages,
+    session_outcome::Outcome,
     time::{self, Millis},
-    words,
 };
 
 use crate::{
     store::{
         denials::{self, Denials},
-        loops::Found,
+        loops::LoopOnDisk,
         project::Project,
         runner, seal,
     },
@@ -56,7 +56,7 @@ pub(super) fn tail(path: &Path) -> Tail {
 }
 
 /// The last record of a loop that has a file, and the loop's state.
-pub fn live(project: &Project, found: &Found) -> (Option<Record>, State) {
+pub fn live(project: &Project, found: &LoopOnDisk) -> (Option<Record>, State) {
     let last = seal::last_of(project, &found.name, &found.id());
     let state = last.as_ref().map(|r| r.state.clone().of_live_file(found.parsed.as_ref().ok())).unwrap_or_default();
     (last, state)
@@ -76,7 +76,7 @@ pub fn owner_may_live(state: &State) -> bool {
 }
 
 /// The state of a loop that has a file.
-pub fn live_state(project: &Project, found: &Found) -> State {
+pub fn live_state(project: &Project, found: &LoopOnDisk) -> State {
     live(project, found).1
 }
 
@@ -152,7 +152,7 @@ impl Past {
             Event::Adopted | Event::Rebound { .. } | Event::Resumed { .. } => (self.by_run, self.why) = (false, None),
             Event::Broke { outcome: Outcome::Failed { trouble }, .. } => self.why = Some(trouble.words()),
             Event::Left { why } | Event::Paused { why, .. } if !why.is_empty() => self.why = Some(why.clone()),
-            Event::Stop { evidence, ruling, .. } if ruling.next == Next::Pauses => self.why = words::allowed(evidence, ruling),
+            Event::Stop { evidence, ruling, .. } if ruling.next == Next::Pauses => self.why = messages::allowed(evidence, ruling),
             // Of a loop that rests, stops change nothing.
             Event::Stop { ruling, .. } if ruling.next == Next::Stays => {}
             Event::Stop { .. } | Event::Paused { .. } => self.why = None,

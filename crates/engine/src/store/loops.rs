@@ -7,7 +7,7 @@ use ralph_core::loops::{LoopFile, MAX_FILE_BYTES, MAX_FRONT_MATTER, Problem, fil
 use crate::{
     store::{
         Error,
-        folder::{self, Folder},
+        feature_folder::{self, Folder},
         project::Project,
         seal,
     },
@@ -16,7 +16,7 @@ use crate::{
 
 /// A loop as it was read.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct LoopOnDisk {
     pub name: String,
     /// The loop file, or the list of a feature folder.
     pub path: PathBuf,
@@ -36,7 +36,7 @@ pub enum Carrier {
     Folder(Folder),
 }
 
-impl Found {
+impl LoopOnDisk {
     /// The id of the loop, even of one that cannot be read.
     pub fn id(&self) -> String {
         self.known_as.clone().unwrap_or_else(|| self.own_id())
@@ -93,8 +93,8 @@ impl Found {
     }
 
     /// Nobody has changed it between these two looks.
-    pub fn is_same(&self, other: &Found) -> bool {
-        if self.is_folder() { folder::is_same(self, other) } else { self.bytes == other.bytes }
+    pub fn is_same(&self, other: &LoopOnDisk) -> bool {
+        if self.is_folder() { feature_folder::is_same(self, other) } else { self.bytes == other.bytes }
     }
 }
 
@@ -113,7 +113,7 @@ fn listing(project: &Project) -> Listing {
     for entry in entries.flatten() {
         let file_name = entry.file_name();
         let Some(file_name) = file_name.to_str() else { continue };
-        if file_name == folder::WITHIN {
+        if file_name == feature_folder::WITHIN {
             listing.folder = true;
         } else if let Some(name) = name_of(file_name).filter(|_| is_file(&entry)) {
             listing.names.push(name.to_owned());
@@ -125,22 +125,22 @@ fn listing(project: &Project) -> Listing {
 
 /// Whether a folder holds a loop of its own, without reading it.
 pub fn mark(project: &Project) -> bool {
-    !listing(project).names.is_empty() || folder::marks(project.root())
+    !listing(project).names.is_empty() || feature_folder::marks(project.root())
 }
 
 /// Whether there is any loop.
 pub fn any(project: &Project) -> bool {
     let listing = listing(project);
-    !listing.names.is_empty() || (listing.folder && folder::live(project).is_some())
+    !listing.names.is_empty() || (listing.folder && feature_folder::live(project).is_some())
 }
 
 /// Reads the loop file of that name; `None` if there is none.
-pub fn read(project: &Project, name: &str) -> Result<Option<Found>, Error> {
+pub fn read(project: &Project, name: &str) -> Result<Option<LoopOnDisk>, Error> {
     let path = project.claude().join(file_of(name));
     match files::read(&path, MAX_FILE_BYTES) {
         Ok(bytes) => {
             let parsed = LoopFile::parse(&bytes);
-            let found = Found { name: name.to_owned(), parsed, path, bytes, carrier: Carrier::File, known_as: None };
+            let found = LoopOnDisk { name: name.to_owned(), parsed, path, bytes, carrier: Carrier::File, known_as: None };
             Ok(Some(found.recognised(project)))
         }
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -149,9 +149,9 @@ pub fn read(project: &Project, name: &str) -> Result<Option<Found>, Error> {
 }
 
 /// Reads a loop again. Mostly nothing has changed, and then it need not be parsed again.
-pub fn reread(project: &Project, found: Found) -> Result<Option<Found>, Error> {
+pub fn reread(project: &Project, found: LoopOnDisk) -> Result<Option<LoopOnDisk>, Error> {
     if let Carrier::Folder(folder) = &found.carrier {
-        return Ok(folder::again(project, folder));
+        return Ok(feature_folder::again(project, folder));
     }
     match files::read(&found.path, MAX_FILE_BYTES) {
         Ok(bytes) if bytes == found.bytes => Ok(Some(found)),
@@ -160,40 +160,40 @@ pub fn reread(project: &Project, found: Found) -> Result<Option<Found>, Error> {
 }
 
 /// The loop of the feature folder, even if it has ended.
-pub fn of_folder(project: &Project) -> Option<Found> {
-    folder::read(project, folder::Want::Any)
+pub fn of_folder(project: &Project) -> Option<LoopOnDisk> {
+    feature_folder::read(project, feature_folder::Want::Any)
 }
 
 /// The feature folder whose loop has that id, even if the loop has ended; `None`: it is no folder's.
-pub fn folder_of(project: &Project, id: &str) -> Option<Found> {
-    of_folder(project).into_iter().chain(folder::others(project, folder::Want::Any)).find(|found| found.id() == id)
+pub fn folder_of(project: &Project, id: &str) -> Option<LoopOnDisk> {
+    of_folder(project).into_iter().chain(feature_folder::others(project, feature_folder::Want::Any)).find(|found| found.id() == id)
 }
 
 /// All loops of the project. One that cannot be opened counts as one that cannot be parsed.
-pub fn all(project: &Project) -> Vec<Found> {
+pub fn all(project: &Project) -> Vec<LoopOnDisk> {
     let unreadable = |name: &str, e: &Error| {
         let path = project.claude().join(file_of(name));
         // Whose it is stands in its head, however long the rest is.
         let bytes = files::read_head(&path, MAX_FRONT_MATTER).unwrap_or_default();
         let parsed = Err(Problem::new(None, e.to_string()));
-        Found { name: name.to_owned(), path, bytes, parsed, carrier: Carrier::File, known_as: None }.recognised(project)
+        LoopOnDisk { name: name.to_owned(), path, bytes, parsed, carrier: Carrier::File, known_as: None }.recognised(project)
     };
     let listing = listing(project);
     let files = listing.names.iter().filter_map(|name| read(project, name).unwrap_or_else(|e| Some(unreadable(name, &e))));
-    files.chain(listing.folder.then(|| folder::live(project)).flatten()).collect()
+    files.chain(listing.folder.then(|| feature_folder::live(project)).flatten()).collect()
 }
 
 /// The same, and those of feature folders that only other sessions know of: for whoever looks, or says which one is meant.
-pub fn known(project: &Project) -> Vec<Found> {
+pub fn known(project: &Project) -> Vec<LoopOnDisk> {
     let mut all = all(project);
-    all.extend(folder::others(project, folder::Want::Live));
+    all.extend(feature_folder::others(project, feature_folder::Want::Live));
     all
 }
 
 /// Whether a loop is still wanted, as far as its file tells: it is there, and nobody paused it.
-pub fn is_wanted(found: &Found) -> bool {
+pub fn is_wanted(found: &LoopOnDisk) -> bool {
     if let Carrier::Folder(folder) = &found.carrier {
-        return folder::is_wanted(folder);
+        return feature_folder::is_wanted(folder);
     }
     match files::read(&found.path, MAX_FILE_BYTES) {
         Ok(bytes) => bytes == found.bytes || LoopFile::parse(&bytes).is_ok_and(|file| file.active),

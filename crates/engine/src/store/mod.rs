@@ -2,17 +2,17 @@
 
 pub mod check_task;
 pub mod denials;
-pub mod ending;
-pub mod folder;
+pub mod feature_folder;
 pub mod held;
 pub mod hook_log;
 pub mod journal;
-mod kept;
-pub mod locked;
+pub mod last_ending;
 pub mod loops;
+pub mod measure_lock;
 pub mod notices;
 mod private;
 pub mod project;
+pub mod project_lock;
 pub mod projects;
 pub mod run_options;
 pub mod runner;
@@ -20,7 +20,7 @@ pub mod seal;
 pub mod sessions;
 pub mod trouble;
 pub mod trust;
-pub mod turn;
+mod user_state;
 pub mod verify_state;
 pub mod waiter;
 

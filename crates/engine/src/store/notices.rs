@@ -2,11 +2,11 @@
 //!
 //! Failing to keep one never changes an answer; the hook's log has it in any case.
 
-use ralph_core::{time::Millis, words};
+use ralph_core::{messages, time::Millis};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    store::{Error, locked::Locked, project::Project},
+    store::{Error, project::Project, project_lock::Locked},
     sys::secrets,
 };
 
@@ -50,7 +50,7 @@ pub fn take(project: &Project, session: &str, now: Millis) -> Vec<String> {
     }
     let mut taken = Vec::new();
     let changed = change(project, now, |all| {
-        taken = all.extract_if(.., |notice| notice.session == session).map(|notice| words::opening(&notice.line, MAX_LINE)).collect();
+        taken = all.extract_if(.., |notice| notice.session == session).map(|notice| messages::opening(&notice.line, MAX_LINE)).collect();
         taken.drain(..taken.len().saturating_sub(MAX_LINES));
     });
     if changed.is_ok() { taken } else { Vec::new() }
@@ -73,7 +73,7 @@ fn change(project: &Project, now: Millis, change: impl FnOnce(&mut Vec<Notice>))
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::{files, scratch::Scratch};
+    use crate::sys::{files, temp_dir::Scratch};
 
     #[test]
     fn s3_5_a_line_is_told_once_to_its_own_session() {

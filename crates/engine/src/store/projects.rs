@@ -8,10 +8,10 @@ use std::{
 
 use crate::{
     store::{
-        kept::{ALL, WHOSE, name_of},
         private,
         project::Project,
         trust::place::Place,
+        user_state::{ALL, WHOSE, name_of},
     },
     sys::{env, files},
 };
@@ -70,7 +70,7 @@ mod tests {
     use std::os::unix::{ffi::OsStrExt, fs::PermissionsExt};
 
     use super::*;
-    use crate::sys::scratch::Scratch;
+    use crate::sys::temp_dir::Scratch;
 
     #[test]
     fn eyes_3_only_projects_that_are_there_and_that_the_user_alone_wrote_down_are_remembered() {

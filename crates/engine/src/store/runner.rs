@@ -33,7 +33,7 @@ pub fn is_alive(runner: &Runner) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::scratch::Scratch;
+    use crate::sys::temp_dir::Scratch;
 
     #[test]
     fn s4_6_one_process_carries_a_loop() {

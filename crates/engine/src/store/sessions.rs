@@ -10,7 +10,7 @@ use std::{
 use ralph_core::{journal::State, loops::is_loop_id};
 
 use crate::{
-    store::{locked::Loop, private, project::Project, seal},
+    store::{private, project::Project, project_lock::Loop, seal},
     sys::files,
 };
 

@@ -138,7 +138,7 @@ pub fn last(most: usize) -> Vec<Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::scratch::Scratch;
+    use crate::sys::temp_dir::Scratch;
 
     fn trouble(cause: &str) -> Trouble {
         let [at, project, event, code] = [time::format(clock::now()), "/p".to_owned(), "Stop".to_owned(), "internal.error".to_owned()];

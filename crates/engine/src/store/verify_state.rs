@@ -12,13 +12,13 @@ use std::{
 };
 
 use ralph_core::{
+    messages,
     time::{self, Millis},
-    words,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    store::{Error, locked::Locked, project::Project},
+    store::{Error, project::Project, project_lock::Locked},
     sys::{clock, files, process},
 };
 
@@ -237,7 +237,7 @@ impl<'p> VerifyState<'p> {
             Ok(contents) => (self.as_far_as_known(contents), None),
             Err(problem) => {
                 let what = format!("{} counts anew: {problem}", shown(self.project.root(), &self.path));
-                (Contents::default(), Some(words::opening(&what, 300)))
+                (Contents::default(), Some(messages::opening(&what, 300)))
             }
         }
     }
@@ -296,7 +296,7 @@ fn forget(agents: &mut BTreeMap<String, Entry>, but: &str, now: Millis) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::scratch::Scratch;
+    use crate::sys::temp_dir::Scratch;
 
     struct Bed {
         _folder: Scratch,

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
 
-use crate::sys::kin;
+use crate::sys::process_tree;
 
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 fn os(name: &str) -> Option<OsString> {
@@ -265,7 +265,7 @@ pub fn of_an_agent() -> Option<&'static str> {
         let claude = [RUN, "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "AI_AGENT"].into_iter();
         let names: Vec<&'static str> = claude.chain(SIGNS.iter().map(|(name, _)| *name)).collect();
         let here = names.iter().copied().find(|name| os(name).is_some());
-        here.or_else(|| if stands_alone() { None } else { kin::set_above(&names) })
+        here.or_else(|| if stands_alone() { None } else { process_tree::set_above(&names) })
     })
 }
 
@@ -275,7 +275,7 @@ fn stands_alone() -> bool {
 }
 
 /// How many times faster than usual waits for the model's service go by, in builds with debug assertions only.
-pub fn haste() -> i64 {
+pub fn time_scale() -> i64 {
     let asked = || text("RALPH_HASTE")?.parse().ok().filter(|times| *times > 0);
     if cfg!(debug_assertions) { asked().unwrap_or(1) } else { 1 }
 }

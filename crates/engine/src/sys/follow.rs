@@ -162,7 +162,7 @@ fn id(_meta: &Metadata) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::scratch::Scratch;
+    use crate::sys::temp_dir::Scratch;
 
     fn seen(follower: &mut Follower) -> (Vec<String>, Look) {
         let mut lines = Vec::new();

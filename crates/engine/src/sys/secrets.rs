@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use ralph_core::{
+    messages,
     secrets::{Masking, Secrets},
-    words,
 };
 
 use crate::sys::env;
@@ -35,11 +35,11 @@ pub fn masking() -> Masking {
 
 /// The first `max` characters, on one line.
 pub fn opening(text: &str, max: usize) -> String {
-    words::opening(&mask(&text[..text.floor_char_boundary(4 * max + AROUND)]), max)
+    messages::opening(&mask(&text[..text.floor_char_boundary(4 * max + AROUND)]), max)
 }
 
 /// The last `max` characters, on one line.
 pub fn excerpt(text: &str, max: usize) -> String {
     let from = text.ceil_char_boundary(text.len().saturating_sub(4 * max + AROUND));
-    words::excerpt(&mask(&text[from..]), max)
+    messages::excerpt(&mask(&text[from..]), max)
 }

@@ -7,23 +7,25 @@ use std::{
 };
 
 use ralph_core::{
-    chronicle::Chronicle,
-    completion_markers, config, entries, expression,
+    completion_markers, config, count_entries,
     feature_list::{Item, List},
     gate::{Finding, Kind, Verdict},
+    history::Chronicle,
     journal, junit,
     loops::{FrontMatter, LoopFile, Value, salvage},
+    messages,
     output::{Stream as Pipe, Useful},
     plain_lines::PlainLines,
     progress::{self, Progress},
     promise::{self, Claim},
     pull_request::{self, Repository, job_log},
+    regex,
     secrets::{Masking, Secrets},
     slash,
     test_results::{self, Reader},
     transcript::{self, Before},
     usage::Messages,
-    verify_yaml, words,
+    verify_yaml,
 };
 use ralph_engine::hosts::claude::{
     denials,
@@ -631,7 +633,10 @@ fn promise(bytes: &[u8]) -> Result<u64, String> {
         must(promise::normalised(&text).contains("ALL DONE"), "what is not said is not claimed")?;
     }
     let of_itself = promise::find("<promise>ALL DONE</promise>", &text, &text);
-    must(words::excerpt(&text, 160).chars().count() <= 161 && words::opening(&text, 160).chars().count() <= 161, "excerpts are bounded")?;
+    must(
+        messages::excerpt(&text, 160).chars().count() <= 161 && messages::opening(&text, 160).chars().count() <= 161,
+        "excerpts are bounded",
+    )?;
     what((format!("{claim:?}"), matches!(of_itself, Claim::Made)))
 }
 
@@ -694,7 +699,7 @@ fn markers(bytes: &[u8]) -> Result<u64, String> {
 
 fn entries(bytes: &[u8]) -> Result<u64, String> {
     let text = text(bytes);
-    let count = entries::count(&text);
+    let count = count_entries::count(&text);
     must(count <= text.lines().count() as u64, "there are no more entries than lines")?;
     what(count.min(40))
 }
@@ -702,7 +707,7 @@ fn entries(bytes: &[u8]) -> Result<u64, String> {
 fn expression(bytes: &[u8]) -> Result<u64, String> {
     let text = text(bytes);
     let (pattern, rest) = text.split_once('\n').unwrap_or((&text, ""));
-    what((expression::of_lines(pattern).is_ok(), expression::matches(pattern, rest).ok()))
+    what((regex::of_lines(pattern).is_ok(), regex::matches(pattern, rest).ok()))
 }
 
 fn requests(bytes: &[u8]) -> Result<u64, String> {

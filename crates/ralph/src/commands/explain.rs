@@ -7,9 +7,9 @@ use ralph_core::{
     journal::{Event, Record},
     judge::{Code, Evidence, Message, Ruling, judge},
     limits::ToolUse,
+    messages::{clean, count, iterations, rounds, spent_of, tag},
     promise::Claim,
     time::in_words,
-    words::{clean, count, iterations, rounds, spent_of, tag},
 };
 use ralph_engine::store::project::Project;
 use serde::Serialize;

@@ -6,10 +6,10 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use ralph_core::{
     feature_list::{Format, Item},
     gate::{Check, Gate},
-    words::{clean, opening},
+    messages::{clean, opening},
 };
 use ralph_engine::{
-    gates::{Unwatched, Watch, features, usual::Time},
+    gates::{Unwatched, Watch, durations::Time, features},
     ops::item::{self, Listed, Marked},
     store::project::Project,
 };

@@ -1,12 +1,12 @@
 //! `ralph list`: every loop of this project, live and ended.
 
 use ralph_core::{
+    messages::{clean, of_limit},
     time::in_words,
-    words::{clean, of_limit},
 };
 use ralph_engine::{
     ops::{
-        standing,
+        status,
         view::{self, View},
         worktree::{self, Beside},
     },
@@ -15,7 +15,7 @@ use ralph_engine::{
 
 use crate::{
     columns::{columns, cut},
-    commands::beside,
+    commands::worktree_hint,
     exit::Done,
     text::when,
     ui,
@@ -51,7 +51,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let mut beside: Vec<Beside> = projects.iter().flat_map(worktree::live_or_last).collect();
     if args.all {
         all.sort_by_key(|view| !view.is_live());
-        beside.retain(|beside| !standing::is_among(&beside.folder, &projects));
+        beside.retain(|beside| !status::is_among(&beside.folder, &projects));
     }
     if args.json {
         let own = all.iter().map(serde_json::to_value);
@@ -64,7 +64,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     } else if !all.is_empty() {
         show(&all, usize::from(!args.all));
     }
-    beside.iter().for_each(beside::show);
+    beside.iter().for_each(worktree_hint::show);
     Ok(())
 }
 

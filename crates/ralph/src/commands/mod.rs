@@ -1,7 +1,5 @@
 //! The command line: one file for each command.
 
-mod begins;
-mod beside;
 pub(crate) mod cancel;
 mod completions;
 mod demo;
@@ -27,12 +25,14 @@ mod rollback;
 pub(crate) mod run;
 mod setting_up;
 mod start;
+mod start_progress;
 pub(crate) mod status;
 pub(crate) mod steer;
 mod trust;
 mod uninstall;
 mod wait;
 mod watch;
+mod worktree_hint;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -220,7 +220,7 @@ pub(crate) fn run() -> u8 {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     };
-    exit::code(beside::pointed_out(project, &command, done))
+    exit::code(worktree_hint::pointed_out(project, &command, done))
 }
 
 /// Refuses what an agent may not do in its shell; a program that asked for JSON gets it.

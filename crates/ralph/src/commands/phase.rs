@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::{pull_request::Phase, words::clean};
+use ralph_core::{messages::clean, pull_request::Phase};
 use ralph_engine::{
     ops::phase::{self, Report},
     store::project::Project,

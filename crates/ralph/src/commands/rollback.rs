@@ -1,6 +1,6 @@
 //! `ralph rollback`: the files as they were after an earlier round.
 
-use ralph_core::words::clean;
+use ralph_core::messages::clean;
 use ralph_engine::{
     ops::rollback::{self, RolledBack, Wish},
     store::project::Project,

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use ralph_core::words::clean;
+use ralph_core::messages::clean;
 use ralph_engine::{
-    gates::begin,
+    gates::loop_start,
     ops::{Asker, phase, start},
     store::project::Project,
     sys::signals,
 };
 
 use crate::{
-    commands::{asker, begins, new_loop::NewLoop, show_json},
+    commands::{asker, new_loop::NewLoop, show_json, start_progress},
     doctor::Case,
     exit::{Done, told},
     ui,
@@ -46,7 +46,7 @@ fn start(project: &Project, args: Args) -> Done {
     let caller = asker();
     let asker = Asker { session: args.session.or(caller.session.clone()), ..caller };
     let started = start::start(project, &request, &asker)?;
-    let begun = begin::note(project, &started.id, &started.file, begins::BUDGET, Arc::new(begins::Running));
+    let begun = loop_start::note(project, &started.id, &started.file, start_progress::BUDGET, Arc::new(start_progress::Running));
     let phase = phase::at_the_start(project, &started.id, &begun.declared, &signals::asked_to_end);
     let case = Case::of(project);
     if args.json {

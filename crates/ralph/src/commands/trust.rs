@@ -9,7 +9,7 @@ use ralph_core::{
 use ralph_engine::{
     gates::declared::LOOP_ORIGIN,
     ops::{
-        sources::{self, Broken, Named, Source},
+        command_sources::{self, Broken, Named, Source},
         view::{self, Status},
     },
     store::{
@@ -63,7 +63,7 @@ fn decide(project: &Project, args: &Args) -> Done {
     if args.revoke {
         return revoke(project, args);
     }
-    let (sources, broken) = sources::all(project);
+    let (sources, broken) = command_sources::all(project);
     if args.json {
         return in_json(project, &sources, &broken, args);
     }
@@ -81,14 +81,14 @@ fn decide(project: &Project, args: &Args) -> Done {
     }
     for source in &new {
         show(source);
-        for what in sources::weaker(project, source) {
+        for what in command_sources::weaker(project, source) {
             ui::paragraph(format!("  {} {}", ui::bad("Weaker than when the loop began:"), visible(&what)), 4);
         }
     }
     if !args.yes {
         ask(&new)?;
     }
-    sources::allow(project, &new)?;
+    command_sources::allow(project, &new)?;
     ui::paragraph(format!("{} {}. {}", ui::good("Trusted:"), names(&new), asks_again(&new)), 0);
     if view::live(project).iter().any(|live| live.status == Status::Paused) {
         ui::line("A loop is paused here: `ralph resume` goes on.");
@@ -222,8 +222,8 @@ struct InJson {
 fn in_json(project: &Project, sources: &[Source], broken: &[Broken], args: &Args) -> Done {
     let new: Vec<&Source> = sources.iter().filter(|source| args.yes && !source.trust.is_trusted()).collect();
     // Before it is trusted: then it is what later ones are compared with.
-    let weaker: Vec<Vec<String>> = sources.iter().map(|source| sources::weaker(project, source)).collect();
-    sources::allow(project, &new)?;
+    let weaker: Vec<Vec<String>> = sources.iter().map(|source| command_sources::weaker(project, source)).collect();
+    command_sources::allow(project, &new)?;
     let trust_now = |source: &Source| if args.yes { Trust::Trusted } else { source.trust };
     let of_source = |(source, weaker): (&Source, &Vec<String>)| json!({ "file": source.origin, "trust": trust_now(source), "commands": source.commands.iter().map(of_command).collect::<Vec<_>>(), "weaker": weaker });
     ui::json(&InJson {

@@ -1,6 +1,6 @@
 //! `ralph uninstall`: undo what `ralph init` did.
 
-use ralph_core::words::clean;
+use ralph_core::messages::clean;
 use ralph_engine::{
     ops::view,
     setup::{

@@ -9,8 +9,8 @@ use std::{
 
 use ralph_core::{
     gate::{Finding, Gate, only_waits},
+    messages::clean,
     time::{self, Millis, in_words},
-    words::clean,
 };
 use ralph_engine::{
     gates::{
@@ -18,11 +18,11 @@ use ralph_engine::{
         wait::{Onlooker, Pauses, Waited, until_decided, waiting},
     },
     ops::{
-        self, measured,
+        self, manual_measure,
         view::{self, Status, View, Waiter, Waits},
     },
     store::{
-        loops::{self, Found},
+        loops::{self, LoopOnDisk},
         project::Project,
     },
     sys::{clock, env, signals},
@@ -90,7 +90,11 @@ fn wait(project: &Project, args: &Args) -> Done {
     let findings = watch.until_nothing_waits(&gates, &Shown::begin(args.json, since))?;
     let decided = !only_waits(&findings);
     // What was found counts, whether or not the journal can be written.
-    let _ = if decided { measured::after_a_wait(project, &watch.id, &findings) } else { measured::by_hand(project, &watch.id, &findings) };
+    let _ = if decided {
+        manual_measure::after_a_wait(project, &watch.id, &findings)
+    } else {
+        manual_measure::by_hand(project, &watch.id, &findings)
+    };
     if args.json {
         let waited_ms = ralph_core::time::millis(began.elapsed());
         ui::json(&Report { of_loop: &watch.id, decided, waited_ms, findings: &findings });
@@ -111,7 +115,7 @@ fn wait(project: &Project, args: &Args) -> Done {
 }
 
 /// Waits for a moment: the end of a limit, or of a pause after an error of the service.
-fn until_the_time(project: &Project, found: &Found, (waits, until): (&Waits, Millis), args: &Args) -> Done {
+fn until_the_time(project: &Project, found: &LoopOnDisk, (waits, until): (&Waits, Millis), args: &Args) -> Done {
     signals::notice();
     let shown = Shown::begin(args.json, time::parse(&waits.since).unwrap_or_else(clock::now));
     shown.until(&waits.what, until);
@@ -149,7 +153,7 @@ fn cancelled() -> Failure {
 struct Watch<'a> {
     project: &'a Project,
     id: String,
-    found: &'a Found,
+    found: &'a LoopOnDisk,
     until: Instant,
 }
 

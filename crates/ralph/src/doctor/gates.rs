@@ -4,12 +4,12 @@ use std::{path::PathBuf, time::Duration};
 
 use ralph_core::{
     gate::{Command, Run},
+    messages::opening,
     time::{in_words, millis},
-    words::opening,
 };
 use ralph_engine::{
     hosts::claude::registration::SHORT,
-    ops::sources::{self, Broken, Named, Purpose, Role, Source},
+    ops::command_sources::{self, Broken, Named, Purpose, Role, Source},
     stop,
     store::trust::Trust,
     sys::process,
@@ -18,7 +18,7 @@ use ralph_engine::{
 use super::{Case, Finding, hooks};
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
-    let (sources, broken) = sources::all(&case.project);
+    let (sources, broken) = command_sources::all(&case.project);
     let mut findings: Vec<Finding> = broken.iter().map(unreadable).collect();
     findings.extend(sources.iter().filter_map(|source| distrusted(case, source)));
     findings.extend(missing_folders(case, &sources));

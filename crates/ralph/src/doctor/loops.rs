@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{loops::is_name, time, words::clean};
+use ralph_core::{loops::is_name, messages::clean, time};
 use ralph_engine::{
     hosts::claude::{
         commands::{COMMANDS, Command},
@@ -15,7 +15,7 @@ use ralph_engine::{
     ops::view::{self, Status, View},
     store::{
         self,
-        locked::Locked,
+        project_lock::Locked,
         trouble::{self, Trouble},
     },
     sys::{clock, files, process},

@@ -7,7 +7,7 @@ use ralph_engine::{
     git::{Problem, Repository, repository::Ask},
     hosts::claude::commands::COMMANDS,
     setup::{places::Scope, survey::Origin},
-    sys::bounded::Raw,
+    sys::command::Raw,
 };
 
 use super::{Case, Finding, Repair};

@@ -1,12 +1,12 @@
 //! What has to hold before a loop is done, each with what proves it, and those that nothing proves.
 
 use ralph_core::{
-    chronicle::{Chronicle, Story},
     feature_list::{Item, List},
     gate::{Check, Finding, Gate, Kind, Origin, Verdict},
+    history::{Chronicle, Story},
     judge::{Code, Ending},
+    messages::{clean, opening, tag},
     report::{Acceptance, Evidence, Of as What, Standing},
-    words::{clean, opening, tag},
 };
 use ralph_engine::{
     gates::{declared::Declared, features},

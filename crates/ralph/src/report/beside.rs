@@ -3,15 +3,15 @@
 use std::{path::PathBuf, time::Duration};
 
 use ralph_core::{
-    chronicle::{Chronicle, Used},
+    history::{Chronicle, Used},
+    messages,
     report::{Changed, Left},
     time::Millis,
-    words,
 };
 use ralph_engine::{
     ops::{
         changes::{self, By, Moment},
-        used::{Spent, Transcripts},
+        usage::{Spent, Transcripts},
     },
     store::project::Project,
 };
@@ -56,7 +56,7 @@ pub(super) fn add_used(c: &mut Chronicle, claude_config: Option<PathBuf>) {
 /// What is in no commit now. The hook draws this page when a loop ends, so git may not take long.
 pub(super) fn left(project: &Project, c: &Chronicle) -> Option<Left> {
     let left = changes::left(project, c.started.unwrap_or(0), PATIENCE)?;
-    let named = left.files.iter().take(NAMED).map(|path| words::opening(path, 120)).collect();
+    let named = left.files.iter().take(NAMED).map(|path| messages::opening(path, 120)).collect();
     Some(Left { files: left.files.len() as u64, named, stashes: left.stashes })
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use ralph_core::{
-    chronicle::{Chronicle, Round},
+    history::{Chronicle, Round},
     report::Evidence,
     time::Millis,
 };

@@ -18,8 +18,8 @@ use std::{
 };
 
 use ralph_core::{
-    chronicle::{Chronicle, Round, Story, Took},
     gate::{Finding, Gate, Kind, Verdict},
+    history::{Chronicle, Round, Story, Took},
     loops::{LoopFile, MAX_FILE_BYTES},
     prices::{self, Micros},
     report::{Acceptance, Changed, Figures, GateStory, Limits, Of, Report, RoundRow, Standing, Trouble, VERSION},

@@ -1,15 +1,15 @@
 //! What needs a person, the most urgent first.
 
 use ralph_core::{
-    chronicle::Chronicle,
     gate::{Check, Gate, Origin, Verdict},
+    history::Chronicle,
+    messages,
     report::{About, Acceptance, Left, Need, Standing, denied_in_words},
-    words,
 };
 use ralph_engine::{
     gates::declared::Declared,
     ops::{
-        sources::{self, Source},
+        command_sources::{self, Source},
         view::{Status, View},
     },
     store::{project::Project, seal, trust::Trust},
@@ -50,7 +50,7 @@ fn resting(view: &View, c: &Chronicle) -> Option<Need> {
     let (what, how) = match view.status {
         Status::Paused | Status::LeftBehind | Status::Tracked => {
             let why = view.why.clone().or_else(|| c.rests.clone());
-            let what = why.map_or_else(|| format!("It is {}.", view.status.words()), |why| words::opening(&why, 600));
+            let what = why.map_or_else(|| format!("It is {}.", view.status.words()), |why| messages::opening(&why, 600));
             (what, next::step(view)?)
         }
         Status::Capped => ("It stopped at a limit before it was done, and is kept.".to_owned(), goes_on(c).unwrap_or_else(again)),
@@ -73,7 +73,7 @@ fn resting(view: &View, c: &Chronicle) -> Option<Need> {
 /// What the last ruling said about going on.
 fn goes_on(c: &Chronicle) -> Option<String> {
     let stop = c.last_stop.as_ref()?;
-    let line = words::allowed(&stop.evidence, &stop.ruling)?;
+    let line = messages::allowed(&stop.evidence, &stop.ruling)?;
     line.split_once("The loop is kept: ").map(|(_, how)| how.to_owned())
 }
 
@@ -104,12 +104,12 @@ fn untrusted(project: &Project, view: &View, declared: &Declared, c: &Chronicle)
         (_, Origin::Loop) => view.file.as_ref().is_some_and(|file| relative(project, file) == origin),
     };
     let concerns = |source: &&Source| declared.gates.iter().any(|gate| is_from(gate, &source.origin) && !says_so(gate));
-    let (sources, _) = sources::all(project);
+    let (sources, _) = command_sources::all(project);
     sources.iter().filter(|source| !source.trust.is_trusted()).filter(concerns).take(MOST).map(of_source).collect()
 }
 
 fn of_source(source: &Source) -> Need {
-    let origin = words::clean(&source.origin);
+    let origin = messages::clean(&source.origin);
     let why = if source.trust == Trust::Changed { "has changed since it was trusted" } else { "is not trusted" };
     let commands = match source.commands.len() {
         1 => "its command is not run".to_owned(),
@@ -174,10 +174,10 @@ fn uncommitted(left: &Left, view: &View) -> Option<Need> {
     let more = left.files.saturating_sub(left.named.len() as u64);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let named = left.named.iter().map(|path| format!("`{}`", path.replace('`', ""))).collect::<Vec<_>>().join(", ");
-    let files =
-        (left.files > 0).then(|| format!("{} changed and not committed: {named}{more}", words::count(left.files, "file is", "files are")));
+    let files = (left.files > 0)
+        .then(|| format!("{} changed and not committed: {named}{more}", messages::count(left.files, "file is", "files are")));
     let stashes =
-        (left.stashes > 0).then(|| format!("{} made since the loop began", words::count(left.stashes, "stash was", "stashes were")));
+        (left.stashes > 0).then(|| format!("{} made since the loop began", messages::count(left.stashes, "stash was", "stashes were")));
     let how = [files.as_ref().map(|_| "`git status` shows them"), stashes.as_ref().map(|_| "`git stash list` shows them")];
     Some(Need {
         about: About::Uncommitted,
@@ -201,7 +201,7 @@ fn files(project: &Project, view: &View, c: &Chronicle) -> Vec<Need> {
         });
     }
     if c.unreadable > 0 {
-        let lines = words::count(c.unreadable, "line", "lines");
+        let lines = messages::count(c.unreadable, "line", "lines");
         all.push(Need {
             about: About::Files,
             what: format!("{lines} of the journal cannot be read; what they told is missing here."),

@@ -1,10 +1,10 @@
 //! How a loop ended and why, or where it stands, in one sentence.
 
 use ralph_core::{
-    chronicle::Chronicle,
+    history::Chronicle,
+    messages::{self, clean, of_limit, opening},
     report::Mood,
     time::{self, Millis, in_words},
-    words::{self, clean, of_limit, opening},
 };
 use ralph_engine::ops::view::{Status, View};
 
@@ -54,7 +54,7 @@ pub(super) fn of(view: &View, c: &Chronicle, until: Millis) -> String {
 /// What the person was told about the stop that ended or paused it.
 fn ruled(c: &Chronicle) -> Option<String> {
     let stop = c.last_stop.as_ref()?;
-    let line = words::allowed(&stop.evidence, &stop.ruling)?;
+    let line = messages::allowed(&stop.evidence, &stop.ruling)?;
     Some(line.strip_prefix("Ralph: ").map_or_else(|| line.clone(), str::to_owned))
 }
 

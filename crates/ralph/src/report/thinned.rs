@@ -1,7 +1,7 @@
 //! Many things shown as few: neighbours together, so that ten thousand rounds take no more room than two hundred.
 
 use ralph_core::{
-    chronicle::{Phase, Span, Took},
+    history::{Phase, Span, Took},
     report::RoundRow,
     time::Millis,
 };

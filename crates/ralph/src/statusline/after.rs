@@ -8,11 +8,11 @@ use std::{
 
 use ralph_core::output::Stream;
 use ralph_engine::sys::{
-    bounded::{self, Asked, Failure, Leave, Task},
+    command::{self, Asked, Failure, Leave, Task},
     env,
 };
 
-use crate::{brief::Brief, columns::columns};
+use crate::{columns::columns, one_line::Brief};
 
 /// The client gives up after five seconds.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -24,7 +24,7 @@ const BETWEEN: &str = " | ";
 
 /// What the command said, or in short why it said nothing.
 pub(super) fn said(command: &str, input: &[u8]) -> Result<String, String> {
-    let (program, args) = bounded::shell(command);
+    let (program, args) = command::shell(command);
     let vars = vec![(env::STATUSLINE.into(), "1".into())];
     // Where the client started this program, it would have started theirs.
     let folder = Path::new(".");
@@ -43,7 +43,7 @@ pub(super) fn said(command: &str, input: &[u8]) -> Result<String, String> {
     let mark = format!("{}=1", env::STATUSLINE);
     let leave =
         Leave { cancelled: &|| false, grace: Duration::ZERO, hurry: Duration::ZERO, asked: &|| Asked::ToEnd, leave_running: Some(&mark) };
-    match task.run_heard(&(listener as bounded::Listener), leave) {
+    match task.run_heard(&(listener as command::Listener), leave) {
         Ok(ended) if ended.code == Some(0) => {
             let bytes = std::mem::take(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner));
             Ok(String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']).to_owned())

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{json::parse_tolerant, words::clean};
+use ralph_core::{json::parse_tolerant, messages::clean};
 use ralph_engine::{
     ops::view::{self, Status, View},
     store::{loops, project::Project},
@@ -18,7 +18,7 @@ use ralph_engine::{
 };
 use serde_json::Value;
 
-use crate::brief::Brief;
+use crate::one_line::Brief;
 
 /// What the client tells is some kilobytes long.
 const MAX_INPUT: usize = 1 << 20;

@@ -1,6 +1,6 @@
 //! What the keys do to a loop: the same as the commands, told in one line.
 
-use ralph_core::{chronicle::Chronicle, words::clean};
+use ralph_core::{history::Chronicle, messages::clean};
 use ralph_engine::{
     ops::{
         Refusal, resume, steer,

@@ -8,7 +8,7 @@ use std::{
 
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::ModifyKind};
 
-use crate::watch::happenings::{Changed, Happening};
+use crate::watch::events::{Changed, Happening};
 
 pub(super) struct Watched {
     /// `None`: this system has none left to give.

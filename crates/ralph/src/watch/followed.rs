@@ -7,15 +7,16 @@ use std::{
 };
 
 use ralph_core::{
-    chronicle::Chronicle,
+    gate_messages,
+    history::Chronicle,
     journal::{Event, Record},
     judge::{Code, Decision, Evidence, Next, Ruling},
+    messages,
     time::{self, Millis},
-    unproven, words,
 };
 use ralph_engine::{
     ops::{
-        doing::{Doing, Source},
+        activity::{Doing, Source},
         view::{Carrier, View},
     },
     store::project::Project,
@@ -23,7 +24,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::run::says::of_claim,
+    commands::run::wording::of_claim,
     text::{of_event, when},
 };
 
@@ -131,11 +132,11 @@ impl Followed {
         if let Event::Stop { evidence, ruling, .. } = &record.event {
             let at = time::parse(&record.at).or(self.chronicle.last).unwrap_or(0);
             let sent_back = ruling.decision == Decision::Block;
-            let words = words::opening(&in_words(evidence, ruling), WORDS);
+            let words = messages::opening(&in_words(evidence, ruling), WORDS);
             push(&mut self.rulings, Ruled { at, stop: record.state.stops, code: ruling.code, sent_back, words }, RULINGS);
         }
         let is_trouble = matches!(record.event, Event::Broke { .. } | Event::Error { .. } | Event::Corrupt { .. });
-        self.log(Logged { at: when(&record.at), words: words::opening(&of_event(&record), WORDS), is_trouble });
+        self.log(Logged { at: when(&record.at), words: messages::opening(&of_event(&record), WORDS), is_trouble });
         self.chronicle.take(record);
     }
 
@@ -182,10 +183,10 @@ fn push<T>(kept: &mut VecDeque<T>, one: T, most: usize) -> bool {
 
 /// What was ruled, and why.
 fn in_words(e: &Evidence, ruling: &Ruling) -> String {
-    if let Some(line) = words::allowed(e, ruling) {
+    if let Some(line) = messages::allowed(e, ruling) {
         return line.strip_prefix("Ralph: ").unwrap_or(&line).to_owned();
     }
-    let open = unproven::in_short(e);
+    let open = gate_messages::in_short(e);
     let why = if open.is_empty() { of_claim(ruling.code).unwrap_or_default() } else { open };
     let what = match ruling.next {
         Next::GoesOn { iteration } => format!("sent back to round {iteration}"),

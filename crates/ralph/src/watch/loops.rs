@@ -193,7 +193,7 @@ fn ended(project: &Project, is_meant: impl Fn(&View) -> bool) -> Option<Entry> {
 mod tests {
     use std::fs;
 
-    use ralph_engine::{sys::files, sys::scratch::Scratch};
+    use ralph_engine::{sys::files, sys::temp_dir::Scratch};
 
     use super::*;
 

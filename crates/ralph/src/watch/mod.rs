@@ -6,9 +6,9 @@ mod acts;
 mod app;
 mod draw;
 mod editor;
+mod events;
 mod files;
 mod followed;
-mod happenings;
 mod loops;
 mod screen;
 
@@ -30,9 +30,9 @@ use crate::{
     watch::{
         app::{App, Then},
         draw::Looks,
+        events::{Happening, Happenings},
         files::Watched,
         followed::Followed,
-        happenings::{Happening, Happenings},
         loops::Loops,
         screen::Screen,
     },

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use ralph_engine::{
-    runner::{
+    run::{
         agent::Agent,
         preflight::{Weight, inner_rounds, look},
     },

@@ -11,7 +11,7 @@ use super::*;
 use crate::{
     git::command::in_test,
     store::project::Project,
-    sys::{files::write_whole, scratch::Scratch},
+    sys::{files::write_whole, temp_dir::Scratch},
 };
 
 const AUDIT: &str = "docs/AUDIT.md";

@@ -3,7 +3,7 @@
 use ralph_core::gate::{Command, Features, Finding, Gate, Kind, Origin, Verdict};
 
 use super::*;
-use crate::sys::{files::write_whole, scratch::Scratch};
+use crate::sys::{files::write_whole, temp_dir::Scratch};
 
 struct Bed {
     scratch: Scratch,

@@ -5,7 +5,7 @@ use std::{ffi::OsStr, fs, path::PathBuf, thread, time::SystemTime};
 use super::*;
 use crate::{
     git::command::{in_test, try_in_test},
-    sys::{files::write_whole, scratch::Scratch},
+    sys::{files::write_whole, temp_dir::Scratch},
 };
 
 struct Bed {

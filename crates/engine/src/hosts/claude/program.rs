@@ -8,7 +8,7 @@ use std::{
 use crate::{
     hosts::claude::caller::Version,
     sys::{
-        bounded::{Task, USUAL_OUTPUT},
+        command::{Task, USUAL_OUTPUT},
         env, process,
     },
 };

@@ -9,19 +9,19 @@ mod verdict;
 use std::collections::VecDeque;
 
 use ralph_core::{
-    attempt::{Denied, Outcome, Tokens, Work},
     limits::ToolUse,
+    messages::opening,
     prices::{self, Micros},
     promise,
     secrets::Masking,
+    session_outcome::{Denied, Outcome, Tokens, Work},
     time::{self, Millis},
     usage::{Tally, Usage},
-    words::opening,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{hosts::claude::denials, hosts::heard::Heard, sys::secrets};
+use crate::{hosts::agent_event::Heard, hosts::claude::denials, sys::secrets};
 use fields::{status, tail, text, whole};
 use verdict::{Fault, Quota, Verdict};
 

@@ -6,7 +6,7 @@ use std::{
     fmt::Write as _,
 };
 
-use ralph_core::{time::Millis, words};
+use ralph_core::{messages, time::Millis};
 
 use super::{
     Commit, is_id,
@@ -122,7 +122,7 @@ fn made(fields: &[&str], shallow: &HashSet<String>) -> Option<Made> {
         parents: parents.split_ascii_whitespace().map(str::to_owned).collect(),
         authored: ms(authored)?,
         committed: ms(committed)?,
-        subject: words::opening(subject, 200),
+        subject: messages::opening(subject, 200),
         is_shallow: shallow.contains(&hash),
         hash,
     })

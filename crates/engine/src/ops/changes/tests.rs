@@ -5,7 +5,7 @@ use std::{ffi::OsStr, fmt::Write as _, fs, path::PathBuf};
 use super::*;
 use crate::{
     git::command::try_in_test,
-    sys::{files::write_whole, scratch::Scratch},
+    sys::{files::write_whole, temp_dir::Scratch},
 };
 
 const PATIENCE: Duration = Duration::from_mins(1);

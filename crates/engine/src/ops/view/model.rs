@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::{gate::Verdict, journal::Note, judge::Ending, prices, words};
+use ralph_core::{gate::Verdict, journal::Note, judge::Ending, messages, prices};
 use serde::{Serialize, Serializer};
 
 use crate::store::denials::Denials;
@@ -195,7 +195,7 @@ impl Waits {
     /// `the rate limit (until 2026-11-15T23:12:00Z)`.
     pub fn words(&self) -> String {
         let until = self.until.as_deref().map(|until| format!(" (until {until})")).unwrap_or_default();
-        format!("{}{until}", words::clean(&self.what))
+        format!("{}{until}", messages::clean(&self.what))
     }
 }
 
@@ -268,19 +268,19 @@ impl View {
         let most = prices::of_dollars(self.max_usd);
         Some(match self.uncounted_money() {
             Some(uncounted) => format!("{uncounted} (limit {})", prices::shown(most)),
-            None => words::spent_of(prices::of_dollars(spent), most),
+            None => messages::spent_of(prices::of_dollars(spent), most),
         })
     }
 
     /// One line: where it stands and how far it is.
     pub fn line(&self) -> String {
         let named = if self.name == "main" { String::new() } else { format!(" \"{}\"", self.name) };
-        let round = words::of_limit(self.iteration, self.max_iterations);
+        let round = messages::of_limit(self.iteration, self.max_iterations);
         let spent = ralph_core::time::in_words(self.spent_ms);
         match &self.problem {
             Some(problem) => format!("Ralph loop{named}: {} ({problem})", self.status.words()),
             None => {
-                let end = words::ends_on(self.completion_promise.as_deref(), !self.gates.is_empty());
+                let end = messages::ends_on(self.completion_promise.as_deref(), !self.gates.is_empty());
                 let money = self.money().map(|money| format!(", {money}")).unwrap_or_default();
                 let waits = self.waits.as_ref().map(|waits| format!(", waits for {}", waits.words())).unwrap_or_default();
                 let carried = self.carried().map(|carried| format!(", {carried}")).unwrap_or_default();

@@ -9,7 +9,7 @@ use super::{
     ledger::{Kind, MOST_CONTENTS, MOST_ORIGINS},
     of_content, of_each, read,
 };
-use crate::{store::project::Project, sys::scratch::Scratch};
+use crate::{store::project::Project, sys::temp_dir::Scratch};
 
 struct Bed {
     scratch: Scratch,

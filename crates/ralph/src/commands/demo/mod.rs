@@ -8,7 +8,7 @@ mod notes;
 mod script;
 mod stage;
 
-use ralph_engine::sys::scratch::{self, Scratch};
+use ralph_engine::sys::temp_dir::{self, Scratch};
 
 use crate::exit::{Done, Failure};
 
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Done {
-    scratch::remove_leftovers(PREFIX);
+    temp_dir::remove_leftovers(PREFIX);
     let cannot = |e| Failure::new(format!("cannot make a folder in {}: {e}", std::env::temp_dir().display()));
     let folder = Scratch::create(PREFIX, args.keep).map_err(cannot)?;
     let project = folder.path().join("notes");

@@ -16,7 +16,7 @@ use clap::ValueEnum;
 use ralph_core::{
     gate::{Check, Finding, Gate, Kind, Verdict, only_waits},
     junit,
-    words::clean,
+    messages::clean,
 };
 use ralph_engine::{
     gates::{
@@ -24,7 +24,7 @@ use ralph_engine::{
         guard::{self, Start},
     },
     hosts::claude::registration::LONG,
-    ops::measured,
+    ops::manual_measure,
     stop,
     store::project::Project,
     sys::{clock, env, files, signals},
@@ -130,7 +130,7 @@ fn gate(project: &Project, args: &Args) -> Done {
     let suspicions = of_loop.map(|id| Start::of(project, id).weigh(project, &subject.declared, &mut findings)).unwrap_or_default();
     if let Some(id) = of_loop {
         // What was found counts, whether or not the journal can be written.
-        let _ = measured::by_hand(project, id, &findings);
+        let _ = manual_measure::by_hand(project, id, &findings);
     }
     let is_measured = findings.iter().any(|finding| !is_for_agents(finding));
     let passed = is_measured && findings.iter().filter(|finding| !is_for_agents(finding)).all(|finding| finding.verdict == Verdict::Pass);
@@ -193,7 +193,7 @@ fn accept(project: &Project, subject: &Subject, json: bool) -> Done {
     let Some(id) = subject.of_loop.as_deref() else { return Err(Failure::no_loop()) };
     let accepted = Start::of(project, id).suspicions(project, &subject.declared);
     guard::accept(project, id, &subject.declared)?;
-    measured::accepted(project, id, &accepted)?;
+    manual_measure::accepted(project, id, &accepted)?;
     if json {
         ui::json(&serde_json::json!({ "loop": id, "accepted": accepted }));
         return Ok(());

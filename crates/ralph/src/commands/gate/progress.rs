@@ -8,24 +8,24 @@ use std::{
 
 use ralph_core::{
     gate::{Check, Finding, Gate, Origin, Verdict},
+    messages::clean,
     output::Stream,
     time::millis,
-    words::clean,
 };
 use ralph_engine::{
-    gates::{Watch, usual::Time},
+    gates::{Watch, durations::Time},
     sys::signals,
 };
 
 use crate::{
-    bottom::{Bottom, ticking},
     columns::cut,
     commands::gate::{
         colours::Colours,
         lines::Lines,
         summary::{interrupted, verdict},
     },
-    lasting::{Lasting, about},
+    live_lines::{Bottom, redraw_every},
+    progress::{Lasting, about},
     ui,
 };
 
@@ -35,7 +35,7 @@ const TICK: Duration = Duration::from_millis(250);
 /// Shows how it goes, until it ends.
 pub(super) struct Progress {
     pub(super) screen: Arc<Screen>,
-    ticking: Mutex<Option<Sender<()>>>,
+    redraw_every: Mutex<Option<Sender<()>>>,
 }
 
 impl Progress {
@@ -52,13 +52,13 @@ impl Progress {
             runs: gates.iter().filter(|gate| !is_known_at_once(gate)).map(|gate| gate.name.clone()).collect(),
             state: Mutex::new(State { bottom: Bottom::new(ui::is_plain()), ..State::default() }),
         });
-        let ticking = matches!(form, Form::Terminal { .. }).then(|| tick(Arc::clone(&screen)));
-        Progress { screen, ticking: Mutex::new(ticking) }
+        let redraw_every = matches!(form, Form::Terminal { .. }).then(|| tick(Arc::clone(&screen)));
+        Progress { screen, redraw_every: Mutex::new(redraw_every) }
     }
 
     /// Nothing is drawn any more.
     pub(super) fn end(&self) {
-        self.ticking.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.redraw_every.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut state = self.screen.state();
         state.running.clear();
         self.screen.write(&mut state, b"");
@@ -88,7 +88,7 @@ fn together(gates: &[Gate]) -> Vec<String> {
 
 /// Draws the line again and again until the sender is gone.
 fn tick(screen: Arc<Screen>) -> Sender<()> {
-    ticking(TICK, move || {
+    redraw_every(TICK, move || {
         screen.write(&mut screen.state(), b"");
         TICK
     })

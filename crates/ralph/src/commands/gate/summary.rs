@@ -2,7 +2,7 @@
 
 use ralph_core::{
     gate::{Finding, Kind, Verdict},
-    words::clean,
+    messages::clean,
 };
 
 use crate::{columns::columns, ui};

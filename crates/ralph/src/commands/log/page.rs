@@ -1,9 +1,9 @@
 //! Records as people read them: in the colour of what they mean, rounds apart; or as they are, for programs.
 
 use ralph_core::{
-    attempt::Outcome,
     journal::{Event, Record},
     judge::{Ending, Next},
+    session_outcome::Outcome,
 };
 
 use crate::{

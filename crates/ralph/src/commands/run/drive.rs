@@ -5,20 +5,20 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use ralph_core::{config::Running, words::clean};
+use ralph_core::{config::Running, messages::clean};
 use ralph_engine::{
-    gates::{self, begin, declared},
+    gates::{self, declared, loop_start},
     hosts::claude::program,
     notify::Ways,
     ops::{
-        self, Asker, Refusal, phase, resume,
-        sources::{self, Purpose, Source},
-        start, worktree,
+        self, Asker, Refusal,
+        command_sources::{self, Purpose, Source},
+        phase, resume, start, worktree,
     },
-    runner::{
+    run::{
         self, Orders, agent,
+        events::{End, Observer, RunEvent},
         preflight::{self, Weight},
-        told::{Audience, End, Told},
     },
     store::{project::Project, run_options::RunOptions},
     sys::signals,
@@ -26,15 +26,15 @@ use ralph_engine::{
 
 use super::{Agent, Carries, Request, Worktree, ground};
 use crate::{
-    commands::begins,
+    commands::start_progress,
     exit::{BLOCKED, Failure},
     report,
 };
 
-pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audience>) -> Result<End, Failure> {
+pub(super) fn drive(project: &Project, request: Request, observer: &Arc<dyn Observer>) -> Result<End, Failure> {
     // Once there is a loop, it has to be put to rest first.
     signals::notice();
-    let warn = |text: String| audience.hears(&Told::Warning { text });
+    let warn = |text: String| observer.on_event(&RunEvent::Warning { text });
     ground::look(project, &request, &warn)?;
     let project = &*place(project, &request, &warn)?;
     refuse_what_cannot_be_proven(project)?;
@@ -53,27 +53,27 @@ pub(super) fn drive(project: &Project, request: Request, audience: &Arc<dyn Audi
     // Whoever goes on without it has to say it again, and that is all.
     let _ = options.keep(project, &name);
     let orders = Orders { resume, agent, rounds: request.rounds, settings, waits: !request.no_wait, ways, as_before };
-    let audience: Arc<dyn Audience> =
-        Arc::new(WithPage { audience: Arc::clone(audience), project: project.clone(), of_loop: OnceLock::new() });
-    let ended = runner::drive(project, &orders, &audience)?;
+    let observer: Arc<dyn Observer> =
+        Arc::new(WithPage { observer: Arc::clone(observer), project: project.clone(), of_loop: OnceLock::new() });
+    let ended = run::drive(project, &orders, &observer)?;
     report::save_page(project, &ended.loop_id);
     Ok(ended.end)
 }
 
-/// An audience, and the loop's page whenever the run rests. When it is over the page is written anyway.
+/// An observer, and the loop's page whenever the run rests. When it is over the page is written anyway.
 struct WithPage {
-    audience: Arc<dyn Audience>,
+    observer: Arc<dyn Observer>,
     project: Project,
     /// The loop's id, once it is known.
     of_loop: OnceLock<String>,
 }
 
-impl Audience for WithPage {
-    fn hears(&self, told: &Told<'_>) {
-        self.audience.hears(told);
+impl Observer for WithPage {
+    fn on_event(&self, told: &RunEvent<'_>) {
+        self.observer.on_event(told);
         match (told, self.of_loop.get()) {
-            (Told::Run { of_loop, .. }, _) => drop(self.of_loop.set((*of_loop).to_owned())),
-            (Told::Rests { .. }, Some(id)) => report::save_page(&self.project, id),
+            (RunEvent::Run { of_loop, .. }, _) => drop(self.of_loop.set((*of_loop).to_owned())),
+            (RunEvent::Rests { .. }, Some(id)) => report::save_page(&self.project, id),
             _ => {}
         }
     }
@@ -137,7 +137,7 @@ fn refuse_what_cannot_be_proven(project: &Project) -> Result<(), Failure> {
 /// What an item of a list is proven by runs only once a person has seen it; until then no agent can mark the item.
 fn untrusted_lists(project: &Project) -> Vec<String> {
     let is_open = |source: &&Source| !source.trust.is_trusted() && source.commands.iter().any(|named| named.purpose == Purpose::Loops);
-    let sources = sources::all(project).0;
+    let sources = command_sources::all(project).0;
     let told = |source: &Source| {
         let origin = clean(&source.origin);
         format!("the commands of {origin} are not trusted, so nothing that they prove can be done: `ralph trust` shows them and asks")
@@ -198,7 +198,7 @@ fn begin(project: &Project, wanted: &start::Request, warn: &impl Fn(String)) -> 
         let hint = if is_there { "; `ralph run --continue` goes on with it" } else { "" };
         Failure { message: format!("{}{hint}", failure.message), ..failure }
     })?;
-    let begun = begin::note(project, &started.id, &started.file, begins::BUDGET, Arc::new(begins::Running));
+    let begun = loop_start::note(project, &started.id, &started.file, start_progress::BUDGET, Arc::new(start_progress::Running));
     begun.fails_already().into_iter().chain(begun.in_the_way()).for_each(warn);
     let phase = phase::at_the_start(project, &started.id, &begun.declared, &signals::asked_to_end);
     if let Some(phase) = phase {

@@ -2,7 +2,7 @@
 
 use ralph_engine::{
     ops::{self, Refusal, view},
-    runner::preflight::{self, Weight},
+    run::preflight::{self, Weight},
     store::{loops, project::Project},
 };
 

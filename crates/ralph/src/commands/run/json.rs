@@ -6,7 +6,7 @@ use std::{
 };
 
 use ralph_core::time::{self, Millis};
-use ralph_engine::runner::told::{Audience, Line, Told};
+use ralph_engine::run::events::{Line, Observer, RunEvent};
 
 use crate::ui;
 
@@ -22,8 +22,8 @@ impl Json {
     }
 }
 
-impl Audience for Json {
-    fn hears(&self, told: &Told<'_>) {
+impl Observer for Json {
+    fn on_event(&self, told: &RunEvent<'_>) {
         let line = Line { at: time::format((self.now)()), told };
         let Ok(line) = serde_json::to_string(&line) else { return };
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);

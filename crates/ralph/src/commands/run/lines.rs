@@ -6,14 +6,14 @@ use std::{
 };
 
 use ralph_core::{
+    messages::clean,
     time::{self, Millis, in_words},
-    words::clean,
 };
-use ralph_engine::runner::told::{Audience, Heard, Told};
+use ralph_engine::run::events::{Heard, Observer, RunEvent};
 
 use crate::{
-    commands::run::{last::Last, prose::Prose, says},
-    lasting::about,
+    commands::run::{prose::Prose, summary::Last, wording},
+    progress::about,
     text::{short, when},
     ui,
 };
@@ -44,8 +44,8 @@ impl Lines {
     }
 }
 
-impl Audience for Lines {
-    fn hears(&self, told: &Told<'_>) {
+impl Observer for Lines {
+    fn on_event(&self, told: &RunEvent<'_>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = state.lines(told);
         if lines.is_empty() {
@@ -60,9 +60,9 @@ impl Audience for Lines {
 }
 
 impl State {
-    fn lines(&mut self, told: &Told<'_>) -> Vec<String> {
-        self.last.hears(told);
-        if let Told::Agent { heard: Heard::Text { text, of_subagent } } = told {
+    fn lines(&mut self, told: &RunEvent<'_>) -> Vec<String> {
+        self.last.on_event(told);
+        if let RunEvent::Agent { heard: Heard::Text { text, of_subagent } } = told {
             let mut lines = if *of_subagent == self.of_subagent { Vec::new() } else { self.rest() };
             self.of_subagent = *of_subagent;
             let whole = self.prose.feed(text, WIDTH);
@@ -70,7 +70,7 @@ impl State {
             return lines;
         }
         // Figures come in the middle of a sentence.
-        if matches!(told, Told::Agent { heard: Heard::Used { .. } | Heard::Quota { rejected: false, .. } }) {
+        if matches!(told, RunEvent::Agent { heard: Heard::Used { .. } | Heard::Quota { rejected: false, .. } }) {
             return Vec::new();
         }
         let mut lines = self.rest();
@@ -89,47 +89,47 @@ impl State {
         lines.into_iter().filter(|line| !line.is_empty()).map(|line| format!("{who}: {line}")).collect()
     }
 
-    fn others(&mut self, told: &Told<'_>) -> Vec<String> {
+    fn others(&mut self, told: &RunEvent<'_>) -> Vec<String> {
         match told {
-            Told::Run { of_loop, picked_up, folder, limits, .. } => {
+            RunEvent::Run { of_loop, picked_up, folder, limits, .. } => {
                 (*folder).clone_into(&mut self.folder);
                 let picked_up = picked_up.iter().map(|what| ui::harmless(what));
                 let limits = Some(clean(&limits.join("; "))).filter(|limits| !limits.is_empty());
                 std::iter::once(format!("loop {} in {}", clean(of_loop), clean(folder))).chain(picked_up).chain(limits).collect()
             }
-            Told::Warning { text } => vec![format!("warning: {}", clean(text))],
-            Told::Round { log, session, .. } => {
-                let (round, mut parts) = says::round(told);
+            RunEvent::Warning { text } => vec![format!("warning: {}", clean(text))],
+            RunEvent::Round { log, session, .. } => {
+                let (round, mut parts) = wording::round(told);
                 parts.insert(0, round);
                 parts.extend([format!("session {}", clean(short(Some(session)))), format!("log {}", clean(log))]);
-                vec![parts.join(says::DOT)]
+                vec![parts.join(wording::DOT)]
             }
-            Told::Agent { heard: Heard::Tool { name, what, of_subagent } } => {
+            RunEvent::Agent { heard: Heard::Tool { name, what, of_subagent } } => {
                 let who = if *of_subagent { "subagent's tool" } else { "tool" };
-                vec![format!("{who}: {}", says::call(name, &says::subject_in(what, &self.folder)))]
+                vec![format!("{who}: {}", wording::call(name, &wording::subject_in(what, &self.folder)))]
             }
-            Told::Agent { heard: Heard::Denied { tool, what, rule } } => {
-                vec![says::denied(tool, &says::subject_in(what, &self.folder), rule)]
+            RunEvent::Agent { heard: Heard::Denied { tool, what, rule } } => {
+                vec![wording::denied(tool, &wording::subject_in(what, &self.folder), rule)]
             }
-            Told::Agent { heard: Heard::Line { text } } => vec![format!("agent: {}", clean(text))],
-            Told::Agent { heard } => says::heard(heard).into_iter().collect(),
-            Told::Checking { gate, limit_ms, usual_ms } => {
+            RunEvent::Agent { heard: Heard::Line { text } } => vec![format!("agent: {}", clean(text))],
+            RunEvent::Agent { heard } => wording::heard(heard).into_iter().collect(),
+            RunEvent::Checking { gate, limit_ms, usual_ms } => {
                 let usual = usual_ms.map(|usual| format!(" {},", about(usual))).unwrap_or_default();
-                vec![format!("gate {} runs,{usual} for {} at most", says::subject(gate), in_words(*limit_ms))]
+                vec![format!("gate {} runs,{usual} for {} at most", wording::subject(gate), in_words(*limit_ms))]
             }
-            Told::Over { iteration, outcome, work, .. } => {
+            RunEvent::Over { iteration, outcome, work, .. } => {
                 self.said = outcome.words();
-                vec![format!("round {iteration} is over: {}", says::over(outcome, work))]
+                vec![format!("round {iteration} is over: {}", wording::over(outcome, work))]
             }
-            Told::Ruled { iteration, ruling, findings, line, .. } => {
-                let line = line.filter(|_| says::goes_on(ruling)).map(clean);
-                std::iter::once(says::ruled(*iteration, findings, ruling)).chain(line).collect()
+            RunEvent::Ruled { iteration, ruling, findings, line, .. } => {
+                let line = line.filter(|_| wording::goes_on(ruling)).map(clean);
+                std::iter::once(wording::ruled(*iteration, findings, ruling)).chain(line).collect()
             }
-            Told::Snapshot { name, .. } => vec![format!("files kept as {}", clean(name))],
-            Told::Rests { until, why, .. } => vec![says::rests(until, why, &self.said)],
-            Told::GoesOn => vec!["goes on".to_owned()],
-            Told::Finishing => vec!["ends after this round, because a person asked for it".to_owned()],
-            Told::Ended { .. } => {
+            RunEvent::Snapshot { name, .. } => vec![format!("files kept as {}", clean(name))],
+            RunEvent::Rests { until, why, .. } => vec![wording::rests(until, why, &self.said)],
+            RunEvent::GoesOn => vec!["goes on".to_owned()],
+            RunEvent::Finishing => vec!["ends after this round, because a person asked for it".to_owned()],
+            RunEvent::Ended { .. } => {
                 let (head, rest) = self.last.words(told);
                 std::iter::once(head).chain(rest).collect()
             }

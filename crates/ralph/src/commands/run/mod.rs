@@ -3,16 +3,16 @@
 mod drive;
 mod ground;
 mod json;
-mod last;
 mod lines;
 mod out;
 mod prose;
 mod quiet;
-pub(crate) mod says;
 mod screen;
 mod status;
+mod summary;
 #[cfg(test)]
 mod tests;
+pub(crate) mod wording;
 
 use std::{io::stdout, sync::Arc};
 
@@ -20,7 +20,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ralph_engine::{
     notify::Ways,
     ops::{resume, start},
-    runner::told::{Audience, End},
+    run::events::{End, Observer},
     store::project::Project,
     sys::{clock, signals},
 };
@@ -187,19 +187,19 @@ fn permission_modes() -> impl TypedValueParser<Value = String> {
 pub(crate) fn run(project: &Project, args: Args) -> Done {
     let json = args.json;
     let (quiet, done) = (args.quiet, request(args));
-    told(json, done.and_then(|request| drive::drive(project, request, &audience(json, quiet)).and_then(|end| exit(end, json))))
+    told(json, done.and_then(|request| drive::drive(project, request, &observer(json, quiet)).and_then(|end| exit(end, json))))
 }
 
 fn exit(end: End, in_json: bool) -> Done {
     match end.exit() {
         0 => Ok(()),
-        // The audience has said it.
+        // The observer has said it.
         code => Err(Failure { code, message: String::new(), in_json }),
     }
 }
 
 /// Who looks on: a program, a person at a terminal, or a file that is read later.
-fn audience(json: bool, quiet: bool) -> Arc<dyn Audience> {
+fn observer(json: bool, quiet: bool) -> Arc<dyn Observer> {
     let out = Box::new(Out::new(stdout(), signals::wants_the_end_now));
     match ui::width() {
         _ if json => Arc::new(Json::new(out, clock::now)),

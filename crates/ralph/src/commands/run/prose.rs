@@ -1,6 +1,6 @@
 //! The agent's words as they come: in lines that fit, however they were cut.
 
-use ralph_core::words::clean;
+use ralph_core::messages::clean;
 
 use crate::columns::{columns, wrap};
 

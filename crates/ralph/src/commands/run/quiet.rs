@@ -5,10 +5,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use ralph_engine::runner::told::{Audience, Told};
+use ralph_engine::run::events::{Observer, RunEvent};
 
 use crate::{
-    commands::run::{last::Last, says},
+    commands::run::{summary::Last, wording},
     ui,
 };
 
@@ -29,14 +29,14 @@ impl Quiet {
     }
 }
 
-impl Audience for Quiet {
-    fn hears(&self, told: &Told<'_>) {
+impl Observer for Quiet {
+    fn on_event(&self, told: &RunEvent<'_>) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.hears(told);
+        last.on_event(told);
         match told {
-            Told::Warning { text } => ui::warning(text),
-            Told::Ruled { iteration, ruling, findings, .. } => self.say(&says::ruled(*iteration, findings, ruling)),
-            Told::Ended { .. } => {
+            RunEvent::Warning { text } => ui::warning(text),
+            RunEvent::Ruled { iteration, ruling, findings, .. } => self.say(&wording::ruled(*iteration, findings, ruling)),
+            RunEvent::Ended { .. } => {
                 let (head, rest) = last.words(told);
                 let why = rest.first().map(|why| format!("\n  {why}")).unwrap_or_default();
                 self.say(&format!("{head}{why}"));

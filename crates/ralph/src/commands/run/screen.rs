@@ -6,13 +6,13 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{time::Millis, words::clean};
-use ralph_engine::runner::told::{Audience, Heard, Told};
+use ralph_core::{messages::clean, time::Millis};
+use ralph_engine::run::events::{Heard, Observer, RunEvent};
 
 use crate::{
-    bottom::{Bottom, ticking},
     columns::{columns, cut, wrap},
-    commands::run::{last::Last, prose::Prose, says, status::Status},
+    commands::run::{prose::Prose, status::Status, summary::Last, wording},
+    live_lines::{Bottom, redraw_every},
     ui,
 };
 
@@ -32,14 +32,14 @@ pub(super) struct Terminal {
 /// Draws until the run has ended.
 pub(super) struct Screen {
     state: Arc<Mutex<State>>,
-    ticking: Mutex<Option<Sender<()>>>,
+    redraw_every: Mutex<Option<Sender<()>>>,
 }
 
 impl Screen {
     /// A screen that is drawn anew by itself.
     pub(super) fn live(terminal: Terminal) -> Self {
         let screen = Screen::still(terminal);
-        *locked(&screen.ticking) = Some(tick(Arc::clone(&screen.state)));
+        *locked(&screen.redraw_every) = Some(tick(Arc::clone(&screen.state)));
         screen
     }
 
@@ -59,7 +59,7 @@ impl Screen {
             said: String::new(),
             called: (String::new(), String::new()),
         };
-        Screen { state: Arc::new(Mutex::new(state)), ticking: Mutex::new(None) }
+        Screen { state: Arc::new(Mutex::new(state)), redraw_every: Mutex::new(None) }
     }
 
     /// Time has passed.
@@ -69,11 +69,11 @@ impl Screen {
     }
 }
 
-impl Audience for Screen {
-    fn hears(&self, told: &Told<'_>) {
-        locked(&self.state).hears(told);
-        if matches!(told, Told::Ended { .. }) {
-            locked(&self.ticking).take();
+impl Observer for Screen {
+    fn on_event(&self, told: &RunEvent<'_>) {
+        locked(&self.state).on_event(told);
+        if matches!(told, RunEvent::Ended { .. }) {
+            locked(&self.redraw_every).take();
         }
     }
 }
@@ -81,7 +81,7 @@ impl Audience for Screen {
 /// A run that ended without a word leaves no line behind.
 impl Drop for Screen {
     fn drop(&mut self) {
-        locked(&self.ticking).take();
+        locked(&self.redraw_every).take();
         let mut state = locked(&self.state);
         state.status = Status::default();
         state.end_of_words();
@@ -95,7 +95,7 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Draws the lines at the bottom again and again until the sender is gone.
 fn tick(state: Arc<Mutex<State>>) -> Sender<()> {
-    ticking(TICK, move || {
+    redraw_every(TICK, move || {
         let mut state = locked(&state);
         state.write(&[]);
         if state.status.is_at_rest() { SLOW_TICK } else { TICK }
@@ -123,62 +123,62 @@ struct State {
 }
 
 impl State {
-    fn hears(&mut self, told: &Told<'_>) {
-        self.status.hears(told, (self.terminal.now)());
-        self.last.hears(told);
+    fn on_event(&mut self, told: &RunEvent<'_>) {
+        self.status.on_event(told, (self.terminal.now)());
+        self.last.on_event(told);
         match told {
-            Told::Agent { heard: Heard::Text { text, of_subagent } } => return self.words(text, *of_subagent),
+            RunEvent::Agent { heard: Heard::Text { text, of_subagent } } => return self.words(text, *of_subagent),
             // Figures come in the middle of a sentence; they are drawn with the next tick.
-            Told::Agent { heard: Heard::Used { .. } | Heard::Quota { rejected: false, .. } } => return,
+            RunEvent::Agent { heard: Heard::Used { .. } | Heard::Quota { rejected: false, .. } } => return,
             _ => self.end_of_words(),
         }
         match told {
-            Told::Agent { heard } => self.agent(heard),
-            Told::Run { .. } | Told::Warning { .. } | Told::Round { .. } | Told::Finishing => self.begins(told),
-            Told::Over { .. } | Told::Ruled { .. } | Told::Ended { .. } => self.ends(told),
+            RunEvent::Agent { heard } => self.agent(heard),
+            RunEvent::Run { .. } | RunEvent::Warning { .. } | RunEvent::Round { .. } | RunEvent::Finishing => self.begins(told),
+            RunEvent::Over { .. } | RunEvent::Ruled { .. } | RunEvent::Ended { .. } => self.ends(told),
             // `ralph diff` shows them.
-            Told::Snapshot { .. } => {}
-            Told::Rests { until, why, .. } => self.say(&ui::warn(says::rests(until, why, &self.said)), 2),
-            Told::GoesOn | Told::Checking { .. } => self.write(&[]),
+            RunEvent::Snapshot { .. } => {}
+            RunEvent::Rests { until, why, .. } => self.say(&ui::warn(wording::rests(until, why, &self.said)), 2),
+            RunEvent::GoesOn | RunEvent::Checking { .. } => self.write(&[]),
         }
     }
 
-    fn begins(&mut self, told: &Told<'_>) {
+    fn begins(&mut self, told: &RunEvent<'_>) {
         match told {
-            Told::Run { of_loop, picked_up, folder, limits, .. } => {
+            RunEvent::Run { of_loop, picked_up, folder, limits, .. } => {
                 self.say(&format!("{} {} in {}", ui::good("Ralph runs"), ui::bold(clean(of_loop)), clean(folder)), 2);
                 (*folder).clone_into(&mut self.folder);
-                let limits = Some(limits.join(says::DOT)).filter(|limits| !limits.is_empty());
+                let limits = Some(limits.join(wording::DOT)).filter(|limits| !limits.is_empty());
                 for line in picked_up.iter().chain(&limits) {
                     self.say(&format!("  {}", clean(line)), 2);
                 }
             }
-            Told::Warning { text } => self.say(&format!("{} {}", ui::warn("warning:"), clean(text)), 9),
-            Told::Round { .. } => {
+            RunEvent::Warning { text } => self.say(&format!("{} {}", ui::warn("warning:"), clean(text)), 9),
+            RunEvent::Round { .. } => {
                 self.denied = 0;
                 self.called = Default::default();
-                let (round, mut parts) = says::round(told);
+                let (round, mut parts) = wording::round(told);
                 parts.insert(0, ui::bold(round));
                 self.say("", 0);
-                self.say(&parts.join(says::DOT), 2);
+                self.say(&parts.join(wording::DOT), 2);
             }
             _ => self.say(&ui::warn("Ends after this round. Ctrl-C once more ends it now."), 2),
         }
     }
 
-    fn ends(&mut self, told: &Told<'_>) {
+    fn ends(&mut self, told: &RunEvent<'_>) {
         match told {
-            Told::Over { outcome, work, .. } => {
+            RunEvent::Over { outcome, work, .. } => {
                 self.said = outcome.words();
-                self.say(&ui::dim(says::over(outcome, work)), 2);
+                self.say(&ui::dim(wording::over(outcome, work)), 2);
             }
-            Told::Ruled { iteration, ruling, findings, line, .. } => {
-                self.say(&says::ruled(*iteration, findings, ruling), 2);
-                if let Some(line) = line.filter(|_| says::goes_on(ruling)) {
+            RunEvent::Ruled { iteration, ruling, findings, line, .. } => {
+                self.say(&wording::ruled(*iteration, findings, ruling), 2);
+                if let Some(line) = line.filter(|_| wording::goes_on(ruling)) {
                     self.say(&format!("  {}", clean(line)), 2);
                 }
             }
-            Told::Ended { .. } => {
+            RunEvent::Ended { .. } => {
                 let (head, rest) = self.last.words(told);
                 self.say("", 0);
                 self.say(&head, 2);
@@ -197,7 +197,7 @@ impl State {
             Heard::ToolEnded { failed: true, .. } if self.denied > 0 => self.denied -= 1,
             Heard::ToolEnded { failed: true, .. } => self.say(&ui::dim("  ✗ that failed"), 4),
             Heard::Session { .. } => {
-                let about = says::heard(heard).unwrap_or_default();
+                let about = wording::heard(heard).unwrap_or_default();
                 if !about.is_empty() && about != self.session {
                     self.say(&ui::dim(&about), 2);
                     self.session = about;
@@ -206,13 +206,13 @@ impl State {
             Heard::Denied { tool, what, rule } => {
                 self.denied += 1;
                 let is_below = (tool, what) == (&self.called.0, &self.called.1);
-                let whole = || says::denied(tool, &says::subject_in(what, &self.folder), rule);
-                let line = if is_below { format!("denied{}", says::would_allow(rule)) } else { whole() };
+                let whole = || wording::denied(tool, &wording::subject_in(what, &self.folder), rule);
+                let line = if is_below { format!("denied{}", wording::would_allow(rule)) } else { whole() };
                 self.say(&ui::warn(format!("  ✗ {line}")), 4);
             }
             // The line at the bottom says so for as long as it matters.
             Heard::Retry { .. } => self.write(&[]),
-            _ => match says::heard(heard) {
+            _ => match wording::heard(heard) {
                 Some(line) => self.say(&ui::warn(line), 2),
                 None => self.write(&[]),
             },
@@ -224,7 +224,7 @@ impl State {
         self.called = (name.to_owned(), what.to_owned());
         let (mark, name) = if of_subagent { ("  ○", clean(name)) } else { ("●", clean(name)) };
         let room = self.width().saturating_sub(columns(mark) + columns(&name) + 3);
-        let what = cut(&says::subject_in(what, &self.folder), room);
+        let what = cut(&wording::subject_in(what, &self.folder), room);
         let line = if of_subagent { ui::dim(format!("{mark} {name}  {what}")) } else { format!("{mark} {}  {what}", ui::bold(name)) };
         self.say(&line, 4);
     }

@@ -1,16 +1,16 @@
 //! The line that tells how it goes right now: for how long, what was used, whether anything was heard.
 
 use ralph_core::{
-    attempt::Then,
+    messages::of_limit,
+    session_outcome::Then,
     time::{Millis, in_words},
-    words::of_limit,
 };
-use ralph_engine::runner::told::{Heard, Told};
+use ralph_engine::run::events::{Heard, RunEvent};
 
 use crate::{
     columns::{columns, cut},
-    commands::run::says::{self, DOT, money, subject, used_tokens},
-    lasting::Lasting,
+    commands::run::wording::{self, DOT, money, subject, used_tokens},
+    progress::Lasting,
     text::in_thousands,
 };
 
@@ -58,32 +58,32 @@ enum Doing {
 }
 
 impl Status {
-    pub(super) fn hears(&mut self, told: &Told<'_>, now: Millis) {
+    pub(super) fn on_event(&mut self, told: &RunEvent<'_>, now: Millis) {
         match told {
-            Told::Round { iteration, max_iterations, .. } => {
+            RunEvent::Round { iteration, max_iterations, .. } => {
                 let round = format!("round {}", of_limit(*iteration, *max_iterations));
                 let kept = Status { window: self.window, quota: self.quota, finishing: self.finishing, ..Status::default() };
                 *self = Status { doing: Doing::Works { round, since: now, heard: now, again: None }, ..kept };
             }
-            Told::Agent { heard } => self.listens(heard, now),
-            Told::Checking { gate, limit_ms, usual_ms } => {
+            RunEvent::Agent { heard } => self.listens(heard, now),
+            RunEvent::Checking { gate, limit_ms, usual_ms } => {
                 self.doing = Doing::Checks { gate: subject(gate), since: now, limit_ms: *limit_ms, usual_ms: *usual_ms };
             }
-            Told::Over { work, iteration, then, .. } => {
+            RunEvent::Over { work, iteration, then, .. } => {
                 self.doing = if *then == Then::Judge { Doing::Judges { iteration: *iteration } } else { Doing::Nothing };
                 self.window = if work.context_window > 0 { work.context_window } else { self.window };
             }
-            Told::Rests { until_ms, .. } => self.doing = Doing::Rests { until: *until_ms },
-            Told::Ruled { .. } | Told::GoesOn | Told::Ended { .. } => self.doing = Doing::Nothing,
-            Told::Finishing => self.finishing = true,
-            Told::Run { .. } | Told::Warning { .. } | Told::Snapshot { .. } => {}
+            RunEvent::Rests { until_ms, .. } => self.doing = Doing::Rests { until: *until_ms },
+            RunEvent::Ruled { .. } | RunEvent::GoesOn | RunEvent::Ended { .. } => self.doing = Doing::Nothing,
+            RunEvent::Finishing => self.finishing = true,
+            RunEvent::Run { .. } | RunEvent::Warning { .. } | RunEvent::Snapshot { .. } => {}
         }
     }
 
     fn listens(&mut self, agent: &Heard, now: Millis) {
         if let Doing::Works { heard, again, .. } = &mut self.doing {
             *heard = now;
-            *again = matches!(agent, Heard::Retry { .. }).then(|| says::heard(agent)).flatten();
+            *again = matches!(agent, Heard::Retry { .. }).then(|| wording::heard(agent)).flatten();
         }
         match agent {
             Heard::Used { tokens, usd, context } => (self.tokens, self.usd, self.context) = (*tokens, *usd, *context),

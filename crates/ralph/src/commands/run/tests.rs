@@ -1,4 +1,4 @@
-//! What each audience makes of the same run.
+//! What each observer makes of the same run.
 
 use std::{
     cell::Cell,
@@ -7,20 +7,20 @@ use std::{
 };
 
 use ralph_core::{
-    attempt::{Cut, Outcome, Then, Tokens, Trouble, Work},
     gate::{Finding, Kind, Tally, Verdict},
     judge::{Code, Decision, Ending, Next, Ruling},
+    session_outcome::{Cut, Outcome, Then, Tokens, Trouble, Work},
     time::Millis,
 };
-use ralph_engine::runner::told::{Audience, End, Heard, Told};
+use ralph_engine::run::events::{End, Heard, Observer, RunEvent};
 
 use super::{
     json::Json,
-    last::Last,
     lines::Lines,
     quiet::Quiet,
     screen::{Screen, Terminal},
     status::Status,
+    summary::Last,
 };
 
 thread_local! {
@@ -79,12 +79,12 @@ fn tool(name: &str, what: &str, of_subagent: bool) -> Heard {
     Heard::Tool { name: name.to_owned(), what: what.to_owned(), of_subagent }
 }
 
-fn hears(audience: &dyn Audience, heard: &Heard) {
-    audience.hears(&Told::Agent { heard });
+fn on_event(observer: &dyn Observer, heard: &Heard) {
+    observer.on_event(&RunEvent::Agent { heard });
 }
 
-fn round(audience: &dyn Audience, iteration: u64, attempt: u64) {
-    audience.hears(&Told::Round {
+fn round(observer: &dyn Observer, iteration: u64, attempt: u64) {
+    observer.on_event(&RunEvent::Round {
         iteration,
         max_iterations: 10,
         attempt,
@@ -102,8 +102,8 @@ fn work() -> Work {
     Work { tool_calls: 2, tokens, usd_micros: 310_000, took_ms: 72_000, context: 50_000, context_window: 200_000, ..Work::default() }
 }
 
-fn begin(audience: &dyn Audience) {
-    audience.hears(&Told::Run {
+fn begin(observer: &dyn Observer) {
+    observer.on_event(&RunEvent::Run {
         of_loop: "main-1",
         iteration: 3,
         max_iterations: 10,
@@ -111,44 +111,44 @@ fn begin(audience: &dyn Audience) {
         folder: "/p",
         limits: vec!["at most 10 iterations".to_owned()],
     });
-    audience.hears(&Told::Warning { text: "no gate\u{1b}[2J is declared".to_owned() });
+    observer.on_event(&RunEvent::Warning { text: "no gate\u{1b}[2J is declared".to_owned() });
 }
 
 /// A round with all that an agent does in it; the time that it takes passes.
-fn works(audience: &dyn Audience) {
-    round(audience, 3, 1);
+fn works(observer: &dyn Observer) {
+    round(observer, 3, 1);
     let session = Heard::Session {
         session: SESSION.to_owned(),
         model: Some("opus-5".to_owned()),
         permission_mode: Some("acceptEdits".to_owned()),
         client: Some("2.1".to_owned()),
     };
-    hears(audience, &session);
-    hears(audience, &Heard::Thinking);
-    hears(audience, &text("I look at the te"));
-    hears(audience, &Heard::Used { tokens: 41_500, usd: Some(0.31), context: 50_000 });
-    hears(audience, &text("sts.\n\nThen "));
+    on_event(observer, &session);
+    on_event(observer, &Heard::Thinking);
+    on_event(observer, &text("I look at the te"));
+    on_event(observer, &Heard::Used { tokens: 41_500, usd: Some(0.31), context: 50_000 });
+    on_event(observer, &text("sts.\n\nThen "));
     later(12_000);
-    hears(audience, &tool("Bash", "npm test\n  --all", false));
-    hears(audience, &Heard::ToolEnded { failed: true, of_subagent: false });
-    hears(audience, &tool("Read", "src/\u{9b}31ma.rs", true));
-    hears(audience, &Heard::Text { text: "It is there.\n".to_owned(), of_subagent: true });
-    hears(audience, &Heard::Denied { tool: "Bash".to_owned(), what: "curl x".to_owned(), rule: "Bash(curl:*)".to_owned() });
-    hears(audience, &Heard::ToolEnded { failed: true, of_subagent: false });
-    hears(audience, &Heard::Retry { attempt: 2, after_ms: 5_000, status: Some(529) });
-    hears(audience, &Heard::Compacting);
-    hears(audience, &Heard::Line { text: "a plain line".to_owned() });
+    on_event(observer, &tool("Bash", "npm test\n  --all", false));
+    on_event(observer, &Heard::ToolEnded { failed: true, of_subagent: false });
+    on_event(observer, &tool("Read", "src/\u{9b}31ma.rs", true));
+    on_event(observer, &Heard::Text { text: "It is there.\n".to_owned(), of_subagent: true });
+    on_event(observer, &Heard::Denied { tool: "Bash".to_owned(), what: "curl x".to_owned(), rule: "Bash(curl:*)".to_owned() });
+    on_event(observer, &Heard::ToolEnded { failed: true, of_subagent: false });
+    on_event(observer, &Heard::Retry { attempt: 2, after_ms: 5_000, status: Some(529) });
+    on_event(observer, &Heard::Compacting);
+    on_event(observer, &Heard::Line { text: "a plain line".to_owned() });
 }
 
-fn is_judged(audience: &dyn Audience) {
-    audience.hears(&Told::Over { iteration: 3, attempt: 1, outcome: &Outcome::Stopped, work: &work(), then: Then::Judge });
-    audience.hears(&Told::Checking { gate: "tests", limit_ms: 120_000, usual_ms: Some(40_000) });
+fn is_judged(observer: &dyn Observer) {
+    observer.on_event(&RunEvent::Over { iteration: 3, attempt: 1, outcome: &Outcome::Stopped, work: &work(), then: Then::Judge });
+    observer.on_event(&RunEvent::Checking { gate: "tests", limit_ms: 120_000, usual_ms: Some(40_000) });
     let features = Finding {
         tally: Some(Tally { done: 3, total: 10, per_session: 0 }),
         ..Finding::new("features", Kind::Features, Verdict::Fail, "7 open")
     };
     let ruling = Ruling { decision: Decision::Block, code: Code::GateFailed, next: Next::GoesOn { iteration: 4 } };
-    audience.hears(&Told::Ruled {
+    observer.on_event(&RunEvent::Ruled {
         iteration: 3,
         ruling: &ruling,
         findings: &[Finding::new("tests", Kind::Command, Verdict::Pass, "ok"), features],
@@ -157,34 +157,40 @@ fn is_judged(audience: &dyn Audience) {
         spent_usd: 0.31,
         spent_tokens: 41_500,
     });
-    audience.hears(&Told::Snapshot { name: "refs/ralph/main-1/3", commit: "0123456789abcdef" });
+    observer.on_event(&RunEvent::Snapshot { name: "refs/ralph/main-1/3", commit: "0123456789abcdef" });
 }
 
-fn rests(audience: &dyn Audience) {
+fn rests(observer: &dyn Observer) {
     let limit = Outcome::Failed { trouble: Trouble::Limit { until: Some(BEGIN + 600_000), quota: Some("five_hour".to_owned()) } };
-    audience.hears(&Told::Over {
+    observer.on_event(&RunEvent::Over {
         iteration: 4,
         attempt: 1,
         outcome: &limit,
         work: &Work::default(),
         then: Then::Park { until: BEGIN + 600_000 },
     });
-    audience.hears(&Told::Rests {
+    observer.on_event(&RunEvent::Rests {
         until: "2026-11-15T09:40:00.000Z",
         until_ms: BEGIN + 600_000,
         why: "the 5-hour limit of the account is used up".to_owned(),
     });
 }
 
-fn ends(audience: &dyn Audience) {
-    audience.hears(&Told::GoesOn);
-    audience.hears(&Told::Finishing);
-    round(audience, 4, 2);
-    audience.hears(&Told::Over { iteration: 4, attempt: 2, outcome: &Outcome::Cut { by: Cut::Silence }, work: &work(), then: Then::Judge });
+fn ends(observer: &dyn Observer) {
+    observer.on_event(&RunEvent::GoesOn);
+    observer.on_event(&RunEvent::Finishing);
+    round(observer, 4, 2);
+    observer.on_event(&RunEvent::Over {
+        iteration: 4,
+        attempt: 2,
+        outcome: &Outcome::Cut { by: Cut::Silence },
+        work: &work(),
+        then: Then::Judge,
+    });
     let ruling = Ruling { decision: Decision::Allow, code: Code::GatesPassed, next: Next::Ends { ending: Ending::Complete } };
     let line = "Ralph: complete after 4 iterations.";
     let findings = [Finding { skipped: true, ..Finding::new("slow", Kind::Command, Verdict::Unknown, "") }];
-    audience.hears(&Told::Ruled {
+    observer.on_event(&RunEvent::Ruled {
         iteration: 4,
         ruling: &ruling,
         findings: &findings,
@@ -193,7 +199,7 @@ fn ends(audience: &dyn Audience) {
         spent_usd: 0.62,
         spent_tokens: 83_000,
     });
-    audience.hears(&Told::Ended {
+    observer.on_event(&RunEvent::Ended {
         how: End::Complete,
         exit: 0,
         line: line.to_owned(),
@@ -205,12 +211,12 @@ fn ends(audience: &dyn Audience) {
     });
 }
 
-fn play(audience: &dyn Audience) {
-    begin(audience);
-    works(audience);
-    is_judged(audience);
-    rests(audience);
-    ends(audience);
+fn play(observer: &dyn Observer) {
+    begin(observer);
+    works(observer);
+    is_judged(observer);
+    rests(observer);
+    ends(observer);
 }
 
 /// S4-6: plain lines in a pipe, each with its time, and nothing that steers a terminal.
@@ -357,7 +363,7 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
     let status = "round 3 of 10 · 12 s · 41k tokens · $0.31 · context 50k";
     assert_eq!(shown(&reader, 80), [&so_far[..], &[status]].concat());
 
-    hears(&screen, &text("Now I thi"));
+    on_event(&screen, &text("Now I thi"));
     screen.tick();
     assert_eq!(shown(&reader, 80), [&so_far[..], &["Now I thi", status]].concat(), "a line that is not whole yet");
     later(48_000);
@@ -367,7 +373,7 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
     let written = reader.bytes().len();
     screen.tick();
     assert_eq!(reader.bytes().len(), written, "nothing is drawn where nothing changes");
-    hears(&screen, &text("nk.\n"));
+    on_event(&screen, &text("nk.\n"));
     assert_eq!(shown(&reader, 80).last().unwrap(), "round 3 of 10 · 1 min · 41k tokens · $0.31 · context 50k");
 
     is_judged(&screen);
@@ -403,11 +409,11 @@ fn s4_6_a_full_screen_scrolls_above_the_line_at_the_bottom() {
     let screen = screen(&reader, || 40, false);
     round(&screen, 3, 1);
     for n in 1..=20 {
-        hears(&screen, &text(&format!("line {n}\nbegun {n}")));
+        on_event(&screen, &text(&format!("line {n}\nbegun {n}")));
         screen.tick();
-        hears(&screen, &Heard::Thinking);
+        on_event(&screen, &Heard::Thinking);
     }
-    hears(&screen, &text("and more"));
+    on_event(&screen, &text("and more"));
     screen.tick();
     assert_eq!(on_rows(&reader, 6, 40), ["line 19", "begun 19", "line 20", "begun 20", "and more", "round 3 of 10 · 0 s"]);
 }
@@ -421,7 +427,7 @@ fn s4_6_a_narrow_terminal_gets_what_fits() {
     let lines = shown(&reader, 30);
     assert_eq!(lines.last().unwrap(), "12 s · 41k tokens · $0.31");
     assert!(lines.contains(&"● Bash  npm test --all".to_owned()), "{lines:?}");
-    hears(&narrow, &tool("Bash", &"x".repeat(200), false));
+    on_event(&narrow, &tool("Bash", &"x".repeat(200), false));
     assert!(shown(&reader, 30).contains(&format!("● Bash  {}…", "x".repeat(20))));
     is_judged(&narrow);
     ends(&narrow);
@@ -435,7 +441,7 @@ fn s4_6_a_plain_terminal_gets_no_sequences() {
     let reader = Reader::default();
     let plain = screen(&reader, || 80, true);
     works(&plain);
-    hears(&plain, &text("not whole"));
+    on_event(&plain, &text("not whole"));
     plain.tick();
     assert_eq!(shown(&reader, 80).last().unwrap(), "round 3 of 10 · 12 s · 41k tokens · $0.31 · context 50k");
     drop(plain);
@@ -477,8 +483,8 @@ fn s4_6_every_end_has_its_exit_code() {
 #[test]
 fn s4_6_the_figures_of_the_run_are_told_from_those_of_the_loop() {
     let mut last = Last::default();
-    last.hears(&Told::Over { iteration: 3, attempt: 1, outcome: &Outcome::Stopped, work: &work(), then: Then::Judge });
-    let ended = |spent_usd: f64, spent_tokens: u64| Told::Ended {
+    last.on_event(&RunEvent::Over { iteration: 3, attempt: 1, outcome: &Outcome::Stopped, work: &work(), then: Then::Judge });
+    let ended = |spent_usd: f64, spent_tokens: u64| RunEvent::Ended {
         how: End::Capped,
         exit: 10,
         line: String::new(),
@@ -488,7 +494,7 @@ fn s4_6_the_figures_of_the_run_are_told_from_those_of_the_loop() {
         denied: Vec::new(),
         doubtful: false,
     };
-    let head = |told: &Told<'_>| anstream::adapter::strip_str(&last.words(told).0).to_string();
+    let head = |told: &RunEvent<'_>| anstream::adapter::strip_str(&last.words(told).0).to_string();
     assert_eq!(head(&ended(0.31, 41_500)), "stopped at a limit · 1 round · 41k tokens · $0.31");
     assert_eq!(head(&ended(1.05, 83_000)), "stopped at a limit · 1 round · 41k tokens · $0.31 (the loop in all: 83k tokens · $1.05)");
 }
@@ -496,7 +502,7 @@ fn s4_6_the_figures_of_the_run_are_told_from_those_of_the_loop() {
 #[test]
 fn eyes_5_the_line_at_the_bottom_measures_a_gate_by_its_last_runs() {
     let mut status = Status::default();
-    status.hears(&Told::Checking { gate: "tests", limit_ms: 120_000, usual_ms: Some(40_000) }, BEGIN);
+    status.on_event(&RunEvent::Checking { gate: "tests", limit_ms: 120_000, usual_ms: Some(40_000) }, BEGIN);
     assert_eq!(status.line(80, BEGIN + 12_000), "gate tests: ███░░░░░░░ 12 s of about 40 s (2 min at most)");
     assert_eq!(status.line(80, BEGIN + 60_000), "gate tests: longer than usual: 1 min, usually 40 s (2 min at most)");
 }

@@ -3,19 +3,19 @@
 pub(crate) mod next;
 mod page;
 
-use ralph_core::words::clean;
+use ralph_core::messages::clean;
 use ralph_engine::{
     ops::{
-        standing::Standing,
+        status::Standing,
         view::{Status, View},
     },
     store::{project::Project, projects},
 };
 
 use crate::{
-    brief::Brief,
-    commands::{Which, beside},
+    commands::{Which, worktree_hint},
     exit::{Done, Failure, told},
+    one_line::Brief,
     text::when,
     ui,
 };
@@ -52,7 +52,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         return Ok(());
     }
     standing.loops.iter().for_each(page::show);
-    standing.worktrees.iter().for_each(beside::show);
+    standing.worktrees.iter().for_each(worktree_hint::show);
     if !standing.loops.is_empty() || !standing.worktrees.is_empty() {
         return Ok(());
     }
@@ -90,7 +90,7 @@ fn everywhere(project: &Project, json: bool) -> Done {
             ui::line(format!("  {}", brief.fitted(ui::width().map(|width| width.saturating_sub(2)))));
         }
     }
-    standing.worktrees.iter().for_each(beside::show);
+    standing.worktrees.iter().for_each(worktree_hint::show);
     if standing.loops.is_empty() && standing.worktrees.is_empty() {
         standing.last_ended.iter().for_each(last);
         return Err(Failure { message: "No active Ralph loop in any project".to_owned(), ..Failure::no_loop() });

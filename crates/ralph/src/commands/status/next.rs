@@ -1,7 +1,7 @@
 //! How a loop goes on that does not go on by itself, or not at once.
 
 use ralph_core::{
-    chronicle::Chronicle,
+    history::Chronicle,
     judge::{Code, Ending},
     time::{self, in_words},
 };

@@ -2,8 +2,8 @@
 
 use ralph_core::{
     gate::Verdict,
+    messages::{clean, ends_on, opening, rounds},
     time::in_words,
-    words::{clean, ends_on, opening, rounds},
 };
 use ralph_engine::{
     ops::view::{GateView, Status, View, Waits},
@@ -14,7 +14,7 @@ use crate::{
     bar,
     columns::{columns, cut},
     commands::status::next,
-    lasting::Lasting,
+    progress::Lasting,
     text::{in_thousands, short, when},
     ui,
 };

@@ -9,15 +9,15 @@ use std::{
 
 use ralph_core::{
     gate::Finding,
+    gate_messages,
+    messages::clean,
     time::{Millis, format, in_words, millis},
-    unproven,
-    words::clean,
 };
 use ralph_engine::{gates::wait::Onlooker, sys::clock};
 
 use crate::{
-    bottom::{Bottom, ticking},
     columns::{columns, cut},
+    live_lines::{Bottom, redraw_every},
     text::when,
     ui,
 };
@@ -72,8 +72,8 @@ impl Shown {
             None => Form::Lines,
         };
         let screen = Arc::new(Screen { form, since, state: Mutex::new(State { bottom: Bottom::new(ui::is_plain()), ..State::default() }) });
-        let ticking = (form == Form::Terminal).then(|| tick(Arc::clone(&screen)));
-        Shown { screen, _ticking: ticking }
+        let redraw_every = (form == Form::Terminal).then(|| tick(Arc::clone(&screen)));
+        Shown { screen, _ticking: redraw_every }
     }
 
     /// It waits for a moment that is known.
@@ -97,7 +97,7 @@ impl Drop for Shown {
 
 /// Draws the line again and again until the sender is gone.
 fn tick(screen: Arc<Screen>) -> Sender<()> {
-    ticking(TICK, move || {
+    redraw_every(TICK, move || {
         screen.draw(&mut screen.state());
         TICK
     })
@@ -112,7 +112,7 @@ impl Onlooker for Screen {
 
     fn found(&self, findings: &[Finding]) {
         self.state().next = Next::Looking;
-        self.changes(&unproven::short(findings), "");
+        self.changes(&gate_messages::short(findings), "");
     }
 }
 

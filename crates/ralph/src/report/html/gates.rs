@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use ralph_core::{
-    chronicle::Mark,
     gate::{TestCounts, Verdict},
+    history::Mark,
+    messages::opening,
     report::{GateStory, Report},
     time::in_words,
-    words::opening,
 };
 
 use super::{

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use ralph_core::{
-    chronicle::{Phase, Took},
+    history::{Phase, Took},
+    messages::opening,
     report::{Report, RoundRow},
     time::{Millis, in_words},
-    words::opening,
 };
 
 use super::{

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use ralph_core::{
+    messages::opening,
     report::{Acceptance, Evidence, Of, Report, Standing},
     time::in_words,
-    words::opening,
 };
 
 use super::{

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use ralph_core::{
+    messages::clean,
     time::{self, Millis},
-    words::clean,
 };
 
 use crate::text::when;

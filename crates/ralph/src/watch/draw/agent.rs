@@ -1,14 +1,14 @@
 //! What goes on right now: the agent's last tools and words, a gate that is measured, a wait.
 
 use ralph_core::{
-    chronicle::Story,
+    history::Story,
+    messages::{clean, opening},
     time::{self, Millis, in_words},
-    words::{clean, opening},
 };
 use ralph_engine::{
-    hosts::heard::Heard,
+    hosts::agent_event::Heard,
     ops::{
-        doing::{Activity, Doing},
+        activity::{Activity, Doing},
         view::{Carrier, Status, Waits},
     },
 };
@@ -17,7 +17,7 @@ use ratatui::{style::Style, text::Line};
 use crate::{
     bar::filled,
     commands::{
-        run::says::{self, subject_in},
+        run::wording::{self, subject_in},
         status::next,
     },
     text::in_thousands,
@@ -155,13 +155,13 @@ fn said(activity: &Activity, folder: &str) -> Option<(String, Style)> {
         Heard::Text { text, .. } => (format!("\u{201c}{}\u{201d}", clean(text)), PLAIN),
         Heard::Tool { name, what, of_subagent } => {
             let who = if *of_subagent { "subagent: " } else { "" };
-            (format!("{who}{}", says::call(name, &subject_in(what, folder))), BOLD)
+            (format!("{who}{}", wording::call(name, &subject_in(what, folder))), BOLD)
         }
         Heard::ToolEnded { failed: true, .. } => ("✗ a tool call failed".to_owned(), WARN),
-        Heard::Denied { tool, what, rule } => (says::denied(tool, &subject_in(what, folder), rule), WARN),
+        Heard::Denied { tool, what, rule } => (wording::denied(tool, &subject_in(what, folder), rule), WARN),
         Heard::Line { text } => (clean(text), PLAIN),
         Heard::Thinking => ("thinks".to_owned(), DIM),
         Heard::Quota { rejected: true, .. } => ("the quota is used up".to_owned(), WARN),
-        heard => (says::heard(heard)?, WARN),
+        heard => (wording::heard(heard)?, WARN),
     })
 }

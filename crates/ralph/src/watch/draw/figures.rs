@@ -1,6 +1,6 @@
 //! The rounds in figures: a sparkline for each, the newest round at the right.
 
-use ralph_core::{chronicle::Round, prices, time::in_words, words};
+use ralph_core::{history::Round, messages, prices, time::in_words};
 use ratatui::text::Line;
 
 use crate::{
@@ -26,7 +26,7 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
         return Part::default();
     }
     let figures: Vec<Figure> = all(rounds).into_iter().filter(|figure| figure.values.iter().any(|value| *value > 0)).collect();
-    let count = words::rounds(rounds.len() as u64);
+    let count = messages::rounds(rounds.len() as u64);
     let mut lines = headed(scene, "rounds", &count);
     if scene.width >= ABREAST && !scene.is_high {
         let half = (scene.width - 2) / 2;

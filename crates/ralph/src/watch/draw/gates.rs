@@ -1,10 +1,10 @@
 //! What has to be proven: each gate with its state, how long it took, when, and how it went before.
 
 use ralph_core::{
-    chronicle::Story,
     gate::Verdict,
+    history::Story,
+    messages::{clean, count},
     time::in_words,
-    words::{clean, count},
 };
 use ratatui::{style::Style, text::Line};
 

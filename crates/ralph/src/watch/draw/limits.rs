@@ -1,7 +1,7 @@
 //! How much of each limit is used.
 
-use ralph_core::{chronicle::Used, prices, time::in_words, words::of_limit};
-use ralph_engine::ops::doing::{self, Doing};
+use ralph_core::{history::Used, messages::of_limit, prices, time::in_words};
+use ralph_engine::ops::activity::{self, Doing};
 use ratatui::{style::Style, text::Line};
 
 use crate::{
@@ -86,7 +86,7 @@ fn money(scene: &Scene<'_>, used: Used) -> Limit {
 }
 
 /// Of a loop without a limit nothing is counted. Where the session's own sum is shown below, that is not said above it.
-fn uncounted(scene: &Scene<'_>, is_summed: impl Fn(&doing::Used) -> bool) -> String {
+fn uncounted(scene: &Scene<'_>, is_summed: impl Fn(&activity::Used) -> bool) -> String {
     let used = scene.followed.doing.as_ref().and_then(Doing::used);
     if used.is_some_and(|used| used.is_whole && is_summed(&used)) { "no limit".to_owned() } else { "not counted, no limit".to_owned() }
 }

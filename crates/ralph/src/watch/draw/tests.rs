@@ -1,15 +1,15 @@
 //! The picture in all sizes, of a loop in which strangers wrote what they liked.
 
 use ralph_core::{
-    attempt::Work,
     gate::{Finding, Kind, Verdict},
     journal::{Actor, Event, Record, State},
     judge::{Code, Decision, Evidence, Next, Ruling},
+    session_outcome::Work,
     time,
 };
 use ralph_engine::{
     store::project::Project,
-    sys::{clock, files, scratch::Scratch},
+    sys::{clock, files, temp_dir::Scratch},
 };
 use ratatui::{Terminal, backend::TestBackend};
 

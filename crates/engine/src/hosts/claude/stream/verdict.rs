@@ -1,8 +1,8 @@
 //! What the client's result says, and what it means: it stopped, it was ended, or what is in its way.
 
 use ralph_core::{
-    attempt::{Cut, Outcome, Tokens, Trouble},
     prices::{self, Micros},
+    session_outcome::{Cut, Outcome, Tokens, Trouble},
     time::Millis,
 };
 use serde_json::Value;

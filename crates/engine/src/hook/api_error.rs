@@ -1,0 +1,197 @@
+//! A turn that ended in an error of the model's service: the loop is parked until it may work again, or paused where only a person can help. A second hook
+//! waits in the background of the session meanwhile, and wakes it with its task.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use ralph_core::{
+    api_error,
+    journal::{Actor, Event, Parked},
+    limits::ToolUse,
+    messages,
+    reason::Reason,
+    time::{self, Millis},
+    transcript::{self, ApiError},
+};
+
+use crate::{
+    hook::{
+        Call, MAX_TASK, Outcome,
+        session::note_heard,
+        wake::{self, Watch},
+    },
+    hosts::claude::{answer::Answer, caller::RESUMES_SINCE, transcripts::OpenFile},
+    ops::pause,
+    stop::{
+        find::{Selected, select, under_lock},
+        measure::{Waiting, is_of_this_client},
+        wait::can_wake,
+    },
+    store::{Error, notices},
+    sys::{clock, env, signals},
+};
+
+/// The client writes the error's line down after it has called the hook.
+const LINE_PATIENCE: Duration = Duration::from_secs(1);
+const STEP: Duration = Duration::from_millis(20);
+
+/// For so long the hook beside this one may not have parked the loop yet.
+const PARKING: Duration = Duration::from_secs(10);
+
+/// A client that resumes by itself after a limit does so within this time of the reset (measured: 60 s, rounded up to a tick of 30 s).
+const RESUMES_WITHIN_MS: Millis = 150_000;
+
+/// While it waits: how often it looks whether it still should.
+const LONGEST_STEP: Duration = Duration::from_secs(2);
+
+/// A fingerprint of this failure: a second hook on it counts nothing.
+fn fingerprint(call: &Call) -> String {
+    format!("{}-{}", call.event.stop_fingerprint(), messages::excerpt(error(call), 40))
+}
+
+fn error(call: &Call) -> &str {
+    call.event.text("error").unwrap_or_default()
+}
+
+/// The first hook: says what becomes of the loop.
+pub(super) fn on_failure(call: &Call) -> Result<Outcome, Error> {
+    let session = call.event.session().unwrap_or_default();
+    let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
+    let trouble = api_error::trouble(error(call), line_in_time(call).as_ref());
+    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
+    let stop = fingerprint(call);
+    let outcome = Outcome::silent(Reason::HOST_API_ERROR).of_loop(&l.id);
+    if l.state.is_parked_by(&stop) {
+        return Ok(Outcome::silent(Reason::STOP_REPEATED).of_loop(&l.id));
+    }
+    let Some(trouble) = trouble.filter(|_| l.file.active) else {
+        note_heard(call, &locked, &mut l)?;
+        return Ok(outcome);
+    };
+    let now = clock::now();
+    if let Some(what) = api_error::waits_for(&trouble) {
+        let until = api_error::until(&trouble, l.state.failures.service, now, env::time_scale());
+        l.state.failures = l.state.failures.after(&trouble);
+        l.state.disarm(now);
+        let idle_rounds = l.state.idle_rounds;
+        l.state.parked = Some(Parked { since: now, stop, what, until: Some(until), tools: ToolUse::Unknown, idle_rounds });
+        note_heard(call, &locked, &mut l)?;
+        return Ok(outcome.at_rest());
+    }
+    note_heard(call, &locked, &mut l)?;
+    if pause::set_paused(&locked, &mut l, Some(session), Actor::Ralph, &trouble.words())? {
+        let round = messages::of_limit(l.file.iteration, l.file.max_iterations());
+        let line = format!("Ralph: paused at iteration {round}: {}. {}.", trouble.words(), api_error::remedy(&trouble));
+        drop(locked);
+        // Nobody sees what is answered to this event.
+        let _ = notices::keep(&call.project, session, now, &line);
+    }
+    Ok(outcome.at_rest())
+}
+
+/// The error's line in the transcript. Where a session goes on after the error, it is waited for: it may say when the limit ends.
+fn line_in_time(call: &Call) -> Option<ApiError> {
+    let until = Instant::now() + LINE_PATIENCE;
+    let is_worth_waiting = env::is_interactive() && resumes_by_itself(call);
+    loop {
+        let line = line(call);
+        if line.is_some() || !is_worth_waiting || Instant::now() >= until {
+            return line;
+        }
+        thread::sleep(STEP);
+    }
+}
+
+fn line(call: &Call) -> Option<ApiError> {
+    let file = OpenFile::of_session(call.transcript(), call.event.session())?;
+    transcript::last_error(&file).filter(|seen| seen.error == error(call))
+}
+
+/// Whether the client is known to say when a limit ends, and to go on then by itself.
+fn resumes_by_itself(call: &Call) -> bool {
+    call.client.is_some_and(|version| version >= RESUMES_SINCE)
+}
+
+/// The second hook: waits until the model may be asked again, and wakes the session.
+pub(super) fn wait(call: &Call) -> Result<Outcome, Error> {
+    if !can_wake(call.client) {
+        return Ok(Outcome::silent(Reason::WAIT_NONE));
+    }
+    // Whoever is asked to end takes its mark away first.
+    signals::notice();
+    let Selected::Own(found) = select(&call.project, call.event.session().unwrap_or_default()) else {
+        return Ok(Outcome::silent(Reason::WAIT_NONE));
+    };
+    wake::while_marked(call, &found, fingerprint(call), |watch| match watch.parked_until() {
+        None => Ok(Outcome::silent(Reason::WAIT_NONE)),
+        Some(until) if watch.is_still_wanted_at(until) => watch.wake(),
+        Some(_) => Ok(Outcome::silent(Reason::WAIT_OVER)),
+    })
+}
+
+/// What a wait after a failure does.
+impl Watch<'_> {
+    /// What this very failure parked the loop for.
+    fn parked_by_it(&self) -> Option<Parked> {
+        self.state().parked.filter(|parked| parked.stop == self.waiter.stop)
+    }
+
+    /// Until when the hook beside this one parked the loop, if it did. A client that resumes by itself is given its time.
+    fn parked_until(&self) -> Option<Millis> {
+        let give_up = Instant::now() + PARKING;
+        while self.is_wanted() && Instant::now() < give_up {
+            if let Some(parked) = self.parked_by_it() {
+                let until = parked.until?;
+                let has_reset = line(self.call).is_some_and(|line| line.resets_at == Some(until));
+                let grace = if has_reset && resumes_by_itself(self.call) { RESUMES_WITHIN_MS / env::time_scale() } else { 0 };
+                return Some(until.saturating_add(grace));
+            }
+            thread::sleep(STEP);
+        }
+        None
+    }
+
+    /// Sleeps until then; whether the loop still waits for it.
+    fn is_still_wanted_at(&self, until: Millis) -> bool {
+        loop {
+            if !self.is_wanted() || self.parked_by_it().is_none() || self.call.deadline.time_left().is_zero() {
+                return false;
+            }
+            // By the wall's clock: a machine that slept has waited, too.
+            let left = Duration::from_millis(u64::try_from(until - clock::now()).unwrap_or(0));
+            if left.is_zero() {
+                return true;
+            }
+            thread::sleep(left.min(LONGEST_STEP));
+        }
+    }
+
+    /// Arms the loop again, in the same round, and hands its task over.
+    fn wake(&self) -> Result<Outcome, Error> {
+        let over = || Ok(Outcome::silent(Reason::WAIT_OVER));
+        let Some((locked, mut l)) = under_lock(&self.call.project, self.found.clone())? else { return over() };
+        if !self.is_wanted()
+            || !l.file.active
+            || !l.state.is_parked_by(&self.waiter.stop)
+            || !is_of_this_client(self.call.event.session(), &l, Waiting::IsOver)
+        {
+            return over();
+        }
+        let now = clock::now();
+        let waited = l.state.parked.take().map_or(0, |parked| u64::try_from(now - parked.since).unwrap_or(0));
+        l.state.arm(now);
+        let owner = l.owner().unwrap_or_default().to_owned();
+        let event = Event::Heard { event: "woken".to_owned(), detail: Some(format!("after {}", time::in_words(waited))) };
+        locked.record(&mut l, now, Some(&owner), event)?;
+        drop(locked);
+        let round = messages::of_limit(l.file.iteration, l.file.max_iterations());
+        let line = format!("Ralph: goes on by itself at iteration {round}, after {} of waiting.", time::in_words(waited));
+        let _ = notices::keep(&self.call.project, &owner, now, &line);
+        let text =
+            if l.file.prompt.len() <= MAX_TASK { l.file.prompt } else { "The task is the one of this loop, as you know it.".to_owned() };
+        let answer = Answer::Block { reason: text, line };
+        Ok(Outcome { answer, ..Outcome::silent(Reason::SESSION_WAKES) })
+    }
+}

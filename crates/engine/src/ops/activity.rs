@@ -1,0 +1,311 @@
+//! What a loop's agent does right now, as far as it can be heard: from the log of its round, or from the end of its session's transcript.
+//!
+//! Nothing is written and nobody is asked. A look costs what is new since the look before, and the first one no more for a large file than for a small one.
+
+use std::{
+    collections::VecDeque,
+    path::{Component, Path, PathBuf},
+};
+
+use ralph_core::{
+    journal::{Event, records},
+    prices::Micros,
+    session_outcome::Tokens,
+    time::Millis,
+};
+use serde::Serialize;
+
+use crate::{
+    hosts::{
+        agent_event::Heard,
+        claude::{
+            stream::{Line, Stream},
+            transcripts,
+        },
+    },
+    ops::view::{Carrier, View},
+    store::project::Project,
+    sys::{
+        env, files,
+        follow::{Follower, Look, Seen},
+        secrets,
+    },
+};
+
+/// So many activities are kept for a feed.
+const KEPT: usize = 200;
+
+/// So much is kept of what was said.
+const MOST_WORDS: usize = 600;
+
+/// A longer line is a tool's result, or no line at all.
+const LONGEST_LINE: usize = 32 << 20;
+
+/// A log is read from its beginning up to this size: its sums are the session's.
+const REACH_OF_LOGS: u64 = 16 << 20;
+
+/// How far back the end of a transcript is read: further only if nothing was done there, because a tool's result can be long.
+const REACH_OF_TRANSCRIPTS: [u64; 4] = [256 << 10, 1 << 20, 4 << 20, 32 << 20];
+
+/// The end of a journal in which a round's beginning is looked for.
+const END_OF_JOURNAL: u64 = 1 << 20;
+
+/// Where an agent can be heard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// The log of a session that a runner started, which holds what the client printed.
+    Log(PathBuf),
+    /// The log of a program that is no known client: what it printed.
+    Plain(PathBuf),
+    /// What the client of a session writes down.
+    Transcript(PathBuf),
+}
+
+impl Source {
+    /// The log that a journal's `began` names, from the project's root on. `None`: it is no log of ralph's.
+    pub fn of_log(project: &Project, agent: &str, log: &str) -> Option<Self> {
+        let is_plain = Path::new(log).components().all(|part| matches!(part, Component::Normal(_)));
+        if !is_plain || !Path::new(log).starts_with(".ralph/rounds") {
+            return None;
+        }
+        let path = project.root().join(log);
+        Some(if agent == "claude" { Source::Log(path) } else { Source::Plain(path) })
+    }
+
+    /// The transcript of a session, if its client has written one.
+    pub fn of_session(session: &str) -> Option<Self> {
+        transcripts::find(&env::claude_config()?, session).map(Source::Transcript)
+    }
+
+    /// Where the agent of this loop is heard, or was heard last.
+    pub fn of_loop(project: &Project, view: &View) -> Option<Self> {
+        if view.carrier == Carrier::Runner || view.by_run {
+            let end = files::read_end(&view.journal, END_OF_JOURNAL).unwrap_or_default();
+            return records(&end).0.iter().rev().find_map(|record| match &record.event {
+                Event::Began { agent, log, .. } => Some(Source::of_log(project, agent, log)),
+                _ => None,
+            })?;
+        }
+        Source::of_session(view.session.as_deref()?)
+    }
+
+    /// The file that grows.
+    pub fn path(&self) -> &Path {
+        match self {
+            Source::Log(path) | Source::Plain(path) | Source::Transcript(path) => path,
+        }
+    }
+}
+
+/// Something that the agent did or said.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Activity {
+    /// When, as far as that is known: what is found in a file need not say.
+    pub at: Option<Millis>,
+    /// One of its words, tool calls, failed tool calls, denials, retries, compactions, limits or printed lines. Its texts are short and clean.
+    #[serde(flatten)]
+    pub heard: Heard,
+}
+
+/// What the session used until now.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Used {
+    pub model: Option<String>,
+    pub tokens: Tokens,
+    pub usd_micros: Micros,
+    /// How full the context is now, in tokens, and how large it is; `None`: nothing tells.
+    pub context: Option<u64>,
+    pub window: Option<u64>,
+    /// The sums are the whole session's. Of a long transcript only the end is read; the context is right anyway.
+    pub is_whole: bool,
+}
+
+/// An agent that is listened to.
+#[derive(Debug)]
+pub struct Doing {
+    source: Source,
+    follower: Option<Follower>,
+    stream: Stream,
+    feed: VecDeque<Activity>,
+    /// Tool calls that have not come back.
+    calls: usize,
+    lines: u64,
+    /// When the file last changed.
+    changed: Option<Millis>,
+}
+
+impl Doing {
+    pub fn new(source: Source) -> Self {
+        Doing { source, follower: None, stream: Stream::default(), feed: VecDeque::new(), calls: 0, lines: 0, changed: None }
+    }
+
+    /// Goes on with another file, if it is another one: the next round's. The feed goes on, too.
+    pub fn turn_to(&mut self, source: Source) {
+        if source != self.source {
+            let feed = std::mem::take(&mut self.feed);
+            *self = Doing { feed, ..Doing::new(source) };
+        }
+    }
+
+    /// The file to watch.
+    pub fn path(&self) -> &Path {
+        self.source.path()
+    }
+
+    /// Reads what is new; `true` if there was anything.
+    pub fn look(&mut self) -> bool {
+        let Some(mut follower) = self.follower.take() else { return self.first_look() };
+        let look = self.read(&mut follower, false);
+        if look.anew {
+            return self.first_look();
+        }
+        self.follower = Some(follower);
+        look.lines > 0
+    }
+
+    fn first_look(&mut self) -> bool {
+        let before = std::mem::take(&mut self.feed);
+        let reaches = if matches!(self.source, Source::Transcript(_)) { REACH_OF_TRANSCRIPTS.as_slice() } else { &[REACH_OF_LOGS] };
+        let mut look = Look::default();
+        for reach in reaches {
+            self.feed.clear();
+            (self.stream, self.calls, self.lines) = (Stream::default(), 0, 0);
+            let mut follower = Follower::from_end(self.path(), LONGEST_LINE, *reach);
+            look = self.read(&mut follower, true);
+            let is_enough = !self.feed.is_empty() || follower.is_whole();
+            self.follower = Some(follower);
+            if is_enough {
+                break;
+            }
+        }
+        let room = KEPT.saturating_sub(self.feed.len());
+        before.into_iter().rev().take(room).for_each(|activity| self.feed.push_front(activity));
+        look.lines > 0
+    }
+
+    fn read(&mut self, follower: &mut Follower, is_first: bool) -> Look {
+        let mut heard: Vec<(Option<Millis>, Heard)> = Vec::new();
+        let (mut stream, mut lines) = (std::mem::take(&mut self.stream), self.lines);
+        let look = follower.look(u64::MAX, |seen| {
+            let Seen::Line(line) = seen else { return };
+            let mut told = Vec::new();
+            self.source.hear(&mut stream, line, lines, &mut told);
+            lines += 1;
+            heard.extend(told.into_iter().map(|told| (stream.at(), told)));
+            // Nobody sees more than the end.
+            if heard.len() > 8 * KEPT {
+                heard.drain(..4 * KEPT);
+            }
+        });
+        (self.stream, self.lines) = (stream, lines);
+        self.changed = Millis::try_from(look.changed).ok().filter(|at| *at > 0);
+        if look.anew {
+            return look;
+        }
+        // A line that came while somebody was looking came when the file changed; of the others only the last one did.
+        let last = heard.len().saturating_sub(1);
+        for (n, (at, heard)) in heard.into_iter().enumerate() {
+            self.take(at.or(self.changed.filter(|_| !is_first || n == last)), heard);
+        }
+        look
+    }
+
+    fn take(&mut self, at: Option<Millis>, heard: Heard) {
+        let heard = match heard {
+            Heard::Session { .. } | Heard::Used { .. } | Heard::Quota { rejected: false, .. } => return,
+            Heard::Tool { name, what, of_subagent } => {
+                self.calls += usize::from(!of_subagent);
+                Heard::Tool { name, what, of_subagent }
+            }
+            Heard::ToolEnded { failed, of_subagent } => {
+                self.calls = self.calls.saturating_sub(usize::from(!of_subagent));
+                if !failed {
+                    return;
+                }
+                Heard::ToolEnded { failed, of_subagent }
+            }
+            Heard::Text { text, of_subagent } => {
+                let text = short(&text);
+                if text.is_empty() {
+                    return;
+                }
+                // Whoever speaks has its answers, or does without.
+                if !of_subagent {
+                    self.calls = 0;
+                }
+                Heard::Text { text, of_subagent }
+            }
+            Heard::Line { text } => Heard::Line { text: short(&text) },
+            other => other,
+        };
+        if self.feed.len() >= KEPT {
+            self.feed.pop_front();
+        }
+        self.feed.push_back(Activity { at, heard });
+    }
+
+    /// The last thing that the agent did or said itself.
+    pub fn now(&self) -> Option<&Activity> {
+        self.feed.iter().rev().find(|activity| !matches!(activity.heard, Heard::ToolEnded { .. }))
+    }
+
+    /// Whether a tool call of its own has not come back yet.
+    pub fn is_in_a_call(&self) -> bool {
+        self.calls > 0 && !self.stream.is_over()
+    }
+
+    /// Its last activities, the oldest first.
+    pub fn feed(&self) -> impl DoubleEndedIterator<Item = &Activity> + ExactSizeIterator {
+        self.feed.iter()
+    }
+
+    /// When the file last changed: the last sign of life.
+    pub fn changed(&self) -> Option<Millis> {
+        self.changed
+    }
+
+    /// What the session used; `None` where nothing tells.
+    pub fn used(&self) -> Option<Used> {
+        let work = self.stream.work();
+        let context = self.stream.context();
+        let is_whole = self.follower.as_ref().is_some_and(Follower::is_whole);
+        (work.tokens.total() > 0).then_some(Used {
+            model: work.model,
+            tokens: work.tokens,
+            usd_micros: work.usd_micros,
+            context: context.map(|(tokens, _)| tokens),
+            window: context.map(|(_, window)| window),
+            is_whole,
+        })
+    }
+}
+
+impl Source {
+    /// Takes the line of that number.
+    fn hear(&self, stream: &mut Stream, line: &[u8], number: u64, told: &mut Vec<Heard>) {
+        let has = |needle: &[u8]| memchr::memmem::find(line, needle).is_some();
+        let is_plain = match self {
+            Source::Transcript(_) => {
+                // Other lines are the client's own notes, some of them large.
+                if has(b"\"assistant\"") || has(b"\"tool_result\"") || has(b"\"compact_boundary\"") {
+                    stream.line(line, told);
+                }
+                false
+            }
+            Source::Log(_) => stream.line(line, told) == Line::Plain,
+            Source::Plain(_) => true,
+        };
+        let is_command = number == 0 && line.starts_with(b"$ ");
+        if is_plain && !is_command && !line.trim_ascii().is_empty() {
+            told.push(Heard::of_line(line));
+        }
+    }
+}
+
+/// The beginning of a text, on one line.
+fn short(text: &str) -> String {
+    secrets::opening(text, MOST_WORDS)
+}
+
+#[cfg(test)]
+mod tests;

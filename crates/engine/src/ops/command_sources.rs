@@ -1,0 +1,298 @@
+//! The files of a project that can make ralph run commands, as a person has to see them before they may.
+
+use std::{collections::BTreeSet, io};
+
+use ralph_core::{
+    config::{self, Notify, Running},
+    feature_list::{Item, List},
+    gate::{Check, Command, Gate, Merge, Run},
+    loops::{LoopFile, Preset},
+    verify_yaml,
+};
+
+use crate::{
+    gates::{
+        declared::{self, Declared, LOOP_ORIGIN, WORKTREE_FILES},
+        features, guard,
+    },
+    store::{
+        Error, loops,
+        project::Project,
+        trust::{self, Trust},
+    },
+    sys::files,
+};
+
+/// A file with commands in it.
+#[derive(Debug)]
+pub struct Source {
+    /// Relative to the project's root.
+    pub origin: String,
+    pub commands: Vec<Named>,
+    pub trust: Trust,
+    role: Role,
+    /// A loop has to pass it: one that is there, or any that is started.
+    pub of_loops: bool,
+    /// Check agents have to pass it.
+    pub of_subagents: bool,
+    basis: Basis,
+}
+
+/// A command, and what it is called there.
+#[derive(Debug, Clone)]
+pub struct Named {
+    pub name: String,
+    pub command: Command,
+    pub purpose: Purpose,
+}
+
+/// What a command is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A loop has to pass it.
+    Loops,
+    /// Subagents have to, when they stop.
+    Subagents,
+    /// `ralph run` does it, and it proves nothing.
+    Runs,
+}
+
+impl Named {
+    fn new(name: &str, run: Run, purpose: Purpose) -> Self {
+        Named { name: name.to_owned(), command: Command { run, ..Command::shell("") }, purpose }
+    }
+
+    fn of_subagents(commands: Vec<Command>) -> impl Iterator<Item = Self> {
+        commands.into_iter().map(|command| Named { name: "verify".to_owned(), command, purpose: Purpose::Subagents })
+    }
+}
+
+/// A file that should declare something and cannot be read.
+#[derive(Debug)]
+pub struct Broken {
+    pub origin: String,
+    pub what: String,
+    pub role: Role,
+    /// There is no such file.
+    pub is_missing: bool,
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It declares gates.
+    Settings,
+    /// It only says what a subagent has to pass.
+    Verify,
+    /// It is a list of work.
+    List,
+    /// It is a loop's own file.
+    Loop,
+}
+
+impl Broken {
+    fn new(origin: &str, what: &impl ToString, role: Role) -> Self {
+        Broken { origin: origin.to_owned(), what: what.to_string(), role, is_missing: false }
+    }
+
+    fn of_io(origin: &str, e: &io::Error, role: Role) -> Self {
+        Broken { is_missing: files::is_missing(e), ..Broken::new(origin, e, role) }
+    }
+
+    /// In one sentence.
+    pub fn told(&self) -> String {
+        if self.is_missing { format!("{} is not there", self.origin) } else { format!("{} cannot be read: {}", self.origin, self.what) }
+    }
+}
+
+/// What is trusted of it.
+#[derive(Debug)]
+enum Basis {
+    /// All of it, as it was read.
+    Content(Vec<u8>),
+    /// Its commands alone, under this name: the rest of it changes all the time.
+    Commands(String),
+}
+
+impl Source {
+    fn of_content(project: &Project, origin: &str, role: Role, content: Vec<u8>, commands: Vec<Named>) -> Self {
+        let trust = trust::of_bytes(project, origin, &content);
+        Source { origin: origin.to_owned(), commands, trust, role, of_loops: false, of_subagents: false, basis: Basis::Content(content) }
+    }
+
+    fn of_commands(project: &Project, origin: String, role: Role, key: &str, commands: Vec<Named>) -> Self {
+        let trust = trust::of_commands(project, key, &runs(&commands));
+        Source { origin, commands, trust, role, of_loops: false, of_subagents: false, basis: Basis::Commands(key.to_owned()) }
+    }
+
+    /// Whether any change of the file asks again, or only one of its commands.
+    pub fn is_trusted_whole(&self) -> bool {
+        matches!(self.basis, Basis::Content(_))
+    }
+
+    /// A person lets it run, exactly as it was read.
+    fn allow(&self, project: &Project) -> Result<(), Error> {
+        match &self.basis {
+            Basis::Content(content) => trust::trust_bytes(project, &self.origin, content),
+            Basis::Commands(key) => trust::trust_commands(project, key, &runs(&self.commands)),
+        }
+    }
+}
+
+fn runs(commands: &[Named]) -> Vec<Run> {
+    commands.iter().map(|named| named.command.run.clone()).collect()
+}
+
+/// All of them, and what could not be read. A file without commands needs nobody's trust.
+pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
+    let mut sources = Vec::new();
+    let mut broken = Vec::new();
+    for found in
+        std::iter::once(settings(project)).chain(WORKTREE_FILES.map(|file| worktree(project, file))).flatten().chain(lists(project))
+    {
+        match found {
+            Ok(source) if source.commands.is_empty() => {}
+            Ok(source) => sources.push(source),
+            Err(problem) => broken.push(problem),
+        }
+    }
+    sources.extend(of_loops(project));
+    note_use(project, &mut sources);
+    (sources, broken)
+}
+
+/// Who has to pass what: a file that merely lies there asks nobody for anything.
+fn note_use(project: &Project, sources: &mut [Source]) {
+    let loops: Vec<LoopFile> = loops::all(project).into_iter().filter_map(|found| found.parsed.ok()).collect();
+    let has_preset = |preset| loops.iter().any(|file| file.preset == Some(preset));
+    let declared = loops.iter().map(|file| declared::of_loop(project, file)).chain([declared::of_project(project)]);
+    let lists: Vec<String> = declared.flat_map(|declared| declared.gates).filter_map(list_of).collect();
+    // The first file that asks something of subagents is the only one that does; ralph.toml comes last.
+    let asks = |source: &&Source| source.commands.iter().any(|named| named.purpose == Purpose::Subagents);
+    let first = sources.iter().filter(asks).min_by_key(|source| source.role != Role::Verify).map(|source| source.origin.clone());
+    for source in sources {
+        source.of_subagents = first.as_ref() == Some(&source.origin);
+        let of_gates = source.commands.iter().any(|named| named.purpose == Purpose::Loops);
+        source.of_loops = match source.role {
+            Role::List => lists.contains(&source.origin),
+            _ => of_gates || (source.of_subagents && has_preset(Preset::Verify)),
+        };
+    }
+}
+
+/// The lists that a loop can have to work off: an item's own commands have to pass before it counts as done.
+fn lists(project: &Project) -> Vec<Result<Source, Broken>> {
+    let declared = match declared::config(project) {
+        Some(Ok((config, _))) => config.gates,
+        _ => Vec::new(),
+    };
+    let mut paths: Vec<String> = declared.into_iter().filter_map(list_of).chain(features::find(project)).collect();
+    paths.sort();
+    paths.dedup();
+    paths.iter().map(|path| list(project, path)).collect()
+}
+
+fn list_of(gate: Gate) -> Option<String> {
+    if let Check::Features(list) = gate.check { Some(list.path) } else { None }
+}
+
+fn list(project: &Project, path: &str) -> Result<Source, Broken> {
+    let bytes = features::bytes(project, project.root(), path).map_err(|e| Broken::of_io(path, &e, Role::List))?;
+    let list = List::parse(&bytes).map_err(|problem| Broken::new(path, &problem, Role::List))?;
+    let of_item = |item: Item| {
+        let named = move |line| Named { name: item.id.clone(), command: Command::shell(line), purpose: Purpose::Loops };
+        item.verify.into_iter().map(named)
+    };
+    Ok(Source::of_commands(project, path.to_owned(), Role::List, path, list.items.into_iter().flat_map(of_item).collect()))
+}
+
+/// What loop files ask for themselves. One that cannot be read is told elsewhere.
+fn of_loops(project: &Project) -> Vec<Source> {
+    let of_loop = |found: loops::LoopOnDisk| {
+        let named = |command: Command| Named { name: config::short_name(&command.run.shown()), command, purpose: Purpose::Loops };
+        let commands: Vec<Named> = found.parsed.ok()?.verify.into_iter().map(named).collect();
+        let origin = found.path.strip_prefix(project.root()).unwrap_or(&found.path).display().to_string();
+        (!commands.is_empty()).then(|| Source::of_commands(project, origin, Role::Loop, LOOP_ORIGIN, commands))
+    };
+    loops::all(project).into_iter().filter_map(of_loop).collect()
+}
+
+/// `ralph.toml`: the commands of its gates, and those that subagents have to pass.
+fn settings(project: &Project) -> Option<Result<Source, Broken>> {
+    Some(content(project, config::FILE, Role::Settings)?.and_then(|bytes| {
+        let config = config::parse(&bytes).map_err(|problem| Broken::new(config::FILE, &problem, Role::Settings))?;
+        let merges = config.pull_requests.merge == Merge::Ralph;
+        let of_gates = config.gates.into_iter().filter_map(|gate| match gate.check {
+            Check::Command(command) => Some(Named { name: gate.name, command, purpose: Purpose::Loops }),
+            _ => None,
+        });
+        let commands = of_gates
+            .chain(merges.then(merge))
+            .chain(of_runs(&config.run, config.notify))
+            .chain(config.verify.into_iter().flat_map(|verify| Named::of_subagents(verify.commands)))
+            .collect();
+        Ok(Source::of_content(project, config::FILE, Role::Settings, bytes, commands))
+    }))
+}
+
+/// What ralph does itself where `merge = "ralph"` says so.
+fn merge() -> Named {
+    let words = ["gh", "pr", "merge", "NUMBER", "--squash", "--delete-branch", "--match-head-commit", "COMMIT"];
+    Named::new("merged", argv(&words), Purpose::Loops)
+}
+
+/// What `ralph run` does where `[run]` and `[notify]` say so.
+fn of_runs(run: &Running, notify: Notify) -> impl Iterator<Item = Named> {
+    let mode = run.permission_mode.as_deref().map(|mode| ("permission_mode", argv(&["claude", "--permission-mode", mode])));
+    let webhook = notify.webhook.map(|address| ("notify", argv(&["curl", "--data", "NEWS", &address])));
+    let command = notify.command.map(|line| ("notify", Run::Shell(line)));
+    [mode, command, webhook].into_iter().flatten().map(|(name, run)| Named::new(name, run, Purpose::Runs))
+}
+
+fn argv(words: &[&str]) -> Run {
+    Run::Argv(words.iter().map(|word| (*word).to_owned()).collect())
+}
+
+/// What a subagent that checks the work has to pass (S3-2).
+fn worktree(project: &Project, file: &str) -> Option<Result<Source, Broken>> {
+    Some(content(project, file, Role::Verify)?.and_then(|bytes| {
+        let commands = verify_yaml::commands(&bytes).map_err(|problem| Broken::new(file, &problem, Role::Verify))?;
+        Ok(Source::of_content(project, file, Role::Verify, bytes, Named::of_subagents(commands).collect()))
+    }))
+}
+
+/// The bytes of a file; `None` if there is none.
+fn content(project: &Project, relative: &str, role: Role) -> Option<Result<Vec<u8>, Broken>> {
+    match trust::read(project, relative) {
+        Err(e) if files::is_missing(&e) => None,
+        Err(e) => Some(Err(Broken::new(relative, &e, role))),
+        Ok(bytes) => Some(Ok(bytes)),
+    }
+}
+
+/// Lets sources run, exactly as they were read. For loops that run already, what a person has just read and allowed is no reason for suspicion.
+pub fn allow(project: &Project, sources: &[&Source]) -> Result<(), Error> {
+    sources.iter().try_for_each(|source| source.allow(project))?;
+    for (id, declared) in of_live_loops(project) {
+        for source in sources.iter().filter(|source| matches!(source.basis, Basis::Content(_))) {
+            guard::accept_settings(project, &id, &declared, &source.origin)?;
+        }
+    }
+    Ok(())
+}
+
+/// What became easier for loops that run already, in a file that was trusted before and has changed.
+pub fn weaker(project: &Project, source: &Source) -> Vec<String> {
+    if source.trust != Trust::Changed {
+        return Vec::new();
+    }
+    let said =
+        of_live_loops(project).into_iter().flat_map(|(id, declared)| guard::weaker_settings(project, &id, &declared, &source.origin));
+    let said: BTreeSet<String> = said.collect();
+    said.into_iter().collect()
+}
+
+fn of_live_loops(project: &Project) -> Vec<(String, Declared)> {
+    let of_loop = |found: loops::LoopOnDisk| Some((found.id(), declared::of_loop(project, found.parsed.as_ref().ok()?)));
+    loops::all(project).into_iter().filter_map(of_loop).collect()
+}

@@ -1,0 +1,182 @@
+//! Handing a loop to a runner, and taking it back: one loop, whoever carries it.
+
+use ralph_core::{
+    journal::{Event, Runner},
+    loops::{LoopFile, Value},
+    messages,
+    session_outcome::Failures,
+};
+
+use crate::{
+    ops::{
+        Asker, Refusal, choose, is_unreleased_checkout,
+        pause::unreadable,
+        resume::{self, resume},
+    },
+    store::{
+        Error, held,
+        journal::{self, owner_may_live},
+        loops::{self, LoopOnDisk},
+        project::Project,
+        project_lock::{Locked, Loop},
+        runner,
+    },
+    sys::clock,
+};
+
+/// A loop that a runner has taken.
+#[derive(Debug)]
+pub struct Taken {
+    pub found: LoopOnDisk,
+    pub file: LoopFile,
+    /// The mark of a runner that did not live to end its round: what it started may still run.
+    pub dead: Option<String>,
+    /// What is picked up, in words; `None`: it begins.
+    pub picked_up: Option<String>,
+    /// The session in which the round was begun before, and not ended.
+    pub unfinished: Option<String>,
+}
+
+/// The loop that is meant, brought back if it has ended or is paused, with its new limits.
+pub fn bring(project: &Project, request: &resume::Request) -> Result<LoopOnDisk, Refusal> {
+    let chosen = match choose(project, request.which.as_deref(), None) {
+        // It may be in the archive.
+        Err(Refusal::NoSuch { .. } | Refusal::NoLoop) => None,
+        other => Some(other?),
+    };
+    let rests = |found: &LoopOnDisk| found.parsed.as_ref().is_ok_and(|file| !file.active);
+    if let Some(found) = &chosen {
+        refuse_anothers(project, found)?;
+    }
+    match chosen {
+        Some(found) if !rests(&found) && request.settings.limits().next().is_none() => Ok(found),
+        _ => {
+            let request = resume::Request { goes_on: true, ..request.clone() };
+            let resumed = resume(project, &request, &Asker::default())?;
+            loops::known(project).into_iter().find(|found| found.id() == resumed.id).ok_or(Refusal::NoLoop)
+        }
+    }
+}
+
+/// A session that works on the loop has to be asked first; a runner holds its lock. One that a checkout brought has to be released.
+fn refuse_anothers(project: &Project, found: &LoopOnDisk) -> Result<(), Refusal> {
+    let locked = Locked::acquire(project)?;
+    let Some(found) = loops::reread(project, found.clone())? else { return Err(Refusal::NoLoop) };
+    let l = locked.open(found).map_err(|f| unreadable(&f))?;
+    // Whoever wrote it may be anybody. What was worked on here before is known.
+    let is_known = l.state.released || l.state.stops > 0 || l.state.runner.is_some();
+    if l.owner().is_none() && is_unreleased_checkout(project, &l.found, is_known) {
+        return Err(Refusal::Because(format!(
+            "the loop {} came with the repository, and its task is somebody else's: read {}; `ralph resume` releases it, then `ralph run --continue` works on it",
+            messages::clean(&l.id),
+            l.found.path.display()
+        )));
+    }
+    let is_a_sessions = l.file.active && l.state.runner.is_none() && l.owner().is_some() && owner_may_live(&l.state);
+    if !is_a_sessions {
+        return Ok(());
+    }
+    Err(Refusal::Because(format!(
+        "session {} works on this loop. `ralph pause` first, or end that session; then `ralph run --continue` goes on with it",
+        messages::opening(l.owner().unwrap_or_default(), 8)
+    )))
+}
+
+/// Makes this process the loop's carrier.
+pub fn take(project: &Project, found: LoopOnDisk, mark: &str, inner_limit: u64) -> Result<Taken, Refusal> {
+    let locked = Locked::acquire(project)?;
+    let found = loops::reread(project, found)?.ok_or(Refusal::NoLoop)?;
+    let mut l = locked.open(found).map_err(|f| unreadable(&f))?;
+    // Whoever removes the lock's file gives it to two.
+    if let Some(alive) = journal::runner_of(&l.state).filter(|runner| runner.pid != std::process::id()) {
+        return Err(carried(Some(alive.pid)));
+    }
+    let edits = l.accept_edits();
+    let told_edits = (!edits.is_empty()).then(|| format!("its file was edited, and that counts now: {}", edits.join(", ")));
+    l.state.refused.clear();
+    // The time in which nobody worked on it is not the loop's.
+    held::stop_the_clock_of_the_dead(&mut l);
+    let before = l.state.runner.take();
+    let was_at_work = before.as_ref().is_some_and(|runner| runner.attempt > 0);
+    // The file is changed first, the journal's line comes then: between the two lies the end of the round.
+    let unfinished = l.state.owner.clone().filter(|_| was_at_work && l.file.iteration <= l.state.iteration);
+    let unwritten = (was_at_work && unfinished.is_none()).then_some(l.state.iteration);
+    let from = l.owner().filter(|_| before.is_none()).map(str::to_owned);
+    let picked_up = picked_up(&l, unfinished.is_some());
+    let mut values = Vec::new();
+    if !l.file.active {
+        values.push(("active", Value::Plain("true")));
+    }
+    if l.file.session_id.is_some() {
+        values.push(("session_id", Value::Plain("null")));
+    }
+    if !values.is_empty() && !locked.set(&mut l, &values)? {
+        return Err(Refusal::NoLoop);
+    }
+    let now = clock::now();
+    let attempt = before.as_ref().filter(|_| unfinished.is_some()).map_or(0, |runner| runner.attempt);
+    let this = Runner { attempt, ..runner::this(mark, inner_limit) };
+    l.state.client_pid = Some(this.pid);
+    l.state.runner = Some(this);
+    l.state.owner = Some(mark.to_owned());
+    l.state.released = false;
+    l.state.left_behind = false;
+    // A limit of the account's that has not reset has not because another process asks.
+    l.state.parked = l.state.parked.filter(|parked| parked.until.is_some_and(|until| until > now));
+    l.state.failures = Failures::default();
+    l.state.arm(now);
+    if !edits.is_empty() {
+        locked.record(&mut l, now, None, Event::Edited { changes: edits, refused: Vec::new() })?;
+    }
+    let event = Event::Taken { pid: std::process::id(), from, unfinished: unfinished.is_some().then_some(l.file.iteration), unwritten };
+    locked.record(&mut l, now, None, event)?;
+    project.introduce();
+    let picked_up = match (picked_up, told_edits) {
+        (picked_up, None) => picked_up,
+        (None, Some(edits)) => Some(edits),
+        (Some(picked_up), Some(edits)) => Some(format!("{picked_up}; {edits}")),
+    };
+    let dead = before.map(|runner| runner.mark);
+    let found = LoopOnDisk { parsed: Ok(l.file.clone()), ..l.found };
+    Ok(Taken { file: l.file, found, dead, picked_up, unfinished })
+}
+
+/// Another process has it.
+pub fn carried(pid: Option<u32>) -> Refusal {
+    let who = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+    Refusal::Because(format!(
+        "{who} carries this loop already: `ralph status` shows it, Ctrl-C there or `ralph pause` ends it after its round"
+    ))
+}
+
+fn picked_up(l: &Loop, unfinished: bool) -> Option<String> {
+    let round = messages::of_limit(l.file.iteration, l.file.max_iterations());
+    match (unfinished, l.owner()) {
+        (true, _) => Some(format!("round {round} was begun, and its runner did not live to end it: it begins again")),
+        (false, Some(owner)) if l.state.runner.is_none() => {
+            Some(format!("goes on at round {round}, from session {}", messages::opening(owner, 8)))
+        }
+        _ if l.state.stops > 0 => Some(format!("goes on at round {round}")),
+        _ => None,
+    }
+}
+
+/// Gives the loop back: at rest, for whoever takes it up. A loop that has ended, or that somebody else has taken, is left as it is.
+pub fn leave(project: &Project, found: &LoopOnDisk, mark: &str, why: &str) -> Result<(), Error> {
+    let locked = Locked::acquire(project)?;
+    let id = found.id();
+    let Some(found) = loops::reread(project, found.clone())? else { return Ok(()) };
+    let Ok(mut l) = locked.open(found) else { return Ok(()) };
+    if l.id != id || l.state.runner.as_ref().is_some_and(|runner| runner.mark != mark) {
+        return Ok(());
+    }
+    if l.file.active && !locked.set(&mut l, &[("active", Value::Plain("false"))])? {
+        return Ok(());
+    }
+    let now = clock::now();
+    l.state.disarm(now);
+    l.state.runner = None;
+    l.state.owner = None;
+    l.state.client_pid = None;
+    locked.record(&mut l, now, None, Event::Left { why: why.to_owned() })
+}

@@ -1,0 +1,292 @@
+//! One session of an agent: started, listened to, and ended if need be.
+
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc::sync_channel},
+    thread,
+    time::Duration,
+};
+
+use ralph_core::{
+    journal::State,
+    limits::ToolUse,
+    output::Stream as Pipe,
+    session_outcome::{Cut, Outcome, Trouble, Work},
+    time::millis,
+};
+
+use crate::{
+    hosts::claude::{
+        launch::{self, Launch},
+        stream::{Exit, Stream, why},
+        transcripts,
+    },
+    run::{
+        events::Heard,
+        listener::{Decoder, Ear, Listening},
+    },
+    store::runner,
+    sys::{
+        command::{self, Asked, Failure, Leave, Listener, Task},
+        env, process_tree, random,
+    },
+};
+
+/// How long a client may wait for what it runs in the background after its agent has come to an end. The older one waits for 5 seconds, the newer one for as
+/// long as a server lives.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// So many bundles of events wait to be told before the agent has to wait.
+const WAITING: usize = 16;
+
+/// What is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Agent {
+    /// Claude Code: the program.
+    Claude(PathBuf),
+    /// A line for the shell that reads the prompt from its standard input and prints its answer.
+    Command(String),
+}
+
+impl Agent {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Agent::Claude(_) => "claude",
+            Agent::Command(_) => "command",
+        }
+    }
+}
+
+/// One session that is wanted.
+#[derive(Debug)]
+pub struct Session<'a> {
+    pub agent: &'a Agent,
+    /// Where it works.
+    pub folder: &'a Path,
+    pub prompt: &'a str,
+    /// Its id, a UUID.
+    pub id: &'a str,
+    pub model: Option<&'a str>,
+    pub permission_mode: Option<&'a str>,
+    /// What the loop may still spend; 0: no limit.
+    pub usd_micros_left: u64,
+    /// What it has in its environment as `RALPH_RUN`, and all that it starts.
+    pub mark: &'a str,
+    pub iteration: u64,
+    /// It is ended if nothing is heard for so long; zero: never.
+    pub silence: Duration,
+    /// It is ended after so long; zero: never.
+    pub limit: Duration,
+    /// The time between the request to end and the end.
+    pub grace: Duration,
+    /// All that it says is written here.
+    pub log: &'a Path,
+}
+
+/// How urgently a session shall end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    GoOn,
+    /// Now.
+    End,
+}
+
+/// How a session ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub outcome: Outcome,
+    /// The agent's last message.
+    pub text: Option<String>,
+    pub tools: ToolUse,
+    pub work: Work,
+}
+
+/// The id of a new session, a random UUID.
+pub fn new_session_id() -> String {
+    random::uuid()
+}
+
+/// What a runner of this loop marks its sessions with: no other runner has the same.
+pub fn new_mark(of_loop: &str) -> String {
+    format!("{of_loop}.{:016x}", random::number())
+}
+
+/// Ends what a runner that died left running, sessions and gates, and says how many processes there were.
+pub fn end_leftovers(mark: &str) -> usize {
+    [env::RUN, env::RUNNER].iter().map(|name| process_tree::end_marked(&format!("{name}={mark}"))).sum()
+}
+
+/// The same, if the runner that carried the loop does not live any more.
+pub fn end_what_a_dead_runner_left(state: &State) -> usize {
+    state.runner.as_ref().filter(|runner| !runner::is_alive(runner)).map_or(0, |runner| end_leftovers(&runner.mark))
+}
+
+/// Runs one session to its end. While it runs, `hears` is told what is heard, and `wish` is asked again and again whether it may go on. Afterwards nothing that
+/// it started is left.
+pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wish: &dyn Fn() -> Wish) -> Ended {
+    process_tree::inherit_orphans();
+    let (tell, told) = sync_channel(WAITING);
+    let sense = match session.agent {
+        Agent::Claude(_) => Decoder::Claude(Box::default()),
+        Agent::Command(_) => Decoder::plain(),
+    };
+    let task = session.task();
+    let ear = Arc::new(Ear::new(sense, session.log, &shown(&task), tell));
+    let (ended, reason, listening) = thread::scope(|scope| {
+        scope.spawn(|| told.into_iter().map_while(|told| told).flatten().for_each(|heard| hears(&heard)));
+        let listener: Listener = {
+            let ear = Arc::clone(&ear);
+            Arc::new(move |pipe: Pipe, bytes: &[u8]| ear.hear(pipe, bytes))
+        };
+        let reason = RefCell::new(None);
+        let is_cancelled = || {
+            let now = session.reason(&ear, wish);
+            let is_some = now.is_some();
+            *reason.borrow_mut() = now;
+            is_some
+        };
+        let leave = Leave {
+            cancelled: &is_cancelled,
+            grace: session.grace,
+            hurry: session.grace,
+            asked: &|| session.asked(&ear),
+            leave_running: None,
+        };
+        let ended = task.run_heard(&listener, leave);
+        (ended, reason.into_inner(), ear.finish())
+    });
+    // Where another program ran at the same time, nobody looked for orphans.
+    if process_tree::has_children() {
+        process_tree::end_marked(&format!("{}={}", env::RUN, session.mark));
+    }
+    session.ended(ended, reason, listening, ear.took())
+}
+
+impl Session<'_> {
+    fn task(&self) -> Task<'_> {
+        let vars = [(env::RUN, self.mark), ("RALPH_ITERATION", &self.iteration.to_string()), ("RALPH_SESSION", self.id)];
+        let vars = vars.into_iter().chain(self.model.map(|model| ("RALPH_MODEL", model)));
+        let (program, args) = match self.agent {
+            Agent::Claude(program) => (program.into(), self.launch().args()),
+            Agent::Command(line) => command::shell(line),
+        };
+        Task {
+            program,
+            args,
+            folder: self.folder,
+            vars: vars.map(|(name, value)| (name.into(), value.into())).collect(),
+            hidden: launch::FOREIGN.map(Into::into).into(),
+            input: self.prompt.into(),
+            limit: Duration::MAX,
+            most_output: 0,
+        }
+    }
+
+    fn launch(&self) -> Launch<'_> {
+        Launch { session: self.id, model: self.model, permission_mode: self.permission_mode, usd_micros_left: self.usd_micros_left }
+    }
+
+    /// How it is asked to end. A client that is interrupted tells what it used. One whose agent has stopped has done so, and takes any request for the end of
+    /// what runs in its background, of which it tells the agent, who begins anew (2.1.197).
+    fn asked(&self, ear: &Ear) -> Asked {
+        match self.agent {
+            Agent::Claude(_) if ear.is_over() => Asked::Not,
+            Agent::Claude(_) => Asked::ToStop,
+            Agent::Command(_) => Asked::ToEnd,
+        }
+    }
+
+    /// Why the session is to be ended now, if it is: the outcome that it has then.
+    fn reason(&self, ear: &Ear, wish: &dyn Fn() -> Wish) -> Option<Outcome> {
+        let is_over = |limit: Duration, time: Duration| !limit.is_zero() && time > limit;
+        let silence = ear.silence();
+        let cut = |by| Some(Outcome::Cut { by });
+        let reason = match wish() {
+            Wish::End => Some(Outcome::Interrupted),
+            Wish::GoOn if is_over(self.limit, ear.took()) => cut(Cut::Time),
+            Wish::GoOn if is_over(self.silence, silence) || (ear.is_over() && silence > PATIENCE) => cut(Cut::Silence),
+            Wish::GoOn => None,
+        };
+        // An agent that has come to its end is not cut off, whatever its process still waits for.
+        let of_itself = || ear.now(|listening| listening.stopped(Exit::default())).flatten();
+        reason.map(|reason| if ear.is_over() { of_itself().unwrap_or(reason) } else { reason })
+    }
+
+    fn ended(
+        &self,
+        ended: Result<command::Ended, Failure>,
+        reason: Option<Outcome>,
+        listening: Option<Listening>,
+        took: Duration,
+    ) -> Ended {
+        let complaints = listening.as_ref().map(Listening::complaints).unwrap_or_default();
+        let outcome = match (ended, reason, &listening) {
+            (Err(Failure::CannotStart(e)), ..) => cannot_start(e.to_string()),
+            (Err(Failure::Cancelled | Failure::TookTooLong), Some(reason), _) => reason,
+            (Ok(command::Ended { code, signal, .. }), _, Some(Listening { sense: Decoder::Claude(stream), .. })) => {
+                stream.outcome(Exit { code, signal }, &complaints)
+            }
+            (Ok(ended), ..) => of_command(&ended, &complaints),
+            (Err(_), None, _) => Outcome::Interrupted,
+        };
+        let Some(mut listening) = listening else { return Ended { outcome, text: None, tools: ToolUse::Unknown, work: Work::default() } };
+        listening.close(&outcome.words());
+        let took_ms = millis(took);
+        let is_cut = matches!(outcome, Outcome::Cut { .. });
+        match &listening.sense {
+            Decoder::Claude(stream) => {
+                Ended { outcome, text: stream.text(), tools: stream.tools(), work: Work { took_ms, ..self.work(stream) } }
+            }
+            Decoder::Plain(text) => Ended {
+                outcome,
+                // A program that was ended had not said its last word.
+                text: Some(text.text()).filter(|text| !text.trim().is_empty() && !is_cut),
+                tools: ToolUse::Unknown,
+                work: Work { took_ms, ..Work::default() },
+            },
+        }
+    }
+
+    /// What the session used. Where the client could not say so at its end, its transcripts may know more than was heard.
+    fn work(&self, stream: &Stream) -> Work {
+        let work = stream.work();
+        let written = || transcripts::used(&env::claude_config()?, self.id);
+        match (!stream.is_accounted()).then(written).flatten() {
+            Some(tally) if tally.tokens.total() > work.tokens.total() => {
+                Work { tokens: tally.tokens, usd_micros: tally.usd_micros, estimated: true, ..work }
+            }
+            _ => work,
+        }
+    }
+}
+
+impl Listening {
+    /// How the agent ended by itself, if it did.
+    fn stopped(&self, exit: Exit) -> Option<Outcome> {
+        match &self.sense {
+            Decoder::Claude(stream) => Some(stream.outcome(exit, "")),
+            Decoder::Plain(_) => None,
+        }
+    }
+}
+
+fn cannot_start(why: String) -> Outcome {
+    Outcome::Failed { trouble: Trouble::CannotStart { why } }
+}
+
+/// What the end of a plain program means.
+fn of_command(ended: &command::Ended, complaints: &str) -> Outcome {
+    match (ended.code, ended.signal) {
+        (Some(0), _) => Outcome::Stopped,
+        // What the shell says when it does not find or may not run a program.
+        (Some(code @ (126 | 127)), _) => cannot_start(why(code, complaints)),
+        (code, signal) => Outcome::Failed { trouble: Trouble::Crash { code, signal } },
+    }
+}
+
+/// The command line, for the log.
+fn shown(task: &Task<'_>) -> String {
+    let words = [&task.program].into_iter().chain(&task.args);
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}

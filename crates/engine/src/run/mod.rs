@@ -1,0 +1,188 @@
+//! The runner: carries a loop in fresh sessions, one for each round, until the loop ends, a person is needed, or somebody wants it to stop.
+
+pub mod agent;
+mod control;
+pub mod events;
+mod listener;
+mod plan;
+pub mod preflight;
+mod rounds;
+
+use std::sync::Arc;
+
+use ralph_core::{config::Running, loops::LoopFile, messages, prices, prompt::Spent};
+
+use crate::{
+    gates::{declared, loop_start},
+    notify::{self, Kind, News, Ways},
+    ops::{Refusal, resume, take_over},
+    run::{
+        agent::Agent,
+        control::Control,
+        events::{End, Observer, RunEvent},
+        rounds::Rounds,
+    },
+    store::{Error, project::Project, runner},
+    sys::{env, signals},
+};
+
+/// What a run is to do.
+#[derive(Debug, Clone)]
+pub struct Orders {
+    /// Which loop, and with what limits from now on.
+    pub resume: resume::Request,
+    pub agent: Agent,
+    /// So many rounds and no more; `None`: until the loop ends.
+    pub rounds: Option<u64>,
+    /// Where an item of a list names no model and no rule says otherwise.
+    pub settings: Running,
+    /// It waits for limits to reset and for what is decided elsewhere; otherwise it ends, parked.
+    pub waits: bool,
+    /// Who is told when it ends, parks or needs a person.
+    pub ways: Ways,
+    /// How the loop was run before, and is run again, as a person would type it.
+    pub as_before: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    pub loop_id: String,
+    pub end: End,
+    /// In one sentence.
+    pub line: String,
+    /// Rounds that were ruled on.
+    pub rounds: u64,
+    pub iteration: u64,
+    /// What was spent on the loop, by this run and before.
+    pub spent: Spent,
+    /// Rules that would have allowed what was denied.
+    pub denied: Vec<String>,
+    /// The loop is complete, and the proof is not what it was when it began.
+    pub doubtful: bool,
+}
+
+/// Carries a loop.
+pub fn drive(project: &Project, orders: &Orders, observer: &Arc<dyn Observer>) -> Result<Finished, Refusal> {
+    let found = take_over::bring(project, &orders.resume)?;
+    let id = found.id();
+    let _carrying = match runner::carry(project, &id)? {
+        Ok(carrying) => carrying,
+        Err(pid) => return Err(take_over::carried(pid)),
+    };
+    let mark = agent::new_mark(&id);
+    env::note_runner(&mark);
+    let signals = signals::Told::listen();
+    let taken = take_over::take(project, found, &mark, orders.settings.inner)?;
+    let ended = taken.dead.as_deref().map_or(0, agent::end_leftovers);
+    let taken_name = taken.found.name.clone();
+    let mut picked_up = taken.picked_up.clone();
+    if let Some(picked_up) = picked_up.as_mut().filter(|_| ended > 0) {
+        let are = messages::count(ended as u64, "process of its was", "processes of its were");
+        *picked_up = format!("{picked_up}; {are} still running and ended");
+    }
+    observer.on_event(&RunEvent::Run {
+        of_loop: &id,
+        iteration: taken.file.iteration,
+        max_iterations: taken.file.max_iterations(),
+        picked_up,
+        folder: &project.root().to_string_lossy(),
+        limits: limits(project, &taken.file)
+            .into_iter()
+            .chain(orders.as_before.as_ref().map(|options| format!("as before: {options}")))
+            .collect(),
+    });
+    if matches!(orders.agent, Agent::Claude(_)) && taken.file.max_usd_micros() == 0 && taken.file.max_tokens() == 0 {
+        let text = "there is no limit on money: `--usd X` or `--tokens N` sets one, now or with `ralph run --continue`".to_owned();
+        observer.on_event(&RunEvent::Warning { text });
+    }
+    if let Some(text) = no_brake(orders, &taken.file) {
+        observer.on_event(&RunEvent::Warning { text });
+    }
+    let control = Control::new(signals, project, &taken.found);
+    let mut rounds = Rounds::new(project, orders, observer, control, &mark, taken);
+    let (end, line) = rounds.until_it_ends().unwrap_or_else(|e| could_not_go_on(&e));
+    // The lock is given back by the end of this process anyway; that the loop rests is what counts.
+    let line = match take_over::leave(project, &rounds.found, &mark, &line) {
+        Ok(()) => line,
+        Err(e) => format!("{line} (and the loop could not be put to rest: {e})"),
+    };
+    let finished = rounds.finished(id, end, line);
+    tell(project, orders, &taken_name, &finished, observer);
+    Ok(finished)
+}
+
+/// A plain command tells neither what it cost nor how many tokens it used.
+fn no_brake(orders: &Orders, file: &LoopFile) -> Option<String> {
+    let limits = [("--usd", file.max_usd_micros() > 0), ("--tokens", file.max_tokens() > 0)];
+    let set: Vec<&str> = limits.into_iter().filter(|(_, is_set)| *is_set).map(|(option, _)| option).collect();
+    let is_plain = matches!(orders.agent, Agent::Command(_));
+    (is_plain && !set.is_empty()).then(|| {
+        format!(
+            "the agent is a plain command, which reports neither money nor tokens: {} cannot brake it; `--max-iterations N` and `--hours H` can",
+            set.join(" and ")
+        )
+    })
+}
+
+fn could_not_go_on(e: &Error) -> (End, String) {
+    match e {
+        Error::File { .. } => (End::Blocked, format!("{e}. Mend it; then `ralph run --continue` goes on")),
+        e => (End::Failed, format!("ralph could not go on: {e}")),
+    }
+}
+
+/// Tells whoever looks on, and whoever wanted to be told.
+fn tell(project: &Project, orders: &Orders, name: &str, finished: &Finished, observer: &Arc<dyn Observer>) {
+    observer.on_event(&RunEvent::Ended {
+        how: finished.end,
+        exit: finished.end.exit(),
+        line: finished.line.clone(),
+        rounds: finished.rounds,
+        spent_usd: prices::in_dollars(finished.spent.usd_micros),
+        spent_tokens: finished.spent.tokens,
+        denied: finished.denied.clone(),
+        doubtful: finished.doubtful,
+    });
+    let kind = match finished.end {
+        // Whoever did it knows.
+        End::Interrupted | End::Paused | End::Cancelled => return,
+        End::Blocked | End::Stalled | End::Failed => Kind::NeedsPerson,
+        End::Parked => Kind::Parked,
+        End::Complete | End::Capped | End::Enough => Kind::Ended,
+    };
+    let news = News {
+        loop_id: &finished.loop_id,
+        name,
+        folder: project.root(),
+        kind,
+        how: finished.end.as_str(),
+        line: &finished.line,
+        iteration: finished.iteration,
+        rounds: finished.rounds,
+        usd_micros: finished.spent.usd_micros,
+        until: None,
+        next: None,
+    };
+    notify_all(orders, &news, observer);
+}
+
+/// Tells whoever wanted to be told; what cannot be told costs the run nothing but a sentence.
+fn notify_all(orders: &Orders, news: &News<'_>, observer: &Arc<dyn Observer>) {
+    for text in notify::tell(&orders.ways, news, notify::LIMIT) {
+        observer.on_event(&RunEvent::Warning { text });
+    }
+}
+
+/// The loop's limits and what ends it, in words.
+fn limits(project: &Project, file: &LoopFile) -> Vec<String> {
+    let declared = declared::of_loop(project, file);
+    let (idle, _) = ralph_core::limits::idle_limit(file.idle_rounds, None);
+    let mut limits =
+        messages::limits(file.max_iterations(), file.completion_promise.as_deref(), !declared.is_empty(), file.max_hours(), idle);
+    limits.extend(messages::further_limits(file.max_usd_micros(), file.fresh_stall_rounds(), true));
+    if !declared.gates.is_empty() {
+        limits.insert(1, loop_start::named(&declared.gates));
+    }
+    limits
+}

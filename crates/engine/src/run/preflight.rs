@@ -1,0 +1,248 @@
+//! A look before the first round: would sessions that nobody watches get anywhere? A denied tool at night is a lost night.
+
+use std::time::Duration;
+
+use ralph_core::{
+    gate::{Check, Gate, Run},
+    messages::opening,
+};
+
+use crate::{
+    gates::declared,
+    git::Repository,
+    hosts::claude::{
+        caller::MESSAGE_SINCE,
+        program::{dotted, said_version, version_in},
+    },
+    run::agent::Agent,
+    setup::{
+        permissions::{Fate, Permissions},
+        places::Places,
+        survey::Survey,
+    },
+    store::{loops, project::Project},
+    sys::{env, process},
+};
+
+/// How long git may take to say that it is there.
+const GIT: Duration = Duration::from_secs(30);
+
+/// How much a remark matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// It may save a round.
+    Hint,
+    /// The run will not get far.
+    Warning,
+    /// It makes no sense to begin.
+    Refusal,
+}
+
+/// What was found: sentences that say what to type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    pub weight: Weight,
+    pub text: String,
+}
+
+impl Remark {
+    fn new(weight: Weight, text: impl Into<String>) -> Self {
+        Remark { weight, text: text.into() }
+    }
+}
+
+/// Looks at the client and at what it would let its sessions do here. `permission_mode` is what the runner will ask for; `None`: what the settings say.
+pub fn look(project: &Project, permission_mode: Option<&str>, agent: &Agent) -> Vec<Remark> {
+    // Of another program nothing is known.
+    let Agent::Claude(path) = agent else { return Vec::new() };
+    let mut remarks: Vec<Remark> = version(path).into_iter().collect();
+    let survey = Survey::take(&Places::of(project));
+    let (permissions, ignored_rules) = Permissions::unattended(&survey, project.root(), permission_mode);
+    remarks.extend(impossible(permissions.mode.as_deref()));
+    if let Some((mode, file)) = &permissions.ignored_mode {
+        let text = format!(
+            "permission mode \"{mode}\" in {} does not count, because the client takes it from your own settings only: `ralph run --permission-mode {mode}`, if that is what you want",
+            file.display()
+        );
+        remarks.push(Remark::new(Weight::Warning, text));
+    }
+    if ignored_rules > 0 {
+        let text = format!(
+            "{ignored_rules} of the rules under permissions.allow do not count: they are the project's, and Claude Code has not been told to trust this folder. Start `claude` here once and answer its question"
+        );
+        remarks.push(Remark::new(Weight::Warning, text));
+    }
+    if !survey.trusts(project.root()) {
+        remarks.extend(run_unasked(project, &survey));
+    }
+    if remarks.iter().all(|remark| remark.weight < Weight::Refusal) {
+        remarks.extend(denied(&permissions));
+        remarks.extend(unproven_by_itself(project, &permissions));
+    }
+    remarks
+}
+
+/// Rounds within a session need its own stop hook. `inner`: how many are wanted.
+pub fn inner_rounds(project: &Project, inner: u64, agent: &Agent) -> Option<Remark> {
+    let Agent::Claude(_) = agent else { return None };
+    let is_registered = || Survey::take(&Places::of(project)).ours().iter().any(|ours| ours.hook.event == "Stop");
+    (inner > 0 && !is_registered()).then(|| {
+        let text = format!(
+            "--inner {inner} has no effect here, because ralph's stop hook is not registered with Claude Code: `ralph init` does that"
+        );
+        Remark::new(Weight::Warning, text)
+    })
+}
+
+/// Looks at the folder that the agent would work in. `keeps`: its files shall be kept after each round.
+pub fn ground(project: &Project, keeps: bool) -> Option<Remark> {
+    let root = project.root().canonicalize().unwrap_or_else(|_| project.root().to_owned());
+    let is_home = env::home().and_then(|home| home.canonicalize().ok()).is_some_and(|home| home == root);
+    if is_home || root.parent().is_none() {
+        let place = if is_home { "your home folder" } else { "the top folder of the system" };
+        let text = format!(
+            "this is {place}, and an agent that nobody watches would have all that is in it for its project: go to the project's own folder, or name it with -C"
+        );
+        return Some(Remark::new(Weight::Refusal, text));
+    }
+    let is_bare = || matches!(Repository::of(project, GIT), Ok(None));
+    (keeps && is_bare()).then(|| {
+        let text = "this is no git repository, so the files are not kept after each round: `ralph diff` and `ralph rollback` will have nothing. `git init` changes that";
+        Remark::new(Weight::Hint, text)
+    })
+}
+
+/// The permission mode to ask for. One that must not count, because the project's settings name it, is overruled: older clients take it (2.1.197).
+pub fn mode_to_ask_for(project: &Project, asked: Option<String>) -> Option<String> {
+    let ignored = || Permissions::of_settings(&Survey::take(&Places::of(project))).ignored_mode;
+    asked.or_else(|| ignored().map(|_| "default".to_owned()))
+}
+
+/// What the project names to be run, and a session without a person runs though nobody has trusted the folder.
+fn run_unasked(project: &Project, survey: &Survey) -> Option<Remark> {
+    let hooks = survey.hooks();
+    let foreign = hooks.iter().filter(|hook| !hook.hook.line.is_ralphs() && !survey.is_own(hook));
+    let mut files: Vec<String> = foreign.map(|hook| hook.path.display().to_string()).collect();
+    files.extend(Some(project.root().join(".mcp.json")).filter(|file| file.exists()).map(|file| file.display().to_string()));
+    files.dedup();
+    (!files.is_empty()).then(|| {
+        let text = format!(
+            "the programs that {} names are run without a question, and Claude Code has not been told to trust this folder. Look at them; start `claude` here once and answer its question",
+            files.join(" and ")
+        );
+        Remark::new(Weight::Warning, text)
+    })
+}
+
+fn version(path: &std::path::Path) -> Option<Remark> {
+    let said = said_version(path);
+    let shown = path.display();
+    match said.as_deref().and_then(version_in) {
+        Some(version) if version < MESSAGE_SINCE => {
+            Some(Remark::new(Weight::Refusal, format!("Claude Code {} ({shown}) is too old: `claude update`", dotted(version))))
+        }
+        Some(_) => None,
+        None => {
+            let said = said.map_or_else(|| "did not answer".to_owned(), |said| format!("said {:?}", opening(&said, 100)));
+            Some(Remark::new(
+                Weight::Refusal,
+                format!("`{shown} --version` {said}: reinstall Claude Code, or name another program with --agent-cmd"),
+            ))
+        }
+    }
+}
+
+/// Modes in which no session gets anywhere.
+fn impossible(mode: Option<&str>) -> Option<Remark> {
+    let text = match mode? {
+        "plan" => "permission mode \"plan\" lets the agent change nothing: `ralph run --permission-mode acceptEdits`",
+        "bypassPermissions" if process::is_root() && !env::is_sandbox() => {
+            "Claude Code does not start as root in permission mode \"bypassPermissions\": run it as another user, or, in a container that you can lose, with IS_SANDBOX=1 in the environment"
+        }
+        _ => return None,
+    };
+    Some(Remark::new(Weight::Refusal, text))
+}
+
+/// The tools that every session will miss: in a session without a person, whatever would be asked for is denied.
+fn denied(permissions: &Permissions) -> Option<Remark> {
+    let mode = permissions
+        .mode
+        .as_deref()
+        .map_or_else(|| "the client's own permission mode".to_owned(), |mode| format!("permission mode \"{mode}\""));
+    let missing: Vec<&str> = [Fate::Asked, Fate::Denied].into_iter().flat_map(|fate| permissions.of_fate(fate)).collect();
+    let edits = missing.iter().any(|tool| matches!(*tool, "Edit" | "Write"));
+    if missing.is_empty() || (!edits && permissions.has_command_rules()) {
+        return None;
+    }
+    let for_edits = if edits { "`ralph run --permission-mode acceptEdits` lets it change files; " } else { "" };
+    let text = format!(
+        "in {mode} {} will be denied, because nobody is there to be asked: {for_edits}rules such as \"Bash(npm test:*)\" under permissions.allow in your settings let it run commands",
+        missing.join(", ")
+    );
+    Some(Remark::new(Weight::Warning, text))
+}
+
+/// What the agent would want to run to see whether its work will hold, and may not. Ralph measures it all the same.
+fn unproven_by_itself(project: &Project, permissions: &Permissions) -> Option<Remark> {
+    let mut rules: Vec<String> = Vec::new();
+    for line in gate_lines(project) {
+        rules.extend(permissions.unallowed(&line).into_iter().filter_map(rule));
+    }
+    rules.dedup();
+    rules.truncate(5);
+    (!rules.is_empty()).then(|| {
+        let text = format!(
+            "the agent cannot run the gates by itself before it stops; these rules under permissions.allow would let it: {}",
+            rules.join(", ")
+        );
+        Remark::new(Weight::Hint, text)
+    })
+}
+
+/// The lines of the gates that a loop here has to pass.
+fn gate_lines(project: &Project) -> Vec<String> {
+    let loops: Vec<_> = loops::all(project).into_iter().filter_map(|found| found.parsed.ok()).collect();
+    let gates: Vec<Gate> = match &loops[..] {
+        [] => declared::of_project(project).gates,
+        all => all.iter().flat_map(|file| declared::of_loop(project, file).gates).collect(),
+    };
+    let line = |gate: Gate| match gate.check {
+        Check::Command(command) => Some(match command.run {
+            Run::Shell(line) => line,
+            Run::Argv(words) => words.join(" "),
+        }),
+        _ => None,
+    };
+    gates.into_iter().filter_map(line).collect()
+}
+
+/// A rule for a command and its subcommand, whatever follows them. `None`: it is not plain which program it is.
+fn rule(command: &str) -> Option<String> {
+    let is_plain = |word: &&str| word.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+".contains(c));
+    let mut words = command.split_whitespace();
+    let program = words.next().filter(is_plain)?;
+    let subcommand = words.next().filter(|word| word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') && !word.starts_with('-'));
+    Some(match subcommand {
+        Some(subcommand) => format!("\"Bash({program} {subcommand}:*)\""),
+        None => format!("\"Bash({program}:*)\""),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s4_6_a_rule_names_a_program_and_its_subcommand() {
+        for (command, wanted) in [
+            ("cargo test --workspace", Some("\"Bash(cargo test:*)\"")),
+            ("./check.sh", Some("\"Bash(./check.sh:*)\"")),
+            ("make -j2 all", Some("\"Bash(make:*)\"")),
+            ("FOO=1 make", None),
+            ("$(evil) x", None),
+        ] {
+            assert_eq!(rule(command).as_deref(), wanted, "{command}");
+        }
+    }
+}

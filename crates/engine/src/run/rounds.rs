@@ -1,0 +1,510 @@
+//! The rounds of one run: start a session, hear it out, rule on what came of it, and go on.
+
+mod after_session;
+mod keep_files;
+mod pause;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use ralph_core::{
+    gate::Check,
+    journal::{Event, State},
+    judge::{Budget, Code, Ending, Next},
+    limits::{Standstill, ToolUse},
+    loops::Problem,
+    prices,
+    prompt::Spent,
+    session_outcome::{Outcome, Tokens, Work},
+    time::{Millis, millis},
+};
+
+use super::{
+    Finished, Orders,
+    agent::{self, Ended, Session},
+    control::{Asked, Control},
+    events::{End, Observer, RunEvent},
+    plan::{self, Before, Plan},
+};
+use crate::{
+    gates::declared,
+    ops::take_over::Taken,
+    stop::{self, RuledSession, SessionReport, rule_on_session},
+    store::{
+        Error, journal,
+        loops::{self, LoopOnDisk},
+        project::Project,
+        project_lock::{Locked, Loop},
+        seal,
+    },
+    sys::{clock, files},
+};
+
+/// The time between the request to end and the end of a session.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How long another process may keep the project's lock.
+const LOCK: Duration = Duration::from_mins(2);
+
+/// How long to look at the files for.
+const LOOK: Duration = Duration::from_secs(30);
+
+/// So many logs of sessions are kept for each loop.
+const LOGS: usize = 300;
+
+/// How a run ends, in one sentence.
+type Ends = (End, String);
+
+pub(super) struct Rounds<'a> {
+    project: &'a Project,
+    orders: &'a Orders,
+    observer: &'a Arc<dyn Observer>,
+    control: Control,
+    mark: &'a str,
+    pub(super) found: LoopOnDisk,
+    /// Nobody has carried the loop before.
+    begins: bool,
+    before: Before,
+    /// A session that a runner before this one did not live to hear out.
+    unfinished: Option<String>,
+    /// The commit and the files before the session that runs.
+    tree: Option<String>,
+    /// When sessions were started within the last hour.
+    calls: Vec<Millis>,
+    done: u64,
+    iteration: u64,
+    spent: Spent,
+    tokens: Tokens,
+    denied: BTreeMap<String, u64>,
+    /// That files cannot be kept is told once.
+    has_told_of_files: bool,
+    /// Whoever looks on knows that the run ends after this round.
+    is_finishing: Arc<AtomicBool>,
+    /// Why a person should look before it goes on.
+    doubt: Option<String>,
+    /// The loop is complete, and the proof is not what it was when it began.
+    doubtful: bool,
+}
+
+/// A session that was started.
+struct Begun {
+    session: String,
+    iteration: u64,
+    attempt: u64,
+    log: PathBuf,
+    plan: Plan,
+    usd_micros_left: u64,
+    limit: Duration,
+}
+
+impl<'a> Rounds<'a> {
+    pub(super) fn new(
+        project: &'a Project,
+        orders: &'a Orders,
+        observer: &'a Arc<dyn Observer>,
+        control: Control,
+        mark: &'a str,
+        taken: Taken,
+    ) -> Self {
+        let calls = journal::began_since(&project.journal(&taken.found.id()), clock::now() - HOUR);
+        Rounds {
+            project,
+            orders,
+            observer,
+            control,
+            mark,
+            iteration: taken.file.iteration,
+            begins: taken.picked_up.is_none() && !journal::has_begun(&project.journal(&taken.found.id())),
+            before: Before { unfinished: taken.unfinished.is_some(), ..Before::default() },
+            unfinished: taken.unfinished,
+            found: taken.found,
+            tree: None,
+            calls,
+            done: 0,
+            spent: Spent::default(),
+            tokens: Tokens::default(),
+            denied: BTreeMap::new(),
+            has_told_of_files: false,
+            is_finishing: Arc::default(),
+            doubt: None,
+            doubtful: false,
+        }
+    }
+
+    pub(super) fn finished(self, loop_id: String, end: End, line: String) -> Finished {
+        let mut denied: Vec<(String, u64)> = self.denied.into_iter().collect();
+        denied.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        let denied = denied.into_iter().map(|(rule, _)| rule).collect();
+        Finished { loop_id, end, line, rounds: self.done, iteration: self.iteration, spent: self.spent, denied, doubtful: self.doubtful }
+    }
+
+    /// Works until there is a reason not to.
+    pub(super) fn until_it_ends(&mut self) -> Result<Ends, Error> {
+        self.charge_the_unfinished()?;
+        if let Some(ends) = self.nothing_to_do()? {
+            return Ok(ends);
+        }
+        self.keep_the_start()?;
+        self.tree = stop::tree(self.project, &self.found.id(), LOOK);
+        if let Some(ends) = self.rest_of_a_park()? {
+            return Ok(ends);
+        }
+        loop {
+            if let Some(ends) = self.wants_to_end()? {
+                return Ok(ends);
+            }
+            if let Some(ends) = self.rest_before_a_session()? {
+                return Ok(ends);
+            }
+            if let Some(ends) = self.end_what_is_used_up()? {
+                return Ok(ends);
+            }
+            let Some(begun) = self.begin()? else { return Ok(self.taken_away()) };
+            let ended = self.hear(&begun);
+            if let Some(ends) = self.settle(&begun, &ended)? {
+                return Ok(ends);
+            }
+        }
+    }
+
+    /// Where everything holds before the first session, none is started. A promise is the agent's to make, so a loop with one has something to do; unless its
+    /// work is a list, in which everything is done. So has a loop with a note for the agent.
+    fn nothing_to_do(&mut self) -> Result<Option<Ends>, Error> {
+        let Some((locked, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
+        drop(locked);
+        let declared = declared::of_loop(self.project, &l.file);
+        let has_list = declared.gates.iter().any(|gate| matches!(gate.check, Check::Features(_)));
+        let may_end = (l.file.completion_promise.is_none() || has_list) && !declared.gates.is_empty() && declared.problems.is_empty();
+        if !may_end || !l.file.active || !l.state.notes.is_empty() {
+            return Ok(None);
+        }
+        let nothing = Ended { outcome: Outcome::Stopped, text: None, tools: ToolUse::Unknown, work: Work::default() };
+        let report = SessionReport { before_the_first: true, ..self.report("", &nothing) };
+        match rule_on_session(self.project, &self.found, self.mark, &report, MONTH) {
+            Ok(Some(ruled)) => {
+                self.note_spent(&ruled.state);
+                Ok(ends(&ruled))
+            }
+            // Another process holds the lock, or somebody wants the end: both are seen to before a session.
+            Ok(None) | Err(Error::Busy) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Whether a person, or the orders, want no further session.
+    fn wants_to_end(&mut self) -> Result<Option<Ends>, Error> {
+        if self.control.asked() > Asked::Nothing {
+            return Ok(Some((End::Interrupted, format!("interrupted: the loop rests at round {}", self.iteration))));
+        }
+        if let Some(doubt) = self.doubt.take() {
+            return Ok(Some((End::Blocked, doubt)));
+        }
+        let Some((_, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
+        if !l.file.active {
+            return Ok(Some(paused()));
+        }
+        let enough = self.orders.rounds.is_some_and(|rounds| self.done >= rounds);
+        Ok(enough.then(|| {
+            let rounds = ralph_core::messages::count(self.done, "round is", "rounds are");
+            (End::Enough, format!("{rounds} done, as asked: the loop rests at round {}", l.file.iteration))
+        }))
+    }
+
+    /// The loop under its lock; `None`: it is gone, or somebody else has it.
+    fn open(&self) -> Result<Option<(Locked<'a>, Loop)>, Error> {
+        let locked = self.lock()?;
+        let Some(mut found) = loops::reread(self.project, self.found.clone())? else { return Ok(None) };
+        if found.parsed.is_err() {
+            let Some(settled) = locked.settled(found)? else { return Ok(None) };
+            found = settled;
+        }
+        let l = locked.open(found).map_err(|found| unreadable(*found))?;
+        let is_ours = l.id == self.found.id() && l.state.runner.as_ref().is_none_or(|runner| runner.mark == self.mark);
+        Ok(is_ours.then_some((locked, l)))
+    }
+
+    /// A process that keeps the lock for longer than it should must not end a run that works for hours.
+    fn lock(&self) -> Result<Locked<'a>, Error> {
+        let until = Instant::now() + LOCK;
+        loop {
+            match Locked::acquire(self.project) {
+                Err(Error::Busy) if Instant::now() < until && self.control.asked() < Asked::End => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Why there is no further session: the loop is not there any more, or not this runner's.
+    fn taken_away(&self) -> Ends {
+        let id = self.found.id();
+        let round = self.iteration;
+        let state = seal::last(self.project, &id).map(|record| record.state);
+        let there = loops::reread(self.project, self.found.clone()).ok().flatten().is_some_and(|found| found.id() == id);
+        if there && !state.as_ref().is_some_and(|state| state.ended.is_some() || state.runner.is_some()) {
+            let line = "what ralph knew about the loop was deleted; it rests, and `ralph run --continue` goes on with what its file says";
+            return (End::Paused, line.to_owned());
+        }
+        let line = match state {
+            Some(State { ended: Some(_), .. }) => format!("the loop was cancelled at round {round}; `ralph resume` brings it back"),
+            Some(State { runner: Some(runner), .. }) if runner.mark != self.mark => {
+                format!("process {} has taken the loop at round {round}", runner.pid)
+            }
+            _ => format!("{} was deleted or replaced at round {round}", shown(self.project, &self.found.path)),
+        };
+        (End::Cancelled, line)
+    }
+
+    /// Plans the next session, and writes down that it begins. `None`: the loop is gone.
+    fn begin(&mut self) -> Result<Option<Begun>, Error> {
+        let session = agent::new_session_id();
+        let Some((locked, mut l)) = self.open()? else { return Ok(None) };
+        let now = clock::now();
+        let plan = plan::plan(self.project, &self.orders.settings, &l, &self.before);
+        let iteration = l.file.iteration;
+        l.state.arm(now);
+        l.state.owner = Some(session.clone());
+        l.state.parked = None;
+        for note in l.state.notes.iter_mut().filter(|note| plan.notes.contains(&note.id)) {
+            note.told_in = Some(iteration);
+        }
+        // The first round is compared with what was there before it.
+        if l.state.standstill.is_none() && l.file.fresh_stall_rounds() > 0 {
+            l.state.standstill = Standstill::after(None, self.tree.as_deref(), &[]);
+        }
+        let Some(runner) = l.state.runner.as_mut() else { return Ok(None) };
+        runner.attempt += 1;
+        runner.inner = 0;
+        let attempt = runner.attempt;
+        let folder = self.project.folder(&format!("rounds/{}", l.id))?;
+        let log = free_log(&folder, iteration, attempt);
+        files::prune_beside(&log, LOGS);
+        let event = Event::Began {
+            iteration,
+            attempt,
+            agent: self.orders.agent.name().to_owned(),
+            model: plan.model.clone(),
+            item: plan.item.clone(),
+            notes: plan.notes.clone(),
+            log: shown(self.project, &log),
+        };
+        locked.record(&mut l, now, Some(&session), event)?;
+        let left = l.file.max_usd_micros().saturating_sub(l.state.spending.as_ref().map_or(0, |s| s.usd_micros));
+        let limit = time_left(&self.orders.settings, &l, now);
+        self.iteration = iteration;
+        self.calls.push(now);
+        self.note_spent(&l.state);
+        Ok(Some(Begun { session, iteration, attempt, log, plan, usd_micros_left: left, limit }))
+    }
+
+    /// Runs the session, and listens.
+    fn hear(&mut self, begun: &Begun) -> Ended {
+        self.observer.on_event(&RunEvent::Round {
+            iteration: begun.iteration,
+            max_iterations: self.found.parsed.as_ref().map_or(0, |file| file.max_iterations()),
+            attempt: begun.attempt,
+            session: &begun.session,
+            model: begun.plan.model.as_deref(),
+            item: begun.plan.item.as_deref(),
+            prompt: &begun.plan.prompt,
+            log: &shown(self.project, &begun.log),
+            notes: &begun.plan.notes,
+        });
+        let settings = &self.orders.settings;
+        let session = Session {
+            agent: &self.orders.agent,
+            folder: self.project.root(),
+            prompt: &begun.plan.prompt,
+            id: &begun.session,
+            model: begun.plan.model.as_deref(),
+            permission_mode: settings.permission_mode.as_deref(),
+            usd_micros_left: begun.usd_micros_left,
+            mark: self.mark,
+            iteration: begun.iteration,
+            silence: Duration::from_millis(settings.silence_ms),
+            limit: begun.limit,
+            grace: GRACE,
+            log: &begun.log,
+        };
+        let observer = Arc::clone(self.observer);
+        let ended = agent::run(&session, &|heard| observer.on_event(&RunEvent::Agent { heard }), &|| self.wish());
+        for denied in &ended.work.denied {
+            *self.denied.entry(denied.rule.clone()).or_default() += 1;
+        }
+        ended
+    }
+
+    /// What is wanted of the session.
+    fn wish(&self) -> agent::Wish {
+        self.tells_of_the_end()();
+        self.control.wish()
+    }
+
+    /// Tells whoever looks on, once, that this round is the last.
+    fn tells_of_the_end(&self) -> impl Fn() + Send + Sync + 'static {
+        let (control, observer, is_finishing) = (self.control.clone(), Arc::clone(self.observer), Arc::clone(&self.is_finishing));
+        move || {
+            if control.asked() == Asked::Finish && !is_finishing.swap(true, Ordering::Relaxed) {
+                observer.on_event(&RunEvent::Finishing);
+            }
+        }
+    }
+
+    /// A loop whose time, money or tokens are used up gets no further session: the judge ends it.
+    fn end_what_is_used_up(&mut self) -> Result<Option<Ends>, Error> {
+        let Some((locked, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
+        if !is_used_up(&l, &Work::default(), clock::now()) {
+            return Ok(None);
+        }
+        drop(locked);
+        let nothing = Ended { outcome: Outcome::Stopped, text: Some(String::new()), tools: ToolUse::Unknown, work: Work::default() };
+        self.rule(l.owner().unwrap_or(self.mark), l.file.iteration, "", &nothing)
+    }
+
+    /// Has the round judged.
+    fn rule(&mut self, session: &str, iteration: u64, prompt: &str, ended: &Ended) -> Result<Option<Ends>, Error> {
+        let ruled = loop {
+            match rule_on_session(self.project, &self.found, session, &self.report(prompt, ended), MONTH) {
+                Ok(Some(ruled)) => break ruled,
+                Ok(None) | Err(Error::Busy) => {}
+                Err(e) => return Err(e),
+            }
+            if let Some(ends) = self.not_ruled(session)? {
+                return Ok(Some(ends));
+            }
+        };
+        self.done += 1;
+        self.note_spent(&ruled.state);
+        self.tree = ruled.state.standstill.as_ref().map(|s| s.tree.clone());
+        self.tell_ruling(iteration, &ruled);
+        self.keep_files(iteration)?;
+        self.iteration = ruled.file.iteration;
+        Ok(match ends(&ruled) {
+            Some((End::Parked, line)) if self.control.asked() > Asked::Nothing => Some((End::Interrupted, line)),
+            ends => ends,
+        })
+    }
+
+    fn report(&self, prompt: &str, ended: &Ended) -> SessionReport {
+        let (control, waiting, tells_of_the_end) = (self.control.clone(), self.control.clone(), self.tells_of_the_end());
+        let observer = Arc::clone(self.observer);
+        let waits = self.orders.waits;
+        SessionReport {
+            prompt: prompt.to_owned(),
+            text: ended.text.clone(),
+            tools: ended.tools,
+            work: ended.work.clone(),
+            before_the_first: false,
+            wanted: Arc::new(move || {
+                tells_of_the_end();
+                control.asked() < Asked::End && !control.is_gone()
+            }),
+            waits: Arc::new(move || waits && waiting.asked() == Asked::Nothing),
+            checking: Arc::new(move |gate, time| {
+                let (limit_ms, usual_ms) = (millis(time.limit), time.usual.map(millis));
+                observer.on_event(&RunEvent::Checking { gate, limit_ms, usual_ms });
+            }),
+        }
+    }
+
+    /// There was no ruling: somebody was faster, or wants the end. `None`: it was only a moment in which the loop could not be read.
+    fn not_ruled(&self, session: &str) -> Result<Option<Ends>, Error> {
+        if self.control.asked() == Asked::End {
+            let line = "interrupted before the round was judged; `ralph run --continue` begins it again";
+            return Ok(Some((End::Interrupted, line.to_owned())));
+        }
+        Ok(match self.open()? {
+            Some((_, l)) if !l.file.active => Some(paused()),
+            Some((_, l)) if l.owner() == Some(session) => None,
+            _ => Some(self.taken_away()),
+        })
+    }
+
+    fn note_spent(&mut self, state: &State) {
+        self.spent = Spent::of(state, clock::now());
+        self.doubtful = state.doubtful;
+        self.tokens = state.tokens;
+    }
+
+    fn tell_ruling(&self, iteration: u64, ruled: &RuledSession) {
+        self.observer.on_event(&RunEvent::Ruled {
+            iteration,
+            ruling: &ruled.ruling,
+            findings: &ruled.evidence.gates,
+            line: ruled.line.as_deref(),
+            spent_ms: ruled.evidence.spent_ms,
+            spent_usd: prices::in_dollars(self.spent.usd_micros),
+            spent_tokens: self.spent.tokens,
+        });
+    }
+}
+
+const HOUR: Millis = 3_600_000;
+const MONTH: Duration = Duration::from_hours(30 * 24);
+
+/// Where what a session says is kept. A round that was begun before, and begins again, has its logs already.
+fn free_log(folder: &Path, iteration: u64, attempt: u64) -> PathBuf {
+    let log = |attempt: u64| folder.join(format!("{iteration:04}-{attempt}.jsonl"));
+    (attempt..attempt + 1_000).map(log).find(|path| !path.exists()).unwrap_or_else(|| log(attempt))
+}
+
+/// How long a session may take: one round, and no longer than the loop itself.
+fn time_left(settings: &ralph_core::config::Running, l: &Loop, now: Millis) -> Duration {
+    let of_round = if settings.round_ms == 0 { MONTH } else { Duration::from_millis(settings.round_ms) };
+    match l.file.max_millis() {
+        0 => of_round,
+        // Nothing at all would be no limit.
+        max => of_round.min(Duration::from_millis(max.saturating_sub(l.state.spent(now)).max(1))),
+    }
+}
+
+/// Whether the loop's time, money or tokens are used up, once that work is charged.
+fn is_used_up(l: &Loop, work: &Work, now: Millis) -> bool {
+    let usd_micros = l.state.spending.as_ref().map_or(0, |spending| spending.usd_micros).saturating_add(work.usd_micros);
+    let budget = Budget {
+        ms: (l.state.spent(now), l.file.max_millis()),
+        usd_micros: (usd_micros, l.file.max_usd_micros()),
+        tokens: (l.state.tokens.plus(work.tokens).total(), l.file.max_tokens()),
+    };
+    budget.used_up().is_some()
+}
+
+fn unreadable(found: LoopOnDisk) -> Error {
+    let path = found.path.display().to_string();
+    let problem = found.parsed.err().unwrap_or_else(|| Problem::new(None, "it cannot be read".to_owned()));
+    Error::File { path, problem }
+}
+
+fn shown(project: &Project, path: &Path) -> String {
+    path.strip_prefix(project.root()).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+fn paused() -> Ends {
+    (End::Paused, "the loop was paused".to_owned())
+}
+
+/// How a ruling ends the run; `None`: it goes on.
+fn ends(ruled: &RuledSession) -> Option<Ends> {
+    let line = || ruled.line.clone().unwrap_or_else(|| format!("the loop stopped ({})", ruled.ruling.code.as_str()));
+    match ruled.ruling.next {
+        Next::GoesOn { .. } => None,
+        Next::Stays => Some(paused()),
+        Next::Parks => Some((End::Parked, line())),
+        Next::Pauses => Some(match ruled.ruling.code {
+            Code::ProgressNone | Code::ProgressOscillating | Code::HostBlockCap => (End::Stalled, line()),
+            _ => (End::Blocked, line()),
+        }),
+        Next::Ends { ending } => Some(match ending {
+            Ending::Complete => (End::Complete, line()),
+            Ending::Capped => (End::Capped, line()),
+            Ending::Cancelled => (End::Cancelled, line()),
+            Ending::Failed => (End::Failed, line()),
+        }),
+    }
+}

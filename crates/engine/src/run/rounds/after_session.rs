@@ -1,0 +1,162 @@
+//! What follows from a session that is over: it is judged, tried again, waited for, or a person is asked.
+
+use ralph_core::{
+    journal::Event,
+    limits::ToolUse,
+    loops::Value,
+    session_outcome::{self, Did, Outcome, Then, Trouble, Work},
+};
+
+use super::{Begun, Ends, LOOK, Rounds, is_used_up};
+use crate::{
+    hosts::claude::transcripts,
+    run::{
+        agent::Ended,
+        events::{End, RunEvent},
+        plan::Before,
+    },
+    stop,
+    store::{
+        Error,
+        project_lock::{Locked, Loop},
+    },
+    sys::{clock, env, random},
+};
+
+impl Rounds<'_> {
+    /// What follows from a session that is over.
+    pub(super) fn settle(&mut self, begun: &Begun, ended: &Ended) -> Result<Option<Ends>, Error> {
+        let l = self.put_right(begun)?;
+        let now = clock::now();
+        let before = l.map(|l| (l.state.failures, is_used_up(&l, &ended.work, now)));
+        let (failures, is_used_up) = before.unwrap_or_default();
+        let did = self.did(ended);
+        let retries = self.orders.settings.retries;
+        let then = match session_outcome::after(&ended.outcome, did, failures, retries, now, random::number() % 1_000) {
+            // There is nothing left to try it again with.
+            Then::Again { .. } | Then::Park { .. } if is_used_up => Then::Judge,
+            then => then,
+        };
+        self.observer.on_event(&RunEvent::Over {
+            iteration: begun.iteration,
+            attempt: begun.attempt,
+            outcome: &ended.outcome,
+            work: &ended.work,
+            then,
+        });
+        self.before = Before {
+            broke: (then != Then::Judge).then(|| ended.outcome.clone()),
+            unfinished: false,
+            tools: ended.tools,
+            denied: ended.work.denied.iter().map(|denied| denied.rule.clone()).collect(),
+        };
+        if then == Then::Judge {
+            return self.rule(&begun.session, begun.iteration, &begun.plan.prompt, ended);
+        }
+        if !self.note_that_it_broke(begun, ended, then)? {
+            return Ok(Some(self.taken_away()));
+        }
+        let why = broke_in_words(&ended.outcome);
+        match then {
+            Then::Again { at } => self.rest(at, &format!("{why}; the same round is tried again")),
+            Then::Park { until } => self.rest(until, &why),
+            Then::Pause => Ok(Some((End::Blocked, in_need(&ended.outcome, &why)))),
+            Then::Leave | Then::Judge => Ok(None),
+        }
+    }
+
+    /// The loop after the session; `None`: it is gone. While a run has a loop, only ralph counts its iterations: one that was set back is put right. A person may raise limits in the loop's
+    /// file at any time, and so can an agent: that ends the run, and the person is asked.
+    pub(super) fn put_right(&mut self, begun: &Begun) -> Result<Option<Loop>, Error> {
+        let Some((locked, mut l)) = self.open()? else { return Ok(None) };
+        if l.file.iteration < begun.iteration {
+            let what = format!("its iteration was set back to {}, and is {} again", l.file.iteration, begun.iteration);
+            let text = format!("the loop was changed while the session of round {} worked: {what}", begun.iteration);
+            if !locked.set(&mut l, &[("iteration", Value::Plain(&begun.iteration.to_string()))])? {
+                return Ok(None);
+            }
+            self.observer.on_event(&RunEvent::Warning { text: text.clone() });
+            locked.record(&mut l, clock::now(), None, Event::Heard { event: "changed".to_owned(), detail: Some(text) })?;
+        }
+        let looser: Vec<String> = l.edits().into_iter().filter(|edit| edit.looser).map(|edit| edit.what).collect();
+        self.doubt = (!looser.is_empty()).then(|| {
+            format!(
+                "while the session worked, the loop file was edited ({}): if that was you, `ralph run --continue` goes on with it",
+                looser.join(", ")
+            )
+        });
+        Ok(Some(l))
+    }
+
+    /// Whether a session did anything. The files are only looked at where that decides.
+    pub(super) fn did(&self, ended: &Ended) -> Did {
+        let matters = matches!(ended.outcome, Outcome::Cut { .. }) && ended.tools != ToolUse::Used;
+        let changed = matters && {
+            let now = stop::tree(self.project, &self.found.id(), LOOK);
+            now.is_some() && now != self.tree
+        };
+        Did { tools: ended.tools, changed }
+    }
+
+    /// Writes down that a session came to nothing. `false`: the loop is gone.
+    pub(super) fn note_that_it_broke(&mut self, begun: &Begun, ended: &Ended, then: Then) -> Result<bool, Error> {
+        let event = |then| Event::Broke {
+            iteration: begun.iteration,
+            attempt: begun.attempt,
+            outcome: ended.outcome.clone(),
+            then,
+            work: Box::new(ended.work.clone()),
+        };
+        let Some((locked, mut l)) = self.open()? else {
+            // It was cancelled: its journal still tells what the session came to.
+            let locked = Locked::acquire(self.project)?;
+            locked.note(&self.found.id(), Some(&begun.session), event(Then::Leave))?;
+            return Ok(false);
+        };
+        let now = clock::now();
+        ended.work.charge(&mut l.state, now);
+        if let Outcome::Failed { trouble } = &ended.outcome {
+            l.state.failures = l.state.failures.after(trouble);
+        } else if matches!(ended.outcome, Outcome::Cut { .. }) {
+            l.state.failures.own += 1;
+        }
+        locked.record(&mut l, now, Some(&begun.session), event(then))?;
+        self.note_spent(&l.state);
+        Ok(true)
+    }
+
+    /// What a session used that nobody heard out is in its transcript, as far as it came.
+    pub(super) fn charge_the_unfinished(&mut self) -> Result<(), Error> {
+        let Some(session) = self.unfinished.take() else { return Ok(()) };
+        let Some(used) = env::claude_config().and_then(|config| transcripts::used(&config, &session)) else { return Ok(()) };
+        let Some((locked, mut l)) = self.open()? else { return Ok(()) };
+        let now = clock::now();
+        let work = Work { tokens: used.tokens, usd_micros: used.usd_micros, estimated: true, ..Work::default() };
+        work.charge(&mut l.state, now);
+        let event = Event::Broke {
+            iteration: l.file.iteration,
+            attempt: l.state.runner.as_ref().map_or(1, |runner| runner.attempt),
+            outcome: Outcome::Failed { trouble: Trouble::Crash { code: None, signal: None } },
+            then: Then::Again { at: now },
+            work: Box::new(work),
+        };
+        locked.record(&mut l, now, Some(&session), event)
+    }
+}
+
+fn broke_in_words(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Failed { trouble } => trouble.words(),
+        Outcome::Cut { .. } => "nothing was heard of the session, and it did nothing".to_owned(),
+        Outcome::Stopped | Outcome::Interrupted => "the session was interrupted".to_owned(),
+    }
+}
+
+/// What a person is asked to do.
+fn in_need(outcome: &Outcome, why: &str) -> String {
+    let remedy = if let Outcome::Failed { trouble } = outcome { trouble.remedy() } else { None };
+    let remedy = remedy.unwrap_or("the logs in .ralph/rounds/ may tell why; `ralph run --continue` tries again");
+    let crashed = matches!(outcome, Outcome::Failed { trouble: Trouble::Crash { .. } | Trouble::Refused { .. } } | Outcome::Cut { .. });
+    let often = if crashed { ", several times in a row" } else { "" };
+    format!("{why}{often}: {remedy}")
+}

@@ -1,0 +1,49 @@
+//! The files before the first session and after every round, kept under `refs/ralph`.
+
+use std::time::Duration;
+
+use ralph_core::journal::Event;
+
+use super::Rounds;
+use crate::{run::events::RunEvent, snapshots, store::Error, sys::clock};
+
+/// How long keeping the files of a round may take.
+const SNAPSHOT: Duration = Duration::from_mins(2);
+
+impl Rounds<'_> {
+    /// Keeps the files as they are before the first session, unless a round before has.
+    pub(super) fn keep_the_start(&mut self) -> Result<(), Error> {
+        let before = self.iteration.saturating_sub(1);
+        let kept = || snapshots::of_loop(self.project, &self.found.id(), SNAPSHOT).unwrap_or_default();
+        let is_kept = !self.begins && kept().iter().any(|snapshot| snapshot.round() == Some(before));
+        if is_kept { Ok(()) } else { self.keep_files(before) }
+    }
+
+    /// Keeps the files as they are after a round. What cannot be kept costs the run nothing but a sentence.
+    pub(super) fn keep_files(&mut self, iteration: u64) -> Result<(), Error> {
+        if !self.orders.settings.snapshots {
+            return Ok(());
+        }
+        // A round that begins again, after a pause or a limit, has left its files before.
+        let is_again = self.done == 1 && !self.begins;
+        let kept = match snapshots::keep(self.project, &self.found.id(), iteration, is_again, SNAPSHOT) {
+            Ok(Some(kept)) => kept,
+            Ok(None) => return Ok(()),
+            Err(why) => {
+                if !std::mem::replace(&mut self.has_told_of_files, true) {
+                    self.observer.on_event(&RunEvent::Warning { text: format!("the files after this round could not be kept: {why}") });
+                }
+                return Ok(());
+            }
+        };
+        if !kept.left_out.is_empty() && !std::mem::replace(&mut self.has_told_of_files, true) {
+            self.observer
+                .on_event(&RunEvent::Warning { text: format!("not kept with the files of the rounds: {}", kept.left_out.join("; ")) });
+        }
+        self.observer.on_event(&RunEvent::Snapshot { name: &kept.name, commit: &kept.commit });
+        if let Some((locked, mut l)) = self.open()? {
+            locked.record(&mut l, clock::now(), None, Event::Snapshot { name: kept.name, commit: kept.commit })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! Doing nothing for a while: for a quota, for the hour, before the last try.
+
+use std::{thread, time::Duration};
+
+use ralph_core::{
+    journal::{Event, Parked},
+    limits::{Breaker, ToolUse},
+    time::{self, Millis},
+};
+
+use super::{Ends, HOUR, Rounds};
+use crate::{
+    notify::{Kind, News},
+    run::{
+        control::Asked,
+        events::{End, RunEvent},
+        notify_all,
+    },
+    store::Error,
+    sys::clock,
+};
+
+/// How soon a person's wish is seen while nothing is done.
+const STEP: Duration = Duration::from_millis(200);
+
+/// A shorter rest is taken in any case.
+const LONG_REST: Millis = 60_000;
+
+/// How often a resting run looks at its loop.
+const LOOK_WHILE_RESTING: Duration = Duration::from_secs(1);
+
+impl Rounds<'_> {
+    /// Waits where a session must not be started yet: too many within the hour, or too many that changed nothing.
+    pub(super) fn rest_before_a_session(&mut self) -> Result<Option<Ends>, Error> {
+        let settings = &self.orders.settings;
+        let now = clock::now();
+        self.calls.retain(|at| *at > now - HOUR);
+        let per_hour = usize::try_from(settings.calls_per_hour).unwrap_or(usize::MAX);
+        if per_hour > 0 && self.calls.len() >= per_hour {
+            let until = self.calls[self.calls.len() - per_hour] + HOUR;
+            let sessions = ralph_core::messages::count(self.calls.len() as u64, "session was", "sessions were");
+            let why = format!("{sessions} started within an hour, as many as `calls_per_hour` allows");
+            if let Some(ends) = self.rest(until, &why)? {
+                return Ok(Some(ends));
+            }
+        }
+        let Some((_, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
+        let stalled = l.state.standstill.as_ref().map_or(0, |s| s.rounds);
+        let is_due = Breaker::of(stalled, l.file.fresh_stall_rounds()) == Breaker::HalfOpen && self.before.broke.is_none();
+        if is_due && settings.cooldown_ms > 0 && self.done > 0 {
+            let until = now.saturating_add(Millis::try_from(settings.cooldown_ms).unwrap_or(Millis::MAX));
+            return self.rest(
+                until,
+                &format!("{} in a row changed nothing: after a rest comes one more, the last", ralph_core::messages::rounds(stalled)),
+            );
+        }
+        Ok(None)
+    }
+
+    /// Waits on for what a run before this one, or a session, was parked for.
+    pub(super) fn rest_of_a_park(&mut self) -> Result<Option<Ends>, Error> {
+        let Some((locked, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
+        let Some((until, what)) = l.state.parked.and_then(|parked| Some((parked.until?, parked.what))) else { return Ok(None) };
+        drop(locked);
+        self.rest(until, &what)
+    }
+
+    /// Does nothing until that moment, unless somebody wants the run to end. Without waiting the run ends here, parked.
+    pub(super) fn rest(&mut self, until: Millis, why: &str) -> Result<Option<Ends>, Error> {
+        let Some((locked, mut l)) = self.open()? else { return Ok(Some(self.taken_away())) };
+        let now = clock::now();
+        if until <= now {
+            return Ok(None);
+        }
+        l.state.disarm(now);
+        l.state.parked = Some(Parked {
+            since: now,
+            stop: String::new(),
+            what: why.to_owned(),
+            until: Some(until),
+            tools: ToolUse::Unknown,
+            idle_rounds: 0,
+        });
+        locked.record(&mut l, now, None, Event::Waiting { what: why.to_owned() })?;
+        drop(locked);
+        let at = time::format(until);
+        let is_long = until - now > LONG_REST;
+        if !self.orders.waits && is_long {
+            return Ok(Some((End::Parked, format!("parked until {at}: {why}. `ralph run --continue` goes on then"))));
+        }
+        self.observer.on_event(&RunEvent::Rests { until: &at, until_ms: until, why: why.to_owned() });
+        if is_long {
+            self.tell_that_it_rests(until, why);
+        }
+        // A clock that is set back must not make the rest longer.
+        let (begun, longest) = (clock::uptime_ms(), u64::try_from(until - now).unwrap_or(0));
+        while clock::now() < until && clock::uptime_ms().saturating_sub(begun) < longest {
+            if let Some(ends) = self.wants_to_end()? {
+                return Ok(Some(ends));
+            }
+            let left = u64::try_from(until - clock::now()).unwrap_or(0).min(longest);
+            let step = Duration::from_millis(left).min(LOOK_WHILE_RESTING);
+            self.sleep(step);
+        }
+        self.observer.on_event(&RunEvent::GoesOn);
+        Ok(None)
+    }
+
+    /// Whoever wanted to be told is, before a long rest.
+    pub(super) fn tell_that_it_rests(&self, until: Millis, why: &str) {
+        let id = self.found.id();
+        let news = News {
+            loop_id: &id,
+            name: &self.found.name,
+            folder: self.project.root(),
+            kind: Kind::Parked,
+            how: End::Parked.as_str(),
+            line: why,
+            iteration: self.iteration,
+            rounds: self.done,
+            usd_micros: self.spent.usd_micros,
+            until: Some(until),
+            next: None,
+        };
+        notify_all(self.orders, &news, self.observer);
+    }
+
+    /// Sleeps, unless somebody wants the end.
+    pub(super) fn sleep(&self, pause: Duration) {
+        let mut left = pause;
+        while !left.is_zero() && self.control.asked() == Asked::Nothing {
+            let step = left.min(STEP);
+            thread::sleep(step);
+            left = left.saturating_sub(step);
+        }
+    }
+}

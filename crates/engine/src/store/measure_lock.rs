@@ -1,0 +1,53 @@
+//! The right to measure a loop's gates: one process at a time, whoever reports the stop.
+
+use std::{fs, path::Path, time::Duration};
+
+use crate::{
+    store::{Error, project::Project},
+    sys::{files, lock::Lock},
+};
+
+/// Takes the right, as soon as it is free. `None`: there is no place for a lock.
+pub fn take(project: &Project, loop_id: &str, patience: Duration) -> Result<Option<Lock>, Error> {
+    let Ok(folder) = project.folder("locks") else { return Ok(None) };
+    remove_old(&folder);
+    let path = folder.join(format!("{loop_id}.lock"));
+    Lock::take(&path, patience).map_or(Ok(None), |lock| lock.ok_or(Error::Busy).map(Some))
+}
+
+/// Whether somebody has it right now. A process that died has not.
+pub fn is_taken(project: &Project, loop_id: &str) -> bool {
+    files::is_locked(&project.own().join("locks").join(format!("{loop_id}.lock")))
+}
+
+/// Removes the locks of loops that nobody can still be measuring. A lock is never written, so its age is that of the loop's first stop; the lock of a
+/// loop that lives on is made anew.
+fn remove_old(folder: &Path) {
+    const OLD: Duration = Duration::from_hours(30 * 24);
+    let is_old = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_file() && files::is_older(&meta, OLD));
+    let locks = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in locks.filter(|path| path.extension().is_some_and(|e| e == "lock") && is_old(path)) {
+        let is_free = files::open_regular(&path).is_ok_and(|(file, _)| file.try_lock().is_ok());
+        if is_free {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::temp_dir::Scratch;
+
+    #[test]
+    fn s2_5_who_measures_is_known_until_it_ends() {
+        let scratch = Scratch::create("ralph-turn-test-", false).unwrap();
+        let project = Project::at(scratch.path());
+        assert!(!is_taken(&project, "main-1"));
+        let turn = take(&project, "main-1", Duration::ZERO).unwrap();
+        assert!(turn.is_some() && is_taken(&project, "main-1") && !is_taken(&project, "main-2"));
+        assert!(take(&project, "main-1", Duration::ZERO).is_err());
+        drop(turn);
+        assert!(!is_taken(&project, "main-1"));
+    }
+}

@@ -1,0 +1,372 @@
+//! A project whose lock is held: the only way to change anything.
+
+use std::{fs, path::Path, time::Duration};
+
+use ralph_core::{
+    journal::{Actor, Event, Record, State, VERSION},
+    judge::Ending,
+    loops::{Edit, LoopFile, NewLoop, Terms, Value, file_of},
+    messages,
+    time::{self, Millis},
+};
+
+use crate::{
+    store::{
+        Error, feature_folder,
+        journal::Tail,
+        loops::{self, Carrier, LoopOnDisk},
+        project::Project,
+        seal, sessions,
+    },
+    sys::{clock, files, files::Swapped, lock::Lock},
+};
+
+/// How long to wait for another ralph process. None holds the lock for more than a fraction of a second.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Attempts at a file that somebody else edits at the same moment.
+const ATTEMPTS: usize = 5;
+
+/// How long an editor takes between emptying a file and filling it, generously.
+const EDITOR: Duration = Duration::from_millis(20);
+
+/// A project with its lock held; dropped, it is free again, and so it is when the process dies.
+#[derive(Debug)]
+pub struct Locked<'p> {
+    pub project: &'p Project,
+    _lock: Lock,
+}
+
+/// A loop file together with what its journal knows.
+#[derive(Debug)]
+pub struct Loop {
+    pub id: String,
+    pub found: LoopOnDisk,
+    pub file: LoopFile,
+    pub state: State,
+    /// Nothing has been written about this loop yet.
+    pub is_new: bool,
+    /// The terms that count, until an edit of the file is accepted.
+    terms: Terms,
+    /// Edits that do not count.
+    held: Vec<Edit>,
+    /// The session that is told if it loses this loop without a person's act.
+    pub(super) holder: Option<String>,
+    tail: Tail,
+}
+
+impl Loop {
+    /// When something was last written about it.
+    pub fn last_event(&self) -> Option<Millis> {
+        time::parse(&self.tail.last.as_ref()?.at)
+    }
+
+    /// How the file's terms differ from those that count.
+    pub fn edits(&self) -> Vec<Edit> {
+        self.terms.edits(&Terms::of(&self.file))
+    }
+
+    /// Makes edits of the file count. Those that `counts` refuses are as if they had not been made.
+    pub fn settle(&mut self, edits: &[Edit], counts: impl Fn(&Edit) -> bool) {
+        self.held = edits.iter().filter(|edit| !counts(edit)).cloned().collect();
+        self.terms.accept(edits.iter().filter(|edit| counts(edit)), &self.file);
+        self.terms.hold(&self.held, &mut self.file);
+    }
+
+    /// A person takes the loop up: what its file says now counts. Returns what is different from before.
+    pub fn accept_edits(&mut self) -> Vec<String> {
+        let edits = self.edits();
+        self.settle(&edits, |_| true);
+        edits.into_iter().map(|edit| edit.what).collect()
+    }
+
+    /// Ralph has written these keys into the file itself. Edits that do not count still do not.
+    fn written(&mut self, file: LoopFile, keys: &[&str]) {
+        self.file = file;
+        self.terms.take(keys, &self.file);
+        let held: Vec<Edit> = self.edits().into_iter().filter(|edit| self.held.contains(edit)).collect();
+        self.terms.hold(&held, &mut self.file);
+    }
+
+    /// The session that the loop belongs to.
+    pub fn owner(&self) -> Option<&str> {
+        self.file.session_id.as_deref().or(self.state.owner.as_deref())
+    }
+}
+
+impl<'p> Locked<'p> {
+    /// Takes the lock, making ralph's folder if need be. The wait is bounded.
+    pub fn acquire(project: &'p Project) -> Result<Self, Error> {
+        project.prepare()?;
+        let path = project.own().join("lock");
+        let lock = Lock::take(&path, PATIENCE).map_err(Error::io("lock", &path))?.ok_or(Error::Busy)?;
+        Ok(Locked { project, _lock: lock })
+    }
+
+    /// Whether the lock could be taken, with the same patience. Nothing is made for it.
+    pub fn look(project: &Project) -> Result<(), Error> {
+        project.look()?;
+        let path = project.own().join("lock");
+        match files::options().write(true).open(&path) {
+            Ok(file) if files::wait_for_lock(&file, PATIENCE).map_err(Error::io("lock", &path))? => Ok(()),
+            Ok(_) => Err(Error::Busy),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(Error::io("open", &path)(e)),
+        }
+    }
+
+    /// The loop of a file that can be read, with its state.
+    pub fn open(&self, found: LoopOnDisk) -> Result<Loop, Box<LoopOnDisk>> {
+        let mut l = self.put_together(found)?;
+        let state = l.state.clone().of_live_file(Some(&l.file));
+        if state != l.state {
+            l.is_new = true;
+            l.terms = Terms::of(&l.file);
+            l.state = state;
+        }
+        if l.is_new {
+            seal::make_room(self.project, &l.found.name, &l.id);
+        }
+        Ok(l)
+    }
+
+    /// The same for a file from the archive, whose loop goes on where it ended: at the last thing that was written about it, even if that was no ending.
+    pub fn open_ended(&self, found: LoopOnDisk) -> Result<Loop, Box<LoopOnDisk>> {
+        let mut l = self.put_together(found)?;
+        if let Some(at) = l.tail.last.as_ref().and_then(|r| time::parse(&r.at)) {
+            l.state.disarm(at);
+        }
+        Ok(l)
+    }
+
+    fn put_together(&self, found: LoopOnDisk) -> Result<Loop, Box<LoopOnDisk>> {
+        let Ok(file) = found.parsed.clone() else { return Err(Box::new(found)) };
+        let id = found.id();
+        let tail = seal::tail(self.project, Some(&found.name), &id);
+        let state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
+        let terms = state.terms.clone().unwrap_or_else(|| Terms::of(&file));
+        let holder = sessions::holder(&state);
+        Ok(Loop { id, found, file, state, is_new: tail.last.is_none(), terms, held: Vec::new(), holder, tail })
+    }
+
+    /// Writes what happened into the loop's journal, together with the loop's state after it.
+    pub fn record(&self, l: &mut Loop, at: Millis, session: Option<&str>, event: Event) -> Result<(), Error> {
+        l.state.iteration = l.file.iteration;
+        l.state.name = Some(l.found.name.clone());
+        self.note_misfit(l, at, session)?;
+        if let Carrier::Folder(folder) = &l.found.carrier {
+            feature_folder::log(folder, at, session, &event);
+            l.state.list = folder.noted();
+        }
+        sessions::follow(self.project, l);
+        self.write(l, at, session, event)
+    }
+
+    /// Writes down, before anything else, that the journal was changed, and leaves a line for the person.
+    pub fn note_misfit(&self, l: &mut Loop, at: Millis, session: Option<&str>) -> Result<(), Error> {
+        let Some(what) = l.tail.misfit.take() else { return Ok(()) };
+        l.state.untold.push(messages::misfit(&l.id, &what));
+        self.write(l, at, session, Event::Misfit { what })
+    }
+
+    fn write(&self, l: &mut Loop, at: Millis, session: Option<&str>, event: Event) -> Result<(), Error> {
+        l.terms.iteration = l.terms.iteration.max(l.file.iteration);
+        l.state.terms = Some(l.terms.clone());
+        let is_named = l.found.known_as.is_some() || l.file.is_named(&l.found.name);
+        self.append(&l.id, is_named, &mut l.tail, at, session, event, &l.state)
+    }
+
+    /// Writes down something that changes nothing about a loop, whether it lives or has ended.
+    pub fn note(&self, id: &str, session: Option<&str>, event: Event) -> Result<(), Error> {
+        let (mut tail, state) = self.known(None, id);
+        self.append(id, true, &mut tail, clock::now(), session, event, &state)
+    }
+
+    /// The end of a loop's journal and its state. That the journal was changed is left for the person.
+    fn known(&self, name: Option<&str>, id: &str) -> (Tail, State) {
+        let mut tail = seal::tail(self.project, name, id);
+        let mut state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
+        state.untold.extend(tail.misfit.take().map(|what| messages::misfit(id, &what)));
+        (tail, state)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one record")]
+    fn append(
+        &self,
+        id: &str,
+        is_named: bool,
+        tail: &mut Tail,
+        at: Millis,
+        session: Option<&str>,
+        event: Event,
+        state: &State,
+    ) -> Result<(), Error> {
+        let record = Record {
+            v: VERSION,
+            seq: tail.last.as_ref().map_or(1, |r| r.seq + 1),
+            at: time::format(at),
+            loop_id: id.to_owned(),
+            session: session.map(str::to_owned),
+            event,
+            state: state.clone(),
+        };
+        seal::append(self.project, is_named, tail, record)
+    }
+
+    /// Changes values in the loop's file and nothing else. `false`: somebody deleted the file, and it stays deleted.
+    pub fn set(&self, l: &mut Loop, values: &[(&str, Value<'_>)]) -> Result<bool, Error> {
+        if l.found.is_folder() {
+            let Some(found) = feature_folder::set(self.project, l.found.clone(), values)? else { return Ok(false) };
+            if let Ok(file) = &found.parsed {
+                l.written(file.clone(), &values.iter().map(|(key, _)| *key).collect::<Vec<_>>());
+            }
+            l.found = found;
+            return Ok(true);
+        }
+        for _ in 0..ATTEMPTS {
+            let path = l.found.path.clone();
+            let shown = || path.display().to_string();
+            let mut bytes = l.found.bytes.clone();
+            let mut file = l.file.clone();
+            let keys: Vec<&str> = values.iter().map(|(key, _)| *key).collect();
+            for (key, value) in values {
+                (bytes, file) = file.with(&bytes, key, *value).map_err(|problem| Error::File { path: shown(), problem })?;
+            }
+            if bytes == l.found.bytes {
+                return Ok(path.exists());
+            }
+            let backup = self.project.backup(&l.found.name);
+            match files::swap_keeping(&path, &backup, &l.found.bytes, &bytes).map_err(Error::io("write", &path))? {
+                Swapped::Done => {
+                    l.found.bytes = bytes;
+                    l.written(file, &keys);
+                    return Ok(true);
+                }
+                Swapped::Gone => return Ok(false),
+                Swapped::Changed => {
+                    // Somebody is writing: give them the time to finish.
+                    std::thread::sleep(EDITOR);
+                    let Some(found) = loops::read(self.project, &l.found.name)? else { return Ok(false) };
+                    if let Ok(fresh) = self.open(found) {
+                        *l = Loop { state: l.state.clone(), ..fresh };
+                    }
+                }
+            }
+        }
+        Err(Error::Restless { path: l.found.path.display().to_string() })
+    }
+
+    /// A file that could not be read, as soon as it can be; or as it is, if nobody is changing it. `None`: it is gone.
+    pub fn settled(&self, mut found: LoopOnDisk) -> Result<Option<LoopOnDisk>, Error> {
+        for _ in 0..ATTEMPTS {
+            std::thread::sleep(EDITOR);
+            let Some(again) = loops::reread(self.project, found.clone())? else { return Ok(None) };
+            if again.parsed.is_ok() || again.is_same(&found) {
+                return Ok(Some(again));
+            }
+            found = again;
+        }
+        Ok(Some(found))
+    }
+
+    /// Writes a journal line for a loop file that cannot be read, and archives the file.
+    pub fn archive_corrupt(&self, found: &LoopOnDisk, session: Option<&str>, problem: &str) -> Result<bool, Error> {
+        let id = found.id();
+        let (mut tail, mut state) = self.known(Some(&found.name), &id);
+        let now = clock::now();
+        state.disarm(now);
+        state.ended = Some(Ending::Failed);
+        state.name = Some(found.name.clone());
+        let event = Event::Corrupt { problem: problem.to_owned() };
+        self.append(&id, true, &mut tail, now, session, event, &state)?;
+        archive(self.project, found, &id)
+    }
+
+    /// Writes down that the list of a feature folder cannot be read; the loop stays as it is. `false`: that is what was written last.
+    pub fn note_unreadable(&self, found: &LoopOnDisk, session: Option<&str>, problem: &str) -> Result<bool, Error> {
+        let id = found.id();
+        let (mut tail, mut state) = self.known(Some(&found.name), &id);
+        let event = Event::Corrupt { problem: problem.to_owned() };
+        if tail.last.as_ref().is_some_and(|r| r.event == event) {
+            return Ok(false);
+        }
+        state.name = Some(found.name.clone());
+        let now = clock::now();
+        if let Carrier::Folder(folder) = &found.carrier {
+            feature_folder::log(folder, now, session, &event);
+            state.list = folder.noted();
+        }
+        self.append(&id, true, &mut tail, now, session, event, &state)?;
+        Ok(true)
+    }
+
+    /// Writes down that the list of the feature folder is gone, and puts the loop to rest until there is one again. `false`: it is at rest.
+    pub fn note_lost_list(&self, session: &str) -> Result<bool, Error> {
+        if !feature_folder::lost_its_list(self.project, session) {
+            return Ok(false);
+        }
+        let id = feature_folder::id(self.project);
+        let (mut tail, mut state) = self.known(None, &id);
+        let now = clock::now();
+        state.disarm(now);
+        let event = Event::Paused { by: Actor::Ralph, why: format!("{} is gone", feature_folder::LIST) };
+        self.append(&id, true, &mut tail, now, Some(session), event, &state)?;
+        Ok(true)
+    }
+
+    /// Writes the file of a new loop. `false`: one of that name is there already.
+    pub fn create(&self, name: &str, new: &NewLoop<'_>) -> Result<bool, Error> {
+        let folder = self.project.claude();
+        fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+        let path = folder.join(file_of(name));
+        match files::create_new(&path, &self.project.backup(name), new.render().as_bytes()) {
+            Ok(()) => {
+                seal::close(self.project, name);
+                Ok(true)
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+            Err(e) => Err(Error::io("write", &path)(e)),
+        }
+    }
+
+    /// Moves a file from the archive back into its place, in one step. `None`: a loop of that name is there already.
+    pub fn bring_back(&self, archived: &Path, name: &str, id: &str) -> Result<Option<LoopOnDisk>, Error> {
+        let folder = self.project.claude();
+        fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+        let path = folder.join(file_of(name));
+        match files::move_new(archived, &path) {
+            Ok(()) => {
+                seal::close(self.project, name);
+                Ok(loops::read(self.project, name)?.map(|found| if seal::is_known(self.project, id) { found.known_as(id) } else { found }))
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(None),
+            Err(e) => Err(Error::io("bring back", archived)(e)),
+        }
+    }
+}
+
+/// Ends a loop: its file moves to the archive, or its folder says so. `false`: somebody was faster.
+pub fn end(project: &Project, found: &LoopOnDisk, id: &str, ending: Ending) -> Result<bool, Error> {
+    if found.is_folder() { feature_folder::end(project, found, ending) } else { archive(project, found, id) }
+}
+
+/// Moves a loop's file to the archive: nothing is ever destroyed. `false`: somebody deleted the file before.
+///
+/// Needs no lock: the move is one step, and whoever holds the lock finds the file gone and leaves it so. That is why a cancel always wins.
+fn archive(project: &Project, found: &LoopOnDisk, id: &str) -> Result<bool, Error> {
+    let folder = project.archive();
+    for n in 1.. {
+        let name = if n == 1 { format!("{id}.md") } else { format!("{id}.{n}.md") };
+        let to = folder.join(name);
+        match files::move_new(&found.path, &to) {
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(e) => return Err(Error::io("archive", &found.path)(e)),
+            Ok(()) => {
+                files::make_private(&to);
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,321 @@
+//! A program that is given some time and no more. What it started dies with it.
+
+use std::{
+    ffi::OsString,
+    io::{self, Read, Write},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use ralph_core::output::Stream;
+
+use crate::sys::process_tree;
+
+/// More than this of a program's output is of no use to most who ask.
+pub const USUAL_OUTPUT: usize = 1 << 20;
+
+/// How long something that left the group may hold the other end of a pipe: what came until then has to do.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// The grace where somebody waits for the end: clients kill a hook a second after they asked it to end, and Claude Code 2.1.197 leaves what it ran.
+pub const HURRY: Duration = Duration::from_millis(300);
+
+/// From then on a program is looked after less often.
+const PATIENT_AFTER: Duration = Duration::from_secs(2);
+
+/// A program to run.
+#[derive(Debug, Clone)]
+pub struct Task<'a> {
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    pub folder: &'a Path,
+    /// Variables beside the ones of this process.
+    pub vars: Vec<(OsString, OsString)>,
+    /// Variables of this process that it does not get.
+    pub hidden: Vec<OsString>,
+    pub input: Vec<u8>,
+    pub limit: Duration,
+    /// How much of each of its outputs [`Task::run`] keeps.
+    pub most_output: usize,
+}
+
+/// How it came out.
+#[derive(Debug)]
+pub struct Ran {
+    /// `None` if a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    /// Whether `stdout` is all that it wrote there.
+    pub whole: bool,
+    pub took: Duration,
+}
+
+/// The same with its output as it came, which need not be text.
+#[derive(Debug)]
+pub struct Raw {
+    /// `None` if a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+    /// Whether `stdout` is all that it wrote there.
+    pub whole: bool,
+    pub took: Duration,
+}
+
+/// How a program ended that was listened to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// `None` if a signal ended it.
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    /// Whether all that it said was heard: something that left the group can hold a pipe for as long as it lives.
+    pub whole: bool,
+    pub took: Duration,
+}
+
+#[derive(Debug)]
+pub enum Failure {
+    CannotStart(io::Error),
+    TookTooLong,
+    /// The caller did not want it any more.
+    Cancelled,
+}
+
+/// What hears a program's output while it comes, from two threads.
+pub type Listener = Arc<dyn Fn(Stream, &[u8]) + Send + Sync>;
+
+/// How a program is let go.
+#[derive(Clone, Copy)]
+pub struct Leave<'a> {
+    /// Asked again and again: whether the caller still wants it.
+    pub cancelled: &'a dyn Fn() -> bool,
+    /// The time between the request to end and the end, if it took too long.
+    pub grace: Duration,
+    /// The same, if the caller does not want it any more.
+    pub hurry: Duration,
+    /// Asked when it has to be ended.
+    pub asked: &'a dyn Fn() -> Asked,
+    /// What it started may live on after it has ended by itself, and is known by this in its environment: `NAME=value`.
+    pub leave_running: Option<&'a str>,
+}
+
+/// How a program is asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// As the system asks.
+    ToEnd,
+    /// As a person at a terminal asks, and as the system only when that has not helped: an agent that is interrupted tidies up and says what it did.
+    ToStop,
+    /// Not at all: it has nothing left to say, and would only begin something new.
+    Not,
+}
+
+impl Task<'_> {
+    /// Runs it and collects what it says.
+    pub fn run(self) -> Result<Ran, Failure> {
+        let Raw { code, stdout, stderr, whole, took } = self.collected(LAST_WORDS * 4)?;
+        Ok(Ran { code, stdout: String::from_utf8_lossy(&stdout).into_owned(), stderr, whole, took })
+    }
+
+    /// The same byte for byte, for a program that leaves nothing behind: a busy machine may take its time to hand over the rest.
+    pub fn run_raw(self) -> Result<Raw, Failure> {
+        self.collected(LAST_WORDS * 20)
+    }
+
+    fn collected(self, last_words: Duration) -> Result<Raw, Failure> {
+        let kept = Arc::new([Mutex::new(Vec::new()), Mutex::new(Vec::new())]);
+        let most = self.most_output;
+        let listener = {
+            let kept = Arc::clone(&kept);
+            Arc::new(move |stream: Stream, bytes: &[u8]| {
+                // Whoever writes on must not find a closed pipe, though nobody listens any more.
+                let mut kept = kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner);
+                let room = (most + 1).saturating_sub(kept.len()).min(bytes.len());
+                kept.extend_from_slice(&bytes[..room]);
+            })
+        };
+        let leave =
+            Leave { cancelled: &|| false, grace: Duration::ZERO, hurry: Duration::ZERO, asked: &|| Asked::ToEnd, leave_running: None };
+        let ended = self.run_until_silence(&(listener as Listener), leave, last_words)?;
+        let heard = |stream: Stream| {
+            let mut bytes = std::mem::take(&mut *kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner));
+            let fits = bytes.len() <= most;
+            bytes.truncate(most);
+            (bytes, fits)
+        };
+        let ((stdout, fits), (stderr, _)) = (heard(Stream::Out), heard(Stream::Err));
+        let stderr = String::from_utf8_lossy(&stderr).into_owned();
+        Ok(Raw { code: ended.code, stdout, stderr, whole: fits && ended.whole, took: ended.took })
+    }
+
+    /// Runs it while `listener` hears what it says.
+    pub fn run_heard(self, listener: &Listener, leave: Leave<'_>) -> Result<Ended, Failure> {
+        self.run_until_silence(listener, leave, LAST_WORDS)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one place that runs programs under a limit")]
+    fn run_until_silence(self, listener: &Listener, leave: Leave<'_>, last_words: Duration) -> Result<Ended, Failure> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).current_dir(self.folder);
+        for name in &self.hidden {
+            command.env_remove(name);
+        }
+        command.envs(self.vars);
+        // Who gets nothing needs no pipe, and no thread that feeds it.
+        command.stdin(if self.input.is_empty() { Stdio::null() } else { Stdio::piped() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        in_a_group_of_its_own(&mut command);
+        let begun = Instant::now();
+        let (mut child, known) = process_tree::start(&mut command).map_err(Failure::CannotStart)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            let input = self.input;
+            // One that does not read its input closes it.
+            thread::spawn(move || stdin.write_all(&input));
+        }
+        let (sender, silence) = channel();
+        let busy = Arc::new(AtomicUsize::new(0));
+        hear(child.stdout.take(), Stream::Out, listener, &busy, sender.clone());
+        hear(child.stderr.take(), Stream::Err, listener, &busy, sender);
+        let ended = wait(&mut child, begun, self.limit, leave, &silence);
+        match leave.leave_running.filter(|_| ended.is_ok()) {
+            Some(mark) => process_tree::leave_running(mark),
+            None => process_tree::kill_group(child.id()),
+        }
+        // It runs no more, and what it left running would hold the other ends of the pipes.
+        drop(known);
+        process_tree::kill_strays();
+        let patience = if leave.leave_running.is_some() { last_words } else { leave.grace.max(last_words) };
+        let whole = heard_out(&silence, patience, &busy);
+        ended.map(|ended| Ended { whole, ..ended })
+    }
+}
+
+/// Waits until nothing more can be heard; `false`: something holds a pipe. A listener that takes its time is waited for.
+fn heard_out(silence: &Receiver<()>, patience: Duration, busy: &AtomicUsize) -> bool {
+    let mut last_word = Instant::now() + patience;
+    loop {
+        match silence.recv_timeout(last_word.saturating_duration_since(Instant::now())) {
+            Ok(()) => {}
+            Err(RecvTimeoutError::Timeout) if busy.load(Ordering::Relaxed) > 0 => last_word = Instant::now() + patience,
+            Err(e) => return e == RecvTimeoutError::Disconnected,
+        }
+    }
+}
+
+/// Waits for the end of a program, or brings it about. Mostly a program is gone when both its pipes are.
+fn wait(child: &mut Child, begun: Instant, limit: Duration, leave: Leave<'_>, silence: &Receiver<()>) -> Result<Ended, Failure> {
+    let mut pause = Duration::from_micros(100);
+    let mut asked = begun;
+    loop {
+        if let Some(status) = child.try_wait().map_err(Failure::CannotStart)? {
+            return Ok(Ended { code: status.code(), signal: signal_of(status), whole: true, took: begun.elapsed() });
+        }
+        let too_long = begun.elapsed() > limit;
+        let now = Instant::now();
+        let is_cancelled = now.duration_since(asked) >= Duration::from_millis(50) && {
+            asked = now;
+            (leave.cancelled)()
+        };
+        if too_long || is_cancelled {
+            end(child, if too_long { leave.grace } else { leave.hurry }, (leave.asked)());
+            return Err(if too_long { Failure::TookTooLong } else { Failure::Cancelled });
+        }
+        if silence.recv_timeout(pause).is_err() {
+            thread::sleep(pause / 4);
+        }
+        // What has run for long is no longer waited for to the millisecond, unless its pipes say so.
+        let longest = if begun.elapsed() > PATIENT_AFTER { 20 } else { 5 };
+        pause = (pause * 2).min(Duration::from_millis(longest));
+    }
+}
+
+/// Asks a program and what it started to end, and after the grace makes them.
+fn end(child: &mut Child, grace: Duration, asked: Asked) {
+    let pid = child.id();
+    let mut kin = process_tree::descendants(pid);
+    if !grace.is_zero() && asked != Asked::Not {
+        let stopping = if asked == Asked::ToStop { grace * 2 / 3 } else { Duration::ZERO };
+        let stopped = asked == Asked::ToStop && {
+            process_tree::ask_group_to_stop(pid);
+            wait_within(child, stopping)
+        };
+        if !stopped {
+            process_tree::ask_group_to_end(pid);
+            if !wait_within(child, grace.saturating_sub(stopping)) {
+                kin.extend(process_tree::descendants(pid));
+            }
+        }
+        kin = process_tree::still_ours(&kin);
+    }
+    process_tree::kill_group(pid);
+    process_tree::kill_all(&kin);
+    let _ = child.kill();
+    // A program that became another user's cannot be ended, and must not be waited for.
+    wait_within(child, LAST_WORDS);
+}
+
+/// Whether it ended in time.
+fn wait_within(child: &mut Child, time: Duration) -> bool {
+    let until = Instant::now() + time;
+    loop {
+        match child.try_wait() {
+            Ok(None) if Instant::now() < until => thread::sleep(Duration::from_millis(5)),
+            Ok(None) => return false,
+            _ => return true,
+        }
+    }
+}
+
+/// Hands what comes out of a pipe to the listener; when nothing more can come, the sender goes.
+fn hear(pipe: Option<impl Read + Send + 'static>, stream: Stream, listener: &Listener, busy: &Arc<AtomicUsize>, ended: Sender<()>) {
+    let Some(mut pipe) = pipe else { return };
+    let (listener, busy) = (Arc::clone(listener), Arc::clone(busy));
+    thread::spawn(move || {
+        let mut part = vec![0; 64 * 1024];
+        loop {
+            match pipe.read(&mut part) {
+                Ok(0) => break,
+                Ok(n) => {
+                    busy.fetch_add(1, Ordering::Relaxed);
+                    listener(stream, &part[..n]);
+                    busy.fetch_sub(1, Ordering::Relaxed);
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        let _ = ended.send(());
+    });
+}
+
+/// The program that runs a line for the shell, and its arguments.
+pub fn shell(line: &str) -> (OsString, Vec<OsString>) {
+    let (program, option) = if cfg!(unix) { ("/bin/sh", "-c") } else { ("cmd", "/C") };
+    (program.into(), vec![option.into(), line.into()])
+}
+
+#[cfg(unix)]
+fn signal_of(status: std::process::ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal_of(_status: std::process::ExitStatus) -> Option<i32> {
+    None
+}
+
+#[cfg(unix)]
+fn in_a_group_of_its_own(command: &mut Command) {
+    std::os::unix::process::CommandExt::process_group(command, 0);
+}
+
+#[cfg(not(unix))]
+fn in_a_group_of_its_own(_command: &mut Command) {}

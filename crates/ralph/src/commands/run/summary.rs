@@ -1,0 +1,149 @@
+//! The last words of a run: how it ended and what it used, why, where its work is, and what to type next.
+
+use std::path::{Path, PathBuf};
+
+use ralph_core::{
+    messages::clean,
+    prices::{self, Micros},
+};
+use ralph_engine::run::events::{End, RunEvent};
+
+use super::wording::{DOT, money, subject, used_tokens};
+use crate::ui;
+
+/// Where to read about it in the morning.
+const TOLD: &str = "`ralph report` tells how it went.";
+
+/// What has to be remembered of a run until its end.
+#[derive(Default)]
+pub(super) struct Last {
+    of_loop: String,
+    folder: PathBuf,
+    /// Files of a round were kept.
+    has_kept: bool,
+    /// What this run's own sessions used.
+    tokens: u64,
+    usd_micros: Micros,
+}
+
+impl Last {
+    pub(super) fn on_event(&mut self, told: &RunEvent<'_>) {
+        match told {
+            RunEvent::Run { of_loop, folder, .. } => {
+                (*of_loop).clone_into(&mut self.of_loop);
+                self.folder = PathBuf::from(folder);
+            }
+            RunEvent::Snapshot { .. } => self.has_kept = true,
+            RunEvent::Over { work, .. } => {
+                self.tokens = self.tokens.saturating_add(work.tokens.total());
+                self.usd_micros = self.usd_micros.saturating_add(work.usd_micros);
+            }
+            _ => {}
+        }
+    }
+
+    /// A headline, and sentences.
+    pub(super) fn words(&self, ended: &RunEvent<'_>) -> (String, Vec<String>) {
+        let RunEvent::Ended { how, line, rounds, spent_usd, spent_tokens, denied, doubtful, .. } = ended else { return Default::default() };
+        let rounds = ralph_core::messages::rounds(*rounds);
+        let head =
+            joined([Some(ending(*how, *doubtful)), Some(rounds), used_tokens(self.tokens), money(prices::in_dollars(self.usd_micros))]);
+        let head = head + &self.of_the_loop(*spent_tokens, *spent_usd);
+        let why = clean(line);
+        let why = why.strip_prefix("Ralph: ").unwrap_or(&why);
+        let why = why.strip_prefix(how.as_str()).and_then(|why| why.strip_prefix(": ")).unwrap_or(why).to_owned();
+        let next = (!why.contains("`ralph run --continue")).then(|| next(*how, &self.of_loop, self.has_kept));
+        let told = matches!(how, End::Capped | End::Stalled | End::Blocked | End::Cancelled | End::Failed).then(|| TOLD.to_owned());
+        let tree = Tree::around(&self.folder);
+        let from_here = |text: String| tree.as_ref().map_or_else(|| text.clone(), |tree| tree.seen_from_outside(&text));
+        let why = Some(why).filter(|why| !why.is_empty()).map(from_here);
+        let work = tree.as_ref().map(Tree::has_the_work);
+        (head, [why, of_denied(denied), next.map(from_here), told.map(from_here), work].into_iter().flatten().collect())
+    }
+
+    /// What the loop has cost, if that is more than this run.
+    fn of_the_loop(&self, tokens: u64, usd: f64) -> String {
+        if tokens <= self.tokens && prices::of_dollars(usd) <= self.usd_micros {
+            return String::new();
+        }
+        format!(" (the loop in all: {})", joined([used_tokens(tokens), money(usd)]))
+    }
+}
+
+fn joined<const N: usize>(parts: [Option<String>; N]) -> String {
+    parts.into_iter().flatten().collect::<Vec<_>>().join(DOT)
+}
+
+/// A working tree of the loop's own, as whoever stands in the project around it sees it.
+struct Tree {
+    name: String,
+    /// `.ralph/worktrees/main`, and the project's folder in it.
+    place: String,
+}
+
+impl Tree {
+    fn around(folder: &Path) -> Option<Self> {
+        // Whoever stands in it needs no other words.
+        if std::env::current_dir().is_ok_and(|here| here.starts_with(folder)) {
+            return None;
+        }
+        let words: Vec<String> = folder.iter().map(|word| clean(&word.to_string_lossy())).collect();
+        let at = words.windows(3).rposition(|three| three[0] == ".ralph" && three[1] == "worktrees")?;
+        Some(Tree { name: words[at + 2].clone(), place: words[at..].join("/") })
+    }
+
+    /// Commands, so that they find the loop from outside.
+    fn seen_from_outside(&self, text: &str) -> String {
+        let there = format!("`ralph -C {} ", self.place);
+        text.replace("`ralph ", &there)
+            .replace(&format!("{there}run --continue"), &format!("`ralph run --continue --worktree={}", self.name))
+    }
+
+    fn has_the_work(&self) -> String {
+        let Tree { name, place } = self;
+        format!("The work is in {place}, on the branch ralph/{name}: what is committed there `git merge ralph/{name}` brings here.")
+    }
+}
+
+/// How the run ended, in a word.
+fn ending(how: End, is_doubtful: bool) -> String {
+    match how {
+        End::Complete if is_doubtful => ui::warn("! complete, with doubts"),
+        End::Complete => ui::good("✓ complete"),
+        End::Capped => ui::warn("stopped at a limit"),
+        End::Stalled => ui::warn("stopped: no progress"),
+        End::Blocked => ui::warn("stopped: it needs you"),
+        End::Enough => ui::good("done for now"),
+        End::Paused => ui::warn("paused"),
+        End::Cancelled => ui::warn("cancelled"),
+        End::Parked => ui::warn("parked"),
+        End::Interrupted => ui::warn("interrupted"),
+        End::Failed => ui::bad("failed"),
+    }
+}
+
+/// Rules that would have allowed what nobody could be asked for.
+fn of_denied(rules: &[String]) -> Option<String> {
+    let rules: Vec<String> = rules.iter().map(|rule| subject(rule)).collect();
+    (!rules.is_empty())
+        .then(|| format!("Some calls were denied; under `permissions.allow` these rules would allow them: {}", rules.join(", ")))
+}
+
+/// What a person would type next. The usual loop needs no name.
+fn next(how: End, of_loop: &str, has_kept: bool) -> String {
+    let which = if of_loop.starts_with("main-") { String::new() } else { format!(" --name {}", clean(of_loop)) };
+    let again = format!("ralph run --continue{which}");
+    match how {
+        End::Complete if has_kept => "`ralph report` tells how it went, `ralph diff` what it changed.".to_owned(),
+        End::Complete => TOLD.to_owned(),
+        End::Capped => format!("Give it more: `{again} --max-iterations N` (or --hours, --usd, --tokens)."),
+        End::Stalled => {
+            format!("`ralph explain` says why, `ralph steer \"…\"` tells the agent what to do about it, `{again}` goes on.")
+        }
+        End::Blocked => format!("See to that; then `{again}` goes on."),
+        End::Enough | End::Paused | End::Interrupted => format!("`{again}` goes on."),
+        End::Parked => format!("`{again}` goes on, later."),
+        End::Cancelled => "`ralph list` shows what can be brought back.".to_owned(),
+        End::Failed => format!("`ralph doctor` looks for what is wrong; `{again}` goes on."),
+    }
+}

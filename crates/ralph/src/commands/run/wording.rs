@@ -1,0 +1,155 @@
+//! What happens in a run, in words: the same for a terminal and for plain lines.
+
+use ralph_core::{
+    gate::{Finding, Verdict},
+    judge::{Code, Ending, Next, Ruling},
+    messages::{clean, of_limit, opening},
+    prices,
+    session_outcome::{Outcome, Work},
+    time::in_words,
+};
+use ralph_engine::run::events::{Heard, RunEvent};
+
+use crate::{
+    text::{in_thousands, of_work, when},
+    ui,
+};
+
+/// Between parts of a line.
+pub(crate) const DOT: &str = " · ";
+
+/// What a tool call is about may be a whole script.
+const LONGEST_SUBJECT: usize = 400;
+
+/// Words of other origin on one line.
+pub(super) fn subject(what: &str) -> String {
+    opening(what, LONGEST_SUBJECT)
+}
+
+/// The same about a call; files of the project go by their names in it.
+pub(crate) fn subject_in(what: &str, folder: &str) -> String {
+    if folder.len() > 1 { subject(&what.replace(&format!("{folder}/"), "")) } else { subject(what) }
+}
+
+/// `Round 3 of 10`, and the rest: which item and model.
+pub(super) fn round(told: &RunEvent<'_>) -> (String, Vec<String>) {
+    let RunEvent::Round { iteration, max_iterations, attempt, model, item, notes, .. } = told else { return Default::default() };
+    let notes: Vec<String> = notes.iter().map(u64::to_string).collect();
+    let parts = [
+        (*attempt > 1).then(|| format!("try {attempt}")),
+        item.map(|item| format!("item {}", clean(item))),
+        model.map(clean),
+        (!notes.is_empty()).then(|| format!("with note {}", notes.join(", "))),
+    ];
+    (format!("Round {}", of_limit(*iteration, *max_iterations)), parts.into_iter().flatten().collect())
+}
+
+/// How a session ended, where that is not the usual, and what it used. What follows comes next, and says itself.
+pub(super) fn over(outcome: &Outcome, work: &Work) -> String {
+    let used = of_work(work);
+    match outcome {
+        Outcome::Stopped | Outcome::Interrupted => used,
+        _ => format!("{} ({used})", clean(&outcome.words())),
+    }
+}
+
+/// Until when nothing is done, and why, unless that was just said.
+pub(super) fn rests(until: &str, why: &str, said: &str) -> String {
+    let why = why.strip_prefix(said).filter(|_| !said.is_empty()).unwrap_or(why).trim_start_matches([';', ' ']);
+    let why = if why.is_empty() { String::new() } else { format!(": {}", clean(why)) };
+    format!("rests until {}{why}", when(until))
+}
+
+/// `round 3: ✗ tests · next is round 4`
+pub(super) fn ruled(iteration: u64, findings: &[Finding], ruling: &Ruling) -> String {
+    let parts = [Some(gates(findings)).filter(|gates| !gates.is_empty()), of_claim(ruling.code), Some(of_next(ruling.next))];
+    format!("round {iteration}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(DOT))
+}
+
+/// Then the person's line says what is open; otherwise the run's last words do.
+pub(super) fn goes_on(ruling: &Ruling) -> bool {
+    matches!(ruling.next, Next::GoesOn { .. })
+}
+
+/// `✓ tests  ✗ features 3/10`
+fn gates(findings: &[Finding]) -> String {
+    let one = |finding: &Finding| {
+        let tally = finding.tally.map(|tally| format!(" {}/{}", tally.done, tally.total)).unwrap_or_default();
+        let mark = match finding.verdict {
+            _ if finding.skipped => ui::dim("-"),
+            Verdict::Pass => ui::good("✓"),
+            Verdict::Fail => ui::bad("✗"),
+            Verdict::Wait => ui::warn("…"),
+            Verdict::Unknown => ui::warn("?"),
+        };
+        format!("{mark} {}{tally}", subject(&finding.gate))
+    };
+    findings.iter().map(one).collect::<Vec<_>>().join("  ")
+}
+
+/// What was wrong with the claim, if it was that.
+pub(crate) fn of_claim(code: Code) -> Option<String> {
+    let what = match code {
+        Code::PromiseMissing => "not claimed yet",
+        Code::PromiseRefused => "the claim does not count",
+        Code::PromiseUnproven => "claimed and not proven",
+        Code::NoteUndelivered => "claimed, but your note comes first",
+        Code::AgentBlocked => "the agent says that it cannot go on",
+        _ => return None,
+    };
+    Some(what.to_owned())
+}
+
+/// What becomes of the loop. Where it does not go on, the run's last words say why.
+fn of_next(next: Next) -> String {
+    match next {
+        Next::GoesOn { iteration } => format!("next is round {iteration}"),
+        Next::Stays => "stays as it is".to_owned(),
+        Next::Parks => "waits".to_owned(),
+        Next::Pauses => "pauses".to_owned(),
+        Next::Ends { ending: Ending::Capped } => "stops at a limit".to_owned(),
+        Next::Ends { ending } => ending.as_str().to_owned(),
+    }
+}
+
+/// What is worth a line of its own among what is heard of the agent, besides its words and tools.
+pub(crate) fn heard(heard: &Heard) -> Option<String> {
+    match heard {
+        Heard::Session { model, permission_mode, client, .. } => {
+            let parts = [
+                model.as_deref().map(clean),
+                permission_mode.as_deref().map(|mode| format!("permissions {}", clean(mode))),
+                client.as_deref().map(|client| format!("client {}", clean(client))),
+            ];
+            Some(parts.into_iter().flatten().collect::<Vec<_>>().join(DOT)).filter(|line| !line.is_empty())
+        }
+        Heard::Retry { attempt, after_ms, status } => {
+            let status = status.map(|status| format!(", status {status}")).unwrap_or_default();
+            Some(format!("the service is asked again in {} (try {attempt}{status})", in_words(*after_ms)))
+        }
+        Heard::Compacting => Some("the client makes the conversation shorter".to_owned()),
+        _ => None,
+    }
+}
+
+/// `denied: Bash  npm test; the rule Bash(npm test:*) would allow it`
+pub(crate) fn denied(tool: &str, what: &str, rule: &str) -> String {
+    format!("denied: {}{}", call(tool, what), would_allow(rule))
+}
+
+pub(super) fn would_allow(rule: &str) -> String {
+    if rule.is_empty() { String::new() } else { format!("; the rule {} would allow it", subject(rule)) }
+}
+
+/// `Bash  npm test`
+pub(crate) fn call(tool: &str, what: &str) -> String {
+    format!("{}  {}", clean(tool), subject(what)).trim_end().to_owned()
+}
+
+pub(super) fn used_tokens(tokens: u64) -> Option<String> {
+    (tokens > 0).then(|| format!("{} tokens", in_thousands(tokens)))
+}
+
+pub(super) fn money(usd: f64) -> Option<String> {
+    (usd > 0.0 && usd.is_finite()).then(|| prices::shown(prices::of_dollars(usd)).to_string())
+}
