@@ -1,4 +1,4 @@
-//! The hook that waits beside the one that judges (`hook/waiter.rs`): whether there is one for this stop.
+//! The hook that waits beside the one that judges (`hook/wake.rs`): whether there is one for this stop.
 
 use std::{
     process, thread,
