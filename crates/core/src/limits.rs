@@ -295,7 +295,7 @@ mod tests {
     fn s2_7_rounds_that_change_nothing_are_counted() {
         let tests = |what: &str| vec![found("tests", Verdict::Fail, what)];
         let same = (Some("a"), tests("exit code 1 after 3 s"));
-        assert_eq!(stalled(std::slice::from_ref(&same)), 0, "nobody knows what the first round changed");
+        assert_eq!(stalled(std::slice::from_ref(&same)), 0, "nobody knows what the first iteration changed");
         assert_eq!(stalled(&[same.clone(), same.clone(), same.clone()]), 2);
         assert_eq!(stalled(&[same.clone(), (Some("a"), tests("exit code 1 after 1 min 20 s"))]), 1, "time passes");
         assert_eq!(stalled(&[same.clone(), same.clone(), (Some("b"), tests("exit code 1 after 3 s"))]), 0, "another tree");
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(
             stalled(&[not_asked.clone(), asked.clone(), not_asked.clone(), asked.clone()]),
             3,
-            "claiming every other round is no progress"
+            "claiming every other iteration is no progress"
         );
         let passed = (Some("a"), vec![found("tests", Verdict::Pass, "passed in 1 s")]);
         assert_eq!(stalled(&[asked, not_asked, passed]), 0);
@@ -349,7 +349,7 @@ mod tests {
         for _ in 0..30 {
             idle = round(Some(idle), "A", &[], true).0;
         }
-        assert_eq!((idle.rounds, idle.unseen), (0, 0), "rounds without any tool call have a brake of their own");
+        assert_eq!((idle.rounds, idle.unseen), (0, 0), "iterations without any tool call have a brake of their own");
         let blind = Standstill::now_and_then(
             Some(&Standstill { tree: "A".to_owned(), rounds: 5, unseen: 4, ..Standstill::default() }),
             true,
@@ -377,7 +377,7 @@ mod tests {
         assert_eq!(swings("ABCABC"), 0, "three states take longer, and may be work");
         assert_eq!(swings("ABABC"), 0, "it found its way out");
         assert_eq!(swings("AAAA"), 0, "nothing changed at all: that is a standstill");
-        assert_eq!(swings("ABBBA"), 1, "rounds that change nothing lie between");
+        assert_eq!(swings("ABBBA"), 1, "iterations that change nothing lie between");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn iterations(n: u64) -> String {
 
 /// `1 round`, `4 rounds`.
 pub fn rounds(n: u64) -> String {
-    count(n, "round", "rounds")
+    count(n, "iteration", "iterations")
 }
 
 /// The tag that the agent has to write.
@@ -267,7 +267,7 @@ pub fn limits(max_iterations: u64, promise: Option<&str>, gated: bool, max_hours
         if max_iterations == 0 { "no limit on iterations".to_owned() } else { format!("at most {}", iterations(max_iterations)) },
         if max_hours > 0.0 { format!("at most {}", in_words(of_hours(max_hours))) } else { "no limit on time".to_owned() },
         if idle_rounds == u64::MAX {
-            "no pause for rounds without tool use".to_owned()
+            "no pause for iterations without tool use".to_owned()
         } else {
             format!("pauses after {} in a row without any tool call", rounds(idle_rounds))
         },
@@ -281,7 +281,7 @@ pub fn further_limits(max_usd_micros: Micros, stall_rounds: u64, spelled_out: bo
         max => Some(format!("at most about {}, estimated from the tokens that the client reports", prices::shown(max))),
     };
     let standstill = match stall_rounds {
-        0 => spelled_out.then(|| "no pause for rounds that change nothing".to_owned()),
+        0 => spelled_out.then(|| "no pause for iterations that change nothing".to_owned()),
         n => Some(format!("pauses after {} in a row that change nothing: no commit, no file, no finding", rounds(n))),
     };
     money.into_iter().chain(standstill).collect()
@@ -408,7 +408,7 @@ mod tests {
                 "no promise: only a limit or a cancel ends it",
                 "no limit on iterations",
                 "at most 8 h",
-                "pauses after 7 rounds in a row without any tool call"
+                "pauses after 7 iterations in a row without any tool call"
             ]
         );
         assert_eq!(limits(1, Some("X"), false, 0.0, u64::MAX)[1..3], ["at most 1 iteration", "no limit on time"]);
@@ -420,10 +420,10 @@ mod tests {
             further_limits(50_000_000, 6, true),
             [
                 "at most about $50, estimated from the tokens that the client reports",
-                "pauses after 6 rounds in a row that change nothing: no commit, no file, no finding"
+                "pauses after 6 iterations in a row that change nothing: no commit, no file, no finding"
             ]
         );
-        assert_eq!(further_limits(0, 0, true), ["no limit on money", "no pause for rounds that change nothing"]);
+        assert_eq!(further_limits(0, 0, true), ["no limit on money", "no pause for iterations that change nothing"]);
         assert!(further_limits(0, 0, false).is_empty());
         assert_eq!(spent_of(3_200_000, 50_000_000), "about $3.20 of $50");
     }

@@ -56,11 +56,16 @@ const FAMILIES: &[Family] = &[
         help: "1 for the status that the loop has.",
         samples: |r| vec![(vec![("status", r.status.clone())], 1.0)],
     },
-    Family { name: "ralph_loop_iteration", kind: "gauge", help: "The round that the loop is in.", samples: |r| plain(r.figures.iteration) },
+    Family {
+        name: "ralph_loop_iteration",
+        kind: "gauge",
+        help: "The iteration that the loop is in.",
+        samples: |r| plain(r.figures.iteration),
+    },
     Family {
         name: "ralph_loop_iterations_limit",
         kind: "gauge",
-        help: "The round after which the loop ends; absent without a limit.",
+        help: "The iteration after which the loop ends; absent without a limit.",
         samples: |r| limit(r.limits.iterations),
     },
     Family { name: "ralph_loop_stops_total", kind: "counter", help: "Stops that were ruled on.", samples: |r| plain(r.figures.stops) },

@@ -33,7 +33,7 @@ pub struct Round<'a> {
     pub notes: &'a [Note],
     /// How the session before this one ended, in this very round.
     pub broke: Option<&'a Outcome>,
-    /// A runner before this one began the round and did not live to end it.
+    /// A runner before this one began the round and was interrupted; it begins again.
     pub unfinished: bool,
     pub spent: Spent,
     /// Rounds in a row that changed nothing, and how many are borne.
@@ -87,7 +87,7 @@ fn opened(file: &LoopFile, gated: bool) -> String {
         (None, false) => "Do one piece of it well, then stop.".to_owned(),
     };
     format!(
-        "[ralph] This is round {round} of a loop. Each round is a new session: what earlier ones did is in the files and in git, not in this conversation. \
+        "[ralph] This is iteration {round} of a loop. Each iteration is a new session: what earlier ones did is in the files and in git, not in this conversation. \
          Nobody answers questions: decide, and write down why. Commit what works before you stop. {ends} {HOW_TO_SAY_BLOCKED}"
     )
 }
@@ -101,21 +101,21 @@ fn interrupted(round: &Round<'_>) -> Option<String> {
         None => return None,
     };
     Some(format!(
-        "[ralph] An earlier session of this round {how}. Look at `git status` and at the last commits before you begin: its work may be half done."
+        "[ralph] An earlier session of this iteration {how}. Look at `git status` and at the last commits before you begin: its work may be half done."
     ))
 }
 
 fn stuck(round: &Round<'_>) -> Option<String> {
     if round.swings >= SWINGS_TOLD {
         return Some(
-            "[ralph] The files go back and forth between the same two states: one round undoes what the one before did. Find out why (`git log -p` shows it), \
-             settle it, and write the reason down where the next round finds it."
+            "[ralph] The files go back and forth between the same two states: one iteration undoes what the one before did. Find out why (`git log -p` shows it), \
+             settle it, and write the reason down where the next iteration finds it."
                 .to_owned(),
         );
     }
     let (rounds, limit) = round.stalled;
     (rounds > 0 && limit > 0).then(|| {
-        let so_many = if rounds == 1 { "The last round".to_owned() } else { format!("The last {rounds} rounds") };
+        let so_many = if rounds == 1 { "The last iteration".to_owned() } else { format!("The last {rounds} iterations") };
         let last = if rounds >= limit { " This is the last try before a person is asked." } else { "" };
         format!(
             "[ralph] {so_many} changed nothing: no commit, no file, no finding. Do not repeat what was tried. Find out first what stands in the way, \
@@ -126,7 +126,7 @@ fn stuck(round: &Round<'_>) -> Option<String> {
 
 fn asked(round: &Round<'_>) -> Option<String> {
     round.idle.then(|| {
-        "[ralph] The last round used no tool. Nobody reads along: if it asked something, decide that yourself and go on.".to_owned()
+        "[ralph] The last iteration used no tool. Nobody reads along: if it asked something, decide that yourself and go on.".to_owned()
     })
 }
 
@@ -156,7 +156,7 @@ fn landing(file: &LoopFile, spent: Spent) -> Option<String> {
         left.push(format!("about {} of {}", file.max_tokens().saturating_sub(spent.tokens), count(file.max_tokens(), "token", "tokens")));
     }
     if file.max_iterations() > 1 && file.iteration == file.max_iterations() {
-        left.push("no further round".to_owned());
+        left.push("no further iteration".to_owned());
     }
     (!left.is_empty()).then(|| {
         format!(
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn the_task_comes_first_and_whole() {
         let text = prompt(&file("max_iterations: 9\ncompletion_promise: DONE"), false, &Round::default());
-        assert!(text.starts_with("Build the thing.\n\n[ralph] This is round 3 of 9 of a loop."), "{text}");
+        assert!(text.starts_with("Build the thing.\n\n[ralph] This is iteration 3 of 9 of a loop."), "{text}");
         assert!(text.contains("<promise>DONE</promise>"), "{text}");
     }
 
@@ -233,7 +233,7 @@ mod tests {
             "Gate \"tests\" fails",
             "- Use tabs",
             "nothing was heard",
-            "The last 2 rounds changed nothing",
+            "The last 2 iterations changed nothing",
             "used no tool",
             "`Bash(npm test)`",
         ] {

@@ -114,7 +114,7 @@ impl Outcome {
         match self {
             Outcome::Stopped => "the agent stopped".to_owned(),
             Outcome::Cut { by: Cut::Silence } => "nothing was heard of the agent any more".to_owned(),
-            Outcome::Cut { by: Cut::Time } => "the round took too long".to_owned(),
+            Outcome::Cut { by: Cut::Time } => "the iteration took too long".to_owned(),
             Outcome::Cut { by: Cut::Money } => "the money is spent".to_owned(),
             Outcome::Cut { by: Cut::Turns } => "the agent took as many turns as it may".to_owned(),
             Outcome::Failed { trouble } => trouble.words(),

@@ -22,12 +22,12 @@ pub fn for_agent(findings: &[Finding], round: Round) -> String {
     let open: Vec<&Finding> = of(Verdict::Fail).chain(of(Verdict::Unknown)).chain(of(Verdict::Wait)).collect();
     // Nobody shows the caller what a hook says, so in the end only the agent itself can tell it.
     let last = if round.iteration.saturating_add(1) >= round.rounds {
-        " The next round is the last: whatever fails then, name it first in your report, as unverified."
+        " The next iteration is the last: whatever fails then, name it first in your report, as unverified."
     } else {
         ""
     };
     format!(
-        "[ralph] Your work is not verified (round {} of {}). {}\n\nMend it, then stop again: the same is checked once more.{last} Keep your full report, and append to it what you did \
+        "[ralph] Your work is not verified (iteration {} of {}). {}\n\nMend it, then stop again: the same is checked once more.{last} Keep your full report, and append to it what you did \
          now: your last message is all that the agent who called you gets.",
         round.iteration,
         round.rounds,
@@ -38,7 +38,7 @@ pub fn for_agent(findings: &[Finding], round: Round) -> String {
 /// For the person, while the agent is sent back.
 pub fn going_on(agent: &str, findings: &[Finding], round: Round) -> String {
     let (iteration, rounds) = (round.iteration, round.rounds);
-    format!("Ralph: the agent {} is sent back (round {iteration} of {rounds}): {}.", named(agent), gate_messages::short(findings))
+    format!("Ralph: the agent {} is sent back (iteration {iteration} of {rounds}): {}.", named(agent), gate_messages::short(findings))
 }
 
 /// For the person, when the agent is let go without a proof.
@@ -89,7 +89,7 @@ mod tests {
         let text = for_agent(&findings, round);
         assert!(
             text.starts_with(
-                "[ralph] Your work is not verified (round 2 of 5). Gate \"pnpm lint\" fails: exit code 1.\nsrc/a.ts: no semicolon\n"
+                "[ralph] Your work is not verified (iteration 2 of 5). Gate \"pnpm lint\" fails: exit code 1.\nsrc/a.ts: no semicolon\n"
             ),
             "{text}"
         );
@@ -97,11 +97,18 @@ mod tests {
             text.contains(".ralph/logs/1-lint.log") && text.contains("\"pnpm build\" could not be measured: timed out after 2 min"),
             "{text}"
         );
-        assert!(!text.contains("the last") && for_agent(&findings, Round { iteration: 4, ..round }).contains("The next round is the last"));
+        assert!(
+            !text.contains("the last") && for_agent(&findings, Round { iteration: 4, ..round }).contains("The next iteration is the last")
+        );
         assert!(!text.contains("pnpm test") && text.contains("append to it"), "{text}");
-        assert!(going_on("p:check\u{1b}[31m", &findings, round).starts_with("Ralph: the agent p:check[31m is sent back (round 2 of 5): "));
+        assert!(
+            going_on("p:check\u{1b}[31m", &findings, round).starts_with("Ralph: the agent p:check[31m is sent back (iteration 2 of 5): ")
+        );
         let last = given_up("check", &findings, Round { iteration: 5, ..round });
-        assert!(last.starts_with("Ralph: the work of the agent check is unverified: ") && last.ends_with("after 5 of 5 rounds."), "{last}");
+        assert!(
+            last.starts_with("Ralph: the work of the agent check is unverified: ") && last.ends_with("after 5 of 5 iterations."),
+            "{last}"
+        );
         assert!(last.contains("pnpm lint fails: exit code 1"), "{last}");
         assert!(given_up("check", &findings, Round { spent_ms: 1_860_000, ..round }).ends_with("after 31 min."));
     }

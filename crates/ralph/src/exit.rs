@@ -12,7 +12,7 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const NO_LOOP: u8 = 3;
 /// A run reached a limit of its loop's.
 pub(crate) const CAPPED: u8 = End::Capped.exit();
-/// Rounds changed nothing.
+/// Iterations changed nothing.
 pub(crate) const STALLED: u8 = End::Stalled.exit();
 /// Only a person can go on.
 pub(crate) const BLOCKED: u8 = End::Blocked.exit();

@@ -31,7 +31,7 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 9] = [
     ),
     (crate::exit::NO_LOOP, "no loop", "There is no loop to do it to."),
     (crate::exit::CAPPED, "capped", "`ralph run` ended at a limit of the loop's: iterations, time, money or tokens."),
-    (crate::exit::STALLED, "stalled", "`ralph run` ended because rounds changed nothing, or went back and forth."),
+    (crate::exit::STALLED, "stalled", "`ralph run` ended because iterations changed nothing, or went back and forth."),
     (
         crate::exit::BLOCKED,
         "blocked",
@@ -59,7 +59,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("RALPH_GATE", "Set for the commands of gates, to the gate's name. Under it no gate is run and hooks are silent."),
     (
         "RALPH_RUN, RALPH_ITERATION, RALPH_SESSION, RALPH_MODEL",
-        "Set for the sessions of `ralph run`: which run, which round, which session, which model. Under the first one hooks leave the session to its runner.",
+        "Set for the sessions of `ralph run`: which run, which iteration, which session, which model. Under the first one hooks leave the session to its runner.",
     ),
     ("RALPH_RUNNER", "Set for the gates of a run, by which the next run finds what is left of them."),
     ("RALPH_STATUSLINE", "Set for the command of `ralph statusline --after`; under it `ralph statusline` is silent."),
@@ -147,7 +147,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ),
     (".ralph/rounds/<id>/", "All that each session of `ralph run` said, a file for each; the oldest go by themselves."),
     (".ralph/worktrees/<name>/", "A working tree for a loop of its own, on the branch ralph/<name>; `git worktree remove` takes it away."),
-    ("refs/ralph/<id>/<n>", "In git: the files after each round, for `ralph diff` and `ralph rollback`; gone 30 days after the loop."),
+    ("refs/ralph/<id>/<n>", "In git: the files after each iteration, for `ralph diff` and `ralph rollback`; gone 30 days after the loop."),
     (".ralph/lock", "Held for some milliseconds at a time."),
     (".ralph/locks/<id>.lock", "Held while a loop's gates are measured."),
     (".ralph/locks/<id>.runner", "Held by the process that carries a loop in fresh sessions."),

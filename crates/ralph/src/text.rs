@@ -26,8 +26,8 @@ pub(crate) fn of_event(record: &Record) -> String {
         }
         Event::Taken { pid, from, unfinished, unwritten } => {
             let from = from.as_deref().map(|s| format!(" from session {}", short(Some(s)))).unwrap_or_default();
-            let unfinished = unfinished.map(|n| format!("; round {n} was begun and not ended")).unwrap_or_default();
-            let unwritten = unwritten.map(|n| format!("; round {n} was ruled on, and that was not written down")).unwrap_or_default();
+            let unfinished = unfinished.map(|n| format!("; iteration {n} was begun and not ended")).unwrap_or_default();
+            let unwritten = unwritten.map(|n| format!("; iteration {n} was ruled on, and that was not written down")).unwrap_or_default();
             format!("taken by the runner {pid}{from}{unfinished}{unwritten}")
         }
         Event::Began { iteration, attempt, agent, model, item, notes, .. } => {
@@ -36,10 +36,10 @@ pub(crate) fn of_event(record: &Record) -> String {
             let item = item.as_deref().map(|i| format!(", item {i}")).unwrap_or_default();
             let notes: Vec<String> = notes.iter().map(u64::to_string).collect();
             let notes = if notes.is_empty() { String::new() } else { format!(", with note {}", notes.join(", ")) };
-            format!("round {iteration}{again} begins: {agent}, session {}{model}{item}{notes}", short(record.session.as_deref()))
+            format!("iteration {iteration}{again} begins: {agent}, session {}{model}{item}{notes}", short(record.session.as_deref()))
         }
         Event::Broke { iteration, outcome, then, work, .. } => {
-            format!("round {iteration}: {}; {} ({})", outcome.words(), of_then(*then), of_work(work))
+            format!("iteration {iteration}: {}; {} ({})", outcome.words(), of_then(*then), of_work(work))
         }
         Event::Left { why } => format!("the runner ended: {why}"),
         Event::Steered { by, id, note } if note.is_empty() => format!("note {id} taken back {}", by_whom(*by)),

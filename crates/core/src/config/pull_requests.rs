@@ -85,14 +85,14 @@ impl PullRequests {
         let path = self.audit.as_ref()?;
         let called = (self.audit_says == DECISION).then(|| "Decision: PASS".to_owned());
         let shown = called.as_deref().unwrap_or(&self.audit_says);
-        let next = format!("Run `{}`, and mend what it finds until {path} says `{shown}`.", self.audit_command);
+        let next = format!("Run `{}`, and fix what it finds until {path} says `{shown}`.", self.audit_command);
         let file = File { contains: Some(self.audit_says.clone()), called, ..File::at(path) };
         Some(preset("audit", Check::File(file), Some(next)))
     }
 
     fn quality_gate(&self) -> Option<Gate> {
         let path = self.quality.as_ref()?;
-        let next = format!("Run `{}`, and mend what fails until it writes {path}.", self.quality_command);
+        let next = format!("Run `{}`, and fix what fails until it writes {path}.", self.quality_command);
         let file = File { fresh: Some(self.sources.clone()), of_success: true, ..File::at(path) };
         Some(preset("quality", Check::File(file), Some(next)))
     }

@@ -53,7 +53,7 @@ table! {
 pub(super) fn run(field: Field<'_>) -> Result<Run, Problem> {
     let run = Run::of(field)?;
     match (run.escalate_after, &run.escalate_model) {
-        (0, Some(_)) => Err(field.problem("`escalate_model` needs `escalate_after`: after how many failing rounds")),
+        (0, Some(_)) => Err(field.problem("`escalate_model` needs `escalate_after`: after how many failing iterations")),
         (1.., None) => Err(field.problem("`escalate_after` needs `escalate_model`: which model gets its turn then")),
         _ => Ok(run),
     }

@@ -127,7 +127,7 @@ fn t11_each_block_of_a_message_has_its_own_last_line() {
 
 #[test]
 fn a_prompt_that_is_repeated_whole_is_an_echo_wherever_its_tag_stands() {
-    let rest = "\n\n[ralph] This is round 1.\n\n[ralph] Two tests fail.\n";
+    let rest = "\n\n[ralph] This is iteration 1.\n\n[ralph] Two tests fail.\n";
     for prompt in
         ["Fix it, then say\n<promise>DONE</promise>", "<promise>DONE</promise>", "One.\nTwo.\nSay it\n\n  <promise>DONE</promise>"]
     {

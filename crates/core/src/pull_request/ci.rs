@@ -203,8 +203,8 @@ impl Standing {
 fn mended(failing: &[CheckRun]) -> String {
     let is_no_verdict = |check: &CheckRun| matches!(check.word, Word::Fails("cancelled" | "timed out" | "stale" | "startup failure"));
     match failing.iter().find_map(CheckRun::run).filter(|_| failing.iter().all(is_no_verdict)) {
-        Some(run) => format!("If it is not the work's fault, run it again: `gh run rerun {run} --failed`. Else mend it, commit and push."),
-        None => "Mend it, commit and push.".to_owned(),
+        Some(run) => format!("If it is not the work's fault, run it again: `gh run rerun {run} --failed`. Else fix it, commit and push."),
+        None => "Fix it, commit and push.".to_owned(),
     }
 }
 
@@ -231,7 +231,7 @@ pub fn ci(view: &View, counts: impl Fn(&CheckRun) -> bool, may_have_none: bool) 
     if !standing.failing.is_empty() {
         let what = format!("CI fails on {head}: {}{others}", named(&standing.failing));
         let next = match request.state {
-            State::Merged => "It is merged already: mend it in a new branch, with a pull request of its own.",
+            State::Merged => "It is merged already: fix it in a new branch, with a pull request of its own.",
             _ => &mended(&standing.failing),
         };
         return Outcome { failing: standing.failing, ..Outcome::fails(what, next) };

@@ -39,7 +39,7 @@ impl Phase {
             Phase::Pending => "CI has not decided yet",
             Phase::P2 if state == Some(State::Merged) => "the pull request is merged",
             Phase::P2 => "CI is green",
-            Phase::Unknown => "it cannot be told",
+            Phase::Unknown => "could not check",
         }
     }
 }

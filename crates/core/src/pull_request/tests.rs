@@ -113,7 +113,7 @@ fn s2_1_s2_4_any_failing_check_fails_at_once() {
     assert!(judged(&with_checks(&many)).1.ends_with("and 4 more"), "a line stays a line");
     let next = |checks: &[(&str, &str)]| ci(&with_checks(checks), |_| true, false).next.unwrap_or_default();
     assert!(next(&[("build", "CANCELLED"), ("lint", "TIMED_OUT")]).contains("`gh run rerun 1 --failed`"));
-    assert_eq!(next(&[("build", "CANCELLED"), ("lint", "FAILURE")]), "Mend it, commit and push.");
+    assert_eq!(next(&[("build", "CANCELLED"), ("lint", "FAILURE")]), "Fix it, commit and push.");
 }
 
 #[test]

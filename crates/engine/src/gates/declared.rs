@@ -109,7 +109,7 @@ pub fn worktree_commands(project: &Project) -> Read<(&'static str, Vec<Command>,
 
 fn unreadable(file: &str, problem: &str) -> Finding {
     let what = format!("{file} cannot be read: {problem}");
-    Finding { needs: Some(format!("mend {file}")), ..Finding::new(file, Kind::Config, Verdict::Unknown, what) }
+    Finding { needs: Some(format!("fix {file}")), ..Finding::new(file, Kind::Config, Verdict::Unknown, what) }
 }
 
 /// Gates of commands, named by their first words, no two alike.

@@ -100,7 +100,7 @@ pub(super) fn measure(gate: &Gate, check: &Features, ctx: &Context<'_>) -> Findi
 fn read(gate: &Gate, check: &Features, ctx: &Context<'_>) -> Result<List, Box<Finding>> {
     let shown = clean(&check.path);
     let cannot = |problem: String| {
-        let detail = format!("Mend {shown} so that it can be read, and change nothing else in it.");
+        let detail = format!("Fix {shown} so that it can be read, and change nothing else in it.");
         Box::new(gate.finding(Verdict::Unknown, format!("{shown} cannot be read: {problem}")).with_detail(detail))
     };
     let bytes = bytes(ctx.project, ctx.tree, &check.path).map_err(|e| {

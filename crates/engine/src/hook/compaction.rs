@@ -72,7 +72,9 @@ fn wait_until_seen(c: &Compaction) {
 }
 
 fn not_done(why: &str) -> String {
-    format!("Ralph: the conversation is not made shorter after `compact_every` rounds in this session: {why}. /compact does it by hand.")
+    format!(
+        "Ralph: the conversation is not made shorter after `compact_every` iterations in this session: {why}. /compact does it by hand."
+    )
 }
 
 fn kept(call: &Call, c: &Compaction) -> Option<String> {

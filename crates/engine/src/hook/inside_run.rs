@@ -74,7 +74,7 @@ fn on_stop(call: &Call, mark: &str, found: LoopOnDisk) -> Result<Outcome, Error>
     let Some(runner) = l.state.runner.as_mut() else { return Ok(drives()) };
     runner.inner += 1;
     let told = format!(
-        "Ralph: sent back within the round ({}): {}.",
+        "Ralph: sent back within the iteration ({}): {}.",
         messages::of_limit(runner.inner, runner.inner_limit),
         secrets::mask(&gate_messages::in_short(&evidence))
     );

@@ -146,7 +146,7 @@ fn corrupt(call: &Call, locked: &Locked<'_>, found: &LoopOnDisk) -> Result<Outco
     let id = found.id();
     let session = call.event.session();
     let line = format!(
-        "Ralph: {} cannot be read: {problem}. The loop has ended; its file is in .ralph/archive/{id}.md. Mend it there, then `ralph resume {id}`.",
+        "Ralph: {} cannot be read: {problem}. The loop has ended; its file is in .ralph/archive/{id}.md. Fix it there, then `ralph resume {id}`.",
         found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display()
     );
     last_ending::note(&call.project, &id, &call.event.stop_fingerprint(), Some(call.invocation.via()), &line);

@@ -292,8 +292,10 @@ fn answer(
         None => {
             let short = ralph_core::gate_messages::short(findings);
             let why = messages::opening(error.unwrap_or_default(), 300);
-            let line =
-                format!("{}: {short}. It was let go because its rounds cannot be counted: {why}.", subagent_messages::unverified(agent));
+            let line = format!(
+                "{}: {short}. It was let go because its iterations cannot be counted: {why}.",
+                subagent_messages::unverified(agent)
+            );
             Outcome::tell(Reason::VERIFY_UNVERIFIED, line)
         }
     }

@@ -169,12 +169,12 @@ mod tests {
         assert_eq!(news.title(), "shop (docs): parked");
         assert_eq!(
             news.body(),
-            "Ralph: the 5-hour limit]0;x is used up. · 3 rounds, $3.20 · goes on at 1970-01-01 00:00 UTC · next: ralph run --continue"
+            "Ralph: the 5-hour limit]0;x is used up. · 3 iterations, $3.20 · goes on at 1970-01-01 00:00 UTC · next: ralph run --continue"
         );
         let quiet = News { name: "main", kind: Kind::Ended, how: "complete", rounds: 1, usd_micros: 0, until: None, next: None, ..news };
         assert_eq!(
             (quiet.title(), quiet.body()),
-            ("shop: complete".to_owned(), "Ralph: the 5-hour limit]0;x is used up. · 1 round".to_owned())
+            ("shop: complete".to_owned(), "Ralph: the 5-hour limit]0;x is used up. · 1 iteration".to_owned())
         );
         let long = "x".repeat(5_000);
         assert!(News { line: &long, ..news }.body().len() < 600);

@@ -64,5 +64,5 @@ pub fn set_paused(locked: &Locked<'_>, l: &mut Loop, session: Option<&str>, by: 
 
 pub(super) fn unreadable(found: &loops::LoopOnDisk) -> Refusal {
     let problem = found.parsed.as_ref().err().map(ToString::to_string).unwrap_or_default();
-    Refusal::Because(format!("{} cannot be read: {problem}. Mend it and try again", found.path.display()))
+    Refusal::Because(format!("{} cannot be read: {problem}. Fix it and try again", found.path.display()))
 }

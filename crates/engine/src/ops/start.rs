@@ -143,7 +143,7 @@ fn live(found: &LoopOnDisk) -> Refusal {
             let name = if named.is_empty() { String::new() } else { format!(" \"{}\"", found.name) };
             format!("a loop{name} is {state} in this project (iteration {round}). `ralph status` {way}, `ralph cancel{named}` ends it")
         }
-        Err(problem) => format!("{} cannot be read: {problem}. Mend it, or `ralph cancel{named}` puts it aside", found.path.display()),
+        Err(problem) => format!("{} cannot be read: {problem}. Fix it, or `ralph cancel{named}` puts it aside", found.path.display()),
     })
 }
 

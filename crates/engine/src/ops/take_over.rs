@@ -29,7 +29,7 @@ use crate::{
 pub struct Taken {
     pub found: LoopOnDisk,
     pub file: LoopFile,
-    /// The mark of a runner that did not live to end its round: what it started may still run.
+    /// The mark of a runner that was interrupted; it begins agains round: what it started may still run.
     pub dead: Option<String>,
     /// What is picked up, in words; `None`: it begins.
     pub picked_up: Option<String>,
@@ -145,18 +145,18 @@ pub fn take(project: &Project, found: LoopOnDisk, mark: &str, inner_limit: u64) 
 pub fn carried(pid: Option<u32>) -> Refusal {
     let who = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
     Refusal::Because(format!(
-        "{who} carries this loop already: `ralph status` shows it, Ctrl-C there or `ralph pause` ends it after its round"
+        "{who} carries this loop already: `ralph status` shows it, Ctrl-C there or `ralph pause` ends it after its iteration"
     ))
 }
 
 fn picked_up(l: &Loop, unfinished: bool) -> Option<String> {
     let round = messages::of_limit(l.file.iteration, l.file.max_iterations());
     match (unfinished, l.owner()) {
-        (true, _) => Some(format!("round {round} was begun, and its runner did not live to end it: it begins again")),
+        (true, _) => Some(format!("iteration {round} was interrupted; it begins again")),
         (false, Some(owner)) if l.state.runner.is_none() => {
-            Some(format!("goes on at round {round}, from session {}", messages::opening(owner, 8)))
+            Some(format!("goes on at iteration {round}, from session {}", messages::opening(owner, 8)))
         }
-        _ if l.state.stops > 0 => Some(format!("goes on at round {round}")),
+        _ if l.state.stops > 0 => Some(format!("goes on at iteration {round}")),
         _ => None,
     }
 }

@@ -127,7 +127,7 @@ fn no_brake(orders: &Orders, file: &LoopFile) -> Option<String> {
 
 fn could_not_go_on(e: &Error) -> (End, String) {
     match e {
-        Error::File { .. } => (End::Blocked, format!("{e}. Mend it; then `ralph run --continue` goes on")),
+        Error::File { .. } => (End::Blocked, format!("{e}. Fix it; then `ralph run --continue` goes on")),
         e => (End::Failed, format!("ralph could not go on: {e}")),
     }
 }

@@ -107,7 +107,7 @@ pub fn ground(project: &Project, keeps: bool) -> Option<Remark> {
     }
     let is_bare = || matches!(Repository::of(project, GIT), Ok(None));
     (keeps && is_bare()).then(|| {
-        let text = "this is no git repository, so the files are not kept after each round: `ralph diff` and `ralph rollback` will have nothing. `git init` changes that";
+        let text = "this is no git repository, so the files are not kept after each iteration: `ralph diff` and `ralph rollback` will have nothing. `git init` changes that";
         Remark::new(Weight::Hint, text)
     })
 }

@@ -201,7 +201,7 @@ impl<'a> Rounds<'a> {
     /// Whether a person, or the orders, want no further session.
     fn wants_to_end(&mut self) -> Result<Option<Ends>, Error> {
         if self.control.asked() > Asked::Nothing {
-            return Ok(Some((End::Interrupted, format!("interrupted: the loop rests at round {}", self.iteration))));
+            return Ok(Some((End::Interrupted, format!("interrupted: the loop rests at iteration {}", self.iteration))));
         }
         if let Some(doubt) = self.doubt.take() {
             return Ok(Some((End::Blocked, doubt)));
@@ -212,8 +212,8 @@ impl<'a> Rounds<'a> {
         }
         let enough = self.orders.rounds.is_some_and(|rounds| self.done >= rounds);
         Ok(enough.then(|| {
-            let rounds = ralph_core::messages::count(self.done, "round is", "rounds are");
-            (End::Enough, format!("{rounds} done, as asked: the loop rests at round {}", l.file.iteration))
+            let rounds = ralph_core::messages::count(self.done, "iteration is", "iterations are");
+            (End::Enough, format!("{rounds} done, as asked: the loop rests at iteration {}", l.file.iteration))
         }))
     }
 
@@ -252,11 +252,11 @@ impl<'a> Rounds<'a> {
             return (End::Paused, line.to_owned());
         }
         let line = match state {
-            Some(State { ended: Some(_), .. }) => format!("the loop was cancelled at round {round}; `ralph resume` brings it back"),
+            Some(State { ended: Some(_), .. }) => format!("the loop was cancelled at iteration {round}; `ralph resume` brings it back"),
             Some(State { runner: Some(runner), .. }) if runner.mark != self.mark => {
-                format!("process {} has taken the loop at round {round}", runner.pid)
+                format!("process {} has taken the loop at iteration {round}", runner.pid)
             }
-            _ => format!("{} was deleted or replaced at round {round}", shown(self.project, &self.found.path)),
+            _ => format!("{} was deleted or replaced at iteration {round}", shown(self.project, &self.found.path)),
         };
         (End::Cancelled, line)
     }
@@ -416,7 +416,7 @@ impl<'a> Rounds<'a> {
     /// There was no ruling: somebody was faster, or wants the end. `None`: it was only a moment in which the loop could not be read.
     fn not_ruled(&self, session: &str) -> Result<Option<Ends>, Error> {
         if self.control.asked() == Asked::End {
-            let line = "interrupted before the round was judged; `ralph run --continue` begins it again";
+            let line = "interrupted before the iteration was judged; `ralph run --continue` begins it again";
             return Ok(Some((End::Interrupted, line.to_owned())));
         }
         Ok(match self.open()? {

@@ -64,7 +64,7 @@ pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) ->
     let (text, change) = settings_change(&path, records, wish, hooks)?;
     if let Err(problem) = as_the_client_reads(&text) {
         plan.unread = true;
-        plan.notes.push(format!("{} {problem}. Nothing in it counts until that is mended, ralph's hooks included.", path.display()));
+        plan.notes.push(format!("{} {problem}. Nothing in it counts until that is fixed, ralph's hooks included.", path.display()));
     }
     plan.changes.extend(change);
     let folder = places.commands(wish.scope).ok_or_else(no_home)?;

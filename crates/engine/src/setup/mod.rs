@@ -78,7 +78,7 @@ impl Problem {
 
     /// A settings file that cannot be read as one.
     fn left_alone(path: &Path, problem: &settings::Problem) -> Self {
-        Problem::new(path, format!("{problem}. It is left as it is; mend it, then run this again"))
+        Problem::new(path, format!("{problem}. It is left as it is; fix it, then run this again"))
     }
 
     fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Problem + use<> {

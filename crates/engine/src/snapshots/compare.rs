@@ -135,7 +135,7 @@ pub(crate) fn find<'a>(all: &'a [Snapshot], name: &str) -> Result<&'a Snapshot, 
     found.ok_or_else(|| {
         let name = messages::opening(name, 64);
         match all {
-            [] => format!("no files are kept after round {name}, nor after any other"),
+            [] => format!("no files are kept after iteration {name}, nor after any other"),
             _ => format!("no files are kept under the name {name}; there are: {}", names(all)),
         }
     })

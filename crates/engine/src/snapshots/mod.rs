@@ -69,7 +69,7 @@ impl Snapshot {
     pub fn words(&self) -> String {
         match self.round() {
             Some(0) => "the start".to_owned(),
-            Some(n) => format!("round {n}"),
+            Some(n) => format!("iteration {n}"),
             None => self.name.clone(),
         }
     }
@@ -84,7 +84,7 @@ pub fn keep(project: &Project, loop_id: &str, iteration: u64, is_again: bool, li
     if is_again {
         set_aside(&repository, loop_id, iteration, &files.tree)?;
     }
-    let what = if iteration == 0 { "before the first round".to_owned() } else { format!("after round {iteration}") };
+    let what = if iteration == 0 { "before the first iteration".to_owned() } else { format!("after iteration {iteration}") };
     write(&repository, loop_id, &iteration.to_string(), &what, &files, false).map(Some)
 }
 

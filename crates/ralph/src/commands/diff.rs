@@ -1,4 +1,4 @@
-//! `ralph diff`: what rounds changed, by the snapshots of the files.
+//! `ralph diff`: what iterations changed, by the snapshots of the files.
 
 use std::{ffi::OsString, time::Duration};
 
@@ -18,23 +18,23 @@ use crate::{
 /// How long git may take.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Show what the rounds of a loop changed in the files
+/// Show what the iterations of a loop changed in the files
 ///
-/// `ralph run` keeps the files after each round (in refs/ralph/, which are no branches). One number shows what that round did, two what changed from one to the
-/// other, none what all rounds did. 0 is the moment before the first round, `now` is the files as they are. Git itself shows it, with your colours and pager.
+/// `ralph run` keeps the files after each iteration (in refs/ralph/, which are no branches). One number shows what that iteration did, two what changed from one to the
+/// other, none what all iterations did. 0 is the moment before the first iteration, `now` is the files as they are. Git itself shows it, with your colours and pager.
 /// What git ignores is no part of it, nor are untracked files over 50 MB.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  ralph diff                     what all rounds did
-  ralph diff 3                   what round 3 did
-  ralph diff 3 now --stat        what changed since round 3, in short
-  ralph diff 2 5 -- src tests    from round 2 to round 5, in these folders
+  ralph diff                     what all iterations did
+  ralph diff 3                   what iteration 3 did
+  ralph diff 3 now --stat        what changed since iteration 3, in short
+  ralph diff 2 5 -- src tests    from iteration 2 to iteration 5, in these folders
   ralph diff --json | jq -r '.files[].path'")]
 pub(crate) struct Args {
-    /// A round, `now`, or the name of another snapshot
+    /// An iteration, `now`, or the name of another snapshot
     #[arg(value_name = "A")]
     a: Option<String>,
-    /// To which round, or `now`
+    /// To which iteration, or `now`
     #[arg(value_name = "B")]
     b: Option<String>,
     /// A loop's name or id, as `ralph list` shows them; one that ended, too

@@ -10,7 +10,7 @@ use crate::{
     ui,
 };
 
-/// Check that loops will work here, and say what mends what is wrong
+/// Check the setup and suggest fixes
 ///
 /// Looks at the client, the registration of the hook, the settings, the loops, the machine and the repository, and sends a made-up stop through
 /// the registered command line. Changes nothing without --fix. Exit code 1 if there is an error, or if a repair failed; warnings
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// For programs: JSON
     #[arg(long)]
     json: bool,
-    /// Mend what can be mended without any risk, then look again
+    /// Fix what can be fixed without any risk, then look again
     #[arg(long)]
     fix: bool,
 }
@@ -116,7 +116,7 @@ fn summary(findings: &[Finding]) -> String {
     let number = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
     let (errors, warnings) = (count(findings, Severity::Error), count(findings, Severity::Warning));
     let mendable = findings.iter().any(|f| f.fixable && f.severity >= Severity::Warning);
-    let hint = if mendable { " `ralph doctor --fix` mends what is safe to mend." } else { "" };
+    let hint = if mendable { " `ralph doctor --fix` fixes what is safe to fix." } else { "" };
     match (errors, warnings) {
         (0, 0) => format!("{}{hint}", ui::good("All is well.")),
         (0, n) => format!("{}, no error.{hint}", ui::warn(number(n, "warning"))),

@@ -123,11 +123,15 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
         (
             "tools",
             match e.tools {
-                ToolUse::Used => "used in this round".to_owned(),
+                ToolUse::Used => "used in this iteration".to_owned(),
                 ToolUse::None => {
-                    format!("none in this round; {} in a row of {}", count(e.idle_rounds, "idle round", "idle rounds"), e.idle_limit)
+                    format!(
+                        "none in this iteration; {} in a row of {}",
+                        count(e.idle_rounds, "idle iteration", "idle iterations"),
+                        e.idle_limit
+                    )
                 }
-                ToolUse::Unknown => "unknown: there is no transcript of this round".to_owned(),
+                ToolUse::Unknown => "unknown: there is no transcript of this iteration".to_owned(),
             },
         ),
     ];
@@ -211,13 +215,13 @@ fn alternatives(e: &Evidence, ruling: &Ruling) -> Vec<(String, Evidence, Ruling)
     change("nothing in the background".to_owned(), &|o| o.background.clear());
     change("nothing in the queue".to_owned(), &|o| o.queued_input = false);
     change("no interrupt".to_owned(), &|o| o.interrupted = false);
-    change("a tool call in this round".to_owned(), &|o| o.idle_rounds = 0);
-    change(format!("{} in a row", count(e.idle_limit, "idle round", "idle rounds")), &|o| o.idle_rounds = o.idle_limit);
+    change("a tool call in this iteration".to_owned(), &|o| o.idle_rounds = 0);
+    change(format!("{} in a row", count(e.idle_limit, "idle iteration", "idle iterations")), &|o| o.idle_rounds = o.idle_limit);
     change(format!("a limit of {}", iterations(e.iteration)), &|o| o.max_iterations = o.iteration.max(1));
     change("no limit on iterations".to_owned(), &|o| o.max_iterations = 0);
     change("no limit on time".to_owned(), &|o| o.max_ms = 0);
     change("no limit on money".to_owned(), &|o| o.max_usd_micros = 0);
-    change("a change in this round".to_owned(), &|o| o.stalled_rounds = 0);
+    change("a change in this iteration".to_owned(), &|o| o.stalled_rounds = 0);
     let judged = changes.into_iter().map(|(what, other)| {
         let ruling = judge(&other);
         (what, other, ruling)

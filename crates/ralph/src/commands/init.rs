@@ -35,7 +35,7 @@ use crate::{
   ralph init --deny-edits      also keep agents from editing ralph's own files (.ralph)
 
 The cap: Claude Code ends a turn, as if it had succeeded, when 8 stops in a row were sent back without any tool call between them.
-Ralph pauses the loop one round before that. With the cap lifted (0), a loop pauses after 25 such rounds (--idle-rounds of `ralph start`).")]
+Ralph pauses the loop one iteration before that. With the cap lifted (0), a loop pauses after 25 such iterations (--idle-rounds of `ralph start`).")]
 pub(crate) struct Args {
     #[command(flatten)]
     scopes: Scopes,
@@ -102,7 +102,6 @@ fn offer_the_cap(survey: &Survey, args: &Args) {
     if args.block_cap.is_some() || limits::block_cap(survey.block_cap().as_deref()).is_none() {
         return;
     }
-    let why =
-        "Claude Code ends a turn after 8 stops in a row that were sent back without any tool call; ralph pauses the loop one round before.";
+    let why = "Claude Code ends a turn after 8 stops in a row that were sent back without any tool call; ralph pauses the loop one iteration before.";
     ui::paragraph(ui::dim(format!("{why} `ralph init --block-cap 0` lifts that cap ({BLOCK_CAP}=0 in the same settings file).")), 0);
 }

@@ -11,7 +11,7 @@ use crate::{
     ui,
 };
 
-/// Send a test notification to everybody whom a run would tell
+/// Send a test notification
 ///
 /// Those are who `[notify]` in ralph.toml and `RALPH_NOTIFY` name, and who is named here. What could not be told is said, and the exit code is 1 then.
 #[derive(clap::Args)]

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 ///
 /// Asks git what lies here, and GitHub, through gh, about its pull request and the checks on its head commit. p0: there is no open pull request. p1: it needs
 /// work, because CI is red, because commits are not pushed, or because it has conflicts. pending: CI has not decided. p2: CI is green, or it is merged.
-/// unknown: it cannot be told, and why. With a loop that has to do with a pull request it speaks of that loop's; otherwise of the branch that is checked out.
+/// unknown: could not check, and why. With a loop that has to do with a pull request it speaks of that loop's; otherwise of the branch that is checked out.
 /// Exit code 0 if a phase was told, 1 if it is unknown.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:

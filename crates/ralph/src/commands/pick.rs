@@ -43,7 +43,7 @@ pub(crate) fn with_snapshots(project: &Project, which: Option<&str>) -> Result<S
         // A loop whose journal somebody removed still has its files.
         let found = all.into_iter().find(has_some).map(|view| view.id).or_else(|| kept.into_iter().next_back());
         return found.ok_or_else(|| Failure {
-            message: "The files of no loop are kept here. `ralph run` keeps them after each round, in a git repository".to_owned(),
+            message: "The files of no loop are kept here. `ralph run` keeps them after each iteration, in a git repository".to_owned(),
             ..Failure::no_loop()
         });
     };

@@ -1,4 +1,4 @@
-//! `ralph rollback`: the files as they were after an earlier round.
+//! `ralph rollback`: the files as they were after an earlier iteration.
 
 use ralph_core::messages::clean;
 use ralph_engine::{
@@ -16,9 +16,9 @@ use crate::{
 /// More names than this are counted.
 const FEW: usize = 20;
 
-/// Put the files back to what they were after an earlier round
+/// Put the files back to what they were after an earlier iteration
 ///
-/// What is there now is kept first, as before-rollback-1 and so on, and comes back the same way. If somebody worked on the files since the last round, nothing is
+/// What is there now is kept first, as before-rollback-1 and so on, and comes back the same way. If somebody worked on the files since the last iteration, nothing is
 /// done unless you say --force. What git ignores stays as it is, and so do the index, the branch and its commits: `git status` shows the way back as changes.
 /// With --commits the branch goes back as well; that is refused if those commits are pushed. The loop must not be at work: pause it first. Its iteration stays.
 #[derive(clap::Args)]
@@ -28,16 +28,16 @@ const FEW: usize = 20;
   ralph rollback 3 --commits
   ralph rollback before-rollback-1")]
 pub(crate) struct Args {
-    /// The round; 0 is the moment before the first one. Or the name of another snapshot
+    /// The iteration; 0 is the moment before the first one. Or the name of another snapshot
     #[arg(value_name = "N")]
     to: String,
     /// A loop's name or id, as `ralph list` shows them; one that ended, too
     #[arg(long = "loop", value_name = "NAME")]
     of_loop: Option<String>,
-    /// The branch goes back to the commit of that round, too
+    /// The branch goes back to the commit of that iteration, too
     #[arg(long)]
     commits: bool,
-    /// Even if somebody worked on the files since the last round; that work is kept first
+    /// Even if somebody worked on the files since the last iteration; that work is kept first
     #[arg(long)]
     force: bool,
     /// Only show what would be done

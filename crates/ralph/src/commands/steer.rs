@@ -18,7 +18,7 @@ use crate::{
 
 /// Leave a note for the agent: the next prompt tells it
 ///
-/// The note is kept with the loop until the agent gets it: at its next stop, or with the prompt of the next round of `ralph run`. A loop that is paused
+/// The note is kept with the loop until the agent gets it: at its next stop, or with the prompt of the next iteration of `ralph run`. A loop that is paused
 /// or parked tells it when it goes on.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// A loop's name or id, as `ralph list` shows them
     #[arg(long, value_name = "LOOP")]
     name: Option<String>,
-    /// Show the notes, and which round was told which
+    /// Show the notes, and which iteration was told which
     #[arg(long, conflicts_with_all = ["text", "clear"])]
     list: bool,
     /// Take back the notes that have not been told yet
@@ -128,7 +128,7 @@ fn list(project: &Project, args: &Args) -> Done {
 
 fn fate(story: &Story) -> String {
     match (story.fate, story.told_in) {
-        (Fate::Told, Some(round)) => ui::good(format!("told in round {round}")),
+        (Fate::Told, Some(round)) => ui::good(format!("told in iteration {round}")),
         (Fate::Told, None) => ui::good("told"),
         (Fate::Waiting, _) => ui::warn("waits to be told"),
         (Fate::TakenBack, _) => ui::dim("taken back"),

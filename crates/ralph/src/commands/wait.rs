@@ -39,7 +39,7 @@ use shown::Shown;
 
 /// Wait until what a loop waits for is decided: its pull request's checks, for instance
 ///
-/// Nothing is spent meanwhile: no model is asked, and no round is counted. Ends with 0 as soon as there is something to go on with, whether that is good
+/// Nothing is spent meanwhile: no model is asked, and no iteration is counted. Ends with 0 as soon as there is something to go on with, whether that is good
 /// news or bad, with 1 if only a person can go on, and with 75 if the time is over first. A session that waits by itself is woken by itself; otherwise the last line says how to go on.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:

@@ -55,7 +55,7 @@ fn of_version(version: Version, path: &str) -> Finding {
             Finding::warning("client", why).fix("claude update")
         }
         v if v < CONTEXT_SINCE => {
-            let why = format!("{named} shows each round of a loop as a \"Stop hook error\", which it is not");
+            let why = format!("{named} shows each iteration of a loop as a \"Stop hook error\", which it is not");
             Finding::note("client", why).fix("claude update")
         }
         v if v > TESTED => {

@@ -41,7 +41,7 @@ fn unreadable(broken: &Broken) -> Finding {
         Role::Verify => Finding::warning("gates.verify", what),
         Role::List => Finding::error("gates.list", what),
     };
-    finding.advice(if broken.is_missing { "Write it, or take its gate out of ralph.toml." } else { "Mend it." })
+    finding.advice(if broken.is_missing { "Write it, or take its gate out of ralph.toml." } else { "Fix it." })
 }
 
 /// An error where somebody has to pass it. What merely lies there may be needed one day.
@@ -148,7 +148,7 @@ const OF_THE_SHELL: [&str; 34] = [
     "until", "while",
 ];
 
-/// Subagents whose stops nobody hears are never verified. Without any hook at all there is more to mend than that.
+/// Subagents whose stops nobody hears are never verified. Without any hook at all there is more to fix than that.
 fn unheard(case: &Case, sources: &[Source]) -> Option<Finding> {
     let ours = case.survey.ours();
     let source = sources.iter().find(|source| source.commands.iter().any(|named| named.purpose == Purpose::Subagents))?;

@@ -48,7 +48,7 @@ const MODES: [&str; 7] = ["acceptEdits", "auto", "bypassPermissions", "default",
 /// A settings file that the client cannot read either.
 fn unreadable(case: &Case) -> Vec<Finding> {
     let of_file = |path: &std::path::Path, problem: &str| {
-        Finding::error("settings.invalid", format!("{} {problem}", path.display())).advice("Mend it: Claude Code ignores the whole file.")
+        Finding::error("settings.invalid", format!("{} {problem}", path.display())).advice("Fix it: Claude Code ignores the whole file.")
     };
     case.survey.files.iter().filter_map(|file| Some(of_file(&file.path, &problem(file)?))).collect()
 }
@@ -64,16 +64,16 @@ fn problem(file: &SettingsFile) -> Option<String> {
     Some(format!("is not read by Claude Code: \"permissions.defaultMode\" is {mode}, and must be one of {}", MODES.join(", ")))
 }
 
-/// A settings file that a person has to mend. It may register the hook, or switch it off: until then nothing is written.
+/// A settings file that a person has to fix. It may register the hook, or switch it off: until then nothing is written.
 pub(super) fn broken(case: &Case) -> Option<&SettingsFile> {
     case.survey.files.iter().find(|file| problem(file).is_some())
 }
 
-/// Writing the hooks and the commands of a scope mends the finding. It would also put this program in the place of another one that is registered
+/// Writing the hooks and the commands of a scope fixes the finding. It would also put this program in the place of another one that is registered
 /// there, which is for the person to decide.
 fn registering(case: &Case, finding: Finding, scope: Scope) -> Finding {
     if let Some(file) = broken(case) {
-        return finding.advice(format!("Mend {} first, then look again.", file.path.display()));
+        return finding.advice(format!("Fix {} first, then look again.", file.path.display()));
     }
     let finding = finding.fix(format!("ralph init --{}", scope.word()));
     let (own, _) = init::own_command(scope);
@@ -135,7 +135,7 @@ fn awaited(hook: &Hook) -> &'static str {
     if hook.event == "Stop" { "CI" } else { "the model's service" }
 }
 
-/// Registering the hooks anew, in the place that one comes from, mends the finding.
+/// Registering the hooks anew, in the place that one comes from, fixes the finding.
 fn registering_there(case: &Case, origin: &Origin, finding: Finding) -> Finding {
     match origin {
         Origin::Settings(scope) => registering(case, finding, *scope),
@@ -249,7 +249,7 @@ fn missing_events(case: &Case, ours: &[Registration]) -> Vec<Finding> {
     HOOKS.iter().filter(|hook| !is_there(hook)).map(finding).collect()
 }
 
-/// Registering the hook anew, where it is registered already, mends the finding.
+/// Registering the hook anew, where it is registered already, fixes the finding.
 pub(super) fn registering_again(case: &Case, ours: &[Registration], finding: Finding) -> Finding {
     match (scope_of(ours), case.survey.our_plugin()) {
         (Some(scope), None) => registering(case, finding, scope),
@@ -339,7 +339,7 @@ fn block_cap(case: &Case) -> Finding {
             let (idle, _) = limits::idle_limit(None, Some(cap));
             let what = format!(
                 "the client ends a turn after {cap} stops in a row that were sent back without any tool call; ralph pauses the loop after {}",
-                ralph_core::messages::count(idle, "such round", "such rounds")
+                ralph_core::messages::count(idle, "such iteration", "such iterations")
             );
             lift(case, Finding::note("block-cap", what))
         }

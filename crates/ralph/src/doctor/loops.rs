@@ -59,7 +59,7 @@ fn of_loop(view: &View) -> Vec<Finding> {
             let path = view.file.as_deref().map(|p| p.display().to_string()).unwrap_or_default();
             Finding::error("loop.corrupt", line)
                 .fix(format!("ralph cancel {name}"))
-                .advice(format!("Or mend {path}; cancelled, it lies in the archive."))
+                .advice(format!("Or fix {path}; cancelled, it lies in the archive."))
         }
         Status::Tracked => {
             let why = view.why.as_deref().unwrap_or("git tracks its file");

@@ -40,11 +40,11 @@ pub(crate) struct Finding {
     pub(crate) id: &'static str,
     pub(crate) severity: Severity,
     pub(crate) what: String,
-    /// A command that mends it.
+    /// A command that fixes it.
     pub(crate) fix: Option<String>,
     /// What to do, where no command can do it.
     pub(crate) advice: Option<String>,
-    /// Whether `ralph doctor --fix` mends it.
+    /// Whether `ralph doctor --fix` fixes it.
     pub(crate) fixable: bool,
     #[serde(skip)]
     pub(crate) repair: Option<Repair>,

@@ -20,7 +20,7 @@ use ralph_engine::{
 use super::Case;
 use crate::exit::Failure;
 
-/// A safe way to mend a finding.
+/// A safe way to fix a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Repair {
     /// Write the hooks and commands, as `ralph init` does.

@@ -24,7 +24,7 @@ pub(super) fn check(case: &Case, ours: &[Registration]) -> Option<Finding> {
     let is_meant = one != other && !is_plugins(first) && !is_plugins(second) && first.hook.line.program() == second.hook.line.program();
     let finding = if is_meant { Finding::note("hook.twice", what) } else { Finding::warning("hook.twice", what) };
     if broken(case).is_some() {
-        return Some(finding.advice("Mend the settings first, then look again."));
+        return Some(finding.advice("Fix the settings first, then look again."));
     }
     let goes = [(one, other), (other, one)].into_iter().find_map(|(goes, stays)| needless(case, ours, goes, stays));
     Some(match goes {

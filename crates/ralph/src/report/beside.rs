@@ -1,4 +1,4 @@
-//! What the journal cannot hold: what sessions used that no runner counted, from their transcripts, and what rounds changed, from git.
+//! What the journal cannot hold: what sessions used that no runner counted, from their transcripts, and what iterations changed, from git.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// So much of transcripts is read at most.
 const MOST_BYTES: u64 = 2 << 30;
 
-/// Adds to each round without a session of ralph's own what its agent's session used meanwhile.
+/// Adds to each iteration without a session of ralph's own what its agent's session used meanwhile.
 pub(super) fn add_used(c: &mut Chronicle, claude_config: Option<PathBuf>) {
     let has_own = |used: &Used| used.sessions > 0;
     if c.rounds.iter().all(|round| has_own(&round.used)) && (has_own(&c.open) || c.working.is_some() || !c.rounds.is_empty()) {
@@ -60,7 +60,7 @@ pub(super) fn left(project: &Project, c: &Chronicle) -> Option<Left> {
     Some(Left { files: left.files.len() as u64, named, stashes: left.stashes })
 }
 
-/// What each round changed; `None` where nobody can tell.
+/// What each iteration changed; `None` where nobody can tell.
 pub(super) fn changed(project: &Project, id: &str, c: &Chronicle) -> Vec<Option<Changed>> {
     let moment = |iteration: u64, at: Millis, head: Option<&String>| Moment { iteration, at, head: head.cloned() };
     let ends: Vec<Moment> = c.rounds.iter().map(|round| moment(round.iteration, round.ended, round.head.as_ref())).collect();

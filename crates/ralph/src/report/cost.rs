@@ -12,7 +12,7 @@ pub(super) fn of(f: &Figures) -> Cost {
     }
     let per = |n: u64| spent.checked_div(n);
     let (per_verified, per_round) = (per(f.verified), per(f.rounds));
-    let a_round = per_round.map(|cost| format!(", {} for each round", prices::shown(cost))).unwrap_or_default();
+    let a_round = per_round.map(|cost| format!(", {} for each iteration", prices::shown(cost))).unwrap_or_default();
     let how = if f.used.estimated {
         if f.used.sessions == 0 {
             " It is estimated from tokens and the public price list."
@@ -43,11 +43,11 @@ fn things(n: u64) -> String {
 
 fn unknown(f: &Figures) -> String {
     let why = if f.rounds == 0 {
-        "no round has ended yet"
+        "no iteration has ended yet"
     } else if f.used.sessions == 0 {
         "the loop lives in the agent's own session, whose transcript is not here; ralph counts by itself only where there is a limit on money"
     } else {
-        "the program that does the rounds does not say what it used"
+        "the program that does the iterations does not say what it used"
     };
     format!("Not known: {why}.")
 }

@@ -17,7 +17,7 @@ use crate::text::short;
 /// How long git may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The files of a loop's rounds, as far as git still has them.
+/// The files of a loop's iterations, as far as git still has them.
 #[derive(Default)]
 pub(super) struct Files {
     kept: Vec<Snapshot>,
@@ -32,7 +32,7 @@ impl Files {
         Files { kept, all_committed }
     }
 
-    /// Whether the files after this round can be had; 0 is the moment before the first one.
+    /// Whether the files after this iteration can be had; 0 is the moment before the first one.
     pub(super) fn has(&self, round: u64) -> bool {
         self.kept.iter().any(|snapshot| snapshot.round() == Some(round))
     }
@@ -54,7 +54,7 @@ impl Files {
     }
 }
 
-/// A round that was done again has other files under its number. After the end of a loop nobody writes into its journal.
+/// An iteration that was done again has other files under its number. After the end of a loop nobody writes into its journal.
 fn is_of(snapshot: &Snapshot, round: &Round, c: &Chronicle) -> bool {
     match c.snapshots.iter().find(|known| known.commit == snapshot.commit) {
         Some(known) => known.stop == round.stop,

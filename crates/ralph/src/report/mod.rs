@@ -163,7 +163,7 @@ fn gate(story: &Story) -> GateStory {
     GateStory { name: story.last.gate.clone(), kind: story.last.kind, gone: story.gone, marks: story.marks.clone() }
 }
 
-/// Each round with how many gates held after it.
+/// Each iteration with how many gates held after it.
 fn rounds(chronicle: &Chronicle, changed: Vec<Option<Changed>>) -> Vec<RoundRow> {
     let mut reached = vec![0; chronicle.proofs.gates.len()];
     let settings = chronicle.proofs.gates.iter().filter(|story| story.last.kind == Kind::Config);

@@ -63,7 +63,7 @@ fn resting(view: &View, c: &Chronicle) -> Option<Need> {
                 .problem
                 .clone()
                 .map_or_else(|| "Its file could not be read.".to_owned(), |problem| format!("Its file cannot be read: {problem}"));
-            (what, "mend the file (its last version is in .ralph/backup), then `ralph resume`".to_owned())
+            (what, "fix the file (its last version is in .ralph/backup), then `ralph resume`".to_owned())
         }
         _ => return None,
     };

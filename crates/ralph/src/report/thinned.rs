@@ -1,4 +1,4 @@
-//! Many things shown as few: neighbours together, so that ten thousand rounds take no more room than two hundred.
+//! Many things shown as few: neighbours together, so that ten thousand iterations take no more room than two hundred.
 
 use ralph_core::{
     history::{Phase, Span, Took},
@@ -23,7 +23,7 @@ pub(super) fn size(len: usize, most: usize) -> usize {
     }
 }
 
-/// `7`, or `7–9` for rounds that stand together.
+/// `7`, or `7–9` for iterations that stand together.
 pub(super) fn label(rows: &[RoundRow]) -> String {
     match rows {
         [] => String::new(),
@@ -32,7 +32,7 @@ pub(super) fn label(rows: &[RoundRow]) -> String {
     }
 }
 
-/// What rounds took together.
+/// What iterations took together.
 pub(super) fn took(rows: &[RoundRow]) -> Took {
     rows.iter().fold(Took::default(), |sum, row| sum.plus(row.round.took))
 }

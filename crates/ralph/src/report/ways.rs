@@ -28,20 +28,20 @@ pub(super) fn of(view: &View, c: &Chronicle, files: &Files) -> Vec<Way> {
     all
 }
 
-/// What the rounds changed, and how that is undone: from the files that are kept, else from what was committed.
+/// What the iterations changed, and how that is undone: from the files that are kept, else from what was committed.
 fn back(c: &Chronicle, files: &Files, id: &str) -> Vec<Way> {
     let way = |what: &str, command: String| Way { what: what.to_owned(), command };
     let mut all = Vec::new();
     if files.has(0) {
-        all.push(way("What all rounds changed", format!("ralph diff --loop {id} --stat")));
+        all.push(way("What all iterations changed", format!("ralph diff --loop {id} --stat")));
     }
     if let Some(last) = c.rounds.last().map(|round| round.iteration) {
         let before = last.saturating_sub(1);
         if files.has(last) && files.has(before) {
-            all.push(way("What the last round changed", format!("ralph diff {last} --loop {id}")));
+            all.push(way("What the last iteration changed", format!("ralph diff {last} --loop {id}")));
         }
         if files.has(before) && before > 0 {
-            all.push(way("The files as they were before the last round", format!("ralph rollback {before} --loop {id} --dry-run")));
+            all.push(way("The files as they were before the last iteration", format!("ralph rollback {before} --loop {id} --dry-run")));
         }
     }
     if files.has(0) {

@@ -45,12 +45,12 @@ pub(super) fn pause(project: &Project, id: &str) -> Said {
 pub(super) fn why_not_resumed(view: &View, chronicle: &Chronicle) -> Option<String> {
     let command = next::command(view, chronicle);
     match view.status {
-        Status::Corrupt | Status::Failed => Some("its file cannot be read: mend it first".to_owned()),
+        Status::Corrupt | Status::Failed => Some("its file cannot be read: fix it first".to_owned()),
         Status::Gone => {
             Some(format!("its file was removed; .ralph/backup/{}.md has the version before its last change", clean(&view.name)))
         }
         Status::Capped if !next::more(view, chronicle).is_empty() => Some(format!("it is at its limit: `{command}` goes on")),
-        _ if view.is_in_its_last_round() => Some("its runner ends after this round, and can go on then".to_owned()),
+        _ if view.is_in_its_last_round() => Some("its runner ends after this iteration, and can go on then".to_owned()),
         // `ralph resume` would hand it to whichever session stops here next, and nobody may be there.
         _ if next::was_run(view, chronicle) => Some(format!("a run carried it: `{command}` goes on; `ralph resume` hands it to a session")),
         _ => None,

@@ -189,7 +189,7 @@ fn in_words(e: &Evidence, ruling: &Ruling) -> String {
     let open = gate_messages::in_short(e);
     let why = if open.is_empty() { of_claim(ruling.code).unwrap_or_default() } else { open };
     let what = match ruling.next {
-        Next::GoesOn { iteration } => format!("sent back to round {iteration}"),
+        Next::GoesOn { iteration } => format!("sent back to iteration {iteration}"),
         Next::Parks => "parked".to_owned(),
         Next::Pauses => "paused".to_owned(),
         Next::Stays => "may stop, and nothing changes".to_owned(),

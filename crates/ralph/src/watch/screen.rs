@@ -73,7 +73,7 @@ fn refuse_absurd_sizes() -> std::io::Result<()> {
         return Ok(());
     }
     Err(std::io::Error::other(format!(
-        "the terminal says that it has {columns} columns and {rows} rows: `stty size` shows it, `stty cols 80 rows 24` mends it"
+        "the terminal says that it has {columns} columns and {rows} rows: `stty size` shows it, `stty cols 80 rows 24` fixes it"
     )))
 }
 

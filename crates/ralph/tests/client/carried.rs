@@ -14,7 +14,7 @@ fn s1_4_a_rate_limit_parks_the_loop_and_the_session_revives_by_itself(version: V
     bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE", "--max-iterations", "9"]);
     let server = ModelServer::with(|request| match request.all_text() {
         text if text.contains("[ralph] The wait is over.") => claim(2),
-        text if text.contains("This is round 1.") => Reply::error(429, "rate_limit_error", "slow down"),
+        text if text.contains("This is iteration 1.") => Reply::error(429, "rate_limit_error", "slow down"),
         _ => round(1),
     });
     // A minute is six seconds.

@@ -36,7 +36,7 @@ fn t1_a_scheduled_prompt_starts_nothing_and_a_typed_one_does(version: Version) {
     let tui = open(&bed, &server);
     tui.submit("begin");
     assert!(server.wait_for_main(4, FIRES), "the scheduled prompt came");
-    sees(&tui, "Round 1 did it.");
+    sees(&tui, "Iteration 1 did it.");
     thread::sleep(QUIET);
     let requests = server.main_requests();
     assert!(requests[1].all_text().contains("disable-model-invocation"), "{}", requests[1].all_text());
@@ -59,9 +59,9 @@ fn t1_a_scheduled_cancel_ends_nothing(version: Version) {
     let server = ModelServer::with({
         let gate = gate.clone();
         move |request| match request.all_text() {
-            text if text.contains("This is round 2.") => round(3).hang(&gate),
+            text if text.contains("This is iteration 2.") => round(3).hang(&gate),
             text if text.contains("no person entered it") => round(2),
-            text if text.contains("This is round 1.") => error.clone(),
+            text if text.contains("This is iteration 1.") => error.clone(),
             text if text.contains("Scheduled one-shot") => round(1),
             _ => schedules("/cancel-ralph"),
         }
@@ -93,7 +93,7 @@ fn one_cancel(version: Version, n: u64) -> Result<(), ralph_testkit::Skip> {
     bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE", "--max-iterations", "200"]);
     let server = ModelServer::with(move |request| match request.index % 3 {
         0 => Reply::bash(format!("echo {} >> work.txt", request.index)).delay(Duration::from_millis(20 + n % 7 * 15)),
-        _ => Reply::text(format!("This is round {}.", request.index)).delay(Duration::from_millis(10 + n % 11 * 12)),
+        _ => Reply::text(format!("This is iteration {}.", request.index)).delay(Duration::from_millis(10 + n % 11 * 12)),
     });
     let tui = open(&bed, &server);
     tui.submit("begin");
@@ -173,7 +173,7 @@ fn t4_a_scheduled_stop_pauses_nothing(version: Version) {
     let server = ModelServer::with(move |request| match request.all_text() {
         text if text.contains("I was told to stop.") => claim(3),
         _ if request.last_user_text().trim_end().ends_with("stop") => say("I was told to stop."),
-        text if text.contains("This is round 1.") => error.clone(),
+        text if text.contains("This is iteration 1.") => error.clone(),
         text if text.contains("Scheduled one-shot") => round(1),
         _ => schedules("stop"),
     });

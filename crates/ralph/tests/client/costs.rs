@@ -42,7 +42,7 @@ fn s2_7_the_estimate_is_the_clients_own_figure(version: Version) {
         let server = ModelServer::scripted([
             work(1).usage(30_000, 20_000).cached(cached(20_000, 0, 0)),
             // Two blocks: two lines in the transcript, one message.
-            Reply::thinking("So it is.").and_text("This is round 1.").delay(PACE).usage(3, 40_000).cached(cached(0, 10_000, 90_000)),
+            Reply::thinking("So it is.").and_text("This is iteration 1.").delay(PACE).usage(3, 40_000).cached(cached(0, 10_000, 90_000)),
             // A long prompt, and still so short that no client makes the conversation shorter.
             work(2).usage(50_000, 1_000).cached(cached(20_000, 20_000, 30_000)),
             round(2).usage(1, 1),

@@ -31,7 +31,7 @@ fn t16_a_session_that_is_busy_and_changes_nothing_is_paused(version: Version) {
     assert_eq!(server.main_requests().len(), 20, "ten iterations of two requests");
     assert_eq!(bed.value("active"), "false");
     let explained = bed.ralph_ok(&["explain"]);
-    assert!(explained.contains("10 rounds in a row changed nothing"), "{explained}");
+    assert!(explained.contains("10 iterations in a row changed nothing"), "{explained}");
     bed.assert_replays(10);
 }
 newest!(t16_a_session_that_is_busy_and_changes_nothing_is_paused);

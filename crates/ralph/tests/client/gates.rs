@@ -286,7 +286,7 @@ fn s4_1_s4_2_s4_3_a_feature_list_is_worked_off(version: Version) {
     ]);
     let run = bed.client.print(&bed.project, &server, "begin").env("PATH", &bed.path).stream_json().timeout(Duration::from_mins(1));
     let output = run.args(["--allowedTools", "Bash(ralph:*)", "Bash(sed:*)", "Write"]).output();
-    assert_eq!((output.code, result_text(&output)), (Some(0), "This is round 4."), "{output:?}");
+    assert_eq!((output.code, result_text(&output)), (Some(0), "This is iteration 4."), "{output:?}");
     let requests = server.main_requests();
     assert_eq!(requests.len(), 10);
     let told = |n: usize, words: &[&str]| {

@@ -23,7 +23,7 @@ fn s1_ac2_s1_ac4_twelve_iterations_end_with_the_promise(version: Version) {
     let requests = server.main_requests();
     assert_eq!(requests.len(), 24);
     for (n, first) in requests.iter().step_by(2).enumerate() {
-        assert_eq!(count(&first.all_text(), prompt), n + 1, "it was there when the session began, and came back once a round");
+        assert_eq!(count(&first.all_text(), prompt), n + 1, "it was there when the session began, and came back once an iteration");
     }
     assert_eq!(bed.project.read("work.txt").lines().count(), 12);
     let journal = bed.journal();
@@ -43,7 +43,7 @@ fn design_6_idle_rounds_pause_before_the_clients_cap(version: Version) {
     bed.ralph_ok(&["start", "Think about it.", "--completion-promise", "DONE"]);
     let server = ModelServer::scripted((1..=12).map(round));
     let output = bed.run(&server, "begin");
-    assert_eq!(result_text(&output), "This is round 7.", "not the client's own empty success");
+    assert_eq!(result_text(&output), "This is iteration 7.", "not the client's own empty success");
     assert_eq!(server.main_requests().len(), 7);
     let journal = bed.journal();
     assert_eq!(journal.codes(), missing_then(6, "host.block-cap"));
@@ -84,7 +84,7 @@ fn s0_5_s1_ac5_the_limit_stops_the_loop_with_a_message(version: Version) {
     bed.ralph_ok(&["start", "Go on.", "--completion-promise", "DONE", "--max-iterations", "3"]);
     let server = ModelServer::scripted((1..=6).map(round));
     let output = bed.run(&server, "begin");
-    assert_eq!(result_text(&output), "This is round 3.");
+    assert_eq!(result_text(&output), "This is iteration 3.");
     assert_eq!(server.main_requests().len(), 3);
     let answers = answers(&output, "Stop");
     let message = "Ralph: stopped at its limit of 3 iterations";
@@ -172,7 +172,7 @@ fn design_4_a_cancel_from_outside_wins(version: Version) {
         drop(opens);
         client.join().unwrap()
     });
-    assert_eq!(result_text(&output), "This is round 3.");
+    assert_eq!(result_text(&output), "This is iteration 3.");
     assert_eq!(server.main_requests().len(), 3);
     bed.assert_archived(3);
     let journal = bed.journal();
@@ -325,7 +325,7 @@ fn design_4_s1_1_two_hooks_count_a_stop_once(version: Version) {
     let plugin = write_plugin(&bed.project, "ralph-too", &[Hook::new(RALPH)]);
     bed.ralph_ok(&["start", "Go on.", "--completion-promise", "DONE", "--max-iterations", "9"]);
     // No time between the rounds: that is when two calls for one stop are hardest to tell from two stops.
-    let server = ModelServer::scripted((1..5).map(|n| Reply::text(format!("round {n}"))).chain([Reply::text(claimed(5))]));
+    let server = ModelServer::scripted((1..5).map(|n| Reply::text(format!("iteration {n}"))).chain([Reply::text(claimed(5))]));
     let output = bed.print(&server, "begin").arg("--plugin-dir").arg(plugin).output();
     assert_eq!((output.code, result_text(&output)), (Some(0), claimed(5).as_str()));
     assert_eq!(server.main_requests().len(), 5);
@@ -421,11 +421,11 @@ fn s3_1_s3_5_a_check_agent_is_blocked_until_verify_passes(version: Version) {
     assert_eq!(of_agent.len(), 3, "said it, wrote it, said it again");
     let told = of_agent[1].all_text();
     for part in
-        ["Your work is not verified (round 1 of 5)", "grep -q right sum.txt", "exit code 2", ".ralph/logs/", "Keep your full report"]
+        ["Your work is not verified (iteration 1 of 5)", "grep -q right sum.txt", "exit code 2", ".ralph/logs/", "Keep your full report"]
     {
         assert!(told.contains(part), "{part}: {told}");
     }
-    assert_eq!(count(&told, "round 1 of 5"), 1, "the context form is sent once: {told}");
+    assert_eq!(count(&told, "iteration 1 of 5"), 1, "the context form is sent once: {told}");
     assert_eq!(bed.project.read("sum.txt"), "right\n");
     let caller = server.main_requests()[1].all_text();
     assert!(caller.contains("Then I wrote the sum.") && !caller.contains("not verified"), "{caller}");
@@ -465,7 +465,7 @@ fn s0_7_a_promise_in_an_earlier_block_counts(version: Version) {
     let last = Reply::texts([claimed(2), "That was all, goodbye.".to_owned()]).delay(PACE);
     let server = ModelServer::scripted([round(1), last, claim(3)]);
     let output = bed.run(&server, "begin");
-    assert_eq!(server.main_requests().len(), 2, "no third round");
+    assert_eq!(server.main_requests().len(), 2, "no third iteration");
     assert!(result_text(&output).contains("goodbye"));
     assert_eq!(bed.journal().codes(), missing_then(1, "promise.accepted"));
     bed.assert_archived(2);
@@ -519,7 +519,7 @@ fn s1_3_s1_ac1_a_slash_command_starts_the_loop(version: Version) {
     let prompt = "fix it's \"x\" & issue #12; $(touch pwned) `touch pwned` | tee > x {a,b} <b> \\n 100%\n\n\tdon't stop 🚀";
     let server = ModelServer::scripted((1..=6).map(round));
     let output = bed.run(&server, &format!("/ralph-loop {prompt} --max-iterations 3 --completion-promise 'ALL DONE'"));
-    assert_eq!(result_text(&output), "This is round 3.");
+    assert_eq!(result_text(&output), "This is iteration 3.");
     let requests = server.main_requests();
     assert_eq!(requests.len(), 3);
     assert_eq!(count(&requests[0].all_text(), "A Ralph loop was started in this session"), 1, "the model is told");
@@ -598,7 +598,7 @@ fn design_4_s1_3_two_hooks_start_one_loop(version: Version) {
     let server = ModelServer::scripted((1..=6).map(round));
     let run = bed.print(&server, "/ralph-loop Go on. --max-iterations 2").arg("--plugin-dir").arg(plugin);
     let output = with_calls_that_meet(&bed, || run.output());
-    assert_eq!((output.code, result_text(&output)), (Some(0), "This is round 2."));
+    assert_eq!((output.code, result_text(&output)), (Some(0), "This is iteration 2."));
     assert_eq!((bed.logged(&["code=command.start"]), bed.logged(&["code=command.repeated"])), (1, 1), "one event counts, twice");
     let journal = bed.journal();
     assert_eq!((journal.of_kind("started").len(), journal.iterations()), (1, vec![1, 2]));

@@ -53,7 +53,7 @@ impl Loops {
     /// A session whose loop is parked at its third stop, because the checks of what it pushed run. Gives the commit.
     fn parked(&self, server: &ModelServer, red: &str) -> (Tui, String) {
         let tui = self.open(server, &[]);
-        enter(&tui, "/ralph-loop", "Mend the checks of PR #1 and merge it --preset after-pr");
+        enter(&tui, "/ralph-loop", "Fix the checks of PR #1 and merge it --preset after-pr");
         let head = self.begin_checks(red);
         sees(&tui, "Ralph: parked at iteration 3");
         (tui, head)
@@ -118,7 +118,7 @@ fn s2_2_five_stops_from_code_to_an_open_pull_request(version: Version) {
         works("mkdir -p docs && printf '# Audit\\n\\nDecision: FAIL\\n' > docs/AUDIT-REPORT.md", "The audit found something."),
         works(
             "printf '# Audit\\n\\nDecision: PASS\\n' > docs/AUDIT-REPORT.md && git add . && git commit -qm audit",
-            "Mended what the audit found.",
+            "Fixed what the audit found.",
         ),
         works(&format!("echo '- `make check` printed ok' > .layer2-evidence.md && {QA}"), "The quality gate passes."),
         works("git push -q -u origin HEAD && gh pr create --title Login --body Works --head feature/login", "The pull request is open."),
@@ -153,7 +153,7 @@ fn second_loop() -> impl IntoIterator<Item = Reply> {
     let merge = "gh pr merge 1 --squash --delete-branch";
     [
         works("gh pr view 1 --json state", "The checks are red."),
-        works("echo 'it works' > src.txt && git commit -qam fix && git push -q", "Mended and pushed."),
+        works("echo 'it works' > src.txt && git commit -qam fix && git push -q", "Fixed and pushed."),
         works(QA, "The quality gate passes."),
         works(merge, "Merged.\n\n<promise>CI_PASSED</promise>"),
     ]
@@ -177,18 +177,18 @@ fn s2_3_four_stops_from_red_checks_to_the_merge(version: Version) {
             bed.hub.passed(&head, "build");
             (before, meanwhile)
         });
-        let output = bed.say(&server, "/ralph-loop Mend the checks of PR #1 and merge it --preset after-pr");
+        let output = bed.say(&server, "/ralph-loop Fix the checks of PR #1 and merge it --preset after-pr");
         assert_eq!(result_text(&output), "Merged.\n\n<promise>CI_PASSED</promise>");
         checks.join().unwrap()
     });
     assert_eq!(asked, (6, 0), "requests before the checks ended, and while they ran");
     let journal = bed.journal();
     assert_eq!(journal.codes(), ["promise.missing", "promise.missing", "promise.missing", "promise.accepted"]);
-    assert_eq!(journal.iterations(), [1, 2, 3, 4], "waiting is no round");
+    assert_eq!(journal.iterations(), [1, 2, 3, 4], "waiting is no iteration");
     assert_reasons(
         &server,
         &[
-            ("ci", &["CI / build (failure)", "error: nearly is not enough", "Next: Mend it, commit and push."]),
+            ("ci", &["CI / build (failure)", "error: nearly is not enough", "Next: Fix it, commit and push."]),
             ("quality", &["src.txt changed after .quality-gate-passed was written", "Next: Run `grep -q works src.txt"]),
             ("merged", &["#1 is not merged yet", "Next: Merge it: `gh pr merge 1 --squash --delete-branch`."]),
         ],
@@ -211,7 +211,7 @@ fn s2_5_an_interactive_session_is_woken_when_the_checks_end(version: Version) {
     tui.pty.send("a thought");
     tui.expect("the thought", SOON, |screen| screen.contains("a thought"));
     bed.looked_again(2);
-    assert_eq!((server.main_requests().len(), bed.value("iteration")), (asked, "3".to_owned()), "no model, no round");
+    assert_eq!((server.main_requests().len(), bed.value("iteration")), (asked, "3".to_owned()), "no model, no iteration");
     assert!(bed.ralph_ok(&["status"]).contains("its session is woken"), "{}", bed.ralph_ok(&["status"]));
     bed.hub.passed(&head, "build");
     sees(&tui, "Ralph: iteration 4.");

@@ -78,7 +78,7 @@ fn s4_6_ten_rounds_over_a_list(version: Version) {
     let rounds = journal.iterations();
     assert_eq!(rounds, (1..=rounds.len() as u64).collect::<Vec<_>>());
     assert!(rounds.len() >= 9, "{rounds:?}");
-    assert_eq!(bed.project.read("f3.txt").trim(), "good", "the failing test was mended");
+    assert_eq!(bed.project.read("f3.txt").trim(), "good", "the failing test was fixed");
 
     // Every session has an id of its own, and its own hooks leave it alone.
     let sessions: Vec<&str> = journal.of_kind("began").iter().map(|r| r["session"].as_str().unwrap()).collect();
@@ -129,7 +129,7 @@ fn s1_4_a_limit_is_waited_for(version: Version) {
     assert!(now() >= resets, "it waited");
     assert!(output.stdout.contains("limit of the account is used up"), "{}", output.stdout);
     let journal = bed.journal();
-    assert_eq!(journal.iterations(), [1], "no round was counted for it");
+    assert_eq!(journal.iterations(), [1], "no iteration was counted for it");
     assert_eq!(server.main_requests().len(), 2, "nobody asked meanwhile");
     let broke = &journal.of_kind("broke")[0]["event"];
     assert_eq!((broke["outcome"]["trouble"]["trouble"].as_str(), broke["then"]["then"].as_str()), (Some("limit"), Some("park")), "{broke}");
@@ -194,7 +194,7 @@ newest!(pains_13_a_hung_stream_is_ended);
 /// One loop, two carriers: begun in a session, carried on by a run, finished in a session; one count, one budget, one journal.
 fn s4_6_hand_over_and_back(version: Version) {
     let server = ModelServer::with(|request| match request.index {
-        0 | 1 => say(format!("This is round {}.", request.index + 1)).usage(1_000, 1_000),
+        0 | 1 => say(format!("This is iteration {}.", request.index + 1)).usage(1_000, 1_000),
         n @ (2 | 4) => work(n),
         3 | 5 => say("I worked on it.").usage(1_000, 1_000),
         _ => claim(6),
@@ -206,13 +206,13 @@ fn s4_6_hand_over_and_back(version: Version) {
     assert_eq!((bed.value("active"), bed.value("iteration")), ("false".to_owned(), "2".to_owned()));
     let before = spent(&bed);
     let output = ends(&bed, 0, &["--continue", "-n", "2"]);
-    assert!(output.stdout.contains("goes on at round 2 of 20"), "{}", output.stdout);
+    assert!(output.stdout.contains("goes on at iteration 2 of 20"), "{}", output.stdout);
     assert_eq!((bed.value("active"), bed.value("iteration")), ("false".to_owned(), "4".to_owned()));
     assert!(spent(&bed) > before && before > 0.0, "one budget");
     bed.ralph_ok(&["resume"]);
     bed.run(&server, "go on");
     bed.assert_archived(4);
-    assert_eq!(bed.journal().iterations(), [1, 2, 2, 3, 4], "the second round was ruled on when it was paused, and worked on anew");
+    assert_eq!(bed.journal().iterations(), [1, 2, 2, 3, 4], "the second iteration was ruled on when it was paused, and worked on anew");
 }
 newest!(s4_6_hand_over_and_back);
 
@@ -239,7 +239,7 @@ fn s4_6_killed_twenty_times_the_loop_completes(version: Version) {
     const ROUNDS: u64 = 8;
     let server = ModelServer::with(|request| {
         let text = request.all_text();
-        let round = (1..=ROUNDS).rev().find(|n| text.contains(&format!("This is round {n} of a loop")));
+        let round = (1..=ROUNDS).rev().find(|n| text.contains(&format!("This is iteration {n} of a loop")));
         match (is_first(request), round) {
             (true, _) => Reply::bash("echo x >> work.txt; git add -A; git commit -qm work"),
             (false, Some(ROUNDS)) => Reply::text("All of it.\n\n<promise>DONE</promise>"),

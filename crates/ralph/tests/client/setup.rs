@@ -129,7 +129,7 @@ fn s1_1_s1_ac5_init_for_the_project(version: Version) {
     let bed = or_skip!(Bed::with_init(version, "--project"));
     let server = ModelServer::scripted((1..=4).map(round));
     let output = bed.run(&server, "/ralph --mode hook Make it work. --max-iterations 2");
-    assert_eq!((result_text(&output), server.main_requests().len()), ("This is round 2.", 2));
+    assert_eq!((result_text(&output), server.main_requests().len()), ("This is iteration 2.", 2));
     // The hook that waits runs too, at each of the two stops, and says nothing.
     let (silent, told): (Vec<&str>, Vec<&str>) = answers(&output, "Stop").into_iter().partition(|answer| answer.is_empty());
     assert!(told.len() == 2 && told[1].contains("Ralph: stopped at its limit of 2 iterations"), "{told:?}");
@@ -327,7 +327,7 @@ fn status_in_mid_loop(version: Version) -> Result<bool, Skip> {
     queue(&bed, &tui, "/ralph-status");
     gate.release();
     sees(&tui, "Ralph: complete after 2 iterations");
-    assert_eq!(server.main_requests().len(), 2, "status asked no model of its own: the second request is the loop's next round");
+    assert_eq!(server.main_requests().len(), 2, "status asked no model of its own: the second request is the loop's next iteration");
     bed.assert_archived(2);
     let is_shown = tui.screen().contains("Ralph loop: active, iteration 1 of 9");
     assert!(!is_shown || bed.logged(&["code=command.status"]) == 1);
@@ -392,7 +392,7 @@ fn s1_1_uninstall_leaves_nothing(version: Version) {
     assert_eq!(fs::read_to_string(&settings).unwrap(), before);
     let server = ModelServer::scripted([round(1), round(2)]);
     let output = bed.run(&server, "begin");
-    assert_eq!((result_text(&output), server.main_requests().len()), ("This is round 1.", 1));
+    assert_eq!((result_text(&output), server.main_requests().len()), ("This is iteration 1.", 1));
     assert_eq!((bed.value("iteration").as_str(), answers(&output, "Stop").len()), ("1", 0));
     let server = ModelServer::scripted([round(1), round(2)]);
     let output = bed.run(&server, "/ralph-loop Make it work.");

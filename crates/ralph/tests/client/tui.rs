@@ -16,7 +16,7 @@ fn s1_ac2_s1_ac4_the_person_sees_the_loop(version: Version) {
     let tui = open(&bed, &server);
     tui.submit("begin");
     let screen = sees(&tui, "Ralph: complete after 3 iterations");
-    for line in ["Ralph: iteration 2 of 9. Ends on <promise>DONE</promise>.", "Ralph: iteration 3 of 9.", "Round 3 did it."] {
+    for line in ["Ralph: iteration 2 of 9. Ends on <promise>DONE</promise>.", "Ralph: iteration 3 of 9.", "Iteration 3 did it."] {
         assert!(screen.contains(line), "{line}: {screen}");
     }
     assert!(!screen.contains("hook error"), "the loop is no error: {screen}");
@@ -148,9 +148,11 @@ fn design_7_clear_takes_the_loop_along(version: Version) {
     let bed = or_skip!(Bed::new(version));
     bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE"]);
     let server = ModelServer::with(|request| match request.all_text() {
-        text if text.contains("begin") && text.contains("This is round 1.") => Reply::error(400, "invalid_request_error", "not like this"),
+        text if text.contains("begin") && text.contains("This is iteration 1.") => {
+            Reply::error(400, "invalid_request_error", "not like this")
+        }
         text if text.contains("begin") => round(1),
-        text if text.contains("This is round 2.") => claim(3),
+        text if text.contains("This is iteration 2.") => claim(3),
         _ => round(2),
     });
     let tui = open(&bed, &server);
@@ -218,11 +220,11 @@ fn design_7_a_compaction_is_left_alone(version: Version) {
     let bed = or_skip!(Bed::new(version));
     bed.ralph_ok(&["start", "Make it work.", "--completion-promise", "DONE"]);
     let server = ModelServer::with(|request| match request.all_text() {
-        text if text.contains("This is round 4.") => claim(5),
+        text if text.contains("This is iteration 4.") => claim(5),
         text if text.contains("carry on") => round(4),
-        text if text.contains("This is round 3.") => Reply::error(400, "invalid_request_error", "not like this"),
-        text if text.contains("This is round 2.") => round(3),
-        text if text.contains("This is round 1.") => round(2),
+        text if text.contains("This is iteration 3.") => Reply::error(400, "invalid_request_error", "not like this"),
+        text if text.contains("This is iteration 2.") => round(3),
+        text if text.contains("This is iteration 1.") => round(2),
         _ => round(1),
     });
     let tui = open(&bed, &server);

@@ -7,7 +7,7 @@ use crate::real::terminal::*;
 use crate::real::*;
 use ralph_testkit::{Gate, ModelServer, Origin, Reply, Skip, Tui, Version, or_skip};
 
-const TASK: &str = "Mend the checks of PR #1";
+const TASK: &str = "Fix the checks of PR #1";
 
 /// A project with an open pull request whose only check runs, and whose presets ask for nothing else.
 struct Waits {

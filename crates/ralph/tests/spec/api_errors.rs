@@ -66,7 +66,7 @@ fn s1_4_an_error_of_the_service_parks_the_loop_and_the_session_is_woken_with_its
         assert_eq!(bed.journal().last().unwrap()["state"]["armed_since"], Value::Null, "the loop's clock stands");
         let told = woken(waiter);
         assert!(told.contains("[ralph] The wait is over.") && told.ends_with(PROMPT), "{told}");
-        assert_eq!((bed.iteration(), bed.status()["status"].as_str()), (2, Some("active")), "the same round");
+        assert_eq!((bed.iteration(), bed.status()["status"].as_str()), (2, Some("active")), "the same iteration");
         assert_eq!(bed.journal().last().unwrap()["event"]["event"], "woken");
         // The client reports it as if it had been typed: the person is told, and nothing is interrupted.
         let wake = format!("<task-notification>\n<summary>Stop hook feedback</summary>\n</task-notification>\n{told}");

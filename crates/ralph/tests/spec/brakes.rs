@@ -189,7 +189,7 @@ fn s2_7_the_presets_of_a_pull_request_have_brakes() {
         "no limit on iterations",
         "at most 8 h",
         "at most about $50, estimated from the tokens that the client reports",
-        "pauses after 6 rounds in a row that change nothing: no commit, no file, no finding",
+        "pauses after 6 iterations in a row that change nothing: no commit, no file, no finding",
     ] {
         assert!(said.split_whitespace().collect::<Vec<_>>().join(" ").contains(line), "{line}: {said}");
     }
@@ -198,7 +198,7 @@ fn s2_7_the_presets_of_a_pull_request_have_brakes() {
     assert_eq!(bed.status()["stall_limit"], 6);
     let Some(none) = Hubbed::new() else { return };
     let said = none.ralph_asking(&["start", "Ship it.", "--preset", "after-pr", "--usd", "0", "--stall-rounds", "0"]).stdout;
-    assert!(said.contains("no limit on money") && said.contains("no pause for rounds that change nothing"), "{said}");
+    assert!(said.contains("no limit on money") && said.contains("no pause for iterations that change nothing"), "{said}");
     assert!(none.read(LOOP).contains("max_usd: 0\n") && none.read(LOOP).contains("stall_rounds: 0\n"));
     let out = none.ralph(&["start", "x", "--usd", "lots"]);
     assert!(out.code == Some(2) && out.stderr.contains("needs a number of dollars from 0 on"), "{out:?}");
@@ -227,7 +227,7 @@ fn s2_7_rounds_that_change_nothing_pause_the_loop() {
     goes_on(0);
     goes_on(1);
     goes_on(2);
-    assert!(bed.ralph_ok(&["status"]).contains("2 rounds changed nothing (of 3)"));
+    assert!(bed.ralph_ok(&["status"]).contains("2 iterations changed nothing (of 3)"));
     assert_eq!(bed.status()["stalled_rounds"], 2);
     round(&bed, &transcript)
         .tells("Ralph: paused at iteration 9: 3 iterations changed nothing: same commit, same files. `ralph resume` arms it again.");
@@ -235,7 +235,10 @@ fn s2_7_rounds_that_change_nothing_pause_the_loop() {
     assert_eq!(why, "paused at iteration 9: 3 iterations changed nothing: same commit, same files. `ralph resume` arms it again.");
     assert_eq!((bed.codes().pop().unwrap().as_str(), bed.value("active").as_str()), ("progress.none", "false"));
     let explained = bed.ralph_ok(&["explain"]);
-    assert!(explained.contains("3 rounds in a row changed nothing, of 3") && explained.contains("a change in this round"), "{explained}");
+    assert!(
+        explained.contains("3 iterations in a row changed nothing, of 3") && explained.contains("a change in this iteration"),
+        "{explained}"
+    );
     bed.ralph_ok(&["resume"]);
     for _ in 0..3 {
         assert!(round(&bed, &transcript).blocks(), "a fresh count");
@@ -291,7 +294,7 @@ fn s2_7_outside_of_git_and_in_a_feature_folder() {
     let folder = Bed::new();
     let dir = ".claude/data/ralph-loops/current";
     folder.write(format!("{dir}/feature_list.json"), r#"[{"id": "F1", "description": "one", "passes": false}]"#);
-    folder.write(format!("{dir}/progress.txt"), "Iteration: 1\nMax USD: 1\nStall Rounds: 9\n");
+    folder.write(format!("{dir}/progress.txt"), "Iteration: 1\nMax USD: 1\nStall Iterations: 9\n");
     let transcript = folder.transcript();
     transcript.user("go");
     assert!(round(&folder, &transcript).blocks(), "nothing says when it began, so it begins with its first stop");
@@ -300,7 +303,7 @@ fn s2_7_outside_of_git_and_in_a_feature_folder() {
     round(&folder, &transcript).is_silent();
     folder.ralph_ok(&["resume", "--usd", "5", "--stall-rounds", "4"]);
     let progress = folder.read(format!("{dir}/progress.txt"));
-    assert!(progress.contains("Max USD: 5\nStall Rounds: 4\n"), "{progress}");
+    assert!(progress.contains("Max USD: 5\nStall Iterations: 4\n"), "{progress}");
     assert!(round(&folder, &transcript).blocks());
 }
 

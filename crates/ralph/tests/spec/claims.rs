@@ -529,10 +529,10 @@ fn s0_7_late_lines_of_the_round_before_are_not_this_rounds() {
     transcript.user("go").uses_tool("m1");
     let before = ralph_core::time::format(now_ms());
     tick();
-    bed.stop("Round one.").send().blocks_with(PROMPT);
+    bed.stop("Iteration one.").send().blocks_with(PROMPT);
     // The first round's last line is written only now.
     let message = json!({"id": "m2", "role": "assistant", "content": [{"type": "text", "text": DONE}]});
     transcript.line(json!({"type": "assistant", "isSidechain": false, "timestamp": before, "message": message}));
-    bed.stop("Round two.").send().blocks_with(PROMPT);
-    assert_eq!(bed.journal().pop().unwrap()["event"]["said"], "Round two.");
+    bed.stop("Iteration two.").send().blocks_with(PROMPT);
+    assert_eq!(bed.journal().pop().unwrap()["event"]["said"], "Iteration two.");
 }

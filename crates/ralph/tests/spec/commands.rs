@@ -30,8 +30,8 @@ fn s1_3_start_prints_the_limits_back() {
         out,
         format!(
             "Ralph loop started: {id}\n  ends when the agent truthfully says <promise>ALL DONE</promise>\n  at most 20 iterations\n  \
-             at most 2 h 30 min\n  pauses after 7 rounds in a row without any tool call\n  \
-             pauses after 10 rounds in a row that change nothing: no commit, no file, no finding\n  file        {}\n\
+             at most 2 h 30 min\n  pauses after 7 iterations in a row without any tool call\n  \
+             pauses after 10 iterations in a row that change nothing: no commit, no file, no finding\n  file        {}\n\
              The first session that stops takes it: start the agent in {} and tell it to begin.\n",
             bed.path(LOOP).display(),
             bed.dir().display()
@@ -51,7 +51,7 @@ fn s1_3_start_prints_the_limits_back() {
     let out = bed.ralph_ok(&["start", "Go", "--hours", "0", "--idle-rounds", "3", "--session", ME]);
     assert!(
         out.contains(
-            "\n  no promise: only a limit or a cancel ends it\n  no limit on iterations\n  no limit on time\n  pauses after 3 rounds in a row \
+            "\n  no promise: only a limit or a cancel ends it\n  no limit on iterations\n  no limit on time\n  pauses after 3 iterations in a row \
              without any tool call\n"
         ),
         "{out}"
@@ -65,7 +65,7 @@ fn s1_3_start_prints_the_limits_back() {
 fn s2_7_start_knows_the_hosts_cap() {
     let bed = Bed::new();
     let out = bed.run(RALPH).args(["start", "Go"]).env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0").output();
-    assert!(out.stdout.contains("\n  pauses after 25 rounds in a row without any tool call\n"), "{}", out.stdout);
+    assert!(out.stdout.contains("\n  pauses after 25 iterations in a row without any tool call\n"), "{}", out.stdout);
 }
 
 /// A prompt from a file and from standard input arrives whole.
@@ -190,7 +190,7 @@ fn s1_3_start_never_overwrites() {
         ),
         (
             "garbage".to_owned(),
-            "error: [LOOP] cannot be read: line 1: the file does not begin with a `---` line. Mend it, or `ralph cancel` puts it aside\n".to_owned(),
+            "error: [LOOP] cannot be read: line 1: the file does not begin with a `---` line. Fix it, or `ralph cancel` puts it aside\n".to_owned(),
         ),
     ];
     for (text, said) in cases {
@@ -629,14 +629,14 @@ fn s2_8_explain_says_why() {
             "  claim       refused: the tag shared its line with other words",
             "  message     sent with the event",
             "  time        0 s (of 8 h)",
-            "  tools       unknown: there is no transcript of this round",
+            "  tools       unknown: there is no transcript of this iteration",
             "  said        \"I cannot say <promise>DONE</promise>\"",
             "  client      Claude Code 2.1.325",
             "What would have changed the ruling",
             "  <promise>DONE</promise> on a line of its own → promise.accepted   allowed, the loop is complete",
             "  no claim → promise.missing    sent back to iteration 2 of 3",
             "  the loop paused → loop.paused        allowed, the loop stays as it is",
-            "  7 idle rounds in a row → host.block-cap     allowed, the loop is paused",
+            "  7 idle iterations in a row → host.block-cap     allowed, the loop is paused",
             "  a limit of 1 iteration → limit.iterations   allowed, the loop is capped",
         ]
     );

@@ -112,7 +112,7 @@ fn s4_5_every_n_rounds_the_client_is_had_compact_and_the_settings_are_as_they_we
     assert!(compacts(&bed).json.unwrap()["hookSpecificOutput"]["additionalContext"].as_str().unwrap().contains("A Ralph loop is active"));
     assert_eq!(set(&bed), [json!(""), json!("80")], "taken out it would still count");
     let (answer, took) = round(&bed);
-    assert!(answer.blocks() && took > Duration::from_secs(1), "{took:?}: a short round ends before the client has seen it");
+    assert!(answer.blocks() && took > Duration::from_secs(1), "{took:?}: a short iteration ends before the client has seen it");
     assert_eq!(set(&bed), [json!(""), json!("80")], "the count begins anew");
     assert!(round(&bed).0.blocks());
     assert_eq!(set(&bed), [json!("100000"), json!("1")]);

@@ -89,7 +89,7 @@ fn t15_sixteen_writers_lose_no_mark_in_any_kind_of_list() {
                 command
             };
             watched(&bed.path(list), || all_succeed(ids().into_iter().map(one)));
-            assert_eq!(marked(&bed.path(list)), Some(WRITERS), "{list}, round {round}: {}", bed.read(list));
+            assert_eq!(marked(&bed.path(list)), Some(WRITERS), "{list}, iteration {round}: {}", bed.read(list));
         }
     }
 }
@@ -124,7 +124,7 @@ fn t15_lists_of_one_name_and_a_list_of_two_projects() {
             command
         };
         all_succeed(ids().into_iter().enumerate().map(one));
-        assert_eq!(marked(&shared.join("feature_list.json")), Some(WRITERS), "round {round}");
+        assert_eq!(marked(&shared.join("feature_list.json")), Some(WRITERS), "iteration {round}");
     }
 }
 

@@ -18,10 +18,10 @@ pub(crate) fn three_rounds() -> Bed {
     keep(&bed, 1);
     bed.write("src/a", "one\ntwo\n");
     bed.write("b", "b\n");
-    bed.commit_all("round 2");
+    bed.commit_all("iteration 2");
     keep(&bed, 2);
     std::fs::remove_file(bed.path("b")).unwrap();
-    bed.commit_all("round 3");
+    bed.commit_all("iteration 3");
     keep(&bed, 3);
     bed
 }

@@ -160,7 +160,7 @@ fn s4_6_inner_rounds_send_a_session_back_with_what_failed_and_count_nothing() {
     assert_eq!(reason(&stop(first.by_plugin(1))), told, "a second hook on the same stop says the same");
     assert!(stop(bed.claim()).blocks());
     stop(bed.claim()).is_silent();
-    assert_eq!((bed.iteration(), bed.codes().len()), before, "no round is counted");
+    assert_eq!((bed.iteration(), bed.codes().len()), before, "no iteration is counted");
     let inner = bed.journal().iter().filter(|r| r["event"]["event"] == "runner.inner").count();
     assert_eq!((inner, &bed.journal().last().unwrap()["state"]["runner"]["inner"]), (2, &2.into()));
     // What holds is the runner's to judge.

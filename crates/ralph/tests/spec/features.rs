@@ -311,7 +311,7 @@ fn s4_1_a_list_belongs_to_the_first_session_that_stops() {
         .field("background_tasks", json!([{"id": "b", "type": "shell", "status": "running", "command": "x", "description": "tests"}]))
         .send()
         .is_silent();
-    assert_eq!(progress(&bed), before, "none of them costs a round");
+    assert_eq!(progress(&bed), before, "none of them costs an iteration");
     assert_eq!(bed.status()["session"], ME);
     assert_eq!(bed.status()["name"], "feature-list");
 }

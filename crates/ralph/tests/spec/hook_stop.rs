@@ -114,7 +114,7 @@ fn s0_4_a_file_that_cannot_be_read_ends_the_loop_and_is_kept() {
             line,
             format!(
                 "Ralph: {LOOP} cannot be read: {problem}. The loop has ended; its file is in .ralph/archive/{id}.md. \
-                 Mend it there, then `ralph resume {id}`."
+                 Fix it there, then `ralph resume {id}`."
             )
         );
         assert!(!bed.exists(LOOP));

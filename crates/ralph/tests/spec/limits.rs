@@ -39,7 +39,7 @@ fn rounds_until_pause(extra: &str, cap: Option<&str>) -> (u64, String) {
 /// pains 11: seven rounds under the client's own cap of 8, so that the turn never ends behind ralph's back.
 #[test]
 fn pains_11_seven_idle_rounds_pause_under_the_default_cap() {
-    let told = "Ralph: paused at iteration 7: 7 rounds in a row without any tool call, and Claude Code would soon end the turn by itself as \
+    let told = "Ralph: paused at iteration 7: 7 iterations in a row without any tool call, and Claude Code would soon end the turn by itself as \
                 if it were done. `ralph resume` arms it again; `ralph init --block-cap 0` lifts the client's cap.";
     assert_eq!(rounds_until_pause("", None), (6, told.to_owned()));
     assert_eq!(rounds_until_pause("", Some("abc")).0, 6);
@@ -48,7 +48,7 @@ fn pains_11_seven_idle_rounds_pause_under_the_default_cap() {
 /// pains 11: 25 rounds where the user lifted the cap.
 #[test]
 fn pains_11_twenty_five_idle_rounds_where_the_cap_is_lifted() {
-    let told = "Ralph: paused at iteration 25: 25 rounds in a row without any tool call. `ralph resume` arms it again.";
+    let told = "Ralph: paused at iteration 25: 25 iterations in a row without any tool call. `ralph resume` arms it again.";
     assert_eq!(rounds_until_pause("", Some("0")), (24, told.to_owned()));
 }
 
@@ -248,15 +248,15 @@ fn pains_12_odd_background_lists_are_ignored() {
 fn pains_9_queued_input_is_let_through_first() {
     let bed = Bed::with_loop(1, 0, "DONE");
     let transcript = bed.transcript();
-    transcript.user("go").queue("enqueue").says("m1", "Round one.");
+    transcript.user("go").queue("enqueue").says("m1", "Iteration one.");
     let before = bed.loop_bytes();
-    bed.stop("Round one.").send().is_silent();
+    bed.stop("Iteration one.").send().is_silent();
     assert_eq!(bed.loop_bytes(), before);
     assert_eq!(bed.codes(), ["host.queued-input"]);
     // The client delivers it, and the loop goes on at the next stop.
     tick();
-    transcript.queue("dequeue").user("typed while busy").says("m2", "Round two.");
-    bed.stop("Round two.").field("prompt_id", "prompt-2").send().blocks_with(PROMPT);
+    transcript.queue("dequeue").user("typed while busy").says("m2", "Iteration two.");
+    bed.stop("Iteration two.").field("prompt_id", "prompt-2").send().blocks_with(PROMPT);
 }
 
 /// Each way to leave the queue counts: dequeue, remove, popAll.

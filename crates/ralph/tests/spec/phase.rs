@@ -46,8 +46,8 @@ fn s2_1_checks_by_what_they_say() {
     #[rustfmt::skip]
     let table = [
         (many(&[Check::run("build")]), "p2", "CI is green", "gh pr merge 1 --squash --delete-branch"),
-        (many(&[Check::run("build").failed(), Check::run("lint")]), "p1", "CI / build (failure); 1 passes", "Mend it, commit and push"),
-        (many(&[Check::run("build").failed(), Check::run("lint").pending()]), "p1", "1 still runs", "Mend it"),
+        (many(&[Check::run("build").failed(), Check::run("lint")]), "p1", "CI / build (failure); 1 passes", "Fix it, commit and push"),
+        (many(&[Check::run("build").failed(), Check::run("lint").pending()]), "p1", "1 still runs", "Fix it"),
         (many(&[Check::run("build").pending(), Check::run("lint")]), "pending", "CI / build (in progress); 1 of 2 pass", "Wait"),
         (many(&[Check::run("build").queued()]), "pending", "CI / build (queued)", "Wait"),
         (many(&[Check::run("build").concluded("SKIPPED"), Check::run("lint").concluded("NEUTRAL")]), "p2", "2 checks pass", "merge"),
@@ -59,8 +59,8 @@ fn s2_1_checks_by_what_they_say() {
         (many(&[Check::run("build").concluded("MOONSHINE")]), "unknown", "says \"MOONSHINE\"", ""),
         (many(&[Check::status("ci/circle")]), "pending", "more checks may still appear", "Wait"),
         (many(&[Check::status("ci/circle"), Check::run("build")]), "p2", "2 checks pass", "merge"),
-        (many(&[Check::status("ci/circle").failed(), Check::run("build")]), "p1", "ci/circle (failure); 1 passes", "Mend it"),
-        (many(&[Check::status("ci/circle").concluded("ERROR")]), "p1", "ci/circle (error)", "Mend it"),
+        (many(&[Check::status("ci/circle").failed(), Check::run("build")]), "p1", "ci/circle (failure); 1 passes", "Fix it"),
+        (many(&[Check::status("ci/circle").concluded("ERROR")]), "p1", "ci/circle (error)", "Fix it"),
         (many(&[Check::status("ci/circle").pending(), Check::run("build")]), "pending", "ci/circle (pending)", "Wait"),
     ];
     for (checks, wanted, because, next) in table {
@@ -220,14 +220,14 @@ fn s2_1_required_and_optional_checks() {
     hub.open(&[Check::run("build").required(), Check::run("nightly").failed()]);
     assert_phase(&phase(&hub), "p2", "CI is green", "merge");
     hub.hub.check(&hub.head(), Check::run("build").required().failed());
-    assert_phase(&phase(&hub), "p1", "CI / build (failure)", "Mend it");
+    assert_phase(&phase(&hub), "p1", "CI / build (failure)", "Fix it");
     hub.hub.check(&hub.head(), Check::run("build").required().pending());
     assert_phase(&phase(&hub), "pending", "CI / build (in progress)", "Wait");
     hub.hub.check(&hub.head(), Check::run("build").required());
     hub.hub.check(&hub.head(), Check::status("codecov/patch").failed().required());
     assert_phase(&phase(&hub), "p2", "CI is green", "merge");
     hub.write("ralph.toml", "");
-    assert_phase(&phase(&hub), "p1", "CI / nightly (failure)", "Mend it");
+    assert_phase(&phase(&hub), "p1", "CI / nightly (failure)", "Fix it");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn s2_1_more_checks_than_a_list_holds() {
         hub.hub.check(&hub.head(), Check::run(&format!("job{n:03}")));
     }
     hub.hub.check(&hub.head(), Check::run("zz-last").failed());
-    assert_phase(&phase(&hub), "p1", "zz-last (failure)", "Mend it");
+    assert_phase(&phase(&hub), "p1", "zz-last (failure)", "Fix it");
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn s2_1_a_gh_of_the_project_is_not_run() {
     script(&hub.path("bin/gh"), "touch \"$HOME/forged\"; echo '[]'");
     let mut command = hub.asking_command(&["phase", "--json"]);
     command.env("PATH", format!("bin:{}:{}", hub.path("bin").display(), hub.path_with_gh()));
-    assert_phase(&told(&run(&mut command, b"")), "p1", "CI / build (failure)", "Mend it");
+    assert_phase(&told(&run(&mut command, b"")), "p1", "CI / build (failure)", "Fix it");
     assert!(!hub.home().join("forged").exists());
 }
 
@@ -333,7 +333,7 @@ fn s2_1_for_people() {
         out.stdout,
         format!(
             "p1  the pull request needs work\n  request     #1 Pull request 1\n  because     #1 is open (https://github.com/acme/widget/pull/1)\n\
-             \x20 because     CI fails on {head}: CI / build (failure)\n  next        Mend it, commit and push.\n"
+             \x20 because     CI fails on {head}: CI / build (failure)\n  next        Fix it, commit and push.\n"
         )
     );
     // The first line says which of the two it is.

@@ -100,7 +100,7 @@ fn s2_4_red_checks_come_with_the_end_of_their_logs() {
         whole.contains("downloading crate 1000") && whole.contains("Post job cleanup") && whole.contains("nothing more came"),
         "the whole log is kept"
     );
-    assert_eq!(found[0]["next"], "Mend it, commit and push.");
+    assert_eq!(found[0]["next"], "Fix it, commit and push.");
 }
 
 #[test]

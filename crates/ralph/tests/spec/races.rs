@@ -165,10 +165,10 @@ fn pains_6_eight_hooks_on_one_stop_count_once() {
     let text = |iteration: u64| loop_text(ME, iteration, 0, "DONE").replace("started_at", "stall_rounds: 0\nstarted_at");
     place.write(&text(1));
     for round in 0..50u64 {
-        let answers = eight_at_once(&place, &format!("Round {round}."));
+        let answers = eight_at_once(&place, &format!("Iteration {round}."));
         assert!(answers[0].blocks(), "{:?}", answers[0]);
-        assert!(answers.iter().all(|a| *a == answers[0]), "round {round}: {answers:?}");
-        assert_eq!(place.text(), text(round + 2), "round {round}");
+        assert!(answers.iter().all(|a| *a == answers[0]), "iteration {round}: {answers:?}");
+        assert_eq!(place.text(), text(round + 2), "iteration {round}");
     }
 }
 
@@ -196,13 +196,13 @@ fn pains_6_eight_hooks_on_a_completing_stop_agree() {
     let place = Place::new();
     for round in 0..50 {
         place.write(&loop_text(ME, 3, 0, "DONE").replace("09:30:00", &format!("09:30:{round:02}")));
-        let answers = eight_at_once(&place, &format!("Round {round}.\n<promise>DONE</promise>"));
-        assert!(answers.iter().all(|a| !a.blocks()), "round {round}: {answers:?}");
+        let answers = eight_at_once(&place, &format!("Iteration {round}.\n<promise>DONE</promise>"));
+        assert!(answers.iter().all(|a| !a.blocks()), "iteration {round}: {answers:?}");
         assert!(!place.file().exists());
         assert_eq!(place.archive().len(), round + 1);
         let told = answers[0].line();
         assert!(told.starts_with("Ralph: complete after 3 iterations"), "{told}");
-        assert!(answers.iter().all(|a| *a == answers[0]), "round {round}: {answers:?}");
+        assert!(answers.iter().all(|a| *a == answers[0]), "iteration {round}: {answers:?}");
     }
 }
 
@@ -212,12 +212,12 @@ fn pains_6_eight_hooks_adopt_once_and_end_once() {
     let place = Place::new();
     for round in 0..10 {
         place.write(&loop_text("null", 1, 0, "DONE").replace("09:30:00", &format!("09:31:{round:02}")));
-        let answers = eight_at_once(&place, &format!("Round {round}."));
-        assert!(answers[0].blocks() && answers.iter().all(|a| *a == answers[0]), "round {round}: {answers:?}");
+        let answers = eight_at_once(&place, &format!("Iteration {round}."));
+        assert!(answers[0].blocks() && answers.iter().all(|a| *a == answers[0]), "iteration {round}: {answers:?}");
         assert_eq!(value_in(&place.text(), "iteration"), "2");
         place.write(&loop_text(ME, 3, 3, "DONE").replace("09:30:00", &format!("09:32:{round:02}")));
         let answers = eight_at_once(&place, &format!("Again {round}."));
-        assert!(!answers[0].blocks() && answers.iter().all(|a| *a == answers[0]), "round {round}: {answers:?}");
+        assert!(!answers[0].blocks() && answers.iter().all(|a| *a == answers[0]), "iteration {round}: {answers:?}");
     }
 }
 
@@ -231,8 +231,8 @@ fn pains_6_one_of_many_sessions_adopts() {
         let running: Vec<Running> = (0..4).map(start).collect();
         let fed: Vec<Running> = running.into_iter().map(Running::feed).collect();
         let answers: Vec<Answer> = fed.into_iter().map(Running::answer).collect();
-        assert_eq!(answers.iter().filter(|a| a.blocks()).count(), 1, "round {round}: {answers:?}");
-        assert_eq!(answers.iter().filter(|a| a.json.is_none()).count(), 3, "round {round}: {answers:?}");
+        assert_eq!(answers.iter().filter(|a| a.blocks()).count(), 1, "iteration {round}: {answers:?}");
+        assert_eq!(answers.iter().filter(|a| a.json.is_none()).count(), 3, "iteration {round}: {answers:?}");
         assert_eq!(value_in(&place.text(), "iteration"), "2");
     }
 }
@@ -277,14 +277,14 @@ fn pains_9_cancel_wins_a_thousand_times() {
         spin(moment(usual, round));
         let cancel = place.cancel().stdin(Stdio::null()).output().unwrap();
         // What the cancel says is that it is done: from here on no hook may send anybody back.
-        assert!(!place.file().exists(), "round {round}: the file is there after the cancel");
-        assert_eq!(cancel.status.code(), Some(0), "round {round}: {}", String::from_utf8_lossy(&cancel.stderr));
+        assert!(!place.file().exists(), "iteration {round}: the file is there after the cancel");
+        assert_eq!(cancel.status.code(), Some(0), "iteration {round}: {}", String::from_utf8_lossy(&cancel.stderr));
         if round % 10 == 0 {
             let later = Running::start(place.stop()).feed().answer();
-            assert!(!later.blocks(), "round {round}: sent back after the cancel: {later:?}");
+            assert!(!later.blocks(), "iteration {round}: sent back after the cancel: {later:?}");
         }
         hook.answer();
-        assert!(!place.file().exists(), "round {round}: the hook put the file back");
+        assert!(!place.file().exists(), "iteration {round}: the hook put the file back");
     }
     assert_eq!(place.archive().len(), usize::try_from(tries).unwrap());
 }
@@ -306,7 +306,7 @@ fn pains_10_a_file_that_is_deleted_meanwhile_stays_deleted() {
         spin(moment(usual, round));
         fs::remove_file(place.file()).unwrap();
         hook.answer();
-        assert!(!place.file().exists(), "round {round}");
+        assert!(!place.file().exists(), "iteration {round}");
     }
 }
 
@@ -335,7 +335,7 @@ fn pains_10_an_edit_that_is_renamed_into_place_is_never_lost() {
         |n, answer, ()| is_kept(&format!("call {n}"), answer),
     );
     for round in 0..nightly::amount(25, 400) {
-        let n = format!("round {round}");
+        let n = format!("iteration {round}");
         begin();
         let hook = Running::start(place.stop()).feed();
         fs::write(&aside, edited(&n)).unwrap();

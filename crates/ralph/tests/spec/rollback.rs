@@ -47,7 +47,7 @@ fn s4_6_rollback_restores_the_files_and_nothing_else() {
     keep(&bed, 2);
     let (index, head, loop_bytes) = (fs::read(bed.path(".git/index")).unwrap(), bed.git(&["rev-parse", "HEAD"]), bed.loop_bytes());
     let said = bed.ralph_ok(&["rollback", "1"]);
-    assert!(said.starts_with(&format!("The files are as they were at round 1 of {ID}.\n")), "{said}");
+    assert!(said.starts_with(&format!("The files are as they were at iteration 1 of {ID}.\n")), "{said}");
     assert!(said.contains("`ralph rollback before-rollback-1` brings it back") && said.contains("its iteration stays at 7"), "{said}");
     assert_eq!((bed.read("-rf"), bed.read("deep/er/file"), bed.read(".env")), ("first\n".into(), "1\n".into(), "SECRET=1\n".into()));
     assert_eq!(fs::read_link(bed.path("link")).unwrap().to_str(), Some("tool"));
@@ -71,7 +71,7 @@ fn s4_6_rollback_refuses_to_lose_work() {
     let why = refused(&bed, &["rollback", "1"]);
     assert_eq!(
         why,
-        "error: somebody worked on the files since round 3 was kept: mine, src/a. `--force` goes back all the same, and keeps that work first\n"
+        "error: somebody worked on the files since iteration 3 was kept: mine, src/a. `--force` goes back all the same, and keeps that work first\n"
     );
     bed.ralph_ok(&["rollback", "1", "--force"]);
     assert_eq!((bed.read("src/a"), bed.exists("mine")), ("one\n".to_owned(), false));
@@ -161,7 +161,7 @@ fn s4_6_rollback_takes_the_branch_along_if_asked() {
     let (old, start) = (bed.git(&["rev-parse", "HEAD"]), bed.git(&["rev-parse", "HEAD~2"]));
     bed.git(&["branch", "spare"]);
     bed.git(&["update-ref", "refs/remotes/origin/main", "HEAD~1"]);
-    assert!(refused(&bed, &["rollback", "1", "--commits"]).contains("1 of the commits since round 1 are pushed"));
+    assert!(refused(&bed, &["rollback", "1", "--commits"]).contains("1 of the commits since iteration 1 are pushed"));
     bed.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
     bed.git(&["checkout", "--quiet", "--detach"]);
     assert!(refused(&bed, &["rollback", "1", "--commits"]).contains("HEAD is detached"));

@@ -50,7 +50,7 @@ fn s1_3_s1_ac1_a_typed_command_starts_a_loop_in_this_session() {
         assert_eq!(
             line,
             "Ralph: loop started: ends when the agent truthfully says <promise>DONE</promise>; at most 20 iterations; at most 8 h; \
-             pauses after 7 rounds in a row without any tool call; pauses after 10 rounds in a row that change nothing: no commit, no file, no \
+             pauses after 7 iterations in a row without any tool call; pauses after 10 iterations in a row that change nothing: no commit, no file, no \
              finding."
         );
         let claim = "Only when all of it is completely true, end your message with <promise>DONE</promise> on a line of its own.";
@@ -134,9 +134,9 @@ fn pains_9_a_second_cancel_without_a_turns_id_cancels_too() {
     let bed = Bed::new();
     for round in 0..2 {
         submit(&bed, "ralph-loop", &format!("Go {round}"), "x").without("prompt_id").send();
-        assert!(bed.exists(LOOP), "round {round}");
+        assert!(bed.exists(LOOP), "iteration {round}");
         submit(&bed, "cancel-ralph", "", "x").without("prompt_id").send();
-        assert!(!bed.exists(LOOP), "round {round}: the loop is still there after a cancel");
+        assert!(!bed.exists(LOOP), "iteration {round}: the loop is still there after a cancel");
     }
 }
 
@@ -280,8 +280,8 @@ fn pains_8_flags_in_every_place_and_form() {
     let line = context(&submit(&bed, "ralph-loop", "Go --hours 0.5 --idle-rounds 4 --name docs", "t").send()).2;
     assert_eq!(
         line,
-        "Ralph: loop started: no promise: only a limit or a cancel ends it; no limit on iterations; at most 30 min; pauses after 4 rounds in a \
-         row without any tool call; pauses after 10 rounds in a row that change nothing: no commit, no file, no finding."
+        "Ralph: loop started: no promise: only a limit or a cancel ends it; no limit on iterations; at most 30 min; pauses after 4 iterations in a \
+         row without any tool call; pauses after 10 iterations in a row that change nothing: no commit, no file, no finding."
     );
     assert!(bed.exists(".claude/ralph-loop.docs.local.md"));
 }
@@ -396,8 +396,8 @@ fn s1_ac6_a_cancel_means_the_loop_that_it_names() {
 fn held_up_by(typed: &str) -> (Bed, Transcript, Answer) {
     let bed = Bed::with_loop(1, 9, "DONE");
     let transcript = bed.transcript();
-    transcript.user("go").waits(typed).says("m1", "Round one.");
-    let answer = bed.stop("Round one.").send();
+    transcript.user("go").waits(typed).says("m1", "Iteration one.");
+    let answer = bed.stop("Iteration one.").send();
     assert_eq!(bed.codes(), ["host.queued-input"]);
     transcript.queue("dequeue");
     (bed, transcript, answer)
@@ -423,9 +423,9 @@ fn s1_3_a_command_that_waited_does_not_end_the_loop() {
             assert!(person.contains(said), "{person}");
             assert!(agent.ends_with(PROMPT) && agent.contains("go on with your task"), "{agent}");
             two.send().is_silent();
-            transcript.user("go on").says("m2", "Round two.");
-            assert_eq!(bed.iteration(), 2, "the round that the answer began counts");
-            bed.stop("Round two.").send().blocks_with(PROMPT);
+            transcript.user("go on").says("m2", "Iteration two.");
+            assert_eq!(bed.iteration(), 2, "the iteration that the answer began counts");
+            bed.stop("Iteration two.").send().blocks_with(PROMPT);
             assert_eq!(bed.iteration(), 3);
         }
     }
@@ -486,14 +486,14 @@ fn pains_9_a_cancel_that_waited_is_about_the_loop_that_it_names() {
 #[test]
 fn s1_ac5_what_waits_in_the_queue_does_not_lead_past_a_limit() {
     let bed = Bed::with_loop(3, 3, "DONE");
-    bed.transcript().user("go").waits("/ralph-status").says("m1", "Round three.");
-    bed.stop("Round three.").send();
+    bed.transcript().user("go").waits("/ralph-status").says("m1", "Iteration three.");
+    bed.stop("Iteration three.").send();
     assert_eq!(bed.last_ended()["status"], "capped");
     let (bed, transcript, _) = held_up_by("/ralph-status");
     for n in 2..=9 {
         submit(&bed, "ralph-status", "", &format!("t{n}")).send();
-        transcript.user("go on").waits("/ralph-status").says(&format!("m{n}"), &format!("Round {n}."));
-        bed.stop(&format!("Round {n}.")).send();
+        transcript.user("go on").waits("/ralph-status").says(&format!("m{n}"), &format!("Iteration {n}."));
+        bed.stop(&format!("Iteration {n}.")).send();
         transcript.queue("dequeue");
     }
     assert_eq!((bed.last_ended()["status"].clone(), bed.last_ended()["iteration"].clone()), (json!("capped"), json!(9)));

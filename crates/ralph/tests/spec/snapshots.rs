@@ -128,7 +128,7 @@ fn s4_6_a_snapshot_has_all_files_and_touches_nothing() {
     assert_eq!(content(&bed, &kept, "changed"), "new\n");
     let log = bed.git(&["log", "-1", "--format=%an %ae %cn|%P|%s|%G?", &kept.commit]);
     let head = bed.git(&["rev-parse", "HEAD"]);
-    assert_eq!(log.trim(), format!("ralph ralph@localhost ralph|{}|ralph: {ID} after round 3|N", head.trim()));
+    assert_eq!(log.trim(), format!("ralph ralph@localhost ralph|{}|ralph: {ID} after iteration 3|N", head.trim()));
     assert_eq!(bed.git(&["branch", "--all"]).lines().count(), 1, "no branch noise");
 }
 

@@ -44,7 +44,7 @@ fn s4_6_a_note_is_told_at_the_next_stop_once_and_only_once() {
     assert_eq!(bed.status()["notes"], json!([]));
     assert_eq!(fates(&bed), ["1 told 6", "2 told 6", "3 told 7"]);
     assert!(bed.ralph_ok(&["log"]).contains("note 3 from the command line: And hurry"));
-    assert!(bed.ralph_ok(&["steer", "--list"]).contains("told in round 7\n  And hurry\n"));
+    assert!(bed.ralph_ok(&["steer", "--list"]).contains("told in iteration 7\n  And hurry\n"));
 }
 
 #[test]

@@ -399,7 +399,7 @@ fn t23_help_is_answered_and_starts_nothing() {
 fn t23_mode_fresh_names_the_command_to_type() {
     let bed = Bed::new();
     let text = types(&bed, "/ralph --mode fresh Don't stop --completion-promise \"ALL DONE\" --max-iterations 5").instead();
-    assert!(text.contains("`ralph run 'Don'\\''t stop' --completion-promise 'ALL DONE' --max-iterations 5`"), "{text}");
+    assert!(text.contains("`ralph run 'Don'\\''t stop' --max-iterations 5 --completion-promise 'ALL DONE'`"), "{text}");
     assert!(!bed.exists(LOOP));
 }
 
@@ -455,15 +455,15 @@ fn t23_a_loop_ends_although_its_journal_cannot_be_written() {
 fn t23_numbers_have_the_right_word() {
     let bed = Bed::new();
     let text = bed.ralph_ok(&["start", "Fix it", "--idle-rounds", "1", "--stall-rounds", "1", "--max-iterations", "1"]);
-    assert!(text.contains("at most 1 iteration\n") && text.contains("pauses after 1 round in a row without"), "{text}");
-    assert!(!text.contains("1 rounds"), "{text}");
+    assert!(text.contains("at most 1 iteration\n") && text.contains("pauses after 1 iteration in a row without"), "{text}");
+    assert!(!text.contains("1 iterations"), "{text}");
     let line = bed.work().field("last_assistant_message", "x").send().line();
-    assert!(!line.contains("1 rounds") && !line.contains("1 iterations"), "{line}");
+    assert!(!line.contains("1 iterations") && !line.contains("1 iterations"), "{line}");
     let bed = Bed::with_loop(3, 9, "DONE");
     bed.work().send();
     let mut last = bed.journal().pop().unwrap();
     last["state"]["standstill"] = json!({"tree": "", "findings": {}, "rounds": 4});
     bed.write_journal(last["loop"].as_str().unwrap(), &format!("{last}\n"));
     let text = bed.ralph_ok(&["status"]);
-    assert!(text.contains("4 rounds changed nothing") && !text.contains("of 0"), "{text}");
+    assert!(text.contains("4 iterations changed nothing") && !text.contains("of 0"), "{text}");
 }

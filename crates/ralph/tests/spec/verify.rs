@@ -259,15 +259,15 @@ fn s3_4_a_state_that_cannot_be_read_begins_anew_and_is_logged() {
         let bed = bed(&["false"]);
         bed.write(STATE, text);
         let (text, _) = blocked(&check(&bed, "a1").send());
-        assert!(text.contains("round 1 of 5"), "{text}");
+        assert!(text.contains("iteration 1 of 5"), "{text}");
         let log = bed.hook_log();
         assert!(log.iter().any(|line| line.contains("error=") && line.contains(".verify-state.json counts anew")), "{log:?}");
-        assert!(blocked(&check(&bed, "a1").send()).0.contains("round 2 of 5"));
+        assert!(blocked(&check(&bed, "a1").send()).0.contains("iteration 2 of 5"));
     }
     // The old format has no agents, and its count is somebody else's.
     let bed = bed(&["false"]);
     bed.write(STATE, json!({"task": "t", "iteration": 4, "started_at": minutes_ago(600)}).to_string());
-    assert!(blocked(&check(&bed, "a1").send()).0.contains("round 1 of 5"));
+    assert!(blocked(&check(&bed, "a1").send()).0.contains("iteration 1 of 5"));
 }
 
 /// What cannot be counted is not sent back: nobody would know when to stop.
@@ -299,7 +299,7 @@ fn s3_4_two_agents_at_once_keep_separate_counts() {
         for child in children {
             let out = child.wait_with_output().unwrap();
             let (text, _) = blocked(&Answer::of_stdout(&String::from_utf8(out.stdout).unwrap()));
-            assert!(text.contains(&format!("round {round} of 5")), "{text}");
+            assert!(text.contains(&format!("iteration {round} of 5")), "{text}");
         }
         let agents = &state(&bed)["agents"];
         assert_eq!((&agents["a1"]["iteration"], &agents["a2"]["iteration"]), (&json!(round), &json!(round)));
@@ -337,11 +337,11 @@ fn s3_4_one_stop_that_is_reported_twice_counts_once() {
 fn s3_5_a_failure_sends_the_agent_back_until_it_is_mended() {
     let bed = bed(&["test -f fixed || { echo 'fixed is missing'; exit 3; }"]);
     let (text, line) = blocked(&check(&bed, "a1").send());
-    assert!(text.starts_with("[ralph] Your work is not verified (round 1 of 5). Gate \"test -f fixed"), "{text}");
+    assert!(text.starts_with("[ralph] Your work is not verified (iteration 1 of 5). Gate \"test -f fixed"), "{text}");
     for part in ["fixed is missing", "3", "Keep your full report", ".ralph/logs/"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(line.starts_with("Ralph: the agent check is sent back (round 1 of 5): "), "{line}");
+    assert!(line.starts_with("Ralph: the agent check is sent back (iteration 1 of 5): "), "{line}");
     blocked(&check(&bed, "a1").send());
     bed.write("fixed", "");
     check(&bed, "a1").send().is_silent();
@@ -349,7 +349,7 @@ fn s3_5_a_failure_sends_the_agent_back_until_it_is_mended() {
     assert_eq!(codes(&bed), ["block verify.failed", "block verify.failed", "allow verify.passed"]);
     // Called once more, it begins anew.
     fs::remove_file(bed.path("fixed")).unwrap();
-    assert!(blocked(&check(&bed, "a1").send()).0.contains("round 1 of 5"));
+    assert!(blocked(&check(&bed, "a1").send()).0.contains("iteration 1 of 5"));
 }
 
 /// A client that knows it gets the context form, under the name of this event.
@@ -358,7 +358,7 @@ fn s3_5_the_context_form_is_of_this_event() {
     let bed = bed(&["false"]);
     let json = check(&bed, "a1").client(CLIENT).send().json.unwrap();
     assert_eq!(json["hookSpecificOutput"]["hookEventName"], "SubagentStop", "{json}");
-    assert!(json["hookSpecificOutput"]["additionalContext"].as_str().unwrap().contains("round 1 of 5"), "{json}");
+    assert!(json["hookSpecificOutput"]["additionalContext"].as_str().unwrap().contains("iteration 1 of 5"), "{json}");
     assert_eq!(json.as_object().unwrap().keys().collect::<Vec<_>>(), ["hookSpecificOutput", "systemMessage"]);
     assert_eq!(codes(&bed), ["block verify.failed"]);
 }
@@ -373,7 +373,7 @@ fn s3_5_the_fifth_round_is_still_verified() {
     }
     let line = check(&bed, "a1").send().line();
     assert!(line.starts_with("Ralph: the work of the agent check is unverified: echo >> ran; test -f fixed fails"), "{line}");
-    assert!(line.ends_with("It was let go after 5 of 5 rounds."), "{line}");
+    assert!(line.ends_with("It was let go after 5 of 5 iterations."), "{line}");
     assert_eq!(bed.read("ran").lines().count(), 9);
     bed.write("fixed", "");
     check(&bed, "a2").send().is_silent();
@@ -393,7 +393,7 @@ fn s3_5_after_thirty_minutes_it_is_verified_once_more() {
     let bed = bed(&["test -f fixed"]);
     blocked(&check(&bed, "a0").send());
     old(&bed, 29);
-    assert!(blocked(&check(&bed, "a1").send()).0.contains("round 2 of 5"));
+    assert!(blocked(&check(&bed, "a1").send()).0.contains("iteration 2 of 5"));
     old(&bed, 31);
     let line = check(&bed, "a1").send().line();
     assert!(line.contains("is unverified: test -f fixed fails") && line.contains("let go after 31 min"), "{line}");
@@ -405,7 +405,7 @@ fn s3_5_after_thirty_minutes_it_is_verified_once_more() {
 #[test]
 fn s3_5_rounds_and_minutes_can_be_set() {
     let bed = bed_with("ralph.toml", "[verify]\ncommands = [\"false\"]\nrounds = 2\n");
-    assert!(blocked(&check(&bed, "a1").send()).0.contains("round 1 of 2"));
+    assert!(blocked(&check(&bed, "a1").send()).0.contains("iteration 1 of 2"));
     assert!(check(&bed, "a1").send().line().contains("unverified"));
     let bed = bed_with("ralph.toml", "[verify]\ncommands = [\"false\"]\nrounds = 1\n");
     assert!(check(&bed, "a1").send().line().contains("unverified"));
@@ -444,7 +444,7 @@ fn s3_6_without_commands_the_tasks_markers_must_stand_in_the_last_message() {
         check(&bed, "a1").send().is_silent();
         bed.write(list, "{\"file\": \"a\", \"reason\": \"Lint\"}\n{\"file\": \"b\", \"reason\": \"type check\"}\n{\"file\": \"c\", \"reason\": \"lint\"}\n");
         let (text, _) = blocked(&says(&bed, "check", "a1", "All fine: LINT_FINISH").send());
-        assert!(text.contains("lacks TYPE_CHECK_FINISH.") && text.contains("round 1 of 5"), "{text}");
+        assert!(text.contains("lacks TYPE_CHECK_FINISH.") && text.contains("iteration 1 of 5"), "{text}");
         assert!(blocked(&check(&bed, "a1").no_message().send()).0.contains("lacks LINT_FINISH, TYPE_CHECK_FINISH"));
         assert!(bed.path(current).with_file_name(".verify-state.json").is_file());
         says(&bed, "check", "a1", "LINT_FINISH\nTYPE_CHECK_FINISH\n").send().is_silent();
@@ -459,7 +459,7 @@ fn s3_6_markers_give_up_like_commands_and_broken_yaml_falls_back_to_them() {
     bed.write(YAML, "verify: [\n");
     for round in 1..=4 {
         let (text, line) = blocked(&check(&bed, "a1").send());
-        assert!(text.contains(&format!("round {round} of 5")) && line.contains("worktree.yaml cannot be read"), "{text}\n{line}");
+        assert!(text.contains(&format!("iteration {round} of 5")) && line.contains("worktree.yaml cannot be read"), "{text}\n{line}");
     }
     let line = check(&bed, "a1").send().line();
     assert!(line.contains("unverified: markers fails: the last message lacks LINT_FINISH") && line.contains("cannot be read"), "{line}");
@@ -609,13 +609,13 @@ fn s3_4_odd_agent_ids() {
         let bed = bed(&["false"]);
         for round in 1..=2 {
             let (text, _) = blocked(&check(&bed, id).send());
-            assert!(text.contains(&format!("round {round} of 5")), "{text}");
+            assert!(text.contains(&format!("iteration {round} of 5")), "{text}");
         }
         assert_eq!(state(&bed)["agents"].as_object().unwrap().len(), 1);
     }
     let bed = bed(&["false"]);
-    assert!(blocked(&check(&bed, "x").without("agent_id").send()).0.contains("round 1 of 5"));
-    assert!(blocked(&check(&bed, "x").without("agent_id").send()).0.contains("round 2 of 5"));
+    assert!(blocked(&check(&bed, "x").without("agent_id").send()).0.contains("iteration 1 of 5"));
+    assert!(blocked(&check(&bed, "x").without("agent_id").send()).0.contains("iteration 2 of 5"));
 }
 
 /// Issue 4, point 8: commands end before the client's patience does.

@@ -46,7 +46,7 @@ fn s2_5_the_hook_waits_for_red_checks_and_answers_once_with_their_log() {
     let (answer, _) = hook.answer();
     let reason = reason(&answer);
     assert!(reason.contains("Gate \"ci\" fails") && reason.contains("error: the widget is broken"), "{reason}");
-    assert_eq!(bed.iteration(), 2, "one answer, one round");
+    assert_eq!(bed.iteration(), 2, "one answer, one iteration");
     assert_eq!(bed.codes(), ["promise.missing"]);
     assert!(bed.journal().last().unwrap()["event"]["evidence"]["waited_ms"].as_u64() > Some(1_000));
     assert!(bed.hub.unexpected().is_empty(), "{:?}", bed.hub.unexpected());
@@ -81,7 +81,7 @@ fn s2_5_where_the_time_ends_first_the_loop_is_parked_and_ralph_wait_goes_on_with
     assert!(waited.stdout.contains("is not merged"), "{}", waited.stdout);
     assert!(waited.stdout.ends_with(&format!("\n  claude --resume {ME} /ralph-resume\n")), "{}", waited.stdout);
     assert_eq!(bed.status()["status"], "active");
-    assert_eq!(bed.iteration(), 1, "no round was counted");
+    assert_eq!(bed.iteration(), 1, "no iteration was counted");
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn s0_10_the_loop_can_force_a_form() {
     with("continue_with: \"context\"\n", PROMPT).work().client("claude-code_2-1-100_x").send().goes_on_with(PROMPT);
     // Any other word is a mistake that is named.
     let line = with("continue_with: exit2\n", PROMPT).work().send().line();
-    assert!(line.contains("`continue_with` must be auto, block or context, not `exit2`"), "{line}");
+    assert!(line.contains("`continue_with` must be one of auto, block, context, not `exit2`"), "{line}");
 }
 
 /// S0-10: what the client would cut goes as a block: 10,000 characters as JavaScript counts them.

@@ -33,7 +33,7 @@ const ITEMS: [(&str, &str, Option<&str>); 6] = [
     ("F2", "RFC 2822 dates with comments and odd zones", Some("cargo test --test rfc2822")),
     ("F3", "Relative dates: \"in three days\", \"last Friday\"", Some("cargo test --test relative")),
     ("F4", "Month names in German, French and Spanish", Some("cargo test --test months")),
-    ("F5", "Durations survive a round trip", Some("cargo test --test durations")),
+    ("F5", "Durations survive an iteration trip", Some("cargo test --test durations")),
     ("F6", "Errors say what was expected, and where", None),
 ];
 
@@ -266,14 +266,14 @@ fn change(project: &Project, iteration: u64, round: &Round, at: i64) -> String {
     let name = format!("src/{}.rs", round.item.to_lowercase());
     let before = std::fs::read_to_string(project.path(&name)).unwrap_or_default();
     let kept: Vec<&str> = before.lines().skip(usize::try_from(round.removed).unwrap()).collect();
-    let new: Vec<String> = (0..round.added).map(|n| format!("// round {iteration}, line {n}")).collect();
+    let new: Vec<String> = (0..round.added).map(|n| format!("// iteration {iteration}, line {n}")).collect();
     project.write(&name, kept.into_iter().map(str::to_owned).chain(new).collect::<Vec<_>>().join("\n") + "\n");
     for step in 0..round.tools / 18 {
-        project.write(format!("notes/{iteration}-{step}.md"), format!("Step {step} of round {iteration}.\n"));
-        commit(project, &format!("{}: a step of round {iteration}", round.item), at - 60_000 + i64::try_from(step).unwrap() * 1000);
+        project.write(format!("notes/{iteration}-{step}.md"), format!("Step {step} of iteration {iteration}.\n"));
+        commit(project, &format!("{}: a step of iteration {iteration}", round.item), at - 60_000 + i64::try_from(step).unwrap() * 1000);
     }
     write_list(project, marked(iteration));
-    commit(project, &format!("{}: round {iteration}", round.item), at - 20_000)
+    commit(project, &format!("{}: iteration {iteration}", round.item), at - 20_000)
 }
 
 fn commit(project: &Project, message: &str, at: i64) -> String {

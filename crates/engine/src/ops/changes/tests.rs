@@ -227,7 +227,7 @@ fn eyes_2_thousands_of_rounds_are_asked_for_at_once() {
     let bed = Bed::new();
     let mut import = String::new();
     for n in 0..=ROUNDS {
-        let (text, message) = ("x\n".repeat(usize::try_from(n % 7).unwrap() + 1), format!("round {n}"));
+        let (text, message) = ("x\n".repeat(usize::try_from(n % 7).unwrap() + 1), format!("iteration {n}"));
         let at = BEGUN + i64::try_from(n).unwrap() * 10;
         let _ = write!(
             import,
@@ -246,6 +246,6 @@ fn eyes_2_thousands_of_rounds_are_asked_for_at_once() {
     assert_eq!(changes.problems, Vec::<String>::new());
     assert!(changes.rounds.iter().all(|round| round.commits.len() == 1 && round.by == By::Heads));
     assert!(changes.rounds.iter().all(|round| round.size == round.commits[0].size && round.size.is_some()));
-    assert_eq!(changes.rounds[0].commits[0].subject, "round 1");
+    assert_eq!(changes.rounds[0].commits[0].subject, "iteration 1");
     assert_eq!(changes.rounds[0].size, Some(size(1, 2, 0)));
 }

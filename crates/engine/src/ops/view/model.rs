@@ -232,7 +232,7 @@ impl View {
     /// Where it stands, in words.
     pub fn stands(&self) -> &'static str {
         match self.status {
-            _ if self.is_in_its_last_round() => "paused: this round is the last",
+            _ if self.is_in_its_last_round() => "paused: this iteration is the last",
             Status::Complete if self.doubtful => "complete, with doubts",
             status => status.words(),
         }

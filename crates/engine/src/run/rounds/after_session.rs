@@ -58,7 +58,7 @@ impl Rounds<'_> {
         }
         let why = broke_in_words(&ended.outcome);
         match then {
-            Then::Again { at } => self.rest(at, &format!("{why}; the same round is tried again")),
+            Then::Again { at } => self.rest(at, &format!("{why}; the same iteration is tried again")),
             Then::Park { until } => self.rest(until, &why),
             Then::Pause => Ok(Some((End::Blocked, in_need(&ended.outcome, &why)))),
             Then::Leave | Then::Judge => Ok(None),
@@ -71,7 +71,7 @@ impl Rounds<'_> {
         let Some((locked, mut l)) = self.open()? else { return Ok(None) };
         if l.file.iteration < begun.iteration {
             let what = format!("its iteration was set back to {}, and is {} again", l.file.iteration, begun.iteration);
-            let text = format!("the loop was changed while the session of round {} worked: {what}", begun.iteration);
+            let text = format!("the loop was changed while the session of iteration {} worked: {what}", begun.iteration);
             if !locked.set(&mut l, &[("iteration", Value::Plain(&begun.iteration.to_string()))])? {
                 return Ok(None);
             }

@@ -31,14 +31,14 @@ impl Rounds<'_> {
             Ok(None) => return Ok(()),
             Err(why) => {
                 if !std::mem::replace(&mut self.has_told_of_files, true) {
-                    self.observer.on_event(&RunEvent::Warning { text: format!("the files after this round could not be kept: {why}") });
+                    self.observer.on_event(&RunEvent::Warning { text: format!("the files after this iteration could not be kept: {why}") });
                 }
                 return Ok(());
             }
         };
         if !kept.left_out.is_empty() && !std::mem::replace(&mut self.has_told_of_files, true) {
             self.observer
-                .on_event(&RunEvent::Warning { text: format!("not kept with the files of the rounds: {}", kept.left_out.join("; ")) });
+                .on_event(&RunEvent::Warning { text: format!("not kept with the files of the iterations: {}", kept.left_out.join("; ")) });
         }
         self.observer.on_event(&RunEvent::Snapshot { name: &kept.name, commit: &kept.commit });
         if let Some((locked, mut l)) = self.open()? {

@@ -40,7 +40,7 @@ pub(in crate::commands) fn show(findings: &[Finding], suspicions: &[String], has
     }
 }
 
-/// What declares gates and cannot be read is no gate. What mends it is said only where that says more than the file's name again.
+/// What declares gates and cannot be read is no gate. What fixes it is said only where that says more than the file's name again.
 fn unreadable(finding: &Finding) -> String {
     let needs = finding.needs.as_deref().filter(|needs| !needs.contains(&finding.gate));
     [Some(finding.what.as_str()), needs].into_iter().flatten().collect::<Vec<_>>().join("; ")

@@ -1,4 +1,4 @@
-//! Records as people read them: in the colour of what they mean, rounds apart; or as they are, for programs.
+//! Records as people read them: in the colour of what they mean, iterations apart; or as they are, for programs.
 
 use ralph_core::{
     journal::{Event, Record},
@@ -57,7 +57,7 @@ impl Page {
         ui::try_line(ui::warn(what))
     }
 
-    /// Each day has a line of its own, and rounds stand apart.
+    /// Each day has a line of its own, and iterations stand apart.
     fn on_a_terminal(&mut self, record: &Record, width: usize) -> String {
         let at = when(&record.at);
         let (day, time) = at.split_once(' ').unwrap_or(("", &at));

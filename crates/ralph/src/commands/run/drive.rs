@@ -123,12 +123,12 @@ fn refuse_what_cannot_be_proven(project: &Project) -> Result<(), Failure> {
     let blocked = |message: String| Err(Failure { code: BLOCKED, message, in_json: false });
     let declared = declared::of_project(project);
     if let Some(problem) = declared.problems.first() {
-        return blocked(format!("{}. Mend it first: no round could prove anything", clean(&problem.what)));
+        return blocked(format!("{}. Fix it first: no iteration could prove anything", clean(&problem.what)));
     }
     match declared.gates.iter().find(|gate| gates::is_untrusted(gate)) {
         Some(gate) => {
             let needs = gates::untrusted(gate).needs.unwrap_or_default();
-            blocked(format!("the gate \"{}\" may not run yet, so no round could prove anything: {}", clean(&gate.name), clean(&needs)))
+            blocked(format!("the gate \"{}\" may not run yet, so no iteration could prove anything: {}", clean(&gate.name), clean(&needs)))
         }
         None => Ok(()),
     }

@@ -119,7 +119,7 @@ impl State {
             }
             RunEvent::Over { iteration, outcome, work, .. } => {
                 self.said = outcome.words();
-                vec![format!("round {iteration} is over: {}", wording::over(outcome, work))]
+                vec![format!("iteration {iteration} is over: {}", wording::over(outcome, work))]
             }
             RunEvent::Ruled { iteration, ruling, findings, line, .. } => {
                 let line = line.filter(|_| wording::goes_on(ruling)).map(clean);
@@ -128,7 +128,7 @@ impl State {
             RunEvent::Snapshot { name, .. } => vec![format!("files kept as {}", clean(name))],
             RunEvent::Rests { until, why, .. } => vec![wording::rests(until, why, &self.said)],
             RunEvent::GoesOn => vec!["goes on".to_owned()],
-            RunEvent::Finishing => vec!["ends after this round, because a person asked for it".to_owned()],
+            RunEvent::Finishing => vec!["ends after this iteration, because a person asked for it".to_owned()],
             RunEvent::Ended { .. } => {
                 let (head, rest) = self.last.words(told);
                 std::iter::once(head).chain(rest).collect()

@@ -1,4 +1,4 @@
-//! `ralph run`: carry a loop in fresh sessions, one for each round.
+//! `ralph run`: carry a loop in fresh sessions, one for each iteration.
 
 mod drive;
 mod ground;
@@ -41,16 +41,16 @@ use out::Out;
 use quiet::Quiet;
 use screen::{Screen, Terminal};
 
-/// Run a loop in fresh sessions, a new one for each round
+/// Run a loop in fresh sessions, a new one for each iteration
 ///
-/// Starts a loop with the prompt that is given, or goes on with the one that is there, at the round where it was, whoever carried it before. The
-/// agent is started anew for each round; what it left in the files is judged by the same gates and limits as in an interactive session. Ctrl-C
-/// finishes the round, a second one ends it now; `ralph run --continue` goes on.
+/// Starts a loop with the prompt that is given, or goes on with the one that is there, at the iteration where it was, whoever carried it before. The
+/// agent is started anew for each iteration; what it left in the files is judged by the same gates and limits as in an interactive session. Ctrl-C
+/// finishes the iteration, a second one ends it now; `ralph run --continue` goes on.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph run \"Make all tests pass\" --verify \"cargo test\" --max-iterations 20
   ralph run --prompt-file TASK.md --usd 10 --permission-mode acceptEdits
-  ralph run --continue --once               one more round
+  ralph run --continue --once               one more iteration
   ralph run --continue --hours 2 --quiet    two more hours
   ralph run \"Tidy up\" --agent-cmd 'my-agent --print' --json | tee events.jsonl")]
 pub(crate) struct Args {
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Go on with a loop although it is complete
     #[arg(long, help_heading = LOOP, conflicts_with_all = ["prompt", "prompt_file", "stdin"])]
     again: bool,
-    /// End after this many rounds; the loop waits for `ralph run --continue`
+    /// End after this many iterations; the loop waits for `ralph run --continue`
     #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one, allow_hyphen_values = true, help_heading = LOOP)]
     rounds: Option<u64>,
     /// The same as --rounds 1
@@ -105,13 +105,13 @@ struct Sessions {
     /// What the agent may do without asking, in the client's words; nobody is there to be asked
     #[arg(long, value_name = "MODE", value_parser = permission_modes())]
     permission_mode: Option<String>,
-    /// So many times a session is sent back by its own stop hook while gates fail, before its round ends
+    /// So many times a session is sent back by its own stop hook while gates fail, before its iteration ends
     #[arg(long, value_name = "N", value_parser = super::count, allow_hyphen_values = true)]
     inner: Option<u64>,
     /// Work in a linked worktree, made if need be; =NAME if it shall not be called after the loop
     #[arg(long, value_name = "NAME", value_parser = worktree, num_args = 0..=1, require_equals = true, default_missing_value = "")]
     worktree: Option<Worktree>,
-    /// Do not keep the files after each round under refs/ralph/
+    /// Do not keep the files after each iteration under refs/ralph/
     #[arg(long)]
     no_snapshots: bool,
 }
@@ -142,7 +142,7 @@ pub(crate) enum Carries {
     Again(resume::Request),
 }
 
-/// What is started for each round.
+/// What is started for each iteration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Agent {
     Claude,
@@ -177,7 +177,7 @@ fn permission_modes() -> impl TypedValueParser<Value = String> {
     let plan = PossibleValue::new("plan").hide(true);
     PossibleValuesParser::new(modes.into_iter().chain([plan])).try_map(|mode| {
         if mode == "plan" {
-            Err("in this mode the agent may change nothing, so that no round could ever get anywhere".to_owned())
+            Err("in this mode the agent may change nothing, so that no iteration could ever get anywhere".to_owned())
         } else {
             Ok(mode)
         }

@@ -1,4 +1,4 @@
-//! For a terminal: the agent's words and tools as they come, a line for each round, and below all of it a line that tells how it goes.
+//! For a terminal: the agent's words and tools as they come, a line for each iteration, and below all of it a line that tells how it goes.
 
 use std::{
     io::Write,
@@ -162,7 +162,7 @@ impl State {
                 self.say("", 0);
                 self.say(&parts.join(wording::DOT), 2);
             }
-            _ => self.say(&ui::warn("Ends after this round. Ctrl-C once more ends it now."), 2),
+            _ => self.say(&ui::warn("Ends after this iteration. Ctrl-C once more ends it now."), 2),
         }
     }
 

@@ -21,7 +21,7 @@ const SILENCE_MS: u64 = 10_000;
 #[derive(Default)]
 pub(super) struct Status {
     doing: Doing,
-    /// A person asked for the end after this round.
+    /// A person asked for the end after this iteration.
     finishing: bool,
     tokens: u64,
     usd: Option<f64>,
@@ -61,7 +61,7 @@ impl Status {
     pub(super) fn on_event(&mut self, told: &RunEvent<'_>, now: Millis) {
         match told {
             RunEvent::Round { iteration, max_iterations, .. } => {
-                let round = format!("round {}", of_limit(*iteration, *max_iterations));
+                let round = format!("iteration {}", of_limit(*iteration, *max_iterations));
                 let kept = Status { window: self.window, quota: self.quota, finishing: self.finishing, ..Status::default() };
                 *self = Status { doing: Doing::Works { round, since: now, heard: now, again: None }, ..kept };
             }
@@ -102,7 +102,7 @@ impl Status {
         match &self.doing {
             Doing::Nothing => String::new(),
             Doing::Works { round, since, heard, again } => self.of_work((round, again.as_ref()), *since, *heard, width, now),
-            Doing::Judges { iteration } => cut(&format!("round {iteration} is judged"), width),
+            Doing::Judges { iteration } => cut(&format!("iteration {iteration} is judged"), width),
             Doing::Checks { gate, since, limit_ms, usual_ms } => {
                 let lasting = Lasting { passed: between(*since, now), usual: *usual_ms, limit: *limit_ms };
                 cut(&format!("gate {gate}: {}", lasting.drawn()), width)
@@ -128,7 +128,7 @@ impl Status {
             (8, self.quota.map(|used| format!("quota {used} %"))),
             (3, (silence >= SILENCE_MS).then(|| format!("quiet for {}", in_words(silence)))),
             (1, again.cloned()),
-            (2, self.finishing.then(|| "the last round".to_owned())),
+            (2, self.finishing.then(|| "the last iteration".to_owned())),
         ];
         let mut parts: Vec<(u8, String)> = parts.into_iter().filter_map(|(rank, part)| Some((rank, part?))).collect();
         loop {

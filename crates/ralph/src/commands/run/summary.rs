@@ -19,7 +19,7 @@ const TOLD: &str = "`ralph report` tells how it went.";
 pub(super) struct Last {
     of_loop: String,
     folder: PathBuf,
-    /// Files of a round were kept.
+    /// Files of an iteration were kept.
     has_kept: bool,
     /// What this run's own sessions used.
     tokens: u64,

@@ -107,14 +107,14 @@ fn begin(observer: &dyn Observer) {
         of_loop: "main-1",
         iteration: 3,
         max_iterations: 10,
-        picked_up: Some("round 3 was begun and not ended".to_owned()),
+        picked_up: Some("iteration 3 was begun and not ended".to_owned()),
         folder: "/p",
         limits: vec!["at most 10 iterations".to_owned()],
     });
     observer.on_event(&RunEvent::Warning { text: "no gate\u{1b}[2J is declared".to_owned() });
 }
 
-/// A round with all that an agent does in it; the time that it takes passes.
+/// An iteration with all that an agent does in it; the time that it takes passes.
 fn works(observer: &dyn Observer) {
     round(observer, 3, 1);
     let session = Heard::Session {
@@ -230,10 +230,10 @@ fn s4_6_a_pipe_gets_plain_lines() {
         lines,
         [
             "00Z loop main-1 in /p",
-            "00Z round 3 was begun and not ended",
+            "00Z iteration 3 was begun and not ended",
             "00Z at most 10 iterations",
             "00Z warning: no gate[2J is declared",
-            "00Z Round 3 of 10 · item F2 · opus · with note 4, 5 · session 1a2b3c4d · log .ralph/logs/3.log",
+            "00Z Iteration 3 of 10 · item F2 · opus · with note 4, 5 · session 1a2b3c4d · log .ralph/logs/3.log",
             "00Z opus-5 · permissions acceptEdits · client 2.1",
             "00Z agent: I look at the tests.",
             "12Z agent: Then",
@@ -244,19 +244,19 @@ fn s4_6_a_pipe_gets_plain_lines() {
             "12Z the service is asked again in 5 s (try 2, status 529)",
             "12Z the client makes the conversation shorter",
             "12Z agent: a plain line",
-            "12Z round 3 is over: 2 tools, 41k tokens, $0.31, 1 min 12 s",
+            "12Z iteration 3 is over: 2 tools, 41k tokens, $0.31, 1 min 12 s",
             "12Z gate tests runs, about 40 s, for 2 min at most",
-            "12Z round 3: ✓ tests  ✗ features 3/10 · next is round 4",
+            "12Z iteration 3: ✓ tests  ✗ features 3/10 · next is iteration 4",
             "12Z Ralph: iteration 4 of 10.",
             "12Z files kept as refs/ralph/main-1/3",
-            "12Z round 4 is over: the 5-hour limit of the account is used up (0 s)",
+            "12Z iteration 4 is over: the 5-hour limit of the account is used up (0 s)",
             "12Z rests until 2026-11-15 09:40:00Z",
             "12Z goes on",
-            "12Z ends after this round, because a person asked for it",
-            "12Z Round 4 of 10 · try 2 · item F2 · opus · with note 4, 5 · session 1a2b3c4d · log .ralph/logs/3.log",
-            "12Z round 4 is over: nothing was heard of the agent any more (2 tools, 41k tokens, $0.31, 1 min 12 s)",
-            "12Z round 4: - slow · complete",
-            "12Z ✓ complete · 2 rounds · 83k tokens · $0.62",
+            "12Z ends after this iteration, because a person asked for it",
+            "12Z Iteration 4 of 10 · try 2 · item F2 · opus · with note 4, 5 · session 1a2b3c4d · log .ralph/logs/3.log",
+            "12Z iteration 4 is over: nothing was heard of the agent any more (2 tools, 41k tokens, $0.31, 1 min 12 s)",
+            "12Z iteration 4: - slow · complete",
+            "12Z ✓ complete · 2 iterations · 83k tokens · $0.62",
             "12Z complete after 4 iterations.",
             "12Z Some calls were denied; under `permissions.allow` these rules would allow them: Bash(curl:*)",
             "12Z `ralph report` tells how it went, `ralph diff` what it changed.",
@@ -271,9 +271,9 @@ fn s4_6_quiet_is_only_what_was_ruled_and_how_it_ended() {
     assert_eq!(
         reader.text().lines().collect::<Vec<_>>(),
         [
-            "round 3: ✓ tests  ✗ features 3/10 · next is round 4",
-            "round 4: - slow · complete",
-            "✓ complete · 2 rounds · 83k tokens · $0.62",
+            "iteration 3: ✓ tests  ✗ features 3/10 · next is iteration 4",
+            "iteration 4: - slow · complete",
+            "✓ complete · 2 iterations · 83k tokens · $0.62",
             "  complete after 4 iterations.",
         ]
     );
@@ -343,11 +343,11 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
     works(&screen);
     let so_far = [
         "Ralph runs main-1 in /p",
-        "  round 3 was begun and not ended",
+        "  iteration 3 was begun and not ended",
         "  at most 10 iterations",
         "warning: no gate[2J is declared",
         "",
-        "Round 3 of 10 · item F2 · opus · with note 4, 5",
+        "Iteration 3 of 10 · item F2 · opus · with note 4, 5",
         "opus-5 · permissions acceptEdits · client 2.1",
         "I look at the tests.",
         "",
@@ -360,7 +360,7 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
         "the client makes the conversation shorter",
         "a plain line",
     ];
-    let status = "round 3 of 10 · 12 s · 41k tokens · $0.31 · context 50k";
+    let status = "iteration 3 of 10 · 12 s · 41k tokens · $0.31 · context 50k";
     assert_eq!(shown(&reader, 80), [&so_far[..], &[status]].concat());
 
     on_event(&screen, &text("Now I thi"));
@@ -368,19 +368,19 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
     assert_eq!(shown(&reader, 80), [&so_far[..], &["Now I thi", status]].concat(), "a line that is not whole yet");
     later(48_000);
     screen.tick();
-    let status = "round 3 of 10 · 1 min · 41k tokens · $0.31 · context 50k · quiet for 48 s";
+    let status = "iteration 3 of 10 · 1 min · 41k tokens · $0.31 · context 50k · quiet for 48 s";
     assert_eq!(shown(&reader, 80), [&so_far[..], &["Now I thi", status]].concat());
     let written = reader.bytes().len();
     screen.tick();
     assert_eq!(reader.bytes().len(), written, "nothing is drawn where nothing changes");
     on_event(&screen, &text("nk.\n"));
-    assert_eq!(shown(&reader, 80).last().unwrap(), "round 3 of 10 · 1 min · 41k tokens · $0.31 · context 50k");
+    assert_eq!(shown(&reader, 80).last().unwrap(), "iteration 3 of 10 · 1 min · 41k tokens · $0.31 · context 50k");
 
     is_judged(&screen);
     let judged = [
         "Now I think.",
         "2 tools, 41k tokens, $0.31, 1 min 12 s",
-        "round 3: ✓ tests  ✗ features 3/10 · next is round 4",
+        "iteration 3: ✓ tests  ✗ features 3/10 · next is iteration 4",
         "  Ralph: iteration 4 of 10.",
     ];
     assert_eq!(shown(&reader, 80), [&so_far[..], &judged[..]].concat());
@@ -390,9 +390,9 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
     assert!(lines.contains(&"rests until 2026-11-15 09:40:00Z".to_owned()), "{lines:?}");
     ends(&screen);
     let end = [
-        "round 4: - slow · complete",
+        "iteration 4: - slow · complete",
         "",
-        "✓ complete · 2 rounds · 83k tokens · $0.62",
+        "✓ complete · 2 iterations · 83k tokens · $0.62",
         "  complete after 4 iterations.",
         "  Some calls were denied; under `permissions.allow` these rules would allow",
         "  them: Bash(curl:*)",
@@ -415,7 +415,7 @@ fn s4_6_a_full_screen_scrolls_above_the_line_at_the_bottom() {
     }
     on_event(&screen, &text("and more"));
     screen.tick();
-    assert_eq!(on_rows(&reader, 6, 40), ["line 19", "begun 19", "line 20", "begun 20", "and more", "round 3 of 10 · 0 s"]);
+    assert_eq!(on_rows(&reader, 6, 40), ["line 19", "begun 19", "line 20", "begun 20", "and more", "iteration 3 of 10 · 0 s"]);
 }
 
 /// S4-6: no line is wider than the terminal, and the line at the bottom keeps what matters most.
@@ -443,7 +443,7 @@ fn s4_6_a_plain_terminal_gets_no_sequences() {
     works(&plain);
     on_event(&plain, &text("not whole"));
     plain.tick();
-    assert_eq!(shown(&reader, 80).last().unwrap(), "round 3 of 10 · 12 s · 41k tokens · $0.31 · context 50k");
+    assert_eq!(shown(&reader, 80).last().unwrap(), "iteration 3 of 10 · 12 s · 41k tokens · $0.31 · context 50k");
     drop(plain);
     let lines = shown(&reader, 80);
     assert_eq!(lines.last().unwrap(), "not whole", "nothing is lost, and no line is left behind: {lines:?}");
@@ -495,8 +495,8 @@ fn s4_6_the_figures_of_the_run_are_told_from_those_of_the_loop() {
         doubtful: false,
     };
     let head = |told: &RunEvent<'_>| anstream::adapter::strip_str(&last.words(told).0).to_string();
-    assert_eq!(head(&ended(0.31, 41_500)), "stopped at a limit · 1 round · 41k tokens · $0.31");
-    assert_eq!(head(&ended(1.05, 83_000)), "stopped at a limit · 1 round · 41k tokens · $0.31 (the loop in all: 83k tokens · $1.05)");
+    assert_eq!(head(&ended(0.31, 41_500)), "stopped at a limit · 1 iteration · 41k tokens · $0.31");
+    assert_eq!(head(&ended(1.05, 83_000)), "stopped at a limit · 1 iteration · 41k tokens · $0.31 (the loop in all: 83k tokens · $1.05)");
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub(super) fn round(told: &RunEvent<'_>) -> (String, Vec<String>) {
         model.map(clean),
         (!notes.is_empty()).then(|| format!("with note {}", notes.join(", "))),
     ];
-    (format!("Round {}", of_limit(*iteration, *max_iterations)), parts.into_iter().flatten().collect())
+    (format!("Iteration {}", of_limit(*iteration, *max_iterations)), parts.into_iter().flatten().collect())
 }
 
 /// How a session ended, where that is not the usual, and what it used. What follows comes next, and says itself.
@@ -60,10 +60,10 @@ pub(super) fn rests(until: &str, why: &str, said: &str) -> String {
     format!("rests until {}{why}", when(until))
 }
 
-/// `round 3: ✗ tests · next is round 4`
+/// `round 3: ✗ tests · next is iteration 4`
 pub(super) fn ruled(iteration: u64, findings: &[Finding], ruling: &Ruling) -> String {
     let parts = [Some(gates(findings)).filter(|gates| !gates.is_empty()), of_claim(ruling.code), Some(of_next(ruling.next))];
-    format!("round {iteration}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(DOT))
+    format!("iteration {iteration}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(DOT))
 }
 
 /// Then the person's line says what is open; otherwise the run's last words do.
@@ -103,7 +103,7 @@ pub(crate) fn of_claim(code: Code) -> Option<String> {
 /// What becomes of the loop. Where it does not go on, the run's last words say why.
 fn of_next(next: Next) -> String {
     match next {
-        Next::GoesOn { iteration } => format!("next is round {iteration}"),
+        Next::GoesOn { iteration } => format!("next is iteration {iteration}"),
         Next::Stays => "stays as it is".to_owned(),
         Next::Parks => "waits".to_owned(),
         Next::Pauses => "pauses".to_owned(),

@@ -15,7 +15,7 @@ use crate::text::quoted;
 /// What to do about it; `None`: nothing.
 pub(crate) fn step(v: &View) -> Option<String> {
     Some(match v.status {
-        Status::Paused if v.is_in_its_last_round() => "its runner ends after this round".to_owned(),
+        Status::Paused if v.is_in_its_last_round() => "its runner ends after this iteration".to_owned(),
         Status::Paused => after_a_pause(v),
         Status::Parked => after_the_wait(v),
         Status::LeftBehind => after_the_session(v),

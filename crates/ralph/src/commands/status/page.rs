@@ -118,7 +118,7 @@ fn trouble(v: &View) {
         ui::field("standstill", format!("{} changed nothing{of}", rounds(v.stalled_rounds)));
     }
     for note in v.notes.iter().take(NOTES) {
-        let fate = note.told_in.map_or_else(|| "waits for the next prompt".to_owned(), |round| format!("told in round {round}"));
+        let fate = note.told_in.map_or_else(|| "waits for the next prompt".to_owned(), |round| format!("told in iteration {round}"));
         ui::field("note", format!("{}: {} ({fate})", note.id, opening(&note.text, 100)));
     }
     if v.notes.len() > NOTES {
@@ -154,7 +154,7 @@ fn session(v: &View) -> &str {
     match v.session.as_deref() {
         Some(session) => short(Some(session)),
         None if v.status == Status::Tracked => "none, until `ralph resume`",
-        None if v.by_run => "none: with `ralph run` each round has its own",
+        None if v.by_run => "none: with `ralph run` each iteration has its own",
         None => "none yet: the first one that stops here",
     }
 }

@@ -1,4 +1,4 @@
-//! Where the time went: the hours by the clock, and a bar for each round.
+//! Where the time went: the hours by the clock, and a bar for each iteration.
 
 use std::fmt::Write as _;
 
@@ -89,15 +89,16 @@ fn piece(phase: Phase, ms: u64) -> String {
     format!("<span class=\"{}\" style=\"flex:{ms}\"></span>", class(phase))
 }
 
-/// One bar for each round, or for rounds that stand together.
+/// One bar for each iteration, or for iterations that stand together.
 fn bars(rounds: &[RoundRow]) -> String {
     if rounds.is_empty() {
-        return "<p>No round has ended yet.</p>\n".to_owned();
+        return "<p>No iteration has ended yet.</p>\n".to_owned();
     }
     let groups = groups(rounds, BARS);
     let longest = groups.iter().map(|rows| total(took(rows))).max().unwrap_or(0).max(1);
     let each = size(rounds.len(), BARS);
-    let caption = if each == 1 { "Round by round: how long each took".to_owned() } else { format!("Each bar stands for {each} rounds") };
+    let caption =
+        if each == 1 { "Iteration by iteration: how long each took".to_owned() } else { format!("Each bar stands for {each} iterations") };
     let mut out = format!("<figure class=\"bars\"><figcaption>{caption}</figcaption>\n");
     for rows in groups {
         let took = took(rows);
@@ -111,7 +112,7 @@ fn bars(rounds: &[RoundRow]) -> String {
         };
         let _ = writeln!(
             out,
-            "<div class=\"bar\"><span class=\"n\">{}{}</span><div class=\"track\" role=\"img\" aria-label=\"Round {}: {}\">\
+            "<div class=\"bar\"><span class=\"n\">{}{}</span><div class=\"track\" role=\"img\" aria-label=\"Iteration {}: {}\">\
              <span class=\"band\" style=\"width:{width:.2}%\">{parts}</span></div><span>{}</span></div>",
             item.unwrap_or_default(),
             label(rows),

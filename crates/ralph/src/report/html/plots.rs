@@ -1,4 +1,4 @@
-//! Round over round: how long, how many tokens, how much money, how much changed. Small drawings of one size, to be compared with each other.
+//! Iteration over iteration: how long, how many tokens, how much money, how much changed. Small drawings of one size, to be compared with each other.
 
 use std::fmt::Write as _;
 
@@ -25,13 +25,13 @@ const HEIGHT: f64 = 118.0;
 const TOP: f64 = 18.0;
 const FLOOR: f64 = 98.0;
 
-/// Something that each round has a number for.
+/// Something that each iteration has a number for.
 struct Plot<'a> {
     title: &'a str,
     /// The whole of it, in words.
     sum: String,
     class: &'a str,
-    /// Per group of rounds: upwards, and downwards where there are two.
+    /// Per group of iterations: upwards, and downwards where there are two.
     values: Vec<(f64, f64)>,
     shown: &'a dyn Fn(f64) -> String,
 }
@@ -44,7 +44,7 @@ pub(super) fn shown(r: &Report) -> String {
     let each = size(r.rounds.len(), BARS);
     let mut body = String::new();
     if each > 1 {
-        let _ = writeln!(body, "<p class=\"aside\">Each bar is the mean of {each} rounds.</p>");
+        let _ = writeln!(body, "<p class=\"aside\">Each bar is the mean of {each} iterations.</p>");
     }
     body.push_str("<div class=\"plots\">\n");
     for plot in plots(r, &groups) {
@@ -52,7 +52,7 @@ pub(super) fn shown(r: &Report) -> String {
     }
     body.push_str("</div>\n");
     body.push_str(&missing(r));
-    section("plots", "Round over round", &body)
+    section("plots", "Iteration over iteration", &body)
 }
 
 fn plots<'a>(r: &Report, groups: &[&[RoundRow]]) -> Vec<Plot<'a>> {
@@ -120,7 +120,7 @@ fn missing(r: &Report) -> String {
     }
     match not.as_slice() {
         [] => String::new(),
-        not => format!("<p class=\"aside\">Not known for these rounds: {}.</p>\n", not.join(", ")),
+        not => format!("<p class=\"aside\">Not known for these iterations: {}.</p>\n", not.join(", ")),
     }
 }
 
@@ -148,7 +148,7 @@ fn drawn(plot: &Plot<'_>, groups: &[&[RoundRow]]) -> String {
     let (first, last) = (first.unwrap_or_default(), last.unwrap_or_default());
     let mut out = format!(
         "<figure class=\"plot\"><figcaption><strong>{}</strong> <span class=\"aside\">{}</span></figcaption>\n\
-         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" class=\"{}\"><title>{} for each round, {highest} at most</title>\
+         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" class=\"{}\"><title>{} for each iteration, {highest} at most</title>\
          <text x=\"0\" y=\"12\">{highest}</text><line class=\"grid\" x1=\"0\" x2=\"{WIDTH}\" y1=\"{TOP}\" y2=\"{TOP}\"/>",
         plot.title,
         plain(&plot.sum),
@@ -163,14 +163,14 @@ fn drawn(plot: &Plot<'_>, groups: &[&[RoundRow]]) -> String {
         let x = n as f64 * step;
         let (above, below) = (high * up / range, high * down / range);
         let beside = if down > &0.0 { format!(" / {}", (plot.shown)(*down)) } else { String::new() };
-        let _ = write!(out, "<g><title>round {}: {}{beside}</title>", label(rows), (plot.shown)(*up));
+        let _ = write!(out, "<g><title>iteration {}: {}{beside}</title>", label(rows), (plot.shown)(*up));
         bar(&mut out, "up", (x, step - gap), (zero - above, above));
         bar(&mut out, "down", (x, step - gap), (zero, below));
         out.push_str("</g>");
     }
     let _ = write!(
         out,
-        "<line class=\"axis\" x1=\"0\" x2=\"{WIDTH}\" y1=\"{zero:.1}\" y2=\"{zero:.1}\"/><text x=\"0\" y=\"113\">round {first}</text>"
+        "<line class=\"axis\" x1=\"0\" x2=\"{WIDTH}\" y1=\"{zero:.1}\" y2=\"{zero:.1}\"/><text x=\"0\" y=\"113\">iteration {first}</text>"
     );
     if groups.len() > 1 {
         #[expect(clippy::cast_precision_loss, reason = "at most a hundred")]

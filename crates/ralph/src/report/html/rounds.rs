@@ -1,4 +1,4 @@
-//! Claims that were refused, the table of rounds, and the ways on and back.
+//! Claims that were refused, the table of iterations, and the ways on and back.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ use crate::{
     text::in_thousands,
 };
 
-/// So many refused claims stand in the open; so many rounds stand in the table.
+/// So many refused claims stand in the open; so many iterations stand in the table.
 const CLAIMS: usize = 5;
 const ROUNDS: usize = 200;
 
@@ -42,7 +42,7 @@ fn claim(one: &ralph_core::history::Refused) -> String {
     let why = if one.why.is_empty() { "not proven".to_owned() } else { opening(&one.why, 600) };
     let said = if one.said.is_empty() { String::new() } else { format!("<blockquote>{}</blockquote>", plain(&opening(&one.said, 600))) };
     format!(
-        "<li><p><strong>{}</strong></p><p class=\"evidence\"><span>round {}</span><span>stop {}</span><span>{} UTC</span><span><code>{}</code></span></p>{said}</li>\n",
+        "<li><p><strong>{}</strong></p><p class=\"evidence\"><span>iteration {}</span><span>stop {}</span><span>{} UTC</span><span><code>{}</code></span></p>{said}</li>\n",
         plain(&why),
         one.iteration,
         one.stop,
@@ -51,7 +51,7 @@ fn claim(one: &ralph_core::history::Refused) -> String {
     )
 }
 
-/// The last rounds, the newest first.
+/// The last iterations, the newest first.
 pub(super) fn table(r: &Report) -> String {
     if r.rounds.is_empty() {
         return String::new();
@@ -78,9 +78,9 @@ pub(super) fn table(r: &Report) -> String {
         rows.concat()
     );
     let heading = if shown.len() < r.rounds.len() {
-        format!("The last {} of {}; the others are in ralph report --json", shown.len(), count(r.rounds.len() as u64, "round"))
+        format!("The last {} of {}; the others are in ralph report --json", shown.len(), count(r.rounds.len() as u64, "iteration"))
     } else {
-        "Every round, the newest first".to_owned()
+        "Every iteration, the newest first".to_owned()
     };
     section(
         "rounds",

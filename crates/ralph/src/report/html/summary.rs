@@ -69,7 +69,7 @@ fn figures(r: &Report) -> String {
     let f = &r.figures;
     let rounds = (
         f.rounds.to_string(),
-        if r.limits.iterations > 0 { format!("rounds, limit {}", r.limits.iterations) } else { "rounds".to_owned() },
+        if r.limits.iterations > 0 { format!("iterations, limit {}", r.limits.iterations) } else { "iterations".to_owned() },
     );
     let worked = in_words(f.took.work_ms);
     let time = (in_words(f.elapsed_ms), format!("in all, {worked} of it work"));
@@ -131,7 +131,7 @@ pub(super) fn needs(r: &Report) -> String {
             let often = if trouble.times > 1 { format!(" ({} times, last)", trouble.times) } else { String::new() };
             let _ = writeln!(
                 body,
-                "<li>{}{often} in round {}, {} UTC</li>",
+                "<li>{}{often} in iteration {}, {} UTC</li>",
                 plain(&opening(&trouble.what, 600)),
                 trouble.iteration,
                 moment(trouble.at)

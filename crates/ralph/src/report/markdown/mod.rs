@@ -54,7 +54,7 @@ fn head(r: &Report) -> String {
     let (rounds, elapsed, cost) = (f.rounds, in_words(f.elapsed_ms), f.used.known_usd());
     let cost = cost.map_or_else(|| "not known".to_owned(), |spent| money(spent, f.used.estimated));
     format!(
-        "### {mark} Ralph loop {}: {}\n\n**{}**\n\n> {}\n\n| Verified | Rounds | Time | Tokens | Cost | Commits | Lines |\n|--:|--:|--:|--:|--:|--:|--:|\n\
+        "### {mark} Ralph loop {}: {}\n\n**{}**\n\n> {}\n\n| Verified | Iterations | Time | Tokens | Cost | Commits | Lines |\n|--:|--:|--:|--:|--:|--:|--:|\n\
          | {verified} | {rounds} | {elapsed} | {tokens} | {cost} | {changed} |\n\n{}\n\n",
         code(&r.id, 80),
         r.status.replace('-', " "),
@@ -162,7 +162,7 @@ fn refused(r: &Report) -> String {
     }
     let mut out = format!("<details><summary>Claims that were refused: {}</summary>\n\n", r.figures.refused);
     for one in r.refused.iter().rev().take(CLAIMS) {
-        let _ = writeln!(out, "- Round {}, stop {}, `{}`: {}", one.iteration, one.stop, one.code.as_str(), plain(&one.why, 300));
+        let _ = writeln!(out, "- Iteration {}, stop {}, `{}`: {}", one.iteration, one.stop, one.code.as_str(), plain(&one.why, 300));
         if !one.said.is_empty() {
             let _ = writeln!(out, "  > {}", plain(&one.said, 300));
         }
@@ -175,10 +175,13 @@ fn rounds(r: &Report) -> String {
         return String::new();
     }
     let shown = &r.rounds[r.rounds.len().saturating_sub(ROUNDS)..];
-    let which =
-        if shown.len() < r.rounds.len() { format!("The last {} of {} rounds", shown.len(), r.rounds.len()) } else { "Rounds".to_owned() };
+    let which = if shown.len() < r.rounds.len() {
+        format!("The last {} of {} iterations", shown.len(), r.rounds.len())
+    } else {
+        "Iterations".to_owned()
+    };
     let mut out = format!(
-        "<details><summary>{which}</summary>\n\n| Round | Item | Time | Tools | Tokens | Cost | Commits | Lines | Gates held | Ruling |\n\
+        "<details><summary>{which}</summary>\n\n| Iteration | Item | Time | Tools | Tokens | Cost | Commits | Lines | Gates held | Ruling |\n\
          |--:|---|--:|--:|--:|--:|--:|--:|--:|---|\n"
     );
     shown.iter().rev().for_each(|row| out.push_str(&line(row)));

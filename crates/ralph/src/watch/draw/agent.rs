@@ -117,7 +117,7 @@ fn working(scene: &Scene<'_>) -> Line<'static> {
     let chronicle = scene.chronicle();
     let working = chronicle.working.as_ref().filter(|_| scene.view.carrier == Carrier::Runner);
     let since = chronicle.works_since();
-    let round = format!("round {}", scene.view.iteration);
+    let round = format!("iteration {}", scene.view.iteration);
     let round = since.map_or(round.clone(), |since| format!("{round} for {}", in_words(scene.since(since))));
     let doing = scene.followed.doing.as_ref();
     let quiet = doing.and_then(Doing::changed).map(|at| scene.since(at));

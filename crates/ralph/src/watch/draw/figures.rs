@@ -1,4 +1,4 @@
-//! The rounds in figures: a sparkline for each, the newest round at the right.
+//! The iterations in figures: a sparkline for each, the newest iteration at the right.
 
 use ralph_core::{history::Round, messages, prices, time::in_words};
 use ratatui::text::Line;
@@ -13,7 +13,7 @@ const NAME: usize = 9;
 const MOST: usize = 60;
 const ABREAST: usize = 76;
 
-/// One figure of all rounds.
+/// One figure of all iterations.
 struct Figure {
     name: &'static str,
     values: Vec<u64>,
@@ -27,7 +27,7 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     }
     let figures: Vec<Figure> = all(rounds).into_iter().filter(|figure| figure.values.iter().any(|value| *value > 0)).collect();
     let count = messages::rounds(rounds.len() as u64);
-    let mut lines = headed(scene, "rounds", &count);
+    let mut lines = headed(scene, "iterations", &count);
     if scene.width >= ABREAST && !scene.is_high {
         let half = (scene.width - 2) / 2;
         let abreast = |pair: &[Figure]| {

@@ -103,7 +103,7 @@ fn tokens(scene: &Scene<'_>, used: Used) -> Limit {
     Limit { name: "tokens", spent: float(spent), most: float(view.max_tokens), words }
 }
 
-/// How full the agent's memory of this session is: of the session that runs, else of the last round.
+/// How full the agent's memory of this session is: of the session that runs, else of the last iteration.
 fn context(scene: &Scene<'_>) -> Option<Limit> {
     let heard = scene.followed.doing.as_ref().and_then(Doing::used).and_then(|used| Some((used.context?, used.window?)));
     let last = scene.chronicle().rounds.last().map(|round| (round.used.context, round.used.context_window));
@@ -135,7 +135,7 @@ fn style(limit: &Limit) -> Style {
 
 fn short(limit: &Limit) -> String {
     match limit.name {
-        "iterations" => format!("round {}", limit.words),
+        "iterations" => format!("iteration {}", limit.words),
         "money" | "time" => limit.words.clone(),
         name => format!("{name} {}", limit.words),
     }

@@ -30,7 +30,7 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
         lines.extend(whole(scene, ruled));
     }
     if let Some(trouble) = trouble {
-        let text = format!("trouble in round {} ({}): {}", trouble.iteration, scene.ago(trouble.at), clean(&trouble.what));
+        let text = format!("trouble in iteration {} ({}): {}", trouble.iteration, scene.ago(trouble.at), clean(&trouble.what));
         lines.insert(lines.len().min(1 + usize::from(scene.is_high)), Row::new(scene.width).add(&text, WARN).line());
     }
     let least = lines.len().min(3);

@@ -119,7 +119,7 @@ fn eyes_1_a_corner_of_a_screen_says_what_matters() {
     let mut app = scene(&Project::passing(scratch.path()), 100);
     let rows = drawn(&mut app, 40, 10, Looks { colour: true, ascii: false });
     assert!(rows[0].starts_with("● main-1  active"), "{rows:#?}");
-    assert!(rows.iter().any(|row| row.starts_with("round 3 of 3")), "{rows:#?}");
+    assert!(rows.iter().any(|row| row.starts_with("iteration 3 of 3")), "{rows:#?}");
     assert!(rows.iter().any(|row| row.starts_with("checks ")), "{rows:#?}");
     assert!(rows[9].starts_with("q quit  ? help"), "{rows:#?}");
 }

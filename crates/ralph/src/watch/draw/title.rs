@@ -62,7 +62,7 @@ fn carried(view: &View) -> Option<String> {
 /// Since when, how far, and what ends it.
 fn second(scene: &Scene<'_>) -> ratatui::text::Line<'static> {
     let (view, chronicle) = (scene.view, scene.chronicle());
-    let round = format!("round {}", of_limit(view.iteration, view.max_iterations));
+    let round = format!("iteration {}", of_limit(view.iteration, view.max_iterations));
     let started = chronicle.started.map(|at| format!("started {}", scene.ago(at)));
     let end = view.file.is_some().then(|| format!("ends on {}", ends_on(view.completion_promise.as_deref(), !view.gates.is_empty())));
     let reading = scene
@@ -112,7 +112,7 @@ fn all_needs(scene: &Scene<'_>) -> Vec<(String, Style)> {
         n => all.push((format!("{n} lines of the journal cannot be read"), WARN)),
     }
     all.extend(view.notes.iter().map(|note| match note.told_in {
-        Some(round) => (format!("note {} was told in round {round}: {}", note.id, note.text), DIM),
+        Some(round) => (format!("note {} was told in iteration {round}: {}", note.id, note.text), DIM),
         None => (format!("note {} waits for the next prompt: {}", note.id, note.text), PLAIN),
     }));
     all
@@ -133,8 +133,8 @@ fn gates_in_need(view: &View) -> impl Iterator<Item = String> {
 /// How it ended, why, and what to type next.
 fn ending(scene: &Scene<'_>, ended: Option<Ended>) -> Vec<(String, Style)> {
     let rounds = match scene.chronicle().rounds.len() {
-        1 => "1 round".to_owned(),
-        n => format!("{n} rounds"),
+        1 => "1 iteration".to_owned(),
+        n => format!("{n} iterations"),
     };
     let took = in_words(scene.view.spent_ms);
     let Some(ended) = ended else {
@@ -160,7 +160,7 @@ fn after(scene: &Scene<'_>, ended: Ended) -> Option<String> {
         (Ending::Capped | Ending::Cancelled, _) if next::was_run(scene.view, scene.chronicle()) => return Some(goes_on()),
         (Ending::Capped, _) => "`ralph resume` goes on, with a new limit",
         (Ending::Cancelled, _) => "`ralph resume` (or r) brings it back",
-        (Ending::Failed, _) => "`ralph log` says why; mend the file in .ralph/archive, then `ralph resume`",
+        (Ending::Failed, _) => "`ralph log` says why; fix the file in .ralph/archive, then `ralph resume`",
     };
     Some(text.to_owned())
 }

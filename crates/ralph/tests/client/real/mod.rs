@@ -59,7 +59,7 @@ macro_rules! newest {
 
 /// The model's answer in round `n`: words of its own, and time to think.
 pub(crate) fn round(n: usize) -> Reply {
-    say(format!("This is round {n}."))
+    say(format!("This is iteration {n}."))
 }
 
 pub(crate) fn say(text: impl Into<String>) -> Reply {
@@ -71,7 +71,7 @@ pub(crate) fn claim(n: usize) -> Reply {
 }
 
 pub(crate) fn claimed(n: usize) -> String {
-    format!("Round {n} did it.\n\n<promise>DONE</promise>")
+    format!("Iteration {n} did it.\n\n<promise>DONE</promise>")
 }
 
 /// A tool call that leaves a line in `work.txt`.

@@ -299,7 +299,7 @@ fn s2_8_a_registration_in_a_file_that_cannot_be_read_is_mended_there() {
     write(&patient.user_file(), &format!("// mine\n{text}"));
     let found = patient.complains("hook.registered", "error", &[]);
     assert_eq!((&found["fix"], &found["fixable"]), (&Value::Null, &json!(false)));
-    assert_eq!(found["advice"], format!("Mend {} first, then look again.", patient.user_file().display()));
+    assert_eq!(found["advice"], format!("Fix {} first, then look again.", patient.user_file().display()));
     write(&patient.user_file(), &text);
     patient.is_quiet_about("hook.registered");
 }
@@ -435,7 +435,7 @@ fn s2_8_command_files_that_are_missing_changed_or_hidden() {
 fn s2_8_the_clients_cap() {
     let patient = Patient::new();
     patient.sh_ok("ralph init");
-    patient.mends("block-cap", "note", &["after 8 stops", "after 7 such rounds"], "ralph init --block-cap 0");
+    patient.mends("block-cap", "note", &["after 8 stops", "after 7 such iterations"], "ralph init --block-cap 0");
     patient.edit_user(|s| s["env"]["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"] = json!("many"));
     patient.mends("block-cap", "warning", &["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "\"many\"", "takes 8"], "ralph init --block-cap 0");
     // Stronger settings have the last word, and are named.

@@ -30,7 +30,7 @@ fn s4_1_a_list_that_cannot_be_read() {
     let patient = Patient::sound();
     patient.bed.write("ralph.toml", "[[gate]]\nfeatures = \"work/list.json\"\n");
     let found = patient.complains("gates.list", "error", &["work/list.json is not there"]);
-    assert!(!found["what"].as_str().unwrap().contains("os error") && found["advice"] != "Mend it.", "{found}");
+    assert!(!found["what"].as_str().unwrap().contains("os error") && found["advice"] != "Fix it.", "{found}");
     patient.bed.write("work/list.json", "{\"features\": [");
     patient.complains("gates.list", "error", &["work/list.json", "line 1"]);
     patient.bed.write("work/list.json", r#"{"features": [{"id": "1", "description": "x", "passes": false}]}"#);
@@ -87,7 +87,7 @@ fn a_folder_that_is_not_there_is_found_and_a_program_told_once() {
     patient.sh_ok("ralph trust --yes");
     patient.complains("gates.folder", "warning", &["\"a\" of ralph.toml", "gone"]);
     patient.complains("gates.program", "warning", &["\"b\" of ralph.toml and 1 more need `no-such-tool`"]);
-    assert!(!patient.doctor(&[]).stdout.contains("--fix"), "nothing of it can be mended by itself");
+    assert!(!patient.doctor(&[]).stdout.contains("--fix"), "nothing of it can be fixed by itself");
     patient.bed.write("ralph.toml", [gate("b", "command = \"true\""), gate("c", "command = \"true\"\ndeadline = \"5m\"")].concat());
     patient.sh_ok("ralph trust --yes");
     assert!(patient.doctor(&[]).stdout.contains("2 commands of ralph.toml may run, the longest for 5 min at most"));

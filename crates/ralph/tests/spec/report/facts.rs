@@ -86,7 +86,7 @@ fn eyes_2_the_page_says_the_most_important_first() {
         "claimed, not proven",
         "Where the time went",
         "waiting for quota <span class=\"aside\">2 h 12 min, 39 %",
-        "Round over round",
+        "Iteration over iteration",
         "Gates over time",
         "Failing tests: 14 at first, 0 at last",
         "$1.10 for each of the 8 things",
@@ -305,6 +305,6 @@ fn eyes_2_thousands_of_rounds_are_a_page_of_some_hundred_kilobytes() {
     project.write_journal("main-1", &story::long("main-1", 4_000));
     let page = report(&project, &["--html", "-"]);
     assert!(page.len() < 1_500_000, "{}", page.len());
-    assert!(page.contains("Each bar stands for 100 rounds") && page.contains("The last 200 of 4000 rounds"));
+    assert!(page.contains("Each bar stands for 100 iterations") && page.contains("The last 200 of 4000 iterations"));
     assert!(report(&project, &["--markdown"]).len() <= 60_000);
 }

@@ -130,7 +130,7 @@ fn pains_19_after_kill_9_there_is_a_page() {
     let runs = Runs::new("echo $N >> work.txt; commit\nif [ $N = 3 ]; then echo $$ > \"$OUT/pid\"; sleep 600; fi\n");
     let mut command = runs.command(&["Count", "--max-iterations", "9"]);
     let mut child = command.env("RALPH_REPORT", "on").stdout(Stdio::null()).spawn().unwrap();
-    until("the third round", || runs.out("pid").exists() && !runs.noted("pid").trim().is_empty());
+    until("the third iteration", || runs.out("pid").exists() && !runs.noted("pid").trim().is_empty());
     let agent: u32 = runs.noted("pid").trim().parse().unwrap();
     child.kill().unwrap();
     child.wait().unwrap();

@@ -39,7 +39,7 @@ fn s1_4_a_trial_that_changes_something_closes_the_breaker() {
 fn pains_11_commits_are_progress() {
     let runs = with_settings(
         "[run]\ncooldown = 0\n",
-        "git commit -q --allow-empty -m \"round $N\"\nif [ $N = 6 ]; then echo '<promise>DONE</promise>'; fi\n",
+        "git commit -q --allow-empty -m \"iteration $N\"\nif [ $N = 6 ]; then echo '<promise>DONE</promise>'; fi\n",
     );
     runs.ends(0, &["Go", "--completion-promise", "DONE", "--stall-rounds", "1"]);
     assert_eq!(runs.sessions(), 6);
@@ -71,9 +71,9 @@ fn pains_11_going_back_and_forth_is_named() {
 fn pains_13_crashes_are_retried_and_bounded() {
     let runs = with_settings("[run]\nretries = 1\n", "if [ $N = 1 ]; then exit 7; fi\necho $N >> work.txt\n");
     runs.ends(10, &["Go", "--max-iterations", "2"]);
-    assert_eq!(runs.iterations(), [1, 1, 2], "the same round again");
+    assert_eq!(runs.iterations(), [1, 1, 2], "the same iteration again");
     assert_eq!(runs.ruled().len(), 2);
-    assert!(runs.prompt(2).contains("An earlier session of this round broke off"), "{}", runs.prompt(2));
+    assert!(runs.prompt(2).contains("An earlier session of this iteration broke off"), "{}", runs.prompt(2));
 
     let runs = with_settings("[run]\nretries = 1\n", "exit 7\n");
     let out = runs.ends(12, &["Go"]);
@@ -98,7 +98,7 @@ fn pains_13_a_silent_session_is_ended_and_its_work_counts() {
     let script = "trap '' TERM INT HUP\necho $N >> work.txt; commit\nif [ $N = 1 ]; then sleep 600 & echo $! > \"$OUT/child\"; wait; sleep 600; fi\n";
     let runs = with_settings("[run]\nsilence = \"2s\"\n", script);
     runs.ends(10, &["Go", "--max-iterations", "2"]);
-    assert_eq!(runs.iterations(), [1, 2], "it had committed: the round counts");
+    assert_eq!(runs.iterations(), [1, 2], "it had committed: the iteration counts");
     let child: u32 = runs.noted("child").trim().parse().unwrap();
     assert!(!super::lives(child), "what it started is gone, too");
 }

@@ -21,7 +21,7 @@ fn s4_6_one_interrupt_finishes_the_round() {
     let running = runs.start(&["Go", "--completion-promise", "DONE"]);
     begun(&runs, 1);
     running.signal("INT");
-    until("the word of it", || running.shown().contains("after this round"));
+    until("the word of it", || running.shown().contains("after this iteration"));
     go(&runs);
     let (code, shown) = running.ends();
     assert_eq!(code, Some(130), "{shown}");
@@ -36,7 +36,7 @@ fn s4_6_two_interrupts_end_it_now() {
     begun(&runs, 1);
     let agent: u32 = runs.noted("pid").trim().parse().unwrap();
     running.signal("INT");
-    until("the word of it", || running.shown().contains("after this round"));
+    until("the word of it", || running.shown().contains("after this iteration"));
     running.signal("INT");
     let (code, shown) = running.ends();
     assert_eq!(code, Some(130), "{shown}");
@@ -159,12 +159,12 @@ fn s4_6_hand_over_from_hook_to_run_and_back() {
     let bed = &runs.bed;
     bed.write(LOOP, crate::common::loop_text(ME, 1, 9, "DONE"));
     let alive = std::process::id().to_string();
-    assert!(bed.work().env("CLAUDE_PID", alive.clone()).send().blocks(), "round 1, in the session");
+    assert!(bed.work().env("CLAUDE_PID", alive.clone()).send().blocks(), "iteration 1, in the session");
     let out = runs.ends(1, &["--continue"]);
     assert!(out.stderr.contains("works on this loop") && out.stderr.contains("ralph pause"), "{}", out.stderr);
     bed.ralph_ok(&["pause"]);
     let out = runs.ends(0, &["--continue", "-n", "2"]);
-    assert!(out.stdout.contains("goes on at round 2 of 9"), "{}", out.stdout);
+    assert!(out.stdout.contains("goes on at iteration 2 of 9"), "{}", out.stdout);
     assert_eq!((runs.iterations(), bed.iteration()), (vec![2, 3], 4));
     bed.work().env("CLAUDE_PID", alive.clone()).send().is_silent();
     bed.ralph_ok(&["resume", "--session", ME]);

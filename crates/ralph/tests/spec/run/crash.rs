@@ -21,10 +21,10 @@ fn s4_6_after_kill_9_the_round_begins_again() {
     assert!(lives(orphan), "nobody ended the agent");
     assert_eq!(runs.bed.status()["status"], "left-behind");
     let out = runs.ends(0, &["--continue"]);
-    assert!(out.stdout.contains("did not live to end it") && out.stdout.contains("still running and ended"), "{}", out.stdout);
+    assert!(out.stdout.contains("was interrupted; it begins again") && out.stdout.contains("still running and ended"), "{}", out.stdout);
     assert!(!lives(orphan));
     assert_eq!(runs.iterations(), [1, 2, 2, 3]);
-    assert!(runs.prompt(3).contains("An earlier session of this round was cut off"), "{}", runs.prompt(3));
+    assert!(runs.prompt(3).contains("An earlier session of this iteration was cut off"), "{}", runs.prompt(3));
     let rounds: Vec<u64> = runs.ruled().into_iter().map(|(round, _)| round).collect();
     assert_eq!(rounds, [1, 2, 3], "none is lost, none is counted twice");
 }

@@ -34,9 +34,9 @@ fn pains_13_three_hundred_rounds_leak_nothing() {
             })
             .fold((0, u64::MAX, usize::MAX), |a, b| (a.0.max(b.0), a.1.min(b.1), a.2.min(b.2)))
     };
-    until("20 rounds", || runs.sessions() >= 20);
+    until("20 iterations", || runs.sessions() >= 20);
     let early = at_most(&look);
-    until("almost all rounds", || runs.sessions() >= rounds - 20);
+    until("almost all iterations", || runs.sessions() >= rounds - 20);
     let late = at_most(&look);
     let (code, shown) = running.ends();
     assert_eq!(code, Some(10), "{shown}");

@@ -44,7 +44,7 @@ N=$(( $(cat "$OUT/sessions" 2>/dev/null || echo 0) + 1 ))
 echo "$N" > "$OUT/sessions"
 cat > "$OUT/prompt.$N"
 echo "$RALPH_ITERATION" >> "$OUT/iterations"
-commit() { git add -A >/dev/null && git commit -qm "round $RALPH_ITERATION" >/dev/null; }
+commit() { git add -A >/dev/null && git commit -qm "iteration $RALPH_ITERATION" >/dev/null; }
 "#;
 
 impl Runs {

@@ -41,7 +41,7 @@ fn s4_6_an_interrupt_lets_the_gates_of_the_round_run() {
     go(&runs, 1);
     until("the second session", || runs.sessions() == 2);
     running.signal("INT");
-    until("the word of it", || running.shown().contains("after this round"));
+    until("the word of it", || running.shown().contains("after this iteration"));
     runs.bed.write("done", "");
     go(&runs, 2);
     let (code, shown) = running.ends();
@@ -140,7 +140,7 @@ fn s4_6_a_new_loop_in_the_place_of_the_old_one_is_left_alone() {
     go(&runs, 1);
     let (code, shown) = running.ends();
     assert_eq!(code, Some(130), "{shown}");
-    assert!(shown.contains("cancelled at round 1"), "{shown}");
+    assert!(shown.contains("cancelled at iteration 1"), "{shown}");
     assert_eq!((runs.bed.value("active"), runs.bed.iteration(), runs.sessions()), ("true".to_owned(), 1, 1));
     assert_eq!(runs.bed.status()["status"], "waiting");
 }
@@ -156,7 +156,7 @@ fn s4_6_a_file_that_cannot_be_read_is_named() {
     go(&runs, 1);
     let (code, shown) = running.ends();
     assert_eq!(code, Some(12), "{shown}");
-    assert!(shown.contains("ralph-loop.local.md") && shown.contains("Mend it"), "{shown}");
+    assert!(shown.contains("ralph-loop.local.md") && shown.contains("Fix it"), "{shown}");
     runs.bed.write(LOOP, text);
     go(&runs, 2);
     runs.ends(0, &["--continue", "--once"]);
@@ -214,7 +214,7 @@ fn s4_6_a_full_pipe_does_not_keep_a_run_from_ending() {
     assert_eq!(runs.bed.value("active"), "false");
     let mut printed = String::new();
     child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
-    assert!(printed.contains("Round 1"), "{printed}");
+    assert!(printed.contains("Iteration 1"), "{printed}");
 }
 
 /// An agent that says the same each time, and works: what it changed counts, not what it says.

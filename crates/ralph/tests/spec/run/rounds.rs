@@ -35,7 +35,7 @@ fn s4_6_a_list_is_worked_off_with_proof() {
     bed.ralph_ok(&["trust", "--yes"]);
     let script = r#"
         F=$(grep -o 'F[0-9]*: feature' "$OUT/prompt.$N" | head -1 | sed 's/: feature//')
-        if grep -q 'Gate "tests" fails' "$OUT/prompt.$N"; then echo mended > f4.txt; fi
+        if grep -q 'Gate "tests" fails' "$OUT/prompt.$N"; then echo fixed > f4.txt; fi
         n=${F#F}
         if [ ! -f "f$n.txt" ]; then if [ "$n" = 4 ]; then echo broken > f4.txt; else echo "$n" > "f$n.txt"; fi; fi
         sed -i "s/\"id\":\"$F\",\"passes\":false/\"id\":\"$F\",\"passes\":true/" feature_list.json
@@ -46,7 +46,7 @@ fn s4_6_a_list_is_worked_off_with_proof() {
     assert!(out.stdout.contains("complete after"), "{}", out.stdout);
     let list: Value = serde_json::from_str(&runs.bed.read("feature_list.json")).unwrap();
     assert!(list["features"].as_array().unwrap().iter().all(|f| f["passes"] == true));
-    assert_eq!(runs.bed.read("f4.txt").trim(), "mended");
+    assert_eq!(runs.bed.read("f4.txt").trim(), "fixed");
     assert!(runs.prompt(1).contains("F1: feature 1"), "{}", runs.prompt(1));
     let items: Vec<String> = runs.of_kind("began").iter().map(|e| e["item"].as_str().unwrap_or("-").to_owned()).collect();
     assert_eq!(items[..3], ["F1", "F2", "F3"]);
@@ -57,9 +57,9 @@ fn s4_6_a_list_is_worked_off_with_proof() {
 fn s4_6_a_round_is_told_what_failed_last() {
     let runs = Runs::new("if [ $N = 2 ]; then touch ok; fi\n");
     runs.ends(0, &["The task itself", "--verify", "test -f ok || { echo 'ok is not there'; exit 3; }"]);
-    assert!(runs.prompt(1).starts_with("The task itself\n\n[ralph] This is round 1 of a loop."), "{}", runs.prompt(1));
+    assert!(runs.prompt(1).starts_with("The task itself\n\n[ralph] This is iteration 1 of a loop."), "{}", runs.prompt(1));
     let second = runs.prompt(2);
-    assert!(second.starts_with("The task itself\n\n[ralph] This is round 2 of a loop."), "{second}");
+    assert!(second.starts_with("The task itself\n\n[ralph] This is iteration 2 of a loop."), "{second}");
     assert!(second.contains("exit code 3") && second.contains("ok is not there"), "{second}");
     assert_eq!(runs.sessions(), 2);
 }
@@ -68,11 +68,11 @@ fn s4_6_a_round_is_told_what_failed_last() {
 fn s4_6_so_many_rounds_and_then_a_rest() {
     let runs = Runs::new("echo $N >> work.txt\n");
     let out = runs.ends(0, &["Go", "--completion-promise", "DONE", "-n", "2"]);
-    assert!(out.stdout.contains("2 rounds are done"), "{}", out.stdout);
+    assert!(out.stdout.contains("2 iterations are done"), "{}", out.stdout);
     assert_eq!((runs.bed.iteration(), runs.bed.value("active")), (3, "false".to_owned()), "it rests: no session takes it by accident");
     assert_eq!(runs.bed.status()["status"], "paused");
     let out = runs.ends(0, &["--continue", "--once"]);
-    assert!(out.stdout.contains("goes on at round 3"), "{}", out.stdout);
+    assert!(out.stdout.contains("goes on at iteration 3"), "{}", out.stdout);
     assert_eq!((runs.iterations(), runs.bed.iteration()), (vec![1, 2, 3], 4));
     runs.ends(0, &["--once"]);
     assert_eq!(runs.bed.iteration(), 5, "without a prompt it goes on, too");
@@ -83,7 +83,7 @@ fn s4_6_limits_of_the_loop_end_the_run() {
     let runs = Runs::new("echo $N >> work.txt\n");
     let out = runs.ends(10, &["Go", "--max-iterations", "2"]);
     assert!(out.stdout.contains("limit of 2 iterations"), "{}", out.stdout);
-    assert!(runs.prompt(2).contains("no further round"), "soft landing: {}", runs.prompt(2));
+    assert!(runs.prompt(2).contains("no further iteration"), "soft landing: {}", runs.prompt(2));
     assert!(!runs.prompt(1).contains("There is little left"));
 }
 

@@ -48,7 +48,7 @@ fn ended(pty: &Pty) -> (Option<i32>, String) {
     assert!(pty.wait_closed(PATIENCE), "{}", pty.screen());
     let screen = pty.screen();
     for line in screen.lines() {
-        let is_left_over = (line.starts_with("round ") && line.contains(" s ·")) || line.contains("is judged") || line.contains("^C");
+        let is_left_over = (line.starts_with("iteration ") && line.contains(" s ·")) || line.contains("is judged") || line.contains("^C");
         assert!(!is_left_over, "{line:?} is left over:\n{screen}");
     }
     let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
@@ -63,13 +63,13 @@ fn ended(pty: &Pty) -> (Option<i32>, String) {
 fn s4_6_a_terminal_shows_a_round() {
     let runs = Runs::new(TALKS);
     let pty = begun(&runs, 80, &["-n", "1"], &[]);
-    let screen = shows(&pty, "a line that counts", |screen| bottom(screen).starts_with("round 1 of 3 · 1 s"));
+    let screen = shows(&pty, "a line that counts", |screen| bottom(screen).starts_with("iteration 1 of 3 · 1 s"));
     assert!(screen.contains("\nRound 1 of 3\nI look at the tests.\nround 1 of 3 · "), "{screen}");
     go(&runs, "That is all.\n");
     let (code, screen) = ended(&pty);
     assert_eq!(code, Some(0), "{screen}");
     assert!(screen.contains("I look at the tests.\nThat is all.\n"), "{screen}");
-    assert!(screen.contains("\nround 1: not claimed yet · next is round 2\n\ndone for now · 1 round\n"), "{screen}");
+    assert!(screen.contains("\nround 1: not claimed yet · next is iteration 2\n\ndone for now · 1 round\n"), "{screen}");
     assert_eq!(bottom(&screen).trim_start(), "`ralph run --continue` goes on.", "{screen}");
 }
 
@@ -81,7 +81,7 @@ fn s4_6_a_terminal_may_change_its_size() {
     let pty = begun(&runs, 100, &["-n", "2"], &[]);
     pty.resize(30, 30);
     go(&runs, LONG);
-    let screen = shows(&pty, "the second round", |screen| runs.sessions() == 2 && bottom(screen).starts_with("round 2 of 3 · 1 s"));
+    let screen = shows(&pty, "the second iteration", |screen| runs.sessions() == 2 && bottom(screen).starts_with("iteration 2 of 3 · 1 s"));
     assert!(screen.contains("one two three four five six\nseven eight nine ten eleven\ntwelve thirteen fourteen\nfifteen.\n"), "{screen}");
     pty.resize(30, 120);
     go(&runs, LONG);
@@ -131,12 +131,12 @@ fn s4_6_ctrl_c_once_finishes_the_round() {
     let runs = Runs::new(TALKS);
     let pty = begun(&runs, 80, &[], &[]);
     pty.send("\u{3}");
-    let screen = shows(&pty, "the word of it", |screen| bottom(screen).ends_with("the last round"));
-    assert!(screen.contains("\nEnds after this round. Ctrl-C once more ends it now.\n"), "{screen}");
+    let screen = shows(&pty, "the word of it", |screen| bottom(screen).ends_with("the last iteration"));
+    assert!(screen.contains("\nEnds after this iteration. Ctrl-C once more ends it now.\n"), "{screen}");
     go(&runs, "Finished.\n");
     let (code, screen) = ended(&pty);
     assert_eq!(code, Some(130), "{screen}");
-    assert!(screen.contains("Finished.\n") && screen.contains("\ninterrupted · 1 round\n  the loop rests at round 2\n"), "{screen}");
+    assert!(screen.contains("Finished.\n") && screen.contains("\ninterrupted · 1 round\n  the loop rests at iteration 2\n"), "{screen}");
     assert!(!runs.out("hit").exists(), "the agent got the person's Ctrl-C");
     assert_eq!((runs.ruled().len(), runs.bed.iteration(), runs.bed.value("active")), (1, 2, "false".to_owned()));
 }
@@ -149,11 +149,11 @@ fn s4_6_ctrl_c_twice_ends_the_session() {
     until("the agent's number", || !runs.noted("pid").trim().is_empty());
     let agent: u32 = runs.noted("pid").trim().parse().unwrap();
     pty.send("\u{3}");
-    shows(&pty, "the word of it", |screen| screen.contains("Ends after this round."));
+    shows(&pty, "the word of it", |screen| screen.contains("Ends after this iteration."));
     pty.send("\u{3}");
     let (code, screen) = ended(&pty);
     assert_eq!(code, Some(130), "{screen}");
-    assert!(!lives(agent) && screen.contains("\ninterrupted · 0 rounds\n  the loop rests at round 1\n"), "{screen}");
+    assert!(!lives(agent) && screen.contains("\ninterrupted · 0 rounds\n  the loop rests at iteration 1\n"), "{screen}");
     assert_eq!((runs.ruled().len(), runs.bed.iteration(), runs.bed.value("active")), (0, 1, "false".to_owned()));
 }
 
@@ -167,7 +167,7 @@ fn s4_6_a_gate_that_runs_is_shown() {
     go(&runs, "<promise>DONE</promise>\n");
     shows(&pty, "the gate", |screen| bottom(screen).starts_with("gate [ -f work.txt ]"));
     pty.send("\u{3}");
-    shows(&pty, "the word of it", |screen| screen.contains("\nEnds after this round."));
+    shows(&pty, "the word of it", |screen| screen.contains("\nEnds after this iteration."));
     fs::write(&file, "").unwrap();
     let (code, screen) = ended(&pty);
     assert_eq!(code, Some(0), "{screen}");

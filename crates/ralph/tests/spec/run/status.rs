@@ -37,7 +37,7 @@ fn s4_6_a_pause_of_a_run_goes_on_with_a_run() {
     let running = runs.start(&["Go", "--completion-promise", "DONE"]);
     until("a session", || runs.sessions() == 1);
     let said = runs.bed.ralph_ok(&["pause"]);
-    assert!(said.contains(&format!("The runner {} ends after this round", running.pid())), "{said}");
+    assert!(said.contains(&format!("The runner {} ends after this iteration", running.pid())), "{said}");
     assert!(said.contains("`ralph run --continue` goes on"), "{said}");
     std::fs::write(runs.out("go"), "").unwrap();
     running.ends();

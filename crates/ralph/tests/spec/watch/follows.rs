@@ -34,11 +34,11 @@ fn eyes_1_a_loop_in_the_agents_session_is_followed_to_its_end() {
     let pty = watch(&bed, &[]);
     let screen = shows(&pty, "I read the parser.");
     assert!(screen.contains("active · session 5e551017"), "{screen}");
-    assert!(screen.contains("works · round 2 for ") && screen.contains("context    █"), "{screen}");
+    assert!(screen.contains("works · iteration 2 for ") && screen.contains("context    █"), "{screen}");
     said(json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "cargo test --all"}}));
     shows(&pty, "Bash  cargo test --all");
     bed.work().send();
-    shows(&pty, "sent back to round 3: not claimed yet");
+    shows(&pty, "sent back to iteration 3: not claimed yet");
     append(&bed, "{\"v\":1,\"seq\":[[[\u{1b}[2J\n");
     shows(&pty, "1 line of the journal cannot be read");
     bed.stop("All is well.\n\n<promise>DONE</promise>").send();
@@ -68,19 +68,19 @@ fn eyes_1_a_run_is_followed_to_its_end() {
         pty
     };
     let screen = pty.screen();
-    assert!(screen.contains("carried by the runner") && screen.contains("works · round 1 for "), "{screen}");
+    assert!(screen.contains("carried by the runner") && screen.contains("works · iteration 1 for "), "{screen}");
     // A plain command reports no money.
     assert!(screen.contains("not counted yet, limit $5"), "{screen}");
     // Who pauses it lets the round that runs come to its end.
     pty.send("p");
-    let screen = shows(&pty, "  paused: this round is the last");
-    assert!(screen.contains("works · round 1 for ") && screen.contains("next: its runner ends after this round"), "{screen}");
+    let screen = shows(&pty, "  paused: this iteration is the last");
+    assert!(screen.contains("works · iteration 1 for ") && screen.contains("next: its runner ends after this iteration"), "{screen}");
     let status = runs.bed.ralph_ok(&["status"]);
-    assert!(status.contains("paused: this round is the last") && !status.contains("run --continue"), "{status}");
+    assert!(status.contains("paused: this iteration is the last") && !status.contains("run --continue"), "{status}");
     assert!(status.contains("not counted yet (limit $5)"), "{status}");
     fs::write(runs.out("go"), "").unwrap();
     let screen = shows(&pty, "next: `ralph run --continue` goes on");
-    assert!(!screen.contains("is the last") && !screen.contains("works · round"), "{screen}");
+    assert!(!screen.contains("is the last") && !screen.contains("works · iteration"), "{screen}");
     let (_, said) = run.ends();
     assert!(said.contains("--usd cannot brake it"), "{said}");
     let run = runs.start(&["--continue"]);
@@ -101,17 +101,17 @@ fn eyes_1_a_journal_may_be_cut_replaced_or_removed_and_no_loop_is_waited_for() {
     let pty = watch(&bed, &[]);
     shows(&pty, "No loop in");
     story::paused(&bed, 11);
-    shows(&pty, "11 rounds");
+    shows(&pty, "11 iterations");
     let journal = bed.files_in(".ralph/journal").remove(0);
     fs::write(&journal, story::journal(4)).unwrap();
-    shows(&pty, "4 rounds");
+    shows(&pty, "4 iterations");
     fs::write(bed.path(".ralph/new"), story::journal(7)).unwrap();
     fs::rename(bed.path(".ralph/new"), &journal).unwrap();
-    shows(&pty, "7 rounds");
+    shows(&pty, "7 iterations");
     fs::remove_dir_all(bed.path(".ralph/journal")).unwrap();
-    shows_that(&pty, "no rounds", |screen| !screen.contains("rounds ──") && screen.contains("paused"));
+    shows_that(&pty, "no iterations", |screen| !screen.contains("iterations ──") && screen.contains("paused"));
     story::paused(&bed, 9);
-    shows(&pty, "9 rounds");
+    shows(&pty, "9 iterations");
     bed.write(LOOP, format!("---\nactive: maybe\nloop_id: {}\n---\n\nGo\n", story::ID));
     shows(&pty, "the loop file cannot be read");
     fs::remove_file(bed.path(LOOP)).unwrap();

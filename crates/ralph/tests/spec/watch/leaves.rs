@@ -122,7 +122,7 @@ fn eyes_1_a_long_journal_opens_and_a_resting_loop_costs_nothing() {
     let bed = Bed::new();
     story::paused(&bed, 10_000);
     let pty = watch(&bed, &[]);
-    let screen = shows(&pty, "10000 rounds");
+    let screen = shows(&pty, "10000 iterations");
     assert!(screen.contains("3333 claims refused"), "{screen}");
     let used = || {
         let stat = fs::read_to_string(format!("/proc/{}/stat", pty.pid())).unwrap();

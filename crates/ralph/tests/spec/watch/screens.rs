@@ -9,7 +9,7 @@ use crate::common::Bed;
 /// What 80 columns and 24 rows show of a loop that rests.
 const USUAL: &str = "\
 ‖ main-20261115-214500  paused                                          /project
-round 12 of 20 · ends on <promise>DONE</promise> · started 2 h ago
+iteration 12 of 20 · ends on <promise>DONE</promise> · started 2 h ago
 task Make the importer read the new format.
 next: `ralph resume` goes on. `ralph log` says why it paused.
 iterations █████░░░░ 12 of 20            time       ██░░░░░░░ 1 h 50 min of 8 h
@@ -19,17 +19,17 @@ gates ────────────────────────�
 ✗ lint   5 s        12 min ago  ✗✗✗✗✗✗✗✗✗✗✗  2 warnings are denied
 ✓ tests  41 s       12 min ago  ✗✗✗✗✗✓✓✓✓✓✓  142 tests pass
 ✗ 3 claims refused, last at stop 9 (32 min ago): lint fails: 2 warnings are den…
-rounds ─────────────────────────────────────────────────────────────── 11 rounds
+iterations ─────────────────────────────────────────────────────────────── 11 iterations
 tokens   ███████████ 93k last              cost     ▂▃▄▄▅▆▇█▁▂▃ $0.30 last
 duration ███████████ 10 min last           context  ▂▃▃▄▅▅▆▇█▁▂ 10 % last
 rulings ────────────────────────────────────────────────────────────────────────
-12 min ago  stop 11  sent back to round 12: lint fails: 2 warnings are denied
-22 min ago  stop 10  sent back to round 11: lint fails: 2 warnings are denied
-32 min ago  stop 9   sent back to round 10: lint fails: 2 warnings are denied
-42 min ago  stop 8   sent back to round 9: lint fails: 2 warnings are denied
-52 min ago  stop 7   sent back to round 8: lint fails: 2 warnings are denied
-1 h ago     stop 6   sent back to round 7: lint fails: 2 warnings are denied
-1 h ago     stop 5   sent back to round 6: tests fails: 3 of 142 tests fail;
+12 min ago  stop 11  sent back to iteration 12: lint fails: 2 warnings are denied
+22 min ago  stop 10  sent back to iteration 11: lint fails: 2 warnings are denied
+32 min ago  stop 9   sent back to iteration 10: lint fails: 2 warnings are denied
+42 min ago  stop 8   sent back to iteration 9: lint fails: 2 warnings are denied
+52 min ago  stop 7   sent back to iteration 8: lint fails: 2 warnings are denied
+1 h ago     stop 6   sent back to iteration 7: lint fails: 2 warnings are denied
+1 h ago     stop 5   sent back to iteration 6: tests fails: 3 of 142 tests fail;
                      lint fails: 2 warnings are denied           promise.missing
 q quit  ? help  l log  r resume  s steer  c cancel";
 
@@ -37,14 +37,14 @@ q quit  ? help  l log  r resume  s steer  c cancel";
 const SMALL: &str = "\
 ‖ main-20261115-214500  paused
 next: `ralph resume` goes on. `ralph …
-round 12 of 20 · 1 h 50 min of 8 h
+iteration 12 of 20 · 1 h 50 min of 8 h
 ✗ lint · ✓ tests
 ✗ 3 claims refused, last at stop 9 (32…
-12 min ago  sent back to round 12: lint…
-22 min ago  sent back to round 11: lint…
-32 min ago  sent back to round 10: lint…
-42 min ago  sent back to round 9: lint…
-52 min ago  sent back to round 8: lint…
+12 min ago  sent back to iteration 12: lint…
+22 min ago  sent back to iteration 11: lint…
+32 min ago  sent back to iteration 10: lint…
+42 min ago  sent back to iteration 9: lint…
+52 min ago  sent back to iteration 8: lint…
 
 q quit  ? help  l log  r resume  s steer";
 
@@ -80,7 +80,7 @@ fn eyes_1_one_screen_tells_where_a_loop_stands_and_follows_its_size() {
     assert!(large.lines().all(|line| line.width() <= 160), "{large}");
     assert!(large.contains("promise.unproven") && large.contains("promise.missing"), "{large}");
     let beside = large.lines().find(|line| line.contains("iterations █")).unwrap();
-    assert!(beside.contains("sent back to round") || beside.contains("rulings"), "side by side: {large}");
+    assert!(beside.contains("sent back to iteration") || beside.contains("rulings"), "side by side: {large}");
     // What does not fit on a small page can be moved to.
     pty.resize(12, 50);
     pty.send("?");
