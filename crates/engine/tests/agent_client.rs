@@ -19,6 +19,7 @@ use ralph_engine::{
         agent::{self, Agent, Ended, Session, Wish},
         events::Heard,
     },
+    store::runner,
     sys::clock,
 };
 use ralph_testkit::{Cached, Client, Gate, ModelServer, Project, Reply, SignIn, Skip, Version, or_skip};
@@ -55,7 +56,7 @@ impl Bed {
     }
 
     fn run(&self, wish: &dyn Fn() -> Wish) -> Ended {
-        let mark = agent::new_mark("client");
+        let mark = runner::new_mark("client");
         let session = Session {
             agent: &self.agent,
             folder: self.project.dir(),
@@ -72,7 +73,7 @@ impl Bed {
             log: &self.log(),
         };
         let ended = agent::run(&session, &|heard| self.heard.lock().unwrap().push(heard.clone()), wish);
-        assert_eq!(agent::end_leftovers(&mark), 0, "nothing is left");
+        assert_eq!(runner::end_leftovers(&mark), 0, "nothing is left");
         ended
     }
 

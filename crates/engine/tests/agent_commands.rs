@@ -16,9 +16,12 @@ use ralph_core::{
     limits::ToolUse,
     session_outcome::{Cut, Outcome, Trouble},
 };
-use ralph_engine::run::{
-    agent::{self, Agent, Ended, Session, Wish},
-    events::Heard,
+use ralph_engine::{
+    run::{
+        agent::{self, Agent, Ended, Session, Wish},
+        events::Heard,
+    },
+    store::runner,
 };
 use ralph_testkit::Project;
 
@@ -42,7 +45,7 @@ impl Bed {
             project: Project::without_git(),
             agent: Agent::Command(script.to_owned()),
             prompt: "the prompt".to_owned(),
-            mark: agent::new_mark("test"),
+            mark: runner::new_mark("test"),
             silence: SOON,
             limit: SOON,
             grace: Duration::from_millis(300),

@@ -6,12 +6,15 @@
 use std::{path::Path, time::Duration};
 
 use ralph_core::session_outcome::Outcome;
-use ralph_engine::run::agent::{self, Agent, Session, Wish};
+use ralph_engine::{
+    run::agent::{self, Agent, Session, Wish},
+    store::runner,
+};
 use ralph_testkit::Project;
 
 fn run(project: &Project, iteration: u64) {
     let agent = Agent::Command("cat > /dev/null; echo one; (sleep 1000 &); echo two >&2".to_owned());
-    let (id, mark) = (agent::new_session_id(), agent::new_mark("many"));
+    let (id, mark) = (agent::new_session_id(), runner::new_mark("many"));
     let session = Session {
         agent: &agent,
         folder: project.dir(),

@@ -5,12 +5,9 @@ use ralph_core::{journal::Event, loops::Value, messages, reason::Reason, time};
 use crate::{
     hook::{Call, MAX_TASK, Outcome, compaction},
     hosts::claude::answer::Answer,
-    ops::{
-        is_unreleased_checkout,
-        view::{self, Status},
-    },
+    ops::view::{self, Status},
     stop::{
-        find::{Selected, client_pid, select, under_lock},
+        find::{Selected, client_pid, is_unreleased_checkout, select, under_lock},
         hear::read_until_now,
     },
     store::{

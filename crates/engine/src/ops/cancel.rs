@@ -4,11 +4,11 @@ use ralph_core::{journal::Event, judge::Ending, messages};
 
 use crate::{
     ops::{Asker, Refusal, choose},
-    run::agent,
     store::{
         Error, journal, last_ending, loops,
         project::Project,
         project_lock::{Locked, Loop, end},
+        runner,
     },
     sys::clock,
 };
@@ -83,7 +83,7 @@ pub fn cancel(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Ca
     }
     // Only now: a session that is ended before could still be judged by its hook.
     drop(locked);
-    cancelled.leftovers = agent::end_what_a_dead_runner_left(&state);
+    cancelled.leftovers = runner::end_what_a_dead_run_left(&state);
     Ok(cancelled)
 }
 

@@ -18,7 +18,7 @@ pub mod usage;
 pub mod view;
 pub mod worktree;
 
-use std::{fmt, path::Path};
+use std::fmt;
 
 use ralph_core::{journal::Actor, messages};
 
@@ -127,17 +127,4 @@ pub fn why_not_armed(project: &Project, found: &LoopOnDisk) -> &'static str {
         Origin::Nested => "its file is in a repository of its own, so nobody can tell who wrote it",
         Origin::Unknown | Origin::Here => "git could not be asked whether its file came with the repository",
     }
-}
-
-/// Whether a file without an owner was not written here: git tracks it, and no person has released it. A checkout can even bring a journal that
-/// says that somebody did, so a journal that git tracks says nothing.
-pub fn is_unreleased_checkout(project: &Project, found: &LoopOnDisk, released: bool) -> bool {
-    let is_tracked = |path: &Path| tracked::is_tracked(project.root(), path) != Some(false);
-    // A feature folder may lie outside of the project: where a person's variable says, and in another repository or in none.
-    let elsewhere = match &found.carrier {
-        Carrier::Folder(folder) if !folder.dir.starts_with(project.root()) => Some(&folder.dir),
-        _ => None,
-    };
-    let came_along = elsewhere.map_or_else(|| is_tracked(&found.path), |dir| tracked::is_tracked(dir, &found.path) != Some(false));
-    came_along && (!released || is_tracked(&project.journal(&found.id())))
 }

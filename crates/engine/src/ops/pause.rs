@@ -7,11 +7,11 @@ use ralph_core::{
 
 use crate::{
     ops::{Asker, Refusal, choose},
-    run::agent,
     store::{
         Error, journal, loops,
         project::Project,
         project_lock::{Locked, Loop},
+        runner,
     },
     sys::clock,
 };
@@ -45,7 +45,7 @@ pub fn pause(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Pau
     drop(locked);
     let runner_pid = journal::runner_of(&l.state).map(|runner| runner.pid);
     let by_run = l.state.runner.is_some() || (already && journal::past(&project.journal(&l.id)).by_run);
-    let leftovers = agent::end_what_a_dead_runner_left(&l.state);
+    let leftovers = runner::end_what_a_dead_run_left(&l.state);
     let (iteration, max_iterations) = (l.file.iteration, l.file.max_iterations());
     Ok(Paused { id: l.id, iteration, max_iterations, already, by_run, runner_pid, leftovers })
 }

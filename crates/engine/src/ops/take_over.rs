@@ -9,10 +9,11 @@ use ralph_core::{
 
 use crate::{
     ops::{
-        Asker, Refusal, choose, is_unreleased_checkout,
+        Asker, Refusal, choose,
         pause::unreadable,
         resume::{self, resume},
     },
+    stop::find::is_unreleased_checkout,
     store::{
         Error, held,
         journal::{self, owner_may_live},

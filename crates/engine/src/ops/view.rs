@@ -15,7 +15,8 @@ use ralph_core::{
 
 use crate::{
     gates::{self, declared, durations},
-    ops::{is_unreleased_checkout, why_not_armed},
+    ops::why_not_armed,
+    stop::find::is_unreleased_checkout,
     store::{
         journal::{self, owner_may_live},
         loops::{self, LoopOnDisk},

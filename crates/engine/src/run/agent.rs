@@ -9,7 +9,6 @@ use std::{
 };
 
 use ralph_core::{
-    journal::State,
     limits::ToolUse,
     output::Stream as Pipe,
     session_outcome::{Cut, Outcome, Trouble, Work},
@@ -26,7 +25,6 @@ use crate::{
         events::Heard,
         listener::{Decoder, Ear, Listening},
     },
-    store::runner,
     sys::{
         command::{self, Asked, Failure, Leave, Listener, Task},
         env, process_tree, random,
@@ -105,21 +103,6 @@ pub struct Ended {
 /// The id of a new session, a random UUID.
 pub fn new_session_id() -> String {
     random::uuid()
-}
-
-/// What a runner of this loop marks its sessions with: no other runner has the same.
-pub fn new_mark(of_loop: &str) -> String {
-    format!("{of_loop}.{:016x}", random::number())
-}
-
-/// Ends what a runner that died left running, sessions and gates, and says how many processes there were.
-pub fn end_leftovers(mark: &str) -> usize {
-    [env::RUN, env::RUNNER].iter().map(|name| process_tree::end_marked(&format!("{name}={mark}"))).sum()
-}
-
-/// The same, if the runner that carried the loop does not live any more.
-pub fn end_what_a_dead_runner_left(state: &State) -> usize {
-    state.runner.as_ref().filter(|runner| !runner::is_alive(runner)).map_or(0, |runner| end_leftovers(&runner.mark))
 }
 
 /// Runs one session to its end. While it runs, `hears` is told what is heard, and `wish` is asked again and again whether it may go on. Afterwards nothing that

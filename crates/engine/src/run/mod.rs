@@ -70,11 +70,11 @@ pub fn drive(project: &Project, orders: &Orders, observer: &Arc<dyn Observer>) -
         Ok(carrying) => carrying,
         Err(pid) => return Err(take_over::carried(pid)),
     };
-    let mark = agent::new_mark(&id);
+    let mark = runner::new_mark(&id);
     env::note_runner(&mark);
     let signals = signals::Told::listen();
     let taken = take_over::take(project, found, &mark, orders.settings.inner)?;
-    let ended = taken.dead.as_deref().map_or(0, agent::end_leftovers);
+    let ended = taken.dead.as_deref().map_or(0, runner::end_leftovers);
     let taken_name = taken.found.name.clone();
     let mut picked_up = taken.picked_up.clone();
     if let Some(picked_up) = picked_up.as_mut().filter(|_| ended > 0) {

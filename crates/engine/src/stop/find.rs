@@ -1,5 +1,7 @@
 //! Finds the loop of a session: without the lock, so that a session without a loop leaves no trace.
 
+use std::path::Path;
+
 use ralph_core::{
     journal::{Actor, Event, Runner, State},
     loops::file_of,
@@ -8,10 +10,10 @@ use ralph_core::{
 };
 
 use crate::{
-    ops,
+    git::tracked,
     store::{
         Error, feature_folder, journal,
-        loops::{self, LoopOnDisk},
+        loops::{self, Carrier, LoopOnDisk},
         project::Project,
         project_lock::{Locked, Loop},
     },
@@ -103,9 +105,22 @@ fn classify(project: &Project, found: LoopOnDisk, session: &str) -> Selected {
         (Some(owner), Ok(_)) if owner == session => Selected::Own(Box::new(found)),
         (Some(owner), _) if owner != session => Selected::Nothing(Reason::SESSION_OTHER),
         (None, Ok(file)) if !file.active => Selected::Nothing(Reason::LOOP_PAUSED),
-        (None, _) if ops::is_unreleased_checkout(project, &found, released) => Selected::Nothing(Reason::LOOP_TRACKED),
+        (None, _) if is_unreleased_checkout(project, &found, released) => Selected::Nothing(Reason::LOOP_TRACKED),
         (None, Ok(_)) => Selected::Adoptable(Box::new(found)),
         (_, Err(_)) => Selected::Corrupt(Box::new(found)),
         (Some(_), Ok(_)) => Selected::Nothing(Reason::SESSION_OTHER),
     }
+}
+
+/// Whether a file without an owner was not written here: git tracks it, and no person has released it. A checkout can even bring a journal that
+/// says that somebody did, so a journal that git tracks says nothing.
+pub(crate) fn is_unreleased_checkout(project: &Project, found: &LoopOnDisk, released: bool) -> bool {
+    let is_tracked = |path: &Path| tracked::is_tracked(project.root(), path) != Some(false);
+    // A feature folder may lie outside of the project: where a person's variable says, and in another repository or in none.
+    let elsewhere = match &found.carrier {
+        Carrier::Folder(folder) if !folder.dir.starts_with(project.root()) => Some(&folder.dir),
+        _ => None,
+    };
+    let came_along = elsewhere.map_or_else(|| is_tracked(&found.path), |dir| tracked::is_tracked(dir, &found.path) != Some(false));
+    came_along && (!released || is_tracked(&project.journal(&found.id())))
 }

@@ -386,10 +386,7 @@ fn write_log(folder: &Folder, at: Millis, session: Option<&str>, line: &str) {
     let stamp = time::format(at).chars().take(19).map(|c| if c == 'T' { ' ' } else { c }).collect::<String>();
     let session = session.map(|s| format!(" (session {})", messages::opening(s, 80))).unwrap_or_default();
     let path = folder.dir.join(LOG);
-    let _ = files::append(&path, secrets::mask(&format!("[{stamp}] {line}{session}\n")).as_bytes());
-    if fs::symlink_metadata(&path).is_ok_and(|meta| meta.len() > MAX_LOG) {
-        let _ = fs::rename(&path, path.with_extension("log.old"));
-    }
+    let _ = files::append_bounded(&path, secrets::mask(&format!("[{stamp}] {line}{session}\n")).as_bytes(), MAX_LOG);
 }
 
 fn in_words(event: &Event) -> Option<String> {

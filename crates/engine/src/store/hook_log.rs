@@ -2,7 +2,7 @@
 //!
 //! Elsewhere ralph leaves no trace, unless `RALPH_LOG` names a file. Failing to log never changes an answer.
 
-use std::{fmt::Write as _, fs, path::Path, time::Duration};
+use std::fmt::Write as _;
 
 use ralph_core::{reason::Reason, time};
 
@@ -29,7 +29,7 @@ pub struct Entry<'a> {
 pub fn write(project: &Project, in_use: bool, entry: &Entry<'_>) {
     let paths = [in_use.then(|| project.own().join("hook.log")), env::log_file()];
     for path in paths.into_iter().flatten() {
-        if let Err(e) = append_bounded(&path, line(entry).as_bytes()) {
+        if let Err(e) = files::append_bounded(&path, line(entry).as_bytes(), MAX_BYTES) {
             trouble::note(project, entry.trigger, Reason::LOG_UNWRITTEN, &format!("cannot write {}: {e}", path.display()));
         }
     }
@@ -54,22 +54,4 @@ fn line(entry: &Entry<'_>) -> String {
 fn word(text: &str) -> String {
     let word: String = text.chars().take(80).map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect();
     if word.is_empty() { "-".to_owned() } else { word }
-}
-
-fn append_bounded(path: &Path, line: &[u8]) -> std::io::Result<()> {
-    use std::io::Write as _;
-    let mut file = files::options().append(true).create(true).open(path)?;
-    file.write_all(line)?;
-    if file.metadata()?.len() > MAX_BYTES {
-        rotate(&file, path)?;
-    }
-    Ok(())
-}
-
-/// Puts the log aside. Several processes may find it full at the same moment: whoever comes second must not put the new one over the old one.
-fn rotate(file: &fs::File, path: &Path) -> std::io::Result<()> {
-    if files::wait_for_lock(file, Duration::from_millis(100))? && fs::symlink_metadata(path)?.len() > MAX_BYTES {
-        fs::rename(path, path.with_extension("log.old"))?;
-    }
-    Ok(())
 }

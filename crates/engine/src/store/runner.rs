@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use ralph_core::journal::Runner;
+use ralph_core::journal::{Runner, State};
 
 use crate::{
     store::{Error, project::Project},
-    sys::{clock, lock::Lock, process},
+    sys::{clock, env, lock::Lock, process, process_tree, random},
 };
 
 /// Takes the right to carry a loop, for as long as the lock lives. `Err(Some(pid))`: that process has it.
@@ -28,6 +28,21 @@ pub fn this(mark: &str, inner_limit: u64) -> Runner {
 /// Whether a runner lives, and is no other process with the same number.
 pub fn is_alive(runner: &Runner) -> bool {
     process::is_alive(runner.pid) && clock::birth_of(runner.pid) == runner.born_ms
+}
+
+/// What a run marks its sessions with: no other run has the same.
+pub fn new_mark(of_loop: &str) -> String {
+    format!("{of_loop}.{:016x}", random::number())
+}
+
+/// Ends what a run that died left running, sessions and gates, and returns how many processes there were.
+pub fn end_leftovers(mark: &str) -> usize {
+    [env::RUN, env::RUNNER].iter().map(|name| process_tree::end_marked(&format!("{name}={mark}"))).sum()
+}
+
+/// The same, if the run that had the loop does not live any more.
+pub fn end_what_a_dead_run_left(state: &State) -> usize {
+    state.runner.as_ref().filter(|runner| !is_alive(runner)).map_or(0, |runner| end_leftovers(&runner.mark))
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 //! into. `ralph doctor` shows the last lines. Failing to log never changes an answer.
 
 use std::{
-    fs,
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
@@ -108,18 +107,9 @@ fn append(path: &Path, trouble: &Trouble) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         files::make_folder(folder)?;
     }
-    let mut file = files::options().append(true).create(true).open(path)?;
     let mut line = serde_json::to_vec(trouble)?;
     line.push(b'\n');
-    file.write_all(&line)?;
-    if file.metadata()?.len() > MAX_BYTES {
-        // Several may see that at once: whoever has the lock of the full one looks again whether it is still the one that has this name.
-        file.lock()?;
-        if fs::symlink_metadata(path)?.len() > MAX_BYTES {
-            fs::rename(path, path.with_extension("log.old"))?;
-        }
-    }
-    Ok(())
+    files::append_bounded(path, &line, MAX_BYTES)
 }
 
 fn read(path: &Path) -> Vec<Trouble> {

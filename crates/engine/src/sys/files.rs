@@ -193,6 +193,32 @@ pub fn append_named(path: &Path, bytes: &[u8]) -> io::Result<()> {
     named_options().append(true).create(true).open(path)?.write_all(bytes)
 }
 
+/// Adds a line to a log. One that is longer than `max` then is put aside as `.log.old`.
+pub fn append_bounded(path: &Path, line: &[u8], max: u64) -> io::Result<()> {
+    let mut file = options().append(true).create(true).open(path)?;
+    file.write_all(line)?;
+    // Several processes may find it full at the same moment: the one that locks the file while that still has this name puts it aside.
+    let is_full = file.metadata()?.len() > max;
+    if is_full && wait_for_lock(&file, Duration::from_millis(100))? && has_name(&file, path) {
+        fs::rename(path, path.with_extension("log.old"))?;
+    }
+    Ok(())
+}
+
+/// Whether an open file is the one that has this name now.
+#[cfg(unix)]
+fn has_name(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |meta: Metadata| (meta.dev(), meta.ino());
+    file.metadata().ok().map(id) == fs::symlink_metadata(path).ok().map(id)
+}
+
+/// By its size, where files have no number.
+#[cfg(not(unix))]
+fn has_name(file: &File, path: &Path) -> bool {
+    file.metadata().ok().map(|meta| meta.len()) == fs::symlink_metadata(path).ok().map(|meta| meta.len())
+}
+
 /// Takes the lock of an open file, which has it until it is closed. `false`: somebody else held it for as long as `patience`.
 pub fn wait_for_lock(file: &File, patience: Duration) -> io::Result<bool> {
     let mut waited = Duration::ZERO;
