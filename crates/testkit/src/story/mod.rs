@@ -33,7 +33,7 @@ const ITEMS: [(&str, &str, Option<&str>); 6] = [
     ("F2", "RFC 2822 dates with comments and odd zones", Some("cargo test --test rfc2822")),
     ("F3", "Relative dates: \"in three days\", \"last Friday\"", Some("cargo test --test relative")),
     ("F4", "Month names in German, French and Spanish", Some("cargo test --test months")),
-    ("F5", "Durations survive an iteration trip", Some("cargo test --test durations")),
+    ("F5", "Durations survive a round trip", Some("cargo test --test durations")),
     ("F6", "Errors say what was expected, and where", None),
 ];
 
