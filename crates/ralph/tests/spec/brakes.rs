@@ -294,7 +294,7 @@ fn s2_7_outside_of_git_and_in_a_feature_folder() {
     let folder = Bed::new();
     let dir = ".claude/data/ralph-loops/current";
     folder.write(format!("{dir}/feature_list.json"), r#"[{"id": "F1", "description": "one", "passes": false}]"#);
-    folder.write(format!("{dir}/progress.txt"), "Iteration: 1\nMax USD: 1\nStall Iterations: 9\n");
+    folder.write(format!("{dir}/progress.txt"), "Iteration: 1\nMax USD: 1\nStall Rounds: 9\n");
     let transcript = folder.transcript();
     transcript.user("go");
     assert!(round(&folder, &transcript).blocks(), "nothing says when it began, so it begins with its first stop");
@@ -303,7 +303,7 @@ fn s2_7_outside_of_git_and_in_a_feature_folder() {
     round(&folder, &transcript).is_silent();
     folder.ralph_ok(&["resume", "--usd", "5", "--stall-rounds", "4"]);
     let progress = folder.read(format!("{dir}/progress.txt"));
-    assert!(progress.contains("Max USD: 5\nStall Iterations: 4\n"), "{progress}");
+    assert!(progress.contains("Max USD: 5\nStall Rounds: 4\n"), "{progress}");
     assert!(round(&folder, &transcript).blocks());
 }
 

@@ -23,7 +23,9 @@ fn begun(runs: &Runs, cols: u16, args: &[&str], env: &[(&str, &str)]) -> Pty {
     let mut command = runs.command(&["Go", "--completion-promise", "DONE", "--max-iterations", "3"]);
     command.args(args).env("TERM", "xterm-256color").envs(env.iter().copied());
     let pty = Pty::spawn(command, 30, cols);
-    shows(&pty, "the first words", |screen| screen.contains("\nI look at the tests.\n") && bottom(screen).contains(" s"));
+    // Where a line is not cleared, blanks cover the rest of what was there.
+    let says = |screen: &str| screen.lines().any(|line| line.trim_end() == "I look at the tests.");
+    shows(&pty, "the first words", |screen| says(screen) && bottom(screen).contains(" s"));
     pty
 }
 
@@ -64,12 +66,12 @@ fn s4_6_a_terminal_shows_a_round() {
     let runs = Runs::new(TALKS);
     let pty = begun(&runs, 80, &["-n", "1"], &[]);
     let screen = shows(&pty, "a line that counts", |screen| bottom(screen).starts_with("iteration 1 of 3 · 1 s"));
-    assert!(screen.contains("\nRound 1 of 3\nI look at the tests.\nround 1 of 3 · "), "{screen}");
+    assert!(screen.contains("\nIteration 1 of 3\nI look at the tests.\niteration 1 of 3 · "), "{screen}");
     go(&runs, "That is all.\n");
     let (code, screen) = ended(&pty);
     assert_eq!(code, Some(0), "{screen}");
     assert!(screen.contains("I look at the tests.\nThat is all.\n"), "{screen}");
-    assert!(screen.contains("\nround 1: not claimed yet · next is iteration 2\n\ndone for now · 1 round\n"), "{screen}");
+    assert!(screen.contains("\niteration 1: not claimed yet · next is iteration 2\n\ndone for now · 1 iteration\n"), "{screen}");
     assert_eq!(bottom(&screen).trim_start(), "`ralph run --continue` goes on.", "{screen}");
 }
 
@@ -136,7 +138,10 @@ fn s4_6_ctrl_c_once_finishes_the_round() {
     go(&runs, "Finished.\n");
     let (code, screen) = ended(&pty);
     assert_eq!(code, Some(130), "{screen}");
-    assert!(screen.contains("Finished.\n") && screen.contains("\ninterrupted · 1 round\n  the loop rests at iteration 2\n"), "{screen}");
+    assert!(
+        screen.contains("Finished.\n") && screen.contains("\ninterrupted · 1 iteration\n  the loop rests at iteration 2\n"),
+        "{screen}"
+    );
     assert!(!runs.out("hit").exists(), "the agent got the person's Ctrl-C");
     assert_eq!((runs.ruled().len(), runs.bed.iteration(), runs.bed.value("active")), (1, 2, "false".to_owned()));
 }
@@ -153,7 +158,7 @@ fn s4_6_ctrl_c_twice_ends_the_session() {
     pty.send("\u{3}");
     let (code, screen) = ended(&pty);
     assert_eq!(code, Some(130), "{screen}");
-    assert!(!lives(agent) && screen.contains("\ninterrupted · 0 rounds\n  the loop rests at iteration 1\n"), "{screen}");
+    assert!(!lives(agent) && screen.contains("\ninterrupted · 0 iterations\n  the loop rests at iteration 1\n"), "{screen}");
     assert_eq!((runs.ruled().len(), runs.bed.iteration(), runs.bed.value("active")), (0, 1, "false".to_owned()));
 }
 
@@ -171,5 +176,5 @@ fn s4_6_a_gate_that_runs_is_shown() {
     fs::write(&file, "").unwrap();
     let (code, screen) = ended(&pty);
     assert_eq!(code, Some(0), "{screen}");
-    assert!(screen.contains("\n✓ complete · 1 round\n"), "{screen}");
+    assert!(screen.contains("\n✓ complete · 1 iteration\n"), "{screen}");
 }
