@@ -166,9 +166,9 @@ pub struct Reply {
 
 impl Reply {
     fn of(call: Call, answer: Option<String>, outcome: Outcome) -> Self {
-        // The client drops the answer of a hook that it has to end.
-        let has_time = call.deadline.until_the_end() >= TIME_FOR_PAGE;
-        let page_due = (outcome.at_rest && has_time).then_some((call.project, outcome.loop_id));
+        // The client drops the answer of a hook that it has to end. How old this process is costs a look at the system.
+        let is_due = outcome.at_rest && call.deadline.until_the_end() >= TIME_FOR_PAGE;
+        let page_due = is_due.then_some((call.project, outcome.loop_id));
         // The process ends soon: freeing the event would take time for nothing.
         std::mem::forget(call.event);
         Reply { answer, page_due }
