@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use clap::Command;
 
 use crate::{
-    columns::{columns, wrap},
+    term::width::{columns, wrap},
     ui,
 };
 

@@ -3,8 +3,6 @@
 #![cfg_attr(all(target_os = "linux", target_env = "gnu", not(test)), no_main)]
 
 mod agents_shell;
-mod bar;
-mod columns;
 mod commands;
 mod doctor;
 #[cfg(all(target_os = "linux", target_env = "gnu", not(test)))]
@@ -12,14 +10,10 @@ mod entry;
 mod exit;
 mod help;
 mod hook;
-mod live_lines;
-mod one_line;
-mod page;
-mod progress;
 mod report;
 mod statusline;
+mod term;
 mod text;
-mod ui;
 mod watch;
 
 use std::{
@@ -28,6 +22,7 @@ use std::{
 };
 
 use ralph_engine::hosts::claude::registration::WAIT;
+use term::ui;
 
 /// Where C does not call us (see `entry.rs`), and in tests of the program's parts.
 #[cfg(not(all(target_os = "linux", target_env = "gnu", not(test))))]

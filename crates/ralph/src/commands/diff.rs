@@ -10,7 +10,7 @@ use ralph_engine::{
 use serde::Serialize;
 
 use crate::{
-    commands::pick,
+    commands::find_loop,
     exit::{Done, Failure, told},
     ui,
 };
@@ -67,7 +67,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 }
 
 fn diff(project: &Project, args: &Args) -> Done {
-    let id = pick::with_snapshots(project, args.of_loop.as_deref())?;
+    let id = find_loop::with_snapshots(project, args.of_loop.as_deref())?;
     let asked = Asked { a: args.a.as_deref(), b: args.b.as_deref() };
     let comparison = Comparison::of(project, &id, asked, PATIENCE).map_err(Failure::new)?;
     let folder = comparison.folder(std::env::current_dir().ok());

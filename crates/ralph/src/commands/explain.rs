@@ -15,7 +15,7 @@ use ralph_engine::store::project::Project;
 use serde::Serialize;
 
 use crate::{
-    commands::pick,
+    commands::find_loop,
     exit::{Done, Failure, told},
     text::{of_ruling, of_work, when},
     ui,
@@ -52,8 +52,8 @@ fn explain(project: &Project, args: &Args) -> Done {
     }
     let number = args.what.as_deref().and_then(|w| w.parse::<u64>().ok());
     let named = args.what.as_deref().filter(|_| number.is_none());
-    let view = pick::view(project, args.which.as_deref().or(named))?;
-    let (records, _) = pick::read(&view.journal).unwrap_or_default();
+    let view = find_loop::view(project, args.which.as_deref().or(named))?;
+    let (records, _) = find_loop::read(&view.journal).unwrap_or_default();
     let stops: Vec<&Record> = records.iter().filter(|r| matches!(r.event, Event::Stop { .. })).collect();
     let wanted = match number {
         None => stops.last(),
@@ -253,7 +253,7 @@ fn show_json(record: &Record) {
 
 /// Judges every recorded stop again. A journal is the proof that the judge did what it says, so a difference is a failure.
 fn replay(path: &Path, json: bool) -> Done {
-    let (records, unreadable) = pick::read(path)?;
+    let (records, unreadable) = find_loop::read(path)?;
     let mut same = 0;
     let mut different = Vec::new();
     for record in &records {

@@ -15,7 +15,7 @@ use ralph_engine::{
 use crate::{
     commands::{
         count,
-        setting_up::{self, Scopes},
+        setup::{self, Scopes},
     },
     exit::Done,
     ui,
@@ -58,7 +58,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let survey = Survey::take(&places);
     let wish = Wish { scope, command: init::own_command(scope), block_cap: args.block_cap, deny_edits: args.deny_edits };
     let plan = init::plan(&places, &survey, &records, &wish)?;
-    let changed = setting_up::carry_out(&plan, &records, args.dry_run)?;
+    let changed = setup::carry_out(&plan, &records, args.dry_run)?;
     if args.dry_run {
         ui::line(if changed { "Nothing was changed: this was a dry run." } else { "Nothing would change." });
         return Ok(());

@@ -14,9 +14,9 @@ use ralph_engine::{
 };
 
 use crate::{
-    columns::{columns, cut},
     commands::worktree_hint,
     exit::Done,
+    term::width::{columns, cut},
     text::when,
     ui,
 };

@@ -7,7 +7,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::{asker, pick},
+    commands::{asker, find_loop},
     exit::{Done, told},
     text::short,
     ui,
@@ -53,7 +53,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 }
 
 fn rollback(project: &Project, args: &Args) -> Done {
-    let id = pick::with_snapshots(project, args.of_loop.as_deref())?;
+    let id = find_loop::with_snapshots(project, args.of_loop.as_deref())?;
     let wish = Wish { loop_id: &id, to: &args.to, force: args.force, commits: args.commits, dry_run: args.dry_run };
     let done = rollback::rollback(project, wish, &asker())?;
     if args.json {

@@ -10,7 +10,7 @@ use ralph_engine::{
 use serde_json::json;
 
 use crate::{
-    commands::{asker, pick, show_json},
+    commands::{asker, find_loop, show_json},
     exit::{Done, Failure, told},
     text::when,
     ui,
@@ -103,9 +103,9 @@ fn text(args: &Args) -> Result<String, Failure> {
 }
 
 fn list(project: &Project, args: &Args) -> Done {
-    let view = pick::view(project, args.name.as_deref())?;
+    let view = find_loop::view(project, args.name.as_deref())?;
     // A loop that nothing has happened to yet has no journal.
-    let mut records = if view.journal.exists() { pick::read(&view.journal)?.0 } else { Vec::new() };
+    let mut records = if view.journal.exists() { find_loop::read(&view.journal)?.0 } else { Vec::new() };
     // The last line may have been written down elsewhere and not here yet.
     let last = seal::last(project, &view.id).filter(|last| records.last().is_none_or(|known| known.seq < last.seq));
     records.extend(last);

@@ -13,7 +13,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::setting_up::{self, Scopes},
+    commands::setup::{self, Scopes},
     exit::Done,
     text::quoted,
     ui,
@@ -42,7 +42,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let survey = Survey::take(&places);
     let scopes = args.scopes.one().map_or_else(|| uninstall::own_scopes(&places, &records), |scope| vec![scope]);
     let (plan, problems) = uninstall::plan(&places, &survey, &records, &scopes);
-    let changed = setting_up::carry_out(&plan, &records, args.dry_run)?;
+    let changed = setup::carry_out(&plan, &records, args.dry_run)?;
     ui::line(match (changed, args.dry_run) {
         (false, _) => "There is nothing to undo: the hook is registered in none of these files.",
         (true, true) => "Nothing was changed: this was a dry run.",

@@ -32,7 +32,7 @@ use ralph_engine::{
     sys::{clock, env, files, secrets},
 };
 
-use crate::{commands::pick, exit::Failure, text::in_thousands};
+use crate::{commands::find_loop, exit::Failure, text::in_thousands};
 use kept::Files;
 
 pub(crate) use html::page;
@@ -59,7 +59,7 @@ pub(crate) fn findings(project: &Project, which: Option<&str>) -> Result<(View, 
 
 /// Where a loop stands, and what its journal tells.
 pub(crate) fn chronicle(project: &Project, which: Option<&str>) -> Result<(View, Chronicle), Failure> {
-    let view = pick::view(project, which).map_err(|failure| without_a_journal(project, which).unwrap_or(failure))?;
+    let view = find_loop::view(project, which).map_err(|failure| without_a_journal(project, which).unwrap_or(failure))?;
     let bytes = journal::read(&view.journal).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => no_journal(&view.id, &view.journal),
         _ => Failure::new(format!("cannot read {}: {e}", view.journal.display())),

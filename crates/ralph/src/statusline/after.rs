@@ -12,7 +12,7 @@ use ralph_engine::sys::{
     env,
 };
 
-use crate::{columns::columns, one_line::Brief};
+use crate::term::{one_line::Brief, width::columns};
 
 /// The client gives up after five seconds.
 const PATIENCE: Duration = Duration::from_secs(3);

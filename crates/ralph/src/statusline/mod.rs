@@ -18,7 +18,7 @@ use ralph_engine::{
 };
 use serde_json::Value;
 
-use crate::one_line::Brief;
+use crate::term::one_line::Brief;
 
 /// What the client tells is some kilobytes long.
 const MAX_INPUT: usize = 1 << 20;

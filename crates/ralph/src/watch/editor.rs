@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::columns::columns;
+use crate::term::width::columns;
 
 #[derive(Debug, Default)]
 pub(super) struct Editor {

@@ -8,7 +8,7 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 
-use crate::{columns::wrap, ui};
+use crate::{term::width::wrap, ui};
 
 /// Between two letters that are typed.
 const LETTER: Duration = Duration::from_millis(12);

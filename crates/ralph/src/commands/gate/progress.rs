@@ -18,14 +18,14 @@ use ralph_engine::{
 };
 
 use crate::{
-    columns::cut,
     commands::gate::{
         colours::Colours,
         lines::Lines,
         summary::{interrupted, verdict},
     },
-    live_lines::{Bottom, redraw_every},
-    progress::{Lasting, about},
+    term::live_lines::{Bottom, redraw_every},
+    term::progress::{Lasting, about},
+    term::width::cut,
     ui,
 };
 

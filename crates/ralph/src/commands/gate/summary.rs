@@ -5,7 +5,7 @@ use ralph_core::{
     messages::clean,
 };
 
-use crate::{columns::columns, ui};
+use crate::{term::width::columns, ui};
 
 /// Columns before what stands below a row.
 const BELOW: usize = 4;

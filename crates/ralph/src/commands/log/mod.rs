@@ -16,7 +16,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::{Which, pick},
+    commands::{Which, find_loop},
     exit::{Done, Failure, told},
 };
 
@@ -65,7 +65,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 
 fn log(project: &Project, args: &Args) -> Done {
     let filter = Filter::of(&args.reason, args.since)?;
-    let view = pick::view(project, args.which.get())?;
+    let view = find_loop::view(project, args.which.get())?;
     let cannot = |e: std::io::Error| match e.kind() {
         ErrorKind::NotFound => Failure::new("nothing has happened to this loop yet"),
         _ => Failure::new(format!("cannot read {}: {e}", view.journal.display())),

@@ -7,7 +7,7 @@ use ralph_core::{
 };
 
 use crate::{
-    columns::cut,
+    term::width::cut,
     text::{of_event, when},
     ui,
 };

@@ -13,7 +13,7 @@ use ralph_engine::run::events::{Heard, Observer, RunEvent};
 
 use crate::{
     commands::run::{prose::Prose, summary::Last, wording},
-    progress::about,
+    term::progress::about,
     text::{short, when},
     ui,
 };

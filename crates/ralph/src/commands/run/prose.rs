@@ -2,7 +2,7 @@
 
 use ralph_core::messages::clean;
 
-use crate::columns::{columns, wrap};
+use crate::term::width::{columns, wrap};
 
 /// A line that goes on for longer than this is shown in pieces.
 const LONGEST: usize = 8_192;

@@ -10,9 +10,9 @@ use ralph_core::{messages::clean, time::Millis};
 use ralph_engine::run::events::{Heard, Observer, RunEvent};
 
 use crate::{
-    columns::{columns, cut, wrap},
     commands::run::{prose::Prose, status::Status, summary::Last, wording},
-    live_lines::{Bottom, redraw_every},
+    term::live_lines::{Bottom, redraw_every},
+    term::width::{columns, cut, wrap},
     ui,
 };
 

@@ -8,9 +8,9 @@ use ralph_core::{
 use ralph_engine::run::events::{Heard, RunEvent};
 
 use crate::{
-    columns::{columns, cut},
     commands::run::wording::{self, DOT, money, subject, used_tokens},
-    progress::Lasting,
+    term::progress::Lasting,
+    term::width::{columns, cut},
     text::in_thousands,
 };
 

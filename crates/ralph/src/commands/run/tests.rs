@@ -432,7 +432,7 @@ fn s4_6_a_narrow_terminal_gets_what_fits() {
     is_judged(&narrow);
     ends(&narrow);
     let all = shown(&reader, 200);
-    assert!(all.len() > 30 && all.iter().all(|line| crate::columns::columns(line) < 30), "{all:?}");
+    assert!(all.len() > 30 && all.iter().all(|line| crate::term::width::columns(line) < 30), "{all:?}");
 }
 
 /// A terminal without sequences gets none, and the line at the bottom is put away all the same.

@@ -15,7 +15,7 @@ use ralph_engine::{
 use crate::{
     commands::{Which, worktree_hint},
     exit::{Done, Failure, told},
-    one_line::Brief,
+    term::one_line::Brief,
     text::when,
     ui,
 };

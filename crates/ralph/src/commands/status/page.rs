@@ -11,10 +11,10 @@ use ralph_engine::{
 };
 
 use crate::{
-    bar,
-    columns::{columns, cut},
     commands::status::next,
-    progress::Lasting,
+    term::bar,
+    term::progress::Lasting,
+    term::width::{columns, cut},
     text::{in_thousands, short, when},
     ui,
 };

@@ -16,8 +16,8 @@ use ralph_core::{
 use ralph_engine::{gates::wait::Onlooker, sys::clock};
 
 use crate::{
-    columns::{columns, cut},
-    live_lines::{Bottom, redraw_every},
+    term::live_lines::{Bottom, redraw_every},
+    term::width::{columns, cut},
     text::when,
     ui,
 };

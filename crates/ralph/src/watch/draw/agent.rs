@@ -15,11 +15,11 @@ use ralph_engine::{
 use ratatui::{style::Style, text::Line};
 
 use crate::{
-    bar::filled,
     commands::{
         run::wording::{self, subject_in},
         status::next,
     },
+    term::bar::filled,
     text::in_thousands,
     watch::draw::{
         BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, age, headed,

@@ -9,7 +9,7 @@ use ralph_core::{
 use ratatui::{style::Style, text::Line};
 
 use crate::{
-    columns::columns,
+    term::width::columns,
     watch::draw::{
         BAD, BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, age, headed,
         row::{Row, parts},

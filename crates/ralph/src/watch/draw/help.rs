@@ -4,7 +4,7 @@ use ralph_engine::ops::view::Status;
 use ratatui::text::Line;
 
 use crate::{
-    columns::{columns, wrap},
+    term::width::{columns, wrap},
     watch::{
         app::{App, Face},
         draw::{

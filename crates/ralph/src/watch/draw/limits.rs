@@ -5,8 +5,8 @@ use ralph_engine::ops::activity::{self, Doing};
 use ratatui::{style::Style, text::Line};
 
 use crate::{
-    bar::filled,
-    columns::columns,
+    term::bar::filled,
+    term::width::columns,
     text::in_thousands,
     watch::draw::{
         BAD, DIM, GOOD, PLAIN, Part, Scene, WARN,
@@ -154,7 +154,7 @@ fn drawn(row: Row, limit: &Limit, width: usize) -> Row {
         row
     };
     let taken = begun - row.left();
-    let words = crate::columns::cut(&limit.words, (width - NAME).saturating_sub(taken));
+    let words = crate::term::width::cut(&limit.words, (width - NAME).saturating_sub(taken));
     let pad = (width - NAME).saturating_sub(taken + columns(&words));
     row.add(&words, PLAIN).gap(pad)
 }

@@ -208,7 +208,7 @@ fn headed(scene: &Scene<'_>, name: &str, word: &str) -> Vec<Line<'static>> {
 /// `gates ───────── 2 of 3 hold`
 fn heading(name: &str, word: &str, width: usize) -> Line<'static> {
     let row = Row::new(width).add(name, ACCENT.add_modifier(Modifier::BOLD)).add(" ", PLAIN);
-    let taken = if word.is_empty() { 0 } else { crate::columns::columns(word) + 1 };
+    let taken = if word.is_empty() { 0 } else { crate::term::width::columns(word) + 1 };
     let rule = row.left().saturating_sub(taken);
     let row = row.add(&"─".repeat(rule), DIM);
     if word.is_empty() { row.line() } else { row.add(" ", PLAIN).add(word, DIM).line() }

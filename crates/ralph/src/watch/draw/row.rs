@@ -5,7 +5,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::columns::{columns, cut, wrap};
+use crate::term::width::{columns, cut, wrap};
 
 pub(super) struct Row {
     spans: Vec<Span<'static>>,

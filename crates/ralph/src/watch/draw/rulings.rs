@@ -4,7 +4,7 @@ use ralph_core::messages::clean;
 use ratatui::text::Line;
 
 use crate::{
-    columns::{columns, wrap},
+    term::width::{columns, wrap},
     watch::{
         draw::{BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, headed, row::Row},
         followed::Ruled,

@@ -28,8 +28,8 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     let row = Row::new(scene.width).add(mark, style).gap(1);
     let state = view.stands();
     // The state is what people look for: the name gives way.
-    let room = row.left().saturating_sub(crate::columns::columns(state) + 2);
-    let row = row.add(&crate::columns::cut(&clean(&view.id), room), BOLD).gap(2).add(state, style);
+    let room = row.left().saturating_sub(crate::term::width::columns(state) + 2);
+    let row = row.add(&crate::term::width::cut(&clean(&view.id), room), BOLD).gap(2).add(state, style);
     let row = carried(view).into_iter().fold(row, |row, carried| row.whole(&format!(" · {carried}"), DIM));
     let mut lines = vec![row.right(&ui::path_from_home(&view.project), DIM).line()];
     if !scene.is_low || scene.followed.is_behind {

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use crate::columns::columns;
+use crate::term::width::columns;
 
 /// Draws again and again, in a thread of its own, until the sender is gone; `draw` says how long until the next time.
 pub(crate) fn redraw_every(first: Duration, draw: impl Fn() -> Duration + Send + 'static) -> Sender<()> {

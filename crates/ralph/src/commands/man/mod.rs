@@ -1,5 +1,7 @@
 //! `ralph man`: the manual pages.
 
+mod page;
+
 use std::{
     fs,
     io::{IsTerminal, Write, stdout},
@@ -12,7 +14,7 @@ use ralph_engine::sys::{files, process};
 use crate::{
     commands,
     exit::{Done, Failure},
-    help, page, ui,
+    help, ui,
 };
 
 /// What reads a page from standard input and shows it, one screen at a time.

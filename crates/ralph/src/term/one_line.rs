@@ -15,7 +15,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    columns::{columns, cut},
+    term::width::{columns, cut},
     text::in_thousands,
 };
 

@@ -11,7 +11,7 @@ use ralph_core::messages::{clean, is_unseen};
 use ralph_engine::sys::env;
 use terminal_size::{Width, terminal_size_of};
 
-use crate::columns::{cut, wrap};
+use crate::term::width::{cut, wrap};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

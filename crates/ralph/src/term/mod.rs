@@ -1,0 +1,8 @@
+//! The terminal: printing, widths, bars, and lines that are drawn in place.
+
+pub(crate) mod bar;
+pub(crate) mod live_lines;
+pub(crate) mod one_line;
+pub(crate) mod progress;
+pub(crate) mod ui;
+pub(crate) mod width;
