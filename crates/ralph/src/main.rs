@@ -2,12 +2,14 @@
 
 #![cfg_attr(all(target_os = "linux", target_env = "gnu", not(test)), no_main)]
 
+mod advice;
 mod agents_shell;
 mod commands;
 mod doctor;
 #[cfg(all(target_os = "linux", target_env = "gnu", not(test)))]
 mod entry;
 mod exit;
+mod find_loop;
 mod help;
 mod hook;
 mod report;
@@ -15,6 +17,7 @@ mod statusline;
 mod term;
 mod text;
 mod watch;
+mod wording;
 
 use std::{
     ffi::OsString,

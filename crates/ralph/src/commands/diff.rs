@@ -10,9 +10,8 @@ use ralph_engine::{
 use serde::Serialize;
 
 use crate::{
-    commands::find_loop,
     exit::{Done, Failure, told},
-    ui,
+    find_loop, ui,
 };
 
 /// How long git may take.

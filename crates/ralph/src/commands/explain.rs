@@ -15,8 +15,8 @@ use ralph_engine::store::project::Project;
 use serde::Serialize;
 
 use crate::{
-    commands::find_loop,
     exit::{Done, Failure, told},
+    find_loop,
     text::{of_ruling, of_work, when},
     ui,
 };

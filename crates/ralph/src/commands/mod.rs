@@ -1,12 +1,11 @@
 //! The command line: one file for each command.
 
-pub(crate) mod cancel;
+mod cancel;
 mod completions;
 mod demo;
 mod diff;
 mod doctor;
 mod explain;
-pub(crate) mod find_loop;
 mod gate;
 mod init;
 mod item;
@@ -16,18 +15,18 @@ mod loop_flags;
 mod man;
 mod new_loop;
 mod notify;
-pub(crate) mod pause;
+mod pause;
 mod phase;
 mod plugin;
 mod report;
-pub(crate) mod resume;
+mod resume;
 mod rollback;
-pub(crate) mod run;
+mod run;
 mod setup;
 mod start;
 mod start_progress;
-pub(crate) mod status;
-pub(crate) mod steer;
+mod status;
+mod steer;
 mod trust;
 mod uninstall;
 mod wait;

@@ -7,8 +7,9 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::{asker, find_loop},
+    commands::asker,
     exit::{Done, told},
+    find_loop,
     text::short,
     ui,
 };

@@ -10,8 +10,9 @@ use ralph_engine::{
 use serde_json::json;
 
 use crate::{
-    commands::{asker, find_loop, show_json},
+    commands::{asker, show_json},
     exit::{Done, Failure, told},
+    find_loop,
     text::when,
     ui,
 };

@@ -2,12 +2,16 @@
 
 use std::io::{IsTerminal, stdin, stdout};
 
-use ralph_engine::{store::project::Project, sys::env};
+use ralph_engine::{
+    ops::{Refusal, resume, steer},
+    store::project::Project,
+    sys::env,
+};
 
 use crate::{
-    commands::Which,
+    commands::{self, Which, asker},
     exit::{Done, Failure},
-    watch,
+    watch::{self, Act},
 };
 
 /// Watch a loop on the whole screen: limits, gates, what the agent does, rulings
@@ -34,5 +38,19 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     if env::is_dumb_terminal() {
         return Err(Failure::usage(format!("this terminal (TERM) can show lines only, and `ralph watch` draws a whole screen: {instead}")));
     }
-    watch::run(project, args.which.get(), args.all)
+    watch::run(project, args.which.get(), args.all, act)
+}
+
+/// Does what a key asks for, as the command of that name does it.
+fn act(project: &Project, id: &str, act: &Act) -> Result<String, Refusal> {
+    match act {
+        Act::Pause => commands::pause::act(project, Some(id)).map(|paused| commands::pause::line(&paused)),
+        Act::Cancel => commands::cancel::act(project, Some(id)).map(|cancelled| cancelled.line()),
+        Act::Steer(note) => steer::leave(project, Some(id), note, &asker()).map(|left| commands::steer::line(&left)),
+        Act::Resume => {
+            let request = resume::Request { which: Some(id.to_owned()), ..resume::Request::default() };
+            let resumed = resume::resume(project, &request, &asker())?;
+            Ok(commands::resume::lines(project, &resumed).join(" "))
+        }
+    }
 }

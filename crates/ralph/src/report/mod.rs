@@ -32,7 +32,7 @@ use ralph_engine::{
     sys::{clock, env, files, secrets},
 };
 
-use crate::{commands::find_loop, exit::Failure, text::in_thousands};
+use crate::{exit::Failure, find_loop, text::in_thousands};
 use kept::Files;
 
 pub(crate) use html::page;

@@ -16,7 +16,7 @@ use ralph_engine::{
 };
 
 use super::relative;
-use crate::commands::status::next;
+use crate::advice;
 
 /// So many of a kind are listed.
 const MOST: usize = 20;
@@ -46,12 +46,12 @@ pub(super) fn of(
 /// Why nobody works on it, and how it goes on.
 fn resting(view: &View, c: &Chronicle) -> Option<Need> {
     let again =
-        || if view.by_run || c.state.runner.is_some() || c.open.sessions > 0 { next::again(view) } else { "`ralph resume`".to_owned() };
+        || if view.by_run || c.state.runner.is_some() || c.open.sessions > 0 { advice::again(view) } else { "`ralph resume`".to_owned() };
     let (what, how) = match view.status {
         Status::Paused | Status::LeftBehind | Status::Tracked => {
             let why = view.why.clone().or_else(|| c.rests.clone());
             let what = why.map_or_else(|| format!("It is {}.", view.status.words()), |why| messages::opening(&why, 600));
-            (what, next::step(view)?)
+            (what, advice::step(view)?)
         }
         Status::Capped => ("It stopped at a limit before it was done, and is kept.".to_owned(), goes_on(c).unwrap_or_else(again)),
         Status::Gone => (

@@ -4,7 +4,7 @@ use ralph_core::{history::Chronicle, report::Way};
 use ralph_engine::ops::view::{Status, View};
 
 use super::kept::Files;
-use crate::{commands::status::next, text::quoted};
+use crate::{advice, text::quoted};
 
 pub(super) fn of(view: &View, c: &Chronicle, files: &Files) -> Vec<Way> {
     let way = |what: &str, command: String| Way { what: what.to_owned(), command };
@@ -23,7 +23,7 @@ pub(super) fn of(view: &View, c: &Chronicle, files: &Files) -> Vec<Way> {
             all.push(way("Watch it", format!("ralph watch {id}")));
             all.push(way("Pause it", format!("ralph pause {id}")));
         }
-        _ => all.push(way("Go on", next::command(view, c))),
+        _ => all.push(way("Go on", advice::command(view, c))),
     }
     all
 }

@@ -6,17 +6,23 @@ use std::{
 };
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ralph_core::time::{self, Millis};
+use ralph_core::{
+    messages::clean,
+    time::{self, Millis},
+};
 use ralph_engine::{
     ops::view::{Status, View},
-    sys::clock,
+    sys::{clock, env},
 };
 
-use crate::watch::{
-    acts::{self, Said},
-    editor::{Editor, Typed},
-    followed::Followed,
-    loops::{Entry, Loops, is_busy},
+use crate::{
+    advice,
+    watch::{
+        Act, Command,
+        editor::{Editor, Typed},
+        followed::Followed,
+        loops::{Entry, Loops, is_busy},
+    },
 };
 
 /// How long a line about what was done stays.
@@ -51,6 +57,18 @@ pub(super) enum Asks {
     Search(Editor),
 }
 
+/// A line about what a key did.
+pub(super) struct Said {
+    pub(super) words: String,
+    pub(super) refused: bool,
+}
+
+impl Said {
+    fn refused(words: impl Into<String>) -> Self {
+        Said { words: words.into(), refused: true }
+    }
+}
+
 /// What the program does next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Then {
@@ -61,6 +79,7 @@ pub(super) enum Then {
 }
 
 pub(super) struct App {
+    command: Command,
     pub(super) loops: Loops,
     pub(super) followed: Option<Followed>,
     pub(super) face: Face,
@@ -85,12 +104,13 @@ fn is_recent(view: &View) -> bool {
 }
 
 impl App {
-    pub(super) fn new(mut loops: Loops) -> Self {
+    pub(super) fn new(mut loops: Loops, command: Command) -> Self {
         let face = if loops.is_of_all() && loops.entries.len() > 1 { Face::Overview } else { Face::Loop };
         if face == Face::Overview {
             loops.choose(0);
         }
         App {
+            command,
             loops,
             followed: None,
             face,
@@ -217,7 +237,7 @@ impl App {
 
     fn command(&mut self, code: KeyCode) {
         match code {
-            KeyCode::Char('p') => self.act(|app| app.unless_it_is_over(|app| app.on_the_chosen(acts::pause))),
+            KeyCode::Char('p') => self.act(|app| app.unless_it_is_over(|app| app.on_the_chosen(&Act::Pause))),
             KeyCode::Char('r') => self.act(App::bring_back),
             KeyCode::Char('c') => self.act(|app| app.unless_it_is_over(App::ask_about_the_end)),
             KeyCode::Char('s') => self.act(|app| app.unless_it_is_over(|app| app.asks = Asks::Note(Editor::default()))),
@@ -240,8 +260,10 @@ impl App {
     }
 
     fn act(&mut self, act: impl FnOnce(&mut Self)) {
-        match acts::refusal_in_an_agents_shell() {
-            Some(said) => self.say(said),
+        match env::of_an_agent() {
+            // An agent that could do this would act in the person's name.
+            Some(sign) => self
+                .say(Said::refused(format!("this is an agent's shell ({sign} is set): here the loop can be looked at, and nothing else"))),
             None if self.loops.chosen().is_none() => self.say(Said::refused("there is no loop here")),
             None => act(self),
         }
@@ -251,9 +273,12 @@ impl App {
         self.said = Some((said, Instant::now()));
     }
 
-    fn on_the_chosen(&mut self, act: impl FnOnce(&ralph_engine::store::project::Project, &str) -> Said) {
+    fn on_the_chosen(&mut self, act: &Act) {
         if let Some(entry) = self.loops.chosen() {
-            let said = act(&entry.project, &entry.view.id);
+            let said = match (self.command)(&entry.project, &entry.view.id, act) {
+                Ok(line) => Said { words: clean(&anstream::adapter::strip_str(&line).to_string()), refused: false },
+                Err(refusal) => Said::refused(clean(&refusal.to_string())),
+            };
             self.say(said);
             self.look();
         }
@@ -277,7 +302,7 @@ impl App {
     fn bring_back(&mut self) {
         match self.why_not_resumed() {
             Some(why) => self.say(Said::refused(why)),
-            None => self.on_the_chosen(acts::resume),
+            None => self.on_the_chosen(&Act::Resume),
         }
     }
 
@@ -285,7 +310,7 @@ impl App {
     fn confirmed(&mut self, key: KeyEvent, id: &str, root: &Path) {
         let is_still_it = self.loops.chosen().is_some_and(|entry| entry.view.id == id && entry.project.root() == root);
         match key.code {
-            KeyCode::Char('y' | 'Y') if is_still_it => self.on_the_chosen(acts::cancel),
+            KeyCode::Char('y' | 'Y') if is_still_it => self.on_the_chosen(&Act::Cancel),
             _ => self.say(Said { words: "nothing was cancelled".to_owned(), refused: false }),
         }
     }
@@ -294,7 +319,7 @@ impl App {
         match editor.key(key) {
             Typed::GoesOn => self.asks = Asks::Note(editor),
             Typed::Left => self.say(Said { words: "no note was left".to_owned(), refused: false }),
-            Typed::Done(note) => self.on_the_chosen(|project, id| acts::steer(project, id, &note)),
+            Typed::Done(note) => self.on_the_chosen(&Act::Steer(note)),
         }
     }
 
@@ -381,6 +406,6 @@ impl App {
 
     fn why_not_resumed(&self) -> Option<String> {
         let (entry, followed) = (self.loops.chosen()?, self.followed.as_ref()?);
-        acts::why_not_resumed(&entry.view, &followed.chronicle)
+        advice::why_no_key_resumes(&entry.view, &followed.chronicle)
     }
 }

@@ -24,8 +24,8 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::run::wording::of_claim,
     text::{of_event, when},
+    wording::of_claim,
 };
 
 /// So much of a journal is read before somebody may want to press a key.

@@ -2,7 +2,6 @@
 //!
 //! One thread draws. It sleeps until a key, a signal, a change of a file, or the moment at which something on the screen changes by itself.
 
-mod acts;
 mod app;
 mod draw;
 mod editor;
@@ -20,6 +19,7 @@ use std::{
 };
 
 use ralph_engine::{
+    ops::Refusal,
     store::project::Project,
     sys::{clock, terminal},
 };
@@ -43,7 +43,18 @@ const BETWEEN_PICTURES: Duration = Duration::from_millis(100);
 /// How long the system may take to stop this process.
 const STEPPING_ASIDE: Duration = Duration::from_millis(300);
 
-pub(crate) fn run(project: &Project, which: Option<&str>, all: bool) -> Done {
+/// What keys do to a loop.
+pub(crate) enum Act {
+    Pause,
+    Resume,
+    Cancel,
+    Steer(String),
+}
+
+/// Carries it out on the loop with that id; the result is a line for the person.
+pub(crate) type Command = fn(&Project, &str, &Act) -> Result<String, Refusal>;
+
+pub(crate) fn run(project: &Project, which: Option<&str>, all: bool, command: Command) -> Done {
     let loops = Loops::of(project, which, all);
     if let (Some(which), None) = (which, &loops.chosen) {
         return Err(Failure::new(format!("there is no loop \"{which}\"; `ralph list` shows those there are")));
@@ -54,7 +65,7 @@ pub(crate) fn run(project: &Project, which: Option<&str>, all: bool) -> Done {
     let screen = Screen::take().map_err(cannot)?;
     let watched = Watched::new(happenings.changes(), happenings.sender.clone());
     // A terminal that has gone away is no error of anybody's: there is nobody to tell.
-    let _ = Watch { app: App::new(loops), screen, happenings, watched, looks, drawn: None }.run();
+    let _ = Watch { app: App::new(loops, command), screen, happenings, watched, looks, drawn: None }.run();
     Ok(())
 }
 

@@ -16,8 +16,9 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::{Which, find_loop},
+    commands::Which,
     exit::{Done, Failure, told},
+    find_loop,
 };
 
 use filter::Filter;

@@ -12,10 +12,10 @@ use ralph_core::{
 use ralph_engine::run::events::{Heard, Observer, RunEvent};
 
 use crate::{
-    commands::run::{prose::Prose, summary::Last, wording},
+    commands::run::{prose::Prose, summary::Last},
     term::progress::about,
     text::{short, when},
-    ui,
+    ui, wording,
 };
 
 /// Whole lines, however long they are.

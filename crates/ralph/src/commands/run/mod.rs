@@ -12,7 +12,6 @@ mod status;
 mod summary;
 #[cfg(test)]
 mod tests;
-pub(crate) mod wording;
 
 use std::{io::stdout, sync::Arc};
 

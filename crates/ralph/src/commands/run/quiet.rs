@@ -7,10 +7,7 @@ use std::{
 
 use ralph_engine::run::events::{Observer, RunEvent};
 
-use crate::{
-    commands::run::{summary::Last, wording},
-    ui,
-};
+use crate::{commands::run::summary::Last, ui, wording};
 
 pub(super) struct Quiet {
     out: Mutex<Box<dyn Write + Send>>,

@@ -10,10 +10,10 @@ use ralph_core::{messages::clean, time::Millis};
 use ralph_engine::run::events::{Heard, Observer, RunEvent};
 
 use crate::{
-    commands::run::{prose::Prose, status::Status, summary::Last, wording},
+    commands::run::{prose::Prose, status::Status, summary::Last},
     term::live_lines::{Bottom, redraw_every},
     term::width::{columns, cut, wrap},
-    ui,
+    ui, wording,
 };
 
 /// How often the lines at the bottom are drawn anew, while something goes on and otherwise.

@@ -8,10 +8,10 @@ use ralph_core::{
 use ralph_engine::run::events::{Heard, RunEvent};
 
 use crate::{
-    commands::run::wording::{self, DOT, money, subject, used_tokens},
     term::progress::Lasting,
     term::width::{columns, cut},
     text::in_thousands,
+    wording::{self, DOT, money, subject, used_tokens},
 };
 
 /// Silence that is worth a word.

@@ -8,8 +8,8 @@ use ralph_core::{
 };
 use ralph_engine::run::events::{End, RunEvent};
 
-use super::wording::{DOT, money, subject, used_tokens};
 use crate::ui;
+use crate::wording::{DOT, money, subject, used_tokens};
 
 /// Where to read about it in the morning.
 const TOLD: &str = "`ralph report` tells how it went.";

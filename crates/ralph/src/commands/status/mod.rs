@@ -1,6 +1,5 @@
 //! `ralph status`: where the loops of this project stand, at a glance.
 
-pub(crate) mod next;
 mod page;
 
 use ralph_core::messages::clean;

@@ -11,7 +11,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::status::next,
+    advice,
     term::bar,
     term::progress::Lasting,
     term::width::{columns, cut},
@@ -62,7 +62,7 @@ fn what_is_the_matter(v: &View) {
     if let Some(waits) = &v.waits {
         ui::field("waits", waiting(waits));
     }
-    if let Some(next) = next::step(v) {
+    if let Some(next) = advice::step(v) {
         ui::field("next", next);
     }
     if let Some(c) = &v.checking {

@@ -15,16 +15,14 @@ use ralph_engine::{
 use ratatui::{style::Style, text::Line};
 
 use crate::{
-    commands::{
-        run::wording::{self, subject_in},
-        status::next,
-    },
+    advice,
     term::bar::filled,
     text::in_thousands,
     watch::draw::{
         BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, age, headed,
         row::{Row, parts},
     },
+    wording::{self, subject_in},
 };
 
 /// From here on silence is worth a word.
@@ -106,7 +104,7 @@ fn waiting(scene: &Scene<'_>, waits: &Waits) -> Line<'static> {
         left @ 1.. => format!("goes on in {}", in_words(left.unsigned_abs())),
         _ => "goes on at any moment".to_owned(),
     });
-    let then = next::step(scene.view).filter(|_| left.is_none());
+    let then = advice::step(scene.view).filter(|_| left.is_none());
     let all = [Some(format!("waits for {}", opening(&waits.what, 80))), left, Some(format!("{} so far", in_words(since))), then];
     let styled = all.into_iter().flatten().enumerate().map(|(n, text)| (text, if n == 0 { WARN } else { PLAIN }));
     parts(Row::new(scene.width), styled).line()

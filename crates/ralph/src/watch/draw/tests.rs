@@ -69,7 +69,7 @@ fn scene(project: &Project, prompt: usize) -> App {
         lines += &(serde_json::to_string(&record).unwrap() + "\n");
     }
     files::append(&project.journal("main-1"), lines.as_bytes()).unwrap();
-    let mut app = App::new(Loops::of(project, None, false));
+    let mut app = App::new(Loops::of(project, None, false), |_, _, _| Ok(String::new()));
     app.look();
     while app.is_behind() {
         app.read_on();

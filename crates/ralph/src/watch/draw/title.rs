@@ -10,7 +10,7 @@ use ralph_engine::ops::view::{Carrier, Status, View};
 use ratatui::style::Style;
 
 use crate::{
-    commands::status::next,
+    advice,
     text::short,
     ui,
     watch::draw::{
@@ -96,7 +96,7 @@ fn all_needs(scene: &Scene<'_>) -> Vec<(String, Style)> {
     if let Some(why) = &view.why {
         all.push((why.clone(), WARN));
     }
-    if let Some(step) = next::step(view).filter(|_| view.status != Status::Parked) {
+    if let Some(step) = advice::step(view).filter(|_| view.status != Status::Parked) {
         all.push((format!("next: {step}"), PLAIN));
     }
     all.extend(gates_in_need(view).map(|text| (text, WARN)));
@@ -152,12 +152,12 @@ fn ending(scene: &Scene<'_>, ended: Option<Ended>) -> Vec<(String, Style)> {
 }
 
 fn after(scene: &Scene<'_>, ended: Ended) -> Option<String> {
-    let goes_on = || format!("`{}` goes on", next::command(scene.view, scene.chronicle()));
+    let goes_on = || format!("`{}` goes on", advice::command(scene.view, scene.chronicle()));
     let text = match (ended.ending, ended.code) {
         (Ending::Complete, _) if scene.chronicle().snapshots.is_empty() => "`ralph report` tells how it came about",
         (Ending::Complete, _) => "`ralph report` tells how it came about, `ralph diff` what changed",
         (Ending::Capped, Some(Code::LimitIterations | Code::LimitTime | Code::LimitCost | Code::LimitTokens)) => return None,
-        (Ending::Capped | Ending::Cancelled, _) if next::was_run(scene.view, scene.chronicle()) => return Some(goes_on()),
+        (Ending::Capped | Ending::Cancelled, _) if advice::was_run(scene.view, scene.chronicle()) => return Some(goes_on()),
         (Ending::Capped, _) => "`ralph resume` goes on, with a new limit",
         (Ending::Cancelled, _) => "`ralph resume` (or r) brings it back",
         (Ending::Failed, _) => "`ralph log` says why; fix the file in .ralph/archive, then `ralph resume`",

@@ -22,7 +22,7 @@ pub(crate) const DOT: &str = " · ";
 const LONGEST_SUBJECT: usize = 400;
 
 /// Words of other origin on one line.
-pub(super) fn subject(what: &str) -> String {
+pub(crate) fn subject(what: &str) -> String {
     opening(what, LONGEST_SUBJECT)
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn subject_in(what: &str, folder: &str) -> String {
 }
 
 /// `Round 3 of 10`, and the rest: which item and model.
-pub(super) fn round(told: &RunEvent<'_>) -> (String, Vec<String>) {
+pub(crate) fn round(told: &RunEvent<'_>) -> (String, Vec<String>) {
     let RunEvent::Round { iteration, max_iterations, attempt, model, item, notes, .. } = told else { return Default::default() };
     let notes: Vec<String> = notes.iter().map(u64::to_string).collect();
     let parts = [
@@ -45,7 +45,7 @@ pub(super) fn round(told: &RunEvent<'_>) -> (String, Vec<String>) {
 }
 
 /// How a session ended, where that is not the usual, and what it used. What follows comes next, and says itself.
-pub(super) fn over(outcome: &Outcome, work: &Work) -> String {
+pub(crate) fn over(outcome: &Outcome, work: &Work) -> String {
     let used = of_work(work);
     match outcome {
         Outcome::Stopped | Outcome::Interrupted => used,
@@ -54,20 +54,20 @@ pub(super) fn over(outcome: &Outcome, work: &Work) -> String {
 }
 
 /// Until when nothing is done, and why, unless that was just said.
-pub(super) fn rests(until: &str, why: &str, said: &str) -> String {
+pub(crate) fn rests(until: &str, why: &str, said: &str) -> String {
     let why = why.strip_prefix(said).filter(|_| !said.is_empty()).unwrap_or(why).trim_start_matches([';', ' ']);
     let why = if why.is_empty() { String::new() } else { format!(": {}", clean(why)) };
     format!("rests until {}{why}", when(until))
 }
 
 /// `round 3: ✗ tests · next is iteration 4`
-pub(super) fn ruled(iteration: u64, findings: &[Finding], ruling: &Ruling) -> String {
+pub(crate) fn ruled(iteration: u64, findings: &[Finding], ruling: &Ruling) -> String {
     let parts = [Some(gates(findings)).filter(|gates| !gates.is_empty()), of_claim(ruling.code), Some(of_next(ruling.next))];
     format!("iteration {iteration}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(DOT))
 }
 
 /// Then the person's line says what is open; otherwise the run's last words do.
-pub(super) fn goes_on(ruling: &Ruling) -> bool {
+pub(crate) fn goes_on(ruling: &Ruling) -> bool {
     matches!(ruling.next, Next::GoesOn { .. })
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn denied(tool: &str, what: &str, rule: &str) -> String {
     format!("denied: {}{}", call(tool, what), would_allow(rule))
 }
 
-pub(super) fn would_allow(rule: &str) -> String {
+pub(crate) fn would_allow(rule: &str) -> String {
     if rule.is_empty() { String::new() } else { format!("; the rule {} would allow it", subject(rule)) }
 }
 
@@ -146,10 +146,10 @@ pub(crate) fn call(tool: &str, what: &str) -> String {
     format!("{}  {}", clean(tool), subject(what)).trim_end().to_owned()
 }
 
-pub(super) fn used_tokens(tokens: u64) -> Option<String> {
+pub(crate) fn used_tokens(tokens: u64) -> Option<String> {
     (tokens > 0).then(|| format!("{} tokens", in_thousands(tokens)))
 }
 
-pub(super) fn money(usd: f64) -> Option<String> {
+pub(crate) fn money(usd: f64) -> Option<String> {
     (usd > 0.0 && usd.is_finite()).then(|| prices::shown(prices::of_dollars(usd)).to_string())
 }

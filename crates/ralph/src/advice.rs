@@ -3,6 +3,7 @@
 use ralph_core::{
     history::Chronicle,
     judge::{Code, Ending},
+    messages::clean,
     time::{self, in_words},
 };
 use ralph_engine::{
@@ -62,7 +63,7 @@ pub(crate) fn was_run(v: &View, c: &Chronicle) -> bool {
 }
 
 /// A loop at its limit needs more of what it has used up: as much again.
-pub(crate) fn more(v: &View, c: &Chronicle) -> String {
+fn more(v: &View, c: &Chronicle) -> String {
     match c.ended.filter(|ended| ended.ending == Ending::Capped).and_then(|ended| ended.code) {
         Some(Code::LimitIterations) => {
             format!(" --max-iterations {}", v.iteration.max(c.state.iteration).saturating_add(v.max_iterations.max(1)))
@@ -71,6 +72,19 @@ pub(crate) fn more(v: &View, c: &Chronicle) -> String {
         Some(Code::LimitCost) => format!(" --usd {}", v.max_usd * 2.0),
         Some(Code::LimitTokens) => format!(" --tokens {}", v.max_tokens.saturating_mul(2)),
         _ => String::new(),
+    }
+}
+
+/// Why a key in `watch` is not enough to bring it back, with what has to be typed instead.
+pub(crate) fn why_no_key_resumes(v: &View, c: &Chronicle) -> Option<String> {
+    match v.status {
+        Status::Corrupt | Status::Failed => Some("its file cannot be read: fix it first".to_owned()),
+        Status::Gone => Some(format!("its file was removed; .ralph/backup/{}.md has the version before its last change", clean(&v.name))),
+        Status::Capped if !more(v, c).is_empty() => Some(format!("it is at its limit: `{}` goes on", command(v, c))),
+        _ if v.is_in_its_last_round() => Some("its runner ends after this iteration, and can go on then".to_owned()),
+        // `ralph resume` would hand it to the next session that stops here, and there may be none.
+        _ if was_run(v, c) => Some(format!("a run carried it: `{}` goes on; `ralph resume` hands it to a session", command(v, c))),
+        _ => None,
     }
 }
 
