@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use ralph_core::{config, journal::Record, loops, report::Report};
-use ralph_engine::{hosts::claude::plugin, ops::status::Standing, run::events::Line};
+use ralph_engine::{hosts::claude::plugin, run::events::Line, view::status::Standing};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
 use similar::TextDiff;

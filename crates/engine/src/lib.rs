@@ -1,5 +1,5 @@
 //! Everything that touches the world: the clock and the disk (`sys`), what ralph keeps (`store`), the agents it speaks to (`hosts`), git (`git`), what must hold (`gates`),
-//! where pull requests are (`forge`), who is told (`notify`), the operations on a loop (`ops`), how one stop is ruled on (`stop`), its two drivers (`hook`, `runner`) and what it takes to be called at all (`setup`).
+//! where pull requests are (`forge`), who is told (`notify`), what people see (`view`), the operations on a loop (`ops`), how one stop is ruled on (`stop`), its two drivers (`hook`, `run`) and what it takes to be called at all (`setup`).
 //!
 //! All of it is synchronous and small: a hook call is a process that lives for about a millisecond.
 
@@ -16,3 +16,4 @@ pub mod snapshots;
 pub mod stop;
 pub mod store;
 pub mod sys;
+pub mod view;

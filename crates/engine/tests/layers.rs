@@ -5,7 +5,8 @@
 use std::{fs, path::Path};
 
 /// From the bottom up: a module may use those before it.
-const LAYERS: [&str; 13] = ["sys", "store", "git", "hosts", "forge", "snapshots", "gates", "notify", "stop", "ops", "setup", "run", "hook"];
+const LAYERS: [&str; 14] =
+    ["sys", "store", "git", "hosts", "forge", "snapshots", "gates", "notify", "stop", "view", "ops", "setup", "run", "hook"];
 
 #[test]
 fn house_no_module_uses_a_higher_one() {

@@ -7,8 +7,8 @@ use ralph_core::{
     time::{self, in_words},
 };
 use ralph_engine::{
-    ops::view::{Status, View, Waiter, Waits},
     sys::clock,
+    view::{Status, View, Waiter, Waits},
 };
 
 use crate::text::quoted;

@@ -4,9 +4,9 @@ use std::{path::Path, time::Duration};
 
 use ralph_core::journal::{Record, records};
 use ralph_engine::{
-    ops::view::{self, View},
     snapshots,
     store::{journal, project::Project},
+    view::{self, View},
 };
 
 use crate::exit::Failure;

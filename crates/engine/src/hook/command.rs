@@ -24,13 +24,14 @@ use crate::{
         wake,
     },
     hosts::claude::{answer::Answer, caller::EXPANDS_SINCE},
-    ops::{Asker, Refusal, cancel, pause, phase, resume, start, view},
+    ops::{Asker, Refusal, cancel, pause, resume, start},
     stop::{
         find::{Selected, client_pid, select, under_lock},
         hear::was_interrupted,
     },
     store::{Error, journal, last_ending, loops, project_lock::Loop, seal},
     sys::{clock, env},
+    view::{self, phase},
 };
 
 /// A command's second report comes within this time.

@@ -5,7 +5,6 @@ use ralph_core::{journal::Event, loops::Value, messages, reason::Reason, time};
 use crate::{
     hook::{Call, MAX_TASK, Outcome, compaction},
     hosts::claude::answer::Answer,
-    ops::view::{self, Status},
     stop::{
         find::{Selected, client_pid, is_unreleased_checkout, select, under_lock},
         hear::read_until_now,
@@ -15,6 +14,7 @@ use crate::{
         project_lock::{Locked, Loop},
     },
     sys::{clock, secrets},
+    view::{self, Status},
 };
 
 /// `/clear` makes a new session in the same process: its loop comes along. After a compaction the agent is reminded; otherwise the person is told about a loop that waits here.

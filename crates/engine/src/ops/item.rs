@@ -21,9 +21,13 @@ use crate::{
         declared::{self, Declared},
         features,
     },
-    ops::{Refusal, view},
+    ops::Refusal,
     store::{Error, loops, project::Project, project_lock::Locked},
-    sys::{env, files, files::Swapped},
+    sys::{
+        env,
+        files::{self, Swapped},
+    },
+    view,
 };
 
 /// Attempts at a list that somebody else writes at the same moment.

@@ -1,21 +1,16 @@
 //! What can be done to a loop, by whoever asks for it: a command, or a person's words in the agent's session.
 
-pub mod activity;
 pub mod cancel;
 pub mod changes;
 pub mod command_sources;
 pub mod item;
 pub mod manual_measure;
 pub mod pause;
-pub mod phase;
 pub mod resume;
 pub mod rollback;
 pub mod start;
-pub mod status;
 pub mod steer;
 pub mod take_over;
-pub mod usage;
-pub mod view;
 pub mod worktree;
 
 use std::fmt;
@@ -23,15 +18,13 @@ use std::fmt;
 use ralph_core::{journal::Actor, messages};
 
 use crate::{
-    git::{
-        self,
-        tracked::{self, Origin},
-    },
+    git,
     store::{
         Error,
-        loops::{self, Carrier, LoopOnDisk},
+        loops::{self, LoopOnDisk},
         project::Project,
     },
+    view,
 };
 
 /// Who asks, and from where.
@@ -112,19 +105,5 @@ pub fn choose(project: &Project, name: Option<&str>, session: Option<&str>) -> R
         0 => Err(Refusal::NoLoop),
         1 => all.pop().ok_or(Refusal::NoLoop),
         _ => Err(Refusal::Which { names: all.into_iter().map(|f| f.name).collect() }),
-    }
-}
-
-/// Why a loop that belongs to nobody waits for a person's word, in words.
-pub fn why_not_armed(project: &Project, found: &LoopOnDisk) -> &'static str {
-    let root = match &found.carrier {
-        Carrier::Folder(folder) if !folder.dir.starts_with(project.root()) => &folder.dir,
-        _ => project.root(),
-    };
-    match tracked::origin_of(root, &found.path) {
-        Origin::Tracked => "git tracks its file, so it came with the repository",
-        Origin::Link => "its file is a link that leads out of the project, so nobody can tell who wrote it",
-        Origin::Nested => "its file is in a repository of its own, so nobody can tell who wrote it",
-        Origin::Unknown | Origin::Here => "git could not be asked whether its file came with the repository",
     }
 }

@@ -11,11 +11,7 @@ use ralph_core::{
 };
 
 use crate::{
-    ops::{
-        Asker, Refusal, choose,
-        pause::unreadable,
-        view::{self, Archived, Status},
-    },
+    ops::{Asker, Refusal, choose, pause::unreadable},
     store::{
         Error, held,
         journal::{self, owner_may_live},
@@ -26,6 +22,7 @@ use crate::{
         seal, waiter,
     },
     sys::{clock, files},
+    view::{self, Archived, Status},
 };
 
 /// What shall be different from before.

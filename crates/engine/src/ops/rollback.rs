@@ -12,10 +12,7 @@ use serde::Serialize;
 
 use crate::{
     git::{Problem, Repository, repository::path_of},
-    ops::{
-        Asker, Refusal,
-        view::{self, Status},
-    },
+    ops::{Asker, Refusal},
     snapshots::{
         self, Kept, Snapshot,
         compare::{self, Change, What},
@@ -23,6 +20,7 @@ use crate::{
     },
     store::{project::Project, project_lock::Locked},
     sys::{files, lock::Lock},
+    view::{self, Status},
 };
 
 /// How long git may take, for everything together.

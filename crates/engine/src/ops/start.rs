@@ -12,7 +12,7 @@ use ralph_core::{
 
 use crate::{
     gates::declared::{self, LOOP_ORIGIN},
-    ops::{Asker, Refusal, view},
+    ops::{Asker, Refusal},
     stop,
     store::{
         loops::{self, LoopOnDisk},
@@ -21,6 +21,7 @@ use crate::{
         trust,
     },
     sys::{clock, env},
+    view,
 };
 
 /// Leaves room for the front matter.

@@ -7,26 +7,21 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{loops::is_name, messages};
+use ralph_core::loops::is_name;
 
 use crate::{
     git::{
         Problem, Repository,
         repository::{path_of, pieces},
     },
-    ops::{
-        Refusal,
-        view::{self, View},
-    },
+    ops::Refusal,
     store::{project::Project, trust::place},
     sys::files,
+    view::worktrees::FOLDER,
 };
 
 /// Checking out a large repository takes its time.
 const PATIENCE: Duration = Duration::from_mins(10);
-
-/// Where they lie, in ralph's own folder.
-const FOLDER: &str = "worktrees";
 
 /// What a session needs and what git often does not track. The commands in there run only once they are trusted, and linked working trees share that.
 const SET_UP: [&str; 3] = [".claude/settings.json", ".claude/settings.local.json", "ralph.toml"];
@@ -227,57 +222,4 @@ fn copy(from: &Path, to: &Path) -> io::Result<bool> {
     io::copy(&mut source, &mut target)?;
     target.set_permissions(source.metadata()?.permissions())?;
     Ok(true)
-}
-
-/// A loop that works in one of the project's own working trees.
-#[derive(Debug, Clone, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Beside {
-    /// The working tree's name.
-    pub worktree: String,
-    /// The project's folder in it.
-    #[serde(skip)]
-    pub folder: PathBuf,
-    #[serde(flatten)]
-    pub view: View,
-}
-
-/// The live loops of the project's working trees.
-pub fn loops(project: &Project) -> Vec<Beside> {
-    in_trees(project, view::live)
-}
-
-/// The loops that somebody who finds none in the project may look for: the live ones of each working tree, or the one that ended there last.
-pub fn live_or_last(project: &Project) -> Vec<Beside> {
-    in_trees(project, |there| {
-        let live = view::live(there);
-        if live.is_empty() { view::ended(there).into_iter().take(1).collect() } else { live }
-    })
-}
-
-fn in_trees(project: &Project, look: impl Fn(&Project) -> Vec<View>) -> Vec<Beside> {
-    let of_tree = |(name, folder): (String, PathBuf)| {
-        let beside = |view: View| Beside { worktree: messages::clean(&name), folder: folder.clone(), view };
-        look(&Project::at(&folder)).into_iter().map(beside).collect::<Vec<_>>()
-    };
-    folders(project).into_iter().flat_map(of_tree).collect()
-}
-
-/// The project's working trees by name, each with the project's folder in it.
-pub fn folders(project: &Project) -> Vec<(String, PathBuf)> {
-    let entries = fs::read_dir(project.own().join(FOLDER)).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| is_name(name)).collect();
-    names.sort();
-    let of_tree = |name: String| {
-        let path = project.own().join(FOLDER).join(&name);
-        let folder = [below(project).map(|below| path.join(below)), Some(path)].into_iter().flatten().find(|dir| dir.is_dir());
-        folder.map(|folder| (name, folder))
-    };
-    names.into_iter().filter_map(of_tree).collect()
-}
-
-/// Where a project lies in its repository.
-fn below(project: &Project) -> Option<PathBuf> {
-    let place = place::Place::of(project);
-    place.root().strip_prefix(place.top()).ok().map(Path::to_owned)
 }

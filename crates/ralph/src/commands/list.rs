@@ -5,12 +5,11 @@ use ralph_core::{
     time::in_words,
 };
 use ralph_engine::{
-    ops::{
-        status,
-        view::{self, View},
-        worktree::{self, Beside},
-    },
     store::{project::Project, projects},
+    view::{
+        self, View, status,
+        worktrees::{self, Beside},
+    },
 };
 
 use crate::{
@@ -48,7 +47,7 @@ pub(crate) struct Args {
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let projects = if args.all { projects::with(project) } else { vec![project.clone()] };
     let mut all: Vec<View> = projects.iter().flat_map(|project| view::live(project).into_iter().chain(view::ended(project))).collect();
-    let mut beside: Vec<Beside> = projects.iter().flat_map(worktree::live_or_last).collect();
+    let mut beside: Vec<Beside> = projects.iter().flat_map(worktrees::live_or_last).collect();
     if args.all {
         all.sort_by_key(|view| !view.is_live());
         beside.retain(|beside| !status::is_among(&beside.folder, &projects));

@@ -39,11 +39,7 @@ use clap::{
     ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint,
     builder::{PossibleValue, PossibleValuesParser},
 };
-use ralph_engine::{
-    ops::{Asker, view},
-    store::project::Project,
-    sys::env,
-};
+use ralph_engine::{ops::Asker, store::project::Project, sys::env, view};
 
 use crate::{agents_shell, exit, help, ui};
 

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use ralph_core::{messages::clean, pull_request::Phase};
 use ralph_engine::{
-    ops::phase::{self, Report},
+    ops::{self, Refusal},
     store::project::Project,
     sys::signals,
+    view::phase::{self, Report},
 };
 
 use crate::{
@@ -41,7 +42,11 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 }
 
 fn tell(project: &Project, args: &Args) -> Done {
-    let subject = phase::subject(project, args.name.as_deref(), asker().session.as_deref())?;
+    let subject = match ops::choose(project, args.name.as_deref(), asker().session.as_deref()) {
+        Ok(found) => phase::subject(project, &found, args.name.is_some()),
+        Err(Refusal::NoLoop | Refusal::Which { .. }) if args.name.is_none() => None,
+        Err(refusal) => return Err(refusal.into()),
+    };
     signals::notice();
     let report = phase::tell(project, subject.as_ref(), PATIENCE, &signals::asked_to_end);
     if args.json {

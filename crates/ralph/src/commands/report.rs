@@ -12,9 +12,9 @@ use ralph_core::{
     report::Report,
 };
 use ralph_engine::{
-    ops::view,
     store::{project::Project, projects},
     sys::{env, files, process, secrets},
+    view,
 };
 
 use crate::{

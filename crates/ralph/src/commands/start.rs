@@ -5,9 +5,10 @@ use std::sync::Arc;
 use ralph_core::messages::clean;
 use ralph_engine::{
     gates::loop_start,
-    ops::{Asker, phase, start},
+    ops::{Asker, start},
     store::project::Project,
     sys::signals,
+    view::phase,
 };
 
 use crate::{

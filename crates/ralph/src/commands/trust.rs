@@ -8,14 +8,12 @@ use ralph_core::{
 };
 use ralph_engine::{
     gates::declared::LOOP_ORIGIN,
-    ops::{
-        command_sources::{self, Broken, Named, Source},
-        view::{self, Status},
-    },
+    ops::command_sources::{self, Broken, Named, Source},
     store::{
         project::Project,
         trust::{self, Decision, Trust},
     },
+    view::{self, Status},
 };
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -2,7 +2,6 @@
 
 use ralph_core::messages::clean;
 use ralph_engine::{
-    ops::view,
     setup::{
         places::{Places, Scope},
         record::Records,
@@ -10,6 +9,7 @@ use ralph_engine::{
         uninstall,
     },
     store::project::Project,
+    view,
 };
 
 use crate::{

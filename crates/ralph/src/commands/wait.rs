@@ -17,15 +17,13 @@ use ralph_engine::{
         self, Context, Want, declared,
         wait::{Onlooker, Pauses, Waited, until_decided, waiting},
     },
-    ops::{
-        self, manual_measure,
-        view::{self, Status, View, Waiter, Waits},
-    },
+    ops::{self, manual_measure},
     store::{
         loops::{self, LoopOnDisk},
         project::Project,
     },
     sys::{clock, env, signals},
+    view::{self, Status, View, Waiter, Waits},
 };
 use serde::Serialize;
 

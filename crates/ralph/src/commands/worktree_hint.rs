@@ -4,11 +4,11 @@ use std::path::Path;
 
 use ralph_core::messages::clean;
 use ralph_engine::{
-    ops::{
-        view::{Status, View},
-        worktree::{self, Beside},
-    },
     store::project::Project,
+    view::{
+        Status, View,
+        worktrees::{self, Beside},
+    },
 };
 
 use crate::{
@@ -27,7 +27,7 @@ pub(super) fn pointed_out(project: &Project, command: &str, done: Done) -> Done 
         done => return done,
     };
     let needs_a_live_one = matches!(command, "pause" | "cancel" | "steer" | "wait");
-    let mut found = worktree::live_or_last(project);
+    let mut found = worktrees::live_or_last(project);
     found.retain(|beside| beside.view.is_live() || !needs_a_live_one);
     found.sort_by(|a, b| b.view.last_event_at.cmp(&a.view.last_event_at));
     let ways: Vec<String> = found.iter().take(SHOWN).map(|beside| way(beside, command)).collect();

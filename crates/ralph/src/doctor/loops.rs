@@ -12,13 +12,13 @@ use ralph_engine::{
         commands::{COMMANDS, Command},
         compaction,
     },
-    ops::view::{self, Status, View},
     store::{
         self,
         project_lock::Locked,
         trouble::{self, Trouble},
     },
     sys::{clock, files, process},
+    view::{self, Status, View},
 };
 
 use super::{Case, Finding, Repair};

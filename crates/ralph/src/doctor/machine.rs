@@ -4,8 +4,8 @@ use std::fs;
 
 use ralph_core::time;
 use ralph_engine::{
-    ops::view,
     sys::{clock, disk, files},
+    view,
 };
 
 use super::{Case, Finding};

@@ -10,8 +10,8 @@ use ralph_core::{
 };
 use ralph_engine::{
     gates::{declared::Declared, features},
-    ops::view::View,
     store::project::Project,
+    view::View,
 };
 
 use super::kept::Files;

@@ -9,11 +9,9 @@ use ralph_core::{
     time::Millis,
 };
 use ralph_engine::{
-    ops::{
-        changes::{self, By, Moment},
-        usage::{Spent, Transcripts},
-    },
+    ops::changes::{self, By, Moment},
     store::project::Project,
+    view::usage::{Spent, Transcripts},
 };
 
 /// So many files are named.

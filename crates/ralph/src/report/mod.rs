@@ -27,9 +27,9 @@ use ralph_core::{
 };
 use ralph_engine::{
     gates::declared,
-    ops::view::{self, Status, View},
     store::{journal, loops, project::Project},
     sys::{clock, env, files, secrets},
+    view::{self, Status, View},
 };
 
 use crate::{exit::Failure, find_loop, text::in_thousands};

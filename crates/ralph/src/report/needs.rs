@@ -8,11 +8,9 @@ use ralph_core::{
 };
 use ralph_engine::{
     gates::declared::Declared,
-    ops::{
-        command_sources::{self, Source},
-        view::{Status, View},
-    },
+    ops::command_sources::{self, Source},
     store::{project::Project, seal, trust::Trust},
+    view::{Status, View},
 };
 
 use super::relative;
@@ -82,7 +80,7 @@ fn gates(view: &View, c: &Chronicle, is_said: impl Fn(&str) -> bool) -> Vec<Need
     let need =
         |name: &str, what: &str, needs: &str| Need { about: About::Gate, what: format!("{name}: {what}"), how: vec![needs.to_owned()] };
     if view.is_live() {
-        let asks = |gate: &ralph_engine::ops::view::GateView| gate.needs.as_deref().map(|needs| need(&gate.name, &gate.what, needs));
+        let asks = |gate: &ralph_engine::view::GateView| gate.needs.as_deref().map(|needs| need(&gate.name, &gate.what, needs));
         return view.gates.iter().filter(|gate| !is_said(&gate.what)).filter_map(asks).take(MOST).collect();
     }
     let open = c.findings().filter(|finding| finding.verdict != Verdict::Pass && !is_said(&finding.what));

@@ -6,7 +6,7 @@ use ralph_core::{
     report::Mood,
     time::{self, Millis, in_words},
 };
-use ralph_engine::ops::view::{Status, View};
+use ralph_engine::view::{Status, View};
 
 use crate::text::when;
 

@@ -1,7 +1,7 @@
 //! How to look at a loop again, how to undo what it did, and how to go on.
 
 use ralph_core::{history::Chronicle, report::Way};
-use ralph_engine::ops::view::{Status, View};
+use ralph_engine::view::{Status, View};
 
 use super::kept::Files;
 use crate::{advice, text::quoted};

@@ -12,9 +12,9 @@ use std::{
 
 use ralph_core::{json::parse_tolerant, messages::clean};
 use ralph_engine::{
-    ops::view::{self, Status, View},
     store::{loops, project::Project},
     sys::{env, input},
+    view::{self, Status, View},
 };
 use serde_json::Value;
 

@@ -10,8 +10,8 @@ use ralph_core::{
     time::in_words,
 };
 use ralph_engine::{
-    ops::view::{GateView, Status, View},
     sys::env,
+    view::{GateView, Status, View},
 };
 
 use crate::{

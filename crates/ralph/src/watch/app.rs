@@ -11,8 +11,8 @@ use ralph_core::{
     time::{self, Millis},
 };
 use ralph_engine::{
-    ops::view::{Status, View},
     sys::{clock, env},
+    view::{Status, View},
 };
 
 use crate::{

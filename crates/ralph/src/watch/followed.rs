@@ -15,12 +15,12 @@ use ralph_core::{
     time::{self, Millis},
 };
 use ralph_engine::{
-    ops::{
-        activity::{Doing, Source},
-        view::{Carrier, View},
-    },
     store::project::Project,
     sys::follow::{Follower, Seen},
+    view::{
+        Carrier, View,
+        activity::{Doing, Source},
+    },
 };
 
 use crate::{

@@ -7,12 +7,9 @@ use std::{
 
 use ralph_core::time::Millis;
 use ralph_engine::{
-    ops::{
-        view::{self, Status, View},
-        worktree,
-    },
     store::{project::Project, projects},
     sys::clock,
+    view::{self, Status, View, worktrees},
 };
 
 /// So many that ended are still shown.
@@ -126,7 +123,7 @@ impl Loops {
 
     fn projects(&self) -> Vec<Project> {
         let projects = if self.all { projects::with(&self.here) } else { vec![self.here.clone()] };
-        let trees = |project: &Project| worktree::folders(project).into_iter().map(|(_, folder)| Project::at(folder)).collect::<Vec<_>>();
+        let trees = |project: &Project| worktrees::folders(project).into_iter().map(|(_, folder)| Project::at(folder)).collect::<Vec<_>>();
         let mut every: Vec<Project> = Vec::new();
         for project in projects.iter().flat_map(|project| [vec![project.clone()], trees(project)].concat()) {
             if !every.contains(&project) {

@@ -13,7 +13,7 @@ use ralph_engine::{
     ops::{
         self, Asker, Refusal,
         command_sources::{self, Purpose, Source},
-        phase, resume, start, worktree,
+        resume, start, worktree,
     },
     run::{
         self, Orders, agent,
@@ -22,6 +22,7 @@ use ralph_engine::{
     },
     store::{project::Project, run_options::RunOptions},
     sys::signals,
+    view::phase,
 };
 
 use super::{Agent, Carries, Request, Worktree, ground};

@@ -1,9 +1,10 @@
 //! Before anything is written: is there anything to carry, and is this a place to do it in?
 
 use ralph_engine::{
-    ops::{self, Refusal, view},
+    ops::{self, Refusal},
     run::preflight::{self, Weight},
     store::{loops, project::Project},
+    view,
 };
 
 use super::{Carries, Request};

@@ -4,11 +4,8 @@ mod page;
 
 use ralph_core::messages::clean;
 use ralph_engine::{
-    ops::{
-        status::Standing,
-        view::{Status, View},
-    },
     store::{project::Project, projects},
+    view::{Status, View, status::Standing},
 };
 
 use crate::{

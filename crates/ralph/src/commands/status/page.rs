@@ -6,8 +6,8 @@ use ralph_core::{
     time::in_words,
 };
 use ralph_engine::{
-    ops::view::{GateView, Status, View, Waits},
     store::denials::Denials,
+    view::{GateView, Status, View, Waits},
 };
 
 use crate::{

@@ -7,9 +7,9 @@ use ralph_core::{
 };
 use ralph_engine::{
     hosts::agent_event::Heard,
-    ops::{
+    view::{
+        Carrier, Status, Waits,
         activity::{Activity, Doing},
-        view::{Carrier, Status, Waits},
     },
 };
 use ratatui::{style::Style, text::Line};

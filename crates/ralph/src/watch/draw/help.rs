@@ -1,6 +1,6 @@
 //! The keys: the few that matter in the last line, all of them on a page.
 
-use ralph_engine::ops::view::Status;
+use ralph_engine::view::Status;
 use ratatui::text::Line;
 
 use crate::{

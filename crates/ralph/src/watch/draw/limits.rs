@@ -1,7 +1,7 @@
 //! How much of each limit is used.
 
 use ralph_core::{history::Used, messages::of_limit, prices, time::in_words};
-use ralph_engine::ops::activity::{self, Doing};
+use ralph_engine::view::activity::{self, Doing};
 use ratatui::{style::Style, text::Line};
 
 use crate::{

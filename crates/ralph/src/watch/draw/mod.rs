@@ -18,7 +18,7 @@ mod tests;
 mod title;
 
 use ralph_core::{history::Chronicle, time::Millis};
-use ralph_engine::ops::view::View;
+use ralph_engine::view::View;
 use ratatui::{
     Frame,
     layout::{Position, Rect},

@@ -6,7 +6,7 @@ use ralph_core::{
     messages::{clean, ends_on, of_limit, opening},
     time::in_words,
 };
-use ralph_engine::ops::view::{Carrier, Status, View};
+use ralph_engine::view::{Carrier, Status, View};
 use ratatui::style::Style;
 
 use crate::{

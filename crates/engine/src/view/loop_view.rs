@@ -1,7 +1,5 @@
 //! Loops as people and programs look at them: read-only, without the lock.
 
-mod model;
-
 use std::{fs, path::PathBuf};
 
 use ralph_core::{
@@ -15,7 +13,7 @@ use ralph_core::{
 
 use crate::{
     gates::{self, declared, durations},
-    ops::why_not_armed,
+    git::tracked::{self, Origin},
     stop::find::is_unreleased_checkout,
     store::{
         journal::{self, owner_may_live},
@@ -27,7 +25,7 @@ use crate::{
     sys::{clock, files},
 };
 
-pub use model::{Carrier, Checking, GateView, Status, View, Waiter, Waits};
+use crate::view::model::{Carrier, Checking, GateView, Status, View, Waiter, Waits};
 
 /// A loop in the archive.
 #[derive(Debug, Clone)]
@@ -286,4 +284,18 @@ pub fn ended(project: &Project) -> Vec<View> {
     let mut views: Vec<View> = entries.flatten().filter_map(one).collect();
     views.sort_by_cached_key(|view| std::cmp::Reverse((seal::is_known(project, &view.id), view.last_event_at.clone())));
     views
+}
+
+/// Why a loop that belongs to nobody waits for a person's word, in words.
+fn why_not_armed(project: &Project, found: &LoopOnDisk) -> &'static str {
+    let root = match &found.carrier {
+        loops::Carrier::Folder(folder) if !folder.dir.starts_with(project.root()) => &folder.dir,
+        _ => project.root(),
+    };
+    match tracked::origin_of(root, &found.path) {
+        Origin::Tracked => "git tracks its file, so it came with the repository",
+        Origin::Link => "its file is a link that leads out of the project, so nobody can tell who wrote it",
+        Origin::Nested => "its file is in a repository of its own, so nobody can tell who wrote it",
+        Origin::Unknown | Origin::Here => "git could not be asked whether its file came with the repository",
+    }
 }

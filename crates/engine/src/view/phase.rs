@@ -16,8 +16,7 @@ use crate::{
         declared::{self, Declared},
         forge as gate,
     },
-    ops::{self, Refusal},
-    store::project::Project,
+    store::{loops::LoopOnDisk, project::Project},
     sys::env,
 };
 
@@ -66,16 +65,10 @@ pub struct OneCheck {
     pub url: Option<String>,
 }
 
-/// The loop that is meant: the named one, else the only one that has to do with a pull request.
-pub fn subject(project: &Project, name: Option<&str>, session: Option<&str>) -> Result<Option<(String, Declared)>, Refusal> {
-    let found = match ops::choose(project, name, session) {
-        Ok(found) => found,
-        Err(Refusal::NoLoop | Refusal::Which { .. }) if name.is_none() => return Ok(None),
-        Err(refusal) => return Err(refusal),
-    };
+/// The loop that the phase is about, with its gates; `None`: it has nothing to do with a pull request, and nobody named it.
+pub fn subject(project: &Project, found: &LoopOnDisk, is_named: bool) -> Option<(String, Declared)> {
     let declared = found.parsed.as_ref().map(|file| declared::of_loop(project, file)).unwrap_or_default();
-    let is_meant = name.is_some() || declared.gates.iter().any(Gate::is_decided_elsewhere);
-    Ok(is_meant.then(|| (found.id(), declared)))
+    (is_named || declared.gates.iter().any(Gate::is_decided_elsewhere)).then(|| (found.id(), declared))
 }
 
 /// Nobody waits longer than this to be told, when a loop starts, how far its pull request is.

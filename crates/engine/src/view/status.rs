@@ -5,11 +5,11 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::{
-    ops::{
-        view::{self, View},
-        worktree::{self, Beside},
-    },
     store::project::Project,
+    view::{
+        self, View,
+        worktrees::{self, Beside},
+    },
 };
 
 #[derive(Debug, Default, Serialize)]
@@ -26,7 +26,7 @@ pub struct Standing {
 
 impl Standing {
     pub fn of(project: &Project) -> Self {
-        Standing { loops: view::live(project), last_ended: view::ended(project).into_iter().next(), worktrees: worktree::loops(project) }
+        Standing { loops: view::live(project), last_ended: view::ended(project).into_iter().next(), worktrees: worktrees::loops(project) }
     }
 
     /// The loop called `which`, by name or id; the live one, where several have had that name.

@@ -23,13 +23,13 @@ use crate::{
             transcripts,
         },
     },
-    ops::view::{Carrier, View},
     store::project::Project,
     sys::{
         env, files,
         follow::{Follower, Look, Seen},
         secrets,
     },
+    view::{Carrier, View},
 };
 
 /// So many activities are kept for a feed.

@@ -1,0 +1,12 @@
+//! Loops as people and programs look at them: read-only, without the lock.
+
+pub mod activity;
+mod loop_view;
+mod model;
+pub mod phase;
+pub mod status;
+pub mod usage;
+pub mod worktrees;
+
+pub use loop_view::{Archived, archive, ended, live, owner, quick, view_of};
+pub use model::{Carrier, Checking, GateView, Status, View, Waiter, Waits};
