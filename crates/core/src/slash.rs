@@ -10,10 +10,12 @@
 use std::ops::Range;
 
 use crate::{
+    judge::claim::normalised,
     loops::{self, Kind, LoopSettings, SETTINGS, Setting},
-    messages::{opening, quoted},
-    promise::normalised,
-    spelling,
+    text::{
+        messages::{opening, quoted},
+        suggest as spelling,
+    },
 };
 
 /// What a typed command asks for.

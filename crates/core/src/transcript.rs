@@ -16,7 +16,15 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use crate::{json::parse_tolerant, limits::ToolUse, messages::opening, promise, stop_word, time, time::Millis};
+use crate::{
+    judge::{claim as promise, limits::ToolUse},
+    stop_word,
+    text::{
+        json::parse_tolerant,
+        messages::opening,
+        time::{self, Millis},
+    },
+};
 
 /// Bytes read at a time; the first block is smaller, because it is mostly enough.
 const BLOCK: usize = 64 * 1024;

@@ -14,9 +14,11 @@ pub use tally::Tally;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    json::parse_tolerant,
     prices::{self, Micros, Tokens},
-    time::{self, Millis},
+    text::{
+        json::parse_tolerant,
+        time::{self, Millis},
+    },
     transcript::Source,
 };
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::panic, clippy::print_stdout, reason = "tests: they fail loudly, and tell their figures")]
 
-use ralph_core::promise::{Claim, find};
+use ralph_core::judge::claim::{Claim, find};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

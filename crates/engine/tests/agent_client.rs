@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{
+use ralph_core::judge::{
     limits::ToolUse,
     session_outcome::{Cut, Outcome, Tokens, Trouble},
 };

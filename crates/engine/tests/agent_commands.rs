@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{
+use ralph_core::judge::{
     limits::ToolUse,
     session_outcome::{Cut, Outcome, Trouble},
 };

@@ -5,7 +5,7 @@
 
 use std::{path::Path, time::Duration};
 
-use ralph_core::session_outcome::Outcome;
+use ralph_core::judge::session_outcome::Outcome;
 use ralph_engine::{
     run::agent::{self, Agent, Session, Wish},
     store::runner,

@@ -1,10 +1,12 @@
 //! How a loop goes on that does not go on by itself, or not at once.
 
 use ralph_core::{
-    history::Chronicle,
+    journal::history::Chronicle,
     judge::{Code, Ending},
-    messages::clean,
-    time::{self, in_words},
+    text::{
+        messages::clean,
+        time::{self, in_words},
+    },
 };
 use ralph_engine::{
     sys::clock,

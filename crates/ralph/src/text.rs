@@ -3,14 +3,18 @@
 use ralph_core::{
     gate::Finding,
     journal::{Actor, Event, Record},
-    judge::{Decision, Evidence, Next, Ruling},
-    messages::{clean, of_limit},
+    judge::{
+        Decision, Evidence, Next, Ruling,
+        session_outcome::{Then, Work},
+    },
     prices,
-    session_outcome::{Then, Work},
-    time::{self, in_words},
+    text::{
+        messages::{clean, of_limit},
+        time::{self, in_words},
+    },
 };
 
-pub(crate) use ralph_core::messages::quoted;
+pub(crate) use ralph_core::text::messages::quoted;
 
 /// One record as one line, without its time.
 pub(crate) fn of_event(record: &Record) -> String {

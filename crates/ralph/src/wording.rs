@@ -2,11 +2,15 @@
 
 use ralph_core::{
     gate::{Finding, Verdict},
-    judge::{Code, Ending, Next, Ruling},
-    messages::{clean, of_limit, opening},
+    judge::{
+        Code, Ending, Next, Ruling,
+        session_outcome::{Outcome, Work},
+    },
     prices,
-    session_outcome::{Outcome, Work},
-    time::in_words,
+    text::{
+        messages::{clean, of_limit, opening},
+        time::in_words,
+    },
 };
 use ralph_engine::run::events::{Heard, RunEvent};
 

@@ -5,10 +5,7 @@ use super::{
     keys::{Kind, table},
     reader::Field,
 };
-use crate::{
-    decision::DECISION,
-    gate::{Check, Ci, File, Gate, Merge, Origin, PullRequest, Stage},
-};
+use crate::gate::{Check, Ci, File, Gate, Merge, Origin, PullRequest, Stage, decision::DECISION};
 
 table! {
     /// What the loops of a pull request (the presets pre-pr and after-pr) look at.

@@ -9,7 +9,7 @@ use super::{
     FeaturesTable, GateTable, Notify, Problem, PullRequests, Running, Verify,
     keys::{Key, Kind, Table},
 };
-use crate::spelling;
+use crate::text::suggest as spelling;
 
 /// A table of the file whose keys are all known.
 pub(super) struct Fields<'a> {

@@ -8,7 +8,11 @@ use super::{
     front_matter::{self, Entry, FrontMatter, Problem, Scalar, Value, quoted},
     settings::{Kind, LoopSettings, SETTINGS, Setting},
 };
-use crate::{gate::Command, spelling, time, verify_yaml};
+use crate::{
+    config::worktree_yaml as verify_yaml,
+    gate::Command,
+    text::{suggest as spelling, time},
+};
 
 /// The loop of a project that has only one.
 pub const DEFAULT_FILE: &str = "ralph-loop.local.md";

@@ -2,6 +2,7 @@
 
 mod file;
 mod front_matter;
+pub mod progress_txt;
 mod settings;
 mod terms;
 

@@ -15,9 +15,9 @@ use super::{
 };
 use crate::{
     config,
-    limits::DEFAULT_IDLE_ROUNDS,
+    judge::limits::DEFAULT_IDLE_ROUNDS,
     prices::{self, Micros},
-    time,
+    text::time,
 };
 
 /// Hours that a loop may run when its file does not say.

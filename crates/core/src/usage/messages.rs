@@ -4,10 +4,12 @@ use serde::Deserialize;
 
 use super::{Line, Tally};
 use crate::{
-    json::parse_tolerant,
+    judge::session_outcome,
     prices::Micros,
-    session_outcome,
-    time::{self, Millis},
+    text::{
+        json::parse_tolerant,
+        time::{self, Millis},
+    },
 };
 
 /// What a line adds to what was used. A message that is reported again, with more than before, adds the difference.

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::{Compacted, Line, REACH, SUMMARY, Start, Usage, each_line};
 use crate::{
+    judge::session_outcome,
     prices::{self, Micros, Tokens},
-    session_outcome,
     transcript::Source,
 };
 

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, path::Path, time::Instant};
 
-use ralph_core::pull_request::{Checkout, Relation, Remote, Repository, Trouble};
+use ralph_core::gate::pull_request::{Checkout, Relation, Remote, Repository, Trouble};
 
 use super::{PATIENCE, Question};
 use crate::git::{Problem, Repository as Git, repository::Ask};

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{
+use ralph_core::gate::{
     output::Stream,
     pull_request::{self, PullRequest, Repository, Trouble},
 };

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{
+use ralph_core::gate::{
     output::Stream,
     pull_request::{self, Checkout, PullRequest, Relation, Repository, Trouble, View, Wanted},
 };

@@ -3,8 +3,8 @@
 //! Kept with the user: merging with gh switches the checkout and deletes the branch, and an agent can give a remote another address.
 
 use ralph_core::{
-    pull_request::{Checkout, PullRequest, Repository},
-    time::Millis,
+    gate::pull_request::{Checkout, PullRequest, Repository},
+    text::time::Millis,
 };
 use serde::{Deserialize, Serialize};
 

@@ -6,9 +6,11 @@ use std::{
 };
 
 use ralph_core::{
-    gate::{Command, End, Finding, Gate, OldFailures, Verdict},
-    messages::opening,
-    test_results::{Split, TestResults},
+    gate::{
+        Command, End, Finding, Gate, OldFailures, Verdict,
+        test_results::{Split, TestResults},
+    },
+    text::messages::opening,
 };
 use serde::{Deserialize, Serialize};
 

@@ -3,9 +3,8 @@
 //! A failure may have had its cause outside of the tree, so it is believed for a while only: nobody shall be held for ever by what is no longer true.
 
 use ralph_core::{
-    gate::{Command, End, Finding, Run, Verdict},
-    test_results::TestResults,
-    time::Millis,
+    gate::{Command, End, Finding, Run, Verdict, test_results::TestResults},
+    text::time::Millis,
 };
 use serde::{Deserialize, Serialize};
 

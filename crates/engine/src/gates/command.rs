@@ -9,12 +9,16 @@ use std::{
 
 use ralph_core::{
     config::short_name,
-    gate::{Command, End, Finding, Gate, Origin, Run, Verdict},
-    messages::opening,
-    output::{Stream, Useful},
-    secrets::Masking,
-    test_results::{self, TestResults},
-    time::{in_words, millis},
+    gate::{
+        Command, End, Finding, Gate, Origin, Run, Verdict,
+        output::{Stream, Useful},
+        test_results::{self, TestResults},
+    },
+    text::{
+        messages::opening,
+        secrets::Masking,
+        time::{in_words, millis},
+    },
 };
 
 use crate::{
@@ -301,6 +305,6 @@ fn told(tests: Option<&TestResults>) -> Option<String> {
     let failed = &tests?.failed;
     let names: Vec<String> = failed.iter().take(3).map(|name| opening(name, 80)).collect();
     let more = if failed.len() > names.len() { format!(" and {} more", failed.len() - names.len()) } else { String::new() };
-    let tests = ralph_core::messages::count(failed.len() as u64, "test fails", "tests fail");
+    let tests = ralph_core::text::messages::count(failed.len() as u64, "test fails", "tests fail");
     (!failed.is_empty()).then(|| format!("{tests}: {}{more}", names.join(", ")))
 }

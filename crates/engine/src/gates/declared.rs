@@ -3,10 +3,9 @@
 use std::io;
 
 use ralph_core::{
-    config::{self, Config, PullRequests},
+    config::{self, Config, PullRequests, worktree_yaml as verify_yaml},
     gate::{Check, Command, Features, Finding, Gate, GuardPolicy, Kind, Merge, Origin, Verdict},
     loops::{LoopFile, Preset},
-    verify_yaml,
 };
 
 use crate::{

@@ -9,9 +9,11 @@ use std::{
 };
 
 use ralph_core::{
-    feature_list::{Format, Item, List, MAX_BYTES},
-    gate::{Check, Command, Features, Finding, Gate, Origin, Run, Tally, Verdict},
-    messages::{clean, opening},
+    gate::{
+        Check, Command, Features, Finding, Gate, Origin, Run, Tally, Verdict,
+        list::{Format, Item, List, MAX_BYTES},
+    },
+    text::messages::{clean, opening},
 };
 
 use crate::{

@@ -12,10 +12,11 @@ use std::{
 };
 
 use ralph_core::{
-    count_entries, decision,
-    gate::{Check, File, Finding, Gate, Verdict},
-    messages::opening,
-    regex::{self, Unmatched},
+    gate::{
+        Check, File, Finding, Gate, Verdict, count_entries, decision,
+        regex::{self, Unmatched},
+    },
+    text::messages::opening,
 };
 
 use crate::{gates::Context, sys::files};
@@ -103,7 +104,7 @@ fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss>
 }
 
 fn entries_of(n: u64) -> String {
-    ralph_core::messages::count(n, "entry", "entries")
+    ralph_core::text::messages::count(n, "entry", "entries")
 }
 
 fn at_least(n: u64) -> String {

@@ -8,9 +8,11 @@ use std::{
 };
 
 use ralph_core::{
-    gate::{Check, Ci, Finding, Gate, Merge, PullRequest, Stage, Verdict},
-    pull_request::{self, CheckRun, Outcome, State, Trouble, View},
-    time::millis,
+    gate::{
+        Check, Ci, Finding, Gate, Merge, PullRequest, Stage, Verdict,
+        pull_request::{self, CheckRun, Outcome, State, Trouble, View},
+    },
+    text::time::millis,
 };
 
 use crate::{

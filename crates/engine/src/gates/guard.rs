@@ -12,10 +12,12 @@ use std::{
 };
 
 use ralph_core::{
-    feature_list::{self, List},
-    gate::{Check, Finding, Gate, GuardPolicy, Kind, Origin, Verdict},
-    guard::{self, Asked, Facts, Item, Source},
-    messages::opening,
+    gate::{
+        Check, Finding, Gate, GuardPolicy, Kind, Origin, Verdict,
+        guard::{self, Asked, Facts, Item, Source},
+        list::{self as feature_list, List},
+    },
+    text::messages::opening,
 };
 
 use crate::{

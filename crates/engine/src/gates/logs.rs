@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ralph_core::time;
+use ralph_core::text::time;
 
 use crate::{
     store::project::Project,

@@ -8,8 +8,7 @@ use std::{
 use ralph_core::{
     gate::{Check, Finding, Gate, OldFailures, Verdict},
     loops::LoopFile,
-    messages::clean,
-    time::in_words,
+    text::{messages::clean, time::in_words},
 };
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use ralph_core::{
     gate::{Finding, Gate, Markers, Verdict},
-    messages,
+    text::messages,
 };
 
 use crate::gates::Context;

@@ -23,10 +23,8 @@ use std::{
 };
 
 use ralph_core::{
-    gate::{Check, Finding, Gate, Verdict},
-    output::Stream,
-    secrets::Secrets,
-    test_results::TestResults,
+    gate::{Check, Finding, Gate, Verdict, output::Stream, test_results::TestResults},
+    text::secrets::Secrets,
 };
 
 use crate::{

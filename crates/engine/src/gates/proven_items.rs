@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::feature_list::Item;
+use ralph_core::gate::list::Item;
 use serde::{Deserialize, Serialize};
 
 use crate::{

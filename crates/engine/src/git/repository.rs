@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::messages;
+use ralph_core::text::messages;
 
 use super::{
     Folders, Problem,

@@ -9,10 +9,11 @@ use std::{
 use ralph_core::{
     api_error,
     journal::{Actor, Event, Parked},
-    limits::ToolUse,
-    messages,
-    reason::Reason,
-    time::{self, Millis},
+    judge::{limits::ToolUse, reason::Reason},
+    text::{
+        messages,
+        time::{self, Millis},
+    },
     transcript::{self, ApiError},
 };
 

@@ -8,11 +8,10 @@ use std::sync::Arc;
 
 use ralph_core::{
     gate::{Finding, Verdict},
-    gate_messages,
     journal::Actor,
-    messages,
-    reason::Reason,
+    judge::reason::Reason,
     slash::{self, Verb},
+    text::{gate_messages, messages},
 };
 
 use crate::{
@@ -129,7 +128,7 @@ fn carry_out(call: &Call, verb: Verb, args: &str, entered: Entered) -> Result<Ou
 
 /// Within the time in which a command is reported twice.
 pub(super) fn is_recent(at: &str) -> bool {
-    ralph_core::time::parse(at).is_some_and(|at| clock::now() - at < SAME_COMMAND_MS)
+    ralph_core::text::time::parse(at).is_some_and(|at| clock::now() - at < SAME_COMMAND_MS)
 }
 
 /// The loop that a cancel or a pause is about: nothing, a name, or `--name NAME`.

@@ -7,7 +7,7 @@ use std::{
 
 use ralph_core::{
     journal::{Actor, Event},
-    reason::Reason,
+    judge::reason::Reason,
 };
 
 use crate::{

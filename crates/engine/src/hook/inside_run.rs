@@ -3,12 +3,10 @@
 
 use ralph_core::{
     gate::Verdict,
-    gate_messages,
     journal::{Answered, Event, State},
-    judge::Decision,
+    judge::{Decision, reason::Reason},
     loops::ContinueWith,
-    messages,
-    reason::Reason,
+    text::{gate_messages, messages},
 };
 
 use crate::{

@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{loops::fnv1a, reason::Reason};
+use ralph_core::{judge::reason::Reason, loops::fnv1a};
 
 use crate::{
     hosts::claude::{

@@ -2,10 +2,9 @@
 
 use ralph_core::{
     journal::{Event, Record},
-    judge::Code,
+    judge::{Code, reason::Reason},
     loops::Value,
-    messages,
-    reason::Reason,
+    text::messages,
     transcript::QUEUED,
 };
 

@@ -1,6 +1,11 @@
 //! A session begins, ends, or reports something that changes nothing.
 
-use ralph_core::{journal::Event, loops::Value, messages, reason::Reason, time};
+use ralph_core::{
+    journal::Event,
+    judge::reason::Reason,
+    loops::Value,
+    text::{messages, time},
+};
 
 use crate::{
     hook::{Call, MAX_TASK, Outcome, compaction},

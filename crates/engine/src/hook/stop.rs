@@ -1,10 +1,9 @@
 //! The client's `Stop` event: finds the session's loop, has the stop ruled on, and answers.
 
 use ralph_core::{
-    judge::{Next, Ruling},
+    judge::{Next, Ruling, reason::Reason},
     loops::file_of,
-    messages,
-    reason::Reason,
+    text::messages,
 };
 
 use crate::{

@@ -10,10 +10,9 @@ use std::{
 use ralph_core::{
     config::{Config, FILE},
     gate::{Check, Command, Finding, Gate, Markers, Origin, Proof},
+    judge::reason::Reason,
     loops::{ContinueWith, fnv1a},
-    messages,
-    reason::Reason,
-    subagent_messages,
+    text::{messages, subagent_messages},
 };
 
 use crate::{
@@ -290,7 +289,7 @@ fn answer(
         }
         Some(round) => Outcome::tell(Reason::VERIFY_UNVERIFIED, subagent_messages::given_up(agent, findings, round)),
         None => {
-            let short = ralph_core::gate_messages::short(findings);
+            let short = ralph_core::text::gate_messages::short(findings);
             let why = messages::opening(error.unwrap_or_default(), 300);
             let line = format!(
                 "{}: {short}. It was let go because its iterations cannot be counted: {why}.",

@@ -8,7 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{gate::Gate, journal::State, judge::Code, reason::Reason};
+use ralph_core::{
+    gate::Gate,
+    journal::State,
+    judge::{Code, reason::Reason},
+};
 
 use crate::{
     gates::{

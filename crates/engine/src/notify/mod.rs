@@ -13,9 +13,11 @@ use std::{
 };
 
 use ralph_core::{
-    messages::{clean, opening},
     prices::{self, Micros},
-    time::{self, Millis},
+    text::{
+        messages::{clean, opening},
+        time::{self, Millis},
+    },
 };
 use serde_json::{Value, json};
 
@@ -91,7 +93,7 @@ impl News<'_> {
     /// All that is worth knowing at a glance, in one line.
     pub fn body(&self) -> String {
         let mut parts = vec![secrets::opening(self.line, LONGEST_LINE)];
-        let rounds = ralph_core::messages::rounds(self.rounds);
+        let rounds = ralph_core::text::messages::rounds(self.rounds);
         let cost = if self.usd_micros > 0 { format!(", {}", prices::shown(self.usd_micros)) } else { String::new() };
         parts.push(format!("{rounds}{cost}"));
         parts.extend(self.until.map(|until| format!("goes on at {}", when(until))));

@@ -2,7 +2,7 @@
 
 use ralph_core::{
     config::{self, Notify},
-    messages::opening,
+    text::messages::opening,
 };
 
 use crate::{gates::declared, store::project::Project, sys::env};

@@ -1,6 +1,6 @@
 //! Cancelling a loop. A cancel always wins: it needs no lock to take the file away, and nobody puts it back.
 
-use ralph_core::{journal::Event, judge::Ending, messages};
+use ralph_core::{journal::Event, judge::Ending, text::messages};
 
 use crate::{
     ops::{Asker, Refusal, choose},
@@ -35,7 +35,7 @@ impl Cancelled {
         format!(
             "Ralph loop{whose} cancelled at iteration {} ({}). {}: `ralph resume` brings it back.{leftovers}",
             self.iteration,
-            ralph_core::time::in_words(self.spent_ms),
+            ralph_core::text::time::in_words(self.spent_ms),
             if self.is_folder {
                 "Its folder stays as it is, with `Status: CANCELLED` in progress.txt"
             } else {

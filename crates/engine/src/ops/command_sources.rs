@@ -3,11 +3,12 @@
 use std::{collections::BTreeSet, io};
 
 use ralph_core::{
-    config::{self, Notify, Running},
-    feature_list::{Item, List},
-    gate::{Check, Command, Gate, Merge, Run},
+    config::{self, Notify, Running, worktree_yaml as verify_yaml},
+    gate::{
+        Check, Command, Gate, Merge, Run,
+        list::{Item, List},
+    },
     loops::{LoopFile, Preset},
-    verify_yaml,
 };
 
 use crate::{

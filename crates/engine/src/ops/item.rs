@@ -9,10 +9,14 @@ use std::{
 };
 
 use ralph_core::{
-    feature_list::{Item, List, MAX_BYTES},
-    gate::{Check, Finding, Verdict},
-    messages::{clean, opening},
-    spelling,
+    gate::{
+        Check, Finding, Verdict,
+        list::{Item, List, MAX_BYTES},
+    },
+    text::{
+        messages::{clean, opening},
+        suggest as spelling,
+    },
 };
 
 use crate::{

@@ -15,7 +15,7 @@ pub mod worktree;
 
 use std::fmt;
 
-use ralph_core::{journal::Actor, messages};
+use ralph_core::{journal::Actor, text::messages};
 
 use crate::{
     git,

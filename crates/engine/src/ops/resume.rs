@@ -1,12 +1,12 @@
 //! Bringing a loop back: a paused one, one that was left behind, or one from the archive, at the iteration where it was.
 
 use ralph_core::{
-    feature_list::List,
+    gate::list::List,
     journal::{Event, Parked},
-    judge::Ending,
+    judge::{Ending, session_outcome::Tokens},
     loops::{LoopFile, LoopSettings, MAX_FILE_BYTES, Value},
-    messages, prices,
-    session_outcome::Tokens,
+    prices,
+    text::messages,
     usage::Spending,
 };
 
@@ -173,7 +173,7 @@ fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
     if request.settings.max_hours.is_none() && l.file.max_millis() > 0 && spent >= l.file.max_millis() {
         return Err(Refusal::Because(format!(
             "the loop has used up its time ({}): give it more with --hours H",
-            ralph_core::time::in_words(spent)
+            ralph_core::text::time::in_words(spent)
         )));
     }
     let (spent, max) = (l.state.spending.as_ref().map_or(0, |s| s.usd_micros), l.file.max_usd_micros());

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{journal::Event, messages};
+use ralph_core::{journal::Event, text::messages};
 use serde::Serialize;
 
 use crate::{

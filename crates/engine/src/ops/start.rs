@@ -5,9 +5,9 @@ use std::{path::PathBuf, time::Duration};
 use ralph_core::{
     gate::Run,
     journal::{Actor, Event},
-    limits::{self, Standstill},
+    judge::limits::{self, Standstill},
     loops::{LoopFile, LoopSettings, MAX_FILE_BYTES, NewLoop, Preset, file_of, is_name},
-    messages, time,
+    text::{messages, time},
 };
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use ralph_core::{
     journal::{Event, Note, Record},
-    prompt::{MAX_NOTE, MAX_NOTES, note},
+    text::prompt::{MAX_NOTE, MAX_NOTES, note},
 };
 use serde::Serialize;
 

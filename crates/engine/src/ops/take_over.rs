@@ -2,9 +2,9 @@
 
 use ralph_core::{
     journal::{Event, Runner},
+    judge::session_outcome::Failures,
     loops::{LoopFile, Value},
-    messages,
-    session_outcome::Failures,
+    text::messages,
 };
 
 use crate::{

@@ -9,10 +9,12 @@ use std::{
 };
 
 use ralph_core::{
-    limits::ToolUse,
-    output::Stream as Pipe,
-    session_outcome::{Cut, Outcome, Trouble, Work},
-    time::millis,
+    gate::output::Stream as Pipe,
+    judge::{
+        limits::ToolUse,
+        session_outcome::{Cut, Outcome, Trouble, Work},
+    },
+    text::time::millis,
 };
 
 use crate::{

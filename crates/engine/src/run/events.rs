@@ -2,8 +2,10 @@
 
 use ralph_core::{
     gate::Finding,
-    judge::Ruling,
-    session_outcome::{Outcome, Then, Work},
+    judge::{
+        Ruling,
+        session_outcome::{Outcome, Then, Work},
+    },
 };
 use serde::Serialize;
 

@@ -10,7 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{lines::Lines, output::Stream as Pipe, plain_lines::PlainLines, secrets::Masking, time::millis};
+use ralph_core::{
+    gate::output::Stream as Pipe,
+    text::{lines::Lines, plain_lines::PlainLines, secrets::Masking, time::millis},
+};
 
 use crate::{
     hosts::claude::stream::{self, Stream},

@@ -2,13 +2,15 @@
 
 use ralph_core::{
     config::Running,
-    feature_list::{Item, List},
-    gate::Check,
-    judge::Code,
-    limits::ToolUse,
-    messages::clean,
-    prompt::{self, Round, Spent},
-    session_outcome::Outcome,
+    gate::{
+        Check,
+        list::{Item, List},
+    },
+    judge::{Code, limits::ToolUse, session_outcome::Outcome},
+    text::{
+        messages::clean,
+        prompt::{self, Round, Spent},
+    },
 };
 
 use crate::{
@@ -58,7 +60,7 @@ pub(super) fn plan(project: &Project, settings: &Running, l: &Loop, before: &Bef
         unfinished: before.unfinished,
         spent: Spent::of(&l.state, clock::now()),
         stalled: (standstill.map_or(0, |s| s.rounds), limit),
-        swings: standstill.map_or(0, ralph_core::limits::Standstill::swings),
+        swings: standstill.map_or(0, ralph_core::judge::limits::Standstill::swings),
         idle: before.tools == ToolUse::None,
         denied: &before.denied,
     };

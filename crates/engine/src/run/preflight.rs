@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ralph_core::{
     gate::{Check, Gate, Run},
-    messages::opening,
+    text::messages::opening,
 };
 
 use crate::{

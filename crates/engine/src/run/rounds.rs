@@ -17,13 +17,17 @@ use std::{
 use ralph_core::{
     gate::Check,
     journal::{Event, State},
-    judge::{Budget, Code, Ending, Next},
-    limits::{Standstill, ToolUse},
+    judge::{
+        Budget, Code, Ending, Next,
+        limits::{Standstill, ToolUse},
+        session_outcome::{Outcome, Tokens, Work},
+    },
     loops::Problem,
     prices,
-    prompt::Spent,
-    session_outcome::{Outcome, Tokens, Work},
-    time::{Millis, millis},
+    text::{
+        prompt::Spent,
+        time::{Millis, millis},
+    },
 };
 
 use super::{
@@ -212,7 +216,7 @@ impl<'a> Rounds<'a> {
         }
         let enough = self.orders.rounds.is_some_and(|rounds| self.done >= rounds);
         Ok(enough.then(|| {
-            let rounds = ralph_core::messages::count(self.done, "iteration is", "iterations are");
+            let rounds = ralph_core::text::messages::count(self.done, "iteration is", "iterations are");
             (End::Enough, format!("{rounds} done, as asked: the loop rests at iteration {}", l.file.iteration))
         }))
     }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::messages;
+use ralph_core::text::messages;
 use serde::Serialize;
 
 use super::{Snapshot, working_tree::WorkingTree};

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::time::Millis;
+use ralph_core::text::time::Millis;
 use serde::Serialize;
 
 use crate::{

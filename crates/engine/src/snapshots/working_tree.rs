@@ -13,7 +13,7 @@ use std::{
 };
 
 use fast_glob::glob_match;
-use ralph_core::messages;
+use ralph_core::text::messages;
 
 use crate::{
     git::{

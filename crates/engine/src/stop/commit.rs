@@ -2,13 +2,14 @@
 
 use ralph_core::{
     gate::Verdict,
-    gate_messages,
     journal::{Answered, Event, Parked, State},
-    judge::{Code, Ending, Evidence, Next, Ruling},
-    limits::{self, Standstill},
+    judge::{
+        Code, Ending, Evidence, Next, Ruling,
+        limits::{self, Standstill},
+        session_outcome::Failures,
+    },
     loops::Value,
-    session_outcome::Failures,
-    time::Millis,
+    text::{gate_messages, time::Millis},
 };
 
 use super::{Ruled, Stop, gather::Gathered};

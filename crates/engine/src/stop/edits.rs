@@ -3,8 +3,7 @@
 use ralph_core::{
     journal::Event,
     loops::{Edit, Value},
-    messages,
-    time::Millis,
+    text::{messages, time::Millis},
 };
 
 use super::{Stop, hear};

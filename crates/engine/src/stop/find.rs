@@ -4,9 +4,9 @@ use std::path::Path;
 
 use ralph_core::{
     journal::{Actor, Event, Runner, State},
+    judge::reason::Reason,
     loops::file_of,
-    messages,
-    reason::Reason,
+    text::messages,
 };
 
 use crate::{

@@ -3,10 +3,12 @@
 use ralph_core::{
     gate::{Proof, Tally},
     journal::{Items, State},
-    judge::{Evidence, Message},
-    limits::{self, Repeated, Standstill, ToolUse},
-    prices, promise,
-    time::Millis,
+    judge::{
+        Evidence, Message, claim as promise,
+        limits::{self, Repeated, Standstill, ToolUse},
+    },
+    prices,
+    text::time::Millis,
     transcript,
     usage::Spending,
 };

@@ -4,11 +4,13 @@ use std::time::{Duration, Instant};
 
 use ralph_core::{
     journal::{Read, State},
-    judge::Message,
-    limits::ToolUse,
+    judge::{
+        Message,
+        claim::{self as promise, Claim},
+        limits::ToolUse,
+    },
     loops::fnv1a,
-    promise::{self, Claim},
-    time::Millis,
+    text::time::Millis,
     transcript::{self, Before, Round},
 };
 

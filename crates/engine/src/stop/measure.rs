@@ -4,11 +4,10 @@ use std::{sync::Arc, time::Instant};
 
 use ralph_core::{
     gate::{Check, Finding, Gate, Proof, only_waits},
-    gate_messages,
     journal::{Event, Parked, State},
     judge::{Next, judge},
     loops::LoopFile,
-    time::millis,
+    text::{gate_messages, time::millis},
 };
 
 use super::{Checking, Stop, find, gather, hear, standstill, wait};

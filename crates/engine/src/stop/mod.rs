@@ -20,13 +20,10 @@ use std::{
 };
 
 use ralph_core::{
-    gate_messages,
     journal::{Answered, State},
-    judge::{Decision, Evidence, Next, Ruling, judge},
-    limits::ToolUse,
+    judge::{Decision, Evidence, Next, Ruling, judge, limits::ToolUse, session_outcome::Work},
     loops::LoopFile,
-    messages,
-    session_outcome::Work,
+    text::{gate_messages, messages},
 };
 
 use crate::{
@@ -237,7 +234,7 @@ pub(crate) struct Ruled {
     pub told: Option<String>,
     /// For the person, about the loop.
     pub more: Vec<String>,
-    at: ralph_core::time::Millis,
+    at: ralph_core::text::time::Millis,
 }
 
 /// Rules on a stop of the loop `l`.

@@ -3,7 +3,8 @@
 use ralph_core::{
     journal::State,
     judge::{Code, Next, Ruling},
-    messages, prompt, slash,
+    slash,
+    text::{messages, prompt},
 };
 
 use super::Stop;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ralph_core::{
     journal::{Answered, Event},
-    reason::Reason,
-    time::millis,
+    judge::reason::Reason,
+    text::time::millis,
 };
 
 use super::{Outcome, Stop, measure::Waiting};

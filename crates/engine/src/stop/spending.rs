@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ralph_core::{
     loops::fnv1a,
-    time::Millis,
+    text::time::Millis,
     usage::{REACH, Seen, Spending},
 };
 

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use ralph_core::{
-    judge::Evidence,
+use ralph_core::judge::{
+    Evidence,
     limits::{Standstill, ToolUse},
 };
 

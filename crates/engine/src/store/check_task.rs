@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ralph_core::{completion_markers, messages};
+use ralph_core::{gate::completion_markers, text::messages};
 
 use crate::{
     store::{project::Project, trust},

@@ -46,7 +46,7 @@ pub fn of_this_run(journal: &[Record]) -> Vec<Denials> {
 mod tests {
     use ralph_core::{
         journal::State,
-        session_outcome::{Cut, Denied, Outcome, Then, Work},
+        judge::session_outcome::{Cut, Denied, Outcome, Then, Work},
     };
 
     use super::*;

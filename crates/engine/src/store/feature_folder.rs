@@ -15,13 +15,17 @@ use std::{
 };
 
 use ralph_core::{
-    feature_list::{List, MAX_BYTES},
+    gate::list::{List, MAX_BYTES},
     journal::{Event, State},
     judge::{Code, Decision, Ending, Message},
-    loops::{LoopFile, LoopSettings, Problem, Value, fnv1a},
-    messages,
-    progress::{self, DEFAULT_MAX_ITERATIONS, Key, Progress, Status},
-    time::{self, Millis},
+    loops::{
+        LoopFile, LoopSettings, Problem, Value, fnv1a,
+        progress_txt::{self as progress, DEFAULT_MAX_ITERATIONS, Key, Progress, Status},
+    },
+    text::{
+        messages,
+        time::{self, Millis},
+    },
 };
 
 use crate::{

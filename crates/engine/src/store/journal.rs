@@ -8,10 +8,11 @@ use std::{
 use ralph_core::{
     gate::{Finding, Kind},
     journal::{Event, Record, Runner, State, last_record, records},
-    judge::Next,
-    messages,
-    session_outcome::Outcome,
-    time::{self, Millis},
+    judge::{Next, session_outcome::Outcome},
+    text::{
+        messages,
+        time::{self, Millis},
+    },
 };
 
 use crate::{

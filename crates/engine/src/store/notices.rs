@@ -2,7 +2,7 @@
 //!
 //! Failing to keep one never changes an answer; the hook's log has it in any case.
 
-use ralph_core::{messages, time::Millis};
+use ralph_core::text::{messages, time::Millis};
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -6,8 +6,10 @@ use ralph_core::{
     journal::{Actor, Event, Record, State, VERSION},
     judge::Ending,
     loops::{Edit, LoopFile, NewLoop, Terms, Value, file_of},
-    messages,
-    time::{self, Millis},
+    text::{
+        messages,
+        time::{self, Millis},
+    },
 };
 
 use crate::{

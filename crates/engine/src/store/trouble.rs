@@ -8,8 +8,8 @@ use std::{
 };
 
 use ralph_core::{
-    reason::Reason,
-    time::{self, Millis},
+    judge::reason::Reason,
+    text::time::{self, Millis},
 };
 use serde::{Deserialize, Serialize};
 

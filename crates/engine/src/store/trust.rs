@@ -9,7 +9,7 @@ mod tests;
 
 use std::{io, path::PathBuf};
 
-use ralph_core::{gate::Run, time::Millis};
+use ralph_core::{gate::Run, text::time::Millis};
 use serde::Serialize;
 
 use crate::{

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ralph_core::{
+use ralph_core::text::{
     messages,
     time::{self, Millis},
 };

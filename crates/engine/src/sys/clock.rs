@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ralph_core::time::Millis;
+use ralph_core::text::time::Millis;
 
 /// The wall clock.
 #[expect(clippy::disallowed_methods, reason = "the one place that asks for the time")]

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::output::Stream;
+use ralph_core::gate::output::Stream;
 
 use crate::sys::process_tree;
 

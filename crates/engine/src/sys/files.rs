@@ -251,7 +251,7 @@ pub fn is_older(meta: &Metadata, age: Duration) -> bool {
 
 /// When a file was last changed, in milliseconds since the epoch; 0 where nobody knows.
 pub fn changed_ms(meta: &Metadata) -> u64 {
-    meta.modified().ok().and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).map_or(0, ralph_core::time::millis)
+    meta.modified().ok().and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).map_or(0, ralph_core::text::time::millis)
 }
 
 /// Adds whole lines to the end of a text file, making it and its folder if need be.

@@ -5,7 +5,7 @@
 use std::{io, time::Duration};
 
 #[cfg(unix)]
-use ralph_core::json::ObjectEnd;
+use ralph_core::text::json::ObjectEnd;
 
 /// A caller that stops in the middle, or says nothing at all, is not waited for any longer than this.
 pub const SILENCE: Duration = Duration::from_secs(10);

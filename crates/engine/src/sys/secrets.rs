@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use ralph_core::{
+use ralph_core::text::{
     messages,
     secrets::{Masking, Secrets},
 };

@@ -9,9 +9,9 @@ use std::{
 
 use ralph_core::{
     journal::{Event, records},
+    judge::session_outcome::Tokens,
     prices::Micros,
-    session_outcome::Tokens,
-    time::Millis,
+    text::time::Millis,
 };
 use serde::Serialize;
 

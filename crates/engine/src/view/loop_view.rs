@@ -6,8 +6,11 @@ use ralph_core::{
     gate::{Finding, Kind},
     journal::{Event, Holder, Record, State},
     loops::{LoopFile, MAX_FILE_BYTES},
-    messages, prices,
-    time::{self, Millis},
+    prices,
+    text::{
+        messages,
+        time::{self, Millis},
+    },
     usage::Spending,
 };
 

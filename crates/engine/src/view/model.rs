@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::{gate::Verdict, journal::Note, judge::Ending, messages, prices};
+use ralph_core::{gate::Verdict, journal::Note, judge::Ending, prices, text::messages};
 use serde::{Serialize, Serializer};
 
 use crate::store::denials::Denials;
@@ -276,7 +276,7 @@ impl View {
     pub fn line(&self) -> String {
         let named = if self.name == "main" { String::new() } else { format!(" \"{}\"", self.name) };
         let round = messages::of_limit(self.iteration, self.max_iterations);
-        let spent = ralph_core::time::in_words(self.spent_ms);
+        let spent = ralph_core::text::time::in_words(self.spent_ms);
         match &self.problem {
             Some(problem) => format!("Ralph loop{named}: {} ({problem})", self.status.words()),
             None => {

@@ -4,9 +4,11 @@ use std::time::{Duration, Instant};
 
 use ralph_core::{
     config::PullRequests,
-    gate::{Check, Ci, Gate},
-    messages::clean,
-    pull_request::{self, CheckRun, Phase, State, Told, View},
+    gate::{
+        Check, Ci, Gate,
+        pull_request::{self, CheckRun, Phase, State, Told, View},
+    },
+    text::messages::clean,
 };
 use serde::Serialize;
 

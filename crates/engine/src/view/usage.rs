@@ -9,7 +9,7 @@ use std::{
 };
 
 use ralph_core::{
-    time::Millis,
+    text::time::Millis,
     usage::{self, Amount, Messages},
 };
 

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ralph_core::{loops::is_name, messages};
+use ralph_core::{loops::is_name, text::messages};
 
 use crate::{
     store::{project::Project, trust::place},

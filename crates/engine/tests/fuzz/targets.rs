@@ -7,25 +7,31 @@ use std::{
 };
 
 use ralph_core::{
-    completion_markers, config, count_entries,
-    feature_list::{Item, List},
-    gate::{Finding, Kind, Verdict},
-    history::Chronicle,
-    journal, junit,
-    loops::{FrontMatter, LoopFile, Value, salvage},
-    messages,
-    output::{Stream as Pipe, Useful},
-    plain_lines::PlainLines,
-    progress::{self, Progress},
-    promise::{self, Claim},
-    pull_request::{self, Repository, job_log},
-    regex,
-    secrets::{Masking, Secrets},
+    config::{self, worktree_yaml as verify_yaml},
+    gate::{
+        Finding, Kind, Verdict, completion_markers, count_entries,
+        list::{Item, List},
+        output::{Stream as Pipe, Useful},
+        pull_request::{self, Repository, job_log},
+        regex,
+        test_results::{self, Reader},
+    },
+    journal::{self, history::Chronicle},
+    judge::claim::{self as promise, Claim},
+    loops::{
+        FrontMatter, LoopFile, Value,
+        progress_txt::{self as progress, Progress},
+        salvage,
+    },
+    report::junit,
     slash,
-    test_results::{self, Reader},
+    text::{
+        messages,
+        plain_lines::PlainLines,
+        secrets::{Masking, Secrets},
+    },
     transcript::{self, Before},
     usage::Messages,
-    verify_yaml,
 };
 use ralph_engine::hosts::claude::{
     denials,

@@ -1,6 +1,6 @@
 //! `ralph doctor`: is everything in place, and if not, what mends it.
 
-use ralph_core::messages::clean;
+use ralph_core::text::messages::clean;
 use ralph_engine::store::project::Project;
 use serde::Serialize;
 

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use ralph_core::{
     gate::Verdict,
     journal::{Event, Record},
-    judge::{Code, Evidence, Message, Ruling, judge},
-    limits::ToolUse,
-    messages::{clean, count, iterations, rounds, spent_of, tag},
-    promise::Claim,
-    time::in_words,
+    judge::{Code, Evidence, Message, Ruling, claim::Claim, judge, limits::ToolUse},
+    text::{
+        messages::{clean, count, iterations, rounds, spent_of, tag},
+        time::in_words,
+    },
 };
 use ralph_engine::store::project::Project;
 use serde::Serialize;

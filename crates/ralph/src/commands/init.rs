@@ -1,6 +1,6 @@
 //! `ralph init`: have Claude Code call ralph.
 
-use ralph_core::limits;
+use ralph_core::judge::limits;
 use ralph_engine::{
     hosts::claude::registration::{BLOCK_CAP, DENY_EDITS},
     setup::{

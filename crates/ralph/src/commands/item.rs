@@ -4,9 +4,11 @@ use std::{path::PathBuf, sync::Arc};
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use ralph_core::{
-    feature_list::{Format, Item},
-    gate::{Check, Gate},
-    messages::{clean, opening},
+    gate::{
+        Check, Gate,
+        list::{Format, Item},
+    },
+    text::messages::{clean, opening},
 };
 use ralph_engine::{
     gates::{Unwatched, Watch, durations::Time, features},

@@ -1,6 +1,6 @@
 //! `ralph list`: every loop of this project, live and ended.
 
-use ralph_core::{
+use ralph_core::text::{
     messages::{clean, of_limit},
     time::in_words,
 };

@@ -6,10 +6,9 @@ use std::{
 };
 
 use clap::ValueHint;
-use ralph_core::{
-    junit,
+use ralph_core::report::{
+    Report, junit,
     prometheus::{self, Subject},
-    report::Report,
 };
 use ralph_engine::{
     store::{project::Project, projects},

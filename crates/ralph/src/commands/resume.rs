@@ -1,6 +1,6 @@
 //! `ralph resume`: arm a paused, left-behind or ended loop again.
 
-use ralph_core::messages::{clean, of_limit};
+use ralph_core::text::messages::{clean, of_limit};
 use ralph_engine::{
     ops::resume::{self, Resumed},
     store::project::Project,

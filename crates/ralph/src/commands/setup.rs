@@ -1,6 +1,6 @@
 //! What `init` and `uninstall` share: for whom, what would change, and doing it.
 
-use ralph_core::messages::clean;
+use ralph_core::text::messages::clean;
 use ralph_engine::setup::{Plan, Problem, change::Change, places::Scope, record::Records};
 use similar::TextDiff;
 
@@ -79,7 +79,7 @@ fn show_difference(path: &str, before: &str, after: &str) {
     let count = |sign: char| difference.lines().filter(|line| line.starts_with(sign)).count();
     ui::line(ui::dim(format!(
         "    ({} added, {} removed in {path})",
-        ralph_core::messages::count(count('+') as u64, "line", "lines"),
+        ralph_core::text::messages::count(count('+') as u64, "line", "lines"),
         count('-')
     )));
 }

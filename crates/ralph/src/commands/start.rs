@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ralph_core::messages::clean;
+use ralph_core::text::messages::clean;
 use ralph_engine::{
     gates::loop_start,
     ops::{Asker, start},

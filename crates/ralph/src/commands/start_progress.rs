@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::{gate::Gate, messages::clean};
+use ralph_core::{gate::Gate, text::messages::clean};
 use ralph_engine::gates::{Watch, durations::Time};
 
 use crate::ui;

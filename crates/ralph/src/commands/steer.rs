@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Read, stdin};
 
-use ralph_core::{messages::clean, prompt::MAX_NOTE};
+use ralph_core::text::{messages::clean, prompt::MAX_NOTE};
 use ralph_engine::{
     ops::steer::{self, Fate, Left, Story},
     store::{project::Project, seal},

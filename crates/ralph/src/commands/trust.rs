@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write as _};
 
 use ralph_core::{
     gate::{Command, Run},
-    time::{self, in_words},
+    text::time::{self, in_words},
 };
 use ralph_engine::{
     gates::declared::LOOP_ORIGIN,

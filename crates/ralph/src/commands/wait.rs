@@ -9,8 +9,10 @@ use std::{
 
 use ralph_core::{
     gate::{Finding, Gate, only_waits},
-    messages::clean,
-    time::{self, Millis, in_words},
+    text::{
+        messages::clean,
+        time::{self, Millis, in_words},
+    },
 };
 use ralph_engine::{
     gates::{
@@ -94,7 +96,7 @@ fn wait(project: &Project, args: &Args) -> Done {
         manual_measure::by_hand(project, &watch.id, &findings)
     };
     if args.json {
-        let waited_ms = ralph_core::time::millis(began.elapsed());
+        let waited_ms = ralph_core::text::time::millis(began.elapsed());
         ui::json(&Report { of_loop: &watch.id, decided, waited_ms, findings: &findings });
     } else {
         summary::show(&findings, &[], false);

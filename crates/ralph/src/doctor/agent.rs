@@ -1,6 +1,6 @@
 //! This program and the client that calls it.
 
-use ralph_core::messages::opening;
+use ralph_core::text::messages::opening;
 use ralph_engine::hosts::claude::{
     caller::{CONTEXT_SINCE, EXEC_SINCE, MESSAGE_SINCE, TESTED, Version},
     program::{dotted, find, said_version, version_in},

@@ -1,6 +1,6 @@
 //! Gates that a forge decides: can it be asked at all? Nothing is asked over the network.
 
-use ralph_core::{gate::Gate, pull_request::Trouble};
+use ralph_core::gate::{Gate, pull_request::Trouble};
 use ralph_engine::{
     forge,
     gates::declared::{self, Declared},

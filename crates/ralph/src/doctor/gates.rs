@@ -4,8 +4,10 @@ use std::{path::PathBuf, time::Duration};
 
 use ralph_core::{
     gate::{Command, Run},
-    messages::opening,
-    time::{in_words, millis},
+    text::{
+        messages::opening,
+        time::{in_words, millis},
+    },
 };
 use ralph_engine::{
     hosts::claude::registration::SHORT,

@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{loops::is_name, messages::clean, time};
+use ralph_core::{
+    loops::is_name,
+    text::{messages::clean, time},
+};
 use ralph_engine::{
     hosts::claude::{
         commands::{COMMANDS, Command},

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ralph_core::time;
+use ralph_core::text::time;
 use ralph_engine::{
     sys::{clock, disk, files},
     view,

@@ -1,12 +1,14 @@
 //! What has to hold before a loop is done, each with what proves it, and those that nothing proves.
 
 use ralph_core::{
-    feature_list::{Item, List},
-    gate::{Check, Finding, Gate, Kind, Origin, Verdict},
-    history::{Chronicle, Story},
+    gate::{
+        Check, Finding, Gate, Kind, Origin, Verdict,
+        list::{Item, List},
+    },
+    journal::history::{Chronicle, Story},
     judge::{Code, Ending},
-    messages::{clean, opening, tag},
     report::{Acceptance, Evidence, Of as What, Standing},
+    text::messages::{clean, opening, tag},
 };
 use ralph_engine::{
     gates::{declared::Declared, features},

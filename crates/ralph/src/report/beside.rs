@@ -3,10 +3,9 @@
 use std::{path::PathBuf, time::Duration};
 
 use ralph_core::{
-    history::{Chronicle, Used},
-    messages,
+    journal::history::{Chronicle, Used},
     report::{Changed, Left},
-    time::Millis,
+    text::{messages, time::Millis},
 };
 use ralph_engine::{
     ops::changes::{self, By, Moment},

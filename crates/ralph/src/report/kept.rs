@@ -3,9 +3,9 @@
 use std::{collections::HashSet, time::Duration};
 
 use ralph_core::{
-    history::{Chronicle, Round},
+    journal::history::{Chronicle, Round},
     report::Evidence,
-    time::Millis,
+    text::time::Millis,
 };
 use ralph_engine::{
     snapshots::{self, Snapshot},

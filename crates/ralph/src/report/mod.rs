@@ -19,11 +19,11 @@ use std::{
 
 use ralph_core::{
     gate::{Finding, Gate, Kind, Verdict},
-    history::{Chronicle, Round, Story, Took},
+    journal::history::{Chronicle, Round, Story, Took},
     loops::{LoopFile, MAX_FILE_BYTES},
     prices::{self, Micros},
     report::{Acceptance, Changed, Figures, GateStory, Limits, Of, Report, RoundRow, Standing, Trouble, VERSION},
-    time::Millis,
+    text::time::Millis,
 };
 use ralph_engine::{
     gates::declared,

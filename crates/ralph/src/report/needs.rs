@@ -2,9 +2,9 @@
 
 use ralph_core::{
     gate::{Check, Gate, Origin, Verdict},
-    history::Chronicle,
-    messages,
+    journal::history::Chronicle,
     report::{About, Acceptance, Left, Need, Standing, denied_in_words},
+    text::messages,
 };
 use ralph_engine::{
     gates::declared::Declared,

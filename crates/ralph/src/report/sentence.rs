@@ -1,10 +1,12 @@
 //! How a loop ended and why, or where it stands, in one sentence.
 
 use ralph_core::{
-    history::Chronicle,
-    messages::{self, clean, of_limit, opening},
+    journal::history::Chronicle,
     report::Mood,
-    time::{self, Millis, in_words},
+    text::{
+        messages::{self, clean, of_limit, opening},
+        time::{self, Millis, in_words},
+    },
 };
 use ralph_engine::view::{Status, View};
 

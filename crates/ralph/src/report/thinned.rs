@@ -1,9 +1,9 @@
 //! Many things shown as few: neighbours together, so that ten thousand iterations take no more room than two hundred.
 
 use ralph_core::{
-    history::{Phase, Span, Took},
+    journal::history::{Phase, Span, Took},
     report::RoundRow,
-    time::Millis,
+    text::time::Millis,
 };
 
 /// Neighbours in groups of equal size (the last may be smaller), as few as are needed for no more than `most` groups.

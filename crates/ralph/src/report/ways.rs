@@ -1,6 +1,6 @@
 //! How to look at a loop again, how to undo what it did, and how to go on.
 
-use ralph_core::{history::Chronicle, report::Way};
+use ralph_core::{journal::history::Chronicle, report::Way};
 use ralph_engine::view::{Status, View};
 
 use super::kept::Files;

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::output::Stream;
+use ralph_core::gate::output::Stream;
 use ralph_engine::sys::{
     command::{self, Asked, Failure, Leave, Task},
     env,

@@ -5,9 +5,11 @@ use std::fmt::Display;
 use anstyle::{AnsiColor, Style};
 use ralph_core::{
     gate::Verdict,
-    messages::{clean, of_limit},
     prices,
-    time::in_words,
+    text::{
+        messages::{clean, of_limit},
+        time::in_words,
+    },
 };
 use ralph_engine::{
     sys::env,

@@ -1,6 +1,6 @@
 //! How far something is that takes its time: how long it has run, how long it usually does, how long it may.
 
-use ralph_core::time::in_words;
+use ralph_core::text::time::in_words;
 
 /// Columns of a bar.
 const BAR: usize = 10;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ralph_core::{
+use ralph_core::text::{
     messages::clean,
     time::{self, Millis},
 };

@@ -7,12 +7,12 @@ use std::{
 };
 
 use ralph_core::{
-    gate_messages,
-    history::Chronicle,
-    journal::{Event, Record},
+    journal::{Event, Record, history::Chronicle},
     judge::{Code, Decision, Evidence, Next, Ruling},
-    messages,
-    time::{self, Millis},
+    text::{
+        gate_messages, messages,
+        time::{self, Millis},
+    },
 };
 use ralph_engine::{
     store::project::Project,

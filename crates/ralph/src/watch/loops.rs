@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ralph_core::time::Millis;
+use ralph_core::text::time::Millis;
 use ralph_engine::{
     store::{project::Project, projects},
     sys::clock,

@@ -24,7 +24,7 @@ fn spends(transcript: &Transcript, id: &str, said: &str, output: u64, at: i64) {
     let usage = json!({"input_tokens": 0, "output_tokens": output, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0});
     for block in [json!({"type": "thinking", "thinking": "…"}), json!({"type": "text", "text": said})] {
         let message = json!({"id": id, "role": "assistant", "model": "claude-opus-5", "content": [block], "usage": usage});
-        let at = ralph_core::time::format(at);
+        let at = ralph_core::text::time::format(at);
         transcript.line(json!({"type": "assistant", "isSidechain": false, "timestamp": at, "message": message}));
     }
 }

@@ -527,7 +527,7 @@ fn s0_7_late_lines_of_the_round_before_are_not_this_rounds() {
     let bed = Bed::with_loop(1, 0, "DONE");
     let transcript = bed.transcript();
     transcript.user("go").uses_tool("m1");
-    let before = ralph_core::time::format(now_ms());
+    let before = ralph_core::text::time::format(now_ms());
     tick();
     bed.stop("Iteration one.").send().blocks_with(PROMPT);
     // The first round's last line is written only now.

@@ -564,7 +564,7 @@ pub(crate) fn now_ms() -> i64 {
 
 /// The present time as the client writes it.
 pub(crate) fn now() -> String {
-    ralph_core::time::format(now_ms())
+    ralph_core::text::time::format(now_ms())
 }
 
 /// Waits until the clock shows another millisecond: a line of the transcript belongs to a round by its time.

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::test_results::of_junit;
+use ralph_core::gate::test_results::of_junit;
 use ralph_testkit::{Skip, pty::Pty};
 use serde_json::json;
 

@@ -213,7 +213,7 @@ fn t2_a_cleared_environment_is_seen_through() {
 
 /// What was typed, at this time.
 fn typed_at(typed: &str, at: i64) -> serde_json::Value {
-    json!({"type": "queue-operation", "operation": "enqueue", "content": typed, "timestamp": ralph_core::time::format(at)})
+    json!({"type": "queue-operation", "operation": "enqueue", "content": typed, "timestamp": ralph_core::text::time::format(at)})
 }
 
 /// The line of what was typed before a ruling reaches the file after it: the next ruling sees it, though it is older than the one before.

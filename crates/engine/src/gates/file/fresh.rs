@@ -9,7 +9,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use ralph_core::messages::opening;
+use ralph_core::text::messages::opening;
 use serde::{Deserialize, Serialize};
 
 use super::{Miss, SHOWN};

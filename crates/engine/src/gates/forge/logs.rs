@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ralph_core::{
-    gate::Finding,
+use ralph_core::gate::{
+    Finding,
     output::{Stream, Useful},
     pull_request::{CheckRun, job_log},
 };

@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ralph_core::{
-    gate::{Check, Gate, Origin},
+use ralph_core::gate::{
+    Check, Gate, Origin,
     guard::{
         self,
         scripts::{Named, in_line, named},

@@ -5,7 +5,7 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use ralph_core::time::Millis;
+use ralph_core::text::time::Millis;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

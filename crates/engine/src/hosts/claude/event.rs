@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use ralph_core::{json::parse_tolerant, loops::fnv1a};
+use ralph_core::{loops::fnv1a, text::json::parse_tolerant};
 use serde_json::{Map, Value};
 
 use crate::sys::{env, secrets};

@@ -9,13 +9,17 @@ mod verdict;
 use std::collections::VecDeque;
 
 use ralph_core::{
-    limits::ToolUse,
-    messages::opening,
+    judge::{
+        claim as promise,
+        limits::ToolUse,
+        session_outcome::{Denied, Outcome, Tokens, Work},
+    },
     prices::{self, Micros},
-    promise,
-    secrets::Masking,
-    session_outcome::{Denied, Outcome, Tokens, Work},
-    time::{self, Millis},
+    text::{
+        messages::opening,
+        secrets::Masking,
+        time::{self, Millis},
+    },
     usage::{Tally, Usage},
 };
 use serde::Deserialize;
@@ -111,7 +115,7 @@ impl Streamed {
 impl Stream {
     /// Takes one line, and puts what is to be told into `told`.
     pub fn line(&mut self, line: &[u8], told: &mut Vec<Heard>) -> Line {
-        let Ok(event) = ralph_core::json::parse_tolerant::<Value>(line) else { return Line::Plain };
+        let Ok(event) = ralph_core::text::json::parse_tolerant::<Value>(line) else { return Line::Plain };
         let Some(kind) = text(&event, "type") else { return Line::Plain };
         self.begun = true;
         self.at = text(&event, "timestamp").and_then(time::parse);

@@ -6,7 +6,7 @@ use std::{
     fmt::Write as _,
 };
 
-use ralph_core::{messages, time::Millis};
+use ralph_core::text::{messages, time::Millis};
 
 use super::{
     Commit, is_id,

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, time::Duration};
 
-use ralph_core::time::Millis;
+use ralph_core::text::time::Millis;
 
 use crate::{
     git::repository::{Ask, Repository, pieces},

@@ -2,9 +2,11 @@
 
 use ralph_core::{
     journal::Event,
-    limits::ToolUse,
+    judge::{
+        limits::ToolUse,
+        session_outcome::{self, Did, Outcome, Then, Trouble, Work},
+    },
     loops::Value,
-    session_outcome::{self, Did, Outcome, Then, Trouble, Work},
 };
 
 use super::{Begun, Ends, LOOK, Rounds, is_used_up};

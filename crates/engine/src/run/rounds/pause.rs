@@ -4,8 +4,8 @@ use std::{thread, time::Duration};
 
 use ralph_core::{
     journal::{Event, Parked},
-    limits::{Breaker, ToolUse},
-    time::{self, Millis},
+    judge::limits::{Breaker, ToolUse},
+    text::time::{self, Millis},
 };
 
 use super::{Ends, HOUR, Rounds};
@@ -38,7 +38,7 @@ impl Rounds<'_> {
         let per_hour = usize::try_from(settings.calls_per_hour).unwrap_or(usize::MAX);
         if per_hour > 0 && self.calls.len() >= per_hour {
             let until = self.calls[self.calls.len() - per_hour] + HOUR;
-            let sessions = ralph_core::messages::count(self.calls.len() as u64, "session was", "sessions were");
+            let sessions = ralph_core::text::messages::count(self.calls.len() as u64, "session was", "sessions were");
             let why = format!("{sessions} started within an hour, as many as `calls_per_hour` allows");
             if let Some(ends) = self.rest(until, &why)? {
                 return Ok(Some(ends));
@@ -51,7 +51,7 @@ impl Rounds<'_> {
             let until = now.saturating_add(Millis::try_from(settings.cooldown_ms).unwrap_or(Millis::MAX));
             return self.rest(
                 until,
-                &format!("{} in a row changed nothing: after a rest comes one more, the last", ralph_core::messages::rounds(stalled)),
+                &format!("{} in a row changed nothing: after a rest comes one more, the last", ralph_core::text::messages::rounds(stalled)),
             );
         }
         Ok(None)

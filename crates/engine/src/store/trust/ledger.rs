@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::time::Millis;
+use ralph_core::text::time::Millis;
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -98,7 +98,7 @@ fn eyes_1_a_transcript_tells_the_same_in_hook_mode() {
     let mut doing = Doing::new(Source::Transcript(bed.path()));
     doing.look();
     let now = doing.now().unwrap();
-    assert_eq!((words(Some(now)), now.at), ("second end".to_owned(), ralph_core::time::parse("2026-11-15T23:25:43.204Z")));
+    assert_eq!((words(Some(now)), now.at), ("second end".to_owned(), ralph_core::text::time::parse("2026-11-15T23:25:43.204Z")));
     let feed: Vec<String> = doing.feed().map(|activity| words(Some(activity))).collect();
     assert!(feed.contains(&"Bash touch a1".to_owned()) && feed.contains(&"first end".to_owned()), "{feed:?}");
     assert!(doing.feed().any(|activity| matches!(activity.heard, Heard::ToolEnded { failed: true, .. })));

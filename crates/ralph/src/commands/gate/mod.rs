@@ -15,8 +15,8 @@ use std::{
 use clap::ValueEnum;
 use ralph_core::{
     gate::{Check, Finding, Gate, Kind, Verdict, only_waits},
-    junit,
-    messages::clean,
+    report::junit,
+    text::messages::clean,
 };
 use ralph_engine::{
     gates::{

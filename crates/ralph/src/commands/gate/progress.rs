@@ -7,10 +7,8 @@ use std::{
 };
 
 use ralph_core::{
-    gate::{Check, Finding, Gate, Origin, Verdict},
-    messages::clean,
-    output::Stream,
-    time::millis,
+    gate::{Check, Finding, Gate, Origin, Verdict, output::Stream},
+    text::{messages::clean, time::millis},
 };
 use ralph_engine::{
     gates::{Watch, durations::Time},

@@ -3,7 +3,7 @@
 use ralph_core::{
     config,
     gate::{Command, Finding, Gate, Origin},
-    messages::clean,
+    text::messages::clean,
 };
 use ralph_engine::{
     gates::declared::{self, Declared},

@@ -2,7 +2,7 @@
 
 use ralph_core::{
     gate::{Finding, Kind, Verdict},
-    messages::clean,
+    text::messages::clean,
 };
 
 use crate::{term::width::columns, ui};

@@ -3,8 +3,10 @@
 use ralph_core::{
     journal::{Event, Record},
     judge::Code,
-    spelling,
-    time::{self, Millis},
+    text::{
+        suggest as spelling,
+        time::{self, Millis},
+    },
 };
 
 use crate::exit::Failure;

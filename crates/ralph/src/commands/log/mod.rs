@@ -8,7 +8,7 @@ use std::{collections::VecDeque, io::ErrorKind, time::Duration};
 
 use ralph_core::{
     journal::Record,
-    time::{self, Millis},
+    text::time::{self, Millis},
 };
 use ralph_engine::{
     store::project::Project,

@@ -2,8 +2,7 @@
 
 use ralph_core::{
     journal::{Event, Record},
-    judge::{Ending, Next},
-    session_outcome::Outcome,
+    judge::{Ending, Next, session_outcome::Outcome},
 };
 
 use crate::{

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use ralph_core::{config::Running, messages::clean};
+use ralph_core::{config::Running, text::messages::clean};
 use ralph_engine::{
     gates::{self, declared, loop_start},
     hosts::claude::program,

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use ralph_core::time::{self, Millis};
+use ralph_core::text::time::{self, Millis};
 use ralph_engine::run::events::{Line, Observer, RunEvent};
 
 use crate::ui;

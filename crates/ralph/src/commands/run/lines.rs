@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use ralph_core::{
+use ralph_core::text::{
     messages::clean,
     time::{self, Millis, in_words},
 };

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{messages::clean, time::Millis};
+use ralph_core::text::{messages::clean, time::Millis};
 use ralph_engine::run::events::{Heard, Observer, RunEvent};
 
 use crate::{

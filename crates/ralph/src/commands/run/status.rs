@@ -1,9 +1,11 @@
 //! The line that tells how it goes right now: for how long, what was used, whether anything was heard.
 
 use ralph_core::{
-    messages::of_limit,
-    session_outcome::Then,
-    time::{Millis, in_words},
+    judge::session_outcome::Then,
+    text::{
+        messages::of_limit,
+        time::{Millis, in_words},
+    },
 };
 use ralph_engine::run::events::{Heard, RunEvent};
 

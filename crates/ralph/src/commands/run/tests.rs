@@ -8,9 +8,11 @@ use std::{
 
 use ralph_core::{
     gate::{Finding, Kind, Tally, Verdict},
-    judge::{Code, Decision, Ending, Next, Ruling},
-    session_outcome::{Cut, Outcome, Then, Tokens, Trouble, Work},
-    time::Millis,
+    judge::{
+        Code, Decision, Ending, Next, Ruling,
+        session_outcome::{Cut, Outcome, Then, Tokens, Trouble, Work},
+    },
+    text::time::Millis,
 };
 use ralph_engine::run::events::{End, Heard, Observer, RunEvent};
 

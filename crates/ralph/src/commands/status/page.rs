@@ -2,8 +2,10 @@
 
 use ralph_core::{
     gate::Verdict,
-    messages::{clean, ends_on, opening, rounds},
-    time::in_words,
+    text::{
+        messages::{clean, ends_on, opening, rounds},
+        time::in_words,
+    },
 };
 use ralph_engine::{
     store::denials::Denials,

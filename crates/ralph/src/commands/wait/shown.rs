@@ -9,9 +9,11 @@ use std::{
 
 use ralph_core::{
     gate::Finding,
-    gate_messages,
-    messages::clean,
-    time::{Millis, format, in_words, millis},
+    text::{
+        gate_messages,
+        messages::clean,
+        time::{Millis, format, in_words, millis},
+    },
 };
 use ralph_engine::{gates::wait::Onlooker, sys::clock};
 

@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 
 use ralph_core::{
     gate::{TestCounts, Verdict},
-    history::Mark,
-    messages::opening,
+    journal::history::Mark,
     report::{GateStory, Report},
-    time::in_words,
+    text::{messages::opening, time::in_words},
 };
 
 use super::{

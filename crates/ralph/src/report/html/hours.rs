@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 
 use ralph_core::{
-    history::{Phase, Took},
-    messages::opening,
+    journal::history::{Phase, Took},
     report::{Report, RoundRow},
-    time::{Millis, in_words},
+    text::{
+        messages::opening,
+        time::{Millis, in_words},
+    },
 };
 
 use super::{

@@ -10,7 +10,7 @@ mod text;
 
 use std::fmt::Write as _;
 
-use ralph_core::{messages::opening, report::Report};
+use ralph_core::{report::Report, text::messages::opening};
 
 use text::plain;
 
@@ -63,5 +63,5 @@ fn joined(pieces: impl Iterator<Item = String>) -> String {
 
 /// `1 round`, `3 rounds`.
 fn count(n: u64, one: &str) -> String {
-    ralph_core::messages::count(n, one, &format!("{one}s"))
+    ralph_core::text::messages::count(n, one, &format!("{one}s"))
 }

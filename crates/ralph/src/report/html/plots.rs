@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ralph_core::{
     report::{Changed, Report, RoundRow},
-    time::in_words,
+    text::time::in_words,
 };
 
 use super::{section, text::plain};

@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use ralph_core::{
-    messages::opening,
     report::{Acceptance, Evidence, Of, Report, Standing},
-    time::in_words,
+    text::{messages::opening, time::in_words},
 };
 
 use super::{

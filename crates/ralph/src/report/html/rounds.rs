@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use ralph_core::{
-    messages::opening,
     report::{Report, RoundRow},
-    time::in_words,
+    text::{messages::opening, time::in_words},
 };
 
 use super::{
@@ -38,7 +37,7 @@ pub(super) fn refused(r: &Report) -> String {
     section("refused", "Claims that were refused", &body)
 }
 
-fn claim(one: &ralph_core::history::Refused) -> String {
+fn claim(one: &ralph_core::journal::history::Refused) -> String {
     let why = if one.why.is_empty() { "not proven".to_owned() } else { opening(&one.why, 600) };
     let said = if one.said.is_empty() { String::new() } else { format!("<blockquote>{}</blockquote>", plain(&opening(&one.said, 600))) };
     format!(

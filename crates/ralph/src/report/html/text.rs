@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ralph_core::{
+use ralph_core::text::{
     messages::clean,
     time::{self, Millis},
 };

@@ -5,9 +5,9 @@ mod text;
 use std::fmt::Write as _;
 
 use ralph_core::{
-    history::Phase,
+    journal::history::Phase,
     report::{Acceptance, Evidence, Mood, Report, RoundRow, Standing},
-    time::{self, Millis, in_words},
+    text::time::{self, Millis, in_words},
 };
 
 use crate::{
@@ -135,7 +135,7 @@ fn gates(r: &Report) -> String {
     }
     let mut out = "#### Gates over time\n\n| Gate | First | Last | Measured | Failing tests |\n|---|---|---|--:|---|\n".to_owned();
     for gate in r.gates.iter().take(GATES) {
-        let word = |mark: Option<&ralph_core::history::Mark>| mark.map_or("–", |mark| mark.verdict.as_str());
+        let word = |mark: Option<&ralph_core::journal::history::Mark>| mark.map_or("–", |mark| mark.verdict.as_str());
         let counts: Vec<_> = gate.marks.iter().filter_map(|mark| mark.counts).collect();
         let failing = match (counts.first(), counts.last()) {
             (Some(first), Some(last)) => {

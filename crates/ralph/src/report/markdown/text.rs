@@ -1,6 +1,6 @@
 //! Texts of strangers in Markdown as GitHub reads it: no mark-up, no mention, no link, no picture, no reference comes of them.
 
-use ralph_core::messages::opening;
+use ralph_core::text::messages::opening;
 
 /// Draws nothing, and keeps apart what would be read together.
 const APART: &str = "<!-- -->";

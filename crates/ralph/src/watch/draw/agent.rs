@@ -1,9 +1,11 @@
 //! What goes on right now: the agent's last tools and words, a gate that is measured, a wait.
 
 use ralph_core::{
-    history::Story,
-    messages::{clean, opening},
-    time::{self, Millis, in_words},
+    journal::history::Story,
+    text::{
+        messages::{clean, opening},
+        time::{self, Millis, in_words},
+    },
 };
 use ralph_engine::{
     hosts::agent_event::Heard,

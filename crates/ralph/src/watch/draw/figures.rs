@@ -1,6 +1,10 @@
 //! The iterations in figures: a sparkline for each, the newest iteration at the right.
 
-use ralph_core::{history::Round, messages, prices, time::in_words};
+use ralph_core::{
+    journal::history::Round,
+    prices,
+    text::{messages, time::in_words},
+};
 use ratatui::text::Line;
 
 use crate::{

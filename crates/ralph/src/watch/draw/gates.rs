@@ -2,9 +2,11 @@
 
 use ralph_core::{
     gate::Verdict,
-    history::Story,
-    messages::{clean, count},
-    time::in_words,
+    journal::history::Story,
+    text::{
+        messages::{clean, count},
+        time::in_words,
+    },
 };
 use ratatui::{style::Style, text::Line};
 

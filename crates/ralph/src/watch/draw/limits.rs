@@ -1,6 +1,10 @@
 //! How much of each limit is used.
 
-use ralph_core::{history::Used, messages::of_limit, prices, time::in_words};
+use ralph_core::{
+    journal::history::Used,
+    prices,
+    text::{messages::of_limit, time::in_words},
+};
 use ralph_engine::view::activity::{self, Doing};
 use ratatui::{style::Style, text::Line};
 

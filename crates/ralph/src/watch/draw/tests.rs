@@ -3,9 +3,8 @@
 use ralph_core::{
     gate::{Finding, Kind, Verdict},
     journal::{Actor, Event, Record, State},
-    judge::{Code, Decision, Evidence, Next, Ruling},
-    session_outcome::Work,
-    time,
+    judge::{Code, Decision, Evidence, Next, Ruling, session_outcome::Work},
+    text::time,
 };
 use ralph_engine::{
     store::project::Project,

@@ -1,10 +1,12 @@
 //! Which loop it is, how it stands, and what only a person can do about it.
 
 use ralph_core::{
-    history::Ended,
+    journal::history::Ended,
     judge::{Code, Ending},
-    messages::{clean, ends_on, of_limit, opening},
-    time::in_words,
+    text::{
+        messages::{clean, ends_on, of_limit, opening},
+        time::in_words,
+    },
 };
 use ralph_engine::view::{Carrier, Status, View};
 use ratatui::style::Style;
@@ -68,7 +70,7 @@ fn second(scene: &Scene<'_>) -> ratatui::text::Line<'static> {
     let reading = scene
         .followed
         .is_behind
-        .then(|| format!("reading the journal: {}", ralph_core::messages::count(chronicle.records, "line", "lines")));
+        .then(|| format!("reading the journal: {}", ralph_core::text::messages::count(chronicle.records, "line", "lines")));
     let all = [reading, Some(round), end, started];
     parts(Row::new(scene.width), all.into_iter().flatten().map(|text| (clean(&text), DIM))).line()
 }

@@ -242,7 +242,7 @@ fn s2_8_a_journal_from_the_future() {
     patient.sh_ok("ralph start Go --session x");
     let last = patient.bed.journal().pop().unwrap();
     let (id, at) = (last["loop"].as_str().unwrap(), last["at"].as_str().unwrap());
-    let later = ralph_core::time::format(now_ms() + 3 * 3_600_000);
+    let later = ralph_core::text::time::format(now_ms() + 3 * 3_600_000);
     patient.bed.change_journal(id, |text| text.replace(at, &later));
     patient.complains("clock", "warning", &["a journal was written", "later"]);
     patient.bed.change_journal(id, |text| text.replace(&later, at));

@@ -16,7 +16,7 @@ pub(super) fn now() -> i64 {
 }
 
 pub(super) fn at(ms: i64) -> String {
-    ralph_core::time::format(ms)
+    ralph_core::text::time::format(ms)
 }
 
 fn loop_file(rounds: i64, active: bool) -> String {

@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use ralph_core::session_outcome::{Cut, Trouble};
+use ralph_core::judge::session_outcome::{Cut, Trouble};
 
 const VERSIONS: [&str; 2] = ["2.1.197", "2.1.325"];
 

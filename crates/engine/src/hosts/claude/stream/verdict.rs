@@ -1,9 +1,9 @@
 //! What the client's result says, and what it means: it stopped, it was ended, or what is in its way.
 
 use ralph_core::{
+    judge::session_outcome::{Cut, Outcome, Tokens, Trouble},
     prices::{self, Micros},
-    session_outcome::{Cut, Outcome, Tokens, Trouble},
-    time::Millis,
+    text::time::Millis,
 };
 use serde_json::Value;
 

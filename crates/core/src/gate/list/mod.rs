@@ -1,0 +1,310 @@
+//! Lists of work: `feature_list.json`, `prd.json`, and the check boxes of a Markdown file, read into one model.
+//!
+//! What a file holds tells which of them it is, not what it is called:
+//! - JSON with `features` (or a bare list of objects): `id`, `description`, `steps`, `passes`, `model`, `verify`;
+//! - JSON with `userStories`: `id`, `title`, `description`, `acceptanceCriteria`, `priority`, `passes`; in order of priority, then of the file;
+//! - anything else is Markdown: [`crate::gate::list::checkboxes`] says what counts as a box there.
+//!
+//! The JSON is plain JSON, because the scripts that people have for these files read nothing else. An item passes where `passes` is the value
+//! `true`; anything else is open. An item without an id is called `item-N` by its place; the second item of an id `X` is called `X#2`.
+//!
+//! Marking an item as done changes that one value. Every other byte stays.
+
+mod checkboxes;
+mod json_tree;
+
+use std::{collections::BTreeMap, ops::Range};
+
+use json_tree::{Member, Node, Value, line_of};
+
+use crate::{
+    loops::Problem,
+    text::messages::{clean, opening},
+};
+
+/// A larger file is no list of work.
+pub const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Item {
+    pub id: String,
+    pub title: String,
+    pub steps: Vec<String>,
+    /// For each step whether its box is ticked; `None` for one without a box. Empty where steps have none.
+    pub boxes: Vec<Option<bool>>,
+    /// What the list says about it.
+    pub passes: bool,
+    /// The model that shall work on it.
+    pub model: Option<String>,
+    /// Lines for the shell that must all succeed before it counts as done.
+    pub verify: Vec<String>,
+    /// A mistake in the list because of which it counts as open, whatever the list says.
+    pub problem: Option<String>,
+}
+
+impl Item {
+    /// Whether the list itself says that there is something to do. The item's own commands are not asked.
+    pub fn is_open(&self) -> bool {
+        !self.passes || self.problem.is_some()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `feature_list.json`
+    Features,
+    /// `prd.json`
+    Stories,
+    /// Check boxes.
+    Markdown,
+}
+
+/// A list as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List {
+    pub format: Format,
+    /// In the order in which they are to be worked on. Never empty.
+    pub items: Vec<Item>,
+    /// What else is wrong with it, one sentence each.
+    pub mistakes: Vec<String>,
+    /// Where each item is marked.
+    marks: Vec<Mark>,
+}
+
+/// What has to change in order to mark an item as done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// These bytes become that text.
+    Replace(Vec<Range<usize>>, &'static str),
+    /// There is no value yet: this is written there.
+    Insert(usize, String),
+    /// It is no item that could be marked.
+    Nowhere,
+}
+
+impl List {
+    pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
+        if bytes.len() > MAX_BYTES {
+            return Err(Problem::new(None, format!("it is larger than {} MB", MAX_BYTES >> 20)));
+        }
+        let text = std::str::from_utf8(bytes).map_err(|e| Problem::new(line_of(bytes, e.valid_up_to()), "this is not UTF-8 text"))?;
+        let body = text.trim_start_matches('\u{feff}').trim();
+        if body.is_empty() {
+            return Err(Problem::new(None, "the file is empty"));
+        }
+        let mut list = if looks_like_json(body) { of_json(text)? } else { of_markdown(text)? };
+        list.name_apart();
+        Ok(list)
+    }
+
+    /// The item called `id`, as the list spells it or as it is shown.
+    pub fn find(&self, id: &str) -> Option<usize> {
+        let spelled = self.items.iter().position(|item| item.id == id);
+        spelled.or_else(|| self.items.iter().position(|item| clean(&item.id) == id))
+    }
+
+    pub fn open(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(|item| item.is_open())
+    }
+
+    /// The file with one item marked as done; `bytes` are those that this list was read from.
+    pub fn with_done(&self, bytes: &[u8], index: usize) -> Result<Vec<u8>, Problem> {
+        let (spans, new) = match self.marks.get(index) {
+            Some(Mark::Replace(spans, new)) => (spans.clone(), (*new).to_owned()),
+            Some(Mark::Insert(at, new)) => (std::iter::once(*at..*at).collect(), new.clone()),
+            Some(Mark::Nowhere) | None => return Err(Problem::new(None, "it is not an item that could be marked as done")),
+        };
+        let mut out = bytes.to_vec();
+        for span in spans.into_iter().rev() {
+            out.splice(span, new.bytes());
+        }
+        // What was written must say what was meant.
+        let again = List::parse(&out)?;
+        match again.items.get(index).and_then(|item| item.problem.clone()) {
+            Some(problem) => Err(Problem::new(None, problem)),
+            None => Ok(out),
+        }
+    }
+
+    /// Gives every item an id of its own.
+    fn name_apart(&mut self) {
+        let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+        for item in &mut self.items {
+            let count = seen.entry(item.id.clone()).or_default();
+            *count += 1;
+            if *count > 1 {
+                self.mistakes
+                    .push(format!("the id {} is given more than once; the next item of that id is called {}#{count}", item.id, item.id));
+                item.id = format!("{}#{count}", item.id);
+            }
+        }
+    }
+}
+
+/// Markdown may begin with a bracket, too: `[ ] …`, `[![badge]…`.
+fn looks_like_json(body: &str) -> bool {
+    body.starts_with('{')
+        || body.strip_prefix('[').is_some_and(|rest| matches!(rest.trim_start(), "]") || rest.trim_start().starts_with('{'))
+}
+
+fn of_markdown(text: &str) -> Result<List, Problem> {
+    let (items, marks): (Vec<_>, Vec<_>) = checkboxes::read(text).into_iter().unzip();
+    if items.is_empty() {
+        return Err(Problem::new(
+            None,
+            "there is no item in it: neither JSON with `features` or `userStories`, nor a Markdown check box (`- [ ] text`)",
+        ));
+    }
+    Ok(List { format: Format::Markdown, items, mistakes: Vec::new(), marks })
+}
+
+fn of_json(text: &str) -> Result<List, Problem> {
+    let root = json_tree::parse(text)?;
+    let line = |node: &Node| line_of(text.as_bytes(), node.span.start);
+    let (format, node) = match (&root.value, root.get("features"), root.get("userStories")) {
+        (Value::List(_), ..) => (Format::Features, &root),
+        (_, Some(features), _) => (Format::Features, features),
+        (_, None, Some(stories)) => (Format::Stories, stories),
+        (_, None, None) => return Err(Problem::new(None, "there is no `features` list and no `userStories` list in it")),
+    };
+    let Value::List(elements) = &node.value else {
+        let key = if format == Format::Features { "features" } else { "userStories" };
+        return Err(Problem::new(line(node), format!("`{key}` must be a list, and is {}", node.kind())));
+    };
+    if elements.is_empty() {
+        return Err(Problem::new(line(node), "the list is empty, and an empty list proves nothing"));
+    }
+    let mut mistakes = Vec::new();
+    let mut read: Vec<(f64, Item, Mark)> = Vec::new();
+    for (n, element) in elements.iter().enumerate() {
+        let reader = Reader { text, element, name: format!("item {}", n + 1) };
+        let (item, mark) = reader.item(n + 1, &mut mistakes);
+        let rank = if format == Format::Stories { reader.priority() } else { 0.0 };
+        read.push((rank, item, mark));
+    }
+    read.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (items, marks) = read.into_iter().map(|(_, item, mark)| (item, mark)).unzip();
+    Ok(List { format, items, mistakes, marks })
+}
+
+/// Reads one element of a JSON list.
+struct Reader<'a> {
+    text: &'a str,
+    element: &'a Node,
+    name: String,
+}
+
+impl Reader<'_> {
+    fn item(&self, place: usize, mistakes: &mut Vec<String>) -> (Item, Mark) {
+        let id = match self.element.get("id").map(|id| &id.value) {
+            Some(Value::Text(id)) if !id.trim().is_empty() => id.trim().to_owned(),
+            Some(Value::Number(id)) => id.clone(),
+            _ => format!("item-{place}"),
+        };
+        if !matches!(self.element.value, Value::Object(_)) {
+            let problem = self.at(self.element, &format!("is {}, and must be an object", self.element.kind()));
+            return (Item { id, title: self.raw(self.element), problem: Some(problem), ..Item::default() }, Mark::Nowhere);
+        }
+        if let Some(strange) = self.element.get("id").filter(|id| !matches!(id.value, Value::Text(_) | Value::Number(_) | Value::Null)) {
+            mistakes.push(self.at(strange, &format!("has an `id` that is {}; it is called {id} here", strange.kind())));
+        }
+        let mut problem = None;
+        let passes = self.passes(&mut problem);
+        let verify = self.lines("verify", &mut problem);
+        // What is wrong with the steps does not make them any less to do.
+        let steps = ["steps", "acceptanceCriteria"].iter().flat_map(|key| self.lines(key, &mut None)).collect();
+        let item = Item { title: self.title(), steps, passes, model: self.words("model"), verify, problem, id, ..Item::default() };
+        (item, self.mark())
+    }
+
+    fn title(&self) -> String {
+        match (self.words("title").or_else(|| self.words("name")), self.words("description")) {
+            (Some(title), Some(about)) => format!("{title}: {about}"),
+            (Some(text), None) | (None, Some(text)) => text,
+            (None, None) => String::new(),
+        }
+    }
+
+    fn passes(&self, problem: &mut Option<String>) -> bool {
+        match self.element.get("passes") {
+            None | Some(Node { value: Value::Null, .. }) => false,
+            Some(Node { value: Value::Bool(passes), .. }) => *passes,
+            Some(other) => {
+                let shown = opening(&self.raw(other), 40);
+                *problem = Some(self.at(
+                    other,
+                    &format!("has `passes: {shown}`, which is {}: it must be true or false, so it counts as open", other.kind()),
+                ));
+                false
+            }
+        }
+    }
+
+    /// One text, or a list of them.
+    fn lines(&self, key: &str, problem: &mut Option<String>) -> Vec<String> {
+        let Some(node) = self.element.get(key) else { return Vec::new() };
+        let elements = match &node.value {
+            Value::Null => &[],
+            Value::List(elements) => elements.as_slice(),
+            _ => std::slice::from_ref(node),
+        };
+        let mut out = Vec::new();
+        for element in elements {
+            match &element.value {
+                Value::Text(text) if text.trim().is_empty() => {}
+                Value::Text(text) => out.push(text.clone()),
+                _ => {
+                    let what =
+                        format!("has a `{key}` that is {}: it must be a text or a list of texts, so it counts as open", element.kind());
+                    problem.get_or_insert_with(|| self.at(element, &what));
+                    out.push(self.raw(element));
+                }
+            }
+        }
+        out
+    }
+
+    fn words(&self, key: &str) -> Option<String> {
+        match &self.element.get(key)?.value {
+            Value::Text(text) => Some(text.clone()).filter(|t| !t.trim().is_empty()),
+            _ => None,
+        }
+    }
+
+    /// Where it stands in the queue; a story without a priority comes after those that have one.
+    fn priority(&self) -> f64 {
+        match self.element.get("priority").map(|p| &p.value) {
+            Some(Value::Number(n) | Value::Text(n)) => n.trim().parse().unwrap_or(f64::INFINITY),
+            _ => f64::INFINITY,
+        }
+    }
+
+    fn mark(&self) -> Mark {
+        match (self.element.get("passes"), self.element.members().last()) {
+            (Some(node), _) => Mark::Replace(vec![node.span.clone()], "true"),
+            (None, Some(last)) => self.after(last),
+            (None, None) => Mark::Insert(self.element.span.start + 1, "\"passes\": true".to_owned()),
+        }
+    }
+
+    /// A new member behind the last one, set apart as that one is.
+    fn after(&self, last: &Member) -> Mark {
+        let before = &self.text[..last.key_span.start];
+        let gap = &before[before.trim_end().len()..];
+        let colon = &self.text[last.key_span.end..last.value.span.start];
+        Mark::Insert(last.value.span.end, format!(",{gap}\"passes\"{colon}true"))
+    }
+
+    fn raw(&self, node: &Node) -> String {
+        self.text[node.span.clone()].to_owned()
+    }
+
+    /// A sentence about this item, with its line.
+    fn at(&self, node: &Node, what: &str) -> String {
+        format!("line {}: {} {what}", line_of(self.text.as_bytes(), node.span.start), self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

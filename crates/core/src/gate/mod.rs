@@ -1,0 +1,504 @@
+//! Gates: what must hold before a loop may end, and what measuring one of them found.
+//!
+//! A promise is a claim; a gate is a proof. Here are the plain values; measuring has effects and lives in the engine.
+
+pub mod completion_markers;
+pub mod count_entries;
+pub mod decision;
+pub mod guard;
+pub mod list;
+pub mod output;
+pub mod pull_request;
+pub mod regex;
+pub mod test_results;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::gate::test_results::TestResults;
+
+/// How long a command may run when nobody says otherwise (S3-3).
+pub const DEFAULT_DEADLINE_MS: u64 = 120_000;
+
+/// Longer than this no command may run.
+pub(crate) const MAX_DEADLINE_MS: u64 = 24 * 3_600_000;
+
+/// How much of a command's output the agent is shown when nobody says otherwise, in characters (S3-3).
+pub const DEFAULT_EXCERPT: usize = 500;
+
+/// One thing that must hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gate {
+    pub name: String,
+    pub check: Check,
+    pub origin: Origin,
+    /// A person allowed what is declared there to run.
+    pub trusted: bool,
+    /// Measured at every stop, not only when the agent claims to be done. What costs nothing is always measured.
+    pub every_stop: bool,
+    /// What the agent should do while it does not hold.
+    pub next: Option<String>,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Check {
+    Command(Command),
+    File(File),
+    Features(Features),
+    Markers(Markers),
+    PullRequest(PullRequest),
+    Ci(Ci),
+}
+
+/// A command that must pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    pub run: Run,
+    /// Relative to the project's root.
+    pub folder: Option<String>,
+    pub env: Vec<(String, String)>,
+    pub deadline_ms: u64,
+    /// May run at the same time as its neighbours that may, too.
+    pub parallel: bool,
+    /// A failure is tried once more; if it passes then, it was a flake.
+    pub retry: bool,
+    /// Whether the verdict on an unchanged tree is believed.
+    pub cache: bool,
+    /// What it started may outlive it: a build server, for instance.
+    pub leave_running: bool,
+    /// Failures that were there when the loop started.
+    pub old_failures: OldFailures,
+    /// Where its test results are, besides what it prints: a JUnit file, relative to the project's root.
+    pub junit: Option<String>,
+    /// How many characters of its output the agent gets.
+    pub excerpt: usize,
+}
+
+impl Command {
+    /// A line for the shell with everything else as it is when nobody says otherwise.
+    pub fn shell(line: impl Into<String>) -> Self {
+        Command {
+            run: Run::Shell(line.into()),
+            folder: None,
+            env: Vec::new(),
+            deadline_ms: DEFAULT_DEADLINE_MS,
+            parallel: false,
+            retry: false,
+            cache: true,
+            leave_running: false,
+            old_failures: OldFailures::Block,
+            junit: None,
+            excerpt: DEFAULT_EXCERPT,
+        }
+    }
+}
+
+/// How a command is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Run {
+    /// A line for the shell.
+    Shell(String),
+    /// A program and its arguments, as they are.
+    Argv(Vec<String>),
+}
+
+impl Run {
+    /// As one line that a person can read.
+    pub fn shown(&self) -> String {
+        match self {
+            Run::Shell(line) => line.clone(),
+            Run::Argv(words) => words.join(" "),
+        }
+    }
+}
+
+/// What becomes of failures that were there when the loop started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum OldFailures {
+    /// They count like any other: the task may be to mend them.
+    #[default]
+    Block,
+    /// Only new ones count, where they can be told apart.
+    Allow,
+}
+
+/// A file that must say so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Relative to the project's root.
+    pub path: String,
+    /// A regular expression that must match somewhere in it.
+    pub contains: Option<String>,
+    /// What that asks for, where the expression itself would tell nobody.
+    pub called: Option<String>,
+    /// Patterns of the sources that must not have changed since the file was last written; `None`: its age does not matter.
+    pub fresh: Option<Vec<String>>,
+    /// So many entries must stand in it: items of lists, rows of tables, paragraphs.
+    pub entries: u64,
+    /// It is left behind by a check that passed: one that says that something failed is none.
+    pub of_success: bool,
+}
+
+impl File {
+    /// A file that must be there, whatever it says.
+    pub fn at(path: impl Into<String>) -> Self {
+        File { path: path.into(), contains: None, called: None, fresh: None, entries: 0, of_success: false }
+    }
+}
+
+/// A list whose items must all pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Features {
+    /// Relative to the project's root, or absolute.
+    pub path: String,
+    /// After so many items done in one session the loop pauses; 0 means no limit.
+    pub per_session: u64,
+}
+
+/// Words that must all stand in the agent's last message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Markers {
+    pub words: Vec<String>,
+}
+
+/// A pull request for the work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PullRequest {
+    pub must_be: Stage,
+    /// Who merges it, where it must be merged.
+    pub merge: Merge,
+    /// The branch that it must go to; `None`: any.
+    pub base: Option<String>,
+}
+
+/// How far a pull request must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Open,
+    Merged,
+}
+
+/// Who merges a pull request once everything else holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Merge {
+    #[default]
+    Agent,
+    Ralph,
+}
+
+/// Green checks on the head commit of the pull request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ci {
+    /// Checks that the base branch does not require do not count.
+    pub required_only: bool,
+    /// Patterns of the names of checks that do not count.
+    pub ignore: Vec<String>,
+    /// A commit that no check reports on passes, once there was time for them to appear.
+    pub may_have_none: bool,
+}
+
+/// Where a gate was declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A file of settings, relative to the project's root: `ralph.toml`, `.ideal/worktree.yaml`. Trusted as a whole.
+    File(String),
+    /// A list whose items have commands of their own. Its flags change all the time, so only the commands are trusted.
+    List(String),
+    /// The loop's own file. Ralph changes it all the time, so only the commands are trusted.
+    Loop,
+}
+
+impl Origin {
+    /// The file, for people; relative to the project's root.
+    pub fn shown(&self) -> &str {
+        match self {
+            Origin::File(path) | Origin::List(path) => path,
+            Origin::Loop => "the loop file",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    Command,
+    File,
+    Features,
+    Markers,
+    PullRequest,
+    Ci,
+    /// The comparison with the start of the loop, where it may block.
+    Guard,
+    /// What declares gates and cannot be read.
+    Config,
+}
+
+impl Kind {
+    /// Whether somebody else decides it, in their own time.
+    pub fn is_decided_elsewhere(self) -> bool {
+        matches!(self, Kind::PullRequest | Kind::Ci)
+    }
+}
+
+impl Gate {
+    pub fn kind(&self) -> Kind {
+        match self.check {
+            Check::Command(_) => Kind::Command,
+            Check::File(_) => Kind::File,
+            Check::Features(_) => Kind::Features,
+            Check::Markers(_) => Kind::Markers,
+            Check::PullRequest(_) => Kind::PullRequest,
+            Check::Ci(_) => Kind::Ci,
+        }
+    }
+
+    /// Whether it does something when it is measured, rather than look.
+    pub fn acts(&self) -> bool {
+        match &self.check {
+            Check::Command(_) => true,
+            Check::PullRequest(request) => request.must_be == Stage::Merged && request.merge == Merge::Ralph,
+            Check::File(_) | Check::Features(_) | Check::Markers(_) | Check::Ci(_) => false,
+        }
+    }
+
+    /// Whether somebody else decides it, in their own time.
+    pub fn is_decided_elsewhere(&self) -> bool {
+        self.kind().is_decided_elsewhere()
+    }
+
+    /// A gate that nobody has trusted yet, measured when the agent claims to be done.
+    pub fn new(name: impl Into<String>, check: Check, origin: Origin) -> Self {
+        Gate { name: name.into(), check, origin, trusted: false, every_stop: false, next: None }
+    }
+
+    /// A finding about this gate, still without what the agent needs to know.
+    pub fn finding(&self, verdict: Verdict, what: impl Into<String>) -> Finding {
+        Finding::new(&self.name, self.kind(), verdict, what)
+    }
+}
+
+/// Whether it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    Pass,
+    Fail,
+    /// Something outside decides, and has not yet.
+    Wait,
+    /// It could not be measured: it timed out, broke, was not run, is not trusted. Never a pass.
+    Unknown,
+}
+
+impl Verdict {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "fail",
+            Verdict::Wait => "wait",
+            Verdict::Unknown => "unknown",
+        }
+    }
+}
+
+/// What measuring a gate found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Finding {
+    pub gate: String,
+    pub kind: Kind,
+    pub verdict: Verdict,
+    /// One line, for people and agents.
+    pub what: String,
+    /// What the agent needs to know in order to mend it, bounded.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// What the agent should do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// The whole output, relative to the project's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub took_ms: u64,
+    /// It was not its turn: nothing was measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skipped: bool,
+    /// The verdict on the same tree as before: nothing was run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
+    /// It failed, and passed when it was tried again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flaky: bool,
+    /// Which tests failed, where the command told. Too much for a journal; `what` has it in short.
+    #[serde(skip)]
+    pub tests: Option<TestResults>,
+    /// The same in numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<TestCounts>,
+    /// How the command ended; `what` says it in words.
+    #[serde(skip)]
+    pub end: Option<End>,
+    /// Only a person can change it: what to type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<String>,
+    /// How far a list is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tally: Option<Tally>,
+}
+
+/// How many tests a command told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TestCounts {
+    /// How many ran.
+    pub total: u64,
+    pub failed: u64,
+    /// How many of those that failed had failed when the loop began; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<u64>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    Code(i32),
+    Signal(i32),
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            End::Code(code) => write!(f, "exit code {code}"),
+            End::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
+}
+
+/// How far a list is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tally {
+    pub done: u64,
+    pub total: u64,
+    /// So many may be done in one session; 0 means no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub per_session: u64,
+}
+
+impl Finding {
+    pub fn new(gate: &str, kind: Kind, verdict: Verdict, what: impl Into<String>) -> Self {
+        Finding {
+            gate: gate.to_owned(),
+            kind,
+            verdict,
+            what: what.into(),
+            detail: String::new(),
+            next: None,
+            log: None,
+            took_ms: 0,
+            skipped: false,
+            cached: false,
+            flaky: false,
+            tests: None,
+            counts: None,
+            end: None,
+            needs: None,
+            tally: None,
+        }
+    }
+
+    #[must_use]
+    pub fn with_detail(self, detail: impl Into<String>) -> Self {
+        Finding { detail: detail.into(), ..self }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+pub(crate) fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// What all findings together say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// There is no gate: the claim alone counts.
+    NotAsked,
+    Holds,
+    Fails,
+    /// Only a person can go on from here.
+    NeedsPerson,
+    Unknown,
+    Waits,
+}
+
+impl Proof {
+    /// A failure is something to work on, so it goes before everything that is not known yet.
+    pub fn of(findings: &[Finding]) -> Self {
+        let any = |verdict| findings.iter().any(|f| f.verdict == verdict);
+        if findings.is_empty() {
+            Proof::NotAsked
+        } else if any(Verdict::Fail) {
+            Proof::Fails
+        } else if findings.iter().any(|f| f.verdict == Verdict::Unknown && f.needs.is_some()) {
+            Proof::NeedsPerson
+        } else if any(Verdict::Unknown) {
+            Proof::Unknown
+        } else if any(Verdict::Wait) {
+            Proof::Waits
+        } else {
+            Proof::Holds
+        }
+    }
+}
+
+/// Whether there is nothing to do but to wait: something outside has not decided yet, and nothing else that was measured asks for work.
+pub fn only_waits(findings: &[Finding]) -> bool {
+    let mut open = findings.iter().filter(|finding| finding.verdict != Verdict::Pass && !finding.skipped).peekable();
+    open.peek().is_some() && open.all(|finding| finding.verdict == Verdict::Wait)
+}
+
+/// What happens when the work looks as if the proof had been weakened instead of the work been done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum GuardPolicy {
+    /// Tests that are gone or skipped keep the loop from ending until they are back or a person accepts it; everything else is listed.
+    #[default]
+    Tests,
+    /// It is listed.
+    Warn,
+    /// It is listed, and the loop does not end before it is mended or a person accepts it.
+    Block,
+    Off,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(verdict: Verdict) -> Finding {
+        Finding::new("g", Kind::Command, verdict, "")
+    }
+
+    #[test]
+    fn what_is_not_known_is_never_a_pass() {
+        use Verdict::{Fail, Pass, Unknown, Wait};
+        let proof = |verdicts: &[Verdict]| Proof::of(&verdicts.iter().map(|v| found(*v)).collect::<Vec<_>>());
+        assert_eq!(proof(&[]), Proof::NotAsked);
+        assert_eq!(proof(&[Pass, Pass]), Proof::Holds);
+        assert_eq!(proof(&[Pass, Unknown]), Proof::Unknown);
+        assert_eq!(proof(&[Unknown, Fail, Pass]), Proof::Fails);
+        assert_eq!(proof(&[Pass, Wait]), Proof::Waits);
+        assert_eq!(proof(&[Wait, Unknown]), Proof::Unknown);
+        let untrusted = Finding { needs: Some("ralph trust".to_owned()), ..found(Unknown) };
+        assert_eq!(Proof::of(&[found(Pass), untrusted.clone()]), Proof::NeedsPerson);
+        assert_eq!(Proof::of(&[untrusted, found(Fail)]), Proof::Fails, "there is work to do");
+    }
+}

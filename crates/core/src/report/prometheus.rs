@@ -1,0 +1,184 @@
+//! Loops in the text format of Prometheus: a file that a node exporter's textfile collector, a Grafana agent or an OpenTelemetry collector picks up.
+//!
+//! Nothing is served and nothing is sent. The agent's own client can report its sessions by OpenTelemetry; this is what only ralph knows.
+
+use std::fmt::Write;
+
+use crate::{
+    journal::history::Phase,
+    prices,
+    report::{GateStory, Report, Standing},
+    text::{messages::is_unseen, time::Millis},
+};
+
+/// A loop, and the folder that it works in.
+pub struct Subject<'a> {
+    pub report: &'a Report,
+    pub folder: &'a str,
+}
+
+/// One family: what it is called, its type, what it tells, and its samples.
+struct Family {
+    name: &'static str,
+    kind: &'static str,
+    help: &'static str,
+    samples: fn(&Report) -> Vec<Sample>,
+}
+
+/// Labels of its own, and a value.
+type Sample = (Vec<(&'static str, String)>, f64);
+
+/// All families of all loops; each family once, as the format asks.
+pub fn text(subjects: &[Subject<'_>]) -> String {
+    let mut out = String::new();
+    for family in FAMILIES {
+        let mut samples = String::new();
+        for subject in subjects {
+            for (labels, value) in (family.samples)(subject.report) {
+                let own: Vec<String> = labels.iter().map(|(name, value)| format!(",{name}=\"{}\"", escaped(value))).collect();
+                let own = own.concat();
+                let (folder, name, id) = (escaped(subject.folder), escaped(&subject.report.name), escaped(&subject.report.id));
+                let _ = writeln!(samples, "{}{{project=\"{folder}\",name=\"{name}\",loop=\"{id}\"{own}}} {value}", family.name);
+            }
+        }
+        if !samples.is_empty() {
+            let _ = write!(out, "# HELP {0} {1}\n# TYPE {0} {2}\n{samples}", family.name, family.help, family.kind);
+        }
+    }
+    out
+}
+
+const FAMILIES: &[Family] = &[
+    Family {
+        name: "ralph_loop_status",
+        kind: "gauge",
+        help: "1 for the status that the loop has.",
+        samples: |r| vec![(vec![("status", r.status.clone())], 1.0)],
+    },
+    Family {
+        name: "ralph_loop_iteration",
+        kind: "gauge",
+        help: "The iteration that the loop is in.",
+        samples: |r| plain(r.figures.iteration),
+    },
+    Family {
+        name: "ralph_loop_iterations_limit",
+        kind: "gauge",
+        help: "The iteration after which the loop ends; absent without a limit.",
+        samples: |r| limit(r.limits.iterations),
+    },
+    Family { name: "ralph_loop_stops_total", kind: "counter", help: "Stops that were ruled on.", samples: |r| plain(r.figures.stops) },
+    Family {
+        name: "ralph_loop_claims_refused_total",
+        kind: "counter",
+        help: "Claims of the agent that did not end the loop.",
+        samples: |r| plain(r.figures.refused),
+    },
+    Family { name: "ralph_loop_seconds_total", kind: "counter", help: "Time by what it was spent on.", samples: hours },
+    Family {
+        name: "ralph_loop_seconds_limit",
+        kind: "gauge",
+        help: "The time that the loop may work; absent without a limit.",
+        samples: |r| limit(r.limits.ms).into_iter().map(|(labels, ms)| (labels, ms / 1e3)).collect(),
+    },
+    Family {
+        name: "ralph_loop_cost_dollars_total",
+        kind: "counter",
+        help: "What the loop has cost, as far as it is known; absent where it is not.",
+        samples: |r| r.figures.used.known_usd().map(|usd| (Vec::new(), prices::in_dollars(usd))).into_iter().collect(),
+    },
+    Family {
+        name: "ralph_loop_cost_dollars_limit",
+        kind: "gauge",
+        help: "What the loop may cost; absent without a limit.",
+        samples: |r| if r.limits.usd_micros == 0 { Vec::new() } else { vec![(Vec::new(), prices::in_dollars(r.limits.usd_micros))] },
+    },
+    Family {
+        name: "ralph_loop_tokens_total",
+        kind: "counter",
+        help: "Tokens by kind, as far as they are known; absent where they are not.",
+        samples: tokens,
+    },
+    Family {
+        name: "ralph_loop_acceptance_items",
+        kind: "gauge",
+        help: "What has to hold before the loop may end, by how far it is proven.",
+        samples: standings,
+    },
+    Family { name: "ralph_gate_verdict", kind: "gauge", help: "1 for what was last found of the gate.", samples: gates },
+    Family { name: "ralph_gate_duration_seconds", kind: "gauge", help: "How long the gate took when it was last run.", samples: durations },
+    Family {
+        name: "ralph_loop_needs_person",
+        kind: "gauge",
+        help: "How many things only a person can do or decide.",
+        samples: |r| plain(r.needs.len() as u64),
+    },
+    Family {
+        name: "ralph_loop_last_event_timestamp_seconds",
+        kind: "gauge",
+        help: "When something last happened to the loop.",
+        samples: |r| r.last.map(|at| (Vec::new(), seconds(at))).into_iter().collect(),
+    },
+];
+
+fn plain(n: u64) -> Vec<Sample> {
+    vec![(Vec::new(), number(n))]
+}
+
+/// 0 means that there is none.
+fn limit(n: u64) -> Vec<Sample> {
+    if n == 0 { Vec::new() } else { plain(n) }
+}
+
+fn hours(report: &Report) -> Vec<Sample> {
+    Phase::ALL.map(|phase| (vec![("phase", phase.as_str().to_owned())], number(report.figures.took.of(phase)) / 1e3)).into()
+}
+
+fn tokens(report: &Report) -> Vec<Sample> {
+    let Some(tokens) = report.figures.used.known_tokens() else { return Vec::new() };
+    let kinds =
+        [("input", tokens.input), ("output", tokens.output), ("cache_read", tokens.cache_read), ("cache_written", tokens.cache_written)];
+    kinds.map(|(kind, n)| (vec![("kind", kind.to_owned())], number(n))).into()
+}
+
+fn standings(report: &Report) -> Vec<Sample> {
+    let count = |standing: Standing| report.acceptance.iter().filter(|one| one.standing == standing).count();
+    let of = |standing: Standing| (vec![("standing", standing.as_str().to_owned())], number(count(standing) as u64));
+    Standing::ALL.map(of).into()
+}
+
+fn gates(report: &Report) -> Vec<Sample> {
+    let last = report.gates.iter().filter(|gate| !gate.gone).filter_map(|gate| Some((gate, gate.marks.last()?)));
+    last.map(|(gate, mark)| (vec![("gate", gate.name.clone()), ("verdict", mark.verdict.as_str().to_owned())], 1.0)).collect()
+}
+
+fn durations(report: &Report) -> Vec<Sample> {
+    let ran = |gate: &GateStory| gate.marks.iter().rev().find(|mark| !mark.cached && mark.took_ms > 0).map(|mark| mark.took_ms);
+    let there = report.gates.iter().filter(|gate| !gate.gone);
+    there.filter_map(|gate| Some((vec![("gate", gate.name.clone())], number(ran(gate)?) / 1e3))).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the format has no other numbers")]
+fn number(n: u64) -> f64 {
+    n as f64
+}
+
+fn seconds(at: Millis) -> f64 {
+    number(u64::try_from(at).unwrap_or(0)) / 1e3
+}
+
+/// A label's value: text of any origin. What nobody sees is spelled out, so that two names that look alike stay two.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '"' => out.push_str("\\\""),
+            c if c.is_control() || is_unseen(c) => {
+                let _ = write!(out, "<U+{:04X}>", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}

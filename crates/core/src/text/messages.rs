@@ -1,0 +1,451 @@
+//! What people and agents are told: one place for the sentences, so that they agree with each other and with the ruling.
+
+use crate::{
+    judge::{
+        Code, Evidence, Next, Ruling,
+        claim::{Claim, normalised},
+    },
+    prices::{self, Micros},
+    text::{
+        gate_messages,
+        time::{in_words, of_hours},
+    },
+};
+
+/// `4 of 20`, or `4` where there is no limit.
+pub fn of_limit(iteration: u64, max_iterations: u64) -> String {
+    if max_iterations == 0 { iteration.to_string() } else { format!("{iteration} of {max_iterations}") }
+}
+
+/// `1 file`, `4 files`: how many of something there are, with the right word.
+pub fn count(n: u64, one: &str, several: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { several })
+}
+
+/// `1 iteration`, `4 iterations`.
+pub fn iterations(n: u64) -> String {
+    count(n, "iteration", "iterations")
+}
+
+/// `1 round`, `4 rounds`.
+pub fn rounds(n: u64) -> String {
+    count(n, "iteration", "iterations")
+}
+
+/// The tag that the agent has to write.
+pub fn tag(promise: &str) -> String {
+    format!("<promise>{}</promise>", normalised(promise))
+}
+
+/// The person's line while the loop goes on (S0-10).
+pub fn going_on(iteration: u64, max_iterations: u64, promise: Option<&str>, gated: bool) -> String {
+    let round = of_limit(iteration, max_iterations);
+    match promise {
+        Some(promise) if gated => format!("Ralph: iteration {round}. Ends on {} with its proof.", tag(promise)),
+        None if gated => format!("Ralph: iteration {round}. Ends when its gates hold."),
+        Some(promise) => format!("Ralph: iteration {round}. Ends on {}.", tag(promise)),
+        None if max_iterations == 0 => format!("Ralph: iteration {round}, no iteration limit and no promise. /cancel-ralph ends it."),
+        None => format!("Ralph: iteration {round}, no promise: it ends at the limit or with /cancel-ralph."),
+    }
+}
+
+/// What ends a loop, in a few words.
+pub fn ends_on(promise: Option<&str>, gated: bool) -> String {
+    match promise {
+        Some(promise) if gated => format!("{} with its proof", tag(promise)),
+        Some(promise) => tag(promise),
+        None if gated => "its gates".to_owned(),
+        None => "a limit or a cancel".to_owned(),
+    }
+}
+
+/// How to claim, for the agent.
+pub fn how_to_claim(promise: &str) -> String {
+    format!("Only when all of it is completely true, end your message with {} on a line of its own.", tag(promise))
+}
+
+/// How to say that it cannot go on, for the agent.
+pub const HOW_TO_SAY_BLOCKED: &str = "If you cannot go on without a person, end your message with <blocked>why</blocked> on a line of its own, with the \
+                                      reason in place of \"why\".";
+
+/// How an agent ends its work, one way or the other.
+pub fn how_to_end(promise: Option<&str>) -> String {
+    promise.map(|promise| how_to_claim(promise) + " ").unwrap_or_default() + HOW_TO_SAY_BLOCKED
+}
+
+/// What the agent is told besides the prompt: that it should try another way, what is not proven, why a tag did not count, and, if the loop wants it, how to claim.
+pub fn hint(e: &Evidence, remind: bool) -> Option<String> {
+    let parts: Vec<String> =
+        [about_being_blocked(e), gate_messages::for_agent(e), about_the_claim(e, remind)].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+fn about_the_claim(e: &Evidence, remind: bool) -> Option<String> {
+    let promise = e.promise.as_deref();
+    match (&e.claim, promise) {
+        (Claim::Made, Some(promise)) if e.notes_waiting > 0 => Some(format!(
+            "[ralph] {} was claimed, but the person had left a note by then. The note comes first: do what it says, and then claim again.",
+            tag(promise)
+        )),
+        // A fresh session's prompt says how to claim anyway.
+        (Claim::Refused { why }, Some(_)) if e.fresh => {
+            Some(format!("[ralph] The last session's promise tag did not count: {}.", why.words()))
+        }
+        (Claim::Refused { why }, Some(_)) => {
+            Some(format!("[ralph] Your message had a promise tag that does not count: {}. {}", why.words(), how_to_end(promise)))
+        }
+        (Claim::None, Some(_)) if remind && !e.fresh && e.blocked.is_none() => Some(format!("[ralph] {}", how_to_end(promise))),
+        _ => None,
+    }
+}
+
+/// The first time that it cannot go on, an agent is asked to try another way. A new session does not know what the one before said.
+fn about_being_blocked(e: &Evidence) -> Option<String> {
+    let why = e.blocked.as_deref()?;
+    let who = if e.fresh { "The last iteration ended because it could not go on" } else { "You said that you cannot go on" };
+    Some(format!(
+        "[ralph] {who}: {}. Try another way first: look for what you can do yourself, and do what does not depend on it. If that does not work either, say so \
+         again with <blocked>why</blocked> on the last line: then the loop pauses, and a person is asked.",
+        why.trim_end_matches('.')
+    ))
+}
+
+/// The person's line when a stop is allowed; `None` where silence is the better answer.
+pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
+    let round = of_limit(e.iteration, e.max_iterations);
+    let again = if e.fresh { "`ralph run --continue` goes on" } else { "`ralph resume` arms it again" };
+    let resume = if e.fresh { "ralph run --continue" } else { "ralph resume" };
+    let line = match (ruling.code, ruling.next) {
+        (Code::GateWaiting, _) => {
+            // Whoever has not waited leaves it to the hook beside it, which wakes the session.
+            let (waited, then) = match e.waited_ms {
+                0 => (String::new(), "This session goes on by itself when that is decided."),
+                ms => (format!(" after {} of waiting", in_words(ms)), "`ralph wait` waits on, and says how to go on."),
+            };
+            format!("parked at iteration {round}{waited}, for {}. {then}", gate_messages::in_short(e))
+        }
+        (_, Next::Stays | Next::Parks | Next::GoesOn { .. }) => return None,
+        (Code::PromiseAccepted | Code::GatesPassed, _) => complete(e, ruling.code),
+        (Code::GateUntrusted | Code::GateBroken | Code::GateBlocked, _) => {
+            format!("paused at iteration {round}: {}. Then {again}.", gate_messages::needs(e))
+        }
+        (Code::FeaturesPerSession, _) => format!(
+            "paused at iteration {round}: items done in this session: {}, and `per_session` is {}. `ralph resume` goes on, best in a new session.",
+            e.items_done, e.items_per_session
+        ),
+        (Code::GateUnknown, _) => format!(
+            "paused at iteration {round}: the proof could not be had {} in a row ({}). `ralph gate` tries it by hand; {again}.",
+            count(e.unknown_rounds, "time", "times"),
+            gate_messages::in_short(e)
+        ),
+        (Code::AgentBlocked, _) => format!(
+            "paused at iteration {round}: the agent says that it cannot go on: {}. `ralph steer TEXT` leaves it an answer; {again}.",
+            e.blocked.as_deref().unwrap_or_default().trim_end_matches('.')
+        ),
+        (Code::LimitIterations, _) => format!(
+            "stopped at its limit of {}{}. The loop is kept: `{resume} --max-iterations {}` goes on.",
+            iterations(e.max_iterations),
+            without(e),
+            e.iteration.saturating_add(e.max_iterations.max(1))
+        ),
+        (Code::LimitTime, _) => format!(
+            "stopped at its time limit of {} (iteration {round}){}. The loop is kept: `{resume} --hours 8` goes on.",
+            in_words(e.max_ms),
+            at_a_limit(e)
+        ),
+        (Code::LimitCost, _) => format!(
+            "stopped at its limit of {}: about {} spent (iteration {round}){}. The loop is kept: `{resume} --usd {}` goes on.",
+            prices::shown(e.max_usd_micros),
+            prices::shown(e.spent_usd_micros),
+            at_a_limit(e),
+            prices::in_dollars(e.max_usd_micros)
+        ),
+        (Code::LimitTokens, _) => format!(
+            "stopped at its limit of {}: {} used (iteration {round}){}. The loop is kept: `{resume} --tokens {}` goes on.",
+            count(e.max_tokens, "token", "tokens"),
+            e.spent_tokens,
+            at_a_limit(e),
+            e.max_tokens
+        ),
+        (Code::ProgressOscillating, _) => format!(
+            "paused at iteration {round}: the files go back and forth between the same two states, {} in a row. {again}.",
+            count(e.swings, "time", "times")
+        ),
+        (Code::HostDenied, _) => format!(
+            "paused at iteration {round}: nothing changes, and nobody was there to allow {}. Add it to `permissions.allow` in .claude/settings.json, \
+             or choose another --permission-mode; {again}.",
+            e.denied.iter().take(4).map(|rule| clean(rule)).collect::<Vec<_>>().join(", ")
+        ),
+        (Code::HostContextFull, _) => format!(
+            "paused at iteration {round}: the session's context is {} % full, and `max_context` is {}. `ralph run --continue` goes on in fresh sessions; \
+             in this one, /compact and then /ralph-resume do.",
+            e.context, e.max_context
+        ),
+        (Code::HostBlockCap, _) => format!(
+            "paused at iteration {round}: {} in a row without any tool call, and Claude Code would soon end the turn by itself as if it were done. \
+             {again}; `ralph init --block-cap 0` lifts the client's cap.",
+            rounds(e.idle_rounds)
+        ),
+        (Code::ProgressNone, _) if e.idle_rounds < e.idle_limit => {
+            let what = if e.gates.is_empty() { "same commit, same files" } else { "same commit, same files, same findings" };
+            let open = gate_messages::in_short(e);
+            let open = if open.is_empty() { String::new() } else { format!(" ({open})") };
+            format!("paused at iteration {round}: {} changed nothing: {what}{open}. {again}.", iterations(e.stalled_rounds))
+        }
+        (Code::ProgressNone, _) => {
+            format!("paused at iteration {round}: {} in a row without any tool call. {again}.", rounds(e.idle_rounds))
+        }
+        (Code::HostInterrupted, _) => {
+            format!("you interrupted the agent, so the loop is paused at iteration {round}. {again}, /cancel-ralph ends it.")
+        }
+        (Code::PersonStop, _) => format!("you said stop, so the loop is paused at iteration {round}. {again}, /cancel-ralph ends it."),
+        (Code::TranscriptMissing, _) => {
+            format!("paused at iteration {round}: the event carries no message, and its transcript is not there{}. {again}.", named(e))
+        }
+        (code, _) => format!("the loop stopped at iteration {round} ({}).", code.as_str()),
+    };
+    Some(format!("Ralph: {line}"))
+}
+
+/// How a loop is complete. An ending after which the proof is not what it was is never told as a plain one.
+fn complete(e: &Evidence, code: Code) -> String {
+    let gates = gate_messages::proven(e);
+    if e.before_the_first {
+        return format!("complete, with nothing to do: {}. No session was started.", gates.unwrap_or_default());
+    }
+    let complete = if e.suspicions.is_empty() { "complete" } else { "complete, with doubts," };
+    let how = match (code, e.promise.as_deref()) {
+        (Code::PromiseAccepted, Some(promise)) => {
+            format!("the agent claimed {}{}", tag(promise), gates.map(|gates| format!(", and {gates}")).unwrap_or_default())
+        }
+        _ => gates.unwrap_or_default(),
+    };
+    format!("{complete} after {} ({}): {how}.", iterations(e.iteration), in_words(e.spent_ms))
+}
+
+/// What is missing at the limit of iterations.
+fn without(e: &Evidence) -> String {
+    match e.claim {
+        Claim::None if e.promise.is_some() && e.blocked.is_none() => ", without the promise".to_owned(),
+        Claim::Made if e.notes_waiting == 0 => format!(", with a claim that is not proven ({})", gate_messages::in_short(e)),
+        _ => at_a_limit(e),
+    }
+}
+
+/// What is not proven at a limit, and what the agent said that has come to nothing.
+fn at_a_limit(e: &Evidence) -> String {
+    let said = match (&e.claim, &e.blocked) {
+        (_, Some(why)) => format!(", and the agent says that it cannot go on ({why})"),
+        (Claim::Refused { why }, _) if e.promise.is_some() => format!(", with an unclear claim ({})", why.words()),
+        (Claim::Made, _) if e.notes_waiting > 0 => ", with a claim that was not judged, because a note was not delivered".to_owned(),
+        _ => String::new(),
+    };
+    gate_messages::at_the_end(e) + &said
+}
+
+/// For the person's line while the loop goes on: what the agent said that does not end it.
+pub fn going_on_although(code: Code) -> &'static str {
+    match code {
+        Code::AgentBlocked => " The agent says that it cannot go on; it is sent back once to try another way.",
+        Code::NoteUndelivered => " The agent claims to be done; your note comes first.",
+        _ => "",
+    }
+}
+
+fn named(e: &Evidence) -> String {
+    match &e.message {
+        crate::judge::Message::Unreadable { transcript } if !transcript.is_empty() => format!(" ({transcript})"),
+        _ => String::new(),
+    }
+}
+
+/// The limits of a loop in words, as `start` and `status` print them back.
+pub fn limits(max_iterations: u64, promise: Option<&str>, gated: bool, max_hours: f64, idle_rounds: u64) -> Vec<String> {
+    vec![
+        match promise {
+            Some(promise) if gated => format!("ends when the agent says {} and its gates prove it", tag(promise)),
+            None if gated => "ends when its gates hold".to_owned(),
+            Some(promise) => format!("ends when the agent truthfully says {}", tag(promise)),
+            None => "no promise: only a limit or a cancel ends it".to_owned(),
+        },
+        if max_iterations == 0 { "no limit on iterations".to_owned() } else { format!("at most {}", iterations(max_iterations)) },
+        if max_hours > 0.0 { format!("at most {}", in_words(of_hours(max_hours))) } else { "no limit on time".to_owned() },
+        if idle_rounds == u64::MAX {
+            "no pause for iterations without tool use".to_owned()
+        } else {
+            format!("pauses after {} in a row without any tool call", rounds(idle_rounds))
+        },
+    ]
+}
+
+/// The limits that only some loops have; `spelled_out`: their absence is told, too.
+pub fn further_limits(max_usd_micros: Micros, stall_rounds: u64, spelled_out: bool) -> Vec<String> {
+    let money = match max_usd_micros {
+        0 => spelled_out.then(|| "no limit on money".to_owned()),
+        max => Some(format!("at most about {}, estimated from the tokens that the client reports", prices::shown(max))),
+    };
+    let standstill = match stall_rounds {
+        0 => spelled_out.then(|| "no pause for iterations that change nothing".to_owned()),
+        n => Some(format!("pauses after {} in a row that change nothing: no commit, no file, no finding", rounds(n))),
+    };
+    money.into_iter().chain(standstill).collect()
+}
+
+/// `about $3.20 of $50`.
+pub fn spent_of(spent: Micros, max: Micros) -> String {
+    let spent = prices::shown(spent);
+    if max == 0 { format!("about {spent}") } else { format!("about {spent} of {}", prices::shown(max)) }
+}
+
+/// The person's line when a command that is not ralph's was let through before the loop goes on.
+pub fn goes_first(command: &str) -> String {
+    format!("Ralph: /{} goes first. If it leaves the agent with nothing to do, /ralph-resume goes on with the loop.", opening(command, 64))
+}
+
+/// A word as a shell takes it for one.
+pub fn quoted(word: &str) -> String {
+    let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "@/._-+".contains(c));
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+/// A text without control characters, and without those that turn the order of what is drawn, or that draw nothing: what comes from files and agents
+/// must not steer a terminal.
+pub fn clean(text: &str) -> String {
+    text.chars().filter(|c| is_shown(*c)).collect()
+}
+
+/// Whether a character is one that people see.
+pub fn is_shown(c: char) -> bool {
+    if c.is_ascii() { !c.is_ascii_control() } else { !c.is_control() && !is_unseen(c) }
+}
+
+/// Characters that turn or hide text; the last ones are an alphabet that only models read. The two joiners (U+200C, U+200D) are none of these: Persian words
+/// and emoji of several people are spelled with them, and they turn nothing.
+pub fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The last `max` characters of a text on one line, without control characters.
+pub fn excerpt(text: &str, max: usize) -> String {
+    // Only the end of a long text is looked at, and more of it as long as that was mostly blanks.
+    let mut len = at_once(max);
+    loop {
+        let from = text.ceil_char_boundary(text.len().saturating_sub(len));
+        let line = normalised(&text[from..]);
+        match line.char_indices().nth_back(max.saturating_sub(1)) {
+            Some((at, _)) if at > 0 => return format!("…{}", &line[at..]),
+            _ if from == 0 => return line,
+            _ => {}
+        }
+        len = len.saturating_mul(2);
+    }
+}
+
+/// How many bytes of a text are looked at first for so many characters of it.
+fn at_once(max: usize) -> usize {
+    max.saturating_add(1).saturating_mul(8)
+}
+
+/// The first `max` characters of a text on one line, without control characters.
+pub fn opening(text: &str, max: usize) -> String {
+    let mut len = at_once(max);
+    loop {
+        let to = text.floor_char_boundary(len);
+        let mut line = normalised(&text[..to]);
+        match line.char_indices().nth(max) {
+            Some((at, _)) => {
+                line.truncate(at);
+                line.push('…');
+                return line;
+            }
+            None if to == text.len() => return line,
+            None => len = len.saturating_mul(2),
+        }
+    }
+}
+
+/// The journal of a loop is not as ralph left it.
+pub fn misfit(id: &str, what: &str) -> String {
+    format!(
+        "Ralph: the journal of {id} was changed by something other than ralph: {what}. Ralph decides by its own copy, so the loop goes on as it was."
+    )
+}
+
+/// How an edit that pauses the loop is called.
+const PAUSED_BY_HAND: &str = "active true → false";
+
+/// The loop file was edited: what counts now, and what does not.
+pub fn edited(counting: &[String], refused: &[String]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (paused, counting): (Vec<&String>, Vec<&String>) = counting.iter().partition(|change| *change == PAUSED_BY_HAND);
+    if !paused.is_empty() {
+        lines.push("Ralph: the loop is paused: its file says `active: false` now. `ralph resume` goes on.".to_owned());
+    }
+    if !counting.is_empty() {
+        let counting: Vec<&str> = counting.into_iter().map(String::as_str).collect();
+        lines.push(format!("Ralph: the loop file was edited: {}.", counting.join(", ")));
+    }
+    if !refused.is_empty() {
+        lines.push(format!(
+            "Ralph: the agent seems to have edited the loop file itself: {}. That does not count; `ralph resume` with the limit that you want sets it.",
+            refused.join(", ")
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_say_where_the_loop_is() {
+        assert_eq!(going_on(4, 20, Some("ALL  DONE"), false), "Ralph: iteration 4 of 20. Ends on <promise>ALL DONE</promise>.");
+        assert_eq!(going_on(4, 0, None, false), "Ralph: iteration 4, no iteration limit and no promise. /cancel-ralph ends it.");
+    }
+
+    #[test]
+    fn limits_are_spelled_out() {
+        assert_eq!(
+            limits(0, None, false, 8.0, 7),
+            [
+                "no promise: only a limit or a cancel ends it",
+                "no limit on iterations",
+                "at most 8 h",
+                "pauses after 7 iterations in a row without any tool call"
+            ]
+        );
+        assert_eq!(limits(1, Some("X"), false, 0.0, u64::MAX)[1..3], ["at most 1 iteration", "no limit on time"]);
+    }
+
+    #[test]
+    fn s2_7_money_and_standstill_are_spelled_out() {
+        assert_eq!(
+            further_limits(50_000_000, 6, true),
+            [
+                "at most about $50, estimated from the tokens that the client reports",
+                "pauses after 6 iterations in a row that change nothing: no commit, no file, no finding"
+            ]
+        );
+        assert_eq!(further_limits(0, 0, true), ["no limit on money", "no pause for iterations that change nothing"]);
+        assert!(further_limits(0, 0, false).is_empty());
+        assert_eq!(spent_of(3_200_000, 50_000_000), "about $3.20 of $50");
+    }
+
+    #[test]
+    fn excerpts_are_bounded_and_clean() {
+        assert_eq!(excerpt("a\u{7}b\n\nc", 10), "ab c");
+        assert_eq!(excerpt("0123456789", 4), "…6789");
+        assert_eq!(excerpt("", 4), "");
+        assert_eq!(opening("0123\u{1b}[31m456789", 4), "0123…");
+        assert_eq!(opening("ab", 2), "ab");
+    }
+
+    #[test]
+    fn what_draws_nothing_or_turns_the_order_is_not_shown() {
+        assert_eq!(clean("a\u{202e}b\u{200b}c\u{2066}d\u{feff}e\u{2060}f\u{200f}g\u{61c}"), "abcdefg");
+        assert_eq!(opening("safe \u{202e} txt.exe", 20), "safe txt.exe");
+        let family_and_persian = "\u{1f469}\u{200d}\u{1f467} \u{645}\u{6cc}\u{200c}\u{62e}\u{648}\u{627}\u{647}\u{645}";
+        assert_eq!(clean(family_and_persian), family_and_persian);
+    }
+}

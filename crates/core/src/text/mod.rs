@@ -1,0 +1,12 @@
+//! Words: what agents and people are told, and how foreign text is read, cleaned and masked.
+
+pub mod gate_messages;
+pub mod json;
+pub mod lines;
+pub mod messages;
+pub mod plain_lines;
+pub mod prompt;
+pub mod secrets;
+pub mod subagent_messages;
+pub mod suggest;
+pub mod time;

@@ -1,0 +1,280 @@
+//! The prompt of one round in a session of its own: the task, then what this round has to know.
+//!
+//! The task comes first and unchanged, so that the start of every prompt is the same and can be had from the model's cache. What follows is bounded: a
+//! session that begins with pages of old output works worse, not better.
+
+use crate::{
+    journal::{Note, State},
+    judge::{
+        limits::SWINGS_TOLD,
+        session_outcome::{Cut, Outcome},
+    },
+    loops::LoopFile,
+    prices::Micros,
+    text::{
+        messages::{HOW_TO_SAY_BLOCKED, clean, count, how_to_claim, of_limit, opening},
+        time::{Millis, in_words},
+    },
+};
+
+/// More than this of what the last round left is in the logs.
+const MAX_LAST: usize = 8_000;
+
+/// More notes than these, or longer ones, are no steering.
+pub const MAX_NOTE: usize = 4_000;
+pub const MAX_NOTES: usize = 20;
+
+/// From this part of a limit on the agent is told to bring its work to an end.
+const LANDING: f64 = 0.8;
+
+/// What a round has to know besides its task.
+#[derive(Debug, Default)]
+pub struct Round<'a> {
+    /// The item of a list that is open, in full.
+    pub item: Option<&'a str>,
+    /// What the last round was told, or would have been.
+    pub last: Option<&'a str>,
+    pub notes: &'a [Note],
+    /// How the session before this one ended, in this very round.
+    pub broke: Option<&'a Outcome>,
+    /// A runner before this one began the round and was interrupted; it begins again.
+    pub unfinished: bool,
+    pub spent: Spent,
+    /// Rounds in a row that changed nothing, and how many are borne.
+    pub stalled: (u64, u64),
+    pub swings: u64,
+    /// The last round only talked.
+    pub idle: bool,
+    /// What nobody was there to allow.
+    pub denied: &'a [String],
+}
+
+/// How much of the limits is used.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Spent {
+    pub ms: u64,
+    pub usd_micros: Micros,
+    pub tokens: u64,
+}
+
+impl Spent {
+    pub fn of(state: &State, now: Millis) -> Self {
+        let usd_micros = state.spending.as_ref().map_or(0, |spending| spending.usd_micros);
+        Spent { ms: state.spent(now), usd_micros, tokens: state.tokens.total() }
+    }
+}
+
+/// The whole prompt.
+pub fn prompt(file: &LoopFile, gated: bool, round: &Round<'_>) -> String {
+    let mut parts = vec![file.prompt.clone(), opened(file, gated)];
+    let told: [Option<String>; 8] = [
+        interrupted(round),
+        round.item.map(|item| format!("[ralph] Work on this now, and on nothing else: {item}")),
+        round.last.map(|last| bounded(last, MAX_LAST)),
+        stuck(round),
+        asked(round),
+        not_allowed(round),
+        landing(file, round.spent),
+        notes(round.notes),
+    ];
+    parts.extend(told.into_iter().flatten());
+    parts.join("\n\n")
+}
+
+/// Where the round stands, and how it ends.
+fn opened(file: &LoopFile, gated: bool) -> String {
+    let round = of_limit(file.iteration, file.max_iterations());
+    let ends = match (&file.completion_promise, gated) {
+        (Some(promise), true) => format!("{} It is then measured, and counts only if it holds.", how_to_claim(promise)),
+        (Some(promise), false) => how_to_claim(promise),
+        (None, true) => "When you stop, the work is measured; what does not hold comes back.".to_owned(),
+        (None, false) => "Do one piece of it well, then stop.".to_owned(),
+    };
+    format!(
+        "[ralph] This is iteration {round} of a loop. Each iteration is a new session: what earlier ones did is in the files and in git, not in this conversation. \
+         Nobody answers questions: decide, and write down why. Commit what works before you stop. {ends} {HOW_TO_SAY_BLOCKED}"
+    )
+}
+
+fn interrupted(round: &Round<'_>) -> Option<String> {
+    let how = match round.broke {
+        Some(Outcome::Cut { by: Cut::Silence }) => "was ended, because nothing was heard of it any more",
+        Some(Outcome::Cut { by: Cut::Time }) => "was ended, because it took too long",
+        Some(_) => "broke off",
+        None if round.unfinished => "was cut off",
+        None => return None,
+    };
+    Some(format!(
+        "[ralph] An earlier session of this iteration {how}. Look at `git status` and at the last commits before you begin: its work may be half done."
+    ))
+}
+
+fn stuck(round: &Round<'_>) -> Option<String> {
+    if round.swings >= SWINGS_TOLD {
+        return Some(
+            "[ralph] The files go back and forth between the same two states: one iteration undoes what the one before did. Find out why (`git log -p` shows it), \
+             settle it, and write the reason down where the next iteration finds it."
+                .to_owned(),
+        );
+    }
+    let (rounds, limit) = round.stalled;
+    (rounds > 0 && limit > 0).then(|| {
+        let so_many = if rounds == 1 { "The last iteration".to_owned() } else { format!("The last {rounds} iterations") };
+        let last = if rounds >= limit { " This is the last try before a person is asked." } else { "" };
+        format!(
+            "[ralph] {so_many} changed nothing: no commit, no file, no finding. Do not repeat what was tried. Find out first what stands in the way, \
+             then take a smaller step.{last}"
+        )
+    })
+}
+
+fn asked(round: &Round<'_>) -> Option<String> {
+    round.idle.then(|| {
+        "[ralph] The last iteration used no tool. Nobody reads along: if it asked something, decide that yourself and go on.".to_owned()
+    })
+}
+
+fn not_allowed(round: &Round<'_>) -> Option<String> {
+    if round.denied.is_empty() {
+        return None;
+    }
+    let rules: Vec<String> = round.denied.iter().take(8).map(|rule| format!("`{}`", opening(rule, 120))).collect();
+    Some(format!(
+        "[ralph] Nobody is there to allow these, so they are denied: {}. Find another way, or do what can be done without.",
+        rules.join(", ")
+    ))
+}
+
+/// Told from four fifths of a limit on.
+fn landing(file: &LoopFile, spent: Spent) -> Option<String> {
+    let nearly = |spent: u64, max: u64| max > 0 && is_landing(spent, max);
+    let mut left = Vec::new();
+    if nearly(spent.ms, file.max_millis()) {
+        left.push(format!("about {} of {}", in_words(file.max_millis().saturating_sub(spent.ms)), in_words(file.max_millis())));
+    }
+    if nearly(spent.usd_micros, file.max_usd_micros()) {
+        let left_over = file.max_usd_micros().saturating_sub(spent.usd_micros);
+        left.push(format!("about {} of {}", crate::prices::shown(left_over), crate::prices::shown(file.max_usd_micros())));
+    }
+    if nearly(spent.tokens, file.max_tokens()) {
+        left.push(format!("about {} of {}", file.max_tokens().saturating_sub(spent.tokens), count(file.max_tokens(), "token", "tokens")));
+    }
+    if file.max_iterations() > 1 && file.iteration == file.max_iterations() {
+        left.push("no further iteration".to_owned());
+    }
+    (!left.is_empty()).then(|| {
+        format!(
+            "[ralph] There is little left: {}. Begin nothing new: finish or undo what is half done, commit, and write down what is open.",
+            left.join(", ")
+        )
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a part of a limit need not be exact")]
+fn is_landing(spent: u64, max: u64) -> bool {
+    spent as f64 >= max as f64 * LANDING
+}
+
+/// What a person left for the agent, as the agent is told it.
+pub fn notes(notes: &[Note]) -> Option<String> {
+    if notes.is_empty() {
+        return None;
+    }
+    let list: Vec<String> = notes.iter().map(|note| format!("- {}", note.text.trim())).collect();
+    Some(format!("[ralph] The person who started this loop adds, and this comes before all else:\n{}", list.join("\n")))
+}
+
+/// A text that keeps its beginning and its end.
+fn bounded(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_owned();
+    }
+    let cut = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let from = (text.len() - max / 3..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    format!("{}\n… (more in the logs) …\n{}", &text[..cut(max * 2 / 3)], &text[from..])
+}
+
+/// A note as it is kept; `None`: there is nothing in it.
+pub fn note(text: &str) -> Option<String> {
+    let kept: Vec<String> = text.trim().lines().map(clean).collect();
+    let kept = kept.join("\n");
+    (!kept.trim().is_empty()).then_some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn file(keys: &str) -> LoopFile {
+        LoopFile::parse(format!("---\niteration: 3\n{keys}\n---\n\nBuild the thing.\n").as_bytes()).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn the_task_comes_first_and_whole() {
+        let text = prompt(&file("max_iterations: 9\ncompletion_promise: DONE"), false, &Round::default());
+        assert!(text.starts_with("Build the thing.\n\n[ralph] This is iteration 3 of 9 of a loop."), "{text}");
+        assert!(text.contains("<promise>DONE</promise>"), "{text}");
+    }
+
+    #[test]
+    fn a_round_knows_what_went_before() {
+        let notes = [Note { id: 1, text: "Use tabs".to_owned(), told_in: None }];
+        let denied = ["Bash(npm test)".to_owned()];
+        let round = Round {
+            item: Some("F2: the second"),
+            last: Some("[ralph] Gate \"tests\" fails"),
+            notes: &notes,
+            broke: Some(&Outcome::Cut { by: Cut::Silence }),
+            stalled: (2, 4),
+            idle: true,
+            denied: &denied,
+            ..Round::default()
+        };
+        let text = prompt(&file(""), true, &round);
+        for part in [
+            "F2: the second",
+            "Gate \"tests\" fails",
+            "- Use tabs",
+            "nothing was heard",
+            "The last 2 iterations changed nothing",
+            "used no tool",
+            "`Bash(npm test)`",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(text.ends_with("- Use tabs"), "the person has the last word\n{text}");
+        assert!(!text.contains("last try"));
+        assert!(prompt(&file(""), true, &Round { stalled: (4, 4), ..Round::default() }).contains("last try"));
+        assert!(prompt(&file(""), true, &Round { swings: 2, stalled: (1, 4), ..Round::default() }).contains("back and forth"));
+    }
+
+    #[test]
+    fn near_a_limit_the_agent_is_told_to_land() {
+        let told =
+            |keys: &str, spent: Spent| prompt(&file(keys), false, &Round { spent, ..Round::default() }).contains("There is little left");
+        let spent = Spent { ms: 0, usd_micros: 0, tokens: 0 };
+        assert!(!told("max_usd: 10", Spent { usd_micros: 7_900_000, ..spent }));
+        assert!(told("max_usd: 10", Spent { usd_micros: 8_000_000, ..spent }));
+        assert!(told("max_hours: 1", Spent { ms: 48 * 60_000, ..spent }));
+        assert!(told("max_tokens: 1000", Spent { tokens: 800, ..spent }));
+        assert!(told("max_iterations: 3", spent));
+        assert!(!told("max_iterations: 4", spent));
+    }
+
+    #[test]
+    fn what_the_last_round_left_is_bounded() {
+        let long = "é".repeat(20_000);
+        let text = prompt(&file(""), true, &Round { last: Some(&long), ..Round::default() });
+        assert!(text.len() < 10_000 && text.contains("more in the logs"));
+        assert_eq!(note("  \n "), None);
+        assert_eq!(note("a\u{1b}[31m\nb").as_deref(), Some("a[31m\nb"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_bounded(text in ".{0,300}", max in 3usize..200) {
+            prop_assert!(bounded(&text, max).len() <= text.len().max(max + 40));
+        }
+    }
+}
