@@ -2,16 +2,11 @@
 //!
 //! Everything here is pure: bytes and values in, values out. No clock, no disk, no process and no environment; the engine brings those.
 
-pub mod api_error;
 pub mod config;
 pub mod gate;
 pub mod journal;
 pub mod judge;
 pub mod loops;
-pub mod prices;
+pub mod money;
 pub mod report;
-pub mod slash;
-pub mod stop_word;
 pub mod text;
-pub mod transcript;
-pub mod usage;

@@ -7,7 +7,7 @@ use ralph_core::{
         Decision, Evidence, Next, Ruling,
         session_outcome::{Then, Work},
     },
-    prices,
+    money,
     text::{
         messages::{clean, of_limit},
         time::{self, in_words},
@@ -84,7 +84,7 @@ pub(crate) fn of_work(work: &Work) -> String {
         parts.push(format!("{} tokens", in_thousands(work.tokens.total())));
     }
     if work.usd_micros > 0 {
-        parts.push(format!("{}{}", if work.estimated { "about " } else { "" }, prices::shown(work.usd_micros)));
+        parts.push(format!("{}{}", if work.estimated { "about " } else { "" }, money::shown(work.usd_micros)));
     }
     parts.push(in_words(work.took_ms));
     parts.join(", ")

@@ -6,7 +6,7 @@ use ralph_core::{
         Code, Ending, Next, Ruling,
         session_outcome::{Outcome, Work},
     },
-    prices,
+    money,
     text::{
         messages::{clean, of_limit, opening},
         time::in_words,
@@ -155,5 +155,5 @@ pub(crate) fn used_tokens(tokens: u64) -> Option<String> {
 }
 
 pub(crate) fn money(usd: f64) -> Option<String> {
-    (usd > 0.0 && usd.is_finite()).then(|| prices::shown(prices::of_dollars(usd)).to_string())
+    (usd > 0.0 && usd.is_finite()).then(|| money::shown(money::of_dollars(usd)).to_string())
 }

@@ -4,6 +4,9 @@
 //! record holds the whole evidence, so that it can be judged again.
 
 pub mod history;
+mod spending;
+
+pub use spending::{Known, Spending};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +19,6 @@ use crate::{
     },
     loops::{LoopFile, Terms},
     text::time::Millis,
-    usage::Spending,
 };
 
 /// The version of the records that this program writes.

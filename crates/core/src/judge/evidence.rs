@@ -9,7 +9,7 @@ use crate::{
         claim::Claim,
         limits::{IdleLimitFrom, ToolUse},
     },
-    prices::Micros,
+    money::Micros,
 };
 
 /// Rounds in a row that changed nothing and in which tools were denied, after which a person is asked.

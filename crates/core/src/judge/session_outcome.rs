@@ -5,7 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{journal::State, judge::limits::ToolUse, prices::Micros, text::time::Millis, usage::Spending};
+use crate::{
+    journal::{Spending, State},
+    judge::limits::ToolUse,
+    money::Micros,
+    text::time::Millis,
+};
 
 /// What one session used, as its agent reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     config,
     judge::limits::DEFAULT_IDLE_ROUNDS,
-    prices::{self, Micros},
+    money::{self, Micros},
     text::time,
 };
 
@@ -84,7 +84,7 @@ impl LoopSettings {
     }
 
     pub fn max_usd_micros(&self) -> Micros {
-        prices::of_dollars(self.max_usd())
+        money::of_dollars(self.max_usd())
     }
 
     pub fn max_tokens(&self) -> u64 {
@@ -434,7 +434,7 @@ impl Setting {
     pub(super) fn sealed_value(&self, settings: &LoopSettings) -> Option<u64> {
         match (self.kind, self.get(settings)?) {
             (Kind::Hours, Typed::Amount(hours)) => Some(time::of_hours(hours)),
-            (_, Typed::Amount(dollars)) => Some(prices::of_dollars(dollars)),
+            (_, Typed::Amount(dollars)) => Some(money::of_dollars(dollars)),
             (_, Typed::Count(n)) => Some(n),
             _ => None,
         }
@@ -444,7 +444,7 @@ impl Setting {
     pub(super) fn restore(&self, settings: &mut LoopSettings, sealed: Option<u64>) {
         let value = sealed.map(|n| match self.kind {
             Kind::Hours => Typed::Amount(time::as_hours(n)),
-            Kind::Dollars => Typed::Amount(prices::in_dollars(n)),
+            Kind::Dollars => Typed::Amount(money::in_dollars(n)),
             _ => Typed::Count(n),
         });
         if let Some(field) = self.field {
@@ -456,7 +456,7 @@ impl Setting {
     pub(super) fn shown(&self, sealed: u64) -> String {
         match self.kind {
             Kind::Hours => time::in_words(sealed),
-            Kind::Dollars => format!("${}", prices::in_dollars(sealed)),
+            Kind::Dollars => format!("${}", money::in_dollars(sealed)),
             Kind::Percent => format!("{sealed} %"),
             _ => sealed.to_string(),
         }

@@ -9,7 +9,7 @@ use super::{
     file::{LoopFile, fnv1a},
     settings::Setting,
 };
-use crate::{prices::Micros, text::messages};
+use crate::{money::Micros, text::messages};
 
 /// The terms as they were when ralph last wrote them down. For all limits 0 means none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

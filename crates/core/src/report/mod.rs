@@ -11,7 +11,7 @@ use crate::{
     gate::Kind,
     journal::history::{Mark, Refused, Round, Said, Span, Took, Used},
     judge::{Code, Ending, session_outcome::Denied},
-    prices::Micros,
+    money::Micros,
     text::{messages::of_limit, time::Millis},
 };
 

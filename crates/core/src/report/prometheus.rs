@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crate::{
     journal::history::Phase,
-    prices,
+    money,
     report::{GateStory, Report, Standing},
     text::{messages::is_unseen, time::Millis},
 };
@@ -85,13 +85,13 @@ const FAMILIES: &[Family] = &[
         name: "ralph_loop_cost_dollars_total",
         kind: "counter",
         help: "What the loop has cost, as far as it is known; absent where it is not.",
-        samples: |r| r.figures.used.known_usd().map(|usd| (Vec::new(), prices::in_dollars(usd))).into_iter().collect(),
+        samples: |r| r.figures.used.known_usd().map(|usd| (Vec::new(), money::in_dollars(usd))).into_iter().collect(),
     },
     Family {
         name: "ralph_loop_cost_dollars_limit",
         kind: "gauge",
         help: "What the loop may cost; absent without a limit.",
-        samples: |r| if r.limits.usd_micros == 0 { Vec::new() } else { vec![(Vec::new(), prices::in_dollars(r.limits.usd_micros))] },
+        samples: |r| if r.limits.usd_micros == 0 { Vec::new() } else { vec![(Vec::new(), money::in_dollars(r.limits.usd_micros))] },
     },
     Family {
         name: "ralph_loop_tokens_total",

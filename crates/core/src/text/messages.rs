@@ -5,7 +5,7 @@ use crate::{
         Code, Evidence, Next, Ruling,
         claim::{Claim, normalised},
     },
-    prices::{self, Micros},
+    money::{self, Micros},
     text::{
         gate_messages,
         time::{in_words, of_hours},
@@ -155,10 +155,10 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
         ),
         (Code::LimitCost, _) => format!(
             "stopped at its limit of {}: about {} spent (iteration {round}){}. The loop is kept: `{resume} --usd {}` goes on.",
-            prices::shown(e.max_usd_micros),
-            prices::shown(e.spent_usd_micros),
+            money::shown(e.max_usd_micros),
+            money::shown(e.spent_usd_micros),
             at_a_limit(e),
-            prices::in_dollars(e.max_usd_micros)
+            money::in_dollars(e.max_usd_micros)
         ),
         (Code::LimitTokens, _) => format!(
             "stopped at its limit of {}: {} used (iteration {round}){}. The loop is kept: `{resume} --tokens {}` goes on.",
@@ -282,7 +282,7 @@ pub fn limits(max_iterations: u64, promise: Option<&str>, gated: bool, max_hours
 pub fn further_limits(max_usd_micros: Micros, stall_rounds: u64, spelled_out: bool) -> Vec<String> {
     let money = match max_usd_micros {
         0 => spelled_out.then(|| "no limit on money".to_owned()),
-        max => Some(format!("at most about {}, estimated from the tokens that the client reports", prices::shown(max))),
+        max => Some(format!("at most about {}, estimated from the tokens that the client reports", money::shown(max))),
     };
     let standstill = match stall_rounds {
         0 => spelled_out.then(|| "no pause for iterations that change nothing".to_owned()),
@@ -293,8 +293,8 @@ pub fn further_limits(max_usd_micros: Micros, stall_rounds: u64, spelled_out: bo
 
 /// `about $3.20 of $50`.
 pub fn spent_of(spent: Micros, max: Micros) -> String {
-    let spent = prices::shown(spent);
-    if max == 0 { format!("about {spent}") } else { format!("about {spent} of {}", prices::shown(max)) }
+    let spent = money::shown(spent);
+    if max == 0 { format!("about {spent}") } else { format!("about {spent} of {}", money::shown(max)) }
 }
 
 /// The person's line when a command that is not ralph's was let through before the loop goes on.

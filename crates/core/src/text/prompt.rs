@@ -10,7 +10,7 @@ use crate::{
         session_outcome::{Cut, Outcome},
     },
     loops::LoopFile,
-    prices::Micros,
+    money::Micros,
     text::{
         messages::{HOW_TO_SAY_BLOCKED, clean, count, how_to_claim, of_limit, opening},
         time::{Millis, in_words},
@@ -154,7 +154,7 @@ fn landing(file: &LoopFile, spent: Spent) -> Option<String> {
     }
     if nearly(spent.usd_micros, file.max_usd_micros()) {
         let left_over = file.max_usd_micros().saturating_sub(spent.usd_micros);
-        left.push(format!("about {} of {}", crate::prices::shown(left_over), crate::prices::shown(file.max_usd_micros())));
+        left.push(format!("about {} of {}", crate::money::shown(left_over), crate::money::shown(file.max_usd_micros())));
     }
     if nearly(spent.tokens, file.max_tokens()) {
         left.push(format!("about {} of {}", file.max_tokens().saturating_sub(spent.tokens), count(file.max_tokens(), "token", "tokens")));

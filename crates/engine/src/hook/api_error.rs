@@ -7,14 +7,12 @@ use std::{
 };
 
 use ralph_core::{
-    api_error,
     journal::{Actor, Event, Parked},
     judge::{limits::ToolUse, reason::Reason},
     text::{
         messages,
         time::{self, Millis},
     },
-    transcript::{self, ApiError},
 };
 
 use crate::{
@@ -23,7 +21,13 @@ use crate::{
         session::note_heard,
         wake::{self, Watch},
     },
-    hosts::claude::{answer::Answer, caller::RESUMES_SINCE, transcripts::OpenFile},
+    hosts::claude::{
+        answer::Answer,
+        api_error,
+        caller::RESUMES_SINCE,
+        transcript::{self, ApiError},
+        transcripts::OpenFile,
+    },
     ops::pause,
     stop::{
         find::{Selected, select, under_lock},

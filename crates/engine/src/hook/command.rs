@@ -10,7 +10,6 @@ use ralph_core::{
     gate::{Finding, Verdict},
     journal::Actor,
     judge::reason::Reason,
-    slash::{self, Verb},
     text::{gate_messages, messages},
 };
 
@@ -22,7 +21,10 @@ use crate::{
         session::heard_that,
         wake,
     },
-    hosts::claude::{answer::Answer, caller::EXPANDS_SINCE},
+    hosts::{
+        claude::{answer::Answer, caller::EXPANDS_SINCE},
+        slash::{self, Verb},
+    },
     ops::{Asker, Refusal, cancel, pause, resume, start},
     stop::{
         find::{Selected, client_pid, select, under_lock},

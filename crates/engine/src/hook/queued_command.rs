@@ -5,7 +5,6 @@ use ralph_core::{
     judge::{Code, reason::Reason},
     loops::Value,
     text::messages,
-    transcript::QUEUED,
 };
 
 use crate::{
@@ -13,7 +12,7 @@ use crate::{
         Call, MAX_TASK, Outcome,
         command::{event_name, is_recent},
     },
-    hosts::claude::answer::Answer,
+    hosts::claude::{answer::Answer, transcript::QUEUED},
     stop::{
         find::{Selected, select, under_lock},
         hear::was_interrupted,

@@ -2,3 +2,5 @@
 
 pub mod agent_event;
 pub mod claude;
+pub mod slash;
+mod stop_word;

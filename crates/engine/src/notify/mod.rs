@@ -13,7 +13,7 @@ use std::{
 };
 
 use ralph_core::{
-    prices::{self, Micros},
+    money::{self, Micros},
     text::{
         messages::{clean, opening},
         time::{self, Millis},
@@ -94,7 +94,7 @@ impl News<'_> {
     pub fn body(&self) -> String {
         let mut parts = vec![secrets::opening(self.line, LONGEST_LINE)];
         let rounds = ralph_core::text::messages::rounds(self.rounds);
-        let cost = if self.usd_micros > 0 { format!(", {}", prices::shown(self.usd_micros)) } else { String::new() };
+        let cost = if self.usd_micros > 0 { format!(", {}", money::shown(self.usd_micros)) } else { String::new() };
         parts.push(format!("{rounds}{cost}"));
         parts.extend(self.until.map(|until| format!("goes on at {}", when(until))));
         parts.extend(self.next.map(|next| format!("next: {}", opening(next, 120))));
@@ -115,7 +115,7 @@ impl News<'_> {
             "line": secrets::opening(self.line, LONGEST_LINE),
             "iteration": self.iteration,
             "rounds": self.rounds,
-            "usd": prices::in_dollars(self.usd_micros),
+            "usd": money::in_dollars(self.usd_micros),
             "until": self.until.map(time::format),
             "next": self.next,
             "text": told,

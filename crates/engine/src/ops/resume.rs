@@ -2,12 +2,11 @@
 
 use ralph_core::{
     gate::list::List,
-    journal::{Event, Parked},
+    journal::{Event, Parked, Spending},
     judge::{Ending, session_outcome::Tokens},
     loops::{LoopFile, LoopSettings, MAX_FILE_BYTES, Value},
-    prices,
+    money,
     text::messages,
-    usage::Spending,
 };
 
 use crate::{
@@ -181,7 +180,7 @@ fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
         return Err(Refusal::Because(format!(
             "the loop has used up its money ({}): give it more with --usd {}",
             messages::spent_of(spent, max),
-            prices::in_dollars(max)
+            money::in_dollars(max)
         )));
     }
     let (used, max) = (l.state.tokens.total(), l.file.max_tokens());

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use ralph_core::{
     config::Running,
     loops::LoopFile,
-    prices,
+    money,
     text::{messages, prompt::Spent},
 };
 
@@ -144,7 +144,7 @@ fn tell(project: &Project, orders: &Orders, name: &str, finished: &Finished, obs
         exit: finished.end.exit(),
         line: finished.line.clone(),
         rounds: finished.rounds,
-        spent_usd: prices::in_dollars(finished.spent.usd_micros),
+        spent_usd: money::in_dollars(finished.spent.usd_micros),
         spent_tokens: finished.spent.tokens,
         denied: finished.denied.clone(),
         doubtful: finished.doubtful,

@@ -23,7 +23,7 @@ use ralph_core::{
         session_outcome::{Outcome, Tokens, Work},
     },
     loops::Problem,
-    prices,
+    money,
     text::{
         prompt::Spent,
         time::{Millis, millis},
@@ -443,7 +443,7 @@ impl<'a> Rounds<'a> {
             findings: &ruled.evidence.gates,
             line: ruled.line.as_deref(),
             spent_ms: ruled.evidence.spent_ms,
-            spent_usd: prices::in_dollars(self.spent.usd_micros),
+            spent_usd: money::in_dollars(self.spent.usd_micros),
             spent_tokens: self.spent.tokens,
         });
     }

@@ -2,15 +2,12 @@
 
 use ralph_core::{
     gate::{Proof, Tally},
-    journal::{Items, State},
+    journal::{Items, Spending, State},
     judge::{
         Evidence, Message, claim as promise,
         limits::{self, Repeated, Standstill, ToolUse},
     },
-    prices,
     text::time::Millis,
-    transcript,
-    usage::Spending,
 };
 
 use super::{
@@ -19,7 +16,11 @@ use super::{
     measure::Measured,
     notes, spending, standstill,
 };
-use crate::{store::project_lock::Loop, sys::env};
+use crate::{
+    hosts::claude::{prices, transcript},
+    store::project_lock::Loop,
+    sys::env,
+};
 
 /// Evidence, and what the next stop is compared with.
 pub(crate) struct Gathered {

@@ -11,12 +11,15 @@ use ralph_core::{
     },
     loops::fnv1a,
     text::time::Millis,
-    transcript::{self, Before, Round},
 };
 
 use super::{Hook, Origin, SessionReport, Stop};
 use crate::{
-    hosts::claude::{caller::MESSAGE_SINCE, transcripts::OpenFile},
+    hosts::claude::{
+        caller::MESSAGE_SINCE,
+        transcript::{self, Before, Round},
+        transcripts::OpenFile,
+    },
     store::project_lock::Loop,
     sys::{clock, env, process},
 };

@@ -3,11 +3,11 @@
 use ralph_core::{
     journal::State,
     judge::{Code, Next, Ruling},
-    slash,
     text::{messages, prompt},
 };
 
 use super::Stop;
+use crate::hosts::slash;
 
 /// How many notes the agent has not heard when it comes to this stop. What the prompt of a session of its own held has been heard.
 pub(super) fn waiting(stop: &Stop<'_>, state: &State) -> u64 {

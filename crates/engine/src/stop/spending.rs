@@ -5,15 +5,14 @@
 
 use std::path::Path;
 
-use ralph_core::{
-    loops::fnv1a,
-    text::time::Millis,
-    usage::{REACH, Seen, Spending},
-};
+use ralph_core::{journal::Spending, loops::fnv1a, text::time::Millis};
 
 use super::Stop;
 use crate::{
-    hosts::claude::transcripts::{OpenFile, Transcript, of_subagents},
+    hosts::claude::{
+        transcripts::{OpenFile, Transcript, of_subagents},
+        usage::{self, REACH, Seen},
+    },
     store::project_lock::Loop,
 };
 
@@ -43,7 +42,7 @@ fn read(spending: &mut Spending, transcript: &Path) {
         }
         if let Some(source) = OpenFile::open(&transcript.path) {
             let seen = Seen { file, is_own, changed: transcript.changed, source: &source };
-            spending.read(&seen, &mut budget);
+            usage::read(spending, &seen, &mut budget);
         }
     }
 }

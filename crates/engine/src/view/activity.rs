@@ -10,7 +10,7 @@ use std::{
 use ralph_core::{
     journal::{Event, records},
     judge::session_outcome::Tokens,
-    prices::Micros,
+    money::Micros,
     text::time::Millis,
 };
 use serde::Serialize;

@@ -4,14 +4,13 @@ use std::{fs, path::PathBuf};
 
 use ralph_core::{
     gate::{Finding, Kind},
-    journal::{Event, Holder, Record, State},
+    journal::{Event, Holder, Record, Spending, State},
     loops::{LoopFile, MAX_FILE_BYTES},
-    prices,
+    money,
     text::{
         messages,
         time::{self, Millis},
     },
-    usage::Spending,
 };
 
 use crate::{
@@ -209,7 +208,7 @@ fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, 
             record.and_then(|r| time::parse(&r.at)).unwrap_or(0)
         }),
         max_usd: 0.0,
-        spent_usd: state.spending.as_ref().filter(|spending| was_heard(spending, state)).map(|s| prices::in_dollars(s.usd_micros)),
+        spent_usd: state.spending.as_ref().filter(|spending| was_heard(spending, state)).map(|s| money::in_dollars(s.usd_micros)),
         tokens: state.tokens.total(),
         max_tokens: 0,
         context: None,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::{gate::Verdict, journal::Note, judge::Ending, prices, text::messages};
+use ralph_core::{gate::Verdict, journal::Note, judge::Ending, money, text::messages};
 use serde::{Serialize, Serializer};
 
 use crate::store::denials::Denials;
@@ -265,10 +265,10 @@ impl View {
     /// `about $3.20 of $50`, `not counted (limit $50)`; `None`: nobody counts.
     pub fn money(&self) -> Option<String> {
         let spent = self.spent_usd.or((self.max_usd > 0.0).then_some(0.0))?;
-        let most = prices::of_dollars(self.max_usd);
+        let most = money::of_dollars(self.max_usd);
         Some(match self.uncounted_money() {
-            Some(uncounted) => format!("{uncounted} (limit {})", prices::shown(most)),
-            None => messages::spent_of(prices::of_dollars(spent), most),
+            Some(uncounted) => format!("{uncounted} (limit {})", money::shown(most)),
+            None => messages::spent_of(money::of_dollars(spent), most),
         })
     }
 

@@ -8,13 +8,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ralph_core::{
-    text::time::Millis,
-    usage::{self, Amount, Messages},
-};
+use ralph_core::text::time::Millis;
 
 use crate::{
-    hosts::claude::transcripts::{self, Transcript},
+    hosts::claude::{
+        transcripts::{self, Transcript},
+        usage::{self, Amount, Messages},
+    },
     sys::follow::{Follower, Seen},
 };
 

@@ -24,20 +24,22 @@ use ralph_core::{
         salvage,
     },
     report::junit,
-    slash,
     text::{
         messages,
         plain_lines::PlainLines,
         secrets::{Masking, Secrets},
     },
-    transcript::{self, Before},
-    usage::Messages,
 };
-use ralph_engine::hosts::claude::{
-    denials,
-    event::Event,
-    settings::{self, Settings},
-    stream::{Exit, Stream},
+use ralph_engine::hosts::{
+    claude::{
+        denials,
+        event::Event,
+        settings::{self, Settings},
+        stream::{Exit, Stream},
+        transcript::{self, Before},
+        usage::Messages,
+    },
+    slash,
 };
 
 /// A parser and its promises.

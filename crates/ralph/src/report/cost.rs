@@ -1,7 +1,7 @@
 //! What the work costs for what is proven, in words where a number would say too much.
 
 use ralph_core::{
-    prices::{self, Micros},
+    money::{self, Micros},
     report::{Cost, Figures},
 };
 
@@ -12,7 +12,7 @@ pub(super) fn of(f: &Figures) -> Cost {
     }
     let per = |n: u64| spent.checked_div(n);
     let (per_verified, per_round) = (per(f.verified), per(f.rounds));
-    let a_round = per_round.map(|cost| format!(", {} for each iteration", prices::shown(cost))).unwrap_or_default();
+    let a_round = per_round.map(|cost| format!(", {} for each iteration", money::shown(cost))).unwrap_or_default();
     let how = if f.used.estimated {
         if f.used.sessions == 0 {
             " It is estimated from tokens and the public price list."
@@ -23,7 +23,7 @@ pub(super) fn of(f: &Figures) -> Cost {
         ""
     };
     let words = match (per_verified, f.wanted) {
-        (Some(cost), _) => format!("{} for {}{a_round}.{how}", prices::shown(cost), things(f.verified)),
+        (Some(cost), _) => format!("{} for {}{a_round}.{how}", money::shown(cost), things(f.verified)),
         (None, 0) => {
             format!("{} in all{a_round}. Nothing here can be verified: the loop has neither a gate nor a list.{how}", shown(spent))
         }
@@ -34,7 +34,7 @@ pub(super) fn of(f: &Figures) -> Cost {
 }
 
 fn shown(spent: Micros) -> String {
-    prices::shown(spent).to_string()
+    money::shown(spent).to_string()
 }
 
 fn things(n: u64) -> String {

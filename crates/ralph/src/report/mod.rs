@@ -21,7 +21,7 @@ use ralph_core::{
     gate::{Finding, Gate, Kind, Verdict},
     journal::history::{Chronicle, Round, Story, Took},
     loops::{LoopFile, MAX_FILE_BYTES},
-    prices::{self, Micros},
+    money::{self, Micros},
     report::{Acceptance, Changed, Figures, GateStory, Limits, Of, Report, RoundRow, Standing, Trouble, VERSION},
     text::time::Millis,
 };
@@ -129,7 +129,7 @@ pub(crate) fn of(project: &Project, view: &View, chronicle: &Chronicle, now: Mil
         ended: chronicle.ended.map(|ended| ended.at),
         ending: chronicle.ended.map(|ended| ended.ending),
         code: chronicle.ended.and_then(|ended| ended.code),
-        limits: Limits { iterations: view.max_iterations, ms: view.max_ms, usd_micros: prices::of_dollars(view.max_usd) },
+        limits: Limits { iterations: view.max_iterations, ms: view.max_ms, usd_micros: money::of_dollars(view.max_usd) },
         cost: cost::of(&figures),
         figures,
         needs: needs::of(project, view, &declared, chronicle, &acceptance, left.as_ref()),
@@ -230,7 +230,7 @@ fn lines(changed: Changed) -> String {
 fn money(spent: Micros, estimated: bool) -> String {
     match spent {
         0 => "–".to_owned(),
-        _ if estimated => format!("about {}", prices::shown(spent)),
-        _ => prices::shown(spent).to_string(),
+        _ if estimated => format!("about {}", money::shown(spent)),
+        _ => money::shown(spent).to_string(),
     }
 }

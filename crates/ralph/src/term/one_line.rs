@@ -5,7 +5,7 @@ use std::fmt::Display;
 use anstyle::{AnsiColor, Style};
 use ralph_core::{
     gate::Verdict,
-    prices,
+    money,
     text::{
         messages::{clean, of_limit},
         time::in_words,
@@ -127,8 +127,8 @@ fn money(v: &View) -> Option<String> {
         return Some(painted(WARN, format!("money {uncounted}")));
     }
     let spent = v.spent_usd.filter(|spent| *spent > 0.0).or((v.max_usd > 0.0).then_some(0.0))?;
-    let limit = if v.max_usd > 0.0 { format!(" of {}", prices::shown(prices::of_dollars(v.max_usd))) } else { String::new() };
-    Some(of_most(spent, v.max_usd, format!("{}{limit}", prices::shown(prices::of_dollars(spent)))))
+    let limit = if v.max_usd > 0.0 { format!(" of {}", money::shown(money::of_dollars(v.max_usd))) } else { String::new() };
+    Some(of_most(spent, v.max_usd, format!("{}{limit}", money::shown(money::of_dollars(spent)))))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nine tenths need not be exact")]

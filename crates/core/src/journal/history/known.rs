@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Used;
-use crate::{judge::session_outcome::Tokens, prices::Micros};
+use crate::{judge::session_outcome::Tokens, money::Micros};
 
 /// What was used, as far as it is known: an agent that is a plain command tells nothing, nor does a session without a transcript.
 #[derive(Serialize)]

@@ -23,7 +23,7 @@ use crate::{
         claim::Claim,
         session_outcome::{Denied, Outcome, Tokens, Work},
     },
-    prices::Micros,
+    money::Micros,
     text::{
         messages,
         time::{self, Millis},

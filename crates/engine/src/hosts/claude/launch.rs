@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use ralph_core::prices::{Micros, in_dollars};
+use ralph_core::money::{Micros, in_dollars};
 
 /// What makes the client believe that it runs within another session, or makes it speak to that one; and what makes it wait for the end of a limit by
 /// itself, without a word.

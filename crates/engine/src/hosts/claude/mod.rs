@@ -3,6 +3,7 @@
 //! `docs/hook-contract.md` has the measured facts behind this folder.
 
 pub mod answer;
+pub mod api_error;
 pub mod caller;
 pub mod commands;
 pub mod compaction;
@@ -10,8 +11,11 @@ pub mod denials;
 pub mod event;
 pub mod launch;
 pub mod plugin;
+pub mod prices;
 pub mod program;
 pub mod registration;
 pub mod settings;
 pub mod stream;
+pub mod transcript;
 pub mod transcripts;
+pub mod usage;

@@ -10,22 +10,31 @@ use std::collections::VecDeque;
 
 use ralph_core::{
     judge::{
-        claim as promise,
+        claim,
         limits::ToolUse,
         session_outcome::{Denied, Outcome, Tokens, Work},
     },
-    prices::{self, Micros},
+    money::{self, Micros},
     text::{
+        json::parse_tolerant,
         messages::opening,
         secrets::Masking,
         time::{self, Millis},
     },
-    usage::{Tally, Usage},
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{hosts::agent_event::Heard, hosts::claude::denials, sys::secrets};
+use crate::{
+    hosts::{
+        agent_event::Heard,
+        claude::{
+            denials, prices,
+            usage::{Tally, Usage},
+        },
+    },
+    sys::secrets,
+};
 use fields::{status, tail, text, whole};
 use verdict::{Fault, Quota, Verdict};
 
@@ -115,7 +124,7 @@ impl Streamed {
 impl Stream {
     /// Takes one line, and puts what is to be told into `told`.
     pub fn line(&mut self, line: &[u8], told: &mut Vec<Heard>) -> Line {
-        let Ok(event) = ralph_core::text::json::parse_tolerant::<Value>(line) else { return Line::Plain };
+        let Ok(event) = parse_tolerant::<Value>(line) else { return Line::Plain };
         let Some(kind) = text(&event, "type") else { return Line::Plain };
         self.begun = true;
         self.at = text(&event, "timestamp").and_then(time::parse);
@@ -286,7 +295,7 @@ impl Stream {
             self.fullest = self.fullest.max(of_message);
         }
         if self.tally.tokens.total() != before {
-            let usd = Some(prices::in_dollars(self.tally.usd_micros));
+            let usd = Some(money::in_dollars(self.tally.usd_micros));
             told.push(Heard::Used { tokens: self.tally.tokens.total(), usd, context: self.context });
         }
     }
@@ -307,7 +316,7 @@ impl Stream {
             verdict.count_on(before);
         }
         self.turns = self.turns.saturating_add(verdict.turns);
-        told.push(Heard::Used { tokens: verdict.tokens.total(), usd: Some(prices::in_dollars(verdict.usd_micros)), context: self.context });
+        told.push(Heard::Used { tokens: verdict.tokens.total(), usd: Some(money::in_dollars(verdict.usd_micros)), context: self.context });
         self.verdict = Some(verdict);
         self.is_over = true;
     }
@@ -354,7 +363,7 @@ impl Stream {
     /// All texts of the last message.
     pub fn text(&self) -> Option<String> {
         let of_result = || self.verdict.as_ref()?.text.clone();
-        let text = Some(promise::joined(self.texts.iter().map(String::as_str))).filter(|text| !text.trim().is_empty());
+        let text = Some(claim::joined(self.texts.iter().map(String::as_str))).filter(|text| !text.trim().is_empty());
         text.or_else(|| of_result().filter(|_| self.is_over && self.message.is_none()))
     }
 

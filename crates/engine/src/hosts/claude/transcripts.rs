@@ -6,9 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{transcript::Source, usage::Tally};
-
-use crate::sys::files;
+use crate::{
+    hosts::claude::{transcript::Source, usage::Tally},
+    sys::files,
+};
 
 /// More files of subagents than this are not looked at.
 const MOST_FILES: usize = 5_000;

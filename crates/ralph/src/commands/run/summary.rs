@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ralph_core::{
-    prices::{self, Micros},
+    money::{self, Micros},
     text::messages::clean,
 };
 use ralph_engine::run::events::{End, RunEvent};
@@ -47,7 +47,7 @@ impl Last {
         let RunEvent::Ended { how, line, rounds, spent_usd, spent_tokens, denied, doubtful, .. } = ended else { return Default::default() };
         let rounds = ralph_core::text::messages::rounds(*rounds);
         let head =
-            joined([Some(ending(*how, *doubtful)), Some(rounds), used_tokens(self.tokens), money(prices::in_dollars(self.usd_micros))]);
+            joined([Some(ending(*how, *doubtful)), Some(rounds), used_tokens(self.tokens), money(money::in_dollars(self.usd_micros))]);
         let head = head + &self.of_the_loop(*spent_tokens, *spent_usd);
         let why = clean(line);
         let why = why.strip_prefix("Ralph: ").unwrap_or(&why);
@@ -63,7 +63,7 @@ impl Last {
 
     /// What the loop has cost, if that is more than this run.
     fn of_the_loop(&self, tokens: u64, usd: f64) -> String {
-        if tokens <= self.tokens && prices::of_dollars(usd) <= self.usd_micros {
+        if tokens <= self.tokens && money::of_dollars(usd) <= self.usd_micros {
             return String::new();
         }
         format!(" (the loop in all: {})", joined([used_tokens(tokens), money(usd)]))

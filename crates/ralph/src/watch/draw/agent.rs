@@ -61,7 +61,7 @@ fn session(scene: &Scene<'_>) -> String {
     let Some(used) = scene.followed.doing.as_ref().and_then(Doing::used) else { return String::new() };
     let model = used.model.as_deref().map(clean);
     let tokens = used.is_whole.then(|| format!("this session {} tokens", in_thousands(used.tokens.total())));
-    let money = (used.is_whole && used.usd_micros > 0).then(|| ralph_core::prices::shown(used.usd_micros).to_string());
+    let money = (used.is_whole && used.usd_micros > 0).then(|| ralph_core::money::shown(used.usd_micros).to_string());
     [model, tokens, money].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 

@@ -2,7 +2,7 @@
 
 use ralph_core::{
     journal::history::Round,
-    prices,
+    money,
     text::{messages, time::in_words},
 };
 use ratatui::text::Line;
@@ -56,7 +56,7 @@ fn all(rounds: &[Round]) -> Vec<Figure> {
     let money = |round: &Round| round.used.usd_micros;
     vec![
         Figure { name: "tokens", values: of(tokens), words: in_thousands(last(tokens)) },
-        Figure { name: "cost", values: of(money), words: prices::shown(last(money)).to_string() },
+        Figure { name: "cost", values: of(money), words: money::shown(last(money)).to_string() },
         Figure { name: "duration", values: of(Round::took_ms), words: in_words(last(Round::took_ms)) },
         Figure { name: "context", values: of(fill), words: format!("{} %", last(fill)) },
     ]

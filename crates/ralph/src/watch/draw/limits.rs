@@ -2,7 +2,7 @@
 
 use ralph_core::{
     journal::history::Used,
-    prices,
+    money,
     text::{messages::of_limit, time::in_words},
 };
 use ralph_engine::view::activity::{self, Doing};
@@ -77,9 +77,9 @@ fn all(scene: &Scene<'_>) -> Vec<Limit> {
 
 fn money(scene: &Scene<'_>, used: Used) -> Limit {
     let view = scene.view;
-    let spent = view.spent_usd.unwrap_or(0.0).max(prices::in_dollars(used.usd_micros));
-    let shown = prices::shown(prices::of_dollars(spent)).to_string();
-    let most = prices::shown(prices::of_dollars(view.max_usd)).to_string();
+    let spent = view.spent_usd.unwrap_or(0.0).max(money::in_dollars(used.usd_micros));
+    let shown = money::shown(money::of_dollars(spent)).to_string();
+    let most = money::shown(money::of_dollars(view.max_usd)).to_string();
     let words = match (view.max_usd > 0.0, spent > 0.0, view.uncounted_money()) {
         (true, false, Some(uncounted)) => format!("{uncounted}, limit {most}"),
         (true, ..) => format!("about {shown} of {most}"),

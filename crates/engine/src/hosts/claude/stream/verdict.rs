@@ -2,7 +2,7 @@
 
 use ralph_core::{
     judge::session_outcome::{Cut, Outcome, Tokens, Trouble},
-    prices::{self, Micros},
+    money::{self, Micros},
     text::time::Millis,
 };
 use serde_json::Value;
@@ -99,7 +99,7 @@ impl Verdict {
             text: text(event, "result").filter(|text| !is_error && !text.trim().is_empty()).map(|text| tail(text).to_owned()),
             turns: event["num_turns"].as_u64().unwrap_or(0),
             tokens: all().fold(Tokens::default(), |sum, (_, usage)| sum.plus(tokens(usage))),
-            usd_micros: prices::of_reported(usd),
+            usd_micros: money::of_reported(usd),
             model: dearest.map(|(name, _)| name.clone()),
             context_window: own_usage.map_or(0, |usage| usage["contextWindow"].as_u64().unwrap_or(0)),
         }

@@ -1,6 +1,6 @@
 //! A person's message that is nothing but "stop": it holds the loop, whatever the agent makes of it.
 
-use crate::slash::{self, Verb};
+use super::slash::{self, Verb};
 
 /// The whole message, in lower case, without punctuation and "please". A longer one is the agent's to understand.
 const WORDS: [&str; 36] = [
@@ -43,7 +43,7 @@ const WORDS: [&str; 36] = [
 ];
 
 /// Whether a message that the person typed says stop, and nothing else.
-pub fn is_said(text: &str) -> bool {
+pub(super) fn is_said(text: &str) -> bool {
     let text = text.trim();
     // A command that no hook carried out stands in the transcript as it was typed, or as the client expanded it.
     let command = text.split_once("<command-name>").and_then(|(_, rest)| rest.split_once("</command-name>")).map_or(text, |(name, _)| name);

@@ -3,12 +3,7 @@
 //! It is an estimate. Discounts, subscriptions and other vendors' prices are not in it, nor is what the client asks for without writing it down, such as
 //! titles of sessions. What is not known counts as the dearest that is: a brake that comes early costs a word, one that comes late costs money.
 
-use std::fmt;
-
-/// An amount of money in millionths of a dollar.
-pub type Micros = u64;
-
-const DOLLAR: Micros = 1_000_000;
+use ralph_core::money::Micros;
 
 /// Tokens that a conversation with a model may have: `[1m]` is the larger one's name, and some have it without.
 pub fn window(model: &str, seen: u64) -> u64 {
@@ -110,42 +105,13 @@ fn is_called(model: &str, name: &str) -> bool {
     })
 }
 
-/// Dollars as millionths, rounded up: a limit of next to nothing is still one. They are finite and not negative.
-pub fn of_dollars(dollars: f64) -> Micros {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; saturates")]
-    let micros = (dollars * 1_000_000.0).ceil() as Micros;
-    micros
-}
-
-/// What somebody says that was spent, to the nearest millionth; what is no amount is nothing.
-pub fn of_reported(dollars: f64) -> Micros {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and nothing is 0")]
-    let micros = (dollars * 1_000_000.0).round() as Micros;
-    micros
-}
-
-/// Millionths as dollars, for programs.
-pub fn in_dollars(micros: Micros) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "nobody spends billions")]
-    let dollars = micros as f64 / 1_000_000.0;
-    dollars
-}
-
-/// `$50`, `$3.20`, `$0.0042`.
-pub fn shown(micros: Micros) -> impl fmt::Display {
-    let (whole, rest) = (micros / DOLLAR, micros % DOLLAR);
-    match (whole, rest) {
-        (whole, 0) => format!("${whole}"),
-        (0, rest) if rest < 9_995 => format!("$0.{:04}", rest.div_ceil(100)),
-        (whole, rest) if rest >= 995_000 => format!("${}.00", whole + 1),
-        (whole, rest) => format!("${whole}.{:02}", (rest + 5_000) / 10_000),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use ralph_core::money::{of_dollars, shown};
+
+    const DOLLAR: Micros = 1_000_000;
 
     fn of(model: &str, tokens: Tokens) -> Micros {
         cost(model, &tokens)
@@ -198,23 +164,6 @@ mod tests {
         assert_eq!(of("claude-opus-4-6", Tokens { output: 1_000_000, is_fast: true, ..none }), 150 * DOLLAR);
         assert_eq!(of("claude-haiku-5-5", Tokens { input: 1, read: 100_000, ..none }), 5_001, "a long prompt costs five times as much");
         assert_eq!(of("claude-haiku-5-5", Tokens { output: 1, ..none }), 1, "rounded up");
-    }
-
-    #[test]
-    fn money_is_shown_as_people_write_it() {
-        for (micros, text) in [
-            (0, "$0"),
-            (50 * DOLLAR, "$50"),
-            (3_204_999, "$3.20"),
-            (1, "$0.0001"),
-            (4_200, "$0.0042"),
-            (9_999, "$0.01"),
-            (999_999, "$1.00"),
-            (1_500_000, "$1.50"),
-        ] {
-            assert_eq!(shown(micros).to_string(), text);
-        }
-        assert_eq!((of_dollars(0.0), of_dollars(1e-9), of_dollars(1e300)), (0, 1, Micros::MAX));
     }
 
     proptest! {

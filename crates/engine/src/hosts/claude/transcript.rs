@@ -11,20 +11,20 @@
 
 use std::{collections::VecDeque, fmt};
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
-
-use crate::{
-    judge::{claim as promise, limits::ToolUse},
-    stop_word,
+use ralph_core::{
+    judge::{claim, limits::ToolUse},
     text::{
         json::parse_tolerant,
         messages::opening,
         time::{self, Millis},
     },
 };
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+
+use crate::hosts::stop_word;
 
 /// Bytes read at a time; the first block is smaller, because it is mostly enough.
 const BLOCK: usize = 64 * 1024;
@@ -443,7 +443,7 @@ impl RoundReader<'_> {
         self.blocks.reverse();
         let caught_up = self.event_text.is_some_and(|event| self.blocks.join("\n").contains(event.trim()));
         // The block that the event carries is often the one that is not written yet.
-        let text = promise::joined(self.blocks.iter().map(String::as_str).chain(self.event_text.filter(|_| !caught_up)));
+        let text = claim::joined(self.blocks.iter().map(String::as_str).chain(self.event_text.filter(|_| !caught_up)));
         let tools = match (self.tools_used, self.fresh) {
             (true, _) => ToolUse::Used,
             (false, true) => ToolUse::None,

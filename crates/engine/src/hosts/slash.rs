@@ -9,12 +9,12 @@
 
 use std::ops::Range;
 
-use crate::{
+use ralph_core::{
     judge::claim::normalised,
     loops::{self, Kind, LoopSettings, SETTINGS, Setting},
     text::{
         messages::{opening, quoted},
-        suggest as spelling,
+        suggest,
     },
 };
 
@@ -322,7 +322,7 @@ fn unquoted(text: &str) -> &str {
 }
 
 fn unknown(flag: &str) -> String {
-    let hint = match spelling::nearest(&flag.replace('_', "-"), flags()) {
+    let hint = match suggest::nearest(&flag.replace('_', "-"), flags()) {
         Some(near) => format!("did you mean --{near}?"),
         None => format!("the flags are {}.", flags().map(|f| format!("--{f}")).collect::<Vec<_>>().join(", ")),
     };

@@ -1,16 +1,16 @@
 //! What the messages of a transcript used, one by one, with the time of each: whoever asks puts them into rounds.
 
-use serde::Deserialize;
-
-use super::{Line, Tally};
-use crate::{
+use ralph_core::{
     judge::session_outcome,
-    prices::Micros,
+    money::Micros,
     text::{
         json::parse_tolerant,
         time::{self, Millis},
     },
 };
+use serde::Deserialize;
+
+use super::{Line, Tally};
 
 /// What a line adds to what was used. A message that is reported again, with more than before, adds the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,6 +1,8 @@
 //! A turn that ended in an error of the model's service: what it means for the loop of an interactive session. Only fields decide, never words.
 
-use crate::{judge::session_outcome::Trouble, text::time::Millis, transcript::ApiError};
+use ralph_core::{judge::session_outcome::Trouble, text::time::Millis};
+
+use crate::hosts::claude::transcript::ApiError;
 
 /// Pauses before the session is woken, by the failures in a row before: the client has tried for minutes by itself.
 const PAUSES_MIN: [Millis; 6] = [1, 2, 5, 10, 20, 30];

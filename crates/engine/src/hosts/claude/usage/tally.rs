@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
+use ralph_core::{judge::session_outcome, money::Micros};
+
 use super::{Compacted, Line, REACH, SUMMARY, Start, Usage, each_line};
-use crate::{
-    judge::session_outcome,
-    prices::{self, Micros, Tokens},
+use crate::hosts::claude::{
+    prices::{self, Tokens},
     transcript::Source,
 };
 
