@@ -76,7 +76,7 @@ pub(crate) fn refusal(command: &str, args: &ArgMatches) -> Option<Failure> {
         row.why
     );
     // A run that a run's session starts has always ended so.
-    Some(Failure { code: if command == "run" { BLOCKED } else { FAILED }, message, in_json: false })
+    Some(Failure::coded(if command == "run" { BLOCKED } else { FAILED }, message))
 }
 
 /// An option as it is typed.

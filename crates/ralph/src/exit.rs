@@ -1,8 +1,10 @@
-//! The exit codes, and failures on their way to one. The numbers are part of the interface: scripts and schedulers read them.
+//! Exit codes, and failures on their way to one. Scripts and schedulers read the numbers.
 
-use ralph_engine::{ops::Refusal, run::events::End, store};
+use std::{io, path::Path};
 
-use crate::ui;
+use ralph_engine::{ops::Refusal, run::events::End, setup, store};
+
+use crate::{help::EXIT_CODES, ui};
 
 /// Something went wrong, or was refused.
 pub(crate) const FAILED: u8 = End::Failed.exit();
@@ -10,13 +12,13 @@ pub(crate) const FAILED: u8 = End::Failed.exit();
 pub(crate) const USAGE: u8 = 2;
 /// There is no loop to do it to.
 pub(crate) const NO_LOOP: u8 = 3;
-/// A run reached a limit of its loop's.
+/// A run reached a limit of its loop.
 pub(crate) const CAPPED: u8 = End::Capped.exit();
 /// Iterations changed nothing.
 pub(crate) const STALLED: u8 = End::Stalled.exit();
 /// Only a person can go on.
 pub(crate) const BLOCKED: u8 = End::Blocked.exit();
-/// Something outside has not been decided yet: try again later.
+/// Something outside is not decided yet: try again later.
 pub(crate) const PARKED: u8 = End::Parked.exit();
 /// A person or the system ended it before it was done.
 pub(crate) const INTERRUPTED: u8 = End::Interrupted.exit();
@@ -25,27 +27,42 @@ pub(crate) const INTERRUPTED: u8 = End::Interrupted.exit();
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: u8,
+    /// Empty if the command has printed it already.
     pub(crate) message: String,
     /// Standard output has its JSON already.
     pub(crate) in_json: bool,
 }
 
 impl Failure {
+    pub(crate) fn coded(code: u8, message: impl Into<String>) -> Self {
+        Failure { code, message: message.into(), in_json: false }
+    }
+
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Failure { code: FAILED, message: message.into(), in_json: false }
+        Failure::coded(FAILED, message)
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Failure { code: USAGE, message: message.into(), in_json: false }
+        Failure::coded(USAGE, message)
     }
 
-    /// What is wrong was said already; only the exit code is missing.
+    /// The command has printed what is wrong; only the exit code is missing.
     pub(crate) fn reported() -> Self {
-        Failure { code: FAILED, message: String::new(), in_json: false }
+        Failure::new("")
     }
 
     pub(crate) fn no_loop() -> Self {
-        Failure { code: NO_LOOP, message: Refusal::NoLoop.to_string(), in_json: false }
+        Refusal::NoLoop.into()
+    }
+
+    /// For `map_err`: the file could not be written.
+    pub(crate) fn cannot_write(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |e| Failure::new(format!("cannot write {}: {e}", path.display()))
+    }
+
+    /// For `map_err`: the file could not be read.
+    pub(crate) fn cannot_read(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |e| Failure::new(format!("cannot read {}: {e}", path.display()))
     }
 }
 
@@ -56,7 +73,7 @@ impl From<Refusal> for Failure {
             Refusal::Which { .. } => USAGE,
             Refusal::Because(_) | Refusal::Store(_) => FAILED,
         };
-        Failure { code, message: refusal.to_string(), in_json: false }
+        Failure::coded(code, refusal.to_string())
     }
 }
 
@@ -66,44 +83,36 @@ impl From<store::Error> for Failure {
     }
 }
 
-/// What a command returns.
+impl From<setup::Problem> for Failure {
+    fn from(problem: setup::Problem) -> Self {
+        Failure::new(problem.to_string())
+    }
+}
+
+/// The result of a command.
 pub(crate) type Done = Result<(), Failure>;
 
-/// For a command with `--json`: a program that reads standard output finds JSON there in any case.
-pub(crate) fn told(json: bool, done: Done) -> Done {
-    let Err(failure) = done else { return Ok(()) };
-    if !json || failure.in_json {
-        return Err(failure);
-    }
-    let kind = match failure.code {
-        NO_LOOP => "no-loop",
-        USAGE => "usage",
-        CAPPED => "capped",
-        STALLED => "stalled",
-        BLOCKED => "blocked",
-        PARKED => "parked",
-        INTERRUPTED => "interrupted",
-        _ => "failed",
+/// With `--json`, a program finds JSON on standard output whatever happens.
+pub(crate) fn with_json(done: Done) -> Done {
+    let failure = match done {
+        Err(failure) if !failure.in_json && !failure.message.is_empty() => failure,
+        done => return done,
     };
+    let word = EXIT_CODES.iter().find(|(code, ..)| *code == failure.code).map_or("failed", |(_, word, _)| word);
+    let kind = word.replace(' ', "-");
     ui::try_json(&serde_json::json!({ "error": { "kind": kind, "message": failure.message } }).to_string());
     Err(Failure { in_json: true, ..failure })
 }
 
-/// Turns a command's end into the process's.
+/// Prints a failure, and turns the end of a command into that of the process.
 pub(crate) fn code(done: Done) -> u8 {
-    match done {
-        Ok(()) => 0,
-        // Not an error: it is what was asked, answered.
-        Err(failure) if failure.code == NO_LOOP => {
-            if !failure.in_json {
-                ui::paragraph(ui::harmless(&failure.message), 0);
-            }
-            NO_LOOP
-        }
-        Err(failure) if failure.message.is_empty() => failure.code,
-        Err(failure) => {
-            ui::error(&failure.message);
-            failure.code
-        }
+    let Err(Failure { code, message, in_json }) = done else { return 0 };
+    match code {
+        _ if message.is_empty() => {}
+        NO_LOOP if in_json => {}
+        // Not an error: it is the answer to what was asked.
+        NO_LOOP => ui::paragraph(ui::harmless(&message), 0),
+        _ => ui::error(&message),
     }
+    code
 }

@@ -66,6 +66,6 @@ fn in_words(kept: &[String]) -> String {
 
 /// The records of a journal file.
 pub(crate) fn read(path: &Path) -> Result<(Vec<Record>, usize), Failure> {
-    let bytes = journal::read(path).map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())))?;
+    let bytes = journal::read(path).map_err(Failure::cannot_read(&path))?;
     Ok(records(&bytes))
 }

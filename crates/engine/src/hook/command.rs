@@ -14,7 +14,7 @@ use ralph_core::{
 };
 
 use crate::{
-    gates::{Unwatched, loop_start},
+    gates::Unwatched,
     hook::{
         Call, Outcome,
         queued_command::{answered, was_sent_on},
@@ -32,7 +32,7 @@ use crate::{
     },
     store::{Error, journal, last_ending, loops, project_lock::Loop, seal},
     sys::{clock, env},
-    view::{self, phase},
+    view,
 };
 
 /// A command's second report comes within this time.
@@ -180,12 +180,10 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
         }
     }
     let request = start::Request { name: options.name, prompt: options.prompt, settings: options.settings };
-    let started = start::start(&call.project, &request, asker)?;
+    let started = start::start(&call.project, &request, asker, call.deadline.time_left(), Arc::new(Unwatched), &|| !call.is_awaited())?;
     let mut lines = vec![format!("Ralph: loop started: {}.", started.limits(env::block_cap().as_deref()).join("; "))];
-    let begun = loop_start::note(&call.project, &started.id, &started.file, call.deadline.time_left(), Arc::new(Unwatched));
-    let phase = phase::at_the_start(&call.project, &started.id, &begun.declared, &|| !call.is_awaited());
-    lines.extend(phase.map(|phase| format!("Ralph: {phase}.")));
-    lines.extend(begun.told().into_iter().chain(begun.in_the_way()).map(|told| format!("Ralph: {told}.")));
+    lines.extend(started.phase.as_ref().map(|phase| format!("Ralph: {phase}.")));
+    lines.extend(started.begun.told().into_iter().chain(started.begun.in_the_way()).map(|told| format!("Ralph: {told}.")));
     lines.extend(options.warnings.iter().map(|w| format!("Ralph: {w}.")));
     let line = lines.join("\n");
     let claim = messages::how_to_end(started.file.completion_promise.as_deref());

@@ -1,6 +1,6 @@
 //! Starting a loop.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use ralph_core::{
     gate::Run,
@@ -11,23 +11,27 @@ use ralph_core::{
 };
 
 use crate::{
-    gates::declared::{self, LOOP_ORIGIN},
+    gates::{
+        Watch,
+        declared::{self, LOOP_ORIGIN},
+        loop_start::{self, Begun},
+    },
     ops::{Asker, Refusal},
     stop,
     store::{
         loops::{self, LoopOnDisk},
         project::Project,
-        project_lock::Locked,
+        project_lock::{Locked, Loop},
         trust,
     },
     sys::{clock, env},
-    view,
+    view::{self, phase},
 };
 
 /// Leaves room for the front matter.
 const MAX_PROMPT: usize = MAX_FILE_BYTES - (1 << 20);
 
-/// Longer than this nobody looks at the files before a loop begins.
+/// How long fingerprinting the files may take before a loop begins.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The loop that is wanted.
@@ -40,13 +44,16 @@ pub struct Request {
 }
 
 /// The loop that was started.
-#[derive(Debug)]
 pub struct Started {
     pub id: String,
     pub path: PathBuf,
     pub file: LoopFile,
+    /// What it has to prove, and what fails already.
+    pub begun: Begun,
+    /// How far its pull request is, if it has to do with one.
+    pub phase: Option<String>,
     /// It has something to prove.
-    pub gated: bool,
+    gated: bool,
 }
 
 impl Started {
@@ -62,10 +69,26 @@ impl Started {
     }
 }
 
-pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Started, Refusal> {
+/// Starts a loop, and notes what later iterations are compared with. Commands whose old failures do not count run once, within `budget`.
+pub fn start(
+    project: &Project,
+    request: &Request,
+    asker: &Asker,
+    budget: Duration,
+    watch: Arc<dyn Watch>,
+    cancelled: &(dyn Fn() -> bool + Sync),
+) -> Result<Started, Refusal> {
+    let Loop { id, found, file, state, .. } = create(project, request, asker)?;
+    let begun = loop_start::note(project, &id, &file, budget, watch);
+    let phase = phase::at_the_start(project, &id, &begun.declared, cancelled);
+    Ok(Started { id, path: found.path, file, begun, phase, gated: state.gated })
+}
+
+/// Writes the loop's file and the first line of its journal.
+fn create(project: &Project, request: &Request, asker: &Asker) -> Result<Loop, Refusal> {
     let name = request.name.as_deref().unwrap_or("main");
     let verify = checked(project, request, name)?;
-    // What the first round is compared with; looked at before anybody has to wait for the lock.
+    // The first iteration is compared with it. Taken before the lock, which others may be waiting for.
     let tree = stop::tree(project, name, LOOK);
     let locked = Locked::acquire(project)?;
     refuse_a_live_one(project, name, asker)?;
@@ -97,15 +120,15 @@ pub fn start(project: &Project, request: &Request, asker: &Asker) -> Result<Star
     let event = Event::Started { file: file_of(name), by: asker.actor(), prompt: messages::opening(&request.prompt, 200) };
     locked.record(&mut l, now, asker.session.as_deref(), event)?;
     project.introduce();
-    Ok(Started { id, path: l.found.path, file: l.file, gated: l.state.gated })
+    Ok(l)
 }
 
-/// Refuses what makes no loop; its commands, as they will be read from the file: only what is trusted letter by letter runs.
+/// Checks the request. Returns its commands as they will be read from the file: only what is trusted letter by letter runs.
 fn checked(project: &Project, request: &Request, name: &str) -> Result<Vec<Run>, Refusal> {
     let LoopSettings { completion_promise, verify, deadline_ms, preset, .. } = &request.settings;
     let verify: Vec<Run> = verify.iter().map(|line| Run::Shell(line.trim().to_owned())).collect();
     let problem = if request.prompt.trim().is_empty() {
-        Some("there is no prompt: say what the agent shall work on".to_owned())
+        Some("there is no prompt: say what the agent should work on".to_owned())
     } else if completion_promise.as_ref().is_some_and(|p| p.trim().is_empty()) {
         Some("the completion promise needs words".to_owned())
     } else if request.prompt.len() > MAX_PROMPT {
@@ -117,13 +140,13 @@ fn checked(project: &Project, request: &Request, name: &str) -> Result<Vec<Run>,
     } else if deadline_ms.is_some() && verify.is_empty() {
         Some("a deadline needs a command that it is for: give --verify as well".to_owned())
     } else {
-        // Later the loop could only pause for it; now there is somebody who can mend it.
+        // Later the loop could only pause for it; now a person is there to fix it.
         preset.and_then(|preset| declared::preset_problem(project, preset))
     };
     problem.map_or(Ok(verify), |problem| Err(Refusal::Because(problem)))
 }
 
-/// A live loop is never overwritten, and a session carries one loop at a time.
+/// A live loop is never overwritten, and a session has one loop at a time.
 fn refuse_a_live_one(project: &Project, name: &str, asker: &Asker) -> Result<(), Refusal> {
     for found in loops::all(project) {
         let of_session = asker.session.is_some() && view::owner(project, &found) == asker.session;
@@ -134,7 +157,7 @@ fn refuse_a_live_one(project: &Project, name: &str, asker: &Asker) -> Result<(),
     Ok(())
 }
 
-/// What stands in the way, and what to do about it.
+/// Why no loop can be started beside this one.
 fn live(found: &LoopOnDisk) -> Refusal {
     let named = if found.name == "main" { String::new() } else { format!(" {}", found.name) };
     Refusal::Because(match &found.parsed {

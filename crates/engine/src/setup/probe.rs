@@ -4,6 +4,7 @@ use std::{
     ffi::OsString,
     io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -11,6 +12,7 @@ use ralph_core::loops::LoopSettings;
 use serde_json::{Value, json};
 
 use crate::{
+    gates::Unwatched,
     hosts::claude::registration::{CommandLine, calls_the_hook},
     ops::{Asker, start},
     setup::survey::{Origin, Registration, Survey},
@@ -83,7 +85,7 @@ pub fn fire(registration: &Registration, survey: &Survey, at: &Project) -> Resul
     let settings = LoopSettings { completion_promise: Some("HEALTHY".to_owned()), ..LoopSettings::default() };
     let request = start::Request { prompt: PROMPT.to_owned(), settings, ..Default::default() };
     let asker = Asker { session: Some(SESSION.to_owned()), ..Asker::default() };
-    start::start(&project, &request, &asker).map_err(|e| Failed::NotTried(e.to_string()))?;
+    start::start(&project, &request, &asker, Duration::ZERO, Arc::new(Unwatched), &|| true).map_err(|e| Failed::NotTried(e.to_string()))?;
     let event = json!({
         "hook_event_name": "Stop", "session_id": SESSION, "cwd": scratch.path(), "stop_hook_active": false, "last_assistant_message": "Hello, doctor.",
     });

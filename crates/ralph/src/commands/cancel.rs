@@ -12,7 +12,7 @@ use ralph_engine::{
 
 use crate::{
     commands::{Which, asker, show_json},
-    exit::{Done, told},
+    exit::Done,
     report, ui,
 };
 
@@ -32,10 +32,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(args.json, cancel(project, args))
-}
-
-fn cancel(project: &Project, args: &Args) -> Done {
     let cancelled = act(project, args.which.get())?;
     if args.json {
         show_json(project, &cancelled.id);

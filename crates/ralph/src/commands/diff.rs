@@ -10,7 +10,7 @@ use ralph_engine::{
 use serde::Serialize;
 
 use crate::{
-    exit::{Done, Failure, told},
+    exit::{Done, Failure},
     find_loop, ui,
 };
 
@@ -62,10 +62,6 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(args.json, diff(project, args))
-}
-
-fn diff(project: &Project, args: &Args) -> Done {
     let id = find_loop::with_snapshots(project, args.of_loop.as_deref())?;
     let asked = Asked { a: args.a.as_deref(), b: args.b.as_deref() };
     let comparison = Comparison::of(project, &id, asked, PATIENCE).map_err(Failure::new)?;

@@ -15,7 +15,7 @@ use ralph_engine::store::project::Project;
 use serde::Serialize;
 
 use crate::{
-    exit::{Done, Failure, told},
+    exit::{Done, Failure},
     find_loop,
     text::{of_ruling, of_work, when},
     ui,
@@ -43,10 +43,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(args.json, explain(project, args))
-}
-
-fn explain(project: &Project, args: &Args) -> Done {
     if let Some(path) = &args.replay {
         return replay(path, args.json);
     }

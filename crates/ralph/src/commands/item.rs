@@ -18,11 +18,7 @@ use ralph_engine::{
 use serde::Serialize;
 use serde_json::json;
 
-use crate::{
-    commands::asker,
-    exit::{Done, told},
-    ui,
-};
+use crate::{commands::asker, exit::Done, ui};
 
 /// Show the items of a list, or mark one as done
 ///
@@ -79,14 +75,11 @@ impl TypedValueParser for ActionParser {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(
-        args.json,
-        match &args.action {
-            Action::List => list(project, args, &args.ids),
-            Action::Show(id) => list(project, args, &[std::slice::from_ref(id), &args.ids].concat()),
-            Action::Done => done(project, args),
-        },
-    )
+    match &args.action {
+        Action::List => list(project, args, &args.ids),
+        Action::Show(id) => list(project, args, &[std::slice::from_ref(id), &args.ids].concat()),
+        Action::Done => done(project, args),
+    }
 }
 
 /// Whole lists, or the items of these ids.

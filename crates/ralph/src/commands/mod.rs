@@ -24,7 +24,6 @@ mod rollback;
 mod run;
 mod setup;
 mod start;
-mod start_progress;
 mod status;
 mod steer;
 mod trust;
@@ -156,11 +155,10 @@ struct StatuslineArgs {
 
 pub(crate) fn run() -> u8 {
     let parsed = help::arranged(tree()).try_get_matches().and_then(|matches| {
-        let (command, refusal) =
-            matches.subcommand().map_or_else(Default::default, |(command, args)| (command.to_owned(), refused(command, args)));
-        Cli::from_arg_matches(&matches).map(|cli| (cli, command, refusal))
+        let called = matches.subcommand().map(Called::of).unwrap_or_default();
+        Cli::from_arg_matches(&matches).map(|cli| (cli, called))
     });
-    let (cli, command, refusal) = match parsed {
+    let (cli, called) = match parsed {
         Ok(parsed) => parsed,
         Err(e) => {
             ui::colour(asked_colour(std::env::args_os()));
@@ -171,8 +169,9 @@ pub(crate) fn run() -> u8 {
         }
     };
     ui::colour(cli.color);
-    if let Some(refusal) = refusal {
-        return exit::code(Err(refusal));
+    let end = |done: exit::Done| exit::code(if called.wants_json { exit::with_json(done) } else { done });
+    if let Some(refusal) = called.refusal {
+        return end(Err(refusal));
     }
     if let Some(dir) = cli.directory.as_deref().filter(|dir| !dir.is_dir()) {
         return exit::code(Err(exit::Failure::usage(format!("there is no folder {}", dir.display()))));
@@ -215,13 +214,23 @@ pub(crate) fn run() -> u8 {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     };
-    exit::code(worktree_hint::pointed_out(project, &command, done))
+    end(if called.wants_json { done } else { worktree_hint::pointed_out(project, &called.command, done) })
 }
 
-/// Refuses what an agent may not do in its shell; a program that asked for JSON gets it.
-fn refused(command: &str, args: &clap::ArgMatches) -> Option<exit::Failure> {
-    let wants_json = args.try_get_one::<bool>("json").ok().flatten().copied().unwrap_or(false);
-    agents_shell::refusal(command, args).and_then(|failure| exit::told(wants_json, Err(failure)).err())
+/// The command that was called, as far as all commands are treated the same.
+#[derive(Default)]
+struct Called {
+    command: String,
+    wants_json: bool,
+    /// Why an agent may not do this in its shell.
+    refusal: Option<exit::Failure>,
+}
+
+impl Called {
+    fn of((command, args): (&str, &clap::ArgMatches)) -> Self {
+        let wants_json = args.try_get_one::<bool>("json").ok().flatten().copied().unwrap_or(false);
+        Called { command: command.to_owned(), wants_json, refusal: agents_shell::refusal(command, args) }
+    }
 }
 
 /// All commands and their options.

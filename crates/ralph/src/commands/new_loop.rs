@@ -57,7 +57,7 @@ impl NewLoop {
 
     fn prompt(&self) -> Result<String, Failure> {
         let raw = if let Some(path) = &self.prompt_file {
-            fs::read(path).map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())))?
+            fs::read(path).map_err(Failure::cannot_read(&path))?
         } else if self.stdin {
             if stdin().is_terminal() {
                 ui::note("the prompt is read from the terminal; end it with Ctrl-D on a line of its own");

@@ -7,7 +7,7 @@ use ralph_engine::{
 use serde_json::json;
 
 use crate::{
-    exit::{Done, Failure, told},
+    exit::{Done, Failure},
     ui,
 };
 
@@ -29,10 +29,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(args.json, send(project, args))
-}
-
-fn send(project: &Project, args: &Args) -> Done {
     let (ways, mut untold) = Ways::of_run(project, &args.ways).map_err(Failure::usage)?;
     if ways.is_empty() && untold.is_empty() {
         return Err(Failure::usage(
@@ -62,7 +58,7 @@ fn send(project: &Project, args: &Args) -> Done {
         }
     }
     if !untold.is_empty() {
-        return Err(Failure { in_json: args.json, ..Failure::reported() });
+        return Err(Failure::reported());
     }
     if !args.json {
         let sent = if count == 1 { "one notification".to_owned() } else { format!("{count} notifications") };

@@ -13,7 +13,7 @@ use ralph_engine::{
 
 use crate::{
     commands::{Which, asker, show_json},
-    exit::{Done, told},
+    exit::Done,
     report, ui,
 };
 
@@ -31,10 +31,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(args.json, pause(project, args))
-}
-
-fn pause(project: &Project, args: &Args) -> Done {
     let paused = act(project, args.which.get())?;
     if args.json {
         show_json(project, &paused.id);

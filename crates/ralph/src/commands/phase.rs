@@ -12,7 +12,7 @@ use ralph_engine::{
 
 use crate::{
     commands::asker,
-    exit::{Done, Failure, told},
+    exit::{Done, Failure},
     ui,
 };
 
@@ -38,10 +38,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(args.json, tell(project, args))
-}
-
-fn tell(project: &Project, args: &Args) -> Done {
     let subject = match ops::choose(project, args.name.as_deref(), asker().session.as_deref()) {
         Ok(found) => phase::subject(project, &found, args.name.is_some()),
         Err(Refusal::NoLoop | Refusal::Which { .. }) if args.name.is_none() => None,
@@ -54,7 +50,7 @@ fn tell(project: &Project, args: &Args) -> Done {
     } else {
         show(&report);
     }
-    if report.phase == Phase::Unknown { Err(Failure { in_json: args.json, ..Failure::reported() }) } else { Ok(()) }
+    if report.phase == Phase::Unknown { Err(Failure::reported()) } else { Ok(()) }
 }
 
 /// `p1  the pull request needs work`, why, and what to do.

@@ -18,7 +18,7 @@ use ralph_engine::{
 
 use crate::{
     commands::Which,
-    exit::{Done, Failure, NO_LOOP, told},
+    exit::{Done, Failure, NO_LOOP},
     report, ui,
 };
 
@@ -68,7 +68,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    let done = told(args.json, report(project, args));
+    let done = report(project, args);
     // A form that a program reads holds nothing else.
     let is_for_programs = args.markdown || args.junit || args.prometheus || args.step_summary || args.html.is_some();
     done.map_err(|failure| if is_for_programs { aside(failure) } else { failure })
@@ -130,7 +130,7 @@ fn written(project: &Project, gathered: &Report, path: &Path, open: bool) -> Don
 fn put(file: Option<&Path>, text: &str) -> Done {
     let text = &secrets::mask(text);
     match file.filter(|path| *path != Path::new("-")) {
-        Some(path) => files::write_named(path, text.as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display()))),
+        Some(path) => files::write_named(path, text.as_bytes()).map_err(Failure::cannot_write(&path)),
         None => {
             let text = text.trim_end();
             if stdout().is_terminal() {
@@ -148,8 +148,7 @@ fn add_to_summary(markdown: &str) -> Done {
     let path = env::step_summary().ok_or_else(|| {
         Failure::usage("GITHUB_STEP_SUMMARY is not set: this is no step of GitHub Actions. `ralph report --markdown` prints the same")
     })?;
-    files::append_named(&path, secrets::mask(markdown).as_bytes())
-        .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
+    files::append_named(&path, secrets::mask(markdown).as_bytes()).map_err(Failure::cannot_write(&path))
 }
 
 /// What was found last, of all gates that the loop has.

@@ -9,7 +9,7 @@ use ralph_engine::{
 use crate::{
     commands::{Which, asker, loop_flags::LoopFlags, show_json},
     doctor::Case,
-    exit::{Done, told},
+    exit::Done,
     ui,
 };
 
@@ -38,10 +38,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(args.json, resume(project, args))
-}
-
-fn resume(project: &Project, args: &Args) -> Done {
     let request = resume::Request {
         which: args.which.get().map(str::to_owned),
         settings: args.limits.0.clone(),

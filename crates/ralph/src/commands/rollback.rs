@@ -6,13 +6,7 @@ use ralph_engine::{
     store::project::Project,
 };
 
-use crate::{
-    commands::asker,
-    exit::{Done, told},
-    find_loop,
-    text::short,
-    ui,
-};
+use crate::{commands::asker, exit::Done, find_loop, text::short, ui};
 
 /// More names than this are counted.
 const FEW: usize = 20;
@@ -50,10 +44,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(args.json, rollback(project, args))
-}
-
-fn rollback(project: &Project, args: &Args) -> Done {
     let id = find_loop::with_snapshots(project, args.of_loop.as_deref())?;
     let wish = Wish { loop_id: &id, to: &args.to, force: args.force, commits: args.commits, dry_run: args.dry_run };
     let done = rollback::rollback(project, wish, &asker())?;

@@ -1,7 +1,7 @@
 //! What `init` and `uninstall` share: for whom, what would change, and doing it.
 
 use ralph_core::text::messages::clean;
-use ralph_engine::setup::{Plan, Problem, change::Change, places::Scope, record::Records};
+use ralph_engine::setup::{Plan, change::Change, places::Scope, record::Records};
 use similar::TextDiff;
 
 use crate::{exit::Failure, ui};
@@ -25,12 +25,6 @@ impl Scopes {
     pub(crate) fn one(&self) -> Option<Scope> {
         let given = [(self.user, Scope::User), (self.project, Scope::Project), (self.local, Scope::Local)];
         given.into_iter().find(|(on, _)| *on).map(|(_, scope)| scope)
-    }
-}
-
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
-        Failure::new(problem.to_string())
     }
 }
 

@@ -1,20 +1,22 @@
 //! `ralph start`: begin a loop.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use ralph_core::text::messages::clean;
+use ralph_core::{gate::Gate, text::messages::clean};
 use ralph_engine::{
-    gates::loop_start,
-    ops::{Asker, start},
+    gates::{Watch, durations::Time},
+    ops::{
+        Asker, Refusal,
+        start::{self, Request, Started},
+    },
     store::project::Project,
     sys::signals,
-    view::phase,
 };
 
 use crate::{
-    commands::{asker, new_loop::NewLoop, show_json, start_progress},
+    commands::{asker, new_loop::NewLoop, show_json},
     doctor::Case,
-    exit::{Done, told},
+    exit::Done,
     ui,
 };
 
@@ -39,16 +41,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: Args) -> Done {
-    told(args.json, start(project, args))
-}
-
-fn start(project: &Project, args: Args) -> Done {
     let request = args.wanted.request()?;
     let caller = asker();
     let asker = Asker { session: args.session.or(caller.session.clone()), ..caller };
-    let started = start::start(project, &request, &asker)?;
-    let begun = loop_start::note(project, &started.id, &started.file, start_progress::BUDGET, Arc::new(start_progress::Running));
-    let phase = phase::at_the_start(project, &started.id, &begun.declared, &signals::asked_to_end);
+    let started = begin(project, &request, &asker)?;
     let case = Case::of(project);
     if args.json {
         show_json(project, &started.id);
@@ -59,11 +55,8 @@ fn start(project: &Project, args: Args) -> Done {
     for limit in started.limits(case.survey.block_cap().as_deref()) {
         ui::paragraph(format!("  {}", clean(&limit)), 4);
     }
-    for told in begun.told() {
-        ui::paragraph(format!("  {}", clean(&told)), 4);
-    }
-    if let Some(phase) = phase {
-        ui::paragraph(format!("  {phase}"), 4);
+    for told in started.begun.told().iter().chain(&started.phase) {
+        ui::paragraph(format!("  {}", clean(told)), 4);
     }
     ui::field("file", started.path.display());
     match started.file.session_id {
@@ -75,4 +68,20 @@ fn start(project: &Project, args: Args) -> Done {
     }
     case.warn();
     Ok(())
+}
+
+/// How long the commands whose old failures do not count may take together.
+const BUDGET: Duration = Duration::from_hours(1);
+
+/// Starts a loop for a person, who is told what takes long.
+pub(super) fn begin(project: &Project, request: &Request, asker: &Asker) -> Result<Started, Refusal> {
+    start::start(project, request, asker, BUDGET, Arc::new(Running), &signals::asked_to_end)
+}
+
+struct Running;
+
+impl Watch for Running {
+    fn begins(&self, gate: &Gate, _time: Time) {
+        ui::note(&clean(&format!("running \"{}\" once, to know what fails before the loop begins …", gate.name)));
+    }
 }

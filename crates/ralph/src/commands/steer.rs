@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     commands::{asker, show_json},
-    exit::{Done, Failure, told},
+    exit::{Done, Failure},
     find_loop,
     text::when,
     ui,
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(args.json, if args.list { list(project, args) } else { steer(project, args) })
+    if args.list { list(project, args) } else { steer(project, args) }
 }
 
 fn steer(project: &Project, args: &Args) -> Done {

@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    exit::{Done, Failure, told},
+    exit::{Done, Failure},
     text::{quoted, visible, when},
     ui,
 };
@@ -54,10 +54,6 @@ pub(crate) struct Args {
 const LONGEST: usize = 4_000;
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(args.json, decide(project, args))
-}
-
-fn decide(project: &Project, args: &Args) -> Done {
     if args.revoke {
         return revoke(project, args);
     }

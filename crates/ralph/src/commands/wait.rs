@@ -31,7 +31,7 @@ use serde::Serialize;
 
 use crate::{
     commands::{Which, asker, gate::summary},
-    exit::{Done, Failure, INTERRUPTED, PARKED, told},
+    exit::{Done, Failure, INTERRUPTED, PARKED},
     ui,
 };
 
@@ -57,10 +57,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(args.json, wait(project, args))
-}
-
 /// The JSON.
 #[derive(Serialize)]
 struct Report<'a> {
@@ -72,7 +68,7 @@ struct Report<'a> {
     findings: &'a [Finding],
 }
 
-fn wait(project: &Project, args: &Args) -> Done {
+pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let found = ops::choose(project, args.which.get(), asker().session.as_deref())?;
     let file = found.parsed.as_ref().map_err(|problem| Failure::new(format!("{}: {problem}", found.path.display())))?;
     let waits = view::view_of(project, &found).waits;
@@ -103,7 +99,7 @@ fn wait(project: &Project, args: &Args) -> Done {
     }
     if !decided {
         let message = format!("not decided within {}; `ralph wait` waits on", in_words(args.timeout));
-        return Err(Failure { code: PARKED, message, in_json: args.json });
+        return Err(Failure { in_json: args.json, ..Failure::coded(PARKED, message) });
     }
     if findings.iter().any(|finding| finding.needs.is_some()) {
         return Err(Failure { in_json: args.json, ..Failure::new("only you can go on from here: see above") });
@@ -129,7 +125,7 @@ fn until_the_time(project: &Project, found: &LoopOnDisk, (waits, until): (&Waits
         }
         if Instant::now() >= give_up {
             let message = format!("not over within {}; `ralph wait` waits on", in_words(args.timeout));
-            return Err(Failure { code: PARKED, message, in_json: false });
+            return Err(Failure::coded(PARKED, message));
         }
         std::thread::sleep(Duration::from_millis(200));
     }
@@ -144,7 +140,7 @@ fn until_the_time(project: &Project, found: &LoopOnDisk, (waits, until): (&Waits
 
 fn cancelled() -> Failure {
     if signals::asked_to_end() {
-        return Failure { code: INTERRUPTED, message: "interrupted; the loop is as it was".to_owned(), in_json: false };
+        return Failure::coded(INTERRUPTED, "interrupted; the loop is as it was");
     }
     Failure::new("the loop was paused or ended meanwhile: `ralph status` shows it")
 }

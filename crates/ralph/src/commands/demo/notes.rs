@@ -44,7 +44,7 @@ impl Notes {
 
     pub(super) fn save(&self, name: &str, text: &str) -> Done {
         let path = self.folder.join(name);
-        let cannot = |e| Failure::new(format!("cannot write {}: {e}", path.display()));
+        let cannot = Failure::cannot_write(&path);
         files::replace(&path, &path.with_extension("new"), text.as_bytes()).map_err(cannot)
     }
 
@@ -69,7 +69,7 @@ impl Notes {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())))
+    fs::read_to_string(path).map_err(Failure::cannot_read(&path))
 }
 
 /// Where the links of a page lead.

@@ -32,7 +32,7 @@ use ralph_engine::{
 use serde::Serialize;
 
 use crate::{
-    exit::{Done, FAILED, Failure, INTERRUPTED, PARKED, told},
+    exit::{Done, FAILED, Failure, INTERRUPTED, PARKED},
     ui,
 };
 
@@ -99,10 +99,6 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(args.json, gate(project, args))
-}
-
-fn gate(project: &Project, args: &Args) -> Done {
     let subject = match args.preset {
         Some(Preset::Verify) => Subject::of_check_agents(project),
         None => Subject::of(project, args.which.as_deref())?,
@@ -123,8 +119,7 @@ fn gate(project: &Project, args: &Args) -> Done {
     progress.end();
     if signals::asked_to_end() {
         write_junit(args.junit.as_deref(), &findings)?;
-        let message = if progress.has_told_of_the_end() { "" } else { "interrupted" };
-        return Err(Failure { code: INTERRUPTED, message: message.to_owned(), in_json: false });
+        return Err(Failure::coded(INTERRUPTED, if progress.has_told_of_the_end() { "" } else { "interrupted" }));
     }
     let of_loop = subject.of_loop.as_deref();
     let suspicions = of_loop.map(|id| Start::of(project, id).weigh(project, &subject.declared, &mut findings)).unwrap_or_default();
@@ -143,16 +138,16 @@ fn gate(project: &Project, args: &Args) -> Done {
         }
     }
     write_junit(args.junit.as_deref(), &findings).map_err(|failure| Failure { in_json: args.json, ..failure })?;
-    let message = if is_measured { "" } else { NOT_MEASURED };
     let code = if only_waits(&findings) { PARKED } else { FAILED };
-    if passed { Ok(()) } else { Err(Failure { code, message: message.to_owned(), in_json: args.json }) }
+    let failure = Failure::coded(code, if is_measured { "" } else { NOT_MEASURED });
+    if passed { Ok(()) } else { Err(Failure { in_json: args.json, ..failure }) }
 }
 
 /// Writes the findings down for CI, where that is wanted.
 fn write_junit(file: Option<&Path>, findings: &[Finding]) -> Done {
     let Some(file) = file else { return Ok(()) };
     let xml = junit::of_findings("ralph gates", clock::now(), findings);
-    files::write_named(file, xml.as_bytes()).map_err(|e| Failure::new(format!("cannot write {}: {e}", file.display())))
+    files::write_named(file, xml.as_bytes()).map_err(Failure::cannot_write(file))
 }
 
 const NOT_MEASURED: &str = "nothing was measured, so nothing is proven";

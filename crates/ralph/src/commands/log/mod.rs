@@ -17,7 +17,7 @@ use ralph_engine::{
 
 use crate::{
     commands::Which,
-    exit::{Done, Failure, told},
+    exit::{Done, Failure},
     find_loop,
 };
 
@@ -61,10 +61,6 @@ fn since(text: &str) -> Result<Millis, String> {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    told(args.json, log(project, args))
-}
-
-fn log(project: &Project, args: &Args) -> Done {
     let filter = Filter::of(&args.reason, args.since)?;
     let view = find_loop::view(project, args.which.get())?;
     let cannot = |e: std::io::Error| match e.kind() {

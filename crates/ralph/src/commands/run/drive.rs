@@ -7,7 +7,7 @@ use std::{
 
 use ralph_core::{config::Running, text::messages::clean};
 use ralph_engine::{
-    gates::{self, declared, loop_start},
+    gates::{self, declared},
     hosts::claude::program,
     notify::Ways,
     ops::{
@@ -22,12 +22,11 @@ use ralph_engine::{
     },
     store::{project::Project, run_options::RunOptions},
     sys::signals,
-    view::phase,
 };
 
 use super::{Agent, Carries, Request, Worktree, ground};
 use crate::{
-    commands::start_progress,
+    commands::start::begin as begin_loop,
     exit::{BLOCKED, Failure},
     report,
 };
@@ -121,7 +120,7 @@ fn options(project: &Project, request: &Request) -> (String, RunOptions) {
 
 /// What is sure to end in a question in the middle of the night is asked now.
 fn refuse_what_cannot_be_proven(project: &Project) -> Result<(), Failure> {
-    let blocked = |message: String| Err(Failure { code: BLOCKED, message, in_json: false });
+    let blocked = |message: String| Err(Failure::coded(BLOCKED, message));
     let declared = declared::of_project(project);
     if let Some(problem) = declared.problems.first() {
         return blocked(format!("{}. Fix it first: no iteration could prove anything", clean(&problem.what)));
@@ -150,8 +149,7 @@ fn find_agent(project: &Project, options: &RunOptions) -> Result<agent::Agent, F
     match &options.agent_cmd {
         Some(line) => Ok(agent::Agent::Command(line.clone())),
         None => program::find_outside(project.root()).map(agent::Agent::Claude).ok_or_else(|| {
-            let message = "there is no `claude` on the PATH: install Claude Code, or name another program with --agent-cmd".to_owned();
-            Failure { code: BLOCKED, message, in_json: false }
+            Failure::coded(BLOCKED, "there is no `claude` on the PATH: install Claude Code, or name another program with --agent-cmd")
         }),
     }
 }
@@ -184,7 +182,7 @@ fn look(project: &Project, settings: &Running, agent: &agent::Agent, warn: &impl
     let remarks = preflight::look(project, settings.permission_mode.as_deref(), agent);
     for remark in remarks.into_iter().chain(preflight::inner_rounds(project, settings.inner, agent)) {
         if remark.weight == Weight::Refusal {
-            return Err(Failure { code: BLOCKED, message: remark.text, in_json: false });
+            return Err(Failure::coded(BLOCKED, remark.text));
         }
         warn(remark.text);
     }
@@ -193,17 +191,13 @@ fn look(project: &Project, settings: &Running, agent: &agent::Agent, warn: &impl
 
 /// Starts the loop, which no session has.
 fn begin(project: &Project, wanted: &start::Request, warn: &impl Fn(String)) -> Result<resume::Request, Failure> {
-    let started = start::start(project, wanted, &Asker::default()).map_err(|refusal| {
+    let started = begin_loop(project, wanted, &Asker::default()).map_err(|refusal| {
         let is_there = matches!(refusal, Refusal::Because(_));
         let failure = Failure::from(refusal);
         let hint = if is_there { "; `ralph run --continue` goes on with it" } else { "" };
         Failure { message: format!("{}{hint}", failure.message), ..failure }
     })?;
-    let begun = loop_start::note(project, &started.id, &started.file, start_progress::BUDGET, Arc::new(start_progress::Running));
-    begun.fails_already().into_iter().chain(begun.in_the_way()).for_each(warn);
-    let phase = phase::at_the_start(project, &started.id, &begun.declared, &signals::asked_to_end);
-    if let Some(phase) = phase {
-        warn(phase.clone());
-    }
+    let begun = &started.begun;
+    begun.fails_already().into_iter().chain(begun.in_the_way()).chain(started.phase).for_each(warn);
     Ok(resume::Request { which: Some(started.id), ..resume::Request::default() })
 }

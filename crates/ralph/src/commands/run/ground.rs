@@ -17,7 +17,7 @@ pub(super) fn look(project: &Project, request: &Request, warn: &impl Fn(String))
     }
     refuse_where_nothing_is(project, request)?;
     match preflight::ground(project, !request.no_snapshots) {
-        Some(remark) if remark.weight == Weight::Refusal => Err(Failure { code: BLOCKED, message: remark.text, in_json: false }),
+        Some(remark) if remark.weight == Weight::Refusal => Err(Failure::coded(BLOCKED, remark.text)),
         remark => {
             remark.map(|remark| remark.text).into_iter().for_each(warn);
             Ok(())

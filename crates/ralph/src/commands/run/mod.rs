@@ -19,7 +19,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ralph_engine::{
     notify::Ways,
     ops::{resume, start},
-    run::events::{End, Observer},
+    run::events::Observer,
     store::project::Project,
     sys::{clock, signals},
 };
@@ -30,7 +30,7 @@ use crate::{
         name,
         new_loop::{NewLoop, words},
     },
-    exit::{Done, Failure, told},
+    exit::{Done, Failure},
     ui,
 };
 
@@ -184,16 +184,12 @@ fn permission_modes() -> impl TypedValueParser<Value = String> {
 }
 
 pub(crate) fn run(project: &Project, args: Args) -> Done {
-    let json = args.json;
-    let (quiet, done) = (args.quiet, request(args));
-    told(json, done.and_then(|request| drive::drive(project, request, &observer(json, quiet)).and_then(|end| exit(end, json))))
-}
-
-fn exit(end: End, in_json: bool) -> Done {
-    match end.exit() {
+    let (json, quiet) = (args.json, args.quiet);
+    let request = request(args)?;
+    match drive::drive(project, request, &observer(json, quiet))?.exit() {
         0 => Ok(()),
-        // The observer has said it.
-        code => Err(Failure { code, message: String::new(), in_json }),
+        // The observer has said why.
+        code => Err(Failure::coded(code, "")),
     }
 }
 

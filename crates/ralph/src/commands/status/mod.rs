@@ -10,7 +10,7 @@ use ralph_engine::{
 
 use crate::{
     commands::{Which, worktree_hint},
-    exit::{Done, Failure, told},
+    exit::{Done, Failure},
     term::one_line::Brief,
     text::when,
     ui,
@@ -40,7 +40,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         return everywhere(project, args.json);
     }
     if let Some(which) = args.which.get() {
-        return told(args.json, one(project, which, args.json));
+        return one(project, which, args.json);
     }
     let standing = Standing::of(project);
     if args.json {
