@@ -16,9 +16,12 @@ use keys::{Kind, table};
 use pull_requests::told;
 use reader::{Field, Fields};
 
-use crate::gate::{
-    Check, Ci, Command, DEFAULT_DEADLINE_MS, DEFAULT_EXCERPT, Features, File, Gate, GuardPolicy, MAX_DEADLINE_MS, Markers, OldFailures,
-    Origin, Run, Stage, regex,
+use crate::{
+    gate::{
+        Check, Ci, Command, DEFAULT_DEADLINE_MS, DEFAULT_EXCERPT, Features, File, Gate, GuardPolicy, Markers, OldFailures, Origin, Run,
+        Stage, deadline_ms, regex, within_a_day,
+    },
+    text::Problem,
 };
 
 /// The file, in the project's root.
@@ -140,24 +143,11 @@ table! {
     deadline: u64 = DEFAULT_DEADLINE_MS, Kind::Time, deadline;
 }
 
-/// What is wrong with the file, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    pub line: usize,
-    pub what: String,
-}
-
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "line {}: {}", self.line, self.what)
-    }
-}
-
 /// Reads the file.
 pub fn parse(bytes: &[u8]) -> Result<Config, Problem> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let line = memchr::memchr_iter(b'\n', &bytes[..e.valid_up_to()]).count() + 1;
-        Problem { line, what: "not UTF-8 text".to_owned() }
+        Problem::new(line, "not UTF-8 text")
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let document = reader::document(text)?;
@@ -316,44 +306,10 @@ fn program(field: Field<'_>, words: Vec<String>) -> Result<Run, Problem> {
 
 fn deadline(field: Field<'_>) -> Result<u64, Problem> {
     let ms = match field.as_text() {
-        Some(text) => time_limit(&text),
-        None => in_bounds(field.count()?.saturating_mul(1_000)),
+        Some(text) => deadline_ms(&text),
+        None => within_a_day(field.count()?.saturating_mul(1_000)),
     };
     ms.map_err(|what| field.problem(what))
-}
-
-/// How long a command may run, as people write it.
-pub fn time_limit(text: &str) -> Result<u64, String> {
-    millis(text).and_then(in_bounds)
-}
-
-fn in_bounds(ms: u64) -> Result<u64, String> {
-    if (1..=MAX_DEADLINE_MS).contains(&ms) { Ok(ms) } else { Err("`deadline` must be more than nothing and at most 24 hours".to_owned()) }
-}
-
-/// A length of time as people write it: `90s`, `10m`, `1h 30m`, `45`.
-pub fn millis(text: &str) -> Result<u64, String> {
-    let wrong = || {
-        format!("\"{}\" is no length of time: write \"90s\", \"10m\" or \"2h\"", text.chars().take(40).collect::<String>().escape_debug())
-    };
-    let mut rest = text.trim();
-    let mut total: u64 = 0;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
-        let unit_and_rest = rest[digits..].trim_start();
-        let letters = unit_and_rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit_and_rest.len());
-        let unit = match &unit_and_rest[..letters] {
-            "ms" => 1,
-            "" | "s" | "sec" | "secs" | "second" | "seconds" => 1_000,
-            "m" | "min" | "mins" | "minute" | "minutes" => 60_000,
-            "h" | "hour" | "hours" => 3_600_000,
-            _ => return Err(wrong()),
-        };
-        total = number.checked_mul(unit).and_then(|ms| total.checked_add(ms)).ok_or_else(wrong)?;
-        rest = unit_and_rest[letters..].trim_start();
-    }
-    if total == 0 { Err(wrong()) } else { Ok(total) }
 }
 
 fn excerpt(field: Field<'_>) -> Result<usize, Problem> {
@@ -529,24 +485,12 @@ mod tests {
         assert_eq!(alone.commands.len(), 1);
     }
 
-    #[test]
-    fn lengths_of_time_as_people_write_them() {
-        for (text, ms) in
-            [("90s", 90_000), ("10m", 600_000), ("2h", 7_200_000), ("1h30m", 5_400_000), (" 45 ", 45_000), ("1 min 5 sec", 65_000)]
-        {
-            assert_eq!(millis(text), Ok(ms), "{text}");
-        }
-        for text in ["", "0", "s", "-1", "1.5h", "1d", "99999999999999999999"] {
-            assert!(millis(text).is_err(), "{text}");
-        }
-    }
-
     proptest! {
         #[test]
         fn any_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), text in "[\\[\\]a-z=\"\n {},.]{0,120}") {
             let _ = parse(&bytes);
             let _ = parse(text.as_bytes());
-            let _ = millis(&text);
+            let _ = deadline_ms(&text);
         }
     }
 }

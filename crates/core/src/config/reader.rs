@@ -9,7 +9,7 @@ use super::{
     FeaturesTable, GateTable, Notify, Problem, PullRequests, Running, Verify,
     keys::{Key, Kind, Table},
 };
-use crate::text::suggest as spelling;
+use crate::text::suggest;
 
 /// A table of the file whose keys are all known.
 pub(super) struct Fields<'a> {
@@ -33,8 +33,8 @@ pub(super) fn document(text: &str) -> Result<Spanned<DeTable<'_>>, Problem> {
         // Two of them are no TOML at all, and the parser's word for that leads nobody to the cause.
         let single = text.lines().position(|line| line.trim_start().starts_with("[gate]"));
         match single {
-            Some(at) => Problem { line: at + 1, what: format!("`gate` must be {}", Kind::Gates.in_words()) },
-            None => Problem { line, what: no_toml(text.lines().nth(line - 1).unwrap_or_default(), e.message()) },
+            Some(at) => Problem::new(at + 1, format!("`gate` must be {}", Kind::Gates.in_words())),
+            None => Problem::new(line, no_toml(text.lines().nth(line - 1).unwrap_or_default(), e.message())),
         }
     })
 }
@@ -68,7 +68,7 @@ impl<'a> Fields<'a> {
             let line = line_at(text, name.span().start);
             match known.key(name.get_ref()) {
                 Some(key) => Ok(Field { key, line, value, text }),
-                None => Err(Problem { line, what: unknown(name.get_ref(), known) }),
+                None => Err(Problem::new(line, unknown(name.get_ref(), known))),
             }
         };
         Ok(Fields { line, fields: entries.into_iter().map(field).collect::<Result<_, _>>()? })
@@ -88,7 +88,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn problem(&self, what: impl Into<String>) -> Problem {
-        Problem { line: self.line, what: what.into() }
+        Problem::new(self.line, what)
     }
 }
 
@@ -96,7 +96,7 @@ impl<'a> Fields<'a> {
 fn unknown(name: &str, table: &'static Table) -> String {
     let shown: String = name.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let keys = || table.keys.iter().map(|key| key.name);
-    if let Some(near) = spelling::nearest(name, keys()) {
+    if let Some(near) = suggest::nearest(name, keys()) {
         return format!("`{shown}` is not known here; did you mean `{near}`?");
     }
     let all = [GateTable::TABLE, PullRequests::TABLE, Verify::TABLE, FeaturesTable::TABLE, Running::TABLE, Notify::TABLE];
@@ -110,7 +110,7 @@ fn unknown(name: &str, table: &'static Table) -> String {
 
 impl<'a> Field<'a> {
     pub(super) fn problem(&self, what: impl Into<String>) -> Problem {
-        Problem { line: self.line, what: what.into() }
+        Problem::new(self.line, what)
     }
 
     /// It is of another type.

@@ -7,10 +7,8 @@ use std::{collections::HashMap, rc::Rc};
 use granit_parser::{Event, Parser, ScalarStyle};
 
 use crate::{
-    config,
     gate::{Command, MAX_DEADLINE_MS, Run},
-    loops::Problem,
-    text::suggest as spelling,
+    text::{Problem, suggest, time},
 };
 
 /// A larger file is not one that somebody wrote by hand.
@@ -87,7 +85,7 @@ fn shell_line(node: &Node) -> Result<String, Problem> {
 }
 
 fn deadline(node: &Node) -> Result<u64, Problem> {
-    let ms = node.text().and_then(|text| config::millis(text).ok()).filter(|ms| *ms <= MAX_DEADLINE_MS);
+    let ms = node.text().and_then(|text| time::parse_duration(text).ok()).filter(|ms| *ms <= MAX_DEADLINE_MS);
     ms.ok_or_else(|| node.problem("a limit of time is seconds (`300`), or `90s`, `10m`, `2h`, and at most a day"))
 }
 
@@ -120,7 +118,7 @@ fn instead_of_verify(key: &str) -> Option<String> {
     if key == "<<" {
         return Some("ralph does not follow `<<`; write `verify: *name`".to_owned());
     }
-    let near = spelling::nearest(&key.to_lowercase(), std::iter::once("verify"))?;
+    let near = suggest::nearest(&key.to_lowercase(), std::iter::once("verify"))?;
     Some(format!("`{}` asks for nothing; did you mean `{near}`?", key.chars().filter(|c| !c.is_control()).take(40).collect::<String>()))
 }
 

@@ -16,7 +16,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::gate::test_results::TestResults;
+use crate::{gate::test_results::TestResults, text::time::parse_duration};
 
 /// How long a command may run when nobody says otherwise (S3-3).
 pub const DEFAULT_DEADLINE_MS: u64 = 120_000;
@@ -477,6 +477,15 @@ pub enum GuardPolicy {
     /// It is listed, and the loop does not end before it is mended or a person accepts it.
     Block,
     Off,
+}
+
+/// How long a command may run, as people write it.
+pub fn deadline_ms(text: &str) -> Result<u64, String> {
+    parse_duration(text).and_then(within_a_day)
+}
+
+pub(crate) fn within_a_day(ms: u64) -> Result<u64, String> {
+    if (1..=MAX_DEADLINE_MS).contains(&ms) { Ok(ms) } else { Err("`deadline` must be more than nothing and at most 24 hours".to_owned()) }
 }
 
 #[cfg(test)]

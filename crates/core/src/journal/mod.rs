@@ -443,6 +443,15 @@ pub struct Answered {
 }
 
 impl State {
+    /// Adds the work of a session to what the loop has spent.
+    pub fn charge(&mut self, work: &Work, at: Millis) {
+        let spending = self.spending.get_or_insert_with(|| Spending::since(at));
+        spending.usd_micros = spending.usd_micros.saturating_add(work.usd_micros);
+        // Transcripts up to now are of sessions that were charged: a session that goes on with the loop counts from here.
+        spending.since = at;
+        self.tokens = self.tokens.plus(work.tokens);
+    }
+
     /// The state of a loop that has a file. A file that stands where a loop ended is a new loop: nothing but the count of stops goes on. So is
     /// one that was written by hand (and has no id) and counts from further back than ralph had come.
     #[must_use]

@@ -6,14 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     gate::{Finding, Kind, Verdict},
-    loops::fnv1a,
+    loops::{DEFAULT_IDLE_ROUNDS, fnv1a},
 };
 
 /// Consecutive blocks that Claude Code honours before it ends the turn by itself, unless its environment says otherwise.
 pub const DEFAULT_BLOCK_CAP: u64 = 8;
-
-/// Rounds without any tool call that are borne where the host has no cap of its own.
-pub const DEFAULT_IDLE_ROUNDS: u64 = 25;
 
 /// Whether the agent used a tool in the round that just ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -5,12 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    journal::{Spending, State},
-    judge::limits::ToolUse,
-    money::Micros,
-    text::time::Millis,
-};
+use crate::{judge::limits::ToolUse, money::Micros, text::time::Millis};
 
 /// What one session used, as its agent reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -37,17 +32,6 @@ pub struct Work {
     /// Tool calls that nobody was there to allow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<Denied>,
-}
-
-impl Work {
-    /// Adds it to what the loop has spent.
-    pub fn charge(&self, state: &mut State, at: Millis) {
-        let spending = state.spending.get_or_insert_with(|| Spending::since(at));
-        spending.usd_micros = spending.usd_micros.saturating_add(self.usd_micros);
-        // What lies in transcripts up to now is of sessions that were charged: a session that goes on with the loop counts from here.
-        spending.since = at;
-        state.tokens = state.tokens.plus(self.tokens);
-    }
 }
 
 /// Tokens of all requests of a session, its subagents and the client's own included.

@@ -5,13 +5,13 @@
 use std::ops::Deref;
 
 use super::{
-    front_matter::{self, Entry, FrontMatter, Problem, Scalar, Value, quoted},
+    front_matter::{self, Entry, FrontMatter, Scalar, Value, quoted},
     settings::{Kind, LoopSettings, SETTINGS, Setting},
 };
 use crate::{
-    config::worktree_yaml as verify_yaml,
+    config::worktree_yaml,
     gate::Command,
-    text::{suggest as spelling, time},
+    text::{Problem, suggest, time},
 };
 
 /// The loop of a project that has only one.
@@ -105,14 +105,14 @@ fn verify(front_matter: &FrontMatter, bytes: &[u8]) -> Result<Vec<Command>, Prob
         return Ok(Vec::new());
     }
     let (yaml, first_line) = front_matter.yaml(bytes);
-    verify_yaml::commands(yaml).map_err(|p| Problem { line: p.line.map(|line| line + first_line - 1), ..p })
+    worktree_yaml::commands(yaml).map_err(|p| Problem { line: p.line.map(|line| line + first_line - 1), ..p })
 }
 
 fn misspelt(front_matter: &FrontMatter) -> Vec<String> {
     let known = Setting::keys;
     let near = |entry: &Entry| {
         // This runs at every stop; comparing letters is for the rare unknown key.
-        let meant = if known().any(|k| k == entry.key) { None } else { spelling::nearest(&entry.key, known()) }?;
+        let meant = if known().any(|k| k == entry.key) { None } else { suggest::nearest(&entry.key, known()) }?;
         Some(format!("line {}: `{}` sets nothing; did you mean `{meant}`?", entry.line, shown(&entry.key)))
     };
     front_matter.entries().iter().filter_map(near).collect()

@@ -3,13 +3,11 @@
 //! A real YAML parser finds the values (any scalar style, comments, flow mappings); the change itself is a splice of bytes.
 //! Nothing here knows what the keys mean: that is [`super::file`].
 
-use std::{
-    borrow::Cow,
-    fmt::{self, Write as _},
-    ops::Range,
-};
+use std::{borrow::Cow, fmt::Write as _, ops::Range};
 
 use granit_parser::{Event, Parser, ScalarStyle};
+
+use crate::text::Problem;
 
 /// More front matter than this is not a loop file that somebody wrote.
 pub const MAX_BYTES: usize = 64 * 1024;
@@ -46,31 +44,6 @@ pub struct Scalar {
     pub plain: bool,
     span: Range<usize>,
 }
-
-/// Why a document has no usable front matter.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// Line in the file, from 1, where one can be named.
-    pub line: Option<usize>,
-    pub what: String,
-}
-
-impl Problem {
-    pub fn new(line: impl Into<Option<usize>>, what: impl Into<String>) -> Self {
-        Problem { line: line.into(), what: what.into() }
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "line {line}: {}", self.what),
-            None => f.write_str(&self.what),
-        }
-    }
-}
-
-impl std::error::Error for Problem {}
 
 impl FrontMatter {
     /// Splits `bytes` at its two `---` lines (LF or CRLF, with or without a byte order mark) and parses what stands between.

@@ -7,6 +7,8 @@ mod settings;
 mod terms;
 
 pub use file::{DEFAULT_FILE, LoopFile, MAX_FILE_BYTES, NewLoop, Salvaged, file_of, fnv1a, is_loop_id, is_name, name_of, salvage};
-pub use front_matter::{FrontMatter, MAX_BYTES as MAX_FRONT_MATTER, Problem, Value, quoted};
-pub use settings::{ContinueWith, DEFAULT_HOURS, Flag, Kind, LoopSettings, Preset, SETTINGS, Setting, schema, template};
+pub use front_matter::{FrontMatter, MAX_BYTES as MAX_FRONT_MATTER, Value, quoted};
+pub use settings::{
+    ContinueWith, DEFAULT_HOURS, DEFAULT_IDLE_ROUNDS, Flag, Kind, LoopSettings, Preset, SETTINGS, Setting, schema, template,
+};
 pub use terms::{Edit, Terms};

@@ -14,14 +14,16 @@ use super::{
     terms::{Sealed, Terms},
 };
 use crate::{
-    config,
-    judge::limits::DEFAULT_IDLE_ROUNDS,
+    gate,
     money::{self, Micros},
     text::time,
 };
 
 /// Hours that a loop may run when its file does not say.
 pub const DEFAULT_HOURS: f64 = 8.0;
+
+/// Iterations in a row without any tool call after which a loop pauses when its file does not say and the agent has no cap of its own.
+pub const DEFAULT_IDLE_ROUNDS: u64 = 25;
 
 /// A loop about a pull request has no last iteration, so it has limits on money and on standstill when its file sets none (S2-7).
 const PULL_REQUEST_USD: f64 = 50.0;
@@ -516,7 +518,7 @@ impl Kind {
             Kind::Count => plain.parse().ok().map(Typed::Count),
             Kind::Percent => plain.parse().ok().filter(|n| *n <= 100).map(Typed::Count),
             Kind::Hours | Kind::Dollars => plain.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0).map(Typed::Amount),
-            Kind::Time => config::time_limit(plain).ok().map(Typed::Count),
+            Kind::Time => gate::deadline_ms(plain).ok().map(Typed::Count),
             Kind::Choice(names) => names.contains(&plain).then(|| Typed::Text(plain.to_owned())),
             Kind::Text | Kind::Commands => (!plain.is_empty()).then(|| Typed::Text(text.to_owned())),
         }

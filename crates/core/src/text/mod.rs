@@ -5,8 +5,11 @@ pub mod json;
 pub mod lines;
 pub mod messages;
 pub mod plain_lines;
+mod problem;
 pub mod prompt;
 pub mod secrets;
 pub mod subagent_messages;
 pub mod suggest;
 pub mod time;
+
+pub use problem::Problem;

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::config;
-
 /// Milliseconds since 1970-01-01T00:00:00Z.
 pub type Millis = i64;
 
@@ -25,13 +23,38 @@ pub fn since(text: &str, now: Millis) -> Option<Millis> {
         let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
         let ms = match text.strip_suffix('d') {
             Some(days) => days.trim().parse::<u64>().ok()?.checked_mul(86_400_000)?,
-            None => config::millis(text).ok().filter(|_| has_unit)?,
+            None => parse_duration(text).ok().filter(|_| has_unit)?,
         };
         now.checked_sub(Millis::try_from(ms).ok()?)
     };
     let begins = || parse(&format!("{text}T00:00:00Z"));
     let in_utc = || parse(&format!("{text}Z"));
     ago().or_else(|| parse(text)).or_else(begins).or_else(in_utc)
+}
+
+/// Milliseconds of a length of time as people write it: `90s`, `10m`, `1h 30m`, `45`.
+pub fn parse_duration(text: &str) -> Result<u64, String> {
+    let wrong = || {
+        format!("\"{}\" is no length of time: write \"90s\", \"10m\" or \"2h\"", text.chars().take(40).collect::<String>().escape_debug())
+    };
+    let mut rest = text.trim();
+    let mut total: u64 = 0;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
+        let unit_and_rest = rest[digits..].trim_start();
+        let letters = unit_and_rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit_and_rest.len());
+        let unit = match &unit_and_rest[..letters] {
+            "ms" => 1,
+            "" | "s" | "sec" | "secs" | "second" | "seconds" => 1_000,
+            "m" | "min" | "mins" | "minute" | "minutes" => 60_000,
+            "h" | "hour" | "hours" => 3_600_000,
+            _ => return Err(wrong()),
+        };
+        total = number.checked_mul(unit).and_then(|ms| total.checked_add(ms)).ok_or_else(wrong)?;
+        rest = unit_and_rest[letters..].trim_start();
+    }
+    if total == 0 { Err(wrong()) } else { Ok(total) }
 }
 
 /// A length of time in milliseconds.
@@ -129,6 +152,18 @@ mod tests {
         ];
         for (ms, expected) in words {
             assert_eq!(in_words(ms), expected);
+        }
+    }
+
+    #[test]
+    fn lengths_of_time_as_people_write_them() {
+        for (text, ms) in
+            [("90s", 90_000), ("10m", 600_000), ("2h", 7_200_000), ("1h30m", 5_400_000), (" 45 ", 45_000), ("1 min 5 sec", 65_000)]
+        {
+            assert_eq!(parse_duration(text), Ok(ms), "{text}");
+        }
+        for text in ["", "0", "s", "-1", "1.5h", "1d", "99999999999999999999"] {
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 }

@@ -15,7 +15,7 @@ use ralph_core::{
     },
     text::{
         messages::{clean, opening},
-        suggest as spelling,
+        suggest,
     },
 };
 
@@ -254,7 +254,7 @@ fn unknown(lists: &[Listed], id: &str) -> Refusal {
     // Another number is another item, and no misspelling.
     let number = |id: &str| id.chars().filter(char::is_ascii_digit).collect::<String>();
     let candidates = ids().map(|item| item.id.as_str()).filter(|known| number(known) == number(id));
-    let near = spelling::nearest(id, candidates).map(|near| format!(" Did you mean {}?", clean(near))).unwrap_or_default();
+    let near = suggest::nearest(id, candidates).map(|near| format!(" Did you mean {}?", clean(near))).unwrap_or_default();
     let open: Vec<String> = ids().filter(|item| item.is_open()).map(|item| clean(&item.id)).collect();
     let more = if open.len() > TOLD_IDS { format!(" and {} more", open.len() - TOLD_IDS) } else { String::new() };
     let rest = match open.len() {

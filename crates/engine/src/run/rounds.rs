@@ -22,9 +22,9 @@ use ralph_core::{
         limits::{Standstill, ToolUse},
         session_outcome::{Outcome, Tokens, Work},
     },
-    loops::Problem,
     money,
     text::{
+        Problem,
         prompt::Spent,
         time::{Millis, millis},
     },

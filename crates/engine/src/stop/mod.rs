@@ -273,7 +273,7 @@ fn decide(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Loop, measured: Measured)
         l.state.disarm(at);
     }
     if let Some(report) = stop.report() {
-        report.work.charge(&mut l.state, at);
+        l.state.charge(&report.work, at);
     }
     let gathered = gather(stop, &l, hear::hear(stop, &l, at), measured, at);
     let ruling = judge(&gathered.evidence);

@@ -19,11 +19,11 @@ use ralph_core::{
     journal::{Event, State},
     judge::{Code, Decision, Ending, Message},
     loops::{
-        LoopFile, LoopSettings, Problem, Value, fnv1a,
+        LoopFile, LoopSettings, Value, fnv1a,
         progress_txt::{self as progress, DEFAULT_MAX_ITERATIONS, Key, Progress, Status},
     },
     text::{
-        messages,
+        Problem, messages,
         time::{self, Millis},
     },
 };

@@ -2,7 +2,10 @@
 
 use std::{fs, io, path::PathBuf};
 
-use ralph_core::loops::{LoopFile, MAX_FILE_BYTES, MAX_FRONT_MATTER, Problem, file_of, name_of, salvage};
+use ralph_core::{
+    loops::{LoopFile, MAX_FILE_BYTES, MAX_FRONT_MATTER, file_of, name_of, salvage},
+    text::Problem,
+};
 
 use crate::{
     store::{

@@ -26,7 +26,7 @@ pub mod waiter;
 
 use std::{fmt, io, path::Path};
 
-use ralph_core::loops::Problem;
+use ralph_core::text::Problem;
 
 /// Why the store could not do something, with the file that it happened to.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-use crate::{loops::Problem, text::json::parse_tolerant};
+use crate::text::{Problem, json::parse_tolerant};
 
 const BOM: &str = "\u{feff}";
 

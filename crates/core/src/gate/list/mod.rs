@@ -17,9 +17,9 @@ use std::{collections::BTreeMap, ops::Range};
 
 use json_tree::{Member, Node, Value, line_of};
 
-use crate::{
-    loops::Problem,
-    text::messages::{clean, opening},
+use crate::text::{
+    Problem,
+    messages::{clean, opening},
 };
 
 /// A larger file is no list of work.

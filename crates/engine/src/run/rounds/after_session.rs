@@ -116,7 +116,7 @@ impl Rounds<'_> {
             return Ok(false);
         };
         let now = clock::now();
-        ended.work.charge(&mut l.state, now);
+        l.state.charge(&ended.work, now);
         if let Outcome::Failed { trouble } = &ended.outcome {
             l.state.failures = l.state.failures.after(trouble);
         } else if matches!(ended.outcome, Outcome::Cut { .. }) {
@@ -134,7 +134,7 @@ impl Rounds<'_> {
         let Some((locked, mut l)) = self.open()? else { return Ok(()) };
         let now = clock::now();
         let work = Work { tokens: used.tokens, usd_micros: used.usd_micros, estimated: true, ..Work::default() };
-        work.charge(&mut l.state, now);
+        l.state.charge(&work, now);
         let event = Event::Broke {
             iteration: l.file.iteration,
             attempt: l.state.runner.as_ref().map_or(1, |runner| runner.attempt),
