@@ -114,18 +114,19 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Whether this stop says that the work is done: by the claim, or, where no promise is configured and gates are, by itself. What the person said last
-    /// counts first: while the agent has not been told of it, nothing is done.
+    /// Whether this stop says that the work is done. Without gates only a claim does.
     pub fn claims(&self) -> bool {
-        let says_so = self.claim == Claim::Made
-            || (self.before_the_first && !self.gates.is_empty())
-            || (self.promise.is_none() && !self.gates.is_empty() && self.is_undisturbed());
-        says_so && self.notes_waiting == 0
+        if self.gates.is_empty() { self.claim == Claim::Made && self.notes_waiting == 0 } else { self.said().says_done() }
     }
 
-    /// Nothing but the limits speaks for letting the agent stop: no person held it up, and nothing is under way.
-    fn is_undisturbed(&self) -> bool {
-        !self.interrupted && !self.told_to_stop && self.background.is_empty() && !self.is_unheard()
+    pub(super) fn said(&self) -> Said<'_> {
+        Said {
+            claim: &self.claim,
+            has_promise: self.promise.is_some(),
+            before_the_first: self.before_the_first,
+            is_disturbed: self.interrupted || self.told_to_stop || !self.background.is_empty() || self.is_unheard(),
+            notes_waiting: self.notes_waiting,
+        }
     }
 
     /// The agent's message could not be read, and something here depends on it: a promise, or words that it must have. A list, a command or a file needs no
@@ -164,13 +165,25 @@ impl Evidence {
         let fails = self.gates.iter().any(|f| f.verdict == Verdict::Fail);
         !fails && self.gates.iter().any(|f| f.verdict == Verdict::Unknown && !f.skipped && f.kind.is_decided_elsewhere())
     }
+}
 
-    /// Whether the gates should be measured in full before this stop is judged; `gated`: there are any.
-    pub fn wants_proof(&self, gated: bool) -> bool {
-        // Whether a message would be needed is known once the gates are.
-        let is_undisturbed = !self.interrupted && !self.told_to_stop && self.background.is_empty();
-        let says_so = self.claim == Claim::Made || self.before_the_first || (self.promise.is_none() && is_undisturbed);
-        self.active && gated && says_so && self.notes_waiting == 0
+/// What a stop of a loop with gates says about the work. Known before the gates are measured, and decides whether they are measured in full.
+#[derive(Debug, Clone, Copy)]
+pub struct Said<'a> {
+    pub claim: &'a Claim,
+    pub has_promise: bool,
+    /// No session was started yet: it is only asked whether there is anything to do.
+    pub before_the_first: bool,
+    /// A person interrupted the agent, something still runs in the background, or the message cannot be read.
+    pub is_disturbed: bool,
+    pub notes_waiting: u64,
+}
+
+impl Said<'_> {
+    /// By the claim, or, where no promise is configured, by the stop itself. While the agent has not been told what the person said last, nothing is done.
+    pub fn says_done(&self) -> bool {
+        let says_so = *self.claim == Claim::Made || self.before_the_first || (!self.has_promise && !self.is_disturbed);
+        says_so && self.notes_waiting == 0
     }
 }
 

@@ -8,6 +8,7 @@ pub mod limits;
 pub mod reason;
 mod ruling;
 pub mod session_outcome;
+pub mod subagent;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +17,7 @@ use limits::{IdleLimitFrom, SWINGS_BORNE};
 
 use crate::gate::{Kind, Proof, Verdict};
 
-pub use evidence::{Budget, Evidence, Message};
+pub use evidence::{Budget, Evidence, Message, Said};
 pub use reason::Code;
 pub use ruling::{Decision, Ending, Next, Ruling};
 

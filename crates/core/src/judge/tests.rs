@@ -55,7 +55,7 @@ fn t5_a_note_that_was_not_delivered_goes_before_a_claim() {
     let ruled = |e: &Evidence| (judge(e).decision, judge(e).code);
     assert_eq!(ruled(&Evidence { claim: Claim::Made, ..noted() }), (Decision::Block, Code::NoteUndelivered));
     assert_eq!(ruled(&noted()), (Decision::Block, Code::PromiseMissing), "nothing was claimed");
-    assert!(!Evidence { claim: Claim::Made, ..noted() }.wants_proof(true), "and nothing that a gate does can be undone");
+    assert!(!Evidence { claim: Claim::Made, ..noted() }.said().says_done(), "and nothing that a gate does can be undone");
     let gated = Evidence { promise: None, gates: found(&[Verdict::Pass]), ..noted() };
     assert_eq!(ruled(&gated), (Decision::Block, Code::NoteUndelivered));
     assert_eq!(ruled(&Evidence { gates: found(&[Verdict::Fail]), ..gated }), (Decision::Block, Code::GateFailed));
@@ -119,7 +119,6 @@ fn without_a_promise_gates_alone_decide() {
     let busy = Evidence { background: vec!["tests".to_owned()], ..gated(&[Pass]) };
     assert_eq!(judge(&busy), allowed(Code::HostBackground, Next::Stays), "nobody said that it is done");
     assert_eq!(judge(&Evidence { interrupted: true, ..gated(&[Pass]) }).code, Code::HostInterrupted);
-    assert!(!Evidence { active: false, ..gated(&[]) }.wants_proof(true));
 }
 
 #[test]

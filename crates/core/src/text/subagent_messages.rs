@@ -1,7 +1,8 @@
-//! What is told about a subagent's proof: to the agent, what it has to mend; to the person, that its work is unverified.
+//! Messages about a subagent's proof: to the agent, what it has to fix; to the person, that its work is unverified.
 
 use crate::{
     gate::{Finding, Verdict},
+    judge::subagent::Tries,
     text::{
         gate_messages,
         messages::{self, clean, opening},
@@ -9,48 +10,45 @@ use crate::{
     },
 };
 
-/// How far an agent is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Round {
-    /// From 1.
-    pub iteration: u64,
-    pub rounds: u64,
-    pub spent_ms: u64,
-}
-
-/// For the agent that is sent back: what does not hold, the first failure first.
-pub fn for_agent(findings: &[Finding], round: Round) -> String {
+/// For the agent that is sent back: what does not hold, failures first.
+pub fn for_agent(findings: &[Finding], tries: Tries) -> String {
     let of = |verdict| findings.iter().filter(move |f| f.verdict == verdict && !f.skipped);
     let open: Vec<&Finding> = of(Verdict::Fail).chain(of(Verdict::Unknown)).chain(of(Verdict::Wait)).collect();
-    // Nobody shows the caller what a hook says, so in the end only the agent itself can tell it.
-    let last = if round.iteration.saturating_add(1) >= round.rounds {
+    // The caller does not see what a hook says, so only the agent itself can report it in the end.
+    let last = if tries.iteration.saturating_add(1) >= tries.max_iterations {
         " The next iteration is the last: whatever fails then, name it first in your report, as unverified."
     } else {
         ""
     };
     format!(
-        "[ralph] Your work is not verified (iteration {} of {}). {}\n\nMend it, then stop again: the same is checked once more.{last} Keep your full report, and append to it what you did \
+        "[ralph] Your work is not verified (iteration {} of {}). {}\n\nFix it, then stop again: the same is checked once more.{last} Keep your full report, and append to it what you did \
          now: your last message is all that the agent who called you gets.",
-        round.iteration,
-        round.rounds,
+        tries.iteration,
+        tries.max_iterations,
         gate_messages::told(&open)
     )
 }
 
 /// For the person, while the agent is sent back.
-pub fn going_on(agent: &str, findings: &[Finding], round: Round) -> String {
-    let (iteration, rounds) = (round.iteration, round.rounds);
-    format!("Ralph: the agent {} is sent back (iteration {iteration} of {rounds}): {}.", named(agent), gate_messages::short(findings))
+pub fn going_on(agent: &str, findings: &[Finding], tries: Tries) -> String {
+    let (iteration, most) = (tries.iteration, tries.max_iterations);
+    format!("Ralph: the agent {} is sent back (iteration {iteration} of {most}): {}.", named(agent), gate_messages::short(findings))
 }
 
 /// For the person, when the agent is let go without a proof.
-pub fn given_up(agent: &str, findings: &[Finding], round: Round) -> String {
-    let after = if round.iteration >= round.rounds {
-        format!("{} of {}", round.iteration, messages::rounds(round.rounds))
+pub fn given_up(agent: &str, findings: &[Finding], tries: Tries) -> String {
+    let after = if tries.iteration >= tries.max_iterations {
+        format!("{} of {}", tries.iteration, messages::rounds(tries.max_iterations))
     } else {
-        in_words(round.spent_ms)
+        in_words(tries.spent_ms)
     };
     format!("{}: {}. It was let go after {after}.", unverified(agent), gate_messages::short(findings))
+}
+
+/// For the person, when the agent is let go because of `why` its iterations cannot be counted.
+pub fn uncounted(agent: &str, findings: &[Finding], why: &str) -> String {
+    let (short, why) = (gate_messages::short(findings), opening(why, 300));
+    format!("{}: {short}. It was let go because its iterations cannot be counted: {why}.", unverified(agent))
 }
 
 /// `Ralph: the work of the agent check is unverified`.
@@ -63,7 +61,7 @@ pub fn gone(agent: &str) -> String {
     format!("{}: it was sent back, and what asked for its proof is gone since.", unverified(agent))
 }
 
-/// What only a person can do about it.
+/// For the person, when only a person can go on.
 pub fn needs_person(agent: &str, finding: &Finding) -> String {
     let needs = finding.needs.as_deref().map(|needs| format!(": {}", clean(needs))).unwrap_or_default();
     format!("{}: {}{needs}.", unverified(agent), clean(&finding.what))
@@ -87,7 +85,7 @@ mod tests {
         let skipped = Finding { skipped: true, ..Finding::new("pnpm test", Kind::Command, Verdict::Unknown, "not run") };
         let late = Finding::new("pnpm build", Kind::Command, Verdict::Unknown, "timed out after 2 min");
         let findings = [late, fails, skipped];
-        let round = Round { iteration: 2, rounds: 5, spent_ms: 60_000 };
+        let round = Tries { iteration: 2, max_iterations: 5, spent_ms: 60_000, max_ms: 1_800_000 };
         let text = for_agent(&findings, round);
         assert!(
             text.starts_with(
@@ -100,18 +98,18 @@ mod tests {
             "{text}"
         );
         assert!(
-            !text.contains("the last") && for_agent(&findings, Round { iteration: 4, ..round }).contains("The next iteration is the last")
+            !text.contains("the last") && for_agent(&findings, Tries { iteration: 4, ..round }).contains("The next iteration is the last")
         );
         assert!(!text.contains("pnpm test") && text.contains("append to it"), "{text}");
         assert!(
             going_on("p:check\u{1b}[31m", &findings, round).starts_with("Ralph: the agent p:check[31m is sent back (iteration 2 of 5): ")
         );
-        let last = given_up("check", &findings, Round { iteration: 5, ..round });
+        let last = given_up("check", &findings, Tries { iteration: 5, ..round });
         assert!(
             last.starts_with("Ralph: the work of the agent check is unverified: ") && last.ends_with("after 5 of 5 iterations."),
             "{last}"
         );
         assert!(last.contains("pnpm lint fails: exit code 1"), "{last}");
-        assert!(given_up("check", &findings, Round { spent_ms: 1_860_000, ..round }).ends_with("after 31 min."));
+        assert!(given_up("check", &findings, Tries { spent_ms: 1_860_000, ..round }).ends_with("after 31 min."));
     }
 }

@@ -2,22 +2,21 @@
 
 use std::{
     sync::Arc,
-    thread,
     time::{Duration, Instant},
 };
 
 use ralph_core::gate::{Finding, Gate, Verdict};
 
-use crate::gates::{Context, Want, measure};
+use crate::{
+    gates::{Context, Want, measure},
+    sys::wait,
+};
 
 /// How soon it is looked at again for the first time: right after a push much happens.
 const SOON: Duration = Duration::from_secs(2);
 
 /// How rarely at most.
 const RARELY: Duration = Duration::from_mins(1);
-
-/// How soon a cancel is seen.
-const STEP: Duration = Duration::from_millis(200);
 
 /// How a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +87,7 @@ pub fn until_decided<'a>(
         let left = until.saturating_duration_since(Instant::now());
         let pause = pauses.next();
         pauses.tell(|onlooker| onlooker.pauses(pause.min(left)));
-        if !sleep(pause.min(left), cancelled) {
+        if wait::poll(pause.min(left), wait::INTERRUPT, || cancelled().then_some(())).is_some() {
             return Waited::Cancelled;
         }
         if gates.is_empty() || over() {
@@ -108,21 +107,6 @@ pub fn until_decided<'a>(
     }
 }
 
-/// Sleeps unless that is of no use any more.
-fn sleep(pause: Duration, cancelled: &dyn Fn() -> bool) -> bool {
-    let end = Instant::now() + pause;
-    loop {
-        if cancelled() {
-            return false;
-        }
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return true;
-        }
-        thread::sleep(left.min(STEP));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,13 +117,5 @@ mod tests {
         let first: Vec<u64> = (0..4).map(|_| pauses.next().as_secs()).collect();
         assert_eq!(first, [2, 3, 4, 6]);
         assert_eq!((0..20).map(|_| pauses.next()).last(), Some(RARELY));
-    }
-
-    #[test]
-    fn a_cancel_ends_the_sleep_at_once() {
-        let began = Instant::now();
-        assert!(!sleep(Duration::from_mins(1), &|| true));
-        assert!(began.elapsed() < Duration::from_secs(5));
-        assert!(sleep(Duration::from_millis(1), &|| false));
     }
 }

@@ -1,10 +1,7 @@
 //! A turn that ended in an error of the model's service: the loop is parked until it may work again, or paused where only a person can help. A second hook
 //! waits in the background of the session meanwhile, and wakes it with its task.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
 use ralph_core::{
     journal::{Actor, Event, Parked},
@@ -35,12 +32,11 @@ use crate::{
         wait::can_wake,
     },
     store::{Error, notices},
-    sys::{clock, env, signals},
+    sys::{clock, env, signals, wait},
 };
 
 /// The client writes the error's line down after it has called the hook.
 const LINE_PATIENCE: Duration = Duration::from_secs(1);
-const STEP: Duration = Duration::from_millis(20);
 
 /// For so long the hook beside this one may not have parked the loop yet.
 const PARKING: Duration = Duration::from_secs(10);
@@ -98,15 +94,8 @@ pub(super) fn on_failure(call: &Call) -> Result<Outcome, Error> {
 
 /// The error's line in the transcript. Where a session goes on after the error, it is waited for: it may say when the limit ends.
 fn line_in_time(call: &Call) -> Option<ApiError> {
-    let until = Instant::now() + LINE_PATIENCE;
     let is_worth_waiting = env::is_interactive() && resumes_by_itself(call);
-    loop {
-        let line = line(call);
-        if line.is_some() || !is_worth_waiting || Instant::now() >= until {
-            return line;
-        }
-        thread::sleep(STEP);
-    }
+    wait::poll(if is_worth_waiting { LINE_PATIENCE } else { Duration::ZERO }, wait::SOON, || line(call))
 }
 
 fn line(call: &Call) -> Option<ApiError> {
@@ -145,32 +134,17 @@ impl Watch<'_> {
 
     /// Until when the hook beside this one parked the loop, if it did. A client that resumes by itself is given its time.
     fn parked_until(&self) -> Option<Millis> {
-        let give_up = Instant::now() + PARKING;
-        while self.is_wanted() && Instant::now() < give_up {
-            if let Some(parked) = self.parked_by_it() {
-                let until = parked.until?;
-                let has_reset = line(self.call).is_some_and(|line| line.resets_at == Some(until));
-                let grace = if has_reset && resumes_by_itself(self.call) { RESUMES_WITHIN_MS / env::time_scale() } else { 0 };
-                return Some(until.saturating_add(grace));
-            }
-            thread::sleep(STEP);
-        }
-        None
+        let parked = wait::poll(PARKING, wait::SOON, || if self.is_wanted() { self.parked_by_it().map(Some) } else { Some(None) });
+        let until = parked.flatten()?.until?;
+        let has_reset = line(self.call).is_some_and(|line| line.resets_at == Some(until));
+        let grace = if has_reset && resumes_by_itself(self.call) { RESUMES_WITHIN_MS / env::time_scale() } else { 0 };
+        Some(until.saturating_add(grace))
     }
 
     /// Sleeps until then; whether the loop still waits for it.
     fn is_still_wanted_at(&self, until: Millis) -> bool {
-        loop {
-            if !self.is_wanted() || self.parked_by_it().is_none() || self.call.deadline.time_left().is_zero() {
-                return false;
-            }
-            // By the wall's clock: a machine that slept has waited, too.
-            let left = Duration::from_millis(u64::try_from(until - clock::now()).unwrap_or(0));
-            if left.is_zero() {
-                return true;
-            }
-            thread::sleep(left.min(LONGEST_STEP));
-        }
+        let is_over = || !self.is_wanted() || self.parked_by_it().is_none() || self.call.deadline.time_left().is_zero();
+        wait::until_moment(until, LONGEST_STEP, || is_over().then_some(())).is_none() && !is_over()
     }
 
     /// Arms the loop again, in the same round, and hands its task over.

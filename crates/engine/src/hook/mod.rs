@@ -114,7 +114,7 @@ impl Call {
 
     /// Whether a stop that these registrations reported, and that was answered then, is the one that this call reports.
     fn is_second_report(&self, via: &[String], answered_ms: u64) -> bool {
-        is_second_report(&self.invocation, self.invocation.limit(), via, answered_ms)
+        is_second_report(&self.invocation, self.deadline, via, answered_ms)
     }
 
     /// A fingerprint of a command that was typed in this session: both events that report it carry the id of the same turn.

@@ -3,10 +3,7 @@
 //! The client starts both at the same time, so this one finds out by itself how the stop was ruled. The screen is free meanwhile; nothing of what it
 //! says is seen, but what it wakes the agent with.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use ralph_core::{
     gate::Gate,
@@ -33,14 +30,13 @@ use crate::{
         project_lock::Loop,
         waiter::Waiter,
     },
-    sys::{clock, signals},
+    sys::{clock, signals, wait},
 };
 
 /// For so long the hook that judges may not have begun. Then it is at work, or it was killed.
 const JUDGE_AT_WORK: Duration = Duration::from_secs(10);
 
-/// How often this hook looks whether the other one has ruled: at first, and in the end.
-const STEP: Duration = Duration::from_millis(20);
+/// How often this hook looks whether the other one has ruled, in the end.
 const LONG_STEP: Duration = Duration::from_secs(1);
 
 /// The client tells the agent that this is no message of the person's, which is true. The task is.
@@ -77,17 +73,12 @@ pub(super) fn while_marked(
 /// may try at the same moment.
 fn own_loop(call: &Call) -> Option<(LoopOnDisk, Declared)> {
     let session = call.event.session().unwrap_or_default();
-    let until = Instant::now() + JUDGE_AT_WORK;
-    loop {
-        match find::select(&call.project, session) {
-            Selected::Own(found) => return parkable(call, &found).map(|declared| (*found, declared)),
-            Selected::Adoptable(found) if call.is_awaited() && Instant::now() < until => {
-                parkable(call, &found)?;
-                thread::sleep(STEP);
-            }
-            _ => return None,
-        }
-    }
+    wait::poll(JUDGE_AT_WORK, wait::SOON, || match find::select(&call.project, session) {
+        Selected::Own(found) => Some(parkable(call, &found).map(|declared| (*found, declared))),
+        Selected::Adoptable(found) if call.is_awaited() && parkable(call, &found).is_some() => None,
+        _ => Some(None),
+    })
+    .flatten()
 }
 
 /// What a loop has to prove, if some of it is decided elsewhere.
@@ -123,26 +114,20 @@ impl Watch<'_> {
 
     /// Waits for the ruling of the hook that judges; whether that parked the loop.
     fn was_parked(&self) -> bool {
-        let mut step = STEP;
-        let until = Instant::now() + JUDGE_AT_WORK;
-        loop {
+        let at_work = Instant::now() + JUDGE_AT_WORK;
+        let ruling = wait::poll_more_rarely(self.call.deadline.time_left(), wait::SOON, LONG_STEP, || {
             // Looked at before the ruling is: it is free as soon as there is one.
-            let is_judged = Instant::now() < until || measure_lock::is_taken(&self.call.project, self.id);
+            let is_judged = Instant::now() < at_work || measure_lock::is_taken(&self.call.project, self.id);
             let state = self.state();
             // `/clear` forgets the ruling, and keeps the loop parked.
             if state.is_parked_by(&self.waiter.stop) {
-                return true;
+                return Some(true);
             }
             // The same words may have been answered at the stop before. Where this process was born late, it is only parked that it is late to hear of.
-            if state.last.is_some_and(|last| last.stop == self.waiter.stop && last.uptime_ms >= clock::born_ms()) {
-                return false;
-            }
-            if !is_judged || !self.is_wanted() || self.call.deadline.time_left().is_zero() {
-                return false;
-            }
-            thread::sleep(step);
-            step = (step * 2).min(LONG_STEP);
-        }
+            let is_answered = state.last.is_some_and(|last| last.stop == self.waiter.stop && last.uptime_ms >= clock::born_ms());
+            (is_answered || !is_judged || !self.is_wanted()).then_some(false)
+        });
+        ruling == Some(true)
     }
 
     /// Waits, and rules on the stop once more. `declared` is what it had to prove then.

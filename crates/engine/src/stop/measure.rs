@@ -5,12 +5,12 @@ use std::{sync::Arc, time::Instant};
 use ralph_core::{
     gate::{Check, Finding, Gate, Proof, only_waits},
     journal::{Event, Parked, State},
-    judge::{Next, judge},
+    judge::{Next, Said, judge},
     loops::LoopFile,
     text::{gate_messages, time::millis},
 };
 
-use super::{Checking, Stop, find, gather, hear, standstill, wait};
+use super::{Checking, Stop, find, gather, hear, notes, standstill, wait};
 use crate::{
     forge,
     gates::{
@@ -174,10 +174,17 @@ pub(crate) struct Measurement<'a> {
 
 impl<'a> Measurement<'a> {
     pub(crate) fn of(stop: &'a Stop<'a>, l: &'a Loop, declared: &'a Declared, wanted: &'a (dyn Fn() -> bool + Sync)) -> Self {
-        let now = clock::now();
-        let gathered = gather::gather(stop, l, hear::hear(stop, l, now), Measured::default(), now);
-        let wants_proof = gathered.evidence.wants_proof(true);
-        Measurement { stop, l, declared, text: gathered.heard.text, wants_proof, wanted }
+        let heard = hear::hear(stop, l, clock::now());
+        let said = Said {
+            claim: &heard.claim(stop, l),
+            has_promise: l.file.completion_promise.is_some(),
+            before_the_first: stop.report().is_some_and(|report| report.before_the_first),
+            // Whether the message is needed is known once the gates are.
+            is_disturbed: heard.interrupted || heard.told_to_stop || !stop.background.is_empty(),
+            notes_waiting: notes::waiting(stop, &l.state),
+        };
+        let wants_proof = stop.counts(&l.file) && said.says_done();
+        Measurement { stop, l, declared, text: heard.text, wants_proof, wanted }
     }
 
     fn take(&self) -> Measured {

@@ -3,6 +3,7 @@
 //! Both drivers report a stop as a plain [`Stop`]: the hook (`hook/stop.rs`) what the client told it, the run (`run/rounds.rs`) what it heard of a session that it started.
 
 mod commit;
+mod deadline;
 mod edits;
 pub(crate) mod find;
 mod gather;
@@ -14,10 +15,7 @@ mod spending;
 mod standstill;
 pub(crate) mod wait;
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use ralph_core::{
     journal::{Answered, State},
@@ -37,6 +35,8 @@ use crate::{
     },
     sys::{clock, process, secrets, signals},
 };
+pub(crate) use deadline::Deadline;
+pub use deadline::time_to_work;
 use gather::{Gathered, gather};
 use measure::{Measured, Waiting};
 pub(crate) use same_stop::{is_second_report, note_second_report};
@@ -103,58 +103,6 @@ impl SessionReport {
         rules.dedup();
         rules
     }
-}
-
-/// How long this process may take, counted from its birth.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Deadline(Duration);
-
-impl Deadline {
-    /// The client ends this process after `limit`.
-    pub(crate) fn of_client(limit: Duration) -> Self {
-        Deadline(limit)
-    }
-
-    /// From now on, commands may run for as long as `work`.
-    fn of_work(work: Duration) -> Self {
-        Deadline(age() + work + (work / 49).max(Duration::from_secs(5)))
-    }
-
-    /// Until when commands may run.
-    fn instant(self) -> Instant {
-        let now = Instant::now();
-        now.checked_add(time_to_work(self.0).saturating_sub(age())).unwrap_or(now)
-    }
-
-    /// How long commands may still run.
-    pub(crate) fn time_left(self) -> Duration {
-        self.instant().saturating_duration_since(Instant::now())
-    }
-
-    /// How long until the client ends this process.
-    pub(crate) fn until_the_end(self) -> Duration {
-        self.0.saturating_sub(age())
-    }
-
-    /// How long this process may wait for another one that measures the same stop: that one's commands have their time, have to be ended and answered for.
-    fn patience(self) -> Duration {
-        time_to_wait(self.0).saturating_sub(age())
-    }
-}
-
-/// How long commands may run in a hook that the client ends after `limit`: the answer has to be out before.
-pub fn time_to_work(limit: Duration) -> Duration {
-    limit.saturating_sub((limit / 50).max(Duration::from_secs(5)))
-}
-
-fn time_to_wait(limit: Duration) -> Duration {
-    let work = time_to_work(limit);
-    work + limit.saturating_sub(work) * 4 / 5
-}
-
-/// How long this process has lived.
-fn age() -> Duration {
-    Duration::from_millis(clock::uptime_ms().saturating_sub(clock::born_ms()))
 }
 
 impl Stop<'_> {
@@ -344,18 +292,4 @@ pub fn rule_on_session(
     };
     let line = ruled.more.into_iter().chain(line).reduce(|all, one| format!("{all}\n{one}"));
     Ok(Some(RuledSession { ruling: ruled.ruling, evidence: ruled.gathered.evidence, line, file: ruled.l.file, state: ruled.l.state }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn point_8_who_waits_for_another_hook_waits_longer_than_that_one_measures() {
-        for seconds in [8, 60, 600, 3600] {
-            let limit = Duration::from_secs(seconds);
-            let wait = time_to_wait(limit);
-            assert!(time_to_work(limit) + Duration::from_secs(3) < wait && wait < limit, "{seconds}");
-        }
-    }
 }

@@ -8,7 +8,7 @@ use ralph_core::{
     text::time::millis,
 };
 
-use super::{Outcome, Stop, measure::Waiting};
+use super::{Deadline, Outcome, Stop, measure::Waiting};
 use crate::{
     hosts::claude::registration::Invocation,
     store::project_lock::{Locked, Loop},
@@ -24,13 +24,15 @@ const MOST_REGISTRATIONS: usize = 16;
 
 /// Whether a stop with the words of this one, which the registrations `via` have reported and which was answered then, is this very stop. The client runs each
 /// registration once at every stop and waits for all of them: one that has reported it reports the next stop now, however soon that comes.
-pub(crate) fn is_second_report(invocation: &Invocation, limit: Duration, via: &[String], answered_ms: u64) -> bool {
+pub(crate) fn is_second_report(invocation: &Invocation, deadline: Deadline, via: &[String], answered_ms: u64) -> bool {
     let late_ms = if via.is_empty() { 0 } else { LATEST_MS };
     if via.len() >= MOST_REGISTRATIONS {
         return false;
     }
     // An answer in the future was written by hand.
-    answered_ms <= clock::uptime_ms() && is_same_moment(clock::born_ms(), answered_ms, limit, late_ms) && !via.contains(&invocation.via())
+    answered_ms <= clock::uptime_ms()
+        && is_same_moment(clock::born_ms(), answered_ms, deadline.limit(), late_ms)
+        && !via.contains(&invocation.via())
 }
 
 /// Whether a process was born when another one answered: before that, because all hooks of one stop are started at once, or so late after it, but before it by
@@ -43,7 +45,7 @@ fn is_same_moment(born_ms: u64, answered_ms: u64, limit: Duration, late_ms: u64)
 impl Stop<'_> {
     /// Whether this stop was answered so before, to another hook that reported it.
     pub(crate) fn is_answered_by(&self, last: &Answered) -> bool {
-        let is_second = |hook: &super::Hook<'_>| is_second_report(hook.invocation, self.deadline.0, &last.via, last.uptime_ms);
+        let is_second = |hook: &super::Hook<'_>| is_second_report(hook.invocation, self.deadline, &last.via, last.uptime_ms);
         last.stop == self.fingerprint && self.hook().is_some_and(is_second)
     }
 

@@ -1,21 +1,16 @@
 //! The hook that waits beside the one that judges (`hook/wake.rs`): whether there is one for this stop.
 
-use std::{
-    process, thread,
-    time::{Duration, Instant},
-};
+use std::{process, time::Duration};
 
 use super::Stop;
 use crate::{
     hosts::claude::caller::{REWAKE_SINCE, Version},
     store::waiter::{self, Waiter},
-    sys::env,
+    sys::{env, wait},
 };
 
 /// How long the hook that judges looks for the one that waits: both are started at once, on a busy machine some 50 ms apart.
 const BORN_TOGETHER: Duration = Duration::from_millis(500);
-
-const STEP: Duration = Duration::from_millis(20);
 
 /// Whether this session can be woken: a person sits at its screen, and the client is known to do it. Elsewhere the client would wait for this process as
 /// for any other hook, and nothing would be won.
@@ -25,17 +20,7 @@ pub(crate) fn can_wake(client: Option<Version>) -> bool {
 
 /// For the hook that judges: another one waits for this very stop, or is about to.
 pub(super) fn takes_over(stop: &Stop<'_>, loop_id: &str) -> bool {
-    let until = Instant::now() + BORN_TOGETHER;
-    stop.can_wake()
-        && loop {
-            if is_there(stop, loop_id) {
-                break true;
-            }
-            if Instant::now() >= until {
-                break false;
-            }
-            thread::sleep(STEP);
-        }
+    stop.can_wake() && wait::poll(BORN_TOGETHER, wait::SOON, || is_there(stop, loop_id).then_some(())).is_some()
 }
 
 /// Whether another process waits for this very stop in the background of a session.

@@ -17,3 +17,4 @@ pub mod secrets;
 pub mod signals;
 pub mod temp_dir;
 pub mod terminal;
+pub mod wait;

@@ -24,7 +24,7 @@ use ralph_engine::{
         loops::{self, LoopOnDisk},
         project::Project,
     },
-    sys::{clock, env, signals},
+    sys::{clock, env, signals, wait},
     view::{self, Status, View, Waiter, Waits},
 };
 use serde::Serialize;
@@ -119,16 +119,17 @@ fn until_the_time(project: &Project, found: &LoopOnDisk, (waits, until): (&Waits
     let give_up = began + Duration::from_millis(args.timeout);
     let watch = Watch { project, id: found.id(), found, until: give_up };
     let is_parked = || watch.view().is_some_and(|view| view.status == Status::Parked || view.status == Status::LeftBehind);
-    while clock::now() < until && is_parked() {
+    let ended = wait::until_moment(until, wait::INTERRUPT, || {
         if signals::asked_to_end() {
-            return Err(cancelled());
+            return Some(Err(cancelled()));
         }
         if Instant::now() >= give_up {
             let message = format!("not over within {}; `ralph wait` waits on", in_words(args.timeout));
-            return Err(Failure::coded(PARKED, message));
+            return Some(Err(Failure::coded(PARKED, message)));
         }
-        std::thread::sleep(Duration::from_millis(200));
-    }
+        (!is_parked()).then_some(Ok(()))
+    });
+    ended.transpose()?;
     drop(shown);
     if args.json {
         ui::json(&Report { of_loop: &watch.id, decided: true, waited_ms: time::millis(began.elapsed()), findings: &[] });

@@ -1,6 +1,6 @@
 //! Doing nothing for a while: for a quota, for the hour, before the last try.
 
-use std::{thread, time::Duration};
+use std::time::{Duration, Instant};
 
 use ralph_core::{
     journal::{Event, Parked},
@@ -17,11 +17,8 @@ use crate::{
         notify_all,
     },
     store::Error,
-    sys::clock,
+    sys::{clock, wait},
 };
-
-/// How soon a person's wish is seen while nothing is done.
-const STEP: Duration = Duration::from_millis(200);
 
 /// A shorter rest is taken in any case.
 const LONG_REST: Millis = 60_000;
@@ -92,18 +89,19 @@ impl Rounds<'_> {
         if is_long {
             self.tell_that_it_rests(until, why);
         }
-        // A clock that is set back must not make the rest longer.
-        let (begun, longest) = (clock::uptime_ms(), u64::try_from(until - now).unwrap_or(0));
-        while clock::now() < until && clock::uptime_ms().saturating_sub(begun) < longest {
-            if let Some(ends) = self.wants_to_end()? {
-                return Ok(Some(ends));
+        let mut looked: Option<Instant> = None;
+        let ends = wait::until_moment(until, wait::INTERRUPT, || {
+            let is_due = looked.is_none_or(|at| at.elapsed() >= LOOK_WHILE_RESTING) || self.control.asked() > Asked::Nothing;
+            if !is_due {
+                return None;
             }
-            let left = u64::try_from(until - clock::now()).unwrap_or(0).min(longest);
-            let step = Duration::from_millis(left).min(LOOK_WHILE_RESTING);
-            self.sleep(step);
+            looked = Some(Instant::now());
+            self.wants_to_end().transpose()
+        });
+        if ends.is_none() {
+            self.observer.on_event(&RunEvent::GoesOn);
         }
-        self.observer.on_event(&RunEvent::GoesOn);
-        Ok(None)
+        ends.transpose()
     }
 
     /// Whoever wanted to be told is, before a long rest.
@@ -123,15 +121,5 @@ impl Rounds<'_> {
             next: None,
         };
         notify_all(self.orders, &news, self.observer);
-    }
-
-    /// Sleeps, unless somebody wants the end.
-    pub(super) fn sleep(&self, pause: Duration) {
-        let mut left = pause;
-        while !left.is_zero() && self.control.asked() == Asked::Nothing {
-            let step = left.min(STEP);
-            thread::sleep(step);
-            left = left.saturating_sub(step);
-        }
     }
 }
