@@ -9,7 +9,7 @@ use ralph_core::{
 use serde::{Deserialize, Serialize};
 
 use super::{Question, checkout};
-use crate::{store::project::Project, sys::files};
+use crate::store::project::Project;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Subject {
@@ -32,7 +32,7 @@ fn path(loop_id: &str) -> String {
 }
 
 fn kept(project: &Project, loop_id: &str) -> Option<Subject> {
-    project.recall::<Subject>(&path(loop_id), 64 << 10).filter(|subject| subject.base.is_some())
+    project.load::<Subject>(&path(loop_id)).filter(|subject| subject.base.is_some())
 }
 
 fn of_checkout(checkout: &Checkout) -> Subject {
@@ -58,14 +58,12 @@ pub fn note(project: &Project, loop_id: &str, since: Option<Millis>, until: std:
 
 /// Another loop begins that is called like a former one: it is about another pull request.
 pub fn forget(project: &Project, loop_id: &str) {
-    project.forget(&path(loop_id));
+    project.delete(&path(loop_id));
 }
 
 /// What cannot be kept is looked for again.
 fn write(project: &Project, loop_id: &str, subject: &Subject) {
-    if let Ok(path) = project.remember(&path(loop_id), subject) {
-        files::prune_beside(&path, KEPT);
-    }
+    project.save_one_of(&path(loop_id), subject, KEPT);
 }
 
 /// Remembers which pull request a loop is about.

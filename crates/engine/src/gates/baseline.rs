@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     gates::Context,
     store::project::Project,
-    sys::{env, files},
+    sys::{env, files, lock::Lock},
 };
 
 /// Two gates may be measured for the first time at once.
@@ -51,8 +51,8 @@ fn path(loop_id: &str) -> String {
 }
 
 pub(super) fn forget(project: &Project, loop_id: &str) {
-    project.forget(&path(loop_id));
-    project.forget(&counts_path(loop_id));
+    project.delete(&path(loop_id));
+    project.delete(&counts_path(loop_id));
 }
 
 /// How many tests a gate's command told of.
@@ -74,7 +74,7 @@ fn counts_path(loop_id: &str) -> String {
 
 /// A person says that fewer tests are right: the next measurement is what later ones are compared with.
 pub(super) fn accept_counts(project: &Project, loop_id: &str) {
-    project.forget(&counts_path(loop_id));
+    project.delete(&counts_path(loop_id));
 }
 
 /// Gates that hold with fewer tests, or with more of them skipped, than when they were first measured in this loop; one sentence each. What is measured for the
@@ -85,16 +85,14 @@ pub(super) fn fewer_tests(project: &Project, loop_id: &str, findings: &[Finding]
         return Vec::new();
     }
     let path = counts_path(loop_id);
-    let read = || -> BTreeMap<String, Ran> { project.recall(&path, MAX_BYTES).unwrap_or_default() };
-    let known = read();
+    let known: BTreeMap<String, Ran> = project.load(&path).unwrap_or_default();
     if !env::is_in_the_agents_shell() && told.iter().any(|(f, _)| !known.contains_key(&f.gate)) {
-        let _alone = project.keep(&path).ok().and_then(|file| files::alone_in(file.parent()?, ALONE));
-        let mut all = read();
-        for (finding, ran) in &told {
-            all.entry(finding.gate.clone()).or_insert(*ran);
-        }
-        // Without it nothing is compared.
-        let _ = project.remember(&path, &all);
+        project.update(&path, |all: &mut BTreeMap<String, Ran>| {
+            for (finding, ran) in &told {
+                all.entry(finding.gate.clone()).or_insert(*ran);
+            }
+            true
+        });
     }
     let compared = |(finding, now): &(&Finding, Ran)| {
         let then = known.get(&finding.gate).filter(|_| finding.verdict == Verdict::Pass)?;
@@ -111,7 +109,7 @@ pub(super) fn fewer_tests(project: &Project, loop_id: &str, findings: &[Finding]
 }
 
 fn lines(project: &Project, loop_id: &str) -> Vec<u8> {
-    project.kept(&path(loop_id)).and_then(|path| files::read(&path, MAX_BYTES).ok()).unwrap_or_default()
+    project.state_file(&path(loop_id)).and_then(|path| files::read(&path, MAX_BYTES).ok()).unwrap_or_default()
 }
 
 /// What a gate's command did when the loop began, if that is known.
@@ -127,12 +125,12 @@ pub(super) fn note(project: &Project, loop_id: &str, gate: &str, finding: &Findi
     if !matches!(finding.verdict, Verdict::Pass | Verdict::Fail) {
         return;
     }
-    let _alone = project.keep(&path(loop_id)).ok().and_then(|file| files::alone_in(file.parent()?, ALONE));
+    let _alone = project.make_state_file(&path(loop_id)).ok().and_then(|file| Lock::of_folder(file.parent()?, ALONE).ok()?);
     if of(project, loop_id, gate).is_some() {
         return;
     }
     let before = Before { gate: gate.to_owned(), failed: finding.verdict == Verdict::Fail, tests: finding.tests.clone(), end: finding.end };
-    let (Ok(path), Ok(line)) = (project.keep(&path(loop_id)), serde_json::to_vec(&before)) else { return };
+    let (Ok(path), Ok(line)) = (project.make_state_file(&path(loop_id)), serde_json::to_vec(&before)) else { return };
     // Without it all failures count as new.
     let _ = files::replace_private(&path, &[lines(project, loop_id), line, b"\n".to_vec()].concat());
 }

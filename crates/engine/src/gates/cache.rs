@@ -10,14 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     store::project::Project,
-    sys::{clock, digest, files},
+    sys::{clock, digest},
 };
 
 /// How long a failure is believed at least; a long run's is believed for three times as long as it took.
 const FAILURE_MS: u64 = 600_000;
-
-/// More than this is no verdict.
-const MAX_BYTES: usize = 16 << 20;
 
 /// So many verdicts are kept.
 const KEPT: usize = 200;
@@ -52,7 +49,7 @@ impl Key {
 
 /// The verdict on this tree, if it is still believed.
 pub(super) fn find(project: &Project, key: &Key) -> Option<Finding> {
-    let kept: Kept = project.recall(&key.path(), MAX_BYTES)?;
+    let kept: Kept = project.load(&key.path())?;
     let age = u64::try_from(clock::now() - kept.at).ok()?;
     let believed = kept.finding.verdict == Verdict::Pass || age < FAILURE_MS.max(kept.finding.took_ms.saturating_mul(3));
     let log = kept.finding.log.clone().filter(|log| project.root().join(log).exists());
@@ -62,14 +59,12 @@ pub(super) fn find(project: &Project, key: &Key) -> Option<Finding> {
 /// Keeps a verdict. One that cannot be kept is measured again, and nothing else.
 pub(super) fn keep(project: &Project, key: &Key, finding: &Finding) {
     let kept = Kept { at: clock::now(), finding: finding.clone(), tests: finding.tests.clone(), end: finding.end };
-    if let Ok(path) = project.remember(&key.path(), &kept) {
-        files::prune_beside(&path, KEPT);
-    }
+    project.save_one_of(&key.path(), &kept, KEPT);
 }
 
 /// Somebody whose word does not count says that it passes: if it is known to fail, that is measured once more.
 pub(super) fn doubt(project: &Project, key: &Key) {
     if find(project, key).is_some_and(|known| known.verdict == Verdict::Fail) {
-        project.forget(&key.path());
+        project.delete(&key.path());
     }
 }

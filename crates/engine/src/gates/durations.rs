@@ -6,7 +6,7 @@ use ralph_core::gate::{Command, Finding, Verdict};
 
 use crate::{
     store::project::Project,
-    sys::{digest, files, secrets},
+    sys::{digest, secrets},
 };
 
 /// So many runs are remembered of each command.
@@ -14,9 +14,6 @@ const RUNS: usize = 5;
 
 /// So many commands are.
 const KEPT: usize = 200;
-
-/// More than this is no list of times.
-const MAX_BYTES: usize = 4096;
 
 /// How long a command may take, and how long it usually does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +30,7 @@ pub fn shown(command: &Command) -> String {
 
 /// The middle one of the last runs of this gate with this command, by how long they took.
 pub fn usual_ms(project: &Project, gate: &str, shown: &str) -> Option<u64> {
-    let mut took: Vec<u64> = project.recall(&path(gate, shown), MAX_BYTES)?;
+    let mut took: Vec<u64> = project.load(&path(gate, shown))?;
     took.sort_unstable();
     took.get(took.len() / 2).copied()
 }
@@ -44,13 +41,10 @@ pub(super) fn note(project: &Project, shown: &str, finding: &Finding) {
         return;
     }
     let path = path(&finding.gate, shown);
-    let mut took: Vec<u64> = project.recall(&path, MAX_BYTES).unwrap_or_default();
+    let mut took: Vec<u64> = project.load(&path).unwrap_or_default();
     took.push(finding.took_ms);
     took.drain(..took.len().saturating_sub(RUNS));
-    // One that cannot be kept is not told.
-    if let Ok(path) = project.remember(&path, &took) {
-        files::prune_beside(&path, KEPT);
-    }
+    project.save_one_of(&path, &took, KEPT);
 }
 
 /// A file for each command: they run at the same time.

@@ -18,11 +18,7 @@ use ralph_core::{
 
 use crate::{
     gates::{Context, command, proven_items},
-    store::{
-        feature_folder,
-        project::Project,
-        trust::{self, place::Place},
-    },
+    store::{feature_folder, place::Place, project::Project, trust},
     sys::{env, files},
 };
 

@@ -49,7 +49,7 @@ const KEPT: usize = 200;
 
 /// Notes what the work looks like, once for each loop.
 pub fn note_start(project: &Project, loop_id: &str, declared: &Declared) {
-    if project.kept(&path(loop_id)).is_some_and(|path| path.exists()) {
+    if project.state_file(&path(loop_id)).is_some_and(|path| path.exists()) {
         return;
     }
     // Without it there is nothing to compare with. With the guard off, too: an ending after which tests are missing is never told as a plain one.
@@ -58,7 +58,7 @@ pub fn note_start(project: &Project, loop_id: &str, declared: &Declared) {
 
 /// Another loop begins that is called like a former one: what that one began with is no measure for it.
 pub fn forget(project: &Project, loop_id: &str) {
-    project.forget(&path(loop_id));
+    project.delete(&path(loop_id));
     baseline::forget(project, loop_id);
     forge::forget_subject(project, loop_id);
 }
@@ -195,11 +195,11 @@ fn path(loop_id: &str) -> String {
 }
 
 fn read(project: &Project, loop_id: &str) -> Option<Facts> {
-    project.recall(&path(loop_id), MAX_FACTS)
+    project.load(&path(loop_id))
 }
 
 fn write(project: &Project, loop_id: &str, facts: &Facts) -> Result<(), Error> {
-    let path = project.keep(&path(loop_id))?;
+    let path = project.make_state_file(&path(loop_id))?;
     let json = |facts: &Facts| serde_json::to_vec(facts).map_err(|e| Error::io("write", &path)(io::Error::from(e)));
     let mut bytes = json(facts)?;
     if bytes.len() > MAX_FACTS {

@@ -1,17 +1,9 @@
 //! Which items of a list had their commands passing once, so that they need not run at every stop.
 
-use std::time::Duration;
-
 use ralph_core::gate::list::Item;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    store::project::Project,
-    sys::{digest, files},
-};
-
-/// Several items may be proven at once; a mark that is lost costs another run of its commands, so nobody waits long.
-const ALONE: Duration = Duration::from_secs(1);
+use crate::{store::project::Project, sys::digest};
 
 /// The items of one list that were proven, each by its id and its commands.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -34,7 +26,7 @@ fn path(list: &str) -> String {
 }
 
 pub(super) fn of(project: &Project, list: &str) -> Proven {
-    project.recall(&path(list), 1 << 20).unwrap_or_default()
+    project.load(&path(list)).unwrap_or_default()
 }
 
 pub(super) fn note(project: &Project, list: &str, item: &Item) {
@@ -47,13 +39,11 @@ pub(super) fn forget(project: &Project, list: &str, item: &Item) {
 
 /// What cannot be noted is proven again, and nothing else.
 fn change(project: &Project, list: &str, change: impl FnOnce(&mut Vec<String>)) {
-    let _alone = project.keep(&path(list)).ok().and_then(|file| files::alone_in(file.parent()?, ALONE));
-    let Proven(before) = of(project, list);
-    let mut marks = before.clone();
-    change(&mut marks);
-    marks.sort();
-    marks.dedup();
-    if marks != before {
-        let _ = project.remember(&path(list), &marks);
-    }
+    project.update(&path(list), |marks: &mut Vec<String>| {
+        let before = marks.clone();
+        change(marks);
+        marks.sort();
+        marks.dedup();
+        *marks != before
+    });
 }

@@ -15,7 +15,7 @@ use crate::{
         hear::read_until_now,
     },
     store::{
-        Error, held, journal, loops,
+        Error, journal, loops,
         project_lock::{Locked, Loop},
     },
     sys::{clock, secrets},
@@ -40,7 +40,7 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
             let read = read_until_now(session, call.transcript());
             // The owner is back: its loop is no longer left behind.
             heard(call, |l| {
-                held::stop_the_clock_of_the_dead(l);
+                l.stop_clock_if_abandoned();
                 l.state.left_behind = false;
                 l.state.client_pid = client_pid();
                 l.state.runner = None;

@@ -16,7 +16,7 @@ use crate::{
         measure::{self, Waiting},
     },
     store::{
-        Error, feature_folder, held, last_ending,
+        Error, feature_folder, last_ending,
         loops::{self, LoopOnDisk},
         project_lock::{Locked, Loop},
         sessions,
@@ -65,7 +65,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         Some(owner) if owner != session => return Ok(Outcome::silent(Reason::SESSION_OTHER).of_loop(&l.id)),
         // Written by hand for this very session.
         Some(_) if l.is_new => call.project.introduce(),
-        Some(_) if l.state.client_pid != find::client_pid() => held::stop_the_clock_of_the_dead(&mut l),
+        Some(_) if l.state.client_pid != find::client_pid() => l.stop_clock_if_abandoned(),
         Some(_) => {}
         None => find::adopt(&locked, &mut l, session)?,
     }

@@ -24,8 +24,9 @@ use crate::{
     hosts::claude::answer::Answer,
     store::{
         Error, check_task, notices,
+        place::Place,
         project::Project,
-        trust::{Trust, place::Place},
+        trust::Trust,
         verify_state::{Round, Stop, VerifyState},
     },
     sys::clock,

@@ -1,7 +1,6 @@
 //! The items of a project's lists: finding them, and marking one as done once its own commands pass.
 
 use std::{
-    fs::File,
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -29,7 +28,9 @@ use crate::{
     store::{Error, loops, project::Project, project_lock::Locked},
     sys::{
         env,
-        files::{self, Swapped},
+        exchange::{self, Swapped},
+        files,
+        lock::Lock,
     },
     view,
 };
@@ -206,11 +207,11 @@ fn mark(project: &Project, listed: &mut Listed, id: &str) -> Result<(), Refusal>
     let (_own, _alone) = loop {
         let own = patiently(project)?;
         // Briefly, because a hook does not wait for the project's lock for long. Where folders cannot be locked at all, that one has to do.
-        match File::open(folder).and_then(|folder| Ok((files::wait_for_lock(&folder, BRIEFLY)?, folder))) {
-            Ok((true, folder)) => break (own, Some(folder)),
+        match Lock::of_folder(folder, BRIEFLY) {
+            Ok(Some(folder)) => break (own, Some(folder)),
             Err(_) => break (own, None),
-            Ok((false, _)) if Instant::now() < until => {}
-            Ok((false, _)) => {
+            Ok(None) if Instant::now() < until => {}
+            Ok(None) => {
                 return Err(Refusal::Because(format!("{} is not marked: another process has locked the folder of {shown}", clean(id))));
             }
         }
@@ -225,7 +226,7 @@ fn mark(project: &Project, listed: &mut Listed, id: &str) -> Result<(), Refusal>
         let new = listed.list.with_done(&listed.bytes, index).map_err(|problem| {
             Refusal::Because(format!("{} cannot be marked as done in {shown}: {}", clean(id), clean(&problem.to_string())))
         })?;
-        match files::swap_keeping(&listed.file, &backup, &listed.bytes, &new).map_err(Error::io("write", &listed.file))? {
+        match exchange::swap_keeping(&listed.file, &backup, &listed.bytes, &new).map_err(Error::io("write", &listed.file))? {
             Swapped::Gone => return Err(Refusal::Because(format!("{shown} is gone"))),
             Swapped::Done => {
                 *listed = Listed::read(project, &listed.path).map_err(Refusal::Because)?;

@@ -12,7 +12,7 @@ use ralph_core::{
 use crate::{
     ops::{Asker, Refusal, choose, pause::unreadable},
     store::{
-        Error, held,
+        Error,
         journal::{self, owner_may_live},
         last_ending,
         loops::{self, Carrier, LoopOnDisk},
@@ -200,7 +200,7 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     let mut edits = l.accept_edits();
     edits.extend(l.found.known_as.as_ref().map(|_| "loop_id (it is what it was again)".to_owned()));
     check_limits(&l, request)?;
-    held::stop_the_clock_of_the_dead(&mut l);
+    l.stop_clock_if_abandoned();
     let before = l.owner().map(str::to_owned);
     let asked = request.session.clone().or_else(|| asker.session.clone());
     let owner = asked.or_else(|| before.clone().filter(|_| owner_may_live(&l.state)));

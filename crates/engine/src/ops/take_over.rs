@@ -15,7 +15,7 @@ use crate::{
     },
     stop::find::is_unreleased_checkout,
     store::{
-        Error, held,
+        Error,
         journal::{self, owner_may_live},
         loops::{self, LoopOnDisk},
         project::Project,
@@ -96,7 +96,7 @@ pub fn take(project: &Project, found: LoopOnDisk, mark: &str, inner_limit: u64) 
     let told_edits = (!edits.is_empty()).then(|| format!("its file was edited, and that counts now: {}", edits.join(", ")));
     l.state.refused.clear();
     // The time in which nobody worked on it is not the loop's.
-    held::stop_the_clock_of_the_dead(&mut l);
+    l.stop_clock_if_abandoned();
     let before = l.state.runner.take();
     let was_at_work = before.as_ref().is_some_and(|runner| runner.attempt > 0);
     // The file is changed first, the journal's line comes then: between the two lies the end of the round.

@@ -15,7 +15,7 @@ use crate::{
         repository::{path_of, pieces},
     },
     ops::Refusal,
-    store::{project::Project, trust::place},
+    store::{place, project::Project},
     sys::files,
     view::worktrees::FOLDER,
 };

@@ -12,7 +12,10 @@ use crate::{
         Problem,
         record::{Record, Records},
     },
-    sys::files::{self, Swapped},
+    sys::{
+        exchange::{self, Swapped},
+        files,
+    },
 };
 
 /// So late a program writes into a file that it has found, on a busy machine.
@@ -192,7 +195,7 @@ fn create(path: &Path, text: &str) -> Result<(), Problem> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(Problem::io("created", folder))?;
     }
-    match files::create_new(path, &beside(path), text.as_bytes()) {
+    match exchange::create_new(path, &beside(path), text.as_bytes()) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(changed_meanwhile(path)),
         other => other.map_err(Problem::io("written", path)),
     }
@@ -200,7 +203,7 @@ fn create(path: &Path, text: &str) -> Result<(), Problem> {
 
 fn replace(path: &Path, before: &str, after: &str) -> Result<(), Problem> {
     let beside = beside(path);
-    let swapped = files::swap(path, &beside, before.as_bytes(), after.as_bytes());
+    let swapped = exchange::swap(path, &beside, before.as_bytes(), after.as_bytes());
     let was_written_to = has_a_late_writer(path, &beside);
     let _ = fs::remove_file(&beside);
     match swapped.map_err(Problem::io("written", path))? {
@@ -211,9 +214,11 @@ fn replace(path: &Path, before: &str, after: &str) -> Result<(), Problem> {
 
 /// Who had found the file and not yet opened it when it was exchanged writes into the one that goes: theirs is put in place.
 fn has_a_late_writer(path: &Path, beside: &Path) -> bool {
-    let is_written_to = files::changes_within(beside, LATE);
+    let before = fs::read(beside).ok();
+    thread::sleep(LATE);
+    let is_written_to = before.is_some() && fs::read(beside).ok().is_some_and(|now| Some(now) != before);
     if is_written_to {
-        let _ = files::exchange(path, beside);
+        let _ = exchange::exchange(path, beside);
     }
     is_written_to
 }
@@ -225,7 +230,7 @@ fn remove(path: &Path, before: &str) -> Result<(), Problem> {
     if fs::read(&beside).is_ok_and(|bytes| bytes == before.as_bytes()) {
         return fs::remove_file(&beside).map_err(Problem::io("removed", path));
     }
-    files::move_new(&beside, path).map_err(Problem::io("given back", path))?;
+    exchange::move_new(&beside, path).map_err(Problem::io("given back", path))?;
     Err(changed_meanwhile(path))
 }
 

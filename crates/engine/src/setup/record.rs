@@ -1,8 +1,7 @@
 //! What ralph changed in files that are not its own, so that it can be undone to the byte: one record for each file, in the user's state folder.
 
 use std::{
-    fs::{self, File},
-    io,
+    fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     setup::Problem,
-    sys::{env, files},
+    sys::{env, files, lock::Lock},
 };
 
 /// A file before and after ralph's change; `None` where there was no file.
@@ -43,9 +42,8 @@ impl Records {
 
     /// Keeps other set-ups of this user away for as long as the result lives, and waits for one that is under way, for a while. The home folder itself is what is
     /// locked, because it is there in any case; where that cannot be done, nobody is kept away.
-    pub fn alone() -> Option<File> {
-        let home = File::open(env::home()?).ok()?;
-        files::wait_for_lock(&home, Duration::from_secs(3)).ok()?.then_some(home)
+    pub fn alone() -> Option<Lock> {
+        Lock::of_folder(&env::home()?, Duration::from_secs(3)).ok()?
     }
 
     pub fn get(&self, path: &Path) -> Option<Record> {

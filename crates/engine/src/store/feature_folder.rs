@@ -36,7 +36,13 @@ use crate::{
         project::Project,
         seal,
     },
-    sys::{clock, env, files, files::Swapped, secrets},
+    sys::{
+        clock, env,
+        exchange::{self, Swapped},
+        files,
+        lock::Lock,
+        secrets,
+    },
 };
 
 /// What the loop of the usual folder is called; others add the name of their folder.
@@ -313,7 +319,7 @@ fn write<'v>(
     change: impl Fn(&Progress) -> Vec<(Key, &'v str)>,
 ) -> Result<Option<LoopOnDisk>, Error> {
     // A cancel comes without the project's lock, and another worktree with a lock of its own.
-    let _alone = if let Carrier::Folder(folder) = &found.carrier { files::alone_in(&folder.dir, ALONE) } else { None };
+    let _alone = if let Carrier::Folder(folder) = &found.carrier { Lock::of_folder(&folder.dir, ALONE).ok().flatten() } else { None };
     for attempt in 0..ATTEMPTS {
         let Carrier::Folder(folder) = &found.carrier else { return Ok(None) };
         let path = folder.dir.join(PROGRESS);
@@ -327,7 +333,7 @@ fn write<'v>(
         let written = match &old {
             _ if !found.path.exists() => return Ok(None),
             Some(old) if *old == new => Swapped::Done,
-            Some(old) => files::swap_keeping(&path, &backup, old, &new).map_err(Error::io("write", &path))?,
+            Some(old) => exchange::swap_keeping(&path, &backup, old, &new).map_err(Error::io("write", &path))?,
             None => created(&path, &backup, &new)?,
         };
         if written == Swapped::Done {
@@ -346,7 +352,7 @@ fn write<'v>(
 }
 
 fn created(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<Swapped, Error> {
-    match files::create_new(path, temporary, bytes) {
+    match exchange::create_new(path, temporary, bytes) {
         Ok(()) => Ok(Swapped::Done),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(Swapped::Changed),
         Err(e) => Err(Error::io("write", path)(e)),

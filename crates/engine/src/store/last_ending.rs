@@ -1,5 +1,5 @@
-//! The mark of the last ending: what a second hook on the same stop, or a second event of the same command, still has to answer when the
-//! loop's file is already in the archive.
+//! The answer that ended the last loop. A second hook on the same stop, or a second event of the same command, gives it again: the loop's file is in
+//! the archive by then.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,22 +15,19 @@ pub struct LastEnding {
     /// The registration that reported that stop first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<String>,
-    /// What was answered.
+    /// The answer.
     pub line: String,
 }
-
-/// A line, and some words about it.
-const MAX_BYTES: usize = 1 << 20;
 
 const FILE: &str = "last-ending.json";
 
 pub fn read(project: &Project) -> Option<LastEnding> {
-    project.recall(FILE, MAX_BYTES)
+    project.load(FILE)
 }
 
-/// Notes what was answered. To be called before the file goes, so that whoever finds no file finds the answer; the loop has ended whether or not this can be written.
+/// Call it before the loop's file goes: a hook that finds no file must find the answer. The loop ends even if this cannot be written.
 pub fn note(project: &Project, loop_id: &str, cause: &str, via: Option<String>, line: &str) {
     let (uptime_ms, via) = (clock::uptime_ms(), via.into_iter().collect());
     let mark = LastEnding { loop_id: loop_id.to_owned(), cause: cause.to_owned(), uptime_ms, via, line: line.to_owned() };
-    let _ = project.remember(FILE, &mark);
+    let _ = project.save(FILE, &mark);
 }

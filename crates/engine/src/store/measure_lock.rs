@@ -1,4 +1,4 @@
-//! The right to measure a loop's gates: one process at a time, whoever reports the stop.
+//! The lock of a loop's gates: one process measures them at a time, whichever registration reports the stop.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -7,7 +7,7 @@ use crate::{
     sys::{files, lock::Lock},
 };
 
-/// Takes the right, as soon as it is free. `None`: there is no place for a lock.
+/// Takes the lock as soon as it is free. `None`: there is no place for one.
 pub fn take(project: &Project, loop_id: &str, patience: Duration) -> Result<Option<Lock>, Error> {
     let Ok(folder) = project.folder("locks") else { return Ok(None) };
     remove_old(&folder);
@@ -15,13 +15,12 @@ pub fn take(project: &Project, loop_id: &str, patience: Duration) -> Result<Opti
     Lock::take(&path, patience).map_or(Ok(None), |lock| lock.ok_or(Error::Busy).map(Some))
 }
 
-/// Whether somebody has it right now. A process that died has not.
+/// Whether a process measures right now.
 pub fn is_taken(project: &Project, loop_id: &str) -> bool {
-    files::is_locked(&project.own().join("locks").join(format!("{loop_id}.lock")))
+    Lock::is_held(&project.own().join("locks").join(format!("{loop_id}.lock")))
 }
 
-/// Removes the locks of loops that nobody can still be measuring. A lock is never written, so its age is that of the loop's first stop; the lock of a
-/// loop that lives on is made anew.
+/// Removes old lock files that are free. A lock is never written, so its age is that of the loop's first stop; a loop that lives on gets a new one.
 fn remove_old(folder: &Path) {
     const OLD: Duration = Duration::from_hours(30 * 24);
     let is_old = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_file() && files::is_older(&meta, OLD));

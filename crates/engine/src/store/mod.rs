@@ -3,13 +3,13 @@
 pub mod check_task;
 pub mod denials;
 pub mod feature_folder;
-pub mod held;
 pub mod hook_log;
 pub mod journal;
 pub mod last_ending;
 pub mod loops;
 pub mod measure_lock;
 pub mod notices;
+pub(crate) mod place;
 mod private;
 pub mod project;
 pub mod project_lock;

@@ -1,4 +1,4 @@
-//! Lines that a person has yet to see. The client shows nobody what a hook says at a subagent's stop, so it is said again when the session stops.
+//! Lines that a person has yet to see. The client does not show what a hook says at a subagent's stop, so it is said again when the session stops.
 //!
 //! Failing to keep one never changes an answer; the hook's log has it in any case.
 
@@ -10,16 +10,11 @@ use crate::{
     sys::secrets,
 };
 
-/// A larger file is not ours.
-const MAX_BYTES: usize = 256 * 1024;
-
-/// Nobody waits for what is older.
+/// Older lines are dropped.
 const FORGOTTEN_MS: Millis = 24 * 3_600_000;
 
-/// More lines than this are told by none.
 const MAX_LINES: usize = 20;
 
-/// So much of a line is told.
 const MAX_LINE: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +26,7 @@ struct Notice {
 
 const FILE: &str = "notices.json";
 
-/// Keeps what was said, line by line, until the session stops.
+/// Keeps these lines until the session stops.
 pub fn keep(project: &Project, session: &str, now: Millis, said: &str) -> Result<(), Error> {
     change(project, now, |all| {
         for line in secrets::mask(said).lines() {
@@ -42,9 +37,9 @@ pub fn keep(project: &Project, session: &str, now: Millis, said: &str) -> Result
     })
 }
 
-/// The lines that wait for a session, the oldest first. They are told once, and cleaned: whoever may write in the project may have written them.
+/// The lines that wait for a session, the oldest first. They are told once, and cleaned.
 pub fn take(project: &Project, session: &str, now: Millis) -> Vec<String> {
-    // Mostly there are none, and then nothing is locked and nothing is made.
+    // Mostly there are none: then nothing is locked and nothing is made.
     if !read(project).iter().any(|notice| notice.session == session) {
         return Vec::new();
     }
@@ -57,7 +52,7 @@ pub fn take(project: &Project, session: &str, now: Millis) -> Vec<String> {
 }
 
 fn read(project: &Project) -> Vec<Notice> {
-    project.recall(FILE, MAX_BYTES).unwrap_or_default()
+    project.load(FILE).unwrap_or_default()
 }
 
 fn change(project: &Project, now: Millis, change: impl FnOnce(&mut Vec<Notice>)) -> Result<(), Error> {
@@ -67,7 +62,7 @@ fn change(project: &Project, now: Millis, change: impl FnOnce(&mut Vec<Notice>))
     change(&mut all);
     let excess = all.len().saturating_sub(MAX_LINES);
     all.drain(..excess);
-    project.remember(FILE, &all).map(drop)
+    project.save(FILE, &all)
 }
 
 #[cfg(test)]
@@ -94,7 +89,7 @@ mod tests {
         assert_eq!(take(&project, "a", 1_001).len(), MAX_LINES);
         let forged =
             serde_json::json!([{"session": "a", "at": 1_000, "line": format!("\u{1b}[2Jall\n\u{202e}is well{}", "!".repeat(5_000))}]);
-        let path = project.keep(FILE).unwrap();
+        let path = project.make_state_file(FILE).unwrap();
         files::write_whole(&path, forged.to_string().as_bytes()).unwrap();
         let taken = take(&project, "a", 1_001);
         assert!(taken.len() == 1 && taken[0].starts_with("[2Jall is well!") && taken[0].chars().count() == MAX_LINE + 1, "{taken:?}");

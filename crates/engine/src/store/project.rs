@@ -18,7 +18,7 @@ pub struct Project {
     /// The user's state folder, if there is one.
     state: Option<PathBuf>,
     /// Where in there this project's part is, once it was looked at.
-    pub(super) kept_in: OnceLock<PathBuf>,
+    pub(super) state_folder: OnceLock<PathBuf>,
 }
 
 impl PartialEq for Project {
@@ -34,12 +34,12 @@ const FOLDERS: [&str; 3] = ["journal", "archive", "backup"];
 
 impl Project {
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Project { root: root.into(), state: env::state_dir(), kept_in: OnceLock::new() }
+        Project { root: root.into(), state: env::state_dir(), state_folder: OnceLock::new() }
     }
 
     /// A project that nothing is remembered of.
     pub fn passing(root: impl Into<PathBuf>) -> Self {
-        Project { root: root.into(), state: None, kept_in: OnceLock::new() }
+        Project { root: root.into(), state: None, state_folder: OnceLock::new() }
     }
 
     /// A project whose user has the state folder `state`.

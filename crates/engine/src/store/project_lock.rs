@@ -15,12 +15,17 @@ use ralph_core::{
 use crate::{
     store::{
         Error, feature_folder,
-        journal::Tail,
+        journal::{Tail, owner_may_live},
         loops::{self, Carrier, LoopOnDisk},
         project::Project,
         seal, sessions,
     },
-    sys::{clock, files, files::Swapped, lock::Lock},
+    sys::{
+        clock,
+        exchange::{self, Swapped},
+        files,
+        lock::{self, Lock},
+    },
 };
 
 /// How long to wait for another ralph process. None holds the lock for more than a fraction of a second.
@@ -94,6 +99,14 @@ impl Loop {
     pub fn owner(&self) -> Option<&str> {
         self.file.session_id.as_deref().or(self.state.owner.as_deref())
     }
+
+    /// Stops the clock of a loop whose session or run is gone without a word: at the last event, because work is known until then.
+    pub fn stop_clock_if_abandoned(&mut self) {
+        let is_abandoned = self.owner().is_none() || !owner_may_live(&self.state);
+        if let Some(at) = self.last_event().filter(|_| is_abandoned && self.state.armed_since.is_some()) {
+            self.state.disarm(at);
+        }
+    }
 }
 
 impl<'p> Locked<'p> {
@@ -110,7 +123,7 @@ impl<'p> Locked<'p> {
         project.look()?;
         let path = project.own().join("lock");
         match files::options().write(true).open(&path) {
-            Ok(file) if files::wait_for_lock(&file, PATIENCE).map_err(Error::io("lock", &path))? => Ok(()),
+            Ok(file) if lock::wait_for(&file, PATIENCE).map_err(Error::io("lock", &path))? => Ok(()),
             Ok(_) => Err(Error::Busy),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
             Err(e) => Err(Error::io("open", &path)(e)),
@@ -238,7 +251,7 @@ impl<'p> Locked<'p> {
                 return Ok(path.exists());
             }
             let backup = self.project.backup(&l.found.name);
-            match files::swap_keeping(&path, &backup, &l.found.bytes, &bytes).map_err(Error::io("write", &path))? {
+            match exchange::swap_keeping(&path, &backup, &l.found.bytes, &bytes).map_err(Error::io("write", &path))? {
                 Swapped::Done => {
                     l.found.bytes = bytes;
                     l.written(file, &keys);
@@ -321,7 +334,7 @@ impl<'p> Locked<'p> {
         let folder = self.project.claude();
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
         let path = folder.join(file_of(name));
-        match files::create_new(&path, &self.project.backup(name), new.render().as_bytes()) {
+        match exchange::create_new(&path, &self.project.backup(name), new.render().as_bytes()) {
             Ok(()) => {
                 seal::close(self.project, name);
                 Ok(true)
@@ -336,7 +349,7 @@ impl<'p> Locked<'p> {
         let folder = self.project.claude();
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
         let path = folder.join(file_of(name));
-        match files::move_new(archived, &path) {
+        match exchange::move_new(archived, &path) {
             Ok(()) => {
                 seal::close(self.project, name);
                 Ok(loops::read(self.project, name)?.map(|found| if seal::is_known(self.project, id) { found.known_as(id) } else { found }))
@@ -360,7 +373,7 @@ fn archive(project: &Project, found: &LoopOnDisk, id: &str) -> Result<bool, Erro
     for n in 1.. {
         let name = if n == 1 { format!("{id}.md") } else { format!("{id}.{n}.md") };
         let to = folder.join(name);
-        match files::move_new(&found.path, &to) {
+        match exchange::move_new(&found.path, &to) {
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
             Err(e) => return Err(Error::io("archive", &found.path)(e)),

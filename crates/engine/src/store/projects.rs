@@ -8,10 +8,10 @@ use std::{
 
 use crate::{
     store::{
+        place::Place,
         private,
         project::Project,
-        trust::place::Place,
-        user_state::{ALL, WHOSE, name_of},
+        user_state::{PROJECTS, ROOT, folder_name},
     },
     sys::{env, files},
 };
@@ -35,7 +35,7 @@ pub fn with(here: &Project) -> Vec<Project> {
 }
 
 fn within(state: &Path) -> Vec<Project> {
-    let entries = fs::read_dir(state.join(ALL)).into_iter().flatten().flatten();
+    let entries = fs::read_dir(state.join(PROJECTS)).into_iter().flatten().flatten();
     let mut all: Vec<Project> = entries.filter_map(|entry| project_of(&entry.path())).collect();
     all.sort_by(|a, b| a.root().cmp(b.root()));
     all
@@ -43,9 +43,9 @@ fn within(state: &Path) -> Vec<Project> {
 
 /// The project that a folder of what is kept is about; its name is the digest of the project's root, so that neither can be swapped for another.
 fn project_of(kept: &Path) -> Option<Project> {
-    let bytes = files::read(&kept.join(WHOSE), LONGEST).ok()?;
+    let bytes = files::read(&kept.join(ROOT), LONGEST).ok()?;
     let root = path_of(bytes.strip_suffix(b"\n")?)?;
-    let is_named_so = || kept.file_name().is_some_and(|name| name == name_of(&root).as_str());
+    let is_named_so = || kept.file_name().is_some_and(|name| name == folder_name(&root).as_str());
     let project = Project::at(&root);
     let place = Place::of(&project);
     let is_believed = || [Some(kept), kept.parent()].into_iter().flatten().all(|folder| private::check(folder, &place).is_ok());
@@ -89,10 +89,10 @@ mod tests {
         let roots = || within(&state).iter().map(|project| project.root().to_owned()).collect::<Vec<_>>();
         assert_eq!(roots(), all.iter().chain([&odd]).map(|project| project.root().to_owned()).collect::<Vec<_>>());
         fs::remove_dir(all[0].own()).unwrap();
-        let kept = |project: &Project| project.keep(WHOSE).unwrap().parent().unwrap().to_owned();
+        let kept = |project: &Project| project.make_state_file(ROOT).unwrap().parent().unwrap().to_owned();
         fs::set_permissions(kept(&all[1]), fs::Permissions::from_mode(0o777)).unwrap_or_default();
         // Somebody points to another project.
-        files::replace_private(&kept(&all[2]).join(WHOSE), odd.root().as_os_str().as_encoded_bytes()).unwrap();
+        files::replace_private(&kept(&all[2]).join(ROOT), odd.root().as_os_str().as_encoded_bytes()).unwrap();
         assert_eq!(roots(), [all[3].root().to_owned(), odd.root().to_owned()]);
         fs::create_dir(all[0].own()).unwrap();
         assert_eq!(roots().len(), 3, "what came back is remembered");

@@ -1,14 +1,12 @@
-//! How a loop was run: whoever goes on with it goes on with the same agent, unless they say otherwise.
+//! How a loop was run: `ralph run --continue` goes on with the same agent, unless told otherwise.
 //!
-//! It lies with the user: what a session may do, and which program is started, is not for the repository or the agent to say.
+//! It is in the user's state folder: which program is started, and what a session may do, is not for the repository or the agent to say.
 
 use serde::{Deserialize, Serialize};
 
 use crate::store::{Error, project::Project};
 
-const MAX_BYTES: usize = 64 * 1024;
-
-/// What a run was told on its command line.
+/// Options of `ralph run`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunOptions {
@@ -29,18 +27,18 @@ fn path(loop_name: &str) -> String {
 impl RunOptions {
     /// How the loop of that name was run last.
     pub fn of(project: &Project, loop_name: &str) -> Self {
-        project.recall(&path(loop_name), MAX_BYTES).unwrap_or_default()
+        project.load(&path(loop_name)).unwrap_or_default()
     }
 
     pub fn keep(&self, project: &Project, loop_name: &str) -> Result<(), Error> {
         if *self == RunOptions::default() {
-            project.forget(&path(loop_name));
+            project.delete(&path(loop_name));
             return Ok(());
         }
-        project.remember(&path(loop_name), self).map(drop)
+        project.save(&path(loop_name), self)
     }
 
-    /// What is not said again is as it was.
+    /// Fills in what was not given again.
     #[must_use]
     pub fn or(self, before: Self) -> Self {
         RunOptions {
@@ -51,7 +49,7 @@ impl RunOptions {
         }
     }
 
-    /// As a person would type it; `None`: there is nothing to type.
+    /// As a person would type it; `None`: there are none.
     pub fn words(&self) -> Option<String> {
         let quoted = |text: &String| {
             if text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c)) { text.clone() } else { format!("'{text}'") }

@@ -1,4 +1,4 @@
-//! Which process carries a loop in fresh sessions: a lock that it holds for as long as it lives, and its mark in the loop's state.
+//! The process of `ralph run` that has a loop: it holds a lock for as long as it lives, and the loop's state names it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::{
     sys::{clock, env, lock::Lock, process, process_tree, random},
 };
 
-/// Takes the right to carry a loop, for as long as the lock lives. `Err(Some(pid))`: that process has it.
+/// Takes the lock of a loop's run. `Err(Some(pid))`: that process has it.
 pub fn carry(project: &Project, loop_id: &str) -> Result<Result<Lock, Option<u32>>, Error> {
     let path = project.folder("locks")?.join(format!("{loop_id}.runner"));
     let Some(mut lock) = Lock::take(&path, Duration::ZERO).map_err(Error::io("lock", &path))? else {
@@ -25,22 +25,21 @@ pub fn this(mark: &str, inner_limit: u64) -> Runner {
     Runner { pid, born_ms: clock::birth_of(pid), mark: mark.to_owned(), inner_limit, ..Runner::default() }
 }
 
-/// Whether a runner lives, and is no other process with the same number.
 pub fn is_alive(runner: &Runner) -> bool {
-    process::is_alive(runner.pid) && clock::birth_of(runner.pid) == runner.born_ms
+    process::is_same(runner.pid, runner.born_ms)
 }
 
-/// What a run marks its sessions with: no other run has the same.
+/// A mark for the sessions of one run, unlike that of any other.
 pub fn new_mark(of_loop: &str) -> String {
     format!("{of_loop}.{:016x}", random::number())
 }
 
-/// Ends what a run that died left running, sessions and gates, and returns how many processes there were.
+/// Ends the sessions and gates that a dead run left running; returns how many processes there were.
 pub fn end_leftovers(mark: &str) -> usize {
     [env::RUN, env::RUNNER].iter().map(|name| process_tree::end_marked(&format!("{name}={mark}"))).sum()
 }
 
-/// The same, if the run that had the loop does not live any more.
+/// The same, if the run that had the loop is dead.
 pub fn end_what_a_dead_run_left(state: &State) -> usize {
     state.runner.as_ref().filter(|runner| !is_alive(runner)).map_or(0, |runner| end_leftovers(&runner.mark))
 }

@@ -84,7 +84,7 @@ struct Seal {
 impl Seal {
     fn read(project: &Project, kind: Kind, name: &str) -> Option<Self> {
         let path = if kind == Kind::Ended { ended(name) } else { live(name) };
-        let bytes = files::read(&project.kept(&path)?, MAX_BYTES).ok()?;
+        let bytes = files::read(&project.state_file(&path)?, MAX_BYTES).ok()?;
         let end = memchr::memchr(b'\n', &bytes)?;
         let head = Head::parse(&bytes[..end])?;
         let mut line = bytes;
@@ -143,7 +143,7 @@ fn ended(id: &str) -> String {
 
 /// Which loop is sealed under this name, if one lives.
 pub(super) fn head(project: &Project, name: &str) -> Option<Head> {
-    let bytes = files::read_head(&project.kept(&live(name))?, MAX_HEAD).ok()?;
+    let bytes = files::read_head(&project.state_file(&live(name))?, MAX_HEAD).ok()?;
     Head::parse(&bytes[..memchr::memchr(b'\n', &bytes)?])
 }
 
@@ -159,7 +159,7 @@ pub fn last_of(project: &Project, name: &str, id: &str) -> Option<Record> {
 
 /// Whether ralph knows this loop by itself. Where it could not, everything is believed.
 pub fn is_known(project: &Project, id: &str) -> bool {
-    sealed(project, id).is_some() || !project.may_keep()
+    sealed(project, id).is_some() || !project.keeps_state()
 }
 
 /// The loop of this name and id, as long as it lives.
@@ -183,7 +183,7 @@ fn sealed(project: &Project, id: &str) -> Option<Seal> {
     if let Some(seal) = Seal::read(project, Kind::Ended, id) {
         return Some(seal);
     }
-    let folder = project.kept(&live("main"))?.parent()?.to_owned();
+    let folder = project.state_file(&live("main"))?.parent()?.to_owned();
     let names = fs::read_dir(folder).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     // A writer that was killed leaves a file beside the one that it wrote.
     names.filter(|name| is_name(name)).find_map(|name| Seal::living(project, &name, id))
@@ -192,7 +192,7 @@ fn sealed(project: &Project, id: &str) -> Option<Seal> {
 /// What the journal alone says. Where ralph could have sealed it and has not, it is another version's, another machine's, or forged.
 fn unsealed(project: &Project, id: &str) -> Tail {
     let mut tail = journal::tail(&project.journal(id));
-    if let Some(record) = tail.last.as_mut().filter(|_| project.may_keep()) {
+    if let Some(record) = tail.last.as_mut().filter(|_| project.keeps_state()) {
         let before = std::mem::take(&mut record.state);
         // A loop that is in the archive does not come back by itself: that it ended can be believed.
         let ended = before.ended.filter(|_| project.archive().join(format!("{id}.md")).exists());
@@ -236,14 +236,14 @@ pub(super) fn append(project: &Project, is_named: bool, tail: &mut Tail, record:
 fn write(project: &Project, head: &Head, state: &State, before: Kind, line: &[u8]) -> Result<Kind, Error> {
     let name = state.name.as_deref().unwrap_or("main");
     let (kind, path) = if state.ended.is_some() { (Kind::Ended, ended(&head.id)) } else { (Kind::Live, live(name)) };
-    let Ok(file) = project.keep(&path) else { return Ok(Kind::None) };
+    let Ok(file) = project.make_state_file(&path) else { return Ok(Kind::None) };
     if before == Kind::None {
         make_room(project, name, &head.id);
     }
     files::replace_private(&file, &[head.to_line().as_bytes(), line].concat()).map_err(Error::io("write", &file))?;
     match (before, kind) {
-        (Kind::Live, Kind::Ended) => project.forget(&live(name)),
-        (Kind::Ended, Kind::Live) => project.forget(&ended(&head.id)),
+        (Kind::Live, Kind::Ended) => project.delete(&live(name)),
+        (Kind::Ended, Kind::Live) => project.delete(&ended(&head.id)),
         _ => {}
     }
     if before != kind && kind == Kind::Ended {
@@ -262,7 +262,7 @@ pub(super) fn make_room(project: &Project, name: &str, id: &str) {
 /// The loop of this name is there no more: what is known about the one before is kept under its id.
 pub(super) fn close(project: &Project, name: &str) {
     let Some(head) = head(project, name) else { return };
-    if let (Some(from), Ok(to)) = (project.kept(&live(name)), project.keep(&ended(&head.id))) {
+    if let (Some(from), Ok(to)) = (project.state_file(&live(name)), project.make_state_file(&ended(&head.id))) {
         let _ = fs::rename(from, to);
     }
 }

@@ -1,11 +1,8 @@
-//! Which loop a session has, in the user's state folder: a session that loses its loop without a person's act is told so.
+//! The loop of each session, in the user's state folder: a session that loses its loop without a person's act is told so.
 //!
 //! One small file for each session, found by the session's id alone: a stop in a project without a loop looks for it and at nothing else.
 
-use std::{
-    fs::{self, DirBuilder},
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
 use ralph_core::{journal::State, loops::is_loop_id};
 
@@ -17,7 +14,7 @@ use crate::{
 /// A path, a name and an id.
 const MAX_BYTES: usize = 16 << 10;
 
-/// So many are kept; a session that never stops again leaves its file.
+/// A session that never stops again leaves its file.
 const KEPT: usize = 500;
 
 /// A loop that a session had and has no more.
@@ -35,24 +32,24 @@ pub(super) fn holder(state: &State) -> Option<String> {
     state.terms.as_ref().and_then(|terms| terms.session.clone()).or_else(|| state.owner.clone())
 }
 
-/// Notes who has the loop, where that is another session than before.
+/// Notes which session has the loop, if that has changed.
 pub(super) fn follow(project: &Project, l: &mut Loop) {
-    // A list that is taken away is noticed by its own look.
+    // A feature folder notices by itself that its list is gone.
     let is_held = l.state.ended.is_none() && l.state.runner.is_none() && !l.found.is_folder();
     let now = if is_held { l.owner().map(str::to_owned) } else { None };
     if l.holder == now {
         return;
     }
-    if let Some(before) = &l.holder {
-        forget(project, before);
+    if let Some(file) = l.holder.as_deref().and_then(|before| path(project, before)) {
+        let _ = fs::remove_file(file);
     }
     if let Some(session) = &now {
-        note(project, session, &Lost { id: l.id.clone(), name: l.found.name.clone() });
+        note(project, session, l);
     }
     l.holder = now;
 }
 
-/// The loop that ralph wrote down as this session's, and that it does not have any more: nobody told ralph why. Asked once for each such loop.
+/// The loop that this session had, and lost without a word to ralph. Each such loop is returned once.
 pub fn lost(project: &Project, session: &str) -> Option<Lost> {
     let path = path(project, session)?;
     let bytes = files::read(&path, MAX_BYTES).ok()?;
@@ -67,23 +64,17 @@ pub fn lost(project: &Project, session: &str) -> Option<Lost> {
     (holder(&state).as_deref() == Some(session)).then_some(lost)
 }
 
-fn note(project: &Project, session: &str, loop_of: &Lost) {
-    let Some(path) = path(project, session).filter(|_| project.may_keep()) else { return };
-    let mut builder = DirBuilder::new();
-    private::for_me_alone(builder.recursive(true));
-    if path.parent().is_some_and(|folder| private::is_own_folder(folder) || builder.create(folder).is_ok()) {
-        let text = format!("{}\n{}\n{}\n", loop_of.id, loop_of.name, project.root().to_string_lossy());
-        // Without it a lost loop is not told.
+/// Without the note the session is not told of a lost loop, and nothing else.
+fn note(project: &Project, session: &str, l: &Loop) {
+    let Some(path) = path(project, session).filter(|_| project.keeps_state()) else { return };
+    if path.parent().is_some_and(|folder| private::is_own_folder(folder) || files::make_folder(folder).is_ok()) {
+        let text = format!("{}\n{}\n{}\n", l.id, l.found.name, project.root().to_string_lossy());
         let _ = files::replace_private(&path, text.as_bytes());
         files::prune_beside(&path, KEPT);
     }
 }
 
-fn forget(project: &Project, session: &str) {
-    let _ = path(project, session).map(fs::remove_file);
-}
-
-/// A session can have any name; only a plain one can be that of a file.
+/// A session can have any id; only a plain one can be the name of a file.
 fn path(project: &Project, session: &str) -> Option<PathBuf> {
-    is_loop_id(session).then(|| project.state().map(|state| state.join(Path::new("sessions")).join(session)))?
+    is_loop_id(session).then(|| Some(project.state()?.join("sessions").join(session)))?
 }

@@ -84,7 +84,7 @@ fn path() -> Option<PathBuf> {
 /// Writes it down, unless it is there already.
 pub fn note(project: &Project, event: &str, code: Reason, cause: &str) {
     // A state folder in the project is none.
-    let Some(path) = path().filter(|_| project.may_keep()) else { return };
+    let Some(path) = path().filter(|_| project.keeps_state()) else { return };
     let trouble = Trouble {
         at: time::format(clock::now()),
         project: project.root().display().to_string(),

@@ -1,118 +1,125 @@
-//! What ralph remembers about a project and believes later: verdicts, beginnings of loops, proven items, sightings of reports.
+//! State files: what ralph keeps about a project and relies on later, such as verdicts, seals and proven items.
 //!
-//! It lies in the user's state folder and not in the project: an agent that may edit the project must not be able to write down that its work is done.
-//! Without a state folder, or with one that anybody else can write into, nothing is kept and nothing is believed.
+//! They are in the user's state folder, not in the project: an agent that may edit the project must not be able to write that its work is done.
+//! Without a state folder, or with one that others can write into, nothing is kept and nothing is believed.
 
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    store::{Error, private, project::Project, trouble, trust::place::Place},
-    sys::{digest, files},
+    store::{Error, place::Place, private, project::Project, trouble},
+    sys::{digest, files, lock::Lock},
 };
 
-/// Which project it is; [`super::projects`] lists them by it.
-pub(super) const WHOSE: &str = "root";
+/// The file that names the project's root; [`super::projects`] lists projects by it.
+pub(super) const ROOT: &str = "root";
 
 /// The folder of all projects, in the user's state folder.
-pub(super) const ALL: &str = "projects";
+pub(super) const PROJECTS: &str = "projects";
+
+/// A larger file is not one of ralph's.
+const LARGEST: usize = 16 << 20;
+
+/// How long [`Project::update`] waits for another process. It goes on without the lock then: a lost note is made again.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Project {
-    /// The file at this place (`verdicts/x`, for instance), in folders that can be believed.
-    pub fn kept(&self, path: &str) -> Option<PathBuf> {
-        let file = self.folder_of_kept()?.join(path);
+    /// The path of a state file (`verdicts/x`), if its folders exist and can be believed.
+    pub fn state_file(&self, path: &str) -> Option<PathBuf> {
+        let file = self.state_folder()?.join(path);
         // In a folder that only this user can write into, a real folder of the user's is where it seems to be.
-        let is_believed = within(&file, path).all(private::is_own_folder);
+        let is_believed = file.ancestors().skip(1).take(path.split('/').count() - 1).all(private::is_own_folder);
         is_believed.then_some(file)
     }
 
-    /// The same, with its folders made. Most go on without it, so that it could not be done is noted here.
-    pub fn keep(&self, path: &str) -> Result<PathBuf, Error> {
-        if let Some(file) = self.kept(path) {
-            return Ok(file);
-        }
-        self.make_kept(path).inspect_err(trouble::missed)
+    /// The same, creating the folders. Most callers go on without the file, so a failure is logged here.
+    pub fn make_state_file(&self, path: &str) -> Result<PathBuf, Error> {
+        self.state_file(path).map_or_else(|| self.make_folders(path).inspect_err(trouble::missed), Ok)
     }
 
-    fn make_kept(&self, path: &str) -> Result<PathBuf, Error> {
+    fn make_folders(&self, path: &str) -> Result<PathBuf, Error> {
         let place = Place::of(self);
-        let own = self.state().ok_or(Error::NoHome)?.join(ALL).join(name_of(place.root()));
+        let own = self.state().ok_or(Error::NoHome)?.join(PROJECTS).join(folder_name(place.root()));
         let file = own.join(path);
-        folders(&file, path).iter().rev().try_for_each(|folder| private::make(folder, &place))?;
-        let whose = own.join(WHOSE);
-        if path != WHOSE && !whose.exists() {
-            let _ = files::replace_private(&whose, &whose_it_is(&place));
+        let folders: Vec<&Path> = file.ancestors().skip(1).take(path.split('/').count() + 1).collect();
+        folders.iter().rev().try_for_each(|folder| private::make(folder, &place))?;
+        let root = own.join(ROOT);
+        if !root.exists() {
+            let _ = files::replace_private(&root, &[place.root().as_os_str().as_encoded_bytes(), b"\n"].concat());
         }
         Ok(file)
     }
 
     /// Whether anything can be kept at all: there is a state folder, and it is not in the project.
-    pub fn may_keep(&self) -> bool {
-        self.folder_of_kept().is_some() || self.state().is_some_and(|state| private::may_be_made(state, &Place::of(self)))
+    pub fn keeps_state(&self) -> bool {
+        self.state_folder().is_some() || self.state().is_some_and(|state| private::may_be_made(state, &Place::of(self)))
     }
 
-    /// Makes the project one of those that this user is shown together. What cannot be written is missed by nobody but `--all`.
+    /// Adds the project to those that `--all` lists.
     pub fn introduce(&self) {
-        if self.kept(WHOSE).is_some_and(|whose| whose.exists()) {
-            return;
-        }
-        if let Ok(whose) = self.keep(WHOSE) {
-            let _ = files::replace_private(&whose, &whose_it_is(&Place::of(self)));
+        if !self.state_file(ROOT).is_some_and(|root| root.exists()) {
+            let _ = self.make_folders(ROOT).inspect_err(trouble::missed);
         }
     }
 
-    /// What a file there says, if it can be believed.
-    pub fn recall<T: DeserializeOwned>(&self, path: &str, max: usize) -> Option<T> {
-        serde_json::from_slice(&files::read(&self.kept(path)?, max).ok()?).ok()
+    /// The contents of a state file; `None`: it is missing, or not one of ralph's.
+    pub fn load<T: DeserializeOwned>(&self, path: &str) -> Option<T> {
+        serde_json::from_slice(&files::read(&self.state_file(path)?, LARGEST).ok()?).ok()
     }
 
-    /// Writes it down, and tells where.
-    pub fn remember(&self, path: &str, what: &impl Serialize) -> Result<PathBuf, Error> {
-        let path = self.keep(path)?;
-        let json = serde_json::to_vec(what).map_err(|e| Error::io("write", &path)(e.into()))?;
-        files::replace_private(&path, &json).map_err(Error::io("write", &path)).inspect_err(trouble::missed)?;
-        Ok(path)
+    pub fn save(&self, path: &str, value: &impl Serialize) -> Result<(), Error> {
+        self.write(path, value).map(drop)
     }
 
-    /// Nothing is known any more.
-    pub fn forget(&self, path: &str) {
-        let _ = self.kept(path).map(fs::remove_file);
+    /// The same for one of many: the oldest files beside it go, until `kept` are left.
+    pub fn save_one_of(&self, path: &str, value: &impl Serialize, kept: usize) {
+        if let Ok(file) = self.write(path, value) {
+            files::prune_beside(&file, kept);
+        }
     }
 
-    /// The folder of this project, if it is there and can be believed: looked at once for each process.
-    fn folder_of_kept(&self) -> Option<&Path> {
-        if let Some(folder) = self.kept_in.get() {
+    fn write(&self, path: &str, value: &impl Serialize) -> Result<PathBuf, Error> {
+        let file = self.make_state_file(path)?;
+        let json = serde_json::to_vec(value).map_err(|e| Error::io("write", &file)(e.into()))?;
+        files::replace_private(&file, &json).map_err(Error::io("write", &file)).inspect_err(trouble::missed)?;
+        Ok(file)
+    }
+
+    /// Changes a state file while other processes wait. `change` returns whether there is anything to write.
+    pub fn update<T: Default + Serialize + DeserializeOwned>(&self, path: &str, change: impl FnOnce(&mut T) -> bool) {
+        let _alone = self.make_state_file(path).ok().and_then(|file| Lock::of_folder(file.parent()?, PATIENCE).ok()?);
+        let mut value = self.load(path).unwrap_or_default();
+        if change(&mut value) {
+            // A note that cannot be written is made again.
+            let _ = self.save(path, &value);
+        }
+    }
+
+    pub fn delete(&self, path: &str) {
+        let _ = self.state_file(path).map(fs::remove_file);
+    }
+
+    /// The folder of this project, if it exists and can be believed: checked once for each process.
+    fn state_folder(&self) -> Option<&Path> {
+        if let Some(folder) = self.state_folder.get() {
             return Some(folder);
         }
         let place = Place::of(self);
-        let folder = self.state()?.join(ALL).join(name_of(place.root()));
+        let folder = self.state()?.join(PROJECTS).join(folder_name(place.root()));
         let is_believed =
             [Some(folder.as_path()), folder.parent()].into_iter().flatten().all(|folder| private::check(folder, &place).is_ok());
-        is_believed.then(|| self.kept_in.get_or_init(|| folder).as_path())
+        is_believed.then(|| self.state_folder.get_or_init(|| folder).as_path())
     }
 }
 
-/// How the folder of what is kept about a project is called.
-pub(super) fn name_of(root: &Path) -> String {
+/// The name of a project's folder: a digest of its root.
+pub(super) fn folder_name(root: &Path) -> String {
     digest::short(root.as_os_str().as_encoded_bytes())
-}
-
-fn whose_it_is(place: &Place) -> Vec<u8> {
-    [place.root().as_os_str().as_encoded_bytes(), b"\n"].concat()
-}
-
-/// The folders of a kept file within that of its project.
-fn within<'f>(file: &'f Path, path: &str) -> impl Iterator<Item = &'f Path> {
-    file.ancestors().skip(1).take(path.split('/').count() - 1)
-}
-
-/// The folders that a kept file lies in, from the inside out, up to that of all projects.
-fn folders<'f>(file: &'f Path, path: &str) -> Vec<&'f Path> {
-    file.ancestors().skip(1).take(path.split('/').count() + 1).collect()
 }
 
 #[cfg(test)]
@@ -129,20 +136,20 @@ mod tests {
         let root = scratch.path().join("project");
         fs::create_dir(&root).unwrap();
         let project = Project::with_state(&root, &scratch.path().join("state/ralph"));
-        assert_eq!(project.kept("verdicts/x"), None, "nothing was kept yet");
-        let path = project.keep("verdicts/x").unwrap();
-        assert_eq!(project.kept("verdicts/x").as_ref(), Some(&path));
+        assert_eq!(project.state_file("verdicts/x"), None, "nothing was kept yet");
+        let path = project.make_state_file("verdicts/x").unwrap();
+        assert_eq!(project.state_file("verdicts/x").as_ref(), Some(&path));
         let own = path.parent().and_then(Path::parent).unwrap();
         assert!(own.starts_with(scratch.path().join("state/ralph/projects")));
         assert_eq!(own.file_name().unwrap().len(), 32);
-        let whose = own.join(WHOSE);
+        let whose = own.join(ROOT);
         assert_eq!(fs::read_to_string(&whose).unwrap().trim_end(), root.canonicalize().unwrap().display().to_string());
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(own), mode(&whose)), (0o700, 0o600));
         fs::set_permissions(own, fs::Permissions::from_mode(0o777)).unwrap();
         let project = Project::with_state(&root, &scratch.path().join("state/ralph"));
-        assert_eq!(project.kept("verdicts/x"), None, "others can write there");
-        assert!(project.keep("verdicts/x").is_err());
+        assert_eq!(project.state_file("verdicts/x"), None, "others can write there");
+        assert!(project.make_state_file("verdicts/x").is_err());
     }
 
     #[test]
@@ -151,14 +158,14 @@ mod tests {
         let root = scratch.path().join("project");
         fs::create_dir(&root).unwrap();
         let inside = Project::with_state(&root, &root.join("state"));
-        assert!(inside.keep("fresh.json").is_err());
-        assert_eq!(inside.kept("fresh.json"), None);
+        assert!(inside.make_state_file("fresh.json").is_err());
+        assert_eq!(inside.state_file("fresh.json"), None);
         let nobodys = Project::with_state(&root, &scratch.path().join("ralph"));
         let elsewhere = scratch.path().join("elsewhere");
         fs::create_dir(&elsewhere).unwrap();
-        let own = nobodys.keep("fresh.json").unwrap().parent().unwrap().to_owned();
+        let own = nobodys.make_state_file("fresh.json").unwrap().parent().unwrap().to_owned();
         std::os::unix::fs::symlink(&elsewhere, own.join("baseline")).unwrap();
-        assert!(nobodys.keep("baseline/a.json").is_err());
-        assert_eq!(nobodys.kept("baseline/a.json"), None);
+        assert!(nobodys.make_state_file("baseline/a.json").is_err());
+        assert_eq!(nobodys.state_file("baseline/a.json"), None);
     }
 }

@@ -7,7 +7,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -244,12 +244,12 @@ impl<'p> VerifyState<'p> {
 
     /// What ralph wrote itself.
     fn own_copy(&self) -> Contents {
-        self.project.recall(&self.kept, MAX_BYTES).unwrap_or_default()
+        self.project.load(&self.kept).unwrap_or_default()
     }
 
     /// The agents that ralph's own copy knows, sent back as often as both say. Without a state folder the file is all there is.
     fn as_far_as_known(&self, file: Contents) -> Contents {
-        if !self.project.may_keep() {
+        if !self.project.keeps_state() {
             return file;
         }
         let known = self.own_copy();
@@ -262,19 +262,13 @@ impl<'p> VerifyState<'p> {
     }
 
     fn write(&self, contents: &Contents) -> Result<(), Error> {
-        if self.project.may_keep() {
-            self.project.remember(&self.kept, contents)?;
+        if self.project.keeps_state() {
+            self.project.save(&self.kept, contents)?;
         }
         let failed = |e| Error::io("write", &self.path)(e);
         let mut bytes = serde_json::to_vec_pretty(contents).map_err(|e| failed(e.into()))?;
         bytes.push(b'\n');
-        // A folder or a link in the way of the file beside is removed by nobody; the error says what is there.
-        let beside = self.path.with_extension(format!("json.new-{}", std::process::id()));
-        let written = files::replace(&self.path, &beside, &bytes);
-        if written.is_err() {
-            let _ = fs::remove_file(&beside);
-        }
-        written.map_err(failed)
+        files::replace_private(&self.path, &bytes).map_err(failed)
     }
 }
 
@@ -295,6 +289,8 @@ fn forget(agents: &mut BTreeMap<String, Entry>, but: &str, now: Millis) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::sys::temp_dir::Scratch;
 

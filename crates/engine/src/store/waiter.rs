@@ -1,4 +1,4 @@
-//! Who waits for what a parked loop waits for: the newest one counts, and every older one ends when it sees that.
+//! The background process that waits for what a parked loop waits for. The newest one counts; an older one ends when it sees that.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,16 +7,13 @@ use crate::{
     sys::{clock, process},
 };
 
-/// A larger file is not ours.
-const MAX_BYTES: usize = 4 * 1024;
-
-/// A process that waits in the background of a session, beside the hook that judges the same stop.
+/// A process in the background of a session, beside the hook that judges the same stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiter {
     /// Fingerprint of the stop.
     pub stop: String,
     pub pid: u32,
-    /// When it was born, where the system tells.
+    /// `None` where the system does not tell.
     #[serde(default)]
     born_ms: Option<u64>,
 }
@@ -25,14 +22,13 @@ fn path(loop_id: &str) -> String {
     format!("waiters/{loop_id}.json")
 }
 
-/// Who waits for this loop; whoever has ended does not.
+/// The process that waits for this loop, if it still runs.
 pub fn of(project: &Project, loop_id: &str) -> Option<Waiter> {
-    noted(project, loop_id).filter(Waiter::is_alive)
+    noted(project, loop_id).filter(|waiter| process::is_same(waiter.pid, waiter.born_ms))
 }
 
-/// Who said last that it waits for this loop.
 fn noted(project: &Project, loop_id: &str) -> Option<Waiter> {
-    project.recall(&path(loop_id), MAX_BYTES)
+    project.load(&path(loop_id))
 }
 
 impl Waiter {
@@ -42,25 +38,20 @@ impl Waiter {
         Waiter { stop, pid, born_ms: clock::birth_of(pid) }
     }
 
-    /// Whether it runs, and is no other process with the same number.
-    fn is_alive(&self) -> bool {
-        process::is_alive(self.pid) && clock::birth_of(self.pid) == self.born_ms
-    }
-
-    /// Takes over from whoever waited before.
+    /// Takes over from the process that waited before.
     pub fn begin(&self, project: &Project, loop_id: &str) -> Result<(), Error> {
-        project.remember(&path(loop_id), self).map(drop)
+        project.save(&path(loop_id), self)
     }
 
-    /// Whether nobody has taken over. Nobody did so by removing the file.
+    /// Whether no other process has taken over. Removing the file is not taking over.
     pub fn is_newest(&self, project: &Project, loop_id: &str) -> bool {
         noted(project, loop_id).is_none_or(|newest| newest == *self)
     }
 
-    /// Only one's own file is removed.
+    /// Removes the file, unless it is another process's.
     pub fn end(&self, project: &Project, loop_id: &str) {
         if noted(project, loop_id).as_ref() == Some(self) {
-            project.forget(&path(loop_id));
+            project.delete(&path(loop_id));
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Lock files: held for as long as a value lives, and free again when its process dies.
+//! Locks of files and folders: held for as long as a value lives, and free again when its process dies.
 
 use std::{
-    fs::File,
+    fs::{File, TryLockError},
     io::{self, Read as _, Seek as _, Write as _},
     path::Path,
+    thread,
     time::Duration,
 };
 
@@ -17,20 +18,50 @@ impl Lock {
     /// Takes it, making the file if need be. `None`: another process held it for as long as `patience`.
     pub fn take(path: &Path, patience: Duration) -> io::Result<Option<Self>> {
         let file = files::options().read(true).write(true).create(true).truncate(false).open(path)?;
-        Ok(files::wait_for_lock(&file, patience)?.then_some(Lock(file)))
+        Ok(wait_for(&file, patience)?.then_some(Lock(file)))
     }
 
-    /// Writes down who holds it.
+    /// Locks a folder itself, against other ralph processes that change its files. All that can write there agree on it, whichever project, worktree
+    /// or home they come from, and no lock file is left behind.
+    pub fn of_folder(folder: &Path, patience: Duration) -> io::Result<Option<Self>> {
+        let folder = File::open(folder)?;
+        Ok(wait_for(&folder, patience)?.then_some(Lock(folder)))
+    }
+
+    /// Writes this process's id into the file.
     pub fn sign(&mut self) -> io::Result<()> {
         self.0.set_len(0)?;
         self.0.rewind()?;
         writeln!(self.0, "{}", std::process::id())
     }
 
-    /// The process that signed it last.
+    /// The process that signed the file last.
     pub fn holder(path: &Path) -> Option<u32> {
         let mut text = String::new();
         files::open_regular(path).ok()?.0.take(20).read_to_string(&mut text).ok()?;
         text.trim().parse().ok()
+    }
+
+    /// Whether a living process holds the lock of a file.
+    pub fn is_held(path: &Path) -> bool {
+        files::open_regular(path).is_ok_and(|(file, _)| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+}
+
+/// Locks an open file until it is closed. `false`: another process held the lock for as long as `patience`.
+pub fn wait_for(file: &File, patience: Duration) -> io::Result<bool> {
+    let mut waited = Duration::ZERO;
+    let mut pause = Duration::from_micros(200);
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) if waited < patience => {
+                thread::sleep(pause);
+                waited += pause;
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+            Err(TryLockError::WouldBlock) => return Ok(false),
+            Err(TryLockError::Error(e)) => return Err(e),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The world outside: clock, environment, files, processes, temporary folders. Nothing else in the engine asks the system directly.
+//! Clock, environment, files, processes, terminal. Nothing else in the engine asks the system directly.
 
 pub mod capped_log;
 pub mod clock;
@@ -6,6 +6,7 @@ pub mod command;
 pub mod digest;
 pub mod disk;
 pub mod env;
+pub mod exchange;
 pub mod files;
 pub mod follow;
 pub mod input;

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use crate::sys::env;
+use crate::sys::{clock, env};
 
 /// The process that started this one.
 #[cfg(unix)]
@@ -36,6 +36,11 @@ pub fn is_alive(pid: u32) -> bool {
 #[cfg(not(unix))]
 pub fn is_alive(_pid: u32) -> bool {
     true
+}
+
+/// Whether a process runs and is the one that was born then, not another one with the same number.
+pub fn is_same(pid: u32, born_ms: Option<u64>) -> bool {
+    is_alive(pid) && clock::birth_of(pid) == born_ms
 }
 
 /// Whether a path leads to this very program.

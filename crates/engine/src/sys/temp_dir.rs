@@ -1,7 +1,7 @@
-//! A folder of one's own among everybody's temporary files: nobody can guess its name, look into it, or have made it before.
+//! A private folder among the temporary files: its name cannot be guessed, and it is always a new one.
 
 use std::{
-    fs::{self, DirBuilder, Metadata},
+    fs::{self, Metadata},
     io,
     path::{Path, PathBuf},
     time::Duration,
@@ -9,10 +9,10 @@ use std::{
 
 use crate::sys::{files, process, random};
 
-/// A process that looks dead may live in another container that shares the temporary folder. What is this old is nobody's work any more.
+/// A process that looks dead may live in another container that shares the temporary folder, so only old folders are removed.
 const ABANDONED: Duration = Duration::from_mins(10);
 
-/// A temporary folder. Unless it is to be kept, it goes when this value goes.
+/// A temporary folder. Unless it is to be kept, it is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
@@ -23,9 +23,7 @@ impl Scratch {
     /// Makes a new folder whose name begins with `prefix`. Making a folder never takes one that is there already, nor a link.
     pub fn create(prefix: &str, keep: bool) -> io::Result<Self> {
         let path = std::path::absolute(std::env::temp_dir())?.join(name(prefix, keep));
-        let mut builder = DirBuilder::new();
-        for_me_alone(&mut builder);
-        builder.create(&path)?;
+        files::private_folders().create(&path)?;
         Ok(Scratch { path, keep })
     }
 
@@ -42,7 +40,7 @@ impl Drop for Scratch {
     }
 }
 
-/// The name tells whose folder it is, so that a later run can see whether its maker is gone. A kept one names nobody.
+/// The name has the maker's process id, so that a later run can see whether it is gone. A kept one has none.
 fn name(prefix: &str, keep: bool) -> String {
     let unguessable = random::number();
     if keep { format!("{prefix}kept-{unguessable:016x}") } else { format!("{prefix}{}-{unguessable:016x}", std::process::id()) }
@@ -68,27 +66,8 @@ fn maker(name: &str, prefix: &str) -> Option<u32> {
 }
 
 fn is_abandoned(meta: &Metadata) -> bool {
-    meta.is_dir() && is_mine(meta) && files::is_older(meta, ABANDONED)
+    meta.is_dir() && files::is_mine(meta) && files::is_older(meta, ABANDONED)
 }
-
-#[cfg(unix)]
-fn is_mine(meta: &Metadata) -> bool {
-    std::os::unix::fs::MetadataExt::uid(meta) == rustix::process::geteuid().as_raw()
-}
-
-/// The temporary folder of Windows belongs to one person.
-#[cfg(not(unix))]
-fn is_mine(_meta: &Metadata) -> bool {
-    true
-}
-
-#[cfg(unix)]
-fn for_me_alone(builder: &mut DirBuilder) {
-    std::os::unix::fs::DirBuilderExt::mode(builder, 0o700);
-}
-
-#[cfg(not(unix))]
-fn for_me_alone(_builder: &mut DirBuilder) {}
 
 #[cfg(test)]
 mod tests {

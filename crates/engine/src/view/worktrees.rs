@@ -8,7 +8,7 @@ use std::{
 use ralph_core::{loops::is_name, text::messages};
 
 use crate::{
-    store::{project::Project, trust::place},
+    store::{place, project::Project},
     view::{self, View},
 };
 

@@ -77,7 +77,7 @@ pub(crate) fn save_page(project: &Project, id: &str) {
 /// Writes the page in ralph's own folder: the whole page or nothing, replacing whatever has its name.
 pub(crate) fn write_page(project: &Project, report: &Report) -> Result<PathBuf, Failure> {
     let path = project.folder("reports")?.join(format!("{}.html", report.id));
-    files::write_own(&path, secrets::mask(&page(report)).as_bytes()).map_err(Failure::cannot_write(&path))?;
+    files::replace_private(&path, secrets::mask(&page(report)).as_bytes()).map_err(Failure::cannot_write(&path))?;
     Ok(path)
 }
 

@@ -112,7 +112,7 @@ const FILE: &str = "fresh.json";
 
 impl<'a> Memory<'a> {
     fn of(project: &'a Project) -> Self {
-        Memory { project, seen: project.recall(FILE, 1 << 20).unwrap_or_default() }
+        Memory { project, seen: project.load(FILE).unwrap_or_default() }
     }
 
     /// Whether these words were fresh for these sources; `Some(false)`: this very report was, for other ones. `None`: nothing is known.
@@ -134,6 +134,6 @@ impl<'a> Memory<'a> {
         self.seen.push(sighting);
         let too_many = self.seen.len().saturating_sub(KEPT);
         self.seen.drain(..too_many);
-        let _ = self.project.remember(FILE, &self.seen);
+        let _ = self.project.save(FILE, &self.seen);
     }
 }

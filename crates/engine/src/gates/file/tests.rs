@@ -273,7 +273,7 @@ fn without_a_fingerprint_times_decide() {
 fn a_memory_that_is_broken_or_no_ones_own_is_none() {
     let bed = Bed::new();
     bed.write(AUDIT, "ok", 20);
-    let memory = bed.project.keep("fresh.json").unwrap();
+    let memory = bed.project.make_state_file("fresh.json").unwrap();
     write_whole(&memory, b"[{\"about\": 3").unwrap();
     bed.is_fresh("newer");
     bed.touch("src/a.rs", 30);

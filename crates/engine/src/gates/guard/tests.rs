@@ -233,6 +233,6 @@ fn what_cannot_be_seen_is_no_suspicion() {
     let problem = Finding::new("ralph.toml", Kind::Config, Verdict::Unknown, "broken");
     let broken = Declared { gates: Vec::new(), problems: vec![problem], ..Declared::default() };
     assert_eq!(Start::of(&bed.project, LOOP).suspicions(&bed.project, &broken), [""; 0]);
-    write_whole(&bed.project.keep(&path(LOOP)).unwrap(), b"{").unwrap();
+    write_whole(&bed.project.make_state_file(&path(LOOP)).unwrap(), b"{").unwrap();
     assert_eq!(Start::of(&bed.project, LOOP).suspicions(&bed.project, &Declared::default()), [""; 0]);
 }

@@ -79,7 +79,7 @@ pub(super) struct Seen {
 impl Seen {
     pub(super) fn load(memory: Option<&Project>, root: &Path) -> Self {
         let name = format!("trees/{}", digest::short(root.as_os_str().as_encoded_bytes()));
-        let bytes = memory.and_then(|project| files::read(&project.kept(&name)?, LARGEST).ok());
+        let bytes = memory.and_then(|project| files::read(&project.state_file(&name)?, LARGEST).ok());
         let files = bytes.and_then(|bytes| read(&bytes)).unwrap_or_default();
         Seen { files, name, is_new: false }
     }
@@ -112,7 +112,7 @@ impl Seen {
     pub(super) fn save(mut self, memory: Option<&Project>, is_there: impl Fn(&str) -> bool) {
         let Some(project) = memory.filter(|_| self.is_new) else { return };
         self.files.retain(|path, _| is_there(path));
-        let Ok(path) = project.keep(&self.name) else { return };
+        let Ok(path) = project.make_state_file(&self.name) else { return };
         if files::replace_private(&path, &self.written()).is_ok() {
             files::prune_beside(&path, TREES);
         }

@@ -14,7 +14,9 @@ use crate::{
     store::project::Project,
     sys::{
         clock,
-        files::{self, Swapped},
+        exchange::{self, Swapped},
+        files,
+        lock::Lock,
     },
 };
 
@@ -60,12 +62,12 @@ pub fn settings(project: &Project) -> PathBuf {
 
 /// What is noted about the project's sessions, if anything is.
 pub fn noted(project: &Project) -> Option<Compaction> {
-    project.recall(MARK, MAX_BYTES)
+    project.load(MARK)
 }
 
 impl Compaction {
     pub fn keep(&self, project: &Project) -> Result<(), String> {
-        project.remember(MARK, self).map(drop).map_err(|e| e.to_string())
+        project.save(MARK, self).map_err(|e| e.to_string())
     }
 
     /// Sets the variables. The mark comes first: whoever finds the one finds the other.
@@ -118,7 +120,7 @@ impl Compaction {
                 let _ = fs::remove_file(settings(project));
             }
         }
-        project.forget(MARK);
+        project.delete(MARK);
         Ok(())
     }
 }
@@ -153,19 +155,19 @@ fn change(project: &Project, edit: impl Fn(&Settings) -> Result<(), super::setti
     let failed = |e: std::io::Error| format!("{}: {e}", path.display());
     // Other sessions of the project switch the same variables, and no lock is held here.
     let backup = path.with_extension(format!("json.ralph-{}", std::process::id()));
-    let _alone = files::alone_in(&project.claude(), Duration::from_secs(1));
+    let _alone = Lock::of_folder(&project.claude(), Duration::from_secs(1));
     for _ in 0..ATTEMPTS {
         let before = read(project)?;
         let settings = Settings::parse(before.as_deref().unwrap_or("{}").as_bytes()).map_err(|problem| problem.to_string())?;
         edit(&settings).map_err(|problem| format!("{} {problem}", path.display()))?;
         let after = settings.to_text();
         let Some(before) = before else {
-            return files::create_new(&path, &backup, after.as_bytes()).map_err(failed);
+            return exchange::create_new(&path, &backup, after.as_bytes()).map_err(failed);
         };
         if before == after {
             return Ok(());
         }
-        let swapped = files::swap(&path, &backup, before.as_bytes(), after.as_bytes()).map_err(failed)?;
+        let swapped = exchange::swap(&path, &backup, before.as_bytes(), after.as_bytes()).map_err(failed)?;
         let _ = fs::remove_file(&backup);
         if matches!(swapped, Swapped::Done) {
             return Ok(());

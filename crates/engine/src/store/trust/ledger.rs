@@ -1,8 +1,8 @@
-//! The decisions about one repository, in a file that only its owner can have written.
+//! The decisions about one repository, in a file that only this user can write.
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs,
     io::{self, Read},
     path::Path,
     time::Duration,
@@ -13,17 +13,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     store::{
-        Error, private,
-        trust::{Decision, Trust, place::Place},
+        Error,
+        place::Place,
+        private,
+        trust::{Decision, Trust, sha256},
     },
-    sys::files,
+    sys::{files, lock::Lock},
 };
 
-/// Two branches shall not ask again and again; more contents of one file than this are nobody's work.
+/// Several branches may have their own content, and should not ask again at each switch.
 pub(super) const MOST_CONTENTS: usize = 16;
-/// A list can have a command for each of its items.
+/// A list of work can have a command for each item.
 pub(super) const MOST_COMMANDS: usize = 1_000;
-/// Files that declare commands, in one repository.
+/// Files of one repository that declare commands.
 pub(super) const MOST_ORIGINS: usize = 200;
 /// More than all of these take.
 const LARGEST: u64 = 32 << 20;
@@ -38,7 +40,6 @@ pub(super) enum Kind {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Ledger {
-    /// For people: which repository it is. It also has to be the right one.
     repository: String,
     origins: BTreeMap<String, Origin>,
 }
@@ -70,29 +71,29 @@ impl Origin {
 
 impl Ledger {
     pub(super) fn empty(place: &Place) -> Self {
-        Ledger { repository: place.key(), origins: BTreeMap::new() }
+        Ledger { repository: repository(place), origins: BTreeMap::new() }
     }
 
-    /// What was decided. `None`: nothing, or nothing that can be relied on.
+    /// `None`: there are no decisions, or none that can be relied on.
     pub(super) fn read(folder: &Path, place: &Place) -> Option<Self> {
         private::check(folder, place).ok()?;
-        let mut file = files::options().read(true).open(folder.join(place.file_name())).ok()?;
+        let mut file = files::options().read(true).open(folder.join(file_name(place))).ok()?;
         let meta = file.metadata().ok()?;
-        if !meta.is_file() || !private::is_mine_alone(&meta) || meta.len() > LARGEST {
+        if !meta.is_file() || !files::is_mine_alone(&meta) || meta.len() > LARGEST {
             return None;
         }
         let mut bytes = Vec::new();
         Read::by_ref(&mut file).take(LARGEST).read_to_end(&mut bytes).ok()?;
-        serde_json::from_slice(&bytes).ok().filter(|ledger: &Ledger| ledger.repository == place.key())
+        serde_json::from_slice(&bytes).ok().filter(|ledger: &Ledger| ledger.repository == repository(place))
     }
 
     pub(super) fn write(&self, folder: &Path, place: &Place) -> Result<(), Error> {
-        let path = folder.join(place.file_name());
+        let path = folder.join(file_name(place));
         let bytes = serde_json::to_vec_pretty(self).map_err(|e| Error::io("write", &path)(e.into()))?;
         files::replace_private(&path, &bytes).map_err(Error::io("write", &path))
     }
 
-    /// What it says about something of this origin that has these hashes, all of which have to be trusted.
+    /// The decision about something with these hashes, all of which have to be trusted.
     pub(super) fn says(&self, origin: &str, hashes: &[String]) -> Trust {
         match self.origins.get(origin) {
             None => Trust::Untrusted,
@@ -130,23 +131,31 @@ impl Ledger {
     }
 }
 
-/// Makes the folder, and keeps others who decide something away for as long as the result lives. Where folders cannot be locked, nobody is kept away.
-pub(super) fn prepare(folder: &Path, place: &Place) -> Result<Option<File>, Error> {
+/// For people who read the file, and to be sure that it is the right one.
+fn repository(place: &Place) -> String {
+    place.key().display().to_string()
+}
+
+fn file_name(place: &Place) -> String {
+    format!("{}.json", sha256(b"repository", &[place.key().as_os_str().as_encoded_bytes()]))
+}
+
+/// Makes the folder and locks it. On a file system without locks, decisions made at the same time can be lost.
+pub(super) fn prepare(folder: &Path, place: &Place) -> Result<Option<Lock>, Error> {
     private::make(folder, place)?;
-    let Ok(alone) = File::open(folder) else { return Ok(None) };
-    match files::wait_for_lock(&alone, Duration::from_secs(3)) {
-        Ok(false) => Err(Error::io("lock", folder)(io::ErrorKind::WouldBlock.into())),
-        _ => Ok(Some(alone)),
+    match Lock::of_folder(folder, Duration::from_secs(3)) {
+        Ok(None) => Err(Error::io("lock", folder)(io::ErrorKind::WouldBlock.into())),
+        locked => Ok(locked.ok().flatten()),
     }
 }
 
 pub(super) fn remove(folder: &Path, place: &Place) -> Result<(), Error> {
-    let path = folder.join(place.file_name());
+    let path = folder.join(file_name(place));
     match fs::remove_file(&path) {
         Err(e) if !files::is_missing(&e) => return Err(Error::io("remove", &path)(e)),
         _ => {}
     }
-    // With the last decision their folder goes too, and ralph's; a folder that holds anything else cannot be removed like this.
+    // With the last decision the folder goes too, and ralph's. This removes only empty folders.
     for folder in path.ancestors().skip(1).take(2) {
         let _ = fs::remove_dir(folder);
     }

@@ -1,32 +1,40 @@
 //! What counts as trusted, and what never does.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use ralph_core::gate::Run;
 
 use super::{
-    Decisions, Error, Trust,
-    ledger::{Kind, MOST_CONTENTS, MOST_ORIGINS},
-    of_content, of_each, read,
+    Error, Trust,
+    ledger::{MOST_CONTENTS, MOST_ORIGINS},
+    list, of_bytes, of_commands, of_each, read, revoke, trust_bytes, trust_commands,
 };
 use crate::{store::project::Project, sys::temp_dir::Scratch};
 
 struct Bed {
     scratch: Scratch,
-    decisions: Decisions,
 }
 
 impl Bed {
     fn new() -> Self {
-        let scratch = Scratch::create("ralph-trust-test-", false).unwrap();
-        let decisions = Decisions { folder: Some(scratch.path().join("state/ralph/trust")) };
-        Bed { scratch, decisions }
+        Bed { scratch: Scratch::create("ralph-trust-test-", false).unwrap() }
+    }
+
+    fn at(&self, root: PathBuf) -> Project {
+        Project::with_state(root, &self.scratch.path().join("state/ralph"))
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.scratch.path().join("state/ralph/trust")
     }
 
     fn project(&self, name: &str) -> Project {
         let root = self.scratch.path().join(name);
         fs::create_dir_all(&root).unwrap();
-        Project::at(root)
+        self.at(root)
     }
 
     fn repository(&self, name: &str) -> Project {
@@ -47,20 +55,19 @@ impl Bed {
     }
 
     fn trust(&self, project: &Project, relative: &str, content: &str) {
-        self.decisions.trust(project, relative, &[of_content(content.as_bytes())], Kind::Content).unwrap();
+        trust_bytes(project, relative, content.as_bytes()).unwrap();
     }
 
     fn says(&self, project: &Project, relative: &str, content: &str) -> Trust {
-        self.decisions.of_bytes(project, relative, content.as_bytes())
+        of_bytes(project, relative, content.as_bytes())
     }
 
     fn of_file(&self, project: &Project, relative: &str) -> Trust {
-        read(project, relative).map_or(Trust::Untrusted, |content| self.decisions.of_bytes(project, relative, &content))
+        read(project, relative).map_or(Trust::Untrusted, |content| of_bytes(project, relative, &content))
     }
 
-    fn file(&self) -> std::path::PathBuf {
-        let folder = self.decisions.folder.as_deref().unwrap();
-        fs::read_dir(folder).unwrap().next().unwrap().unwrap().path()
+    fn file(&self) -> PathBuf {
+        fs::read_dir(self.folder()).unwrap().next().unwrap().unwrap().path()
     }
 }
 
@@ -102,22 +109,22 @@ fn two_branches_are_trusted_at_once_and_the_oldest_content_goes() {
     bed.trust(&project, "ralph.toml", "new");
     assert_eq!(bed.says(&project, "ralph.toml", "0"), Trust::Trusted, "what was trusted again is not old");
     assert_eq!(bed.says(&project, "ralph.toml", "1"), Trust::Changed);
-    assert_eq!(bed.decisions.list(&project)[0].contents, MOST_CONTENTS);
+    assert_eq!(list(&project)[0].contents, MOST_CONTENTS);
 }
 
 #[test]
 fn commands_are_trusted_one_by_one() {
     let bed = Bed::new();
     let project = bed.project("p");
-    let says = |lines: &[&str]| bed.decisions.of_commands(&project, "prd.json", &shell(lines));
+    let says = |lines: &[&str]| of_commands(&project, "prd.json", &shell(lines));
     assert_eq!(says(&[]), Trust::Trusted, "nothing can run");
     assert_eq!(says(&["a"]), Trust::Untrusted);
-    bed.decisions.trust(&project, "prd.json", &of_each(&shell(&["a", "b"])), Kind::Command).unwrap();
+    trust_commands(&project, "prd.json", &shell(&["a", "b"])).unwrap();
     assert_eq!(says(&["b", "a"]), Trust::Trusted);
     assert_eq!(says(&["b"]), Trust::Trusted);
     assert_eq!(says(&["a", "c"]), Trust::Changed);
     let argv = [Run::Argv(vec!["a".to_owned()])];
-    assert_eq!(bed.decisions.of_commands(&project, "prd.json", &argv), Trust::Changed, "a program is no shell line");
+    assert_eq!(of_commands(&project, "prd.json", &argv), Trust::Changed, "a program is no shell line");
     assert_eq!(bed.says(&project, "prd.json", "a"), Trust::Changed, "nor is it a file");
     let (one, two) = ([Run::Argv(vec!["ab".to_owned(), String::new()])], [Run::Argv(vec!["a".to_owned(), "b".to_owned()])]);
     assert_ne!(of_each(&one), of_each(&two));
@@ -132,7 +139,7 @@ fn linked_worktrees_share_a_decision_and_another_clone_does_not() {
     assert_eq!(bed.says(&tree, "ralph.toml", "x"), Trust::Trusted);
     assert_eq!(bed.says(&bed.repository("clone"), "ralph.toml", "x"), Trust::Untrusted);
     // A project in a folder of the working tree has a name of its own.
-    let within = |top: &Project| Project::at(top.root().join("crates/a"));
+    let within = |top: &Project| bed.at(top.root().join("crates/a"));
     fs::create_dir_all(within(&main).root()).unwrap();
     fs::create_dir_all(within(&tree).root()).unwrap();
     assert_eq!(bed.says(&within(&main), "ralph.toml", "x"), Trust::Untrusted);
@@ -164,14 +171,14 @@ fn a_stranger_cannot_point_into_somebodys_repository() {
 fn what_was_decided_can_be_listed_and_taken_back() {
     let bed = Bed::new();
     let project = bed.repository("p");
-    assert_eq!(bed.decisions.list(&project), []);
-    assert_eq!(bed.decisions.revoke(&project).unwrap(), []);
+    assert_eq!(list(&project), []);
+    assert_eq!(revoke(&project).unwrap(), []);
     bed.trust(&project, "ralph.toml", "x");
-    let listed = bed.decisions.list(&project);
+    let listed = list(&project);
     assert_eq!((listed[0].origin.as_str(), listed[0].contents, listed[0].commands), ("ralph.toml", 1, 0));
-    assert_eq!(bed.decisions.revoke(&project).unwrap(), listed);
+    assert_eq!(revoke(&project).unwrap(), listed);
     assert_eq!(bed.says(&project, "ralph.toml", "x"), Trust::Untrusted);
-    assert!(!bed.decisions.folder.as_deref().unwrap().exists(), "nothing is left");
+    assert!(!bed.folder().exists(), "nothing is left");
 }
 
 #[test]
@@ -181,18 +188,17 @@ fn there_is_a_bound_to_the_files_too() {
     for n in 0..=MOST_ORIGINS {
         bed.trust(&project, &format!("{n}.json"), "x");
     }
-    assert_eq!(bed.decisions.list(&project).len(), MOST_ORIGINS);
+    assert_eq!(list(&project).len(), MOST_ORIGINS);
     assert_eq!(bed.says(&project, &format!("{MOST_ORIGINS}.json"), "x"), Trust::Trusted);
 }
 
 #[test]
 fn without_a_home_nothing_is_trusted_and_trusting_is_an_error() {
     let bed = Bed::new();
-    let project = bed.repository("p");
-    let nowhere = Decisions { folder: None };
-    assert_eq!(nowhere.of_bytes(&project, "ralph.toml", b"x"), Trust::Untrusted);
-    assert_eq!(nowhere.list(&project), []);
-    assert!(matches!(nowhere.trust(&project, "ralph.toml", &[of_content(b"x")], Kind::Content), Err(Error::NoHome)));
+    let project = Project::passing(bed.repository("p").root());
+    assert_eq!(bed.says(&project, "ralph.toml", "x"), Trust::Untrusted);
+    assert_eq!(list(&project), []);
+    assert!(matches!(trust_bytes(&project, "ralph.toml", b"x"), Err(Error::NoHome)));
     assert!(Error::NoHome.to_string().contains("HOME"));
 }
 
@@ -212,11 +218,10 @@ fn a_broken_file_of_decisions_trusts_nothing_and_can_be_written_anew() {
 
 #[test]
 fn decisions_within_the_project_are_the_projects_own_word() {
-    let mut bed = Bed::new();
-    let project = bed.repository("p");
-    bed.decisions = Decisions { folder: Some(project.root().join("state/trust")) };
-    let hash = [of_content(b"x")];
-    assert!(matches!(bed.decisions.trust(&project, "ralph.toml", &hash, Kind::Content), Err(Error::NotOurs { .. })));
+    let bed = Bed::new();
+    let root = bed.repository("p").root().to_owned();
+    let project = Project::with_state(&root, &root.join("state"));
+    assert!(matches!(trust_bytes(&project, "ralph.toml", b"x"), Err(Error::NotOurs { .. })));
     assert_eq!(bed.says(&project, "ralph.toml", "x"), Trust::Untrusted);
 }
 
@@ -227,7 +232,7 @@ fn nobody_else_can_read_or_have_written_a_decision() {
     let bed = Bed::new();
     let project = bed.repository("p");
     bed.trust(&project, "ralph.toml", "x");
-    let folder = bed.decisions.folder.clone().unwrap();
+    let folder = bed.folder();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&folder), mode(&bed.file())), (0o700, 0o600));
     let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();

@@ -45,7 +45,7 @@ impl Notes {
     pub(super) fn save(&self, name: &str, text: &str) -> Done {
         let path = self.folder.join(name);
         let cannot = Failure::cannot_write(&path);
-        files::replace(&path, &path.with_extension("new"), text.as_bytes()).map_err(cannot)
+        files::replace_private(&path, text.as_bytes()).map_err(cannot)
     }
 
     /// Leads a link of a page elsewhere.

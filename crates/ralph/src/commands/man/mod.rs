@@ -77,15 +77,8 @@ fn write_all(root: &Command, dir: &Path) -> Done {
     let shown = root.get_subcommands().filter(|sub| !sub.is_hide_set());
     let mut count = 0;
     for command in std::iter::once(root).chain(shown) {
-        let name = page::file_name(command);
-        let path = dir.join(&name);
-        // Whoever installs pages while somebody reads them shall not show half a page.
-        let beside = dir.join(format!(".{name}.{}", std::process::id()));
-        let written = page::of(command, root).and_then(|source| files::replace_named(&path, &beside, &source));
-        if let Err(e) = written {
-            let _ = fs::remove_file(&beside);
-            return Err(cannot(&path, &e));
-        }
+        let path = dir.join(page::file_name(command));
+        page::of(command, root).and_then(|source| files::write_whole(&path, &source)).map_err(|e| cannot(&path, &e))?;
         count += 1;
     }
     ui::line(format!("{count} pages are in {}", ui::path(dir)));

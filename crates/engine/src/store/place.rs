@@ -1,19 +1,15 @@
-//! What a decision is about: a repository with all its linked working trees, or a folder that is in none.
+//! Where a project is: its repository with all linked working trees, or a folder outside of any.
 
 use std::{
     fs,
     path::{Component, Path, PathBuf},
 };
 
-use crate::{
-    store::{project::Project, trust::sha256},
-    sys::files,
-};
+use crate::{store::project::Project, sys::files};
 
-/// More than this is no file of git's that names a path.
+/// A file of git's that names a path is shorter.
 const LONGEST_POINTER: usize = 16 << 10;
 
-/// Where a project lies.
 pub(crate) struct Place {
     root: PathBuf,
     /// The top of the working tree, or the project's root where there is none.
@@ -39,36 +35,30 @@ impl Place {
         &self.top
     }
 
-    /// Whether this is a linked working tree of the repository that `other` lies in, and not the tree that `other` lies in.
+    /// Whether this is another working tree of the repository of `other`, linked to it.
     pub(crate) fn is_linked_to(&self, other: &Place) -> bool {
         let is_linked = || fs::symlink_metadata(self.top.join(".git")).is_ok_and(|meta| meta.is_file());
         self.top != other.top && self.key == other.key && is_linked()
     }
 
-    /// The folder in this working tree that `other` is in its own; the top, if there is none.
+    /// The folder in this working tree that corresponds to `other` in its own; the top, if there is none.
     pub(crate) fn counterpart_of(&self, other: &Place) -> PathBuf {
         let folder = other.root.strip_prefix(&other.top).map(|below| self.top.join(below)).unwrap_or_default();
         if folder.is_dir() { folder } else { self.top.clone() }
     }
 
-    /// For people who look into the file.
-    pub(super) fn key(&self) -> String {
-        self.key.display().to_string()
+    pub(super) fn key(&self) -> &Path {
+        &self.key
     }
 
-    /// The name of the file that holds what was decided about it.
-    pub(super) fn file_name(&self) -> String {
-        format!("{}.json", sha256(b"repository", &[self.key.as_os_str().as_encoded_bytes()]))
-    }
-
-    /// A file of the project as all working trees call it.
+    /// The path of a file as all working trees of the repository call it.
     pub(super) fn origin(&self, relative: &str) -> String {
         let path = plain(&self.root.join(relative));
         path.strip_prefix(&self.top).unwrap_or(&path).to_string_lossy().into_owned()
     }
 }
 
-/// Without the detours that a path can make.
+/// Resolves `.` and `..`, without asking the disk.
 fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -83,8 +73,8 @@ fn plain(path: &Path) -> PathBuf {
     out
 }
 
-/// The folder that the working trees of a repository share. A stranger's files can point into somebody's repository, too, by a link or by a file
-/// that names it; only what git itself made in there leads back to the working tree.
+/// The folder that the working trees of a repository share. A link or a `.git` file in a stranger's project can point into any repository; only what git
+/// itself made in there leads back to the working tree.
 fn repository(top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");
     let meta = fs::symlink_metadata(&dot_git).ok()?;
@@ -100,7 +90,7 @@ fn repository(top: &Path) -> Option<PathBuf> {
     (back == dot_git).then(|| worktrees.parent().map(Path::to_owned))?
 }
 
-/// The path in a one-line file of git's, seen from `from`.
+/// The path in a one-line file of git's, relative to `from`.
 fn named_in(file: &Path, prefix: &str, from: &Path) -> Option<PathBuf> {
     let text = String::from_utf8(files::read(file, LONGEST_POINTER).ok()?).ok()?;
     let path = text.strip_prefix(prefix)?.trim_end_matches(['\n', '\r']);

@@ -1,0 +1,184 @@
+//! Changes to files that others change at the same time: a deleted file never comes back, and another writer's version stays.
+
+use std::{fs, io, io::Write as _, path::Path};
+
+use crate::sys::files::{make_private, named_options, options};
+
+/// The outcome of a change.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Swapped {
+    Done,
+    /// The file was removed meanwhile. It stays removed.
+    Gone,
+    /// The file was changed meanwhile. The other version stays.
+    Changed,
+}
+
+/// How often another writer's newer version is put back. One that writes faster than this for so long never stops.
+const ATTEMPTS_TO_GIVE_BACK: usize = 1_000;
+
+/// Replaces the contents of `path`, which were `old`, by `new`. Afterwards `backup` holds the version before.
+///
+/// The new version is written to `backup` and then *exchanged* with the old one in a single step. An exchange fails where there is nothing to exchange
+/// with, so a deleted file cannot come back, not even in a race; and what comes out of the exchange shows whether it was the version that the change
+/// was made from.
+///
+/// The caller holds a lock that keeps other ralph processes from `path` and `backup`: between the exchange and its undoing a third writer could build on
+/// a version that is about to go. Editors and agents know no lock; against them the exchange does what can be done.
+pub fn swap(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
+    write_synced(backup, new, Mode::LikeItsTarget)?;
+    copy_mode(path, backup);
+    match exchange(path, backup) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Swapped::Gone),
+        Err(e) if is_unsupported(&e) => return swap_by_rename(path, backup, old, new),
+        other => other?,
+    }
+    let mut theirs = fs::read(backup)?;
+    if theirs == old {
+        return Ok(Swapped::Done);
+    }
+    // Put the other version back. Meanwhile there may be a newer one still: what comes out must be what was put in, or it goes back too.
+    let mut ours = new.to_vec();
+    for _ in 0..ATTEMPTS_TO_GIVE_BACK {
+        exchange(path, backup)?;
+        let out = fs::read(backup)?;
+        if out == ours {
+            break;
+        }
+        ours = std::mem::replace(&mut theirs, out);
+    }
+    Ok(Swapped::Changed)
+}
+
+/// The same where `backup` is one of ralph's own files.
+pub fn swap_keeping(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
+    let swapped = swap(path, backup, old, new);
+    make_private(backup);
+    swapped
+}
+
+/// For file systems that cannot exchange (some network ones), and where the two files are on different ones: look, then rename. A deletion can be lost
+/// only between these two.
+fn swap_by_rename(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
+    let beside = path.with_extension("ralph-new");
+    write_synced(&beside, new, Mode::LikeItsTarget)?;
+    copy_mode(path, &beside);
+    let swapped = match fs::read(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Swapped::Gone),
+        Err(e) => Err(e),
+        Ok(current) if current != old => Ok(Swapped::Changed),
+        Ok(_) => fs::rename(&beside, path).map(|()| Swapped::Done),
+    };
+    match swapped {
+        Ok(Swapped::Done) => write_synced(backup, old, Mode::LikeItsTarget)?,
+        _ => fs::remove_file(&beside)?,
+    }
+    swapped
+}
+
+/// Writes a file that must not exist yet; it is complete from the moment that it has its name.
+pub fn create_new(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_synced(temporary, bytes, Mode::Usual)?;
+    move_new(temporary, path).inspect_err(|_| drop(fs::remove_file(temporary)))
+}
+
+/// Moves a file to a name that must be free. To another file system it is copied, and the old one goes only when the new one is on the disk.
+pub fn move_new(from: &Path, to: &Path) -> io::Result<()> {
+    match rename_new(from, to) {
+        Err(e) if e.kind() == io::ErrorKind::CrossesDevices => {
+            let bytes = fs::read(from)?;
+            let mut file = options().write(true).create_new(true).open(to)?;
+            file.write_all(&bytes)?;
+            file.sync_data()?;
+            fs::remove_file(from)
+        }
+        other => other,
+    }
+}
+
+/// Permissions of a new file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Usual,
+    /// Private, until it gets the permissions of the file that it replaces: that one may hold secrets.
+    LikeItsTarget,
+}
+
+/// Writes `bytes` to `path` and waits until they are on the disk: a rename that survives a power cut must not name an empty file.
+fn write_synced(path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
+    // A loop file that was a link is here after its first change, as the link that it was.
+    if fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) {
+        fs::remove_file(path)?;
+    }
+    let mut options = if mode == Mode::LikeItsTarget { options() } else { named_options() };
+    let mut file = options.write(true).create(true).truncate(false).open(path)?;
+    file.write_all(bytes)?;
+    file.set_len(bytes.len() as u64)?;
+    file.sync_data()
+}
+
+/// Gives a new version the permissions and, as far as that is allowed, the owner of the file: root works on other people's files.
+fn copy_mode(from: &Path, to: &Path) {
+    let (Ok(theirs), Ok(ours)) = (fs::symlink_metadata(from), fs::symlink_metadata(to)) else { return };
+    if !theirs.is_file() {
+        return;
+    }
+    // The owner first, while the file is private; this also drops bits that must not come with another owner.
+    #[cfg(unix)]
+    copy_owner(&theirs, &ours, to);
+    if ours.permissions() != theirs.permissions() {
+        let _ = fs::set_permissions(to, theirs.permissions());
+    }
+}
+
+/// Makes no system call where owner and group are the same already.
+#[cfg(unix)]
+fn copy_owner(theirs: &fs::Metadata, ours: &fs::Metadata, to: &Path) {
+    use std::os::unix::fs::{MetadataExt, lchown};
+    let uid = Some(theirs.uid()).filter(|uid| *uid != ours.uid());
+    let gid = Some(theirs.gid()).filter(|gid| *gid != ours.gid());
+    if uid.is_some() && lchown(to, uid, gid).is_ok() {
+        return;
+    }
+    // Without being root, one can still give a file to a group that one is in.
+    if gid.is_some() {
+        let _ = lchown(to, None, gid);
+    }
+}
+
+/// Moves a file to a name that must be free.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE).map_err(io::Error::from) {
+        Err(e) if is_unsupported(&e) && e.kind() != io::ErrorKind::CrossesDevices => link_new(from, to),
+        other => other,
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    link_new(from, to)
+}
+
+/// A hard link never replaces anything either.
+fn link_new(from: &Path, to: &Path) -> io::Result<()> {
+    fs::hard_link(from, to)?;
+    fs::remove_file(from)
+}
+
+/// Exchanges two files in one step, where the system can.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+pub fn exchange(a: &Path, b: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).map_err(io::Error::from)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub fn exchange(_a: &Path, _b: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+fn is_unsupported(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput | io::ErrorKind::CrossesDevices)
+}
