@@ -15,6 +15,9 @@ const RUNS: usize = 5;
 /// So many commands are.
 const KEPT: usize = 200;
 
+/// The time of a command that ends at once, in milliseconds. It is noted once.
+const SHORT: u64 = 1_000;
+
 /// How long a command may take, and how long it usually does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time {
@@ -30,7 +33,11 @@ pub fn shown(command: &Command) -> String {
 
 /// The middle one of the last runs of this gate with this command, by how long they took.
 pub fn usual_ms(project: &Project, gate: &str, shown: &str) -> Option<u64> {
-    let mut took: Vec<u64> = project.load(&path(gate, shown))?;
+    middle(&project.load::<Vec<u64>>(&path(gate, shown))?)
+}
+
+fn middle(took: &[u64]) -> Option<u64> {
+    let mut took = took.to_vec();
     took.sort_unstable();
     took.get(took.len() / 2).copied()
 }
@@ -42,6 +49,9 @@ pub(super) fn note(project: &Project, shown: &str, finding: &Finding) {
     }
     let path = path(&finding.gate, shown);
     let mut took: Vec<u64> = project.load(&path).unwrap_or_default();
+    if finding.took_ms < SHORT && middle(&took).is_some_and(|usual| usual < SHORT) {
+        return;
+    }
     took.push(finding.took_ms);
     took.drain(..took.len().saturating_sub(RUNS));
     project.save_one_of(&path, &took, KEPT);

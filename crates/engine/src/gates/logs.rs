@@ -18,6 +18,9 @@ const MAX_BYTES: u64 = 1 << 30;
 /// So many logs are kept, and of all together no more than [`MAX_BYTES`]; the newest one always is.
 const KEPT: usize = 60;
 
+/// As long as no log is longer than this, they are not too long together either.
+const SHARE: u64 = MAX_BYTES / KEPT as u64;
+
 /// A log that is being written.
 pub(super) struct Log {
     file: Growing,
@@ -29,7 +32,7 @@ impl Log {
     pub(super) fn begin(project: &Project, gate: &str, command: &str) -> Self {
         let folder = project.folder("logs").map_err(|e| e.to_string());
         let opened = folder.and_then(|folder| {
-            prune(&folder);
+            prune(&folder, false);
             create(&folder, gate)
         });
         let (file, path) = match opened {
@@ -48,7 +51,10 @@ impl Log {
     /// The log's path relative to the project's root, if anything could be written, and what is wrong with it.
     pub(super) fn finish(mut self, project: &Project, last_line: &str) -> (Option<String>, Option<String>) {
         self.write(format!("\n# {last_line}\n").as_bytes());
-        let path = (!self.file.is_empty()).then(|| relative(project.root(), &self.path));
+        if let Some(folder) = self.path.parent().filter(|_| self.file.written() > SHARE) {
+            prune(folder, true);
+        }
+        let path = (self.file.written() > 0).then(|| relative(project.root(), &self.path));
         (path, self.file.problem().map(str::to_owned))
     }
 }
@@ -81,25 +87,22 @@ fn plain(gate: &str) -> String {
     if name.is_empty() { "gate".to_owned() } else { name.trim_end_matches('-').to_owned() }
 }
 
-/// Removes the oldest logs; their names sort by time.
-fn prune(folder: &Path) {
-    let mut logs: Vec<(PathBuf, u64)> = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.path().extension().is_some_and(|e| e == "log"))
-        .filter_map(|entry| Some((entry.path(), entry.metadata().ok()?.len())))
-        .collect();
+/// Removes the oldest logs, a few at once; their names sort by time. `by_size`: those that do not fit into [`MAX_BYTES`] together, too.
+fn prune(folder: &Path, by_size: bool) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut logs: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "log")).collect();
     logs.sort();
-    let mut total: u64 = logs.iter().map(|(_, size)| size).sum();
-    let mut left = logs.len();
-    for (path, size) in &logs {
-        if left < KEPT && total <= MAX_BYTES {
-            break;
-        }
+    let mut left = if logs.len() < KEPT { logs.len() } else { KEPT - KEPT / 10 };
+    if by_size {
+        let mut room = MAX_BYTES;
+        let fits = |path: &&PathBuf| {
+            let size = path.metadata().map_or(0, |meta| meta.len());
+            room.checked_sub(size).map(|rest| room = rest).is_some()
+        };
+        left = logs.iter().rev().take_while(fits).count().clamp(1, left);
+    }
+    for path in &logs[..logs.len() - left] {
         let _ = fs::remove_file(path);
-        total -= size;
-        left -= 1;
     }
 }
 

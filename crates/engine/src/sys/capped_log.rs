@@ -38,8 +38,9 @@ impl Growing {
         self.written += room as u64;
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.written == 0
+    /// How many bytes were written.
+    pub fn written(&self) -> u64 {
+        self.written
     }
 
     /// Why it is not whole.

@@ -27,8 +27,11 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// The grace where somebody waits for the end: clients kill a hook a second after they asked it to end, and Claude Code 2.1.197 leaves what it ran.
 pub const HURRY: Duration = Duration::from_millis(300);
 
-/// From then on a program is looked after less often.
-const PATIENT_AFTER: Duration = Duration::from_secs(2);
+/// How often the caller is asked whether it still wants the program.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Input that fits into any pipe is written at once; more needs a thread that waits for the reader.
+const FITS_INTO_A_PIPE: usize = 4096;
 
 /// A program to run.
 #[derive(Debug, Clone)]
@@ -175,16 +178,18 @@ impl Task<'_> {
         in_a_group_of_its_own(&mut command);
         let begun = Instant::now();
         let (mut child, known) = process_tree::start(&mut command).map_err(Failure::CannotStart)?;
+        let small = self.input.len() <= FITS_INTO_A_PIPE;
         if let Some(mut stdin) = child.stdin.take() {
             let input = self.input;
-            // One that does not read its input closes it.
-            thread::spawn(move || stdin.write_all(&input));
+            // A program may end without reading it.
+            let mut write = move || drop(stdin.write_all(&input));
+            if small { write() } else { drop(thread::spawn(write)) }
         }
         let (sender, silence) = channel();
         let busy = Arc::new(AtomicUsize::new(0));
         hear(child.stdout.take(), Stream::Out, listener, &busy, sender.clone());
         hear(child.stderr.take(), Stream::Err, listener, &busy, sender);
-        let ended = wait(&mut child, begun, self.limit, leave, &silence);
+        let ended = wait(&mut child, begun, self.limit, leave);
         match leave.leave_running.filter(|_| ended.is_ok()) {
             Some(mark) => process_tree::leave_running(mark),
             None => process_tree::kill_group(child.id()),
@@ -210,31 +215,61 @@ fn heard_out(silence: &Receiver<()>, patience: Duration, busy: &AtomicUsize) -> 
     }
 }
 
-/// Waits for the end of a program, or brings it about. Mostly a program is gone when both its pipes are.
-fn wait(child: &mut Child, begun: Instant, limit: Duration, leave: Leave<'_>, silence: &Receiver<()>) -> Result<Ended, Failure> {
-    let mut pause = Duration::from_micros(100);
-    let mut asked = begun;
+/// Waits for the end of a program, or brings it about.
+fn wait(child: &mut Child, begun: Instant, limit: Duration, leave: Leave<'_>) -> Result<Ended, Failure> {
+    let end_of = EndOf::program(child);
     loop {
+        end_of.wait(begun.elapsed(), LOOK_EVERY.min(limit.saturating_sub(begun.elapsed())));
         if let Some(status) = child.try_wait().map_err(Failure::CannotStart)? {
             return Ok(Ended { code: status.code(), signal: signal_of(status), whole: true, took: begun.elapsed() });
         }
         let too_long = begun.elapsed() > limit;
-        let now = Instant::now();
-        let is_cancelled = now.duration_since(asked) >= Duration::from_millis(50) && {
-            asked = now;
-            (leave.cancelled)()
-        };
-        if too_long || is_cancelled {
+        if too_long || (leave.cancelled)() {
             end(child, if too_long { leave.grace } else { leave.hurry }, (leave.asked)());
             return Err(if too_long { Failure::TookTooLong } else { Failure::Cancelled });
         }
-        if silence.recv_timeout(pause).is_err() {
-            thread::sleep(pause / 4);
-        }
-        // What has run for long is no longer waited for to the millisecond, unless its pipes say so.
-        let longest = if begun.elapsed() > PATIENT_AFTER { 20 } else { 5 };
-        pause = (pause * 2).min(Duration::from_millis(longest));
     }
+}
+
+/// The system tells when a program ends.
+#[cfg(target_os = "linux")]
+struct EndOf(Option<rustix::fd::OwnedFd>);
+
+#[cfg(target_os = "linux")]
+impl EndOf {
+    fn program(child: &Child) -> Self {
+        use rustix::process::{Pid, PidfdFlags, pidfd_open};
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        EndOf(pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()))
+    }
+
+    /// Waits for the end, or for as long as `most`. Systems before Linux 5.3 do not tell.
+    fn wait(&self, so_far: Duration, most: Duration) {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let Some(fd) = &self.0 else { return sleep(so_far, most) };
+        let timeout = Timespec::try_from(most).ok();
+        let _ = poll(&mut [PollFd::new(fd, PollFlags::IN)], timeout.as_ref());
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+struct EndOf;
+
+#[cfg(not(target_os = "linux"))]
+impl EndOf {
+    fn program(_child: &Child) -> Self {
+        EndOf
+    }
+
+    #[expect(clippy::unused_self, reason = "elsewhere the system tells")]
+    fn wait(&self, so_far: Duration, most: Duration) {
+        sleep(so_far, most);
+    }
+}
+
+/// Sleeps before the next look at a program: the longer it has run, the longer.
+fn sleep(so_far: Duration, most: Duration) {
+    thread::sleep((so_far / 4).clamp(Duration::from_micros(100), Duration::from_millis(20)).min(most));
 }
 
 /// Asks a program and what it started to end, and after the grace makes them.

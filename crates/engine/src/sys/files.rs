@@ -1,7 +1,7 @@
 //! Files that are read within bounds and written whole or not at all, never through a planted link.
 
 use std::{
-    fs::{self, DirBuilder, File, Metadata, OpenOptions},
+    fs::{self, DirBuilder, DirEntry, File, Metadata, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
@@ -286,15 +286,17 @@ pub fn place_program(from: &Path, to: &Path) -> io::Result<()> {
     copied.and_then(|()| fs::rename(&beside, to)).inspect_err(|_| drop(fs::remove_file(&beside)))
 }
 
-/// Removes the oldest files of a file's folder until there are no more than `kept`.
+/// Removes the oldest files of a file's folder if there are more than `kept`; then a few more, so that not every new file has to ask for the age of all.
 pub fn prune_beside(file: &Path, kept: usize) {
-    let entries = file.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    let folder = file.parent().and_then(|folder| fs::read_dir(folder).ok());
+    let entries: Vec<DirEntry> = folder.into_iter().flatten().flatten().collect();
+    if entries.len() <= kept {
+        return;
+    }
     let mut all: Vec<(SystemTime, PathBuf)> =
-        entries.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
-    if all.len() > kept {
-        all.sort();
-        for (_, path) in &all[..all.len() - kept] {
-            let _ = fs::remove_file(path);
-        }
+        entries.iter().filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
+    all.sort();
+    for (_, path) in &all[..all.len().saturating_sub(kept - kept / 10)] {
+        let _ = fs::remove_file(path);
     }
 }
