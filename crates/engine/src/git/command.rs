@@ -135,6 +135,11 @@ impl Sealed {
         Ok(Sealed { program, folders: folders.clone(), scratch })
     }
 
+    /// A path for a file that goes with this value.
+    pub(super) fn temporary(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
     /// Refuses a repository of another user's that the person did not allow.
     pub(super) fn check_owner(&self, limit: Duration) -> Result<(), Problem> {
         let Some(user) = owner::stranger(&self.folders) else { return Ok(()) };

@@ -159,16 +159,16 @@ fn quoted(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The person's own list of ignored files, which counts in all repositories.
-pub(crate) fn ignored_by_the_person() -> Option<PathBuf> {
+/// A file of the person's that counts in all repositories: the one that the setting `core.<key>` names, or else the one of that name beside their configuration.
+pub(crate) fn of_the_person(key: &str, name: &str) -> Option<PathBuf> {
     let home = env::home()?;
     let base = env::config_home().unwrap_or_else(|| home.join(".config")).join("git");
     let mut all = Vec::new();
     for file in [PathBuf::from("/etc/gitconfig"), base.join("config"), home.join(".gitconfig")] {
         collect(&file, 0, &mut all);
     }
-    let named = all.iter().rfind(|setting| setting.is("core", "excludesfile")).map(|setting| expanded(&setting.value, &home));
-    Some(named.unwrap_or_else(|| base.join("ignore")))
+    let named = all.iter().rfind(|setting| setting.is("core", key)).map(|setting| expanded(&setting.value, &home));
+    Some(named.unwrap_or_else(|| base.join(name)))
 }
 
 /// Reads a person's file with the files that it includes, in their place. What cannot be read says nothing.

@@ -32,6 +32,17 @@ pub(crate) fn of(folders: &Folders) -> Option<String> {
     None
 }
 
+/// The branch that is checked out, as `refs/heads/…`, if refs are plain files.
+pub(super) fn branch(folders: &Folders) -> Option<String> {
+    let head = head(&folders.git_dir)?;
+    head.strip_prefix("ref:").map(str::trim).filter(|name| is_name(name)).map(str::to_owned)
+}
+
+fn is_name(name: &str) -> bool {
+    let is_part = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.chars().any(|c| c.is_control() || c == ' ');
+    name.starts_with("refs/") && name.split('/').all(is_part)
+}
+
 /// What HEAD says: `ref: refs/heads/main`, or a commit. Very old repositories have a link there.
 pub(super) fn head(git_dir: &Path) -> Option<String> {
     let path = git_dir.join("HEAD");
@@ -42,8 +53,7 @@ pub(super) fn head(git_dir: &Path) -> Option<String> {
 }
 
 fn named(folders: &Folders, name: &str) -> Option<String> {
-    let is_name = name.starts_with("refs/") && name.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
-    if !is_name {
+    if !is_name(name) {
         return None;
     }
     // A few refs belong to one working tree alone.

@@ -37,7 +37,7 @@ impl Rules {
     /// The rules of a whole repository.
     pub(crate) fn of(folders: &Folders, ignores_case: bool) -> Rc<Self> {
         let mut rules = Vec::new();
-        if let Some(file) = config::ignored_by_the_person() {
+        if let Some(file) = config::of_the_person("excludesfile", "ignore") {
             rules.extend(read(&file, ignores_case));
         }
         rules.extend(read(&folders.common.join("info/exclude"), ignores_case));

@@ -7,6 +7,7 @@
 //! - Where git itself is needed, it gets a *sealed* git folder ([`command`]): links to the objects and refs, and a configuration that ralph wrote,
 //!   with the harmless settings of the real one ([`config`]) and nothing else.
 
+mod attributes;
 pub mod command;
 pub(crate) mod config;
 pub mod folders;

@@ -10,9 +10,11 @@ use std::{
 use ralph_core::text::messages;
 
 use super::{
-    Folders, Problem,
+    Folders, Problem, attributes,
     command::{Question, Sealed},
     config::Harmless,
+    head,
+    index::Index,
 };
 use crate::{
     store::project::Project,
@@ -115,15 +117,14 @@ impl Repository {
         self.sealed.show(folder, args)
     }
 
-    /// The tracked files that have a filter which is not the person's own. No such filter runs.
-    pub(crate) fn filtered_by_others(&self, index: Option<&Path>) -> Result<HashSet<Vec<u8>>, Problem> {
-        let ask =
-            |args: &[&str], input| self.answer(&args.iter().map(OsStr::new).collect::<Vec<_>>(), Ask { index, input, ..Ask::default() });
-        let tracked = ask(&["ls-files", "-z"], Vec::new())?;
-        if tracked.is_empty() {
+    /// The tracked files, in this index, that have a filter which is not the person's own. No such filter runs.
+    pub(crate) fn filtered_by_others(&self, index: &Index) -> Result<HashSet<Vec<u8>>, Problem> {
+        if !attributes::name_filters(&self.folders, index) {
             return Ok(HashSet::new());
         }
-        let told = ask(&["check-attr", "-z", "--stdin", "filter"], tracked)?;
+        let tracked: Vec<u8> = index.entries.iter().flat_map(|entry| [&entry.path, b"\0".as_slice()].concat()).collect();
+        let args = ["check-attr", "-z", "--stdin", "filter"].map(OsStr::new);
+        let told = self.answer(&args, Ask { input: tracked, ..Ask::default() })?;
         let fields: Vec<&[u8]> = told.split(|b| *b == 0).collect();
         let has_one = |value: &[u8]| !matches!(value, b"unspecified" | b"unset" | b"set" | b"");
         let filtered: Vec<&[&[u8]]> = fields.chunks_exact(3).filter(|field| has_one(field[2])).collect();
@@ -136,14 +137,31 @@ impl Repository {
         Ok(filtered.iter().filter(|field| !of_person(field[2])).map(|field| field[0].to_vec()).collect())
     }
 
+    /// The working tree's index, with an entry for each file.
+    pub(crate) fn index(&self) -> Result<Index, Problem> {
+        let cannot = |e| Problem::Other(format!("git's index cannot be read: {e}"));
+        Index::full(&self.folders, self.harmless.id_length()).map_err(cannot)
+    }
+
     /// The commit that is checked out; `None` before the first one.
     pub(crate) fn head(&self) -> Result<Option<String>, Problem> {
-        self.word(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"])
+        match head::of(&self.folders) {
+            Some(commit) => Ok(Some(commit)),
+            None => self.word(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]),
+        }
     }
 
     /// The branch that is checked out, as `refs/heads/…`.
     pub fn branch(&self) -> Result<Option<String>, Problem> {
-        self.word(&["symbolic-ref", "--quiet", "HEAD"])
+        if self.folders.has_reftable() {
+            return self.word(&["symbolic-ref", "--quiet", "HEAD"]);
+        }
+        Ok(head::branch(&self.folders))
+    }
+
+    /// A path for a file that goes with this value.
+    pub(crate) fn temporary(&self, name: &str) -> PathBuf {
+        self.sealed.temporary(name)
     }
 }
 

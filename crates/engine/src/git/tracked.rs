@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Folders, config::Harmless, index};
+use super::{Folders, config::Harmless, index::Index};
 
 /// Where a file that is in a project comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,21 +52,6 @@ fn in_index(root: &Path, file: &Path) -> Option<bool> {
     let path = file.strip_prefix(&folders.top).ok()?.as_os_str().as_encoded_bytes();
     // A broken configuration says nothing about the index; ids are shorter where it does not say otherwise.
     let id_length = Harmless::of(&folders).map_or(20, |harmless| harmless.id_length());
-    let entries = match index::read(&folders.index(), id_length) {
-        Ok(entries) => entries,
-        Err(index::Unread::Split) => return by_git(&folders, file),
-        Err(_) => return None,
-    };
-    Some(entries.iter().any(|entry| entry.path == path || (entry.is_folder() && path.starts_with(&entry.path))))
-}
-
-/// An index in two parts is git's to read.
-fn by_git(folders: &Folders, file: &Path) -> Option<bool> {
-    let repository = super::Repository::around(&folders.top, super::repository::HASTE).ok()??;
-    let args = ["ls-files".as_ref(), "--error-unmatch".as_ref(), "--".as_ref(), file.as_os_str()];
-    match repository.ran(&args, super::repository::Ask::default()).ok()?.code {
-        Some(0) => Some(true),
-        Some(1) => Some(false),
-        _ => None,
-    }
+    let index = Index::of(&folders, id_length).ok()?;
+    Some(index.entries.iter().any(|entry| entry.path == path || (entry.is_folder() && path.starts_with(&entry.path))))
 }

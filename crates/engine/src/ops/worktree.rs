@@ -205,7 +205,7 @@ fn notes(repository: &Repository, project: &Project, there: &Project) -> Result<
 /// How many files have a filter that only the repository knows.
 fn filtered(there: &Project) -> Result<usize, Problem> {
     let Some(repository) = Repository::of(there, PATIENCE)? else { return Ok(0) };
-    Ok(repository.filtered_by_others(None)?.len())
+    Ok(repository.filtered_by_others(&repository.index()?)?.len())
 }
 
 /// Copies a plain file to a place that must be free. `false`: there is nothing to copy, or something is there.

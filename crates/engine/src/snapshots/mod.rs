@@ -80,7 +80,10 @@ impl Snapshot {
 pub fn keep(project: &Project, loop_id: &str, iteration: u64, is_again: bool, limit: Duration) -> Result<Option<Kept>, String> {
     let Some(repository) = Repository::of(project, limit)? else { return Ok(None) };
     let files = WorkingTree::of(&repository, project)?;
-    remove_old(&repository, project, loop_id, iteration);
+    // Once in a run.
+    if iteration == 0 || is_again {
+        remove_old(&repository, project, loop_id, iteration);
+    }
     if is_again {
         set_aside(&repository, loop_id, iteration, &files.tree)?;
     }

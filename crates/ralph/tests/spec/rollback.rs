@@ -217,7 +217,7 @@ fn s4_6_a_killed_rollback_loses_nothing() {
             fs::read_dir(bed.home())
                 .unwrap()
                 .map(|e| e.unwrap().path())
-                .filter(|p| p.to_string_lossy().contains("ralph-snapshot-"))
+                .filter(|p| p.to_string_lossy().contains("ralph-git-"))
                 .collect::<Vec<_>>()
         };
         for path in left() {

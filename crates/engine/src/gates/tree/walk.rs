@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    ffi::OsStr,
     fs::{self, DirEntry},
     path::{Path, PathBuf},
     rc::Rc,
@@ -11,11 +10,10 @@ use std::{
 
 use super::{Content, Stat, is_agents};
 use crate::git::{
-    Folders, Repository,
+    Folders,
     config::Harmless,
     ignore::Rules,
-    index::{self, Entry, Unread},
-    repository::{Ask, HASTE, pieces},
+    index::{Entry, Index},
 };
 
 /// So many files are listed without a repository.
@@ -102,12 +100,8 @@ impl<'a> Walk<'a> {
     }
 
     fn read_index(&mut self, folders: &Folders, harmless: &Harmless, here: &mut Here) -> Option<()> {
-        let entries = match index::read(&folders.index(), harmless.id_length()) {
-            Ok(entries) => entries,
-            Err(Unread::Split) => asked(&folders.top)?,
-            Err(_) => return None,
-        };
-        for entry in entries.into_iter().filter(|entry| entry.path.starts_with(here.below.as_bytes()) && !entry.is_folder()) {
+        let entries = Index::of(folders, harmless.id_length()).ok()?.entries.into_iter();
+        for entry in entries.filter(|entry| entry.path.starts_with(here.below.as_bytes()) && !entry.is_folder()) {
             self.is_settled &= entry.stage == 0;
             match String::from_utf8(entry.path.clone()) {
                 Ok(path) => drop(here.tracked.insert(path, entry)),
@@ -243,27 +237,6 @@ fn content(at: &Path) -> Option<Content> {
     } else {
         None
     }
-}
-
-/// An index in two parts is git's to read.
-fn asked(top: &Path) -> Option<Vec<Entry>> {
-    let repository = Repository::around(top, HASTE).ok()??;
-    let told = repository.answer(&["ls-files", "-z", "--stage"].map(OsStr::new), Ask::default()).ok()?;
-    pieces(&told).map(entry).collect()
-}
-
-/// Reads `100644 f2ad6c76… 0<tab>path`.
-fn entry(line: &[u8]) -> Option<Entry> {
-    let tab = line.iter().position(|byte| *byte == b'\t')?;
-    let mut facts = std::str::from_utf8(&line[..tab]).ok()?.split(' ');
-    let (mode, id, stage) = (facts.next()?, facts.next()?, facts.next()?);
-    let byte = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok();
-    Some(Entry {
-        path: line[tab + 1..].to_vec(),
-        mode: u32::from_str_radix(mode, 8).ok()?,
-        id: id.as_bytes().chunks(2).map(byte).collect::<Option<_>>()?,
-        stage: stage.parse().ok()?,
-    })
 }
 
 /// As git writes the path of a folder: empty, or with a slash at its end.
