@@ -14,7 +14,7 @@ use ralph_core::judge::{
     session_outcome::{Cut, Outcome, Tokens, Trouble},
 };
 use ralph_engine::{
-    hosts::claude::transcripts,
+    hosts::claude::usage,
     run::{
         agent::{self, Agent, Ended, Session, Wish},
         events::Heard,
@@ -118,8 +118,8 @@ fn s4_6_a_session_tells_what_it_does_and_what_it_used() {
         let log = std::fs::read_to_string(bed.log()).unwrap();
         assert!(!log.contains("stream_event") && log.contains("\"type\":\"result\"") && log.ends_with("# the agent stopped\n"), "{log}");
         // What the transcripts tell is the same.
-        let used = transcripts::used(&bed.project.home().join(".claude"), &bed.id).unwrap();
-        assert_eq!(used.tokens, work.tokens);
+        let used = usage::of_session(&bed.project.home().join(".claude"), &bed.id).unwrap();
+        assert_eq!(used.0, work.tokens);
     }
 }
 

@@ -22,8 +22,7 @@ use crate::{
         answer::Answer,
         api_error,
         caller::RESUMES_SINCE,
-        transcript::{self, ApiError},
-        transcripts::OpenFile,
+        transcript::{self, ApiError, OpenFile},
     },
     ops::pause,
     stop::{

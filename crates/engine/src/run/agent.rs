@@ -21,7 +21,7 @@ use crate::{
     hosts::claude::{
         launch::{self, Launch},
         stream::{Exit, Stream, why},
-        transcripts,
+        usage,
     },
     run::{
         events::Heard,
@@ -236,11 +236,9 @@ impl Session<'_> {
     /// What the session used. Where the client could not say so at its end, its transcripts may know more than was heard.
     fn work(&self, stream: &Stream) -> Work {
         let work = stream.work();
-        let written = || transcripts::used(&env::claude_config()?, self.id);
+        let written = || usage::of_session(&env::claude_config()?, self.id);
         match (!stream.is_accounted()).then(written).flatten() {
-            Some(tally) if tally.tokens.total() > work.tokens.total() => {
-                Work { tokens: tally.tokens, usd_micros: tally.usd_micros, estimated: true, ..work }
-            }
+            Some((tokens, usd_micros)) if tokens.total() > work.tokens.total() => Work { tokens, usd_micros, estimated: true, ..work },
             _ => work,
         }
     }

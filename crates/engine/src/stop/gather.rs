@@ -16,11 +16,7 @@ use super::{
     measure::Measured,
     notes, spending, standstill,
 };
-use crate::{
-    hosts::claude::{prices, transcript},
-    store::project_lock::Loop,
-    sys::env,
-};
+use crate::{hosts::claude::transcript, store::project_lock::Loop, sys::env};
 
 /// Evidence, and what the next stop is compared with.
 pub(crate) struct Gathered {
@@ -136,6 +132,6 @@ fn context(stop: &Stop<'_>, l: &Loop) -> (u64, u64) {
     if l.file.max_context() == 0 || stop.report().is_some() || !l.file.active {
         return (0, 0);
     }
-    let fill = hear::transcript(stop).and_then(|file| transcript::context(&file));
-    (fill.map_or(0, |fill| fill.tokens.saturating_mul(100) / prices::window(&fill.model, fill.tokens)), l.file.max_context())
+    let fill = hear::transcript(stop).and_then(|file| transcript::context_percent(&file));
+    (fill.unwrap_or(0), l.file.max_context())
 }

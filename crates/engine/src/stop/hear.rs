@@ -17,8 +17,7 @@ use super::{Hook, Origin, SessionReport, Stop};
 use crate::{
     hosts::claude::{
         caller::MESSAGE_SINCE,
-        transcript::{self, Before, Round},
-        transcripts::OpenFile,
+        transcript::{self, Before, OpenFile, Round},
     },
     store::project_lock::Loop,
     sys::{clock, env, process},

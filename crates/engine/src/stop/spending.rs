@@ -5,16 +5,10 @@
 
 use std::path::Path;
 
-use ralph_core::{journal::Spending, loops::fnv1a, text::time::Millis};
+use ralph_core::{journal::Spending, text::time::Millis};
 
 use super::Stop;
-use crate::{
-    hosts::claude::{
-        transcripts::{OpenFile, Transcript, of_subagents},
-        usage::{self, REACH, Seen},
-    },
-    store::project_lock::Loop,
-};
+use crate::{hosts::claude::usage, store::project_lock::Loop};
 
 /// What the loop has spent until now. A run charges what its sessions used.
 pub(super) fn count(stop: &Stop<'_>, l: &Loop, at: Millis) -> Option<Spending> {
@@ -22,27 +16,9 @@ pub(super) fn count(stop: &Stop<'_>, l: &Loop, at: Millis) -> Option<Spending> {
     let Some(hook) = hook else { return l.state.spending.clone() };
     let mut spending = l.state.spending.clone().unwrap_or_else(|| Spending::since(l.file.began().unwrap_or(at)));
     if l.file.active {
-        read(&mut spending, Path::new(hook.transcript));
+        usage::read_on(&mut spending, Path::new(hook.transcript));
     } else {
         spending.since = at;
     }
     Some(spending)
-}
-
-fn read(spending: &mut Spending, transcript: &Path) {
-    let mut budget = REACH;
-    let own = Some(transcript.to_owned()).filter(|path| !path.as_os_str().is_empty()).and_then(Transcript::of);
-    for (transcript, is_own) in own.into_iter().map(|own| (own, true)).chain(of_subagents(transcript).into_iter().map(|sub| (sub, false))) {
-        if budget == 0 {
-            break;
-        }
-        let file = format!("{:016x}", fnv1a(transcript.path.as_os_str().as_encoded_bytes()));
-        if spending.has_read(&file, transcript.size, transcript.changed) {
-            continue;
-        }
-        if let Some(source) = OpenFile::open(&transcript.path) {
-            let seen = Seen { file, is_own, changed: transcript.changed, source: &source };
-            usage::read(spending, &seen, &mut budget);
-        }
-    }
 }

@@ -20,7 +20,7 @@ use crate::{
         agent_event::Heard,
         claude::{
             stream::{Line, Stream},
-            transcripts,
+            transcript,
         },
     },
     store::project::Project,
@@ -74,7 +74,7 @@ impl Source {
 
     /// The transcript of a session, if its client has written one.
     pub fn of_session(session: &str) -> Option<Self> {
-        transcripts::find(&env::claude_config()?, session).map(Source::Transcript)
+        transcript::find(&env::claude_config()?, session).map(Source::Transcript)
     }
 
     /// Where the agent of this loop is heard, or was heard last.

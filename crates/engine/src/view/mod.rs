@@ -5,7 +5,6 @@ mod loop_view;
 mod model;
 pub mod phase;
 pub mod status;
-pub mod usage;
 pub mod worktrees;
 
 pub use loop_view::{Archived, archive, ended, live, owner, quick, view_of};

@@ -37,7 +37,7 @@ use ralph_engine::hosts::{
         settings::{self, Settings},
         stream::{Exit, Stream},
         transcript::{self, Before},
-        usage::Messages,
+        usage::Meter,
     },
     slash,
 };
@@ -464,7 +464,7 @@ fn transcript(bytes: &[u8]) -> Result<u64, String> {
     let interrupted = transcript::was_interrupted(bytes, "go");
     let used = transcript::used_tools_since(bytes, 0);
     let error = transcript::last_error(bytes).is_some();
-    let fill = transcript::context(bytes).is_some();
+    let fill = transcript::context_percent(bytes).is_some();
     must(round.text.as_ref().is_none_or(|text| text.len() <= 3 * bytes.len() + 3), "a text is no longer than what it was read from")?;
     what((
         round.text.is_some(),
@@ -482,12 +482,11 @@ fn transcript(bytes: &[u8]) -> Result<u64, String> {
 }
 
 fn usage(bytes: &[u8]) -> Result<u64, String> {
-    let mut messages = Messages::since(0);
+    let mut meter = Meter::since(0);
     let mut seen = 0;
     for line in bytes.split(|b| *b == b'\n') {
-        seen += usize::from(messages.line(line, |id| id.len() == 3).is_some());
+        seen += usize::from(meter.line(line, |id| id.len() == 3).is_some());
     }
-    messages.begin_anew();
     what(size(seen))
 }
 

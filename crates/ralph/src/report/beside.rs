@@ -8,9 +8,9 @@ use ralph_core::{
     text::{messages, time::Millis},
 };
 use ralph_engine::{
+    hosts::claude::usage::{self, Spent},
     ops::changes::{self, By, Moment},
     store::project::Project,
-    view::usage::{Spent, Transcripts},
 };
 
 /// So many files are named.
@@ -30,7 +30,8 @@ pub(super) fn add_used(c: &mut Chronicle, claude_config: Option<PathBuf>) {
     }
     let Some(config) = claude_config else { return };
     let mut spent: Vec<Spent> = Vec::new();
-    Transcripts::of(&config, c.sessions.iter().cloned(), c.started.unwrap_or(0)).read_on(MOST_BYTES, |one| spent.push(*one));
+    let sessions = c.sessions.iter().map(String::as_str);
+    usage::of_sessions(&config, sessions, c.started.unwrap_or(0), MOST_BYTES, |one| spent.push(*one));
     if spent.is_empty() {
         return;
     }

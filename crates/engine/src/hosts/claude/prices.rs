@@ -5,29 +5,15 @@
 
 use ralph_core::money::Micros;
 
+use super::usage::Usage;
+
 /// Tokens that a conversation with a model may have: `[1m]` is the larger one's name, and some have it without.
-pub fn window(model: &str, seen: u64) -> u64 {
+pub(super) fn window(model: &str, seen: u64) -> u64 {
     const SMALL: u64 = 200_000;
     const LARGE: u64 = 1_000_000;
     const LARGE_ANYWAY: [&str; 2] = ["opus-5-5", "sonnet-5-5"];
     let is_large = model.contains("[1m]") || LARGE_ANYWAY.iter().any(|name| model.contains(name)) || seen > SMALL;
     if is_large { LARGE } else { SMALL }
-}
-
-/// Tokens of one answer of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tokens {
-    pub input: u64,
-    pub output: u64,
-    /// Written into the cache, for five minutes and for an hour.
-    pub written_5m: u64,
-    pub written_1h: u64,
-    pub read: u64,
-    pub searches: u64,
-    /// The dearer mode that answers faster.
-    pub is_fast: bool,
-    /// Computed in one country only, which costs a tenth more.
-    pub is_local: bool,
 }
 
 /// The price of one token in billionths of a dollar, which is that of a million in thousandths.
@@ -77,21 +63,21 @@ const PRICES: &[(&[&str], Price)] = &[
     (&["3-haiku"], price(250, 1_250, 30)),
 ];
 
-/// What tokens of a model cost about, rounded up.
-pub fn cost(model: &str, tokens: &Tokens) -> Micros {
+/// The cost of an answer, about, rounded up.
+pub(super) fn cost(model: &str, usage: &Usage) -> Micros {
     let price = PRICES.iter().find(|(names, _)| names.iter().any(|name| is_called(model, name))).map_or(DEAREST, |(_, price)| *price);
-    let prompt = [tokens.input, tokens.written_5m, tokens.written_1h, tokens.read].into_iter().fold(0, u64::saturating_add);
+    let tokens = usage.tokens;
     let parts = [
         (tokens.input, price.input),
         (tokens.output, price.output),
-        (tokens.written_5m, price.input * 5 / 4),
-        (tokens.written_1h, price.input * 2),
-        (tokens.read, price.read),
+        (tokens.cache_written.saturating_sub(usage.written_1h), price.input * 5 / 4),
+        (usage.written_1h, price.input * 2),
+        (tokens.cache_read, price.read),
     ];
     let sum: u128 = parts.into_iter().map(|(tokens, price)| u128::from(tokens) * u128::from(price)).sum();
-    let times = (if tokens.is_fast { price.fast } else { 1 }) * (if prompt > LONG_PROMPT { price.long } else { 1 });
-    let sum = sum * u128::from(times) * if tokens.is_local { 11 } else { 10 } / 10;
-    let sum = sum + u128::from(tokens.searches) * u128::from(SEARCH);
+    let times = (if usage.is_fast { price.fast } else { 1 }) * (if usage.prompt() > LONG_PROMPT { price.long } else { 1 });
+    let sum = sum * u128::from(times) * if usage.is_local { 11 } else { 10 } / 10;
+    let sum = sum + u128::from(usage.searches) * u128::from(SEARCH);
     Micros::try_from(sum.div_ceil(1_000)).unwrap_or(Micros::MAX)
 }
 
@@ -109,12 +95,15 @@ fn is_called(model: &str, name: &str) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use ralph_core::money::{of_dollars, shown};
+    use ralph_core::{
+        judge::session_outcome::Tokens,
+        money::{of_dollars, shown},
+    };
 
     const DOLLAR: Micros = 1_000_000;
 
     fn of(model: &str, tokens: Tokens) -> Micros {
-        cost(model, &tokens)
+        cost(model, &Usage { tokens, ..Usage::default() })
     }
 
     fn million(model: &str) -> Micros {
@@ -154,15 +143,21 @@ mod tests {
     fn s2_7_each_kind_of_token_has_its_price() {
         let one = |tokens: Tokens| of("claude-opus-5", tokens);
         let none = Tokens::default();
-        assert_eq!(one(Tokens { output: 1_000_000, ..none }), 25 * DOLLAR);
-        assert_eq!(one(Tokens { written_5m: 1_000_000, ..none }), 6_250_000);
-        assert_eq!(one(Tokens { written_1h: 1_000_000, ..none }), 10 * DOLLAR);
-        assert_eq!(one(Tokens { read: 1_000_000, ..none }), 500_000);
-        assert_eq!(one(Tokens { searches: 3, ..none }), 30_000);
-        assert_eq!(one(Tokens { output: 1_000_000, is_fast: true, ..none }), 50 * DOLLAR);
-        assert_eq!(one(Tokens { output: 1_000_000, is_local: true, ..none }), 27_500_000);
-        assert_eq!(of("claude-opus-4-6", Tokens { output: 1_000_000, is_fast: true, ..none }), 150 * DOLLAR);
-        assert_eq!(of("claude-haiku-5-5", Tokens { input: 1, read: 100_000, ..none }), 5_001, "a long prompt costs five times as much");
+        let written = Tokens { cache_written: 1_000_000, ..none };
+        let answer = Usage { tokens: Tokens { output: 1_000_000, ..none }, ..Usage::default() };
+        assert_eq!(one(answer.tokens), 25 * DOLLAR);
+        assert_eq!(one(written), 6_250_000);
+        assert_eq!(cost("claude-opus-5", &Usage { tokens: written, written_1h: 1_000_000, ..Usage::default() }), 10 * DOLLAR);
+        assert_eq!(one(Tokens { cache_read: 1_000_000, ..none }), 500_000);
+        assert_eq!(cost("claude-opus-5", &Usage { searches: 3, ..Usage::default() }), 30_000);
+        assert_eq!(cost("claude-opus-5", &Usage { is_fast: true, ..answer }), 50 * DOLLAR);
+        assert_eq!(cost("claude-opus-5", &Usage { is_local: true, ..answer }), 27_500_000);
+        assert_eq!(cost("claude-opus-4-6", &Usage { is_fast: true, ..answer }), 150 * DOLLAR);
+        assert_eq!(
+            of("claude-haiku-5-5", Tokens { input: 1, cache_read: 100_000, ..none }),
+            5_001,
+            "a long prompt costs five times as much"
+        );
         assert_eq!(of("claude-haiku-5-5", Tokens { output: 1, ..none }), 1, "rounded up");
     }
 
@@ -170,9 +165,9 @@ mod tests {
         /// Whatever a file says, there is a price for it, and more tokens never cost less.
         #[test]
         fn s2_7_more_never_costs_less(model in "\\PC{0,30}", input in any::<u64>(), output in any::<u64>(), more in any::<u64>()) {
-            let less = cost(&model, &Tokens { input, output, ..Tokens::default() });
-            let tokens = Tokens { input, output: output.saturating_add(more), read: more, ..Tokens::default() };
-            prop_assert!(cost(&model, &tokens) >= less);
+            let less = of(&model, Tokens { input, output, ..Tokens::default() });
+            let tokens = Tokens { input, output: output.saturating_add(more), cache_read: more, ..Tokens::default() };
+            prop_assert!(of(&model, tokens) >= less);
             prop_assert!(shown(less).to_string().starts_with('$'));
         }
     }

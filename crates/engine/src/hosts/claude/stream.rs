@@ -30,14 +30,15 @@ use crate::{
         agent_event::Heard,
         claude::{
             denials, prices,
-            usage::{Tally, Usage},
+            usage::{Meter, Usage},
         },
     },
     sys::secrets,
 };
 use fields::{status, tail, text, whole};
-use verdict::{Fault, Quota, Verdict};
+use verdict::{Fault, Verdict};
 
+pub(super) use verdict::Quota;
 pub(crate) use verdict::why;
 
 /// So many calls are remembered until it is known whether they were denied.
@@ -74,7 +75,7 @@ pub struct Stream {
     at: Option<Millis>,
     /// The model that the session began with.
     model: Option<String>,
-    tally: Tally,
+    meter: Meter,
     streamed: Option<Streamed>,
     /// The last message of the session's own: its id and its texts.
     message: Option<String>,
@@ -288,15 +289,15 @@ impl Stream {
 
     fn count(&mut self, id: &str, model: &str, usage: &Value, of_subagent: bool, told: &mut Vec<Heard>) {
         let Ok(usage) = Usage::deserialize(usage) else { return };
-        let before = self.tally.tokens.total();
-        let of_message = self.tally.count(id, model, &usage);
+        let before = self.meter.tokens.total();
+        let of_message = self.meter.count(id, model, usage);
         if !of_subagent {
             self.context = of_message;
             self.fullest = self.fullest.max(of_message);
         }
-        if self.tally.tokens.total() != before {
-            let usd = Some(money::in_dollars(self.tally.usd_micros));
-            told.push(Heard::Used { tokens: self.tally.tokens.total(), usd, context: self.context });
+        if self.meter.tokens.total() != before {
+            let usd = Some(money::in_dollars(self.meter.usd_micros));
+            told.push(Heard::Used { tokens: self.meter.tokens.total(), usd, context: self.context });
         }
     }
 
@@ -348,7 +349,7 @@ impl Stream {
     /// How full the context is now, in tokens, and how large it is; `None`: nothing tells, or it was made shorter since.
     pub fn context(&self) -> Option<(u64, u64)> {
         let told = self.verdict.as_ref().map(|verdict| verdict.context_window).filter(|window| *window > 0);
-        let model = self.model.as_deref().or(self.tally.model.as_deref()).unwrap_or_default();
+        let model = self.model.as_deref().or(self.meter.model.as_deref()).unwrap_or_default();
         (self.context > 0).then(|| (self.context, told.unwrap_or_else(|| prices::window(model, self.fullest))))
     }
 
@@ -380,12 +381,12 @@ impl Stream {
     pub fn work(&self) -> Work {
         let verdict = self.verdict.as_ref();
         let counted = verdict.map(|verdict| (verdict.tokens, verdict.usd_micros)).unwrap_or_default();
-        let heard: (Tokens, Micros) = (self.tally.tokens, self.tally.usd_micros);
+        let heard: (Tokens, Micros) = (self.meter.tokens, self.meter.usd_micros);
         let estimated = !self.is_accounted() && (verdict.is_none() || heard.0.total() > counted.0.total());
         let (tokens, usd_micros) = if estimated { heard } else { counted };
         Work {
-            model: verdict.and_then(|verdict| verdict.model.clone()).or_else(|| self.tally.model.clone()).or_else(|| self.model.clone()),
-            turns: if verdict.is_some() { self.turns } else { self.tally.messages },
+            model: verdict.and_then(|verdict| verdict.model.clone()).or_else(|| self.meter.model.clone()).or_else(|| self.model.clone()),
+            turns: if verdict.is_some() { self.turns } else { self.meter.messages },
             tool_calls: self.tool_calls,
             tokens,
             usd_micros,

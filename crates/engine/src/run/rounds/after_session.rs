@@ -11,7 +11,7 @@ use ralph_core::{
 
 use super::{Begun, Ends, LOOK, Rounds, is_used_up};
 use crate::{
-    hosts::claude::transcripts,
+    hosts::claude::usage,
     run::{
         agent::Ended,
         events::{End, RunEvent},
@@ -130,10 +130,12 @@ impl Rounds<'_> {
     /// What a session used that nobody heard out is in its transcript, as far as it came.
     pub(super) fn charge_the_unfinished(&mut self) -> Result<(), Error> {
         let Some(session) = self.unfinished.take() else { return Ok(()) };
-        let Some(used) = env::claude_config().and_then(|config| transcripts::used(&config, &session)) else { return Ok(()) };
+        let Some((tokens, usd_micros)) = env::claude_config().and_then(|config| usage::of_session(&config, &session)) else {
+            return Ok(());
+        };
         let Some((locked, mut l)) = self.open()? else { return Ok(()) };
         let now = clock::now();
-        let work = Work { tokens: used.tokens, usd_micros: used.usd_micros, estimated: true, ..Work::default() };
+        let work = Work { tokens, usd_micros, estimated: true, ..Work::default() };
         l.state.charge(&work, now);
         let event = Event::Broke {
             iteration: l.file.iteration,

@@ -31,17 +31,17 @@ impl Fault {
 
 /// What the service says about the account's quota.
 #[derive(Debug, Clone)]
-pub(super) struct Quota {
-    pub(super) name: Option<String>,
+pub(in crate::hosts::claude) struct Quota {
+    pub(in crate::hosts::claude) name: Option<String>,
     /// In hundredths.
     pub(super) used: Option<u64>,
-    pub(super) resets_at: Option<Millis>,
+    pub(in crate::hosts::claude) resets_at: Option<Millis>,
     /// Nothing is left, and nothing can be paid for beyond it.
     pub(super) is_rejected: bool,
 }
 
 impl Quota {
-    pub(super) fn of(info: &Value) -> Self {
+    pub(in crate::hosts::claude) fn of(info: &Value) -> Self {
         let name = text(info, "rateLimitType");
         let window = &info["unifiedWindows"][name.unwrap_or_default()];
         let used = info.get("utilization").or_else(|| window.get("utilization")).and_then(Value::as_f64);

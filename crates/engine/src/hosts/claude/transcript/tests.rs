@@ -2,7 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::*;
+use ralph_core::{judge::limits::ToolUse, text::time};
+
+use super::{
+    back::{BLOCK, LINE_COST, LINES_A_LOOK, REACH},
+    *,
+};
 
 fn assistant(id: &str, block: &str) -> String {
     format!(

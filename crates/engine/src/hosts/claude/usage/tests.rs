@@ -1,7 +1,12 @@
 //! Transcripts that grow, tear, shrink and repeat themselves.
 
-use super::*;
 use proptest::prelude::*;
+use ralph_core::{journal::Spending, text::time};
+
+use super::{
+    spending::{REACH, Seen},
+    *,
+};
 
 /// One block of a message that used a thousand tokens of output: 2.5 cents.
 fn line(id: &str, at: Millis) -> String {
@@ -21,7 +26,7 @@ fn own(text: &str, changed: u64) -> Seen<'_, [u8]> {
 }
 
 fn read(spending: &mut Spending, text: &str) -> Micros {
-    super::read(spending, &own(text, 1), &mut REACH.clone());
+    spending::read(spending, &own(text, 1), &mut REACH.clone());
     spending.usd_micros
 }
 
@@ -61,7 +66,7 @@ fn s2_7_each_stop_reads_only_what_is_new() {
     text.push_str(&half[40..]);
     assert_eq!(read(&mut spending, &text), 2 * COST);
     let mut left = 10;
-    super::read(&mut spending, &own(&text, 1), &mut left);
+    spending::read(&mut spending, &own(&text, 1), &mut left);
     assert_eq!((spending.usd_micros, left), (2 * COST, 10), "nothing was read");
 }
 
@@ -97,7 +102,7 @@ fn s2_7_what_is_read_for_one_stop_is_bounded() {
     let mut spending = Spending::default();
     let mut rounds = 0;
     while spending.usd_micros < 4_000 * COST && rounds < 100 {
-        super::read(&mut spending, &own(&text, 1), &mut 1);
+        spending::read(&mut spending, &own(&text, 1), &mut 1);
         rounds += 1;
     }
     assert_eq!(spending.usd_micros, 4_000 * COST);
@@ -111,16 +116,72 @@ fn s2_7_hundreds_of_subagents_leave_a_small_state() {
         let text = line(&format!("m{n}"), 10);
         let file = format!("agent-{n}");
         assert!(!spending.has_read(&file, text.len() as u64, 1_000 + n), "{n}");
-        super::read(&mut spending, &Seen { file, is_own: false, changed: 1_000 + n, source: text.as_bytes() }, &mut REACH.clone());
+        spending::read(&mut spending, &Seen { file, is_own: false, changed: 1_000 + n, source: text.as_bytes() }, &mut REACH.clone());
         let main = line("main", 10);
-        super::read(&mut spending, &own(&main, 5), &mut REACH.clone());
+        spending::read(&mut spending, &own(&main, 5), &mut REACH.clone());
     }
     assert_eq!((spending.usd_micros, spending.files.len()), (301 * COST, 16));
     assert!(spending.has_read("agent-3", 1, 1_003) && spending.has_read("agent-299", line("m299", 10).len() as u64, 1_299));
     assert!(serde_json::to_string(&spending).unwrap_or_default().len() < 3_000);
     let main = line("main", 10) + &line("main-2", 11);
-    super::read(&mut spending, &own(&main, 6), &mut REACH.clone());
+    spending::read(&mut spending, &own(&main, 6), &mut REACH.clone());
     assert_eq!(spending.usd_micros, 302 * COST, "the session's own is never forgotten");
+}
+
+/// One block of a message with a context of 107 tokens.
+fn of_message(id: &str, at: Millis, output: u64) -> String {
+    let at = time::format(at);
+    format!(
+        r#"{{"type":"assistant","timestamp":"{at}","message":{{"id":"{id}","model":"claude-opus-5","usage":{{"input_tokens":7,"cache_read_input_tokens":100,"output_tokens":{output}}}}}}}"#
+    )
+}
+
+fn usage(json: &str) -> Usage {
+    serde_json::from_str(json).unwrap()
+}
+
+#[test]
+fn s4_6_a_message_counts_once_and_by_the_most_that_was_reported() {
+    let mut meter = Meter::default();
+    meter.count("a", "claude-opus-5", usage(r#"{"input_tokens":100,"output_tokens":1,"cache_read_input_tokens":7}"#));
+    assert_eq!(meter.count("a", "claude-opus-5", usage(r#"{"output_tokens":1000}"#)), 1_107);
+    meter.count("b", "claude-opus-5", usage(r#"{"input_tokens":5,"cache_creation_input_tokens":3}"#));
+    meter.count("a", "claude-opus-5", usage(r#"{"output_tokens":1}"#));
+    assert_eq!(meter.tokens, Tokens { input: 105, output: 1_000, cache_read: 7, cache_written: 3 });
+    assert_eq!((meter.messages, meter.model.as_deref()), (2, Some("claude-opus-5")));
+    assert!((25_500..25_600).contains(&meter.usd_micros), "{}", meter.usd_micros);
+}
+
+#[test]
+fn eyes_2_each_call_of_a_tool_counts_once() {
+    let mut meter = Meter::default();
+    let mut add = |block: &str| {
+        let line = of_message("a", 2_000, 1).replace("\"usage\"", &format!("\"content\":[{block}],\"usage\""));
+        meter.line(line.as_bytes(), |_| false).map_or(0, |amount| amount.tool_calls)
+    };
+    let call = |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"ls"}}}}"#);
+    assert_eq!(add(r#"{"type":"text","text":"a \"tool_use\""}"#), 0);
+    assert_eq!(add(&call("t1")), 1);
+    assert_eq!(add(&call("t1")), 0, "told again");
+    assert_eq!(add(&format!("{},{}", call("t2"), call("t3"))), 2);
+    assert_eq!(add("7"), 0);
+}
+
+#[test]
+fn eyes_2_each_message_adds_once_and_what_grows_adds_the_rest() {
+    let mut meter = Meter::since(1_000);
+    let mut add = |line: &str| meter.line(line.as_bytes(), |id| id == "elsewhere");
+    assert_eq!(add(&of_message("old", 1_000, 5)), None, "before the loop");
+    let first = add(&of_message("a", 2_000, 1)).unwrap();
+    assert_eq!((first.at, first.tokens.total(), first.context, first.is_new), (2_000, 108, Some(107), true));
+    assert_eq!(add(&of_message("a", 2_001, 1)), None);
+    let more = add(&of_message("a", 2_002, 1_001)).unwrap();
+    assert_eq!((more.tokens.total(), more.usd_micros, more.is_new), (1_000, 25_000, false));
+    assert_eq!(add(&of_message("elsewhere", 2_003, 1)), None);
+    assert_eq!(add("garbled \"usage\""), None);
+    let compacted = r#"{"type":"system","timestamp":"1970-01-01T00:00:09Z","compactMetadata":{"preTokens":50000}}"#;
+    let compacted = add(compacted).unwrap();
+    assert_eq!((compacted.at, compacted.tokens.input, compacted.context), (9_000, 50_000, None));
 }
 
 proptest! {
@@ -128,7 +189,7 @@ proptest! {
     fn s2_7_any_bytes_never_panic(pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 0..5)) {
         let mut spending = Spending::default();
         for bytes in &pieces {
-            super::read(&mut spending, &Seen { file: String::new(), is_own: true, changed: 0, source: bytes.as_slice() }, &mut REACH.clone());
+            spending::read(&mut spending, &Seen { file: String::new(), is_own: true, changed: 0, source: bytes.as_slice() }, &mut REACH.clone());
         }
         prop_assert_eq!(spending.usd_micros, 0);
     }
