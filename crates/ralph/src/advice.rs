@@ -1,7 +1,7 @@
 //! How a loop goes on that does not go on by itself, or not at once.
 
 use ralph_core::{
-    journal::history::Chronicle,
+    journal::history::History,
     judge::{Code, Ending},
     text::{
         messages::clean,
@@ -53,19 +53,19 @@ fn run_again(v: &View) -> String {
 }
 
 /// What goes on with a loop that rests or has ended, as it was carried before.
-pub(crate) fn command(v: &View, c: &Chronicle) -> String {
+pub(crate) fn command(v: &View, c: &History) -> String {
     let more = more(v, c);
     if was_run(v, c) { format!("{}{more}", run_again(v)) } else { format!("ralph resume {}{more}", quoted(&v.id)) }
 }
 
 /// Whether fresh sessions worked on it last.
-pub(crate) fn was_run(v: &View, c: &Chronicle) -> bool {
+pub(crate) fn was_run(v: &View, c: &History) -> bool {
     let in_last_round = || c.open.sessions > 0 || c.rounds.last().is_some_and(|round| round.used.sessions > 0);
     v.by_run || (v.file.is_none() && in_last_round())
 }
 
 /// A loop at its limit needs more of what it has used up: as much again.
-fn more(v: &View, c: &Chronicle) -> String {
+fn more(v: &View, c: &History) -> String {
     match c.ended.filter(|ended| ended.ending == Ending::Capped).and_then(|ended| ended.code) {
         Some(Code::LimitIterations) => {
             format!(" --max-iterations {}", v.iteration.max(c.state.iteration).saturating_add(v.max_iterations.max(1)))
@@ -78,7 +78,7 @@ fn more(v: &View, c: &Chronicle) -> String {
 }
 
 /// Why a key in `watch` is not enough to bring it back, with what has to be typed instead.
-pub(crate) fn why_no_key_resumes(v: &View, c: &Chronicle) -> Option<String> {
+pub(crate) fn why_no_key_resumes(v: &View, c: &History) -> Option<String> {
     match v.status {
         Status::Corrupt | Status::Failed => Some("its file cannot be read: fix it first".to_owned()),
         Status::Gone => Some(format!("its file was removed; .ralph/backup/{}.md has the version before its last change", clean(&v.name))),

@@ -304,6 +304,16 @@ impl Verdict {
             Verdict::Unknown => "unknown",
         }
     }
+
+    /// One character for people.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Verdict::Pass => "✓",
+            Verdict::Fail => "✗",
+            Verdict::Wait => "…",
+            Verdict::Unknown => "?",
+        }
+    }
 }
 
 /// What measuring a gate found.

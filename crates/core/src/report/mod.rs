@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::{
     gate::Kind,
     journal::history::{Mark, Refused, Round, Said, Span, Took, Used},
-    judge::{Code, Ending, session_outcome::Denied},
+    judge::{Code, Ending},
     money::Micros,
     text::{messages::of_limit, time::Millis},
 };
@@ -90,6 +90,17 @@ pub enum Mood {
     Held,
     /// It broke.
     Bad,
+}
+
+impl Mood {
+    pub fn mark(self) -> &'static str {
+        match self {
+            Mood::Good => "✓",
+            Mood::Going => "▶",
+            Mood::Held => "‖",
+            Mood::Bad => "✗",
+        }
+    }
 }
 
 /// 0 means that there is none.
@@ -327,13 +338,17 @@ impl Standing {
     }
 
     pub fn words(self) -> &'static str {
+        if self == Standing::Claimed { "claimed, not proven" } else { self.as_str() }
+    }
+
+    pub fn mark(self) -> &'static str {
         match self {
-            Standing::Proven => "proven",
-            Standing::Claimed => "claimed, not proven",
-            Standing::Fails => "fails",
-            Standing::Open => "open",
-            Standing::Waits => "waits",
-            Standing::Unknown => "unknown",
+            Standing::Proven => "✓",
+            Standing::Claimed => "!",
+            Standing::Fails => "✗",
+            Standing::Open => "○",
+            Standing::Waits => "…",
+            Standing::Unknown => "?",
         }
     }
 }
@@ -401,10 +416,4 @@ pub struct RoundRow {
 pub struct Way {
     pub what: String,
     pub command: String,
-}
-
-/// A rule that was missing, and how often.
-pub fn denied_in_words((denied, times): &(Denied, u64)) -> String {
-    let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
-    format!("`{}` ({times})", denied.rule.replace('`', ""))
 }

@@ -85,7 +85,7 @@ const FAMILIES: &[Family] = &[
         name: "ralph_loop_cost_dollars_total",
         kind: "counter",
         help: "What the loop has cost, as far as it is known; absent where it is not.",
-        samples: |r| r.figures.used.known_usd().map(|usd| (Vec::new(), money::in_dollars(usd))).into_iter().collect(),
+        samples: |r| r.figures.used.usd_micros.map(|usd| (Vec::new(), money::in_dollars(usd))).into_iter().collect(),
     },
     Family {
         name: "ralph_loop_cost_dollars_limit",
@@ -135,7 +135,7 @@ fn hours(report: &Report) -> Vec<Sample> {
 }
 
 fn tokens(report: &Report) -> Vec<Sample> {
-    let Some(tokens) = report.figures.used.known_tokens() else { return Vec::new() };
+    let Some(tokens) = report.figures.used.tokens else { return Vec::new() };
     let kinds =
         [("input", tokens.input), ("output", tokens.output), ("cache_read", tokens.cache_read), ("cache_written", tokens.cache_written)];
     kinds.map(|(kind, n)| (vec![("kind", kind.to_owned())], number(n))).into()

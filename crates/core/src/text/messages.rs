@@ -112,6 +112,11 @@ fn about_being_blocked(e: &Evidence) -> Option<String> {
 
 /// The person's line when a stop is allowed; `None` where silence is the better answer.
 pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
+    ending(e, ruling).map(|line| format!("Ralph: {line}"))
+}
+
+/// How a loop ended, paused or parked at a stop, why, and how it goes on.
+pub fn ending(e: &Evidence, ruling: &Ruling) -> Option<String> {
     let round = of_limit(e.iteration, e.max_iterations);
     let again = if e.fresh { "`ralph run --continue` goes on" } else { "`ralph resume` arms it again" };
     let resume = if e.fresh { "ralph run --continue" } else { "ralph resume" };
@@ -204,7 +209,7 @@ pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
         }
         (code, _) => format!("the loop stopped at iteration {round} ({}).", code.as_str()),
     };
-    Some(format!("Ralph: {line}"))
+    Some(line)
 }
 
 /// How a loop is complete. An ending after which the proof is not what it was is never told as a plain one.

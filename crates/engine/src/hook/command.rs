@@ -209,8 +209,8 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
     let edits = resumed.edits.join(", ");
     let edits = if edits.is_empty() { edits } else { format!(" Its file was edited, and that counts now: {edits}.") };
     let line = format!("Ralph: the loop goes on at iteration {round}.{edits}");
-    let findings = journal::past(&call.project.journal(&resumed.id)).findings;
-    let failing: Vec<&Finding> = findings.iter().filter(|f| f.verdict == Verdict::Fail).collect();
+    let history = journal::history(&call.project.journal(&resumed.id));
+    let failing: Vec<&Finding> = history.findings().filter(|f| f.verdict == Verdict::Fail).collect();
     let known = if failing.is_empty() {
         String::new()
     } else {

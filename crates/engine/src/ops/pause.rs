@@ -44,7 +44,7 @@ pub fn pause(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Pau
     }
     drop(locked);
     let runner_pid = journal::runner_of(&l.state).map(|runner| runner.pid);
-    let by_run = l.state.runner.is_some() || (already && journal::past(&project.journal(&l.id)).by_run);
+    let by_run = l.state.runner.is_some() || (already && journal::history(&project.journal(&l.id)).by_run);
     let leftovers = runner::end_what_a_dead_run_left(&l.state);
     let (iteration, max_iterations) = (l.file.iteration, l.file.max_iterations());
     Ok(Paused { id: l.id, iteration, max_iterations, already, by_run, runner_pid, leftovers })

@@ -6,22 +6,13 @@ use std::{
 };
 
 use ralph_core::{
-    gate::{Finding, Kind},
-    journal::{Event, Record, Runner, State, last_record, records},
-    judge::{Next, session_outcome::Outcome},
-    text::{
-        messages,
-        time::{self, Millis},
-    },
+    gate::Finding,
+    journal::{Event, Record, Runner, State, history::History, last_record, records},
+    text::time::{self, Millis},
 };
 
 use crate::{
-    store::{
-        denials::{self, Denials},
-        loops::LoopOnDisk,
-        project::Project,
-        runner, seal,
-    },
+    store::{loops::LoopOnDisk, project::Project, runner, seal},
     sys::{files, process, secrets},
 };
 
@@ -88,87 +79,14 @@ pub fn last_findings(path: &Path) -> Vec<Finding> {
     records(&end).0.into_iter().rev().find_map(found).unwrap_or_default()
 }
 
-/// What the end of a journal tells about a loop's past.
-#[derive(Debug, Default)]
-pub struct Past {
-    /// What each gate found when it was last measured.
-    pub findings: Vec<Finding>,
-    /// The stop that paused the loop, if that was the last thing that changed it.
-    pub paused_at: Option<u64>,
-    /// What a hook waits for, and since when, if it has not answered or begun something else since.
-    pub waiting: Option<(String, String)>,
-    /// What nobody was there to allow, since a runner took the loop.
-    pub denied: Vec<Denials>,
-    /// A runner carried it last, and no session has it since.
-    pub by_run: bool,
-    /// Why it rests, or what went wrong last, if nobody has taken it up since.
-    pub why: Option<String>,
-    /// How full the session's context was at the last stop, in percent, where that was measured.
-    pub context: Option<u64>,
+/// The history that the end of a journal tells. Whatever is further back is long ago.
+pub fn history(path: &Path) -> History {
+    History::of(&files::read_end(path, 32 * TAIL).unwrap_or_default())
 }
 
-/// Reads the end of a journal. Whatever lies further back is long ago.
-pub fn past(path: &Path) -> Past {
-    past_within(path, 32 * TAIL)
-}
-
-/// The same from the last few records, for whoever has no time.
-pub fn recent_past(path: &Path) -> Past {
-    past_within(path, 4 * TAIL)
-}
-
-fn past_within(path: &Path, reach: u64) -> Past {
-    let end = files::read_end(path, reach).unwrap_or_default();
-    let mut past = Past::default();
-    let records = records(&end).0;
-    past.denied = denials::of_this_run(&records);
-    for record in records {
-        if matches!(record.event, Event::Stop { .. } | Event::Checking { .. } | Event::Waiting { .. }) {
-            past.waiting = None;
-        }
-        past.note_carrier(&record.event);
-        match record.event {
-            Event::Waiting { what } => past.waiting = Some((what, record.at)),
-            Event::Stop { evidence, ruling, .. } => {
-                past.context = (evidence.max_context > 0).then_some(evidence.context);
-                past.note(evidence.gates, true);
-                match ruling.next {
-                    Next::Pauses => past.paused_at = Some(record.state.stops),
-                    Next::Stays | Next::Parks => {}
-                    Next::GoesOn { .. } | Next::Ends { .. } => past.paused_at = None,
-                }
-            }
-            Event::Measured { findings } => past.note(findings, false),
-            Event::Resumed { .. } | Event::Paused { .. } => past.paused_at = None,
-            _ => {}
-        }
-    }
-    past
-}
-
-impl Past {
-    fn note_carrier(&mut self, event: &Event) {
-        match event {
-            Event::Taken { .. } | Event::Began { .. } => (self.by_run, self.why) = (true, None),
-            Event::Adopted | Event::Rebound { .. } | Event::Resumed { .. } => (self.by_run, self.why) = (false, None),
-            Event::Broke { outcome: Outcome::Failed { trouble }, .. } => self.why = Some(trouble.words()),
-            Event::Left { why } | Event::Paused { why, .. } if !why.is_empty() => self.why = Some(why.clone()),
-            Event::Stop { evidence, ruling, .. } if ruling.next == Next::Pauses => self.why = messages::allowed(evidence, ruling),
-            // Of a loop that rests, stops change nothing.
-            Event::Stop { ruling, .. } if ruling.next == Next::Stays => {}
-            Event::Stop { .. } | Event::Paused { .. } => self.why = None,
-            _ => {}
-        }
-    }
-
-    /// Newer findings replace older ones. The guard's is there or not, at a stop that asked for proof.
-    fn note(&mut self, findings: Vec<Finding>, of_stop: bool) {
-        let measured: Vec<Finding> = findings.into_iter().filter(|f| !f.skipped).collect();
-        let replaces =
-            |old: &Finding| measured.iter().any(|new| new.gate == old.gate) || (of_stop && !measured.is_empty() && old.kind == Kind::Guard);
-        self.findings.retain(|old| !replaces(old));
-        self.findings.extend(measured);
-    }
+/// The same from the last few records, where there is no time for more.
+pub fn recent_history(path: &Path) -> History {
+    History::of(&files::read_end(path, 4 * TAIL).unwrap_or_default())
 }
 
 /// Whether a session was ever started for a loop, as far as the end of its journal tells. One that ended and stands there again is another.

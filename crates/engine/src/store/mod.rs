@@ -1,7 +1,6 @@
 //! What ralph keeps on disk, and how it changes it: loop files, journals, the archive, the lock, the hook's log, what people trust.
 
 pub mod check_task;
-pub mod denials;
 pub mod feature_folder;
 pub mod hook_log;
 pub mod journal;

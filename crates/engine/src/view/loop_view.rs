@@ -4,7 +4,10 @@ use std::{fs, path::PathBuf};
 
 use ralph_core::{
     gate::{Finding, Kind},
-    journal::{Event, Holder, Record, Spending, State},
+    journal::{
+        Event, Holder, Record, Spending, State,
+        history::{Denials, History},
+    },
     loops::{LoopFile, MAX_FILE_BYTES},
     money,
     text::{
@@ -99,15 +102,16 @@ fn look(project: &Project, found: &LoopOnDisk, look: Look) -> View {
     if let Ok(file) = &found.parsed {
         fill(&mut view, file);
         let past = match look {
-            Look::Whole => journal::past(&view.journal),
-            Look::Quick => journal::recent_past(&view.journal),
+            Look::Whole => journal::history(&view.journal),
+            Look::Quick => journal::recent_history(&view.journal),
         };
         view.gates = match look {
-            Look::Whole => gates(project, &past.findings, file),
-            Look::Quick => past.findings.iter().map(of_finding).collect(),
+            Look::Whole => gates(project, &past, file),
+            Look::Quick => past.findings().map(of_finding).collect(),
         };
-        view.context = past.context.filter(|_| file.max_context() > 0);
-        view.denied = past.denied;
+        let context = past.last_stop.as_ref().map(|stop| &stop.evidence).filter(|e| e.max_context > 0 && file.max_context() > 0);
+        view.context = context.map(|e| e.context);
+        view.denied = Denials::sorted(past.denied_in_run);
         view.paused_at = past.paused_at.filter(|_| status == Status::Paused);
         view.by_run = past.by_run;
         if view.runner_pid.is_some() || view.by_run {
@@ -129,17 +133,17 @@ fn without_the_name(why: &str) -> String {
 }
 
 /// What a loop has to prove, together with what was found last.
-fn gates(project: &Project, found: &[Finding], file: &LoopFile) -> Vec<GateView> {
+fn gates(project: &Project, past: &History, file: &LoopFile) -> Vec<GateView> {
     let declared = declared::of_loop(project, file);
     if declared.is_empty() {
         return Vec::new();
     }
-    let gates = declared.gates.iter().map(|gate| match found.iter().find(|f| f.gate == gate.name) {
+    let gates = declared.gates.iter().map(|gate| match past.findings().find(|f| f.gate == gate.name) {
         _ if gates::is_untrusted(gate) => of_finding(&gates::untrusted(gate)),
         Some(finding) => of_finding(&Finding { needs: None, ..finding.clone() }),
         None => GateView { name: gate.name.clone(), verdict: None, what: "not measured yet".to_owned(), needs: None },
     });
-    let guard = found.iter().filter(|f| f.kind == Kind::Guard).map(of_finding);
+    let guard = past.findings().filter(|f| f.kind == Kind::Guard).map(of_finding);
     declared.problems.iter().map(of_finding).chain(gates).chain(guard).collect()
 }
 
@@ -157,7 +161,7 @@ fn checking(project: &Project, record: &Record) -> Option<Checking> {
 }
 
 /// What a loop waits for: parked, or with its agent at the stop.
-fn waits(project: &Project, id: &str, state: &State, waiting: Option<(String, String)>) -> Option<Waits> {
+fn waits(project: &Project, id: &str, state: &State, waiting: Option<(String, Millis)>) -> Option<Waits> {
     let passed = |since: Millis| u64::try_from(clock::now() - since).unwrap_or(0);
     if let Some(parked) = &state.parked {
         let by = match waiter::of(project, id) {
@@ -169,9 +173,14 @@ fn waits(project: &Project, id: &str, state: &State, waiting: Option<(String, St
         return Some(Waits { what: parked.what.clone(), since: time::format(parked.since), for_ms: passed(parked.since), until, by });
     }
     let (what, since) = waiting?;
-    let for_ms = passed(time::parse(&since)?);
     // A hook that was killed, or interrupted, waits no more.
-    measure_lock::is_taken(project, id).then_some(Waits { what, since, for_ms, until: None, by: Waiter::Hook })
+    measure_lock::is_taken(project, id).then(|| Waits {
+        what,
+        since: time::format(since),
+        for_ms: passed(since),
+        until: None,
+        by: Waiter::Hook,
+    })
 }
 
 fn fill(view: &mut View, file: &LoopFile) {

@@ -2,10 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::{gate::Verdict, journal::Note, judge::Ending, money, text::messages};
+use ralph_core::{
+    gate::Verdict,
+    journal::{Note, history::Denials},
+    judge::Ending,
+    money,
+    text::messages,
+};
 use serde::{Serialize, Serializer};
-
-use crate::store::denials::Denials;
 
 /// Where a loop stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

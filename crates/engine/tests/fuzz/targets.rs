@@ -16,7 +16,7 @@ use ralph_core::{
         regex,
         test_results::{self, Reader},
     },
-    journal::{self, history::Chronicle},
+    journal::{self, history::History},
     judge::claim::{self as promise, Claim},
     loops::{
         FrontMatter, LoopFile, Value,
@@ -569,8 +569,8 @@ fn journal(bytes: &[u8]) -> Result<u64, String> {
         must(serde_json::from_slice::<journal::Record>(&json).ok().as_ref() == Some(record), "a record that is written is read again")?;
     }
     let last = journal::last_record(bytes);
-    let story = Chronicle::of(bytes);
-    let _ = (story.used(), story.items(), story.findings().count());
+    let story = History::of(bytes);
+    let _ = (story.used(), story.findings().count());
     let kinds: Vec<String> = records.iter().rev().take(2).map(|record| format!("{:?}", record.event).chars().take(8).collect()).collect();
     what((size(records.len()), size(torn), last.is_some(), kinds))
 }

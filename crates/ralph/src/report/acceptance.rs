@@ -5,9 +5,9 @@ use ralph_core::{
         Check, Finding, Gate, Kind, Origin, Verdict,
         list::{Item, List},
     },
-    journal::history::{Chronicle, Story},
+    journal::history::{GateHistory, History},
     judge::{Code, Ending},
-    report::{Acceptance, Evidence, Of as What, Standing},
+    report::{Acceptance, Evidence, Of, Standing},
     text::messages::{clean, opening, tag},
 };
 use ralph_engine::{
@@ -16,36 +16,26 @@ use ralph_engine::{
     view::View,
 };
 
-use super::kept::Files;
+use super::Sources;
 
 /// Longer titles are in the list itself.
 const TITLE: usize = 300;
 
-/// A loop, and what its proofs are looked up in.
-#[derive(Clone, Copy)]
-pub(super) struct Of<'a> {
-    pub(super) project: &'a Project,
-    pub(super) view: &'a View,
-    pub(super) declared: &'a Declared,
-    pub(super) chronicle: &'a Chronicle,
-    pub(super) files: &'a Files,
-}
-
 /// The promise first, then the gates, then the items of each list.
-pub(super) fn of(l: Of<'_>) -> Vec<Acceptance> {
-    let (c, gates) = (l.chronicle, &l.declared.gates);
+pub(super) fn of(l: Sources<'_>) -> Vec<Acceptance> {
+    let (c, gates) = (l.history, &l.declared.gates);
     let mut all: Vec<Acceptance> = promise(l).into_iter().collect();
     let lists: Vec<(&str, List)> = gates.iter().filter_map(|gate| list(l.project, gate)).collect();
-    let is_listed = |story: &Story| story.last.kind == Kind::Features && !lists.is_empty();
-    let is_shown = |story: &&Story| !matches!(story.last.kind, Kind::Guard | Kind::Config) && !is_listed(story);
-    all.extend(c.proofs.gates.iter().filter(is_shown).map(|story| if story.gone { gone(story, l) } else { measured(story, l) }));
+    let is_listed = |gate: &GateHistory| gate.last.kind == Kind::Features && !lists.is_empty();
+    let is_shown = |gate: &&GateHistory| !matches!(gate.last.kind, Kind::Guard | Kind::Config) && !is_listed(gate);
+    all.extend(c.gates.iter().filter(is_shown).map(|gate| if gate.gone { gone(gate, l) } else { measured(gate, l) }));
     all.extend(meant(l.view, l.declared).filter(|gate| !is_known(gate, c)).map(|gate| unmeasured(gate, l.view)));
     for (path, list) in &lists {
-        let story = c.proofs.gates.iter().find(|story| story.last.kind == Kind::Features);
+        let gate = c.gates.iter().find(|gate| gate.last.kind == Kind::Features);
         let proven = features::proven(l.project, path, &list.items);
-        all.extend(list.items.iter().zip(proven).map(|(item, proven)| of_item(path, item, proven, story, l)));
+        all.extend(list.items.iter().zip(proven).map(|(item, proven)| of_item(path, item, proven, gate, l)));
     }
-    if l.view.is_live() && all.iter().all(|one| one.of == What::Promise) {
+    if l.view.is_live() && all.iter().all(|one| one.of == Of::Promise) {
         // What had to hold stood in a file that nobody can read.
         all.extend(l.declared.problems.iter().map(|problem| bare(problem.gate.clone(), Standing::Unknown, problem.what.clone())));
     }
@@ -59,11 +49,11 @@ pub(super) fn meant<'d>(view: &View, declared: &'d Declared) -> impl Iterator<It
 }
 
 fn bare(name: String, standing: Standing, what: String) -> Acceptance {
-    Acceptance { of: What::Gate, name, title: None, list: None, standing, what, evidence: None }
+    Acceptance { of: Of::Gate, name, title: None, list: None, standing, what, evidence: None }
 }
 
-fn is_known(gate: &Gate, c: &Chronicle) -> bool {
-    matches!(gate.check, Check::Features(_)) || c.proofs.gates.iter().any(|story| story.last.gate == gate.name)
+fn is_known(gate: &Gate, c: &History) -> bool {
+    matches!(gate.check, Check::Features(_)) || c.gates.iter().any(|known| known.last.gate == gate.name)
 }
 
 fn list<'g>(project: &Project, gate: &'g Gate) -> Option<(&'g str, List)> {
@@ -72,8 +62,8 @@ fn list<'g>(project: &Project, gate: &'g Gate) -> Option<(&'g str, List)> {
     Some((&check.path, List::parse(&bytes).ok()?))
 }
 
-fn promise(l: Of<'_>) -> Option<Acceptance> {
-    let (view, c) = (l.view, l.chronicle);
+fn promise(l: Sources<'_>) -> Option<Acceptance> {
+    let (view, c) = (l.view, l.history);
     let of_stop = || c.last_stop.as_ref().and_then(|stop| stop.evidence.promise.as_deref());
     let promise = view.completion_promise.as_deref().or_else(of_stop)?;
     let accepted = c
@@ -82,7 +72,7 @@ fn promise(l: Of<'_>) -> Option<Acceptance> {
         .filter(|stop| stop.ruling.code == Code::PromiseAccepted && c.ended.is_some_and(|ended| ended.ending == Ending::Complete));
     let (standing, what, evidence) = match (accepted, c.refused.kept.last()) {
         (Some(stop), _) => {
-            let evidence = Evidence { at: Some(stop.at), stop: Some(stop.number), ..l.files.at(c, stop.number, stop.at) };
+            let evidence = Evidence { at: Some(stop.at), stop: Some(stop.number), ..l.snapshots.at(c, stop.number, stop.at) };
             let (standing, what) = match stop.evidence.gates.len() {
                 0 => (Standing::Claimed, "the agent said so; no gate had to prove it".to_owned()),
                 1 => (Standing::Proven, "the agent said so, and the gate held".to_owned()),
@@ -97,35 +87,35 @@ fn promise(l: Of<'_>) -> Option<Acceptance> {
         }
         (None, None) => (Standing::Open, "the agent has not said it".to_owned(), None),
     };
-    Some(Acceptance { of: What::Promise, name: tag(promise), title: None, list: None, standing, what, evidence })
+    Some(Acceptance { of: Of::Promise, name: tag(promise), title: None, list: None, standing, what, evidence })
 }
 
-fn measured(story: &Story, l: Of<'_>) -> Acceptance {
-    let f = &story.last;
-    let ran = l.chronicle.proofs.ran.get(&f.gate).map(|ran| ran.command.clone());
-    let evidence = Evidence { command: ran.filter(|_| f.kind == Kind::Command), ..found(story, l) };
+fn measured(gate: &GateHistory, l: Sources<'_>) -> Acceptance {
+    let f = &gate.last;
+    let ran = l.history.ran.get(&f.gate).map(|ran| ran.command.clone());
+    let evidence = Evidence { command: ran.filter(|_| f.kind == Kind::Command), ..found(gate, l) };
     Acceptance { evidence: Some(evidence), ..bare(f.gate.clone(), standing(f), f.what.clone()) }
 }
 
 /// A gate that the last stop did not have: what it found before proves nothing now.
-fn gone(story: &Story, l: Of<'_>) -> Acceptance {
-    let is_back = l.declared.gates.iter().any(|gate| gate.name == story.last.gate);
+fn gone(gate: &GateHistory, l: Sources<'_>) -> Acceptance {
+    let is_back = l.declared.gates.iter().any(|declared| declared.name == gate.last.gate);
     let why = if is_back { "not measured since it is declared again" } else { "not declared any more" };
-    let what = format!("{why}; last found: {}", story.last.what);
-    Acceptance { standing: Standing::Unknown, what, ..measured(story, l) }
+    let what = format!("{why}; last found: {}", gate.last.what);
+    Acceptance { standing: Standing::Unknown, what, ..measured(gate, l) }
 }
 
-fn found(story: &Story, l: Of<'_>) -> Evidence {
-    let f = &story.last;
+fn found(gate: &GateHistory, l: Sources<'_>) -> Evidence {
+    let f = &gate.last;
     Evidence {
         command: None,
-        at: Some(story.at),
-        stop: Some(story.stop),
+        at: Some(gate.at),
+        stop: Some(gate.stop),
         took_ms: (f.took_ms > 0).then_some(f.took_ms),
         log: f.log.clone(),
         cached: f.cached,
         flaky: f.flaky,
-        ..l.files.at(l.chronicle, story.stop, story.at)
+        ..l.snapshots.at(l.history, gate.stop, gate.at)
     }
 }
 
@@ -149,12 +139,12 @@ fn unmeasured(gate: &Gate, view: &View) -> Acceptance {
 }
 
 /// An item as its list has it now; `proven`: its commands passed when ralph ran them.
-fn of_item(path: &str, item: &Item, proven: bool, story: Option<&Story>, l: Of<'_>) -> Acceptance {
+fn of_item(path: &str, item: &Item, proven: bool, gate: Option<&GateHistory>, l: Sources<'_>) -> Acceptance {
     // A list passes only after the commands of all its items did.
-    let all_passed = story.filter(|story| !story.gone && story.last.verdict == Verdict::Pass);
-    let ran = l.chronicle.proofs.ran.get(&format!("item {}", clean(&item.id)));
+    let all_passed = gate.filter(|gate| !gate.gone && gate.last.verdict == Verdict::Pass);
+    let ran = l.history.ran.get(&format!("item {}", clean(&item.id)));
     let has_commands = !item.verify.is_empty();
-    let is_refuted = story.is_some_and(|story| story.last.verdict == Verdict::Fail) && ran.is_some();
+    let is_refuted = gate.is_some_and(|gate| gate.last.verdict == Verdict::Fail) && ran.is_some();
     let (standing, what) = match (item.is_open(), has_commands, proven || all_passed.is_some()) {
         (true, ..) => (Standing::Open, item.problem.clone().unwrap_or_else(|| "not marked as done".to_owned())),
         (false, false, _) => (Standing::Claimed, "marked as done; it has no command that could prove it".to_owned()),
@@ -183,14 +173,14 @@ fn of_item(path: &str, item: &Item, proven: bool, story: Option<&Story>, l: Of<'
     let evidence = (has_commands && standing != Standing::Open).then(|| {
         let command = Some(item.verify.join(" && "));
         match (all_passed, ran) {
-            (Some(story), _) => Evidence { command, took_ms: None, log: None, ..found(story, l) },
+            (Some(gate), _) => Evidence { command, took_ms: None, log: None, ..found(gate, l) },
             // In the middle of a round nobody looked at the files.
             (None, Some(ran)) => Evidence { command, at: Some(ran.at), stop: Some(ran.stops + 1), ..Evidence::default() },
             (None, None) => Evidence { command, ..Evidence::default() },
         }
     });
     Acceptance {
-        of: What::Item,
+        of: Of::Item,
         name: item.id.clone(),
         title: Some(opening(&item.title, TITLE)).filter(|title| !title.is_empty()),
         list: Some(path.to_owned()),

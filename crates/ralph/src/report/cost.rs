@@ -1,12 +1,12 @@
 //! What the work costs for what is proven, in words where a number would say too much.
 
 use ralph_core::{
-    money::{self, Micros},
+    money,
     report::{Cost, Figures},
 };
 
 pub(super) fn of(f: &Figures) -> Cost {
-    let spent = f.used.usd_micros;
+    let spent = f.used.usd();
     if spent == 0 {
         return Cost { words: unknown(f), ..Cost::default() };
     }
@@ -25,16 +25,12 @@ pub(super) fn of(f: &Figures) -> Cost {
     let words = match (per_verified, f.wanted) {
         (Some(cost), _) => format!("{} for {}{a_round}.{how}", money::shown(cost), things(f.verified)),
         (None, 0) => {
-            format!("{} in all{a_round}. Nothing here can be verified: the loop has neither a gate nor a list.{how}", shown(spent))
+            format!("{} in all{a_round}. Nothing here can be verified: the loop has neither a gate nor a list.{how}", money::shown(spent))
         }
-        (None, _) if f.by_mark > 0 => format!("{} in all{a_round}. What is done is done by marks alone.{how}", shown(spent)),
-        (None, _) => format!("{} in all{a_round}, and nothing is verified yet.{how}", shown(spent)),
+        (None, _) if f.by_mark > 0 => format!("{} in all{a_round}. What is done is done by marks alone.{how}", money::shown(spent)),
+        (None, _) => format!("{} in all{a_round}, and nothing is verified yet.{how}", money::shown(spent)),
     };
     Cost { per_verified, per_round, words }
-}
-
-fn shown(spent: Micros) -> String {
-    money::shown(spent).to_string()
 }
 
 fn things(n: u64) -> String {

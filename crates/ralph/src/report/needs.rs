@@ -2,99 +2,85 @@
 
 use ralph_core::{
     gate::{Check, Gate, Origin, Verdict},
-    journal::history::Chronicle,
-    report::{About, Acceptance, Left, Need, Standing, denied_in_words},
+    journal::history::{Denials, History},
+    report::{About, Acceptance, Left, Need, Standing},
     text::messages,
 };
 use ralph_engine::{
-    gates::declared::Declared,
     ops::command_sources::{self, Source},
     store::{project::Project, seal, trust::Trust},
-    view::{Status, View},
+    view::{GateView, Status, View},
 };
 
-use super::relative;
+use super::{Sources, relative};
 use crate::advice;
 
-/// So many of a kind are listed.
+/// How many of a kind are listed.
 const MOST: usize = 20;
 
-pub(super) fn of(
-    project: &Project,
-    view: &View,
-    declared: &Declared,
-    c: &Chronicle,
-    acceptance: &[Acceptance],
-    left: Option<&Left>,
-) -> Vec<Need> {
-    let resting = resting(view, c);
+pub(super) fn of(sources: Sources<'_>, acceptance: &[Acceptance], left: Option<&Left>) -> Vec<Need> {
+    let Sources { project, view, history, .. } = sources;
+    let resting = resting(view, history);
     // A loop that rests because of a gate has said what is wrong with it.
     let is_said = |what: &str| resting.as_ref().is_some_and(|need| need.what.contains(what));
-    let gates = gates(view, c, is_said);
+    let gates = gates(view, history, is_said);
     let mut all: Vec<Need> = resting.into_iter().chain(gates).collect();
-    all.extend(untrusted(project, view, declared, c));
-    all.extend(suspicions(view, c));
-    all.extend(denied(c));
+    all.extend(untrusted(sources));
+    all.extend(suspicions(view, history));
+    all.extend(denied(history));
     all.extend(unproven(acceptance, view));
     all.extend(left.and_then(|left| uncommitted(left, view)));
-    all.extend(files(project, view, c));
+    all.extend(files(project, view, history));
     all
 }
 
-/// Why nobody works on it, and how it goes on.
-fn resting(view: &View, c: &Chronicle) -> Option<Need> {
-    let again =
-        || if view.by_run || c.state.runner.is_some() || c.open.sessions > 0 { advice::again(view) } else { "`ralph resume`".to_owned() };
+/// Why it does not go on, and how it does.
+fn resting(view: &View, history: &History) -> Option<Need> {
     let (what, how) = match view.status {
         Status::Paused | Status::LeftBehind | Status::Tracked => {
-            let why = view.why.clone().or_else(|| c.rests.clone());
-            let what = why.map_or_else(|| format!("It is {}.", view.status.words()), |why| messages::opening(&why, 600));
+            let what = view.why.clone().unwrap_or_else(|| format!("It is {}.", view.status.words()));
             (what, advice::step(view)?)
         }
-        Status::Capped => ("It stopped at a limit before it was done, and is kept.".to_owned(), goes_on(c).unwrap_or_else(again)),
+        Status::Capped => {
+            let how = format!("`{}` goes on.", advice::command(view, history));
+            ("It stopped at a limit before it was done, and is kept.".to_owned(), how)
+        }
         Status::Gone => (
             "Its file is gone, and no ending was written down.".to_owned(),
             "`ralph resume` brings it back from the archive, if it is there".to_owned(),
         ),
         Status::Failed | Status::Corrupt => {
-            let what = view
-                .problem
-                .clone()
-                .map_or_else(|| "Its file could not be read.".to_owned(), |problem| format!("Its file cannot be read: {problem}"));
-            (what, "fix the file (its last version is in .ralph/backup), then `ralph resume`".to_owned())
+            let what = view.problem.as_ref().map(|problem| format!("Its file cannot be read: {problem}"));
+            (
+                what.unwrap_or_else(|| "Its file could not be read.".to_owned()),
+                "fix the file (its last version is in .ralph/backup), then `ralph resume`".to_owned(),
+            )
         }
         _ => return None,
     };
     Some(Need { about: About::Resting, what, how: vec![how] })
 }
 
-/// What the last ruling said about going on.
-fn goes_on(c: &Chronicle) -> Option<String> {
-    let stop = c.last_stop.as_ref()?;
-    let line = messages::allowed(&stop.evidence, &stop.ruling)?;
-    line.split_once("The loop is kept: ").map(|(_, how)| how.to_owned())
-}
-
-/// Gates that only a person can change: not trusted, not readable, asking for somebody.
-fn gates(view: &View, c: &Chronicle, is_said: impl Fn(&str) -> bool) -> Vec<Need> {
+/// Gates that only a person can change: not trusted, not readable, asking for a person.
+fn gates(view: &View, c: &History, is_said: impl Fn(&str) -> bool) -> Vec<Need> {
     let need =
         |name: &str, what: &str, needs: &str| Need { about: About::Gate, what: format!("{name}: {what}"), how: vec![needs.to_owned()] };
     if view.is_live() {
-        let asks = |gate: &ralph_engine::view::GateView| gate.needs.as_deref().map(|needs| need(&gate.name, &gate.what, needs));
+        let asks = |gate: &GateView| gate.needs.as_deref().map(|needs| need(&gate.name, &gate.what, needs));
         return view.gates.iter().filter(|gate| !is_said(&gate.what)).filter_map(asks).take(MOST).collect();
     }
     let open = c.findings().filter(|finding| finding.verdict != Verdict::Pass && !is_said(&finding.what));
     open.filter_map(|finding| finding.needs.as_deref().map(|needs| need(&finding.gate, &finding.what, needs))).take(MOST).collect()
 }
 
-/// Files of this loop's whose commands are not run before a person allows it. Gates that say so themselves are told already.
-fn untrusted(project: &Project, view: &View, declared: &Declared, c: &Chronicle) -> Vec<Need> {
+/// Files of this loop whose commands run only after a person allows it. Gates that say so themselves are listed already.
+fn untrusted(Sources { project, view, declared, history, .. }: Sources<'_>) -> Vec<Need> {
     if matches!(view.status, Status::Complete | Status::Cancelled) {
         return Vec::new();
     }
     let says_so = |gate: &Gate| {
         let of_view = view.gates.iter().any(|shown| shown.name == gate.name && shown.needs.is_some());
-        of_view || (!view.is_live() && c.findings().any(|finding| finding.gate == gate.name && finding.needs.is_some()))
+        of_view || (!view.is_live() && history.findings().any(|finding| finding.gate == gate.name && finding.needs.is_some()))
     };
     let is_from = |gate: &Gate, origin: &str| match (&gate.check, &gate.origin) {
         (Check::Features(list), _) => list.path == origin,
@@ -120,7 +106,7 @@ fn of_source(source: &Source) -> Need {
     }
 }
 
-fn suspicions(view: &View, c: &Chronicle) -> Option<Need> {
+fn suspicions(view: &View, c: &History) -> Option<Need> {
     if c.suspicions.is_empty() {
         return None;
     }
@@ -132,13 +118,14 @@ fn suspicions(view: &View, c: &Chronicle) -> Option<Need> {
     Some(Need { about: About::Suspicion, what: format!("{}.", listed.collect::<Vec<_>>().join("; ")), how })
 }
 
-fn denied(c: &Chronicle) -> Option<Need> {
+fn denied(c: &History) -> Option<Need> {
     if c.denied.is_empty() {
         return None;
     }
-    let mut all = c.denied.clone();
-    all.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
-    let rules: Vec<String> = all.iter().take(MOST).map(denied_in_words).collect();
+    let all = Denials::sorted(c.denied.clone());
+    let times = |times: u64| if times == 1 { "once".to_owned() } else { format!("{times} times") };
+    let one = |denied: &Denials| format!("`{}` ({})", denied.rule.replace('`', ""), times(denied.times));
+    let rules: Vec<String> = all.iter().take(MOST).map(one).collect();
     let more = if all.len() > MOST { format!(" and {} more", all.len() - MOST) } else { String::new() };
     Some(Need {
         about: About::Denied,
@@ -185,7 +172,7 @@ fn uncommitted(left: &Left, view: &View) -> Option<Need> {
 }
 
 /// What is wrong with ralph's own files.
-fn files(project: &Project, view: &View, c: &Chronicle) -> Vec<Need> {
+fn files(project: &Project, view: &View, c: &History) -> Vec<Need> {
     let mut all: Vec<Need> = Vec::new();
     let misfit = seal::misfit(project, &view.id).map(|misfit| format!(": {misfit}"));
     if misfit.is_some() || c.misfits > 0 {

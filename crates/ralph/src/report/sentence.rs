@@ -1,7 +1,7 @@
 //! How a loop ended and why, or where it stands, in one sentence.
 
 use ralph_core::{
-    journal::history::Chronicle,
+    journal::history::History,
     report::Mood,
     text::{
         messages::{self, clean, of_limit, opening},
@@ -24,7 +24,7 @@ pub(super) fn mood(view: &View) -> Mood {
 }
 
 /// The sentence; `until`: as far as anything is known.
-pub(super) fn of(view: &View, c: &Chronicle, until: Millis) -> String {
+pub(super) fn of(view: &View, c: &History, until: Millis) -> String {
     let round = of_limit(view.iteration.max(c.state.iteration), view.max_iterations);
     let spent = in_words(c.state.spent(until));
     let text = match view.status {
@@ -54,15 +54,13 @@ pub(super) fn of(view: &View, c: &Chronicle, until: Millis) -> String {
 }
 
 /// What the person was told about the stop that ended or paused it.
-fn ruled(c: &Chronicle) -> Option<String> {
-    let stop = c.last_stop.as_ref()?;
-    let line = messages::allowed(&stop.evidence, &stop.ruling)?;
-    Some(line.strip_prefix("Ralph: ").map_or_else(|| line.clone(), str::to_owned))
+fn ruled(c: &History) -> Option<String> {
+    c.last_stop.as_ref().and_then(|stop| messages::ending(&stop.evidence, &stop.ruling))
 }
 
-fn paused(view: &View, c: &Chronicle, round: &str) -> String {
+fn paused(view: &View, c: &History, round: &str) -> String {
     let by_ruling = view.paused_at.is_some().then(|| ruled(c)).flatten();
-    let why = view.why.clone().or_else(|| c.rests.clone()).map(|why| opening(&why, 600));
+    let why = view.why.clone();
     match (by_ruling, why) {
         (Some(line), _) => line,
         (None, Some(why)) if why.starts_with("paused") => why,
@@ -71,14 +69,14 @@ fn paused(view: &View, c: &Chronicle, round: &str) -> String {
     }
 }
 
-fn parked(view: &View, c: &Chronicle, round: &str) -> String {
+fn parked(view: &View, c: &History, round: &str) -> String {
     let what = view.waits.as_ref().map(|waits| waits.what.clone()).or_else(|| c.state.parked.as_ref().map(|parked| parked.what.clone()));
     let until = c.state.parked.as_ref().and_then(|parked| parked.until);
     let until = until.map(|until| format!(" until {}", when(&time::format(until)))).unwrap_or_default();
     format!("Waiting at iteration {round} for {}{until}.", what.unwrap_or_else(|| "something outside".to_owned()))
 }
 
-fn active(view: &View, c: &Chronicle, round: &str, spent: &str) -> String {
+fn active(view: &View, c: &History, round: &str, spent: &str) -> String {
     let doing = match (&view.checking, &view.waits, &c.working) {
         (Some(checking), ..) => format!("the gate \"{}\" is running", checking.gate),
         (_, Some(waits), _) => format!("it waits for {}", waits.words()),
@@ -91,7 +89,7 @@ fn active(view: &View, c: &Chronicle, round: &str, spent: &str) -> String {
     format!("Still going: iteration {round} after {spent}, {doing}.")
 }
 
-fn last_trouble(c: &Chronicle) -> String {
+fn last_trouble(c: &History) -> String {
     c.troubles.kept.last().map_or_else(|| "the journal does not say why".to_owned(), |said| said.what.trim_end_matches('.').to_owned())
 }
 

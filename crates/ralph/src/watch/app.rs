@@ -406,6 +406,6 @@ impl App {
 
     fn why_not_resumed(&self) -> Option<String> {
         let (entry, followed) = (self.loops.chosen()?, self.followed.as_ref()?);
-        advice::why_no_key_resumes(&entry.view, &followed.chronicle)
+        advice::why_no_key_resumes(&entry.view, &followed.history)
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use ralph_core::{
-    journal::{Event, Record, history::Chronicle},
+    journal::{Event, Record, history::History},
     judge::{Code, Decision, Evidence, Next, Ruling},
     text::{
         gate_messages, messages,
@@ -28,27 +28,27 @@ use crate::{
     wording::of_claim,
 };
 
-/// So much of a journal is read before somebody may want to press a key.
+/// How much of a journal is read before keys are looked at again.
 const PIECE: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_millis(40);
 
 /// A longer line of a journal is passed over.
 const LONGEST_LINE: usize = 16 << 20;
 
-/// So many lines of the log are kept; `ralph log` has all of them.
+/// How many lines of the log are kept; `ralph log` has all of them.
 pub(super) const LOG: usize = 5_000;
 const RULINGS: usize = 100;
-/// So much of a line is kept.
+/// How much of a line is kept.
 const WORDS: usize = 400;
 
 pub(super) struct Followed {
     pub(super) project: Project,
     pub(super) id: String,
     journal: Follower,
-    pub(super) chronicle: Chronicle,
+    pub(super) history: History,
     pub(super) rulings: VecDeque<Ruled>,
     pub(super) log: VecDeque<Logged>,
-    /// How many lines of the log have been forgotten.
+    /// How many older lines of the log are not kept.
     pub(super) forgotten: u64,
     /// There is more to read at once.
     pub(super) is_behind: bool,
@@ -77,7 +77,7 @@ impl Followed {
             project: project.clone(),
             id: view.id.clone(),
             journal: Follower::new(&view.journal, LONGEST_LINE),
-            chronicle: Chronicle::default(),
+            history: History::default(),
             rulings: VecDeque::new(),
             log: VecDeque::new(),
             forgotten: 0,
@@ -113,9 +113,9 @@ impl Followed {
         }
     }
 
-    /// Another journal stands in its place, or none.
+    /// Another journal has taken its place, or none.
     fn begin_anew(&mut self) {
-        (self.chronicle, self.forgotten) = (Chronicle::default(), 0);
+        (self.history, self.forgotten) = (History::default(), 0);
         self.rulings.clear();
         self.log.clear();
     }
@@ -125,19 +125,19 @@ impl Followed {
             return;
         }
         let Ok(record) = serde_json::from_slice::<Record>(line) else {
-            self.chronicle.unreadable += 1;
+            self.history.unreadable += 1;
             let words = "(a line that cannot be read)".to_owned();
             return self.log(Logged { at: String::new(), words, is_trouble: true });
         };
         if let Event::Stop { evidence, ruling, .. } = &record.event {
-            let at = time::parse(&record.at).or(self.chronicle.last).unwrap_or(0);
+            let at = time::parse(&record.at).or(self.history.last).unwrap_or(0);
             let sent_back = ruling.decision == Decision::Block;
             let words = messages::opening(&in_words(evidence, ruling), WORDS);
             push(&mut self.rulings, Ruled { at, stop: record.state.stops, code: ruling.code, sent_back, words }, RULINGS);
         }
         let is_trouble = matches!(record.event, Event::Broke { .. } | Event::Error { .. } | Event::Corrupt { .. });
         self.log(Logged { at: when(&record.at), words: messages::opening(&of_event(&record), WORDS), is_trouble });
-        self.chronicle.take(record);
+        self.history.take(record);
     }
 
     fn log(&mut self, line: Logged) {
@@ -149,7 +149,7 @@ impl Followed {
         if self.is_behind {
             return;
         }
-        let working = self.chronicle.working.as_ref().filter(|_| view.carrier == Carrier::Runner);
+        let working = self.history.working.as_ref().filter(|_| view.carrier == Carrier::Runner);
         let source = match (working, view.carrier) {
             (Some(working), _) => Source::of_log(&self.project, &working.agent, &working.log),
             (None, Carrier::Session) if seek || self.doing.is_none() => view.session.as_deref().and_then(Source::of_session),
@@ -181,10 +181,10 @@ fn push<T>(kept: &mut VecDeque<T>, one: T, most: usize) -> bool {
     is_full
 }
 
-/// What was ruled, and why.
+/// A ruling and its reason.
 fn in_words(e: &Evidence, ruling: &Ruling) -> String {
-    if let Some(line) = messages::allowed(e, ruling) {
-        return line.strip_prefix("Ralph: ").unwrap_or(&line).to_owned();
+    if let Some(line) = messages::ending(e, ruling) {
+        return line;
     }
     let open = gate_messages::in_short(e);
     let why = if open.is_empty() { of_claim(ruling.code).unwrap_or_default() } else { open };

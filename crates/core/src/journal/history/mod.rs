@@ -1,22 +1,19 @@
-//! A loop as people look at it: everything that its journal tells, gathered record by record.
+//! The history of a loop: everything that its journal tells, gathered record by record.
 //!
-//! One fold for all eyes: `watch` feeds it while the journal grows, `report` feeds it the whole file. It keeps a few bytes for a round, so ten thousand
-//! rounds are no burden, and it believes no record more than it has to: what an agent wrote into a journal must not break a page.
+//! Everything that people see comes from this one fold: `watch` feeds it while the journal grows, `report` the whole file, `status` and the status line its
+//! end. It keeps a few bytes for each iteration, so ten thousand of them are no burden. It trusts no record: what an agent wrote into a journal must not break a page.
 
-mod hours;
-mod known;
-mod proofs;
+mod gates;
+mod timeline;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
-use hours::Has;
-pub use hours::{Hours, Phase, Span, Took};
-pub use proofs::{Mark, Proofs, Ran, Story};
+pub use gates::{GateHistory, Mark, Ran};
+pub use timeline::{Phase, Span, Timeline, Took};
 
 use crate::{
-    gate::Finding,
     journal::{Actor, Event, Holder, Record, State, lines},
     judge::{
         Code, Decision, Ending, Evidence, Next, Ruling,
@@ -30,15 +27,15 @@ use crate::{
     },
 };
 
-/// So much of what an agent said is kept for a claim that was refused.
+/// How much of the agent's message is kept with a claim that was refused.
 const SAID: usize = 400;
 
-/// So many refused claims, notes, suspicions and troubles are kept, the newest; how many there were is counted.
+/// How many refused claims, notes, troubles and denied rules are kept: the newest. All of them are counted.
 const MOST: usize = 200;
 
 /// Everything that a journal tells about a loop.
 #[derive(Debug, Clone, Default)]
-pub struct Chronicle {
+pub struct History {
     pub id: String,
     pub prompt: String,
     /// Who started it.
@@ -51,37 +48,48 @@ pub struct Chronicle {
     pub unreadable: u64,
     /// The loop's state after the last record.
     pub state: State,
-    /// Rounds that were ruled on, the oldest first.
+    /// Iterations that were ruled on, the oldest first.
     pub rounds: Vec<Round>,
-    /// What the round that goes on has used so far: sessions that broke.
+    /// Used by the iteration that goes on, in sessions that broke.
     pub open: Used,
-    pub hours: Hours,
-    pub proofs: Proofs,
+    pub timeline: Timeline,
+    /// The gates, in the order in which they were first measured.
+    pub gates: Vec<GateHistory>,
+    /// The last command that ran for a gate, or for an item of a list, by its name.
+    pub ran: BTreeMap<String, Ran>,
     /// The last stop that was ruled on.
     pub last_stop: Option<Stop>,
     /// Claims that did not end the loop.
     pub refused: Newest<Refused>,
-    /// What people told the agent.
+    /// Notes of people for the agent.
     pub notes: Newest<Said>,
     /// Sessions that came to no stop, errors of ralph's own, loop files that could not be read.
     pub troubles: Newest<Said>,
     /// How often the journal was found changed by something other than ralph.
     pub misfits: u64,
-    /// What looks as if the proof had been weakened, as the last stop saw it.
+    /// Signs that the proof was weakened, as the last stop saw them.
     pub suspicions: Vec<String>,
-    /// What nobody was there to allow: each rule once, with how often it was missing.
-    pub denied: Vec<(Denied, u64)>,
+    /// Tool calls that were denied because no person was asked.
+    pub denied: Vec<Denials>,
+    /// The same since a runner last took the loop: a person may have allowed the older ones since.
+    pub denied_in_run: Vec<Denials>,
     /// The sessions that worked on it, in order, each once.
     pub sessions: Vec<String>,
-    /// The same, to be looked up: a loop may have one for each of its rounds.
+    /// The same, to be looked up: a loop may have one for each of its iterations.
     known_sessions: HashSet<String>,
     /// The session that the loop's file names, as far as its records tell: states do not repeat what the file says.
     named: Option<String>,
-    /// Files that are kept: the round's number, the name, the commit.
+    /// Snapshots of the files.
     pub snapshots: Vec<Kept>,
-    /// Why the loop rests, or its runner left, if nobody has taken it up since.
-    pub rests: Option<String>,
-    /// The session or command that works on this round.
+    /// `ralph run` had it last, and no session has it since.
+    pub by_run: bool,
+    /// Why it is paused, or what went wrong last, if it was not taken up since.
+    pub why: Option<String>,
+    /// The stop that paused it, if that was the last thing that changed it.
+    pub paused_at: Option<u64>,
+    /// What a hook waits for, and since when, if it has not answered or begun something else since.
+    pub waiting: Option<(String, Millis)>,
+    /// The session or command that works on this iteration.
     pub working: Option<Working>,
     pub ended: Option<Ended>,
 }
@@ -136,16 +144,21 @@ pub struct Round {
     pub head: Option<String>,
 }
 
-/// What was used, as far as anybody tells. For programs, what nobody tells is absent, and not 0.
+/// What was used, as far as it is known: an agent that is a plain command tells nothing, nor does a session without a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(into = "known::Known")]
 pub struct Used {
     /// Sessions that ralph started for it; 0 where the agent's own session carries the loop.
     pub sessions: u64,
-    pub tool_calls: u64,
-    pub tokens: Tokens,
-    pub usd_micros: Micros,
+    /// Absent where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<u64>,
+    /// Absent where they are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    /// Absent where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usd_micros: Option<Micros>,
     /// Not reported by the agent: estimated from a transcript.
     pub estimated: bool,
     /// How full the context was at its fullest, and how large it is: in tokens, or of 100 where only the share is known; 0: not known.
@@ -155,36 +168,86 @@ pub struct Used {
 
 impl Used {
     fn of(work: &Work) -> Self {
-        Used {
-            sessions: 0,
-            tool_calls: work.tool_calls,
-            tokens: work.tokens,
-            usd_micros: work.usd_micros,
-            estimated: work.estimated,
-            context: work.context,
-            context_window: work.context_window,
-        }
+        let mut used = Used { estimated: work.estimated, context: work.context, context_window: work.context_window, ..Used::default() };
+        used.add(work.tokens, work.tool_calls, work.usd_micros);
+        used
+    }
+
+    /// Adds an amount. An agent that tells of tokens tells of calls and of money too; without tokens, nothing is not the same as none.
+    pub fn add(&mut self, tokens: Tokens, tool_calls: u64, usd_micros: Micros) {
+        let is_told = tokens.total() > 0;
+        self.tokens = plus(self.tokens, is_told.then_some(tokens), Tokens::plus);
+        self.tool_calls = plus(self.tool_calls, (is_told || tool_calls > 0).then_some(tool_calls), u64::saturating_add);
+        self.usd_micros = plus(self.usd_micros, (is_told || usd_micros > 0).then_some(usd_micros), u64::saturating_add);
     }
 
     fn join(&mut self, other: &Used) {
         self.sessions += other.sessions;
-        self.tool_calls = self.tool_calls.saturating_add(other.tool_calls);
-        self.tokens = self.tokens.plus(other.tokens);
-        self.usd_micros = self.usd_micros.saturating_add(other.usd_micros);
+        self.tool_calls = plus(self.tool_calls, other.tool_calls, u64::saturating_add);
+        self.tokens = plus(self.tokens, other.tokens, Tokens::plus);
+        self.usd_micros = plus(self.usd_micros, other.usd_micros, u64::saturating_add);
         self.estimated |= other.estimated;
         self.context = self.context.max(other.context);
         self.context_window = self.context_window.max(other.context_window);
     }
+
+    /// All tokens, or 0 where they are not known.
+    pub fn total_tokens(&self) -> u64 {
+        self.tokens.map_or(0, Tokens::total)
+    }
+
+    /// Millionths of a dollar, or 0 where it is not known.
+    pub fn usd(&self) -> Micros {
+        self.usd_micros.unwrap_or(0)
+    }
 }
 
-/// A stop and how it was ruled, whole.
+/// The sum of what is known.
+fn plus<T>(a: Option<T>, b: Option<T>, sum: fn(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(sum(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Tool calls that one rule would have allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Denials {
+    /// For `permissions.allow` in the client's settings.
+    pub rule: String,
+    pub times: u64,
+    /// What the last one was about: the command, the file.
+    pub what: String,
+}
+
+impl Denials {
+    /// Adds what a session was denied.
+    fn count(all: &mut Vec<Denials>, denied: &[Denied]) {
+        for one in denied {
+            let is_full = all.len() >= MOST;
+            match all.iter_mut().find(|known| known.rule == one.rule) {
+                Some(known) => (known.times, known.what) = (known.times + 1, one.what.clone()),
+                None if is_full => {}
+                None => all.push(Denials { rule: one.rule.clone(), times: 1, what: one.what.clone() }),
+            }
+        }
+    }
+
+    /// The most frequent first; those that are equally frequent stay in their order.
+    pub fn sorted(mut all: Vec<Denials>) -> Vec<Denials> {
+        all.sort_by_key(|denials| std::cmp::Reverse(denials.times));
+        all
+    }
+}
+
+/// A stop and its ruling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop {
     pub number: u64,
     pub at: Millis,
     pub evidence: Evidence,
     pub ruling: Ruling,
-    pub said: String,
 }
 
 /// A claim that did not end the loop.
@@ -243,25 +306,25 @@ pub struct Ended {
     pub code: Option<Code>,
 }
 
-impl Chronicle {
-    /// The chronicle of a whole journal.
+impl History {
+    /// The history that a journal, or its end, tells.
     pub fn of(journal: &[u8]) -> Self {
-        let mut chronicle = Chronicle::default();
+        let mut history = History::default();
         for line in lines(journal) {
             match serde_json::from_slice(line) {
-                Ok(record) => chronicle.take(record),
-                Err(_) => chronicle.unreadable += 1,
+                Ok(record) => history.take(record),
+                Err(_) => history.unreadable += 1,
             }
         }
-        chronicle
+        history
     }
 
     /// The next record.
     pub fn take(&mut self, record: Record) {
-        // Whoever wrote a time that is none wrote at the time of the record before.
+        // A record whose time cannot be read has the time of the record before it.
         let at = time::parse(&record.at).or(self.last).unwrap_or(0);
         if record.state.stops < self.state.stops || (self.ended.is_some() && record.state.ended.is_none()) {
-            // A loop that stands there again after it ended. What was before it is told, but it is not over.
+            // The loop was brought back after it ended.
             self.ended = None;
         }
         self.records += 1;
@@ -274,8 +337,8 @@ impl Chronicle {
             self.sessions.push(session);
         }
         let before = std::mem::replace(&mut self.state, record.state);
-        let has = Has::of(&self.state, self.named.as_deref());
-        self.hours.at(at, &record.event, &self.state, has);
+        let is_held = self.holder() != Holder::Nobody;
+        self.timeline.at(at, &record.event, &self.state, is_held);
         self.note(at, record.event, &before);
         self.last = Some(at);
         if let (Some(ending), None) = (self.state.ended, &self.ended) {
@@ -284,7 +347,7 @@ impl Chronicle {
         }
     }
 
-    /// Whose loop it is after this record.
+    /// Notes which session the loop's file names after this record.
     fn note_session(&mut self, record: &Record) {
         match &record.event {
             Event::Started { .. } | Event::Resumed { .. } => self.named.clone_from(&record.session),
@@ -301,9 +364,9 @@ impl Chronicle {
         self.state.holder(self.named.as_deref())
     }
 
-    /// Since when the agent has worked on the iteration that goes on: pauses, waits and gates before it are not counted. `None`: nobody works on it.
+    /// Since when the agent has worked on the iteration that goes on: pauses, waits and gates before it are not counted.
     pub fn works_since(&self) -> Option<Millis> {
-        let of_session = || self.hours.now.filter(|(phase, _)| *phase == Phase::Work).map(|(_, since)| since);
+        let of_session = || self.timeline.now.filter(|(phase, _)| *phase == Phase::Work).map(|(_, since)| since);
         match self.holder() {
             Holder::Runner(_) => self.working.as_ref().map(|working| working.since).or_else(of_session),
             Holder::Session(_) => of_session(),
@@ -314,35 +377,48 @@ impl Chronicle {
     fn note(&mut self, at: Millis, event: Event, before: &State) {
         let iteration = self.state.iteration;
         let said = |what: String| Said { at, iteration, what };
+        if matches!(event, Event::Stop { .. } | Event::Checking { .. }) {
+            self.waiting = None;
+        }
         match event {
             Event::Started { by, prompt, .. } => {
                 self.started.get_or_insert(at);
-                (self.by, self.prompt, self.rests) = (Some(by), prompt, None);
+                (self.by, self.prompt, self.why) = (Some(by), prompt, None);
             }
             Event::Stop { evidence, ruling, said, work, .. } => {
-                self.ruled(Stop { number: self.state.stops, at, evidence: *evidence, ruling, said }, work.as_deref(), before);
+                self.ruled(Stop { number: self.state.stops, at, evidence: *evidence, ruling }, &said, work.as_deref(), before);
             }
             Event::Began { iteration, attempt, agent, model, item, log, .. } => {
                 self.open.sessions += 1;
-                self.rests = None;
+                (self.by_run, self.why) = (true, None);
                 self.working = Some(Working { iteration, attempt, since: at, agent, model, item, log });
             }
             Event::Broke { outcome, work, .. } => {
                 self.open.join(&Used::of(&work));
                 self.denied(&work.denied);
                 self.working = None;
-                if let Some(what) = trouble(&outcome) {
-                    self.troubles.push(said(what));
+                if let Outcome::Failed { trouble } = &outcome {
+                    self.why = Some(trouble.words());
+                }
+                // That a person interrupted it is no trouble.
+                if !matches!(outcome, Outcome::Stopped | Outcome::Interrupted) {
+                    self.troubles.push(said(outcome.words()));
                 }
             }
-            Event::Left { why } => (self.working, self.rests) = (None, some(why)),
-            Event::Paused { why, .. } => self.rests = some(why),
-            Event::Taken { .. } | Event::Adopted | Event::Rebound { .. } | Event::Resumed { .. } => {
-                (self.working, self.rests) = (None, None);
+            Event::Left { why } => {
+                self.working = None;
+                self.why = some(why).or(self.why.take());
             }
+            Event::Paused { why, .. } => (self.why, self.paused_at) = (some(why), None),
+            Event::Taken { .. } => {
+                (self.working, self.why, self.by_run) = (None, None, true);
+                self.denied_in_run.clear();
+            }
+            Event::Adopted | Event::Rebound { .. } => (self.working, self.why, self.by_run) = (None, None, false),
+            Event::Resumed { .. } => (self.working, self.why, self.by_run, self.paused_at) = (None, None, false, None),
             Event::Steered { note, .. } if !note.is_empty() => self.notes.push(Said { at, iteration, what: note }),
             Event::Snapshot { name, commit } => self.snapshots.push(Kept { name, commit, stop: self.state.stops }),
-            Event::Measured { findings } => self.proofs.measured(at, self.state.stops, &findings, false),
+            Event::Measured { findings } => self.measured(at, self.state.stops, &findings, false),
             Event::Corrupt { problem } => self.troubles.push(said(format!("the loop file could not be read: {problem}"))),
             Event::Error { what } => self.troubles.push(said(what)),
             Event::Misfit { what } => {
@@ -350,48 +426,58 @@ impl Chronicle {
                 self.troubles.push(said(format!("the journal was changed by something other than ralph: {what}")));
             }
             Event::Edited { changes, refused } => {
-                let mark = |changes: Vec<String>, what: &str| (!changes.is_empty()).then(|| format!("{what}: {}", changes.join(", ")));
-                let told =
-                    [mark(changes, "the loop file was edited"), mark(refused, "an edit of the loop file by the agent did not count")];
-                told.into_iter().flatten().for_each(|what| self.troubles.push(said(what)));
+                for (what, changes) in
+                    [("the loop file was edited", changes), ("an edit of the loop file by the agent did not count", refused)]
+                {
+                    if !changes.is_empty() {
+                        self.troubles.push(said(format!("{what}: {}", changes.join(", "))));
+                    }
+                }
             }
             Event::Accepted { .. } => self.suspicions.clear(),
-            Event::Checking { gate, command, .. } => self.proofs.runs(gate, Ran { command, at, stops: self.state.stops }),
-            // What they change is in the state, or in the hours.
-            Event::Steered { .. } | Event::Waiting { .. } | Event::Cancelled { .. } | Event::Heard { .. } | Event::Unknown => {}
+            Event::Checking { gate, command, .. } => self.runs(gate, Ran { command, at, stops: self.state.stops }),
+            Event::Waiting { what } => self.waiting = Some((what, at)),
+            // These change only the state or the timeline.
+            Event::Steered { .. } | Event::Cancelled { .. } | Event::Heard { .. } | Event::Unknown => {}
         }
     }
 
-    fn ruled(&mut self, stop: Stop, work: Option<&Work>, before: &State) {
+    fn ruled(&mut self, stop: Stop, said: &str, work: Option<&Work>, before: &State) {
         let (e, ruling) = (&stop.evidence, &stop.ruling);
-        self.proofs.measured(stop.at, stop.number, &e.gates, true);
+        self.measured(stop.at, stop.number, &e.gates, true);
         self.suspicions.clone_from(&e.suspicions);
+        match ruling.next {
+            Next::Pauses => (self.paused_at, self.why) = (Some(stop.number), messages::ending(e, ruling)),
+            Next::GoesOn { .. } | Next::Ends { .. } => (self.paused_at, self.why) = (None, None),
+            Next::Parks => self.why = None,
+            // Stops change nothing about a loop that is paused.
+            Next::Stays => {}
+        }
         if let Some(work) = work {
             self.open.join(&Used::of(work));
             self.denied(&work.denied);
         } else {
-            // Of the agent's own session only the money is counted, and that only where somebody asked for it.
+            // Of the agent's own session only the money is counted, and only where there is a limit on it.
             let spent = |state: &State| state.spending.as_ref().map_or(0, |spending| spending.usd_micros);
-            self.open.usd_micros = self.open.usd_micros.saturating_add(spent(&self.state).saturating_sub(spent(before)));
+            self.open.add(Tokens::default(), 0, spent(&self.state).saturating_sub(spent(before)));
             self.open.estimated = true;
-            // Its context is known in hundredths alone.
+            // Its context is known in percent only.
             (self.open.context, self.open.context_window) = (e.context, if e.max_context > 0 { 100 } else { 0 });
         }
-        let sent_back = ruling.decision == Decision::Block;
         // Without a promise every stop is a claim, and its rulings say enough.
         let is_refused = e.claim != Claim::None && !matches!(ruling.next, Next::Ends { ending: Ending::Complete });
         if is_refused {
-            let (why, said) = (why_refused(e), messages::excerpt(&stop.said, SAID));
+            let (why, said) = (why_refused(e), messages::excerpt(said, SAID));
             self.refused.push(Refused { stop: stop.number, iteration: e.iteration, at: stop.at, code: ruling.code, why, said });
         }
-        if ruling.next != Next::Stays || sent_back {
+        if ruling.next != Next::Stays || ruling.decision == Decision::Block {
             self.round(&stop, work.and_then(|work| work.model.clone()));
         }
         self.last_stop = Some(stop);
     }
 
     fn round(&mut self, stop: &Stop, model: Option<String>) {
-        let took = self.hours.end_round();
+        let (from, took) = self.timeline.end_round();
         let used = std::mem::take(&mut self.open);
         let working = self.working.take();
         let head = self.state.standstill.as_ref().and_then(|s| s.tree.split(' ').next()).filter(|head| head.len() >= 40).map(str::to_owned);
@@ -399,58 +485,40 @@ impl Chronicle {
         let round = Round {
             iteration: e.iteration,
             stop: stop.number,
-            began: took.from.min(stop.at),
+            began: from.min(stop.at),
             ended: stop.at,
             code: stop.ruling.code,
             sent_back: stop.ruling.decision == Decision::Block,
             claimed: e.claim == Claim::Made,
-            took: took.took,
+            took,
             used,
             item: working.as_ref().and_then(|w| w.item.clone()),
             model: model.or_else(|| working.and_then(|w| w.model)),
             head,
         };
         match self.rounds.last_mut().filter(|last| last.iteration == e.iteration) {
-            // A round that was parked, and ruled on again: one round.
+            // An iteration that was parked, and ruled on again.
             Some(last) => last.join(round),
             None => self.rounds.push(round),
         }
     }
 
     fn denied(&mut self, denied: &[Denied]) {
-        for one in denied {
-            if self.denied.len() >= MOST {
-                return;
-            }
-            match self.denied.iter_mut().find(|(known, _)| known.rule == one.rule) {
-                Some((_, times)) => *times += 1,
-                None => self.denied.push((one.clone(), 1)),
-            }
-        }
+        Denials::count(&mut self.denied, denied);
+        Denials::count(&mut self.denied_in_run, denied);
     }
 
-    /// What the last stop found, gate by gate, with what was measured by hand since.
-    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
-        self.proofs.last()
-    }
-
-    /// What all rounds used, and the sessions of the one that goes on.
+    /// Used by all iterations, and by the sessions of the one that goes on.
     pub fn used(&self) -> Used {
         self.rounds.iter().map(|round| &round.used).chain([&self.open]).fold(Used::default(), |mut sum, used| {
             sum.join(used);
             sum
         })
     }
-
-    /// How many list items are proven done, and of how many, as the last measurement counted them.
-    pub fn items(&self) -> Option<(u64, u64)> {
-        let tallies = self.findings().filter_map(|finding| finding.tally.as_ref());
-        tallies.map(|tally| (tally.done, tally.total)).reduce(|(done, total), (more, of)| (done + more, total + of))
-    }
 }
 
 impl Round {
-    /// The same round, ruled on once more.
+    /// The same iteration, ruled on once more.
     fn join(&mut self, later: Round) {
         let (took, mut used) = (self.took.plus(later.took), self.used);
         used.join(&later.used);
@@ -458,9 +526,9 @@ impl Round {
         *self = Round { began: self.began, claimed: self.claimed || later.claimed, took, used, item, model, ..later };
     }
 
-    /// From its beginning to its end, without the time in which nobody worked on the loop.
+    /// From its beginning to its end, without pauses.
     pub fn took_ms(&self) -> u64 {
-        Phase::ALL.into_iter().filter(|phase| *phase != Phase::Paused).map(|phase| self.took.of(phase)).fold(0, u64::saturating_add)
+        self.took.total().saturating_sub(self.took.paused_ms)
     }
 }
 
@@ -468,20 +536,12 @@ fn some(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Why a claim did not count.
+/// The reason why a claim did not count.
 fn why_refused(e: &Evidence) -> String {
     match &e.claim {
         Claim::Refused { why } => why.words(),
         _ if e.notes_waiting > 0 => "a note for the agent was not delivered yet".to_owned(),
         _ => crate::text::gate_messages::in_short(e),
-    }
-}
-
-/// What kept a session from its stop. That a person interrupted it is no trouble.
-fn trouble(outcome: &Outcome) -> Option<String> {
-    match outcome {
-        Outcome::Stopped | Outcome::Interrupted => None,
-        _ => Some(outcome.words()),
     }
 }
 

@@ -55,8 +55,8 @@ impl Journal {
         self
     }
 
-    fn told(&self) -> Chronicle {
-        Chronicle::of(self.lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n").as_bytes())
+    fn told(&self) -> History {
+        History::of(self.lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n").as_bytes())
     }
 }
 
@@ -93,15 +93,14 @@ fn eyes_2_time_is_told_by_what_was_done_with_it() {
         json!({ "ended": "complete" }),
     );
     let told = journal.told();
-    assert_eq!(told.hours.total, Took { work_ms: 120_000, gates_ms: 40_000, elsewhere_ms: 300_000, ..Took::default() });
+    assert_eq!(told.timeline.total, Took { work_ms: 120_000, gates_ms: 40_000, elsewhere_ms: 300_000, ..Took::default() });
     let rounds: Vec<_> =
         told.rounds.iter().map(|r| (r.iteration, r.took.work_ms, r.took.gates_ms, r.took.elsewhere_ms, r.took_ms())).collect();
     assert_eq!(rounds, [(1, 60_000, 30_000, 0, 90_000), (2, 60_000, 10_000, 300_000, 370_000)]);
     assert_eq!(told.ended.map(|e| (e.ending, e.code)), Some((Ending::Complete, Some(Code::PromiseAccepted))));
-    assert_eq!(told.hours.now, None, "what is over takes no more time");
-    let verdicts: Vec<Verdict> = told.proofs.gates[0].marks.iter().map(|mark| mark.verdict).collect();
+    assert_eq!(told.timeline.now, None, "what is over takes no more time");
+    let verdicts: Vec<Verdict> = told.gates[0].marks.iter().map(|mark| mark.verdict).collect();
     assert_eq!(verdicts, [Verdict::Fail, Verdict::Pass]);
-    assert_eq!(told.proofs.gates[0].mended().count(), 1);
     assert_eq!((told.refused.count, told.refused.kept[0].stop, told.refused.kept[0].said.as_str()), (1, 1, "All done, I promise."));
 }
 
@@ -127,11 +126,11 @@ fn eyes_2_quota_pauses_and_deaths_are_not_work() {
     journal.add(130, json!({ "kind": "left", "why": "lunch" }), json!({ "runner": null }));
     let told = journal.told();
     assert_eq!(told.unreadable, 0);
-    assert_eq!(told.hours.total, Took { work_ms: 40_000, service_ms: 60_000, paused_ms: 30_000, ..Took::default() });
-    assert_eq!(told.hours.until(told.last.unwrap_or(0) + 5_000).1.paused_ms, 35_000);
-    assert_eq!((told.open.sessions, told.open.tool_calls, told.open.tokens.total(), told.open.usd_micros), (3, 2, 15, 100));
+    assert_eq!(told.timeline.total, Took { work_ms: 40_000, service_ms: 60_000, paused_ms: 30_000, ..Took::default() });
+    assert_eq!(told.timeline.until(told.last.unwrap_or(0) + 5_000).1.paused_ms, 35_000);
+    assert_eq!((told.open.sessions, told.open.tool_calls, told.open.total_tokens(), told.open.usd_micros), (3, Some(2), 15, Some(100)));
     assert_eq!(told.troubles.kept[0].what, "the account's limit is used up");
-    assert_eq!(told.rests.as_deref(), Some("lunch"));
+    assert_eq!(told.why.as_deref(), Some("lunch"));
 }
 
 /// The first round of a loop that a session took when it stopped, and the last one of a run that somebody pauses.
@@ -167,7 +166,7 @@ fn eyes_2_a_rest_after_a_crash_is_no_wait_for_a_quota() {
     journal.add(40, json!({ "kind": "began", "iteration": 1, "attempt": 2, "agent": "claude", "log": "x" }), json!({ "parked": null }));
     let told = journal.told();
     assert_eq!(
-        (told.unreadable, told.hours.total.work_ms, told.hours.total.paused_ms, told.hours.total.service_ms),
+        (told.unreadable, told.timeline.total.work_ms, told.timeline.total.paused_ms, told.timeline.total.service_ms),
         (0, 10_000, 30_000, 0)
     );
 }
@@ -190,7 +189,7 @@ fn eyes_1_what_cannot_be_read_costs_only_itself() {
     journal.add(0, started(), json!({}));
     let mut bytes = format!("{}\nhalf a li", journal.lines[0]).into_bytes();
     bytes.extend_from_slice(b"\n\xff\xfe\n\n{\"v\":1}\n");
-    let told = Chronicle::of(&bytes);
+    let told = History::of(&bytes);
     assert_eq!((told.records, told.unreadable, told.prompt.as_str()), (1, 3, "Fix it"));
 }
 
@@ -215,7 +214,7 @@ fn eyes_2_a_loop_that_stands_there_again_is_not_over() {
     journal.add(9, json!({ "kind": "resumed", "by": "session", "iteration": 1 }), json!({ "ended": null }));
     let told = journal.told();
     assert_eq!(told.ended, None);
-    assert_eq!((told.hours.total.work_ms, told.hours.total.paused_ms), (5_000, 4_000), "nothing of the time is lost");
+    assert_eq!((told.timeline.total.work_ms, told.timeline.total.paused_ms), (5_000, 4_000), "nothing of the time is lost");
 }
 
 #[test]
@@ -223,6 +222,25 @@ fn eyes_2_each_session_is_named_once_where_it_came_last() {
     let line = |session: &str| {
         json!({ "v": 1, "seq": 1, "at": "2026-11-15T00:00:00.000Z", "loop": "main-1", "session": session, "event": { "kind": "adopted" }, "state": {} }).to_string()
     };
-    let told = Chronicle::of(["a", "b", "b", "a", "c"].map(line).join("\n").as_bytes());
+    let told = History::of(["a", "b", "b", "a", "c"].map(line).join("\n").as_bytes());
     assert_eq!(told.sessions, ["b", "a", "c"]);
+}
+
+fn broke(denied: &[(&str, &str)]) -> Value {
+    let denied: Vec<Value> = denied.iter().map(|(rule, what)| json!({ "tool": "Bash", "what": what, "rule": rule })).collect();
+    let (outcome, then) = (json!({ "outcome": "cut", "by": "time" }), json!({ "then": "judge" }));
+    json!({ "kind": "broke", "iteration": 1, "attempt": 1, "outcome": outcome, "then": then, "work": { "denied": denied } })
+}
+
+#[test]
+fn s4_6_what_was_missed_most_comes_first_and_an_earlier_run_does_not_count() {
+    let mut journal = Journal::new();
+    journal.add(0, broke(&[("Bash(make:*)", "make")]), json!({}));
+    journal.add(0, json!({ "kind": "taken", "pid": 1 }), json!({}));
+    journal.add(0, broke(&[("Edit", "a.rs"), ("Bash(npm test:*)", "npm test")]), json!({}));
+    journal.add(0, broke(&[("Bash(npm test:*)", "npm test -- x")]), json!({}));
+    let told = journal.told();
+    let shown: Vec<String> = Denials::sorted(told.denied_in_run).iter().map(|d| format!("{} {} {}", d.rule, d.times, d.what)).collect();
+    assert_eq!((told.unreadable, shown), (0, vec!["Bash(npm test:*) 2 npm test -- x".to_owned(), "Edit 1 a.rs".to_owned()]));
+    assert_eq!(told.denied.len(), 3);
 }

@@ -2,15 +2,13 @@
 
 use ralph_core::{
     gate::Verdict,
+    journal::history::Denials,
     text::{
         messages::{clean, ends_on, opening, rounds},
         time::in_words,
     },
 };
-use ralph_engine::{
-    store::denials::Denials,
-    view::{GateView, Status, View, Waits},
-};
+use ralph_engine::view::{GateView, Status, View, Waits};
 
 use crate::{
     advice,

@@ -10,12 +10,13 @@ use ralph_core::{
 };
 
 use super::{
-    count, section,
-    text::{moment_in_title, plain},
+    count,
+    escape::{moment_in_title, plain},
+    section,
 };
-use crate::report::thinned::size;
+use crate::report::grouping::size;
 
-/// So many marks stand in a row at most; so many gates are shown.
+/// How many marks are in a row at most, and how many gates are shown.
 const COLUMNS: usize = 40;
 const GATES: usize = 100;
 
@@ -78,7 +79,7 @@ fn strip(gate: &GateStory, stops: Stops) -> String {
     for marks in stops.columns(&gate.marks) {
         match marks.iter().max_by_key(|mark| badness(mark)) {
             Some(worst) => {
-                let (class, glyph) = look(worst.verdict);
+                let (class, glyph) = (worst.verdict.as_str(), worst.verdict.mark());
                 let cached = if marks.iter().all(|mark| mark.cached) { " cached" } else { "" };
                 let _ = write!(out, "<span class=\"m {class}{cached}\" title=\"{}\">{glyph}</span>", plain(&title(worst)));
             }
@@ -97,15 +98,6 @@ fn badness(mark: &Mark) -> u8 {
         Verdict::Wait => 1,
         Verdict::Unknown => 2,
         Verdict::Fail => 3,
-    }
-}
-
-fn look(verdict: Verdict) -> (&'static str, &'static str) {
-    match verdict {
-        Verdict::Pass => ("pass", "✓"),
-        Verdict::Fail => ("fail", "✗"),
-        Verdict::Wait => ("wait", "…"),
-        Verdict::Unknown => ("unknown", "?"),
     }
 }
 

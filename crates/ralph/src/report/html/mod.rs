@@ -1,18 +1,18 @@
 //! The report as one page that needs nothing but itself: no script, no font, no picture that is fetched; light and dark, on screens and on paper.
 
+mod acceptance;
+mod escape;
 mod gates;
-mod hours;
+mod iterations;
 mod plots;
-mod proof;
-mod rounds;
 mod summary;
-mod text;
+mod time;
 
 use std::fmt::Write as _;
 
 use ralph_core::{report::Report, text::messages::opening};
 
-use text::plain;
+use escape::plain;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -35,14 +35,14 @@ pub(crate) fn page(report: &Report) -> String {
     out.push_str("<main>\n");
     let parts = [
         summary::needs(report),
-        proof::shown(report),
-        hours::shown(report),
+        acceptance::shown(report),
+        time::shown(report),
         plots::shown(report),
         gates::shown(report),
         summary::cost(report),
-        rounds::refused(report),
-        rounds::table(report),
-        rounds::ways(report),
+        iterations::refused(report),
+        iterations::table(report),
+        iterations::ways(report),
     ];
     out.push_str(&parts.concat());
     out.push_str("</main>\n");
@@ -56,12 +56,7 @@ fn section(id: &str, heading: &str, body: &str) -> String {
     format!("<section id=\"{id}\" aria-labelledby=\"h-{id}\">\n<h2 id=\"h-{id}\">{}</h2>\n{body}</section>\n", plain(heading))
 }
 
-/// Pieces one after the other.
-fn joined(pieces: impl Iterator<Item = String>) -> String {
-    pieces.collect::<Vec<_>>().concat()
-}
-
-/// `1 round`, `3 rounds`.
+/// `1 iteration`, `3 iterations`.
 fn count(n: u64, one: &str) -> String {
     ralph_core::text::messages::count(n, one, &format!("{one}s"))
 }

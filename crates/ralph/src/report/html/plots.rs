@@ -7,11 +7,11 @@ use ralph_core::{
     text::time::in_words,
 };
 
-use super::{section, text::plain};
+use super::{escape::plain, section};
 use crate::{
     report::{
-        money,
-        thinned::{groups, label, size},
+        grouping::{groups, label, size},
+        shared::money,
     },
     text::in_thousands,
 };
@@ -65,24 +65,23 @@ fn plots<'a>(r: &Report, groups: &[&[RoundRow]]) -> Vec<Plot<'a>> {
         values: of(&|row| row.round.took.work_ms.saturating_add(row.round.took.gates_ms)),
         shown: &|ms| in_words(whole(ms)),
     }];
-    if f.used.tokens.total() > 0 {
-        let t = f.used.tokens;
+    if let Some(t) = f.used.tokens {
         let sum = format!("{} in all, {} of them read from cache", in_thousands(t.total()), in_thousands(t.cache_read));
         all.push(Plot {
             title: "Tokens",
             sum,
             class: "b",
-            values: of(&|row| row.round.used.tokens.total()),
+            values: of(&|row| row.round.used.total_tokens()),
             shown: &|n| in_thousands(whole(n)),
         });
     }
-    if f.used.usd_micros > 0 {
-        let sum = format!("{} in all", money(f.used.usd_micros, f.used.estimated));
+    if f.used.usd() > 0 {
+        let sum = format!("{} in all", money(f.used.usd(), f.used.estimated));
         all.push(Plot {
             title: "Cost",
             sum,
             class: "c",
-            values: of(&|row| row.round.used.usd_micros),
+            values: of(&|row| row.round.used.usd()),
             shown: &|n| money(whole(n).max(1), false),
         });
     }
@@ -107,10 +106,10 @@ fn plots<'a>(r: &Report, groups: &[&[RoundRow]]) -> Vec<Plot<'a>> {
 fn missing(r: &Report) -> String {
     let f = &r.figures;
     let mut not: Vec<&str> = Vec::new();
-    if f.used.tokens.total() == 0 {
+    if f.used.tokens.is_none() {
         not.push("tokens");
     }
-    if f.used.usd_micros == 0 {
+    if f.used.usd() == 0 {
         not.push("cost");
     }
     match f.changed {

@@ -8,24 +8,25 @@ use ralph_core::{
 };
 
 use super::{
-    count, section,
-    text::{lines, moment, plain, sentence},
+    count,
+    escape::{lines, moment, plain, sentence},
+    section,
 };
 use crate::{
-    report::{self, money},
+    report::shared::{self, DASH, money},
     text::in_thousands,
 };
 
-/// So much of a prompt is shown at once, and so much at all.
+/// How much of a prompt is seen at once, and how much at all.
 const PROMPT: usize = 400;
 const PROMPT_AT_MOST: usize = 20_000;
 
 pub(super) fn header(r: &Report) -> String {
-    let (mood, mark) = match r.mood {
-        Mood::Good => ("good", "✓"),
-        Mood::Going => ("going", "▶"),
-        Mood::Held => ("held", "‖"),
-        Mood::Bad => ("bad", "✗"),
+    let mood = match r.mood {
+        Mood::Good => "good",
+        Mood::Going => "going",
+        Mood::Held => "held",
+        Mood::Bad => "bad",
     };
     let times = match (r.started, r.ended) {
         (Some(started), Some(ended)) => format!("{} to {} UTC", moment(started), moment(ended)),
@@ -33,8 +34,9 @@ pub(super) fn header(r: &Report) -> String {
         _ => format!("as of {} UTC", moment(r.written)),
     };
     format!(
-        "<header class=\"{mood}\">\n<p class=\"over\"><span class=\"badge\"><span aria-hidden=\"true\">{mark}</span> {}</span> \
+        "<header class=\"{mood}\">\n<p class=\"over\"><span class=\"badge\"><span aria-hidden=\"true\">{}</span> {}</span> \
          <span>{}</span> <span>{}</span> <span>{times}</span></p>\n<h1>{}</h1>\n{}{}</header>\n",
+        r.mood.mark(),
         plain(&r.status.replace('-', " ")),
         plain(&opening(&r.project, 80)),
         plain(&opening(&r.id, 80)),
@@ -73,18 +75,18 @@ fn figures(r: &Report) -> String {
     let worked = in_words(f.took.work_ms);
     let time = (in_words(f.elapsed_ms), format!("in all, {worked} of it work"));
     let verified = match f.wanted {
-        0 => ("–".to_owned(), "nothing to verify".to_owned()),
+        0 => (DASH.to_owned(), "nothing to verify".to_owned()),
         _ => match f.verified_in_words().split_once(", ") {
             Some((done, how)) => (done.to_owned(), format!("verified, {how}")),
             None => (f.verified_in_words(), "verified".to_owned()),
         },
     };
-    let tokens = match f.used.tokens.total() {
-        0 => ("–".to_owned(), "tokens not known".to_owned()),
-        total => (in_thousands(total), format!("tokens, {} of them output", in_thousands(f.used.tokens.output))),
+    let tokens = match f.used.tokens {
+        None => (DASH.to_owned(), "tokens not known".to_owned()),
+        Some(tokens) => (in_thousands(tokens.total()), format!("tokens, {} of them output", in_thousands(tokens.output))),
     };
-    let cost = match f.used.usd_micros {
-        0 => ("–".to_owned(), "cost not known".to_owned()),
+    let cost = match f.used.usd() {
+        0 => (DASH.to_owned(), "cost not known".to_owned()),
         spent => (money(spent, false), if f.used.estimated { "cost, estimated" } else { "cost" }.to_owned()),
     };
     let tiles = [verified, rounds, time, tokens, cost, changes(f)];
@@ -98,10 +100,10 @@ fn figures(r: &Report) -> String {
 
 fn changes(f: &Figures) -> (String, String) {
     match f.changed {
-        None => ("–".to_owned(), "commits not known".to_owned()),
+        None => (DASH.to_owned(), "commits not known".to_owned()),
         Some(changed) => {
             let commits = if changed.commits == 1 { "commit" } else { "commits" };
-            let size = changed.lines().map_or_else(|| "lines not known".to_owned(), |_| format!("{} lines", report::lines(changed)));
+            let size = changed.lines().map_or_else(|| "lines not known".to_owned(), |_| format!("{} lines", shared::lines(changed)));
             (changed.commits.to_string(), format!("{commits}, {size}"))
         }
     }

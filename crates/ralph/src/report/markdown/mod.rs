@@ -1,20 +1,20 @@
 //! The report in short, as Markdown for a pull request or the summary of a CI run.
 
-mod text;
+mod escape;
 
 use std::fmt::Write as _;
 
 use ralph_core::{
-    journal::history::Phase,
-    report::{Acceptance, Evidence, Mood, Report, RoundRow, Standing},
-    text::time::{self, Millis, in_words},
+    journal::history::Mark,
+    report::{Acceptance, Evidence, Report, Standing},
+    text::time::{self as clock, Millis, in_words},
 };
 
 use crate::{
-    report::{kept, lines, money},
+    report::shared::{self, COLUMNS, Column, DASH, lines, money},
     text::{in_thousands, when},
 };
-use text::{code, plain, sentence};
+use escape::{code, plain, sentence};
 
 /// GitHub takes 65,536 characters; what follows a part that is left out has to fit as well.
 const MOST: usize = 58_000;
@@ -27,7 +27,7 @@ const ROUNDS: usize = 30;
 
 /// The whole text. A part that would make it too long is left out, and that is said.
 pub(crate) fn markdown(r: &Report) -> String {
-    let parts = [head(r), needs(r), acceptance(r), hours(r), gates(r), refused(r), rounds(r), ways(r)];
+    let parts = [head(r), needs(r), acceptance(r), time(r), gates(r), refused(r), rounds(r), ways(r)];
     let foot = foot(r);
     let mut out = String::new();
     let mut left_out = 0;
@@ -41,21 +41,16 @@ pub(crate) fn markdown(r: &Report) -> String {
 }
 
 fn head(r: &Report) -> String {
-    let mark = match r.mood {
-        Mood::Good => "✓",
-        Mood::Going => "▶",
-        Mood::Held => "‖",
-        Mood::Bad => "✗",
-    };
     let f = &r.figures;
     let verified = if f.wanted == 0 { "–".to_owned() } else { f.verified_in_words() };
-    let tokens = f.used.known_tokens().map_or_else(|| "not known".to_owned(), |tokens| in_thousands(tokens.total()));
+    let tokens = f.used.tokens.map_or_else(|| "not known".to_owned(), |tokens| in_thousands(tokens.total()));
     let changed = f.changed.map_or_else(|| "– | –".to_owned(), |c| format!("{} | {}", c.commits, lines(c)));
-    let (rounds, elapsed, cost) = (f.rounds, in_words(f.elapsed_ms), f.used.known_usd());
+    let (rounds, elapsed, cost) = (f.rounds, in_words(f.elapsed_ms), f.used.usd_micros);
     let cost = cost.map_or_else(|| "not known".to_owned(), |spent| money(spent, f.used.estimated));
     format!(
-        "### {mark} Ralph loop {}: {}\n\n**{}**\n\n> {}\n\n| Verified | Iterations | Time | Tokens | Cost | Commits | Lines |\n|--:|--:|--:|--:|--:|--:|--:|\n\
+        "### {} Ralph loop {}: {}\n\n**{}**\n\n> {}\n\n| Verified | Iterations | Time | Tokens | Cost | Commits | Lines |\n|--:|--:|--:|--:|--:|--:|--:|\n\
          | {verified} | {rounds} | {elapsed} | {tokens} | {cost} | {changed} |\n\n{}\n\n",
+        r.mood.mark(),
         code(&r.id, 80),
         r.status.replace('-', " "),
         sentence(&r.sentence, 1_000),
@@ -86,18 +81,10 @@ fn acceptance(r: &Report) -> String {
     sorted.sort_by_key(|one| one.standing == Standing::Proven);
     let mut out = "#### What had to hold, and what proves it\n\n| | | Standing | Evidence |\n|---|---|---|---|\n".to_owned();
     for one in sorted.iter().take(ACCEPTANCE) {
-        let mark = match one.standing {
-            Standing::Proven => "✓",
-            Standing::Fails => "✗",
-            Standing::Claimed => "!",
-            Standing::Open => "○",
-            Standing::Waits => "…",
-            Standing::Unknown => "?",
-        };
         let title = one.title.as_deref().map(|title| format!(" {}", plain(title, 120))).unwrap_or_default();
         let evidence = one.evidence.as_ref().map(evidence).unwrap_or_default();
-        let _ =
-            writeln!(out, "| {mark} | {}{title} | {}: {} | {evidence} |", code(&one.name, 80), one.standing.words(), plain(&one.what, 200));
+        let (name, what) = (code(&one.name, 80), plain(&one.what, 200));
+        let _ = writeln!(out, "| {} | {name}{title} | {}: {what} | {evidence} |", one.standing.mark(), one.standing.words());
     }
     if sorted.len() > ACCEPTANCE {
         let _ = writeln!(out, "\nAnd {} more.", sorted.len() - ACCEPTANCE);
@@ -111,22 +98,17 @@ fn evidence(e: &Evidence) -> String {
     parts.extend(e.stop.map(|stop| format!("stop {stop}")));
     parts.extend(e.at.map(moment));
     parts.extend(e.took_ms.map(in_words));
-    parts.extend(kept::words(e).map(|words| sentence(&words, 300)));
+    parts.extend(shared::files(e).map(|words| sentence(&words, 300)));
     parts.join(", ")
 }
 
 fn moment(at: Millis) -> String {
-    when(&time::format(at))
+    when(&clock::format(at))
 }
 
-fn hours(r: &Report) -> String {
-    let took = r.figures.took;
-    let parts: Vec<String> = Phase::ALL
-        .into_iter()
-        .filter(|phase| took.of(*phase) > 0)
-        .map(|phase| format!("{} {}", in_words(took.of(phase)), phase.words()))
-        .collect();
-    if parts.is_empty() { String::new() } else { format!("**Time:** {}.\n\n", parts.join(", ")) }
+fn time(r: &Report) -> String {
+    let took = r.figures.took.words();
+    if took.is_empty() { took } else { format!("**Time:** {took}.\n\n") }
 }
 
 fn gates(r: &Report) -> String {
@@ -135,7 +117,7 @@ fn gates(r: &Report) -> String {
     }
     let mut out = "#### Gates over time\n\n| Gate | First | Last | Measured | Failing tests |\n|---|---|---|--:|---|\n".to_owned();
     for gate in r.gates.iter().take(GATES) {
-        let word = |mark: Option<&ralph_core::journal::history::Mark>| mark.map_or("–", |mark| mark.verdict.as_str());
+        let word = |mark: Option<&Mark>| mark.map_or("–", |mark| mark.verdict.as_str());
         let counts: Vec<_> = gate.marks.iter().filter_map(|mark| mark.counts).collect();
         let failing = match (counts.first(), counts.last()) {
             (Some(first), Some(last)) => {
@@ -180,28 +162,20 @@ fn rounds(r: &Report) -> String {
     } else {
         "Iterations".to_owned()
     };
-    let mut out = format!(
-        "<details><summary>{which}</summary>\n\n| Iteration | Item | Time | Tools | Tokens | Cost | Commits | Lines | Gates held | Ruling |\n\
-         |--:|---|--:|--:|--:|--:|--:|--:|--:|---|\n"
-    );
-    shown.iter().rev().for_each(|row| out.push_str(&line(row)));
+    let heads: String = COLUMNS.iter().map(|column| format!(" {} |", column.head)).collect();
+    let marks: String = COLUMNS.iter().map(|column| if column.is_number { "--:|" } else { "---|" }).collect();
+    let mut out = format!("<details><summary>{which}</summary>\n\n| Iteration |{heads} Ruling |\n|--:|{marks}---|\n");
+    for at in (r.rounds.len() - shown.len()..r.rounds.len()).rev() {
+        let (row, before) = (&r.rounds[at], at.checked_sub(1).map(|before| &r.rounds[before]));
+        let cell = |column: &Column| match (column.cell)(row, before) {
+            None => DASH.to_owned(),
+            Some(number) if column.is_number => number,
+            Some(text) => plain(&text, 60),
+        };
+        let cells: String = COLUMNS.iter().map(|column| format!(" {} |", cell(column))).collect();
+        let _ = writeln!(out, "| {} |{cells} `{}` |", row.round.iteration, row.round.code.as_str());
+    }
     out + "\n</details>\n\n"
-}
-
-fn line(row: &RoundRow) -> String {
-    let (round, used) = (&row.round, &row.round.used);
-    let changed = row.changed.map_or_else(|| "– | –".to_owned(), |c| format!("{} | {}", c.commits, lines(c)));
-    format!(
-        "| {} | {} | {} | {} | {} | {} | {changed} | {} | `{}` |\n",
-        round.iteration,
-        round.item.as_deref().map(|item| plain(item, 60)).unwrap_or_default(),
-        in_words(round.took_ms()),
-        used.known_tool_calls().map_or_else(|| "–".to_owned(), |calls| calls.to_string()),
-        used.known_tokens().map_or_else(|| "–".to_owned(), |tokens| in_thousands(tokens.total())),
-        money(used.usd_micros, false),
-        if row.gates_known == 0 { "–".to_owned() } else { format!("{} of {}", row.gates_held, row.gates_known) },
-        round.code.as_str()
-    )
 }
 
 fn ways(r: &Report) -> String {

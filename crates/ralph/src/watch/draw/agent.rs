@@ -1,7 +1,7 @@
 //! What goes on right now: the agent's last tools and words, a gate that is measured, a wait.
 
 use ralph_core::{
-    journal::history::Story,
+    journal::history::GateHistory,
     text::{
         messages::{clean, opening},
         time::{self, Millis, in_words},
@@ -18,7 +18,6 @@ use ratatui::{style::Style, text::Line};
 
 use crate::{
     advice,
-    term::bar::filled,
     text::in_thousands,
     watch::draw::{
         BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, age, headed,
@@ -84,18 +83,17 @@ fn now(scene: &Scene<'_>) -> Option<Line<'static>> {
 /// A gate's command runs: how long already, and how long it takes about.
 fn measuring(scene: &Scene<'_>, gate: &str, since: Millis, limit_ms: u64) -> Line<'static> {
     let elapsed = scene.since(since);
-    let usual = scene.chronicle().proofs.gates.iter().find(|story| story.last.gate == gate).and_then(Story::usual_ms);
+    let usual = scene.history().gates.iter().find(|story| story.last.gate == gate).and_then(GateHistory::usual_ms);
     let row = Row::new(scene.width).add("checks ", PLAIN).add(&opening(gate, 40), BOLD).add(&format!(" for {}", in_words(elapsed)), PLAIN);
     match usual.filter(|usual| *usual >= 1_000) {
         None => row.whole(&format!(", for {} at most", in_words(limit_ms)), DIM).line(),
         Some(usual) => {
-            #[expect(clippy::cast_precision_loss, reason = "a bar has some cells")]
-            let full = filled(elapsed as f64, usual as f64, BAR);
             let row = row.whole(&format!(" of about {}", in_words(usual)), PLAIN);
             if row.left() < BAR + 1 {
                 return row.line();
             }
-            row.gap(1).add(&"█".repeat(full), GOOD).add(&"░".repeat(BAR - full), DIM).line()
+            #[expect(clippy::cast_precision_loss, reason = "a bar has some cells")]
+            row.gap(1).bar(elapsed as f64, usual as f64, BAR, GOOD).line()
         }
     }
 }
@@ -114,9 +112,9 @@ fn waiting(scene: &Scene<'_>, waits: &Waits) -> Line<'static> {
 
 /// The agent works, or nothing is heard of it.
 fn working(scene: &Scene<'_>) -> Line<'static> {
-    let chronicle = scene.chronicle();
-    let working = chronicle.working.as_ref().filter(|_| scene.view.carrier == Carrier::Runner);
-    let since = chronicle.works_since();
+    let history = scene.history();
+    let working = history.working.as_ref().filter(|_| scene.view.carrier == Carrier::Runner);
+    let since = history.works_since();
     let round = format!("iteration {}", scene.view.iteration);
     let round = since.map_or(round.clone(), |since| format!("{round} for {}", in_words(scene.since(since))));
     let doing = scene.followed.doing.as_ref();

@@ -5,17 +5,18 @@ use ralph_core::{
     money,
     text::{messages, time::in_words},
 };
-use ratatui::text::Line;
 
 use crate::{
     text::in_thousands,
-    watch::draw::{ACCENT, DIM, PLAIN, Part, Scene, headed, row::Row},
+    watch::draw::{
+        ACCENT, DIM, PLAIN, Part, Scene, headed,
+        row::{Row, abreast},
+    },
 };
 
 const BLOCKS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 const NAME: usize = 9;
 const MOST: usize = 60;
-const ABREAST: usize = 76;
 
 /// One figure of all iterations.
 struct Figure {
@@ -25,25 +26,14 @@ struct Figure {
 }
 
 pub(super) fn part(scene: &Scene<'_>) -> Part {
-    let rounds = &scene.chronicle().rounds;
+    let rounds = &scene.history().rounds;
     if scene.is_low || rounds.is_empty() {
         return Part::default();
     }
     let figures: Vec<Figure> = all(rounds).into_iter().filter(|figure| figure.values.iter().any(|value| *value > 0)).collect();
     let count = messages::rounds(rounds.len() as u64);
     let mut lines = headed(scene, "iterations", &count);
-    if scene.width >= ABREAST && !scene.is_high {
-        let half = (scene.width - 2) / 2;
-        let abreast = |pair: &[Figure]| {
-            let row = drawn(Row::new(scene.width), &pair[0], half);
-            let Some(second) = pair.get(1) else { return row.line() };
-            let pad = row.left().saturating_sub(scene.width - half - 2);
-            drawn(row.gap(pad + 2), second, half).line()
-        };
-        lines.extend(figures.chunks(2).map(abreast));
-    } else {
-        lines.extend(figures.iter().map(|figure| -> Line<'static> { drawn(Row::new(scene.width), figure, scene.width).line() }));
-    }
+    lines.extend(abreast(&figures, scene.width, scene.is_high, drawn));
     let least = lines.len().min(2);
     Part { lines, least, rank: 7, is_endless: false }
 }
@@ -52,8 +42,8 @@ fn all(rounds: &[Round]) -> Vec<Figure> {
     let newest = &rounds[rounds.len().saturating_sub(MOST)..];
     let of = |value: fn(&Round) -> u64| newest.iter().map(value).collect::<Vec<u64>>();
     let last = |value: fn(&Round) -> u64| newest.last().map_or(0, value);
-    let tokens = |round: &Round| round.used.tokens.total();
-    let money = |round: &Round| round.used.usd_micros;
+    let tokens = |round: &Round| round.used.total_tokens();
+    let money = |round: &Round| round.used.usd();
     vec![
         Figure { name: "tokens", values: of(tokens), words: in_thousands(last(tokens)) },
         Figure { name: "cost", values: of(money), words: money::shown(last(money)).to_string() },

@@ -2,7 +2,7 @@
 
 use ralph_core::{
     gate::Verdict,
-    journal::history::Story,
+    journal::history::GateHistory,
     text::{
         messages::{clean, count},
         time::in_words,
@@ -31,7 +31,7 @@ struct Gate<'a> {
     name: String,
     verdict: Option<Verdict>,
     what: String,
-    story: Option<&'a Story>,
+    story: Option<&'a GateHistory>,
 }
 
 pub(super) fn part(scene: &Scene<'_>) -> Part {
@@ -65,7 +65,7 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
 
 /// The declared ones, and of an ended loop those that were measured.
 fn all<'a>(scene: &'a Scene<'_>) -> Vec<Gate<'a>> {
-    let stories = &scene.chronicle().proofs.gates;
+    let stories = &scene.history().gates;
     let of = |name: &str| stories.iter().find(|story| story.last.gate == name);
     let mut gates: Vec<Gate<'a>> = scene
         .view
@@ -88,13 +88,13 @@ fn all<'a>(scene: &'a Scene<'_>) -> Vec<Gate<'a>> {
 }
 
 pub(super) fn mark(verdict: Option<Verdict>) -> (&'static str, Style) {
-    match verdict {
-        Some(Verdict::Pass) => ("✓", GOOD),
-        Some(Verdict::Fail) => ("✗", BAD),
-        Some(Verdict::Wait) => ("…", WARN),
-        Some(Verdict::Unknown) => ("?", WARN),
-        None => ("·", DIM),
-    }
+    let style = match verdict {
+        Some(Verdict::Pass) => GOOD,
+        Some(Verdict::Fail) => BAD,
+        Some(Verdict::Wait | Verdict::Unknown) => WARN,
+        None => DIM,
+    };
+    (verdict.map_or("·", Verdict::mark), style)
 }
 
 /// A row; where there are plenty, two for what does not fit on one.
@@ -122,7 +122,7 @@ fn rows(scene: &Scene<'_>, gate: &Gate<'_>, widest: usize) -> Vec<Line<'static>>
 }
 
 /// The last measurements, the newest at the right, with a mark where there were more.
-fn history(row: Row, story: &Story, most: usize) -> Row {
+fn history(row: Row, story: &GateHistory, most: usize) -> Row {
     let is_cut = story.marks.len() > most;
     let shown = story.marks.len().min(most).saturating_sub(usize::from(is_cut));
     let marks = story.marks[story.marks.len() - shown..].iter().map(|one| mark(Some(one.verdict)));
@@ -133,7 +133,7 @@ fn history(row: Row, story: &Story, most: usize) -> Row {
 
 /// How often the agent said that it was done and was not believed, and why last.
 fn refused(scene: &Scene<'_>) -> Option<Line<'static>> {
-    let refused = &scene.chronicle().refused;
+    let refused = &scene.history().refused;
     let last = refused.kept.last()?;
     let claims = count(refused.count, "claim refused", "claims refused");
     let row = Row::new(scene.width).add("✗ ", BAD).add(&claims, BOLD);

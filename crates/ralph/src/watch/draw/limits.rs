@@ -6,15 +6,14 @@ use ralph_core::{
     text::{messages::of_limit, time::in_words},
 };
 use ralph_engine::view::activity::{self, Doing};
-use ratatui::{style::Style, text::Line};
+use ratatui::style::Style;
 
 use crate::{
-    term::bar::filled,
-    term::width::columns,
+    term::width::{columns, cut},
     text::in_thousands,
     watch::draw::{
         BAD, DIM, GOOD, PLAIN, Part, Scene, WARN,
-        row::{Row, parts},
+        row::{Row, abreast, parts},
     },
 };
 
@@ -31,8 +30,6 @@ const NAME: usize = 11;
 /// A bar with fewer cells says nothing.
 const SHORTEST_BAR: usize = 6;
 const LONGEST_BAR: usize = 30;
-/// Two of them side by side need this much.
-const ABREAST: usize = 76;
 
 pub(super) fn part(scene: &Scene<'_>) -> Part {
     let all = all(scene);
@@ -41,27 +38,16 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
         let line = parts(Row::new(scene.width), said.map(|limit| (short(limit), style(limit)))).line();
         return Part { lines: vec![line], least: 1, rank: 3, is_endless: false };
     }
-    let lines: Vec<Line<'static>> = if scene.width >= ABREAST && !scene.is_high {
-        let (half, gap) = ((scene.width - 2) / 2, 2);
-        let rows = all.chunks(2).map(|pair| {
-            pair.iter().enumerate().fold(Row::new(scene.width), |row, (n, limit)| {
-                let row = if n == 0 { row } else { row.gap(gap) };
-                drawn(row, limit, half)
-            })
-        });
-        rows.map(Row::line).collect()
-    } else {
-        all.iter().map(|limit| drawn(Row::new(scene.width), limit, scene.width).line()).collect()
-    };
+    let lines = abreast(&all, scene.width, scene.is_high, drawn);
     let least = lines.len().min(2);
     Part { lines, least, rank: 2, is_endless: false }
 }
 
 fn all(scene: &Scene<'_>) -> Vec<Limit> {
-    let (view, used) = (scene.view, scene.chronicle().used());
+    let (view, used) = (scene.view, scene.history().used());
     let rounds = of_or_none(&view.iteration.to_string(), view.max_iterations, of_limit(view.iteration, view.max_iterations));
     // Time goes on between two looks.
-    let armed = scene.chronicle().state.armed_since.is_some() && view.file.is_some();
+    let armed = scene.history().state.armed_since.is_some() && view.file.is_some();
     let spent_ms = view.spent_ms.saturating_add(if armed { scene.since(scene.seen) } else { 0 });
     let time = of_or_none(&in_words(spent_ms), view.max_ms, format!("{} of {}", in_words(spent_ms), in_words(view.max_ms)));
     let limit = |name, spent: u64, most: u64, words| Limit { name, spent: float(spent), most: float(most), words };
@@ -77,7 +63,7 @@ fn all(scene: &Scene<'_>) -> Vec<Limit> {
 
 fn money(scene: &Scene<'_>, used: Used) -> Limit {
     let view = scene.view;
-    let spent = view.spent_usd.unwrap_or(0.0).max(money::in_dollars(used.usd_micros));
+    let spent = view.spent_usd.unwrap_or(0.0).max(money::in_dollars(used.usd()));
     let shown = money::shown(money::of_dollars(spent)).to_string();
     let most = money::shown(money::of_dollars(view.max_usd)).to_string();
     let words = match (view.max_usd > 0.0, spent > 0.0, view.uncounted_money()) {
@@ -89,7 +75,7 @@ fn money(scene: &Scene<'_>, used: Used) -> Limit {
     Limit { name: "money", spent, most: view.max_usd, words }
 }
 
-/// Of a loop without a limit nothing is counted. Where the session's own sum is shown below, that is not said above it.
+/// Without a limit nothing is counted. Where the session's own sum is shown below, that is not said above it.
 fn uncounted(scene: &Scene<'_>, is_summed: impl Fn(&activity::Used) -> bool) -> String {
     let used = scene.followed.doing.as_ref().and_then(Doing::used);
     if used.is_some_and(|used| used.is_whole && is_summed(&used)) { "no limit".to_owned() } else { "not counted, no limit".to_owned() }
@@ -97,7 +83,7 @@ fn uncounted(scene: &Scene<'_>, is_summed: impl Fn(&activity::Used) -> bool) -> 
 
 fn tokens(scene: &Scene<'_>, used: Used) -> Limit {
     let view = scene.view;
-    let spent = view.tokens.max(used.tokens.total());
+    let spent = view.tokens.max(used.total_tokens());
     let words = match (view.max_tokens, spent, view.uncounted_tokens()) {
         (0, 0, _) => uncounted(scene, |_| true),
         (0, spent, _) => format!("{}, no limit", in_thousands(spent)),
@@ -110,7 +96,7 @@ fn tokens(scene: &Scene<'_>, used: Used) -> Limit {
 /// How full the agent's memory of this session is: of the session that runs, else of the last iteration.
 fn context(scene: &Scene<'_>) -> Option<Limit> {
     let heard = scene.followed.doing.as_ref().and_then(Doing::used).and_then(|used| Some((used.context?, used.window?)));
-    let last = scene.chronicle().rounds.last().map(|round| (round.used.context, round.used.context_window));
+    let last = scene.history().rounds.last().map(|round| (round.used.context, round.used.context_window));
     let (spent, window) =
         heard.or(last).filter(|(spent, window)| *spent > 0 && *window > 0).or(scene.view.context.map(|full| (full, 100)))?;
     let percent = spent.saturating_mul(100) / window;
@@ -147,18 +133,11 @@ fn short(limit: &Limit) -> String {
 
 fn drawn(row: Row, limit: &Limit, width: usize) -> Row {
     let row = row.column(limit.name, NAME, DIM);
-    let words = columns(&limit.words);
     let room = width.saturating_sub(NAME + 1);
-    let cells = room.saturating_sub(words.max(18)).min(LONGEST_BAR);
-    let begun = row.left();
-    let row = if limit.most > 0.0 && cells >= SHORTEST_BAR {
-        let full = filled(limit.spent, limit.most, cells);
-        row.add(&"█".repeat(full), style(limit)).add(&"░".repeat(cells - full), DIM).gap(1)
-    } else {
-        row
-    };
-    let taken = begun - row.left();
-    let words = crate::term::width::cut(&limit.words, (width - NAME).saturating_sub(taken));
-    let pad = (width - NAME).saturating_sub(taken + columns(&words));
-    row.add(&words, PLAIN).gap(pad)
+    let cells = room.saturating_sub(columns(&limit.words).max(18)).min(LONGEST_BAR);
+    if limit.most > 0.0 && cells >= SHORTEST_BAR {
+        let row = row.bar(limit.spent, limit.most, cells, style(limit)).gap(1);
+        return row.add(&cut(&limit.words, room - cells), PLAIN);
+    }
+    row.add(&cut(&limit.words, width.saturating_sub(NAME)), PLAIN)
 }

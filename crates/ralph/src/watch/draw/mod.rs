@@ -17,7 +17,7 @@ mod simple;
 mod tests;
 mod title;
 
-use ralph_core::{journal::history::Chronicle, text::time::Millis};
+use ralph_core::{journal::history::History, text::time::Millis};
 use ralph_engine::view::View;
 use ratatui::{
     Frame,
@@ -73,8 +73,8 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    fn chronicle(&self) -> &Chronicle {
-        &self.followed.chronicle
+    fn history(&self) -> &History {
+        &self.followed.history
     }
 
     fn since(&self, at: Millis) -> u64 {

@@ -5,7 +5,10 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::term::width::{columns, cut, wrap};
+use crate::term::{
+    bar::filled,
+    width::{columns, cut, wrap},
+};
 
 pub(super) struct Row {
     spans: Vec<Span<'static>>,
@@ -59,9 +62,30 @@ impl Row {
         self.gap(gap).add(text, style)
     }
 
+    /// How much of something is used.
+    pub(super) fn bar(self, spent: f64, most: f64, cells: usize, style: Style) -> Self {
+        let full = filled(spent, most, cells);
+        self.add(&"█".repeat(full), style).add(&"░".repeat(cells - full), super::DIM)
+    }
+
     pub(super) fn line(self) -> Line<'static> {
         Line::from(self.spans)
     }
+}
+
+/// Rows of `width` columns, with two items side by side where there is room for two.
+pub(super) fn abreast<T>(items: &[T], width: usize, is_narrow: bool, drawn: impl Fn(Row, &T, usize) -> Row) -> Vec<Line<'static>> {
+    const LEAST: usize = 76;
+    if width < LEAST || is_narrow {
+        return items.iter().map(|item| drawn(Row::new(width), item, width).line()).collect();
+    }
+    let half = (width - 2) / 2;
+    let pair = |pair: &[T]| {
+        let first = drawn(Row::new(width), &pair[0], half);
+        let gap = first.left().saturating_sub(width - half - 2);
+        pair.iter().skip(1).fold(first.gap(gap), |row, second| drawn(row, second, half)).line()
+    };
+    items.chunks(2).map(pair).collect()
 }
 
 /// Parts with a dot in between, as many as fit from the first on.

@@ -17,7 +17,7 @@ const ROWS: usize = 3;
 
 pub(super) fn part(scene: &Scene<'_>) -> Part {
     let rulings = &scene.followed.rulings;
-    let trouble = scene.chronicle().troubles.kept.last();
+    let trouble = scene.history().troubles.kept.last();
     if rulings.is_empty() && trouble.is_none() {
         return Part::default();
     }

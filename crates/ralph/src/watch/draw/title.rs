@@ -63,14 +63,14 @@ fn carried(view: &View) -> Option<String> {
 
 /// Since when, how far, and what ends it.
 fn second(scene: &Scene<'_>) -> ratatui::text::Line<'static> {
-    let (view, chronicle) = (scene.view, scene.chronicle());
+    let (view, history) = (scene.view, scene.history());
     let round = format!("iteration {}", of_limit(view.iteration, view.max_iterations));
-    let started = chronicle.started.map(|at| format!("started {}", scene.ago(at)));
+    let started = history.started.map(|at| format!("started {}", scene.ago(at)));
     let end = view.file.is_some().then(|| format!("ends on {}", ends_on(view.completion_promise.as_deref(), !view.gates.is_empty())));
     let reading = scene
         .followed
         .is_behind
-        .then(|| format!("reading the journal: {}", ralph_core::text::messages::count(chronicle.records, "line", "lines")));
+        .then(|| format!("reading the journal: {}", ralph_core::text::messages::count(history.records, "line", "lines")));
     let all = [reading, Some(round), end, started];
     parts(Row::new(scene.width), all.into_iter().flatten().map(|text| (clean(&text), DIM))).line()
 }
@@ -87,10 +87,10 @@ pub(super) fn needs(scene: &Scene<'_>) -> Part {
 }
 
 fn all_needs(scene: &Scene<'_>) -> Vec<(String, Style)> {
-    let (view, chronicle) = (scene.view, scene.chronicle());
+    let (view, history) = (scene.view, scene.history());
     let mut all: Vec<(String, Style)> = Vec::new();
     if view.file.is_none() && !scene.followed.is_behind {
-        all.extend(ending(scene, chronicle.ended));
+        all.extend(ending(scene, history.ended));
     }
     if let Some(problem) = &view.problem {
         all.push((format!("the loop file cannot be read: {problem}"), BAD));
@@ -102,13 +102,13 @@ fn all_needs(scene: &Scene<'_>) -> Vec<(String, Style)> {
         all.push((format!("next: {step}"), PLAIN));
     }
     all.extend(gates_in_need(view).map(|text| (text, WARN)));
-    all.extend(chronicle.suspicions.iter().take(3).map(|what| (format!("looks as if the proof was weakened: {what}"), WARN)));
+    all.extend(history.suspicions.iter().take(3).map(|what| (format!("looks as if the proof was weakened: {what}"), WARN)));
     if !view.denied.is_empty() {
         let rules: Vec<String> = view.denied.iter().take(4).map(|denied| format!("{} ×{}", denied.rule, denied.times)).collect();
         all.push((format!("nobody was there to allow {}", rules.join(", ")), WARN));
     }
     all.extend(view.warnings.iter().take(2).map(|warning| (warning.clone(), WARN)));
-    match chronicle.unreadable {
+    match history.unreadable {
         0 => {}
         1 => all.push(("1 line of the journal cannot be read".to_owned(), WARN)),
         n => all.push((format!("{n} lines of the journal cannot be read"), WARN)),
@@ -134,7 +134,7 @@ fn gates_in_need(view: &View) -> impl Iterator<Item = String> {
 
 /// How it ended, why, and what to type next.
 fn ending(scene: &Scene<'_>, ended: Option<Ended>) -> Vec<(String, Style)> {
-    let rounds = match scene.chronicle().rounds.len() {
+    let rounds = match scene.history().rounds.len() {
         1 => "1 iteration".to_owned(),
         n => format!("{n} iterations"),
     };
@@ -154,12 +154,12 @@ fn ending(scene: &Scene<'_>, ended: Option<Ended>) -> Vec<(String, Style)> {
 }
 
 fn after(scene: &Scene<'_>, ended: Ended) -> Option<String> {
-    let goes_on = || format!("`{}` goes on", advice::command(scene.view, scene.chronicle()));
+    let goes_on = || format!("`{}` goes on", advice::command(scene.view, scene.history()));
     let text = match (ended.ending, ended.code) {
-        (Ending::Complete, _) if scene.chronicle().snapshots.is_empty() => "`ralph report` tells how it came about",
+        (Ending::Complete, _) if scene.history().snapshots.is_empty() => "`ralph report` tells how it came about",
         (Ending::Complete, _) => "`ralph report` tells how it came about, `ralph diff` what changed",
         (Ending::Capped, Some(Code::LimitIterations | Code::LimitTime | Code::LimitCost | Code::LimitTokens)) => return None,
-        (Ending::Capped | Ending::Cancelled, _) if advice::was_run(scene.view, scene.chronicle()) => return Some(goes_on()),
+        (Ending::Capped | Ending::Cancelled, _) if advice::was_run(scene.view, scene.history()) => return Some(goes_on()),
         (Ending::Capped, _) => "`ralph resume` goes on, with a new limit",
         (Ending::Cancelled, _) => "`ralph resume` (or r) brings it back",
         (Ending::Failed, _) => "`ralph log` says why; fix the file in .ralph/archive, then `ralph resume`",

@@ -1,13 +1,11 @@
-//! Texts of strangers, numbers and moments, as they may stand in a page.
-
-use std::fmt::Write as _;
+//! Texts of any origin, and moments, as a page may show them.
 
 use ralph_core::text::{
     messages::clean,
     time::{self, Millis},
 };
 
-use crate::text::when;
+use crate::{report::shared::pieces, text::when};
 
 /// A text on one line that is nothing but text, whatever stands in it.
 pub(super) fn plain(text: &str) -> String {
@@ -30,33 +28,14 @@ pub(super) fn lines(text: &str) -> String {
     text.lines().map(plain).collect::<Vec<_>>().join("\n")
 }
 
-/// A sentence in which what stands between back quotes is meant to be typed.
+/// A sentence in which everything between back quotes is to be typed.
 pub(super) fn sentence(text: &str) -> String {
-    let parts: Vec<&str> = text.split('`').collect();
-    // Without a partner the last one is a letter like any other.
-    let pairs = (parts.len() - 1) / 2 * 2;
-    let mut out = String::new();
-    for (n, part) in parts.iter().enumerate() {
-        match (n % 2, n < pairs) {
-            (1, true) => {
-                let _ = write!(out, "<code>{}</code>", plain(part));
-            }
-            (0, _) | (1, false) => {
-                let mark = if n > pairs { "`" } else { "" };
-                let _ = write!(out, "{mark}{}", plain(part));
-            }
-            _ => {}
-        }
-    }
-    out
+    pieces(text).into_iter().map(|(is_code, piece)| if is_code { format!("<code>{}</code>", plain(piece)) } else { plain(piece) }).collect()
 }
 
 /// `2026-11-15 09:30`, in UTC, with the whole moment for programs.
 pub(super) fn moment(at: Millis) -> String {
-    let exact = time::format(at);
-    let shown = when(&exact);
-    let shown = shown.get(..16).unwrap_or(&shown);
-    format!("<time datetime=\"{exact}\">{shown}</time>")
+    format!("<time datetime=\"{}\">{}</time>", time::format(at), moment_in_title(at))
 }
 
 /// The same without its mark, for titles.

@@ -1,4 +1,4 @@
-//! Where the time went: the hours by the clock, and a bar for each iteration.
+//! Where the time went: by the clock, and as a bar for each iteration.
 
 use std::fmt::Write as _;
 
@@ -12,12 +12,12 @@ use ralph_core::{
 };
 
 use super::{
+    escape::{moment_in_title, plain},
     section,
-    text::{moment_in_title, plain},
 };
-use crate::report::thinned::{groups, label, size, slices, took, total};
+use crate::report::grouping::{groups, label, size, slices, took};
 
-/// So many bars are readable, and so many pieces of the clock's time.
+/// How many bars are readable, and how many pieces of the clock's time.
 const BARS: usize = 40;
 const SLICES: usize = 200;
 
@@ -29,26 +29,20 @@ pub(super) fn shown(r: &Report) -> String {
     section("hours", "Where the time went", &body)
 }
 
-fn class(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Work => "work",
-        Phase::Gates => "gates",
-        Phase::Elsewhere => "elsewhere",
-        Phase::Service => "service",
-        Phase::Paused => "paused",
-    }
-}
-
 /// What the colours mean, with how much there was of each.
 fn legend(took: Took) -> String {
-    let all = total(took).max(1);
+    let all = took.total().max(1);
     let mut out = String::from("<ul class=\"legend\">\n");
     for phase in Phase::ALL {
         let ms = took.of(phase);
         let part = ms.saturating_mul(100) / all;
         let share = if ms == 0 { "none".to_owned() } else { format!("{}, {part} %", in_words(ms)) };
-        let _ =
-            writeln!(out, "<li><span class=\"swatch {}\"></span>{} <span class=\"aside\">{share}</span></li>", class(phase), phase.words());
+        let _ = writeln!(
+            out,
+            "<li><span class=\"swatch {}\"></span>{} <span class=\"aside\">{share}</span></li>",
+            phase.as_str(),
+            phase.words()
+        );
     }
     out.push_str("</ul>\n");
     out
@@ -63,7 +57,7 @@ fn ribbon(r: &Report) -> String {
         "<figure class=\"ribbon\"><figcaption>By the clock</figcaption>\n<div class=\"band\" role=\"img\" aria-label=\"From {} to {}: {}\">",
         moment_in_title(from),
         moment_in_title(to),
-        plain(&in_short(r.figures.took))
+        plain(&r.figures.took.words())
     );
     let mut reached = from;
     for slice in &slices {
@@ -80,7 +74,7 @@ fn ribbon(r: &Report) -> String {
     out
 }
 
-/// Time of which the journal tells nothing.
+/// Time that is not in the journal.
 fn gap(out: &mut String, from: Millis, to: Millis) {
     if to > from {
         let _ = write!(out, "<span class=\"slice\" style=\"flex:{}\"></span>", to - from);
@@ -88,7 +82,7 @@ fn gap(out: &mut String, from: Millis, to: Millis) {
 }
 
 fn piece(phase: Phase, ms: u64) -> String {
-    format!("<span class=\"{}\" style=\"flex:{ms}\"></span>", class(phase))
+    format!("<span class=\"{}\" style=\"flex:{ms}\"></span>", phase.as_str())
 }
 
 /// One bar for each iteration, or for iterations that stand together.
@@ -97,14 +91,14 @@ fn bars(rounds: &[RoundRow]) -> String {
         return "<p>No iteration has ended yet.</p>\n".to_owned();
     }
     let groups = groups(rounds, BARS);
-    let longest = groups.iter().map(|rows| total(took(rows))).max().unwrap_or(0).max(1);
+    let longest = groups.iter().map(|rows| took(rows).total()).max().unwrap_or(0).max(1);
     let each = size(rounds.len(), BARS);
     let caption =
         if each == 1 { "Iteration by iteration: how long each took".to_owned() } else { format!("Each bar stands for {each} iterations") };
     let mut out = format!("<figure class=\"bars\"><figcaption>{caption}</figcaption>\n");
     for rows in groups {
         let took = took(rows);
-        let sum = total(took);
+        let sum = took.total();
         #[expect(clippy::cast_precision_loss, reason = "a part of a bar")]
         let width = sum as f64 * 100.0 / longest as f64;
         let parts: String = Phase::ALL.into_iter().filter(|phase| took.of(*phase) > 0).map(|phase| piece(phase, took.of(phase))).collect();
@@ -119,16 +113,10 @@ fn bars(rounds: &[RoundRow]) -> String {
             item.unwrap_or_default(),
             label(rows),
             label(rows),
-            plain(&in_short(took)),
+            plain(&took.words()),
             in_words(sum)
         );
     }
     out.push_str("</figure>\n");
     out
-}
-
-/// `2 h work, 20 min gates`.
-fn in_short(took: Took) -> String {
-    let parts = Phase::ALL.into_iter().filter(|phase| took.of(*phase) > 0);
-    parts.map(|phase| format!("{} {}", in_words(took.of(phase)), phase.words())).collect::<Vec<_>>().join(", ")
 }

@@ -8,12 +8,12 @@ use ralph_core::{
 };
 
 use super::{
-    joined, section,
-    text::{moment, plain, sentence},
+    escape::{moment, plain, sentence},
+    section,
 };
-use crate::report::kept;
+use crate::report::shared;
 
-/// So many stand in the open, and so many in the page at all.
+/// How many are seen at once, and how many more can be opened.
 const SEEN: usize = 40;
 const MOST: usize = 1_000;
 
@@ -38,7 +38,7 @@ pub(super) fn shown(r: &Report) -> String {
 }
 
 fn listed(all: &[&Acceptance]) -> String {
-    let list = |some: &[&Acceptance]| format!("<ul class=\"proof\">\n{}</ul>\n", joined(some.iter().map(|one| item(one))));
+    let list = |some: &[&Acceptance]| format!("<ul class=\"proof\">\n{}</ul>\n", some.iter().map(|one| item(one)).collect::<String>());
     let (seen, rest) = all.split_at(all.len().min(SEEN));
     let rest = &rest[..rest.len().min(MOST)];
     let mut out = list(seen);
@@ -52,14 +52,6 @@ fn listed(all: &[&Acceptance]) -> String {
 }
 
 fn item(one: &Acceptance) -> String {
-    let (class, mark) = match one.standing {
-        Standing::Proven => ("proven", "✓"),
-        Standing::Claimed => ("claimed", "!"),
-        Standing::Fails => ("fails", "✗"),
-        Standing::Open => ("open", "○"),
-        Standing::Waits => ("waits", "…"),
-        Standing::Unknown => ("unknown", "?"),
-    };
     let of = match one.of {
         Of::Promise => "promise",
         Of::Gate => "gate",
@@ -69,8 +61,10 @@ fn item(one: &Acceptance) -> String {
     let title = one.title.as_deref().map(|title| format!(" <span class=\"title\">{}</span>", plain(title))).unwrap_or_default();
     let evidence = one.evidence.as_ref().map(evidence).unwrap_or_default();
     format!(
-        "<li class=\"{class}\"><span class=\"mark\" aria-hidden=\"true\">{mark}</span><div><p class=\"name\"><span><strong>{}</strong>{title}</span>\
+        "<li class=\"{}\"><span class=\"mark\" aria-hidden=\"true\">{}</span><div><p class=\"name\"><span><strong>{}</strong>{title}</span>\
          <span class=\"aside\">{of}{list}</span></p><p class=\"evidence\"><span class=\"standing\">{}</span><span class=\"what\">{}</span>{evidence}</p></div></li>\n",
+        one.standing.as_str(),
+        one.standing.mark(),
         plain(&opening(&one.name, 200)),
         one.standing.words(),
         plain(&opening(&one.what, 600))
@@ -86,7 +80,7 @@ fn evidence(e: &Evidence) -> String {
     parts.extend(e.took_ms.map(|ms| format!("took {}", if ms < 1_000 { format!("{ms} ms") } else { in_words(ms) })));
     parts.extend(e.cached.then(|| "not run again: no file had changed".to_owned()));
     parts.extend(e.flaky.then(|| "passed when it was tried again".to_owned()));
-    parts.extend(kept::words(e).map(|words| sentence(&words)));
+    parts.extend(shared::files(e).map(|words| sentence(&words)));
     parts.extend(e.log.as_deref().map(|log| format!("output in <code>{}</code>", plain(&opening(log, 300)))));
-    joined(parts.iter().map(|part| format!("<span>{part}</span>")))
+    parts.iter().map(|part| format!("<span>{part}</span>")).collect()
 }

@@ -1,4 +1,4 @@
-//! Many things shown as few: neighbours together, so that ten thousand iterations take no more room than two hundred.
+//! Puts neighbours together, so that ten thousand iterations take no more room than two hundred.
 
 use ralph_core::{
     journal::history::{Phase, Span, Took},
@@ -11,7 +11,7 @@ pub(super) fn groups<T>(all: &[T], most: usize) -> Vec<&[T]> {
     all.chunks(size(all.len(), most)).collect()
 }
 
-/// How many stand together: a number that people count in.
+/// How many are in a group: a number that people count in.
 pub(super) fn size(len: usize, most: usize) -> usize {
     let least = len.div_ceil(most.max(1)).max(1);
     let mut power = 1;
@@ -23,7 +23,7 @@ pub(super) fn size(len: usize, most: usize) -> usize {
     }
 }
 
-/// `7`, or `7–9` for iterations that stand together.
+/// `7`, or `7–9` for a group of iterations.
 pub(super) fn label(rows: &[RoundRow]) -> String {
     match rows {
         [] => String::new(),
@@ -32,14 +32,9 @@ pub(super) fn label(rows: &[RoundRow]) -> String {
     }
 }
 
-/// What iterations took together.
+/// How long iterations took together.
 pub(super) fn took(rows: &[RoundRow]) -> Took {
     rows.iter().fold(Took::default(), |sum, row| sum.plus(row.round.took))
-}
-
-/// All that a length of time holds.
-pub(super) fn total(took: Took) -> u64 {
-    Phase::ALL.into_iter().map(|phase| took.of(phase)).sum()
 }
 
 /// A piece of the clock's time, and how much of it was spent on what.

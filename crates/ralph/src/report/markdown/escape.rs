@@ -1,6 +1,8 @@
-//! Texts of strangers in Markdown as GitHub reads it: no mark-up, no mention, no link, no picture, no reference comes of them.
+//! Texts of any origin in Markdown as GitHub reads it: none becomes mark-up, a mention, a link, a picture or a reference.
 
 use ralph_core::text::messages::opening;
+
+use crate::report::shared::pieces;
 
 /// Draws nothing, and keeps apart what would be read together.
 const APART: &str = "<!-- -->";
@@ -69,21 +71,14 @@ pub(super) fn code(text: &str, max: usize) -> String {
     if line.is_empty() { String::new() } else { format!("{fence}{pad}{line}{pad}{fence}") }
 }
 
-/// A sentence of ralph's own, in which what stands between back quotes is meant to be typed.
+/// A sentence of ralph's own, in which everything between back quotes is to be typed.
 pub(super) fn sentence(text: &str, max: usize) -> String {
     let text = opening(text, max);
-    let parts: Vec<&str> = text.split('`').collect();
-    let pairs = (parts.len() - 1) / 2 * 2;
-    let shown = parts.iter().enumerate().map(|(n, part)| match (n % 2 == 1, n < pairs) {
-        (true, true) => code(part, max),
-        _ if n > pairs => format!("\\`{}", kept(part)),
-        _ => kept(part),
-    });
-    shown.collect()
+    pieces(&text).into_iter().map(|(is_code, piece)| if is_code { code(piece, max) } else { with_blanks(piece) }).collect()
 }
 
-/// With the blanks around it, which keep words apart.
-fn kept(part: &str) -> String {
+/// As text, with the blanks around it, which separate words.
+fn with_blanks(part: &str) -> String {
     let blank = |is_there: bool| if is_there { " " } else { "" };
     if part.trim().is_empty() {
         return blank(!part.is_empty()).to_owned();

@@ -1,32 +1,12 @@
-//! Where the time went: the hours of a loop, cut into phases, and how much of each a round took.
+//! Where the time went: the time of a loop, cut into phases, and how much of each an iteration took.
 
 use serde::Serialize;
 
 use crate::{
-    journal::{Event, Holder, State},
+    journal::{Event, State},
     judge::session_outcome::{Outcome, Then, Trouble},
-    text::time::Millis,
+    text::time::{Millis, in_words},
 };
-
-/// Whether anybody has the loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Has {
-    Somebody,
-    /// It waits for the first session that stops: that one has worked on it.
-    NobodyYet,
-    /// Its session has ended.
-    NobodyAnyMore,
-}
-
-impl Has {
-    pub(super) fn of(state: &State, named: Option<&str>) -> Self {
-        match state.holder(named) {
-            Holder::Runner(_) | Holder::Session(_) => Has::Somebody,
-            Holder::Nobody if state.left_behind => Has::NobodyAnyMore,
-            Holder::Nobody => Has::NobodyYet,
-        }
-    }
-}
 
 /// What a loop does at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -102,6 +82,16 @@ impl Took {
         *sum = sum.saturating_add(ms);
     }
 
+    pub fn total(self) -> u64 {
+        Phase::ALL.into_iter().map(|phase| self.of(phase)).fold(0, u64::saturating_add)
+    }
+
+    /// `2 h work, 20 min gates`; empty where nothing took any time.
+    pub fn words(self) -> String {
+        let parts = Phase::ALL.into_iter().filter(|phase| self.of(*phase) > 0);
+        parts.map(|phase| format!("{} {}", in_words(self.of(phase)), phase.words())).collect::<Vec<_>>().join(", ")
+    }
+
     pub fn of(self, phase: Phase) -> u64 {
         match phase {
             Phase::Work => self.work_ms,
@@ -121,47 +111,41 @@ impl Took {
     }
 }
 
-/// The hours of a loop so far.
+/// The time of a loop so far.
 #[derive(Debug, Clone, Default)]
-pub struct Hours {
+pub struct Timeline {
     /// What is over, the oldest first; neighbours differ in their phases.
     pub spans: Vec<Span>,
-    /// What goes on, and since when; `None`: the loop has ended, or not begun.
+    /// The phase that goes on, and since when; `None`: the loop has ended, or not begun.
     pub now: Option<(Phase, Millis)>,
     pub total: Took,
     round: Took,
     round_from: Option<Millis>,
     latest: Millis,
-    /// The session that broke last did so for the service's sake.
+    /// The service broke the last session that broke.
     of_service: bool,
-    /// No session had it when the last record was written.
-    is_nobodys: bool,
+    /// The clock ran at the last record, and the loop waited for its first session.
+    waits_for_session: bool,
 }
 
-/// What a round took, and when it began.
-pub(super) struct EndedRound {
-    pub(super) from: Millis,
-    pub(super) took: Took,
-}
-
-impl Hours {
-    /// A record was written at that time, after which the loop is in `state`.
-    pub(super) fn at(&mut self, at: Millis, event: &Event, state: &State, has: Has) {
+impl Timeline {
+    /// A record was written at that time, after which the loop is in `state`, and a session or a runner has it or not.
+    pub(super) fn at(&mut self, at: Millis, event: &Event, state: &State, is_held: bool) {
         // Clocks are set back; what was counted stays.
         let at = at.max(self.latest);
         let before = std::mem::replace(&mut self.latest, at);
-        if matches!(event, Event::Adopted | Event::Stop { .. }) && std::mem::take(&mut self.is_nobodys) {
-            // Who stops has worked. When that began nobody knows, but the loop's clock ran.
+        if matches!(event, Event::Adopted | Event::Stop { .. }) && std::mem::take(&mut self.waits_for_session) {
+            // A session that stops has worked, since when is not known, but the loop's clock ran.
             self.now = self.now.map(|(_, since)| (Phase::Work, since));
         }
         if is_after_a_death(event) {
-            // Nobody knows when the runner before died, only that nobody worked when it was found.
+            // The runner before died at a time that is not known.
             self.now = self.now.map(|(_, since)| (Phase::Paused, since));
         }
         if let Event::Broke { outcome, .. } = event {
             self.of_service = is_of_service(outcome);
         }
-        let next = phase_after(event, state, has, self.now.map(|(phase, _)| phase), self.of_service);
+        let next = phase_after(event, state, is_held, self.now.map(|(phase, _)| phase), self.of_service);
         self.round_from.get_or_insert(at);
         match (self.now, next) {
             (Some((phase, _)), Some(next)) if phase == next && !matches!(event, Event::Stop { .. }) => {}
@@ -171,13 +155,13 @@ impl Hours {
             }
             (None, _) => {
                 if next.is_some() && !self.spans.is_empty() {
-                    // It had ended, and somebody took it up again.
+                    // It had ended, and was taken up again.
                     self.close(Phase::Paused, before, at);
                 }
                 self.now = next.map(|next| (next, at));
             }
         }
-        self.is_nobodys = has == Has::NobodyYet && state.armed_since.is_some();
+        self.waits_for_session = !is_held && !state.left_behind && state.armed_since.is_some();
     }
 
     fn close(&mut self, phase: Phase, from: Millis, to: Millis) {
@@ -193,9 +177,10 @@ impl Hours {
         }
     }
 
-    pub(super) fn end_round(&mut self) -> EndedRound {
+    /// Ends an iteration: when it began, and how long it took.
+    pub(super) fn end_round(&mut self) -> (Millis, Took) {
         let from = self.round_from.replace(self.latest).unwrap_or(self.latest);
-        EndedRound { from, took: std::mem::take(&mut self.round) }
+        (from, std::mem::take(&mut self.round))
     }
 
     /// The same with what goes on counted until `now`.
@@ -217,15 +202,15 @@ fn is_of_service(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed { trouble: Trouble::Limit { .. } | Trouble::Service { .. } })
 }
 
-/// The state says whether anybody works, and the event what at; what says nothing about it changes nothing.
-fn phase_after(event: &Event, state: &State, has: Has, before: Option<Phase>, of_service: bool) -> Option<Phase> {
+/// The phase after a record: the state says whether the loop is worked on, and the event at what.
+fn phase_after(event: &Event, state: &State, is_held: bool, before: Option<Phase>, of_service: bool) -> Option<Phase> {
     if state.ended.is_some() {
         return None;
     }
     // A runner rests for several reasons; a session is parked until a time by its service alone.
     let rest = if of_service || state.runner.is_none() { Phase::Service } else { Phase::Paused };
     if let Some(parked) = &state.parked {
-        // Whoever decides about checks does not say when; a service does.
+        // A service says when it is back; checks do not say when they are done.
         return Some(if parked.until.is_some() { rest } else { Phase::Elsewhere });
     }
     match event {
@@ -234,12 +219,12 @@ fn phase_after(event: &Event, state: &State, has: Has, before: Option<Phase>, of
         Event::Broke { then: Then::Again { .. } | Then::Park { .. }, .. } => return Some(rest),
         _ => {}
     }
-    // A runner ends the round that it is in, whoever pauses the loop.
+    // A runner finishes its iteration when a person pauses the loop.
     let works_on = matches!(event, Event::Paused { .. }) && state.runner.is_some();
     if works_on {
         return before;
     }
-    if state.armed_since.is_none() || has != Has::Somebody {
+    if state.armed_since.is_none() || !is_held {
         return Some(Phase::Paused);
     }
     let says_nothing = matches!(

@@ -1,0 +1,92 @@
+//! Words and tables that every form of the report shares.
+
+use ralph_core::{
+    money::{self, Micros},
+    report::{Changed, Evidence, RoundRow},
+    text::time::in_words,
+};
+
+use crate::text::{in_thousands, short};
+
+/// Where nothing is known.
+pub(super) const DASH: &str = "–";
+
+/// `+12 −3`, or a dash where it is not known.
+pub(super) fn lines(changed: Changed) -> String {
+    let shown = |(added, removed)| format!("+{} −{}", in_thousands(added), in_thousands(removed));
+    changed.lines().map_or_else(|| DASH.to_owned(), shown)
+}
+
+/// `$0.42`, `about $0.42`, or a dash where it is not known.
+pub(super) fn money(spent: Micros, estimated: bool) -> String {
+    match spent {
+        0 => DASH.to_owned(),
+        _ if estimated => format!("about {}", money::shown(spent)),
+        _ => money::shown(spent).to_string(),
+    }
+}
+
+/// A sentence in pieces; `true`: a piece that stood between back quotes, to be typed. A back quote without a partner is a character like any other.
+pub(super) fn pieces(sentence: &str) -> Vec<(bool, &str)> {
+    let mut all = Vec::new();
+    let mut rest = sentence;
+    while let Some((before, (code, after))) = rest.split_once('`').and_then(|(before, after)| Some((before, after.split_once('`')?))) {
+        all.extend([(false, before), (true, code)]);
+        rest = after;
+    }
+    all.push((false, rest));
+    all
+}
+
+/// Where the files are that were measured, with what can be typed between back quotes.
+pub(super) fn files(e: &Evidence) -> Option<String> {
+    let quoted = |text: &str| format!("`{}`", text.replace('`', ""));
+    let commit = e.commit.as_deref().map(|commit| quoted(short(Some(commit))));
+    match (commit, e.uncommitted, e.kept_as.as_deref()) {
+        (Some(commit), Some(false), _) => Some(format!("commit {commit}")),
+        (Some(commit), _, Some(kept)) => Some(format!("files kept as {}, on top of commit {commit}", quoted(kept))),
+        (Some(commit), _, None) => Some(format!("on top of commit {commit}")),
+        (None, _, Some(kept)) => Some(format!("files kept as {}", quoted(kept))),
+        (None, _, None) => None,
+    }
+}
+
+/// A column of the table of iterations.
+pub(super) struct Column {
+    pub(super) head: &'static str,
+    pub(super) is_number: bool,
+    /// Text of any origin, from an iteration and the one before it; `None`: not known.
+    pub(super) cell: fn(&RoundRow, Option<&RoundRow>) -> Option<String>,
+}
+
+/// Between the iteration's number and its ruling.
+pub(super) const COLUMNS: [Column; 8] = [
+    Column { head: "Item", is_number: false, cell: |row, _| row.round.item.clone() },
+    Column { head: "Time", is_number: true, cell: |row, _| Some(in_words(row.round.took_ms())) },
+    Column { head: "Tools", is_number: true, cell: |row, _| row.round.used.tool_calls.map(|calls| calls.to_string()) },
+    Column { head: "Tokens", is_number: true, cell: |row, _| row.round.used.tokens.map(|tokens| in_thousands(tokens.total())) },
+    Column { head: "Cost", is_number: true, cell: |row, _| row.round.used.usd_micros.map(|usd| money(usd, false)) },
+    Column { head: "Commits", is_number: true, cell: |row, _| row.changed.map(|changed| changed.commits.to_string()) },
+    Column { head: "Lines", is_number: true, cell: |row, _| row.changed.map(lines) },
+    Column { head: "Gates held", is_number: true, cell: held },
+];
+
+/// `2 → 3 of 4`
+fn held(row: &RoundRow, before: Option<&RoundRow>) -> Option<String> {
+    let now = format!("{} of {}", row.gates_held, row.gates_known);
+    let before = before.filter(|before| before.gates_known > 0 && before.gates_held != row.gates_held);
+    let shown = before.map_or_else(|| now.clone(), |before| format!("{} → {now}", before.gates_held));
+    (row.gates_known > 0 || before.is_some()).then_some(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eyes_2_only_a_pair_of_back_quotes_holds_code() {
+        assert_eq!(pieces("type `ralph` now"), [(false, "type "), (true, "ralph"), (false, " now")]);
+        assert_eq!(pieces("a `b` ` c"), [(false, "a "), (true, "b"), (false, " ` c")]);
+        assert_eq!(pieces("a ` b"), [(false, "a ` b")]);
+    }
+}
