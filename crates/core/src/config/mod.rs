@@ -21,7 +21,7 @@ use crate::{
         Check, Ci, Command, DEFAULT_DEADLINE_MS, DEFAULT_EXCERPT, Features, File, Gate, GuardPolicy, Markers, OldFailures, Origin, Run,
         Stage, deadline_ms, regex, within_a_day,
     },
-    text::Problem,
+    text::{Problem, utf8},
 };
 
 /// The file, in the project's root.
@@ -145,11 +145,7 @@ table! {
 
 /// Reads the file.
 pub fn parse(bytes: &[u8]) -> Result<Config, Problem> {
-    let text = std::str::from_utf8(bytes).map_err(|e| {
-        let line = memchr::memchr_iter(b'\n', &bytes[..e.valid_up_to()]).count() + 1;
-        Problem::new(line, "not UTF-8 text")
-    })?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = utf8(bytes)?;
     let document = reader::document(text)?;
     let mut config = Config::read(&Fields::of(text, document.get_ref(), 1, Config::TABLE)?)?;
     for gate in &mut config.gates {

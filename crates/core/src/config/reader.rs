@@ -9,7 +9,7 @@ use super::{
     FeaturesTable, GateTable, Notify, Problem, PullRequests, Running, Verify,
     keys::{Key, Kind, Table},
 };
-use crate::text::suggest;
+use crate::text::{line_of, suggest};
 
 /// A table of the file whose keys are all known.
 pub(super) struct Fields<'a> {
@@ -29,7 +29,7 @@ pub(super) struct Field<'a> {
 /// The document, or what about it is no TOML.
 pub(super) fn document(text: &str) -> Result<Spanned<DeTable<'_>>, Problem> {
     DeTable::parse(text).map_err(|e| {
-        let line = e.span().map_or(1, |span| line_at(text, span.start));
+        let line = e.span().map_or(1, |span| line_of(text.as_bytes(), span.start));
         // Two of them are no TOML at all, and the parser's word for that leads nobody to the cause.
         let single = text.lines().position(|line| line.trim_start().starts_with("[gate]"));
         match single {
@@ -54,18 +54,13 @@ fn no_toml(line: &str, message: &str) -> String {
     }
 }
 
-/// The line, from 1, of a byte.
-pub(super) fn line_at(text: &str, at: usize) -> usize {
-    memchr::memchr_iter(b'\n', &text.as_bytes()[..at.min(text.len())]).count() + 1
-}
-
 impl<'a> Fields<'a> {
     /// The table's values. A key that nobody knows is refused: what it was meant to say would be silently without effect.
     pub(super) fn of(text: &'a str, table: &'a DeTable<'a>, line: usize, known: &'static Table) -> Result<Self, Problem> {
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(name, _)| name.span().start);
         let field = |(name, value): (&'a Spanned<DeString<'a>>, &'a Spanned<DeValue<'a>>)| {
-            let line = line_at(text, name.span().start);
+            let line = line_of(text.as_bytes(), name.span().start);
             match known.key(name.get_ref()) {
                 Some(key) => Ok(Field { key, line, value, text }),
                 None => Err(Problem::new(line, unknown(name.get_ref(), known))),
@@ -142,7 +137,7 @@ impl<'a> Field<'a> {
 
     /// A value of a list or a table, which may stand on a line of its own.
     fn within(self, value: &'a Spanned<DeValue<'a>>) -> Self {
-        Field { line: line_at(self.text, value.span().start), value, ..self }
+        Field { line: line_of(self.text.as_bytes(), value.span().start), value, ..self }
     }
 
     /// What the key's word stands for; `meanings` are in the order of the words.

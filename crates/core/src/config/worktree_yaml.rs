@@ -1,58 +1,73 @@
-//! The `verify:` commands of a `worktree.yaml` (S3-2), read by a real YAML parser.
+//! The `verify:` commands of a `worktree.yaml` or of a loop file (S3-2).
 //!
 //! Nothing is guessed: a file that cannot be read, or that has something else in the place of a command, is a problem with a line number.
 
-use std::{collections::HashMap, rc::Rc};
-
-use granit_parser::{Event, Parser, ScalarStyle};
-
 use crate::{
     gate::{Command, MAX_DEADLINE_MS, Run},
-    text::{Problem, suggest, time},
+    text::{
+        Problem, suggest, time, utf8,
+        yaml::{Document, Node, Value},
+    },
 };
 
-/// A larger file is not one that somebody wrote by hand.
+/// A larger file was not written by hand.
 pub const MAX_BYTES: usize = 1024 * 1024;
 
 /// More commands than this are a mistake, or an attempt to keep the hook busy.
 const MAX_COMMANDS: usize = 100;
 
-/// Deeper than anybody nests by hand.
-const MAX_DEPTH: usize = 64;
-
 /// The commands that a `worktree.yaml` asks for, in order; none if it does not say `verify:`.
 pub fn commands(bytes: &[u8]) -> Result<Vec<Command>, Problem> {
-    let Some(verify) = verify_of(bytes)? else { return Ok(Vec::new()) };
-    let found = match &verify.value {
-        Value::Scalar { .. } if verify.is_null() => Vec::new(),
+    if bytes.len() > MAX_BYTES {
+        return Err(Problem::new(None, format!("the file is larger than {MAX_BYTES} bytes")));
+    }
+    let document = Document::parse(utf8(bytes)?, 1)?;
+    match document.root() {
+        Some(Node { value: Value::Map(_), .. }) | None => {}
+        Some(root) if root.is_null() => {}
+        Some(root) => return Err(root.problem("the file is not a list of `key: value` lines")),
+    }
+    if document.get("verify")?.is_none()
+        && let Some((key, what)) = document.pairs(document.root()).find_map(|(key, _)| Some((key, instead_of_verify(key.text()?)?)))
+    {
+        return Err(key.problem(what));
+    }
+    verify(&document)
+}
+
+/// The commands under the key `verify` of a document.
+pub(crate) fn verify(document: &Document) -> Result<Vec<Command>, Problem> {
+    let Some((_, value)) = document.get("verify")? else { return Ok(Vec::new()) };
+    let verify = document.resolved(value);
+    match &verify.value {
+        _ if verify.is_null() => Ok(Vec::new()),
         Value::Scalar { text, plain: true } if matches!(text.as_str(), "true" | "false") => {
-            return Err(verify.problem(format!("`verify: {text}` is no command")));
+            Err(verify.problem(format!("`verify: {text}` is no command")))
         }
         Value::List(entries) if entries.len() > MAX_COMMANDS => {
-            return Err(verify.problem(format!("`verify` has more than {MAX_COMMANDS} commands")));
+            Err(verify.problem(format!("`verify` has more than {MAX_COMMANDS} commands")))
         }
-        Value::List(entries) => entries.iter().map(|entry| command(entry)).collect::<Result<_, _>>()?,
-        Value::Scalar { .. } | Value::Map(_) => vec![command(&verify)?],
-    };
-    Ok(found)
+        Value::List(entries) => entries.iter().map(|entry| command(document, document.child(*entry))).collect(),
+        _ => Ok(vec![command(document, verify)?]),
+    }
 }
 
 /// One entry: a line for the shell, or a mapping that also says how long it may take.
-fn command(entry: &Node) -> Result<Command, Problem> {
-    let (run, deadline_ms) = match &entry.value {
-        Value::Scalar { .. } => (Run::Shell(shell_line(entry)?), None),
-        Value::List(_) => return Err(entry.problem("an entry of `verify` is a list; write the command as one line")),
-        Value::Map(fields) => of_mapping(entry, fields)?,
-    };
+fn command(document: &Document, entry: &Node) -> Result<Command, Problem> {
     let usual = Command::shell("");
-    Ok(Command { run, deadline_ms: deadline_ms.unwrap_or(usual.deadline_ms), ..usual })
+    match &entry.value {
+        Value::List(_) => Err(entry.problem("an entry of `verify` is a list; write the command as one line")),
+        Value::Map(_) => of_mapping(document, entry),
+        _ => Ok(Command { run: Run::Shell(shell_line(entry)?), ..usual }),
+    }
 }
 
-fn of_mapping(entry: &Node, fields: &[(Rc<Node>, Rc<Node>)]) -> Result<(Run, Option<u64>), Problem> {
+fn of_mapping(document: &Document, entry: &Node) -> Result<Command, Problem> {
     let (mut run, mut deadline_ms) = (None, None);
-    for (key, value) in fields {
+    for (key, value) in document.pairs(Some(entry)) {
+        let value = document.resolved(value);
         match key.text() {
-            Some("run" | "command") if run.is_none() => run = Some(how_to_run(value)?),
+            Some("run" | "command") if run.is_none() => run = Some(how_to_run(document, value)?),
             Some("timeout" | "deadline") if deadline_ms.is_none() => deadline_ms = Some(deadline(value)?),
             Some(twice @ ("run" | "command" | "timeout" | "deadline")) => {
                 return Err(key.problem(format!("`{twice}` says a second time what the entry says already")));
@@ -60,16 +75,17 @@ fn of_mapping(entry: &Node, fields: &[(Rc<Node>, Rc<Node>)]) -> Result<(Run, Opt
             _ => return Err(key.problem("a command has `run` and `timeout`, and no other key")),
         }
     }
+    let usual = Command::shell("");
     let run = run.ok_or_else(|| entry.problem("the entry has no `run`"))?;
-    Ok((run, deadline_ms))
+    Ok(Command { run, deadline_ms: deadline_ms.unwrap_or(usual.deadline_ms), ..usual })
 }
 
 /// A line for the shell, or a list of a program and its arguments.
-fn how_to_run(value: &Node) -> Result<Run, Problem> {
+fn how_to_run(document: &Document, value: &Node) -> Result<Run, Problem> {
     match &value.value {
         Value::Scalar { .. } => shell_line(value).map(Run::Shell),
         Value::List(words) if !words.is_empty() && words.len() <= MAX_COMMANDS => {
-            words.iter().map(|word| shell_line(word)).collect::<Result<_, _>>().map(Run::Argv)
+            words.iter().map(|word| shell_line(document.child(*word))).collect::<Result<_, _>>().map(Run::Argv)
         }
         _ => Err(value.problem("`run` is neither a line for the shell nor a list of words")),
     }
@@ -89,144 +105,13 @@ fn deadline(node: &Node) -> Result<u64, Problem> {
     ms.ok_or_else(|| node.problem("a limit of time is seconds (`300`), or `90s`, `10m`, `2h`, and at most a day"))
 }
 
-/// What stands under `verify:`, if anything does.
-fn verify_of(bytes: &[u8]) -> Result<Option<Rc<Node>>, Problem> {
-    if bytes.len() > MAX_BYTES {
-        return Err(Problem::new(None, format!("the file is larger than {MAX_BYTES} bytes")));
-    }
-    let text = std::str::from_utf8(bytes).map_err(|e| {
-        let line = 1 + memchr::memchr_iter(b'\n', &bytes[..e.valid_up_to()]).count();
-        Problem::new(line, "the file is not UTF-8")
-    })?;
-    let Some(root) = Reader::default().document(text.strip_prefix('\u{feff}').unwrap_or(text))? else { return Ok(None) };
-    let Value::Map(entries) = &root.value else {
-        return if root.is_null() { Ok(None) } else { Err(root.problem("the file is not a list of `key: value` lines")) };
-    };
-    let mut found = entries.iter().filter(|(key, _)| key.text() == Some("verify"));
-    match (found.next(), found.next()) {
-        (_, Some((key, _))) => Err(key.problem("`verify` is given twice")),
-        (Some((_, value)), None) => Ok(Some(Rc::clone(value))),
-        (None, None) => match entries.iter().find_map(|(key, _)| Some(key.problem(instead_of_verify(key.text()?)?))) {
-            Some(problem) => Err(problem),
-            None => Ok(None),
-        },
-    }
-}
-
-/// What is wrong with a key that may have been meant as `verify`: commands that nobody runs would pass in silence.
+/// The mistake in a key that may have been meant as `verify`: commands that never run would pass in silence.
 fn instead_of_verify(key: &str) -> Option<String> {
     if key == "<<" {
         return Some("ralph does not follow `<<`; write `verify: *name`".to_owned());
     }
     let near = suggest::nearest(&key.to_lowercase(), std::iter::once("verify"))?;
     Some(format!("`{}` asks for nothing; did you mean `{near}`?", key.chars().filter(|c| !c.is_control()).take(40).collect::<String>()))
-}
-
-/// A value of the file, and where it stands.
-#[derive(Debug)]
-struct Node {
-    line: usize,
-    value: Value,
-}
-
-#[derive(Debug)]
-enum Value {
-    Scalar {
-        text: String,
-        /// Written without quotes, so that `null` means itself.
-        plain: bool,
-    },
-    List(Vec<Rc<Node>>),
-    Map(Vec<(Rc<Node>, Rc<Node>)>),
-}
-
-impl Node {
-    fn text(&self) -> Option<&str> {
-        if let Value::Scalar { text, .. } = &self.value { Some(text) } else { None }
-    }
-
-    fn is_null(&self) -> bool {
-        matches!(&self.value, Value::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
-    }
-
-    fn problem(&self, what: impl Into<String>) -> Problem {
-        Problem::new(self.line, what)
-    }
-}
-
-/// Puts the parser's events together. An alias shares its node, so a file full of them takes no more room than it has bytes.
-#[derive(Default)]
-struct Reader {
-    open: Vec<Open>,
-    anchors: HashMap<usize, Rc<Node>>,
-    root: Option<Rc<Node>>,
-}
-
-/// A list or a mapping whose end has not come yet.
-struct Open {
-    line: usize,
-    anchor: usize,
-    is_map: bool,
-    nodes: Vec<Rc<Node>>,
-}
-
-impl Reader {
-    fn document(mut self, yaml: &str) -> Result<Option<Rc<Node>>, Problem> {
-        for item in Parser::new_from_str(yaml) {
-            let (event, span) = item.map_err(|e| Problem::new(e.marker().line().max(1), e.info()))?;
-            let line = span.start.line().max(1);
-            match event {
-                Event::DocumentStart(..) if self.root.is_some() => {
-                    return Err(Problem::new(line, "the file has more than one document"));
-                }
-                Event::Scalar(text, style, anchor, _) => {
-                    let value = Value::Scalar { text: text.into_owned(), plain: style == ScalarStyle::Plain };
-                    self.add(anchor, Rc::new(Node { line, value }));
-                }
-                Event::SequenceStart(_, anchor, _) => self.begin(line, anchor, false)?,
-                Event::MappingStart(_, anchor, _) => self.begin(line, anchor, true)?,
-                Event::SequenceEnd | Event::MappingEnd => self.end(),
-                Event::Alias(anchor) => {
-                    let Some(node) = self.anchors.get(&anchor).map(Rc::clone) else {
-                        return Err(Problem::new(line, "an alias stands within what it names"));
-                    };
-                    self.add(0, node);
-                }
-                _ => {}
-            }
-        }
-        Ok(self.root)
-    }
-
-    fn begin(&mut self, line: usize, anchor: usize, is_map: bool) -> Result<(), Problem> {
-        if self.open.len() >= MAX_DEPTH {
-            return Err(Problem::new(line, format!("the file is nested more than {MAX_DEPTH} levels deep")));
-        }
-        self.open.push(Open { line, anchor, is_map, nodes: Vec::new() });
-        Ok(())
-    }
-
-    fn end(&mut self) {
-        let Some(Open { line, anchor, is_map, nodes }) = self.open.pop() else { return };
-        let value = if is_map {
-            let mut nodes = nodes.into_iter();
-            Value::Map(std::iter::from_fn(|| Some((nodes.next()?, nodes.next()?))).collect())
-        } else {
-            Value::List(nodes)
-        };
-        self.add(anchor, Rc::new(Node { line, value }));
-    }
-
-    /// Puts a finished node where it belongs.
-    fn add(&mut self, anchor: usize, node: Rc<Node>) {
-        if anchor != 0 {
-            self.anchors.insert(anchor, Rc::clone(&node));
-        }
-        match self.open.last_mut() {
-            Some(parent) => parent.nodes.push(node),
-            None => self.root = Some(node),
-        }
-    }
 }
 
 #[cfg(test)]

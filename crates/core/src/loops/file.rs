@@ -5,13 +5,13 @@
 use std::ops::Deref;
 
 use super::{
-    front_matter::{self, Entry, FrontMatter, Scalar, Value, quoted},
+    front_matter::{self, FrontMatter, Value, quoted},
     settings::{Kind, LoopSettings, SETTINGS, Setting},
 };
 use crate::{
     config::worktree_yaml,
     gate::Command,
-    text::{Problem, suggest, time},
+    text::{Problem, suggest, time, yaml::Node},
 };
 
 /// The loop of a project that has only one.
@@ -68,7 +68,7 @@ impl LoopFile {
             started_at: keys.text("started_at")?,
             loop_id: keys.text("loop_id")?,
             settings: keys.settings()?.with_defaults(),
-            verify: verify(&front_matter, bytes)?,
+            verify: worktree_yaml::verify(front_matter.yaml())?,
             list: None,
             prompt,
             warnings: misspelt(&front_matter),
@@ -100,22 +100,15 @@ impl LoopFile {
     }
 }
 
-fn verify(front_matter: &FrontMatter, bytes: &[u8]) -> Result<Vec<Command>, Problem> {
-    if front_matter.get("verify")?.is_none() {
-        return Ok(Vec::new());
-    }
-    let (yaml, first_line) = front_matter.yaml(bytes);
-    worktree_yaml::commands(yaml).map_err(|p| Problem { line: p.line.map(|line| line + first_line - 1), ..p })
-}
-
 fn misspelt(front_matter: &FrontMatter) -> Vec<String> {
     let known = Setting::keys;
-    let near = |entry: &Entry| {
+    let near = |key: &Node| {
         // This runs at every stop; comparing letters is for the rare unknown key.
-        let meant = if known().any(|k| k == entry.key) { None } else { suggest::nearest(&entry.key, known()) }?;
-        Some(format!("line {}: `{}` sets nothing; did you mean `{meant}`?", entry.line, shown(&entry.key)))
+        let name = key.text().filter(|name| !known().any(|k| k == *name))?;
+        let meant = suggest::nearest(name, known())?;
+        Some(format!("line {}: `{}` sets nothing; did you mean `{meant}`?", key.line, shown(name)))
     };
-    front_matter.entries().iter().filter_map(near).collect()
+    front_matter.keys().filter_map(near).collect()
 }
 
 /// What can still be told of a file that cannot be parsed: a broken file still belongs to somebody, and is still the same loop.
@@ -211,26 +204,26 @@ impl NewLoop<'_> {
 struct Reader<'a>(&'a FrontMatter);
 
 impl Reader<'_> {
-    /// The value of `key`; absent, empty and null are all `None`.
-    fn scalar(&self, key: &str) -> Result<Option<(&Scalar, usize)>, Problem> {
-        match self.0.get(key)? {
+    /// The value of `key`; absent, empty and null are all `None`. The line is the key's.
+    fn scalar(&self, key: &str) -> Result<Option<(&str, usize)>, Problem> {
+        match self.0.yaml().get(key)? {
             None => Ok(None),
-            Some(Entry { scalar: None, line, .. }) => Err(Problem::new(*line, format!("`{key}` must be a single value"))),
-            Some(Entry { scalar: Some(s), line, .. }) => {
-                let null = s.plain && matches!(s.text.as_str(), "" | "~" | "null" | "Null" | "NULL");
-                Ok((!null).then_some((s, *line)))
-            }
+            Some((_, value)) if value.is_null() => Ok(None),
+            Some((key_node, value)) => match value.text() {
+                Some(text) => Ok(Some((text, key_node.line))),
+                None => Err(key_node.problem(format!("`{key}` must be a single value"))),
+            },
         }
     }
 
     fn text(&self, key: &str) -> Result<Option<String>, Problem> {
-        Ok(self.scalar(key)?.map(|(s, _)| s.text.clone()).filter(|t| !t.trim().is_empty()))
+        Ok(self.scalar(key)?.map(|(text, _)| text.to_owned()).filter(|text| !text.trim().is_empty()))
     }
 
-    /// The value of `key` as `set` reads it, which otherwise says what it must be.
+    /// The value of `key` as `set` reads it; its error says what the value must be.
     fn read<T>(&self, key: &str, set: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, Problem> {
-        let Some((s, line)) = self.scalar(key)? else { return Ok(None) };
-        set(&s.text).map(Some).map_err(|wanted| Problem::new(line, format!("`{key}` must be {wanted}, not `{}`", shown(&s.text))))
+        let Some((text, line)) = self.scalar(key)? else { return Ok(None) };
+        set(text).map(Some).map_err(|wanted| Problem::new(line, format!("`{key}` must be {wanted}, not `{}`", shown(text))))
     }
 
     fn settings(&self) -> Result<LoopSettings, Problem> {

@@ -1,84 +1,53 @@
-//! YAML front matter that remembers where every value stands, so that one value can change and every other byte stays.
+//! YAML front matter in which one value can change while every other byte stays: the change is a splice of bytes.
 //!
-//! A real YAML parser finds the values (any scalar style, comments, flow mappings); the change itself is a splice of bytes.
-//! Nothing here knows what the keys mean: that is [`super::file`].
+//! Nothing here knows the meaning of the keys: that is [`super::file`].
 
 use std::{borrow::Cow, fmt::Write as _, ops::Range};
 
-use granit_parser::{Event, Parser, ScalarStyle};
+use crate::text::{
+    Problem, line_of,
+    yaml::{self, Document, Node},
+};
 
-use crate::text::Problem;
-
-/// More front matter than this is not a loop file that somebody wrote.
+/// More front matter than this was not written for a loop.
 pub const MAX_BYTES: usize = 64 * 1024;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
-/// A document split into front matter and body, with the top-level entries of the front matter.
+/// A document split into front matter and body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontMatter {
-    entries: Vec<Entry>,
+    yaml: Document,
     /// The bytes between the two `---` lines.
-    yaml: Range<usize>,
+    at: Range<usize>,
     body: usize,
     crlf: bool,
 }
 
-/// One `key: value` at the top level.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    pub key: String,
-    /// `None` for a list, a mapping or an alias.
-    pub scalar: Option<Scalar>,
-    /// Line in the file, from 1.
-    pub line: usize,
-    /// Where a value would stand: right after the key's colon.
-    after_colon: usize,
-}
-
-/// A scalar value: its text as YAML reads it, and the bytes of the file that spell it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scalar {
-    pub text: String,
-    /// Written without quotes, so that `null`, `true` and numbers mean themselves.
-    pub plain: bool,
-    span: Range<usize>,
-}
-
 impl FrontMatter {
-    /// Splits `bytes` at its two `---` lines (LF or CRLF, with or without a byte order mark) and parses what stands between.
+    /// Splits `bytes` at its two `---` lines (LF or CRLF, with or without a byte order mark) and parses the lines between them.
     pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
-        let (yaml, body) = split(bytes)?;
-        let text = std::str::from_utf8(&bytes[yaml.clone()]).map_err(|e| {
-            let bad = yaml.start + e.valid_up_to();
-            Problem::new(line_of(bytes, bad), "the front matter is not UTF-8")
-        })?;
-        let first_line = line_of(bytes, yaml.start);
-        let entries = entries(text, yaml.start, first_line)?;
-        let crlf = bytes[..yaml.start].ends_with(b"\r\n");
-        Ok(FrontMatter { entries, yaml, body, crlf })
-    }
-
-    /// The entry of `key`; a key given twice is a mistake that nobody should have to guess about.
-    pub fn get(&self, key: &str) -> Result<Option<&Entry>, Problem> {
-        let mut found = self.entries.iter().filter(|e| e.key == key);
-        let first = found.next();
-        match found.next() {
-            Some(second) => Err(Problem::new(second.line, format!("`{key}` is given twice"))),
-            None => Ok(first),
+        let (at, body) = split(bytes)?;
+        let text = std::str::from_utf8(&bytes[at.clone()])
+            .map_err(|e| Problem::new(line_of(bytes, at.start + e.valid_up_to()), "the front matter is not UTF-8"))?;
+        let yaml = Document::parse(text, line_of(bytes, at.start))?;
+        if let Some(root) = yaml.root().filter(|root| !matches!(root.value, yaml::Value::Map(_))) {
+            return Err(root.problem("the front matter is not a list of `key: value` lines"));
         }
+        let crlf = bytes[..at.start].ends_with(b"\r\n");
+        Ok(FrontMatter { yaml, at, body, crlf })
     }
 
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
+    pub(super) fn yaml(&self) -> &Document {
+        &self.yaml
     }
 
-    /// The lines between the two `---` lines, and the number of the first one.
-    pub fn yaml<'a>(&self, bytes: &'a [u8]) -> (&'a [u8], usize) {
-        (bytes.get(self.yaml.clone()).unwrap_or_default(), line_of(bytes, self.yaml.start))
+    /// The keys at the top level.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &Node> {
+        self.yaml.pairs(self.yaml.root()).map(|(key, _)| key)
     }
 
-    /// Everything after the closing `---` line, as it stands in the file.
+    /// Everything after the closing `---` line, as it is in the file.
     pub fn body<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         bytes.get(self.body..).unwrap_or_default()
     }
@@ -86,15 +55,19 @@ impl FrontMatter {
     /// The document with one value changed (or one line added before the closing `---`), every other byte as it was.
     pub fn with_value(&self, bytes: &[u8], key: &str, value: Value<'_>) -> Result<(Vec<u8>, FrontMatter), Problem> {
         let spelled = value.spelled();
-        let (at, text) = match self.get(key)? {
-            Some(Entry { scalar: Some(scalar), after_colon, .. }) if scalar.span.is_empty() => {
-                (*after_colon..*after_colon, Cow::Owned(format!(" {spelled}")))
+        let (at, text) = match self.yaml.get(key)? {
+            Some((key, scalar)) if scalar.text().is_some() && scalar.span.is_empty() => {
+                let key_end = self.at.start + key.span.end;
+                let colon = memchr::memchr(b':', &bytes[key_end..self.at.end]).map_or(key_end, |colon| key_end + colon + 1);
+                (colon..colon, Cow::Owned(format!(" {spelled}")))
             }
-            Some(Entry { scalar: Some(scalar), .. }) => replacement(bytes, scalar, &spelled),
-            Some(entry) => return Err(Problem::new(entry.line, format!("`{key}` is not a single value"))),
+            Some((_, scalar)) if scalar.text().is_some() => {
+                replacement(bytes, self.at.start + scalar.span.start..self.at.start + scalar.span.end, &spelled)
+            }
+            Some((entry, _)) => return Err(entry.problem(format!("`{key}` is not a single value"))),
             None => {
                 let eol = if self.crlf { "\r\n" } else { "\n" };
-                (self.yaml.end..self.yaml.end, Cow::Owned(format!("{key}: {spelled}{eol}")))
+                (self.at.end..self.at.end, Cow::Owned(format!("{key}: {spelled}{eol}")))
             }
         };
         let mut out = Vec::with_capacity(bytes.len() + text.len());
@@ -104,15 +77,13 @@ impl FrontMatter {
         if is_number(&bytes[at.clone()]) && is_number(text.as_bytes()) && at.len() == text.len() {
             // The count of iterations, at almost every stop: a number in the place of one as long moves nothing and means nothing else.
             let mut parsed = self.clone();
-            let scalar = parsed.entries.iter_mut().find(|e| e.key == key).and_then(|e| e.scalar.as_mut());
-            if let Some(scalar) = scalar.filter(|scalar| scalar.span == at) {
-                scalar.text = text.into_owned();
+            if parsed.yaml.replace(&(at.start - self.at.start..at.end - self.at.start), &text) {
                 return Ok((out, parsed));
             }
         }
         // A splice that does not read back as intended (a flow mapping with no such key, say) must never reach the disk.
         let parsed = Self::parse(&out)?;
-        let got = parsed.get(key)?.and_then(|e| e.scalar.as_ref()).map(|s| s.text.trim_end());
+        let got = parsed.yaml.get(key)?.and_then(|(_, value)| value.text()).map(str::trim_end);
         if got == Some(value.text().trim_end()) {
             Ok((out, parsed))
         } else {
@@ -124,7 +95,7 @@ impl FrontMatter {
 /// A value to set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// As it stands: a number, `true`, `null`.
+    /// As it is: a number, `true`, `null`.
     Plain(&'a str),
     /// Any text, put in quotes.
     Text(&'a str),
@@ -168,15 +139,11 @@ fn is_number(text: &[u8]) -> bool {
     text.iter().all(u8::is_ascii_digit)
 }
 
-/// How no value is written.
-const NULL: &str = "null";
-
 /// The bytes to replace and the text to put there. Quotes around an old value are kept where the new one needs none; `null` in quotes would be a word.
-fn replacement<'v>(bytes: &[u8], scalar: &Scalar, value: &'v str) -> (Range<usize>, Cow<'v, str>) {
-    let span = scalar.span.clone();
+fn replacement<'v>(bytes: &[u8], span: Range<usize>, value: &'v str) -> (Range<usize>, Cow<'v, str>) {
     let old = &bytes[span.clone()];
     if let [quote @ (b'"' | b'\''), .., _] = old
-        && value != NULL
+        && value != "null"
         && value.bytes().all(|b| b.is_ascii_alphanumeric())
     {
         return (span, Cow::Owned(format!("{0}{value}{0}", char::from(*quote))));
@@ -186,7 +153,7 @@ fn replacement<'v>(bytes: &[u8], scalar: &Scalar, value: &'v str) -> (Range<usiz
     (start..start + old.trim_ascii().len(), Cow::Borrowed(value))
 }
 
-/// Where the YAML stands, and where the body begins.
+/// The bytes of the YAML, and where the body begins.
 fn split(bytes: &[u8]) -> Result<(Range<usize>, usize), Problem> {
     let mut at = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
     let mut lines = bytes[at..].split_inclusive(|b| *b == b'\n');
@@ -214,60 +181,6 @@ fn is_delimiter(line: &[u8]) -> bool {
     line.strip_prefix(b"---").is_some_and(|rest| rest.iter().all(u8::is_ascii_whitespace))
 }
 
-fn line_of(bytes: &[u8], at: usize) -> usize {
-    1 + memchr::memchr_iter(b'\n', &bytes[..at.min(bytes.len())]).count()
-}
-
-/// The top-level entries of `yaml`, with spans moved by `offset` and lines counted from `first_line`.
-fn entries(yaml: &str, offset: usize, first_line: usize) -> Result<Vec<Entry>, Problem> {
-    let mut out = Vec::new();
-    let mut depth = 0usize;
-    let mut key: Option<Entry> = None;
-    for item in Parser::new_from_str(yaml) {
-        let (event, span) = item.map_err(|e| Problem::new(first_line + e.marker().line().saturating_sub(1), e.info()))?;
-        let line = first_line + span.start.line().saturating_sub(1);
-        let bytes = span.byte_range().unwrap_or_default();
-        let node = match event {
-            Event::Scalar(text, style, ..) => {
-                if depth == 0 {
-                    return Err(Problem::new(line, "the front matter is not a list of `key: value` lines"));
-                }
-                let span = bytes.start + offset..bytes.end + offset;
-                Some(Scalar { text: text.into_owned(), plain: style == ScalarStyle::Plain, span })
-            }
-            Event::MappingStart(..) | Event::SequenceStart(..) => {
-                if depth == 0 && matches!(event, Event::SequenceStart(..)) {
-                    return Err(Problem::new(line, "the front matter is not a list of `key: value` lines"));
-                }
-                depth += 1;
-                if depth != 2 {
-                    continue;
-                }
-                None
-            }
-            Event::MappingEnd | Event::SequenceEnd => {
-                depth = depth.saturating_sub(1);
-                continue;
-            }
-            Event::Alias(..) => None,
-            _ => continue,
-        };
-        // Only nodes that stand directly in the top mapping are keys or values; a nested collection is the value that opened at depth 2.
-        let nested = depth > 2 || (depth == 2 && node.is_some());
-        if nested {
-            continue;
-        }
-        match (key.take(), node) {
-            (None, node) => {
-                let colon = yaml.get(bytes.end..).and_then(|rest| rest.find(':')).map_or(bytes.end, |at| bytes.end + at + 1);
-                key = Some(Entry { key: node.map(|s| s.text).unwrap_or_default(), scalar: None, line, after_colon: colon + offset });
-            }
-            (Some(key), scalar) => out.push(Entry { scalar, ..key }),
-        }
-    }
-    Ok(out)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,7 +188,7 @@ mod tests {
 
     fn value(doc: &str, key: &str) -> Option<String> {
         let parsed = FrontMatter::parse(doc.as_bytes()).ok()?;
-        Some(parsed.get(key).ok()??.scalar.as_ref()?.text.clone())
+        Some(parsed.yaml.get(key).ok()??.1.text()?.to_owned())
     }
 
     fn set(doc: &str, key: &str, new: &str) -> Result<String, Problem> {
@@ -327,7 +240,7 @@ mod tests {
     #[test]
     fn says_what_is_wrong_and_where() {
         let problem = |doc: &str| match FrontMatter::parse(doc.as_bytes()) {
-            Ok(parsed) => parsed.get("a").err().map(|p| p.to_string()).unwrap_or_default(),
+            Ok(parsed) => parsed.yaml.get("a").err().map(|p| p.to_string()).unwrap_or_default(),
             Err(p) => p.to_string(),
         };
         assert_eq!(problem("no front matter"), "line 1: the file does not begin with a `---` line");

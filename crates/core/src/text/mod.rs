@@ -11,5 +11,7 @@ pub mod secrets;
 pub mod subagent_messages;
 pub mod suggest;
 pub mod time;
+pub(crate) mod yaml;
 
 pub use problem::Problem;
+pub(crate) use problem::{line_of, utf8};

@@ -26,3 +26,14 @@ impl fmt::Display for Problem {
 }
 
 impl std::error::Error for Problem {}
+
+/// The line of a byte, from 1.
+pub(crate) fn line_of(text: &[u8], at: usize) -> usize {
+    1 + memchr::memchr_iter(b'\n', &text[..at.min(text.len())]).count()
+}
+
+/// A whole file as text, without its byte order mark.
+pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Problem> {
+    let text = std::str::from_utf8(bytes).map_err(|e| Problem::new(line_of(bytes, e.valid_up_to()), "not UTF-8 text"))?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}

@@ -450,7 +450,7 @@ fn front_matter(bytes: &[u8]) -> Result<u64, String> {
         Ok((new, matter)) => {
             must(matter.body(&new) == body, "the prompt stays")?;
             must(FrontMatter::parse(&new).is_ok(), "what was written can be read")?;
-            what(("written", matter.entries().len(), size(body.len())))
+            what(("written", size(new.len()), size(body.len())))
         }
         Err(problem) => what(("not written", kind(&problem.to_string()))),
     }
