@@ -15,7 +15,7 @@ use std::{
 
 use super::{Folders, config::Harmless, head, owner};
 use crate::sys::{
-    command::{Failure, Raw, Task},
+    command::{Failure, Ran, Task},
     env, files, process,
     temp_dir::Scratch,
 };
@@ -151,7 +151,7 @@ impl Sealed {
     }
 
     /// Runs git, however it ends.
-    pub(super) fn run(&self, question: Question<'_>) -> Result<Raw, Problem> {
+    pub(super) fn run(&self, question: Question<'_>) -> Result<Ran, Problem> {
         let mut args: Vec<OsString> = vec!["--no-pager".into()];
         args.extend(settings().map(OsStr::to_owned));
         args.extend(question.args.iter().map(|arg| (*arg).to_owned()));
@@ -165,7 +165,7 @@ impl Sealed {
             limit: question.limit,
             most_output: MOST_OUTPUT,
         };
-        let ran = task.run_raw().map_err(|failure| match failure {
+        let ran = task.run_whole().map_err(|failure| match failure {
             Failure::CannotStart(e) if e.kind() == io::ErrorKind::NotFound => Problem::NoGit,
             Failure::CannotStart(e) => Problem::Other(format!("git cannot be started: {e}")),
             Failure::TookTooLong | Failure::Cancelled => Problem::TooSlow,
@@ -269,7 +269,7 @@ pub(crate) fn in_test(folder: &Path, args: &[&str], vars: &[(&str, &OsStr)]) -> 
 }
 
 #[cfg(test)]
-pub(crate) fn try_in_test(folder: &Path, args: &[&str], vars: &[(&str, &OsStr)], input: Vec<u8>) -> Raw {
+pub(crate) fn try_in_test(folder: &Path, args: &[&str], vars: &[(&str, &OsStr)], input: Vec<u8>) -> Ran {
     let me = ["-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "protocol.file.allow=always"];
     let task = Task {
         program: process::which("git").unwrap().into(),
@@ -281,5 +281,5 @@ pub(crate) fn try_in_test(folder: &Path, args: &[&str], vars: &[(&str, &OsStr)],
         limit: Duration::from_mins(1),
         most_output: MOST_OUTPUT,
     };
-    task.run_raw().unwrap()
+    task.run_whole().unwrap()
 }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     store::project::Project,
-    sys::{command::Raw, digest},
+    sys::{command::Ran, digest},
 };
 
 /// Git answers small questions in milliseconds.
@@ -90,7 +90,7 @@ impl Repository {
     }
 
     /// Runs git, however it ends.
-    pub fn ran(&self, args: &[&OsStr], ask: Ask<'_>) -> Result<Raw, Problem> {
+    pub fn ran(&self, args: &[&OsStr], ask: Ask<'_>) -> Result<Ran, Problem> {
         let folder = ask.folder.unwrap_or(&self.folders.top);
         self.sealed.run(Question { args, folder, index: ask.index, input: ask.input, limit: self.time_left()? })
     }

@@ -47,7 +47,7 @@ fn config(address: &str, document: &str, limit: Duration) -> String {
 
 fn answered(ran: Result<Ran, String>) -> Result<(), String> {
     let ran = ran.map_err(|why| format!("curl {why}"))?;
-    match (ran.code, ran.stdout.trim()) {
+    match (ran.code, ran.text().as_str()) {
         (Some(0), status) if status.len() == 3 && status.starts_with('2') => Ok(()),
         (Some(0), status) => Err(format!("it answered with status {}", opening(status, 3))),
         (Some(5 | 6), _) => Err("there is no such host".to_owned()),

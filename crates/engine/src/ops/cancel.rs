@@ -1,4 +1,4 @@
-//! Cancelling a loop. A cancel always wins: it needs no lock to take the file away, and nobody puts it back.
+//! Cancelling a loop. A cancel always wins: it needs no lock to take the file away, and the file is never put back.
 
 use ralph_core::{journal::Event, judge::Ending, text::messages};
 
@@ -13,18 +13,17 @@ use crate::{
     sys::clock,
 };
 
-/// The loop that was cancelled.
 #[derive(Debug)]
 pub struct Cancelled {
     pub id: String,
     /// 0 where the file could not be read.
     pub iteration: u64,
     pub spent_ms: u64,
-    /// The session that it belonged to, if that is not the one that cancelled it.
+    /// Its session, if another one cancelled it.
     pub of_session: Option<String>,
     /// It has a feature folder instead of a file.
     pub is_folder: bool,
-    /// Processes that its dead runner had left running, and that were ended.
+    /// Processes that a dead run had left, and that were ended.
     pub leftovers: usize,
 }
 
@@ -45,7 +44,7 @@ impl Cancelled {
     }
 }
 
-/// What became of the processes that a dead runner had left running.
+/// A sentence about the processes that a dead run had left.
 pub fn leftovers(ended: usize) -> String {
     match ended {
         0 => String::new(),
@@ -81,13 +80,13 @@ pub fn cancel(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Ca
     {
         record(locked, l, asker);
     }
-    // Only now: a session that is ended before could still be judged by its hook.
+    // Only now: the hook of a session that is ended earlier could still judge it.
     drop(locked);
     cancelled.leftovers = runner::end_what_a_dead_run_left(&state);
     Ok(cancelled)
 }
 
-/// Writes the cancel down. Failing to do so does not undo it.
+/// Writes the cancel into the journal. A failure does not undo it.
 fn record(locked: &Locked<'_>, mut l: Loop, asker: &Asker) {
     let now = clock::now();
     l.state.disarm(now);

@@ -1,4 +1,4 @@
-//! The files of a project that can make ralph run commands, as a person has to see them before they may.
+//! The files of a project that can make ralph run commands, as a person sees them before trusting them.
 
 use std::{collections::BTreeSet, io};
 
@@ -32,14 +32,13 @@ pub struct Source {
     pub commands: Vec<Named>,
     pub trust: Trust,
     role: Role,
-    /// A loop has to pass it: one that is there, or any that is started.
+    /// A loop has to pass it: a live one, or any that is started.
     pub of_loops: bool,
     /// Check agents have to pass it.
     pub of_subagents: bool,
     basis: Basis,
 }
 
-/// A command, and what it is called there.
 #[derive(Debug, Clone)]
 pub struct Named {
     pub name: String,
@@ -47,14 +46,13 @@ pub struct Named {
     pub purpose: Purpose,
 }
 
-/// What a command is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A loop has to pass it.
     Loops,
     /// Subagents have to, when they stop.
     Subagents,
-    /// `ralph run` does it, and it proves nothing.
+    /// `ralph run` uses it, and it proves nothing.
     Runs,
 }
 
@@ -74,16 +72,14 @@ pub struct Broken {
     pub origin: String,
     pub what: String,
     pub role: Role,
-    /// There is no such file.
     pub is_missing: bool,
 }
 
-/// What a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It declares gates.
     Settings,
-    /// It only says what a subagent has to pass.
+    /// It only declares commands for subagents.
     Verify,
     /// It is a list of work.
     List,
@@ -106,12 +102,11 @@ impl Broken {
     }
 }
 
-/// What is trusted of it.
 #[derive(Debug)]
 enum Basis {
     /// All of it, as it was read.
     Content(Vec<u8>),
-    /// Its commands alone, under this name: the rest of it changes all the time.
+    /// Its commands alone, under this name: the rest of the file changes all the time.
     Commands(String),
 }
 
@@ -144,7 +139,7 @@ fn runs(commands: &[Named]) -> Vec<Run> {
     commands.iter().map(|named| named.command.run.clone()).collect()
 }
 
-/// All of them, and what could not be read. A file without commands needs nobody's trust.
+/// All of them, and those that cannot be read. A file without commands needs no trust.
 pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
     let mut sources = Vec::new();
     let mut broken = Vec::new();
@@ -162,7 +157,7 @@ pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
     (sources, broken)
 }
 
-/// Who has to pass what: a file that merely lies there asks nobody for anything.
+/// Notes which of them loops and subagents have to pass now.
 fn note_use(project: &Project, sources: &mut [Source]) {
     let loops: Vec<LoopFile> = loops::all(project).into_iter().filter_map(|found| found.parsed.ok()).collect();
     let has_preset = |preset| loops.iter().any(|file| file.preset == Some(preset));
@@ -207,7 +202,7 @@ fn list(project: &Project, path: &str) -> Result<Source, Broken> {
     Ok(Source::of_commands(project, path.to_owned(), Role::List, path, list.items.into_iter().flat_map(of_item).collect()))
 }
 
-/// What loop files ask for themselves. One that cannot be read is told elsewhere.
+/// The commands of loop files. `ralph status` reports those that cannot be read.
 fn of_loops(project: &Project) -> Vec<Source> {
     let of_loop = |found: loops::LoopOnDisk| {
         let named = |command: Command| Named { name: config::short_name(&command.run.shown()), command, purpose: Purpose::Loops };
@@ -236,13 +231,13 @@ fn settings(project: &Project) -> Option<Result<Source, Broken>> {
     }))
 }
 
-/// What ralph does itself where `merge = "ralph"` says so.
+/// The command for `merge = "ralph"`.
 fn merge() -> Named {
     let words = ["gh", "pr", "merge", "NUMBER", "--squash", "--delete-branch", "--match-head-commit", "COMMIT"];
     Named::new("merged", argv(&words), Purpose::Loops)
 }
 
-/// What `ralph run` does where `[run]` and `[notify]` say so.
+/// The commands of `[run]` and `[notify]`.
 fn of_runs(run: &Running, notify: Notify) -> impl Iterator<Item = Named> {
     let mode = run.permission_mode.as_deref().map(|mode| ("permission_mode", argv(&["claude", "--permission-mode", mode])));
     let webhook = notify.webhook.map(|address| ("notify", argv(&["curl", "--data", "NEWS", &address])));
@@ -254,7 +249,7 @@ fn argv(words: &[&str]) -> Run {
     Run::Argv(words.iter().map(|word| (*word).to_owned()).collect())
 }
 
-/// What a subagent that checks the work has to pass (S3-2).
+/// The commands for subagents that check the work (S3-2).
 fn worktree(project: &Project, file: &str) -> Option<Result<Source, Broken>> {
     Some(content(project, file, Role::Verify)?.and_then(|bytes| {
         let commands = verify_yaml::commands(&bytes).map_err(|problem| Broken::new(file, &problem, Role::Verify))?;
@@ -271,7 +266,7 @@ fn content(project: &Project, relative: &str, role: Role) -> Option<Result<Vec<u
     }
 }
 
-/// Lets sources run, exactly as they were read. For loops that run already, what a person has just read and allowed is no reason for suspicion.
+/// Lets sources run, exactly as they were read. The guard of live loops does not suspect what a person has just allowed.
 pub fn allow(project: &Project, sources: &[&Source]) -> Result<(), Error> {
     sources.iter().try_for_each(|source| source.allow(project))?;
     for (id, declared) in of_live_loops(project) {
@@ -282,7 +277,7 @@ pub fn allow(project: &Project, sources: &[&Source]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What became easier for loops that run already, in a file that was trusted before and has changed.
+/// The settings that became weaker for live loops, in a file that was trusted before and has changed.
 pub fn weaker(project: &Project, source: &Source) -> Vec<String> {
     if source.trust != Trust::Changed {
         return Vec::new();

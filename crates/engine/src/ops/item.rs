@@ -35,10 +35,10 @@ use crate::{
     view,
 };
 
-/// Attempts at a list that somebody else writes at the same moment.
+/// Attempts at a list that others write at the same moment.
 const ATTEMPTS: usize = 20;
 
-/// How long to wait for others who mark their items: each takes some milliseconds, and a slow disk some more.
+/// How long to wait for others that mark their items: each takes some milliseconds, and more on a slow disk.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How long the project's lock is held while another one is waited for.
@@ -47,7 +47,7 @@ const BRIEFLY: Duration = Duration::from_millis(500);
 /// Nobody waits longer for the commands of one item.
 const LONGEST: Duration = Duration::from_hours(24);
 
-/// So many ids are told to somebody who named none of them.
+/// How many ids are listed in an error.
 const TOLD_IDS: usize = 10;
 
 /// A list as it was read.
@@ -78,8 +78,8 @@ impl Listed {
     }
 }
 
-/// The lists that are meant, and what is wrong with those that cannot be read: the one that was named, those of the loops, those of `ralph.toml`, else
-/// the one that is there.
+/// The lists that are meant, and what is wrong with those that cannot be read: the named one, those of the loops and of `ralph.toml`, else the one that
+/// exists.
 pub fn lists(project: &Project, named: Option<&Path>, session: Option<&str>) -> Result<(Vec<Listed>, Vec<String>), Refusal> {
     let paths = match named {
         Some(path) => vec![from_root(project, path)],
@@ -97,7 +97,7 @@ pub fn lists(project: &Project, named: Option<&Path>, session: Option<&str>) -> 
     if read.is_empty() { Err(Refusal::Because(broken.join("; "))) } else { Ok((read, broken)) }
 }
 
-/// A path that somebody typed where they are, as gates name it.
+/// A path relative to the current folder, as gates name it.
 fn from_root(project: &Project, path: &Path) -> String {
     let here = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let found = if here.exists() { here } else { project.root().join(path) };
@@ -139,7 +139,7 @@ pub struct Marked {
     pub passed: usize,
 }
 
-/// The one list that holds an item, and its place there. Nobody has to remember which letters of an id are large.
+/// The one list that holds an item, and its place there; upper and lower case may differ.
 pub fn find(lists: &[Listed], id: &str) -> Result<(usize, usize), Refusal> {
     let holders = |is_meant: &dyn Fn(&str) -> bool| -> Vec<(usize, usize)> {
         let of_list = |(n, listed): (usize, &Listed)| {
@@ -181,7 +181,7 @@ pub fn done(project: &Project, lists: &mut [Listed], id: &str, watch: Arc<dyn Wa
     Ok(Marked { already: !item.is_open(), id: item.id, list: listed.path.clone(), passed: item.verify.len() })
 }
 
-/// What the commands of an item say against it.
+/// Why an item is not marked: its commands do not pass.
 fn refuted(item: &Item, finding: &Finding) -> Refusal {
     let id = clean(&item.id);
     let mut text = match (&finding.needs, finding.verdict) {
@@ -198,8 +198,8 @@ fn refuted(item: &Item, finding: &Finding) -> Refusal {
     Refusal::Because(text)
 }
 
-/// Changes the one value in the list, and no other byte. Others mark their items at the same time: from the first look to the exchange nobody else of ralph's
-/// is at the list (which may lie outside of the project, and be shared by worktrees) or at its backup.
+/// Changes the one value in the list, and no other byte. The project's lock and the folder's keep other ralph processes from the list (which may be outside
+/// of the project, and shared by worktrees) and from its backup.
 fn mark(project: &Project, listed: &mut Listed, id: &str) -> Result<(), Refusal> {
     let shown = clean(&listed.path);
     let folder = listed.file.parent().unwrap_or(&listed.file);

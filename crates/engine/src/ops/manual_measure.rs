@@ -1,4 +1,4 @@
-//! What a person did about a loop's gates: measured them by hand, or accepted what the guard suspects. The journal knows it.
+//! Journal lines for what a person does about a loop's gates: measuring them by hand, or accepting what the guard suspects.
 
 use ralph_core::{
     gate::Finding,
@@ -10,22 +10,22 @@ use crate::{
     sys::clock,
 };
 
-/// Notes what the gates of a loop found when they were measured by hand.
+/// Notes findings that were measured by hand.
 pub fn by_hand(project: &Project, loop_id: &str, findings: &[Finding]) -> Result<(), Error> {
     note(project, loop_id, Event::Measured { findings: findings.to_vec() })
 }
 
-/// Notes what the gates of a loop found after a wait by hand. A loop that nobody else waits for is parked no longer.
+/// Notes findings after `ralph wait`. If no background process waits for the loop, it is no longer parked.
 pub fn after_a_wait(project: &Project, loop_id: &str, findings: &[Finding]) -> Result<(), Error> {
-    let nobody_waits = waiter::of(project, loop_id).is_none();
+    let is_unattended = waiter::of(project, loop_id).is_none();
     change(project, loop_id, Event::Measured { findings: findings.to_vec() }, |state| {
-        if nobody_waits {
+        if is_unattended {
             state.parked = None;
         }
     })
 }
 
-/// Notes that a person accepted this.
+/// Notes that a person accepted these suspicions.
 pub fn accepted(project: &Project, loop_id: &str, suspicions: &[String]) -> Result<(), Error> {
     note(project, loop_id, Event::Accepted { suspicions: suspicions.to_vec() })
 }
@@ -39,7 +39,7 @@ fn change(project: &Project, loop_id: &str, event: Event, change: impl FnOnce(&m
     let locked = Locked::acquire(project)?;
     let Some(found) = loops::known(project).into_iter().find(|found| found.id() == loop_id) else { return Ok(()) };
     let Ok(mut l) = locked.open(found) else { return Ok(()) };
-    // Nothing about a loop of which nothing is written: it has not begun.
+    // A loop without a journal has not begun.
     if l.state == State::default() {
         return Ok(());
     }

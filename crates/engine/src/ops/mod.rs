@@ -1,4 +1,4 @@
-//! What can be done to a loop, by whoever asks for it: a command, or a person's words in the agent's session.
+//! Acts on a loop, for a command and for a person's words in the agent's session alike.
 
 pub mod cancel;
 pub mod changes;
@@ -23,11 +23,11 @@ use crate::{
         Error,
         loops::{self, LoopOnDisk},
         project::Project,
+        project_lock::{Locked, Loop},
     },
     view,
 };
 
-/// Who asks, and from where.
 #[derive(Debug, Clone, Default)]
 pub struct Asker {
     pub by: Option<Actor>,
@@ -36,7 +36,7 @@ pub struct Asker {
     pub client_pid: Option<u32>,
     /// Fingerprint of the typed command: a client may report it twice.
     pub command: Option<String>,
-    /// It is known that a person entered it, in the session that it comes from.
+    /// A person entered it, in the session that it comes from.
     pub typed: bool,
 }
 
@@ -49,18 +49,16 @@ impl Asker {
 /// Why nothing was done.
 #[derive(Debug)]
 pub enum Refusal {
-    /// There is no loop to do it to.
     NoLoop,
-    /// There is more than one, and it was not said which.
+    /// There are several, and none was named.
     Which {
         names: Vec<String>,
     },
-    /// There is none of that name.
     NoSuch {
         name: String,
         names: Vec<String>,
     },
-    /// A sentence that says what is the matter and what to do.
+    /// A sentence: what is wrong, and what to do.
     Because(String),
     Store(Error),
 }
@@ -90,7 +88,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The loop that is meant: the named one, the asking session's own, or the only one.
+/// The loop that is meant: the named one, the session's own, or the only one.
 pub fn choose(project: &Project, name: Option<&str>, session: Option<&str>) -> Result<LoopOnDisk, Refusal> {
     let mut all = loops::known(project);
     if let Some(name) = name {
@@ -106,4 +104,17 @@ pub fn choose(project: &Project, name: Option<&str>, session: Option<&str>) -> R
         1 => all.pop().ok_or(Refusal::NoLoop),
         _ => Err(Refusal::Which { names: all.into_iter().map(|f| f.name).collect() }),
     }
+}
+
+/// Takes the project's lock and opens a loop as it is now.
+fn open(project: &Project, found: LoopOnDisk) -> Result<(Locked<'_>, Loop), Refusal> {
+    let locked = Locked::acquire(project)?;
+    let found = loops::reread(project, found)?.ok_or(Refusal::NoLoop)?;
+    let l = locked.open(found).map_err(|found| unreadable(&found))?;
+    Ok((locked, l))
+}
+
+fn unreadable(found: &LoopOnDisk) -> Refusal {
+    let problem = found.parsed.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    Refusal::Because(format!("{} cannot be read: {problem}. Fix it and try again", found.path.display()))
 }

@@ -6,9 +6,9 @@ use ralph_core::{
 };
 
 use crate::{
-    ops::{Asker, Refusal, choose},
+    ops::{Asker, Refusal, choose, open},
     store::{
-        Error, journal, loops,
+        Error, journal,
         project::Project,
         project_lock::{Locked, Loop},
         runner,
@@ -16,7 +16,6 @@ use crate::{
     sys::clock,
 };
 
-/// The loop that is paused.
 #[derive(Debug)]
 pub struct Paused {
     pub id: String,
@@ -24,19 +23,16 @@ pub struct Paused {
     pub max_iterations: u64,
     /// It was paused before.
     pub already: bool,
-    /// A runner carries it, or carried it last.
+    /// `ralph run` has it, or had it last.
     pub by_run: bool,
-    /// The runner that ends after its round.
+    /// The run that ends after its iteration.
     pub runner_pid: Option<u32>,
-    /// Processes that its dead runner had left running, and that were ended.
+    /// Processes that a dead run had left, and that were ended.
     pub leftovers: usize,
 }
 
 pub fn pause(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Paused, Refusal> {
-    let chosen = choose(project, name, asker.session.as_deref())?;
-    let locked = Locked::acquire(project)?;
-    let found = loops::reread(project, chosen)?.ok_or(Refusal::NoLoop)?;
-    let mut l = locked.open(found).map_err(|f| unreadable(&f))?;
+    let (locked, mut l) = open(project, choose(project, name, asker.session.as_deref())?)?;
     l.state.command.clone_from(&asker.command);
     let already = !l.file.active;
     if !already && !set_paused(&locked, &mut l, asker.session.as_deref(), asker.actor(), "")? {
@@ -60,9 +56,4 @@ pub fn set_paused(locked: &Locked<'_>, l: &mut Loop, session: Option<&str>, by: 
     l.state.parked = None;
     locked.record(l, now, session, Event::Paused { by, why: why.to_owned() })?;
     Ok(true)
-}
-
-pub(super) fn unreadable(found: &loops::LoopOnDisk) -> Refusal {
-    let problem = found.parsed.as_ref().err().map(ToString::to_string).unwrap_or_default();
-    Refusal::Because(format!("{} cannot be read: {problem}. Fix it and try again", found.path.display()))
 }

@@ -1,4 +1,4 @@
-//! Bringing a loop back: a paused one, one that was left behind, or one from the archive, at the iteration where it was.
+//! Resuming a loop at the iteration where it was: a paused one, one that was left behind, or one from the archive.
 
 use ralph_core::{
     gate::list::List,
@@ -10,7 +10,7 @@ use ralph_core::{
 };
 
 use crate::{
-    ops::{Asker, Refusal, choose, pause::unreadable},
+    ops::{Asker, Refusal, choose, unreadable},
     store::{
         Error,
         journal::{self, owner_may_live},
@@ -24,18 +24,17 @@ use crate::{
     view::{self, Archived, Status},
 };
 
-/// What shall be different from before.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// A loop's name or id; without it, the only live loop, else the one that ended last.
     pub which: Option<String>,
     /// New limits; [`LoopSettings::only_for_a_new_loop`] says what cannot be changed here.
     pub settings: LoopSettings,
-    /// The session that shall carry the loop.
+    /// The session that gets the loop.
     pub session: Option<String>,
     /// A loop that is complete is started again.
     pub again: bool,
-    /// A run goes on with it: rounds that changed nothing still count, and what it was parked for is still waited for. Who resumes it by hand begins both anew.
+    /// For `ralph run`: iterations that changed nothing still count, and a wait goes on. A resume by hand begins both again.
     pub goes_on: bool,
 }
 
@@ -44,11 +43,11 @@ pub struct Request {
 pub struct Resumed {
     pub id: String,
     pub file: LoopFile,
-    /// The session that carries it; `None`: the next one that stops in this project.
+    /// Its session; `None`: the next one that stops in this project.
     pub owner: Option<String>,
     /// It was active all the time, and nothing had to change.
     pub was_active: bool,
-    /// What was edited in its file since ralph last wrote it down: it counts now.
+    /// Edits of its file, which count now.
     pub edits: Vec<String>,
 }
 
@@ -67,10 +66,10 @@ pub fn resume(project: &Project, request: &Request, asker: &Asker) -> Result<Res
             let bytes = files::read(&path, MAX_FILE_BYTES).map_err(Error::io("read", &path))?;
             let parsed = LoopFile::parse(&bytes);
             let candidate = LoopOnDisk { name: name.clone(), path: path.clone(), bytes, parsed, carrier: Carrier::File, known_as: None };
-            // The archive is in the project: whose file it is says its name there and ralph's own copy, not the file.
+            // The archive is in the project: the file's name there and ralph's own copy say which loop it is, not the file.
             let candidate = if seal::is_known(project, &id) { candidate.known_as(&id) } else { candidate };
             let l = locked.open_ended(candidate).map_err(|f| unreadable(&f))?;
-            // Whatever would be refused is refused before the file moves.
+            // Refuse before the file moves.
             refuse_what_is_done(&l, request)?;
             check_limits(&l, request)?;
             let found = locked
@@ -94,7 +93,7 @@ fn live(project: &Project, request: &Request, asker: &Asker) -> Result<Option<Lo
     }
 }
 
-/// The loop of a feature folder that has ended, if it is meant: by its name, or because it is the one that ended last.
+/// The loop of a feature folder that has ended, if it is meant: by name, or as the one that ended last.
 fn ended_folder(project: &Project, which: Option<&str>) -> Option<LoopOnDisk> {
     let found = loops::of_folder(project)?;
     let is_last = || {
@@ -138,7 +137,7 @@ fn archived(project: &Project, which: Option<&str>) -> Result<Archived, Refusal>
     }
 }
 
-/// Not an older loop in the place of one that somebody deleted.
+/// Refuses, so that no older loop is resumed instead of the deleted one.
 fn deleted(gone: &view::View) -> Refusal {
     Refusal::Because(format!(
         "the file of {} was deleted; .ralph/backup/{}.md has the version before its last change. `ralph list` shows the loops that can be resumed",
@@ -146,7 +145,7 @@ fn deleted(gone: &view::View) -> Refusal {
     ))
 }
 
-/// What is complete costs nothing more, unless somebody says so.
+/// A complete loop is started again only with `--again`.
 fn refuse_what_is_done(l: &Loop, request: &Request) -> Result<(), Refusal> {
     if l.state.ended != Some(Ending::Complete) || request.again {
         return Ok(());
@@ -230,7 +229,7 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     }
     match &mut l.state.spending {
         spending if request.settings.max_usd.is_some() => *spending = Some(Spending::since(now)),
-        // What was used while it was paused is the person's own.
+        // Spending during the pause is the person's own.
         Some(spending) if !was_active => spending.since = now,
         _ => {}
     }
@@ -245,7 +244,7 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     l.state.ended = None;
     l.state.doubtful = false;
     l.state.last = None;
-    // A session that is woken by itself still is, whatever is said elsewhere.
+    // A session that is woken by its background process still is.
     let is_woken = was_active && asker.session != owner && waiter::of(locked.project, &l.id).is_some();
     let is_kept = |parked: &Parked| is_woken || (request.goes_on && parked.until.is_some());
     l.state.parked = l.state.parked.filter(is_kept);

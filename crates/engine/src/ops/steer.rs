@@ -1,4 +1,4 @@
-//! Steering: a person's notes for the agent. They ride on the loop's state until a prompt has told them.
+//! Steering: a person's notes for the agent. They are in the loop's state until a prompt has told them.
 
 use ralph_core::{
     journal::{Event, Note, Record},
@@ -7,22 +7,17 @@ use ralph_core::{
 use serde::Serialize;
 
 use crate::{
-    ops::{Asker, Refusal, choose, pause::unreadable},
-    store::{
-        loops,
-        project::Project,
-        project_lock::{Locked, Loop},
-    },
+    ops::{Asker, Refusal, choose, open},
+    store::project::Project,
     sys::clock,
 };
 
-/// A note that was left.
 #[derive(Debug)]
 pub struct Left {
     /// The loop.
     pub id: String,
     pub note: u64,
-    /// Whether the loop is paused, so that it is told only after somebody resumes it.
+    /// The loop is paused: the note is told after `ralph resume`.
     pub paused: bool,
     /// How many wait now.
     pub waiting: usize,
@@ -30,14 +25,14 @@ pub struct Left {
 
 /// Leaves a note for the agent of a loop that has not ended.
 pub fn leave(project: &Project, name: Option<&str>, text: &str, asker: &Asker) -> Result<Left, Refusal> {
-    let text = note(text).ok_or_else(|| Refusal::Because("there is nothing in the note: say what the agent shall know".to_owned()))?;
+    let text = note(text).ok_or_else(|| Refusal::Because("there is nothing in the note: say what the agent should know".to_owned()))?;
     let length = text.chars().count();
     if length > MAX_NOTE {
         return Err(Refusal::Because(format!(
             "the note has {length} characters, and {MAX_NOTE} is the most: put it into a file, and name the file in the note"
         )));
     }
-    let (locked, mut l) = open(project, name, asker)?;
+    let (locked, mut l) = open(project, choose(project, name, asker.session.as_deref())?)?;
     if l.state.notes.len() >= MAX_NOTES {
         return Err(Refusal::Because(format!(
             "{MAX_NOTES} notes wait already, and more are no steering: `ralph steer --list` shows them, `ralph steer --clear` takes them back"
@@ -54,7 +49,7 @@ pub fn leave(project: &Project, name: Option<&str>, text: &str, asker: &Asker) -
 
 /// Takes back every note that has not been told, and returns their numbers with the loop's id.
 pub fn clear(project: &Project, name: Option<&str>, asker: &Asker) -> Result<(String, Vec<u64>), Refusal> {
-    let (locked, mut l) = open(project, name, asker)?;
+    let (locked, mut l) = open(project, choose(project, name, asker.session.as_deref())?)?;
     let numbers: Vec<u64> = l.state.notes.iter().filter(|note| note.told_in.is_none()).map(|note| note.id).collect();
     for id in &numbers {
         l.state.notes.retain(|note| note.id != *id);
@@ -65,37 +60,27 @@ pub fn clear(project: &Project, name: Option<&str>, asker: &Asker) -> Result<(St
     Ok((l.id, numbers))
 }
 
-fn open<'p>(project: &'p Project, name: Option<&str>, asker: &Asker) -> Result<(Locked<'p>, Loop), Refusal> {
-    let chosen = choose(project, name, asker.session.as_deref())?;
-    let locked = Locked::acquire(project)?;
-    let found = loops::reread(project, chosen)?.ok_or(Refusal::NoLoop)?;
-    let l = locked.open(found).map_err(|found| unreadable(&found))?;
-    Ok((locked, l))
-}
-
-/// What became of a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
     Waiting,
     Told,
     TakenBack,
-    /// The loop began anew before it was told.
+    /// The loop was started again before it was told.
     Dropped,
 }
 
-/// A note and its story.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Story {
     pub id: u64,
     pub text: String,
     pub left_at: String,
     pub fate: Fate,
-    /// The round that got it.
+    /// The iteration that got it.
     pub told_in: Option<u64>,
 }
 
-/// All notes that a journal knows of, in the order in which they were left.
+/// All notes of a journal, in the order in which they were left.
 pub fn stories(journal: &[Record]) -> Vec<Story> {
     let mut all: Vec<Story> = Vec::new();
     for record in journal {
@@ -108,7 +93,7 @@ pub fn stories(journal: &[Record]) -> Vec<Story> {
             }
             _ => {}
         }
-        // A loop that begins anew counts its notes anew: the last one of a number is meant.
+        // A loop that is started again numbers its notes from 1 again: the last one of a number is meant.
         for told in record.state.notes.iter().filter(|note| note.told_in.is_some()) {
             if let Some(story) = all.iter_mut().rev().find(|story| story.id == told.id) {
                 (story.fate, story.told_in) = (Fate::Told, told.told_in);

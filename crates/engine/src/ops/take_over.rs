@@ -1,4 +1,4 @@
-//! Handing a loop to a runner, and taking it back: one loop, whoever carries it.
+//! Handing a loop to `ralph run`, and taking it back.
 
 use ralph_core::{
     journal::{Event, Runner},
@@ -9,8 +9,7 @@ use ralph_core::{
 
 use crate::{
     ops::{
-        Asker, Refusal, choose,
-        pause::unreadable,
+        Asker, Refusal, choose, open,
         resume::{self, resume},
     },
     stop::find::is_unreleased_checkout,
@@ -25,20 +24,20 @@ use crate::{
     sys::clock,
 };
 
-/// A loop that a runner has taken.
+/// A loop that this run has now.
 #[derive(Debug)]
 pub struct Taken {
     pub found: LoopOnDisk,
     pub file: LoopFile,
-    /// The mark of a runner that was interrupted; it begins agains round: what it started may still run.
+    /// The mark of the run before, which was interrupted: processes of it may still run.
     pub dead: Option<String>,
-    /// What is picked up, in words; `None`: it begins.
+    /// How it goes on, in words; `None`: it begins.
     pub picked_up: Option<String>,
-    /// The session in which the round was begun before, and not ended.
+    /// The session of the iteration that was interrupted.
     pub unfinished: Option<String>,
 }
 
-/// The loop that is meant, brought back if it has ended or is paused, with its new limits.
+/// The loop that is meant, resumed if it has ended or is paused, with its new limits.
 pub fn bring(project: &Project, request: &resume::Request) -> Result<LoopOnDisk, Refusal> {
     let chosen = match choose(project, request.which.as_deref(), None) {
         // It may be in the archive.
@@ -59,12 +58,10 @@ pub fn bring(project: &Project, request: &resume::Request) -> Result<LoopOnDisk,
     }
 }
 
-/// A session that works on the loop has to be asked first; a runner holds its lock. One that a checkout brought has to be released.
+/// Refuses a loop that a session works on (another run holds its lock), and one that came with a checkout and was not released.
 fn refuse_anothers(project: &Project, found: &LoopOnDisk) -> Result<(), Refusal> {
-    let locked = Locked::acquire(project)?;
-    let Some(found) = loops::reread(project, found.clone())? else { return Err(Refusal::NoLoop) };
-    let l = locked.open(found).map_err(|f| unreadable(&f))?;
-    // Whoever wrote it may be anybody. What was worked on here before is known.
+    let (_locked, l) = open(project, found.clone())?;
+    // A loop that was worked on here before is known.
     let is_known = l.state.released || l.state.stops > 0 || l.state.runner.is_some();
     if l.owner().is_none() && is_unreleased_checkout(project, &l.found, is_known) {
         return Err(Refusal::Because(format!(
@@ -83,23 +80,20 @@ fn refuse_anothers(project: &Project, found: &LoopOnDisk) -> Result<(), Refusal>
     )))
 }
 
-/// Makes this process the loop's carrier.
+/// Makes this run the loop's.
 pub fn take(project: &Project, found: LoopOnDisk, mark: &str, inner_limit: u64) -> Result<Taken, Refusal> {
-    let locked = Locked::acquire(project)?;
-    let found = loops::reread(project, found)?.ok_or(Refusal::NoLoop)?;
-    let mut l = locked.open(found).map_err(|f| unreadable(&f))?;
-    // Whoever removes the lock's file gives it to two.
+    let (locked, mut l) = open(project, found)?;
+    // The lock is not enough: its file can be removed.
     if let Some(alive) = journal::runner_of(&l.state).filter(|runner| runner.pid != std::process::id()) {
         return Err(carried(Some(alive.pid)));
     }
     let edits = l.accept_edits();
     let told_edits = (!edits.is_empty()).then(|| format!("its file was edited, and that counts now: {}", edits.join(", ")));
     l.state.refused.clear();
-    // The time in which nobody worked on it is not the loop's.
     l.stop_clock_if_abandoned();
     let before = l.state.runner.take();
     let was_at_work = before.as_ref().is_some_and(|runner| runner.attempt > 0);
-    // The file is changed first, the journal's line comes then: between the two lies the end of the round.
+    // The end of an iteration changes the file first, and then writes the journal's line: the run may have died in between.
     let unfinished = l.state.owner.clone().filter(|_| was_at_work && l.file.iteration <= l.state.iteration);
     let unwritten = (was_at_work && unfinished.is_none()).then_some(l.state.iteration);
     let from = l.owner().filter(|_| before.is_none()).map(str::to_owned);
@@ -122,7 +116,7 @@ pub fn take(project: &Project, found: LoopOnDisk, mark: &str, inner_limit: u64) 
     l.state.owner = Some(mark.to_owned());
     l.state.released = false;
     l.state.left_behind = false;
-    // A limit of the account's that has not reset has not because another process asks.
+    // A limit of the account that has not reset yet still counts.
     l.state.parked = l.state.parked.filter(|parked| parked.until.is_some_and(|until| until > now));
     l.state.failures = Failures::default();
     l.state.arm(now);
@@ -142,7 +136,6 @@ pub fn take(project: &Project, found: LoopOnDisk, mark: &str, inner_limit: u64) 
     Ok(Taken { file: l.file, found, dead, picked_up, unfinished })
 }
 
-/// Another process has it.
 pub fn carried(pid: Option<u32>) -> Refusal {
     let who = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
     Refusal::Because(format!(
@@ -162,7 +155,7 @@ fn picked_up(l: &Loop, unfinished: bool) -> Option<String> {
     }
 }
 
-/// Gives the loop back: at rest, for whoever takes it up. A loop that has ended, or that somebody else has taken, is left as it is.
+/// Gives the loop back, paused. A loop that has ended, or that another run has taken, is left as it is.
 pub fn leave(project: &Project, found: &LoopOnDisk, mark: &str, why: &str) -> Result<(), Error> {
     let locked = Locked::acquire(project)?;
     let id = found.id();

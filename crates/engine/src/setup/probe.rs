@@ -143,7 +143,7 @@ fn not_run(registration: &Registration, failure: &Failure) -> Problem {
 }
 
 fn judge(registration: &Registration, ran: &Ran) -> Result<Answered, Problem> {
-    let answer = ran.stdout.trim().to_owned();
+    let answer = ran.text();
     let value: Option<Value> = serde_json::from_str(&answer).ok();
     let text = |value: &Value| {
         let context = value.get("hookSpecificOutput").and_then(|o| o.get("additionalContext"));

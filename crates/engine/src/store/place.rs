@@ -21,8 +21,11 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn of(project: &Project) -> Self {
         let root = project.root().canonicalize().unwrap_or_else(|_| project.root().to_owned());
-        let top = root.ancestors().find(|dir| fs::symlink_metadata(dir.join(".git")).is_ok()).unwrap_or(&root).to_owned();
-        let key = repository(&top).unwrap_or_else(|| top.clone());
+        let found = root.ancestors().find_map(|dir| Some((dir.to_owned(), fs::symlink_metadata(dir.join(".git")).ok()?)));
+        let (top, key) = match found {
+            Some((top, meta)) => (top.clone(), repository(&top, &meta).unwrap_or(top)),
+            None => (root.clone(), root.clone()),
+        };
         Place { root, top, key }
     }
 
@@ -75,9 +78,8 @@ fn plain(path: &Path) -> PathBuf {
 
 /// The folder that the working trees of a repository share. A link or a `.git` file in a stranger's project can point into any repository; only what git
 /// itself made in there leads back to the working tree.
-fn repository(top: &Path) -> Option<PathBuf> {
+fn repository(top: &Path, meta: &fs::Metadata) -> Option<PathBuf> {
     let dot_git = top.join(".git");
-    let meta = fs::symlink_metadata(&dot_git).ok()?;
     if meta.is_dir() {
         return Some(dot_git);
     }

@@ -30,6 +30,12 @@ pub(super) fn check(folder: &Path, place: &Place) -> Result<(), Error> {
     if is_ours { Ok(()) } else { Err(Error::NotOurs { path: folder.display().to_string() }) }
 }
 
+/// Whether a folder and the one around it can be believed. A real folder outside of `place` is not within one that is inside, so one look at its path is
+/// enough.
+pub(super) fn is_believed(folder: &Path, place: &Place) -> bool {
+    folder.parent().is_some_and(is_own_folder) && check(folder, place).is_ok()
+}
+
 /// Whether a folder is a real one of this user's, which others cannot write into.
 pub(super) fn is_own_folder(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir() && files::is_mine_alone(&meta))

@@ -1,4 +1,4 @@
-//! The projects of this user that ralph remembers: those in which a loop was started, adopted or carried, and that are still there.
+//! The projects of this user in which a loop was started, adopted or run, and that still exist.
 
 use std::{
     ffi::OsString,
@@ -16,15 +16,14 @@ use crate::{
     sys::{env, files},
 };
 
-/// A longer path is none.
 const LONGEST: usize = 16 << 10;
 
-/// All of them, by folder. One that is gone, or that ralph has no folder in any more, is left out.
+/// All of them, by folder, except those that are gone or have no `.ralph` any more.
 pub fn remembered() -> Vec<Project> {
     env::state_dir().map(|state| within(&state)).unwrap_or_default()
 }
 
-/// The same, and the one that somebody stands in: it may be older than this memory.
+/// The same with the current project, which may never have been noted.
 pub fn with(here: &Project) -> Vec<Project> {
     let mut all = remembered();
     let place = Place::of(here);
@@ -41,15 +40,14 @@ fn within(state: &Path) -> Vec<Project> {
     all
 }
 
-/// The project that a folder of what is kept is about; its name is the digest of the project's root, so that neither can be swapped for another.
+/// The project of a folder of state files. The folder's name is the digest of the project's root, so that neither can be swapped for another.
 fn project_of(kept: &Path) -> Option<Project> {
     let bytes = files::read(&kept.join(ROOT), LONGEST).ok()?;
     let root = path_of(bytes.strip_suffix(b"\n")?)?;
     let is_named_so = || kept.file_name().is_some_and(|name| name == folder_name(&root).as_str());
     let project = Project::at(&root);
     let place = Place::of(&project);
-    let is_believed = || [Some(kept), kept.parent()].into_iter().flatten().all(|folder| private::check(folder, &place).is_ok());
-    (root.is_absolute() && project.is_in_use() && is_named_so() && is_believed()).then_some(project)
+    (root.is_absolute() && project.is_in_use() && is_named_so() && private::is_believed(kept, &place)).then_some(project)
 }
 
 #[cfg(unix)]

@@ -111,9 +111,7 @@ impl Project {
         }
         let place = Place::of(self);
         let folder = self.state()?.join(PROJECTS).join(folder_name(place.root()));
-        let is_believed =
-            [Some(folder.as_path()), folder.parent()].into_iter().flatten().all(|folder| private::check(folder, &place).is_ok());
-        is_believed.then(|| self.state_folder.get_or_init(|| folder).as_path())
+        private::is_believed(&folder, &place).then(|| self.state_folder.get_or_init(|| folder).as_path())
     }
 }
 

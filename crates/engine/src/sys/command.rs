@@ -1,4 +1,4 @@
-//! A program that is given some time and no more. What it started dies with it.
+//! Programs that run within a time limit. What they started dies with them.
 
 use std::{
     ffi::OsString,
@@ -18,13 +18,13 @@ use ralph_core::gate::output::Stream;
 
 use crate::sys::process_tree;
 
-/// More than this of a program's output is of no use to most who ask.
+/// Enough for most programs.
 pub const USUAL_OUTPUT: usize = 1 << 20;
 
-/// How long something that left the group may hold the other end of a pipe: what came until then has to do.
+/// How long to read on while a process that left the group holds a pipe.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The grace where somebody waits for the end: clients kill a hook a second after they asked it to end, and Claude Code 2.1.197 leaves what it ran.
+/// The grace period in a hook: clients kill it a second after they asked it to end, and Claude Code 2.1.197 leaves its children running.
 pub const HURRY: Duration = Duration::from_millis(300);
 
 /// How often the caller is asked whether it still wants the program.
@@ -39,7 +39,7 @@ pub struct Task<'a> {
     pub program: OsString,
     pub args: Vec<OsString>,
     pub folder: &'a Path,
-    /// Variables beside the ones of this process.
+    /// Variables in addition to those of this process.
     pub vars: Vec<(OsString, OsString)>,
     /// Variables of this process that it does not get.
     pub hidden: Vec<OsString>,
@@ -49,21 +49,9 @@ pub struct Task<'a> {
     pub most_output: usize,
 }
 
-/// How it came out.
+/// A program that ended by itself.
 #[derive(Debug)]
 pub struct Ran {
-    /// `None` if a signal ended it.
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
-    /// Whether `stdout` is all that it wrote there.
-    pub whole: bool,
-    pub took: Duration,
-}
-
-/// The same with its output as it came, which need not be text.
-#[derive(Debug)]
-pub struct Raw {
     /// `None` if a signal ended it.
     pub code: Option<i32>,
     pub stdout: Vec<u8>,
@@ -73,13 +61,13 @@ pub struct Raw {
     pub took: Duration,
 }
 
-/// How a program ended that was listened to.
+/// How a program ended whose output went to a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
     /// `None` if a signal ended it.
     pub code: Option<i32>,
     pub signal: Option<i32>,
-    /// Whether all that it said was heard: something that left the group can hold a pipe for as long as it lives.
+    /// Whether all its output was read: a process that left the group can hold a pipe for as long as it lives.
     pub whole: bool,
     pub took: Duration,
 }
@@ -88,58 +76,64 @@ pub struct Ended {
 pub enum Failure {
     CannotStart(io::Error),
     TookTooLong,
-    /// The caller did not want it any more.
+    /// The caller cancelled it.
     Cancelled,
 }
 
-/// What hears a program's output while it comes, from two threads.
+/// Gets a program's output while it comes, from two threads.
 pub type Listener = Arc<dyn Fn(Stream, &[u8]) + Send + Sync>;
 
-/// How a program is let go.
+/// How a program is ended.
 #[derive(Clone, Copy)]
 pub struct Leave<'a> {
-    /// Asked again and again: whether the caller still wants it.
+    /// Polled: whether the caller has cancelled it.
     pub cancelled: &'a dyn Fn() -> bool,
-    /// The time between the request to end and the end, if it took too long.
+    /// The time between the request to end and the kill, after the limit.
     pub grace: Duration,
-    /// The same, if the caller does not want it any more.
+    /// The same, after a cancel.
     pub hurry: Duration,
-    /// Asked when it has to be ended.
+    /// Called when it has to be ended.
     pub asked: &'a dyn Fn() -> Asked,
-    /// What it started may live on after it has ended by itself, and is known by this in its environment: `NAME=value`.
+    /// Its children may live on after it has ended by itself; they have this in their environment: `NAME=value`.
     pub leave_running: Option<&'a str>,
 }
 
 /// How a program is asked to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// As the system asks.
+    /// SIGTERM.
     ToEnd,
-    /// As a person at a terminal asks, and as the system only when that has not helped: an agent that is interrupted tidies up and says what it did.
+    /// SIGINT, as from a person at a terminal, and SIGTERM if that did not help: an interrupted agent tidies up and says what it did.
     ToStop,
-    /// Not at all: it has nothing left to say, and would only begin something new.
+    /// No request: it has nothing left to say, and would only begin something new.
     Not,
 }
 
+impl Ran {
+    /// Standard output as text, without blanks around it.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).trim().to_owned()
+    }
+}
+
 impl Task<'_> {
-    /// Runs it and collects what it says.
+    /// Runs it and collects its output.
     pub fn run(self) -> Result<Ran, Failure> {
-        let Raw { code, stdout, stderr, whole, took } = self.collected(LAST_WORDS * 4)?;
-        Ok(Ran { code, stdout: String::from_utf8_lossy(&stdout).into_owned(), stderr, whole, took })
+        self.collected(LAST_WORDS * 4)
     }
 
-    /// The same byte for byte, for a program that leaves nothing behind: a busy machine may take its time to hand over the rest.
-    pub fn run_raw(self) -> Result<Raw, Failure> {
+    /// The same for a program that leaves nothing running: a busy machine may take its time to hand over the rest.
+    pub fn run_whole(self) -> Result<Ran, Failure> {
         self.collected(LAST_WORDS * 20)
     }
 
-    fn collected(self, last_words: Duration) -> Result<Raw, Failure> {
+    fn collected(self, last_words: Duration) -> Result<Ran, Failure> {
         let kept = Arc::new([Mutex::new(Vec::new()), Mutex::new(Vec::new())]);
         let most = self.most_output;
         let listener = {
             let kept = Arc::clone(&kept);
             Arc::new(move |stream: Stream, bytes: &[u8]| {
-                // Whoever writes on must not find a closed pipe, though nobody listens any more.
+                // Read on even when enough is kept: a closed pipe would end the program.
                 let mut kept = kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner);
                 let room = (most + 1).saturating_sub(kept.len()).min(bytes.len());
                 kept.extend_from_slice(&bytes[..room]);
@@ -156,10 +150,10 @@ impl Task<'_> {
         };
         let ((stdout, fits), (stderr, _)) = (heard(Stream::Out), heard(Stream::Err));
         let stderr = String::from_utf8_lossy(&stderr).into_owned();
-        Ok(Raw { code: ended.code, stdout, stderr, whole: fits && ended.whole, took: ended.took })
+        Ok(Ran { code: ended.code, stdout, stderr, whole: fits && ended.whole, took: ended.took })
     }
 
-    /// Runs it while `listener` hears what it says.
+    /// Runs it while `listener` gets its output.
     pub fn run_heard(self, listener: &Listener, leave: Leave<'_>) -> Result<Ended, Failure> {
         self.run_until_silence(listener, leave, LAST_WORDS)
     }
@@ -172,7 +166,7 @@ impl Task<'_> {
             command.env_remove(name);
         }
         command.envs(self.vars);
-        // Who gets nothing needs no pipe, and no thread that feeds it.
+        // Without input there is no pipe, and no thread that feeds it.
         command.stdin(if self.input.is_empty() { Stdio::null() } else { Stdio::piped() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         in_a_group_of_its_own(&mut command);
@@ -194,7 +188,7 @@ impl Task<'_> {
             Some(mark) => process_tree::leave_running(mark),
             None => process_tree::kill_group(child.id()),
         }
-        // It runs no more, and what it left running would hold the other ends of the pipes.
+        // It has ended, and strays would hold the other ends of the pipes.
         drop(known);
         process_tree::kill_strays();
         let patience = if leave.leave_running.is_some() { last_words } else { leave.grace.max(last_words) };
@@ -203,7 +197,7 @@ impl Task<'_> {
     }
 }
 
-/// Waits until nothing more can be heard; `false`: something holds a pipe. A listener that takes its time is waited for.
+/// Waits until both pipes are closed; `false`: a process holds one. A slow listener is waited for.
 fn heard_out(silence: &Receiver<()>, patience: Duration, busy: &AtomicUsize) -> bool {
     let mut last_word = Instant::now() + patience;
     loop {
@@ -215,7 +209,7 @@ fn heard_out(silence: &Receiver<()>, patience: Duration, busy: &AtomicUsize) -> 
     }
 }
 
-/// Waits for the end of a program, or brings it about.
+/// Waits for the end of a program, or ends it.
 fn wait(child: &mut Child, begun: Instant, limit: Duration, leave: Leave<'_>) -> Result<Ended, Failure> {
     let end_of = EndOf::program(child);
     loop {
@@ -293,7 +287,7 @@ fn end(child: &mut Child, grace: Duration, asked: Asked) {
     process_tree::kill_group(pid);
     process_tree::kill_all(&kin);
     let _ = child.kill();
-    // A program that became another user's cannot be ended, and must not be waited for.
+    // A program that became another user's cannot be killed, and must not be waited for.
     wait_within(child, LAST_WORDS);
 }
 
@@ -309,7 +303,7 @@ fn wait_within(child: &mut Child, time: Duration) -> bool {
     }
 }
 
-/// Hands what comes out of a pipe to the listener; when nothing more can come, the sender goes.
+/// Hands the output of a pipe to the listener, and drops the sender at its end.
 fn hear(pipe: Option<impl Read + Send + 'static>, stream: Stream, listener: &Listener, busy: &Arc<AtomicUsize>, ended: Sender<()>) {
     let Some(mut pipe) = pipe else { return };
     let (listener, busy) = (Arc::clone(listener), Arc::clone(busy));

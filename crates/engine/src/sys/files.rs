@@ -24,7 +24,7 @@ pub fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
 
 /// The first bytes of a file, at most `max`.
 pub fn read_head(path: &Path, max: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(max);
     open_regular(path)?.0.take(max as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

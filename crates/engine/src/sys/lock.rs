@@ -4,11 +4,10 @@ use std::{
     fs::{File, TryLockError},
     io::{self, Read as _, Seek as _, Write as _},
     path::Path,
-    thread,
     time::Duration,
 };
 
-use crate::sys::files;
+use crate::sys::{files, wait};
 
 /// The lock of a file of ralph's own.
 #[derive(Debug)]
@@ -50,18 +49,10 @@ impl Lock {
 
 /// Locks an open file until it is closed. `false`: another process held the lock for as long as `patience`.
 pub fn wait_for(file: &File, patience: Duration) -> io::Result<bool> {
-    let mut waited = Duration::ZERO;
-    let mut pause = Duration::from_micros(200);
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(true),
-            Err(TryLockError::WouldBlock) if waited < patience => {
-                thread::sleep(pause);
-                waited += pause;
-                pause = (pause * 2).min(Duration::from_millis(20));
-            }
-            Err(TryLockError::WouldBlock) => return Ok(false),
-            Err(TryLockError::Error(e)) => return Err(e),
-        }
-    }
+    let look = || match file.try_lock() {
+        Ok(()) => Some(Ok(true)),
+        Err(TryLockError::WouldBlock) => None,
+        Err(TryLockError::Error(e)) => Some(Err(e)),
+    };
+    wait::poll_more_rarely(patience, Duration::from_micros(200), wait::SOON, look).unwrap_or(Ok(false))
 }

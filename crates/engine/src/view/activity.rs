@@ -1,6 +1,6 @@
-//! What a loop's agent does right now, as far as it can be heard: from the log of its round, or from the end of its session's transcript.
+//! The agent's current activity, read from the log of its iteration or from the end of its session's transcript.
 //!
-//! Nothing is written and nobody is asked. A look costs what is new since the look before, and the first one no more for a large file than for a small one.
+//! A look reads only what is new since the look before, and the first one no more of a large file than of a small one.
 
 use std::{
     collections::VecDeque,
@@ -32,10 +32,10 @@ use crate::{
     view::{Carrier, View},
 };
 
-/// So many activities are kept for a feed.
+/// How many activities a feed keeps.
 const KEPT: usize = 200;
 
-/// So much is kept of what was said.
+/// How much of a message is kept.
 const MOST_WORDS: usize = 600;
 
 /// A longer line is a tool's result, or no line at all.
@@ -47,17 +47,17 @@ const REACH_OF_LOGS: u64 = 16 << 20;
 /// How far back the end of a transcript is read: further only if nothing was done there, because a tool's result can be long.
 const REACH_OF_TRANSCRIPTS: [u64; 4] = [256 << 10, 1 << 20, 4 << 20, 32 << 20];
 
-/// The end of a journal in which a round's beginning is looked for.
+/// The end of a journal in which the start of the iteration is looked for.
 const END_OF_JOURNAL: u64 = 1 << 20;
 
-/// Where an agent can be heard.
+/// A file that shows what an agent does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// The log of a session that a runner started, which holds what the client printed.
+    /// The log of a session of `ralph run`: the client's output.
     Log(PathBuf),
-    /// The log of a program that is no known client: what it printed.
+    /// The log of an unknown program: its output.
     Plain(PathBuf),
-    /// What the client of a session writes down.
+    /// The transcript of a session.
     Transcript(PathBuf),
 }
 
@@ -77,7 +77,7 @@ impl Source {
         transcript::find(&env::claude_config()?, session).map(Source::Transcript)
     }
 
-    /// Where the agent of this loop is heard, or was heard last.
+    /// The file of this loop's agent, or of its last one.
     pub fn of_loop(project: &Project, view: &View) -> Option<Self> {
         if view.carrier == Carrier::Runner || view.by_run {
             let end = files::read_end(&view.journal, END_OF_JOURNAL).unwrap_or_default();
@@ -100,14 +100,14 @@ impl Source {
 /// Something that the agent did or said.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Activity {
-    /// When, as far as that is known: what is found in a file need not say.
+    /// `None`: the file does not say.
     pub at: Option<Millis>,
     /// One of its words, tool calls, failed tool calls, denials, retries, compactions, limits or printed lines. Its texts are short and clean.
     #[serde(flatten)]
     pub heard: Heard,
 }
 
-/// What the session used until now.
+/// Usage of the session so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Used {
     pub model: Option<String>,
@@ -120,7 +120,7 @@ pub struct Used {
     pub is_whole: bool,
 }
 
-/// An agent that is listened to.
+/// The activity of one agent.
 #[derive(Debug)]
 pub struct Doing {
     source: Source,
@@ -139,7 +139,7 @@ impl Doing {
         Doing { source, follower: None, stream: Stream::default(), feed: VecDeque::new(), calls: 0, lines: 0, changed: None }
     }
 
-    /// Goes on with another file, if it is another one: the next round's. The feed goes on, too.
+    /// Switches to another file, the next iteration's. The feed goes on.
     pub fn turn_to(&mut self, source: Source) {
         if source != self.source {
             let feed = std::mem::take(&mut self.feed);
@@ -192,7 +192,7 @@ impl Doing {
             self.source.hear(&mut stream, line, lines, &mut told);
             lines += 1;
             heard.extend(told.into_iter().map(|told| (stream.at(), told)));
-            // Nobody sees more than the end.
+            // Only the end is shown.
             if heard.len() > 8 * KEPT {
                 heard.drain(..4 * KEPT);
             }
@@ -202,7 +202,7 @@ impl Doing {
         if look.anew {
             return look;
         }
-        // A line that came while somebody was looking came when the file changed; of the others only the last one did.
+        // A line that is new since the last look came when the file changed; at the first look only the last line did.
         let last = heard.len().saturating_sub(1);
         for (n, (at, heard)) in heard.into_iter().enumerate() {
             self.take(at.or(self.changed.filter(|_| !is_first || n == last)), heard);
@@ -229,7 +229,7 @@ impl Doing {
                 if text.is_empty() {
                     return;
                 }
-                // Whoever speaks has its answers, or does without.
+                // An agent that speaks has the results of its calls, or goes on without.
                 if !of_subagent {
                     self.calls = 0;
                 }
@@ -264,7 +264,7 @@ impl Doing {
         self.changed
     }
 
-    /// What the session used; `None` where nothing tells.
+    /// `None`: the file does not tell.
     pub fn used(&self) -> Option<Used> {
         let work = self.stream.work();
         let context = self.stream.context();

@@ -38,9 +38,9 @@ pub struct Archived {
     pub id: String,
     pub name: String,
     pub path: PathBuf,
-    /// When it ended, RFC 3339; empty if the journal does not tell.
+    /// RFC 3339; empty if the journal does not tell.
     pub ended_at: String,
-    /// A loop that was brought back and ended again has several files.
+    /// A loop that was resumed and ended again has several files.
     pub version: u32,
 }
 
@@ -54,12 +54,11 @@ pub fn live(project: &Project) -> Vec<View> {
     loops::known(project).iter().map(|found| view_of(project, found)).collect()
 }
 
-/// How much a look may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
-    /// What the project declares and what git knows is asked.
+    /// Reads what the project declares, and asks git.
     Whole,
-    /// Only the loop's file and the end of its journal are read.
+    /// Reads only the loop's file and the end of its journal.
     Quick,
 }
 
@@ -67,7 +66,7 @@ pub fn view_of(project: &Project, found: &LoopOnDisk) -> View {
     look(project, found, Look::Whole)
 }
 
-/// The same in a moment: the gates are those that were measured lately, and of a loop that belongs to nobody it is not asked where it came from.
+/// The same in a moment: the gates are those that were measured lately, and git is not asked where a loop came from.
 pub fn quick(project: &Project, found: &LoopOnDisk) -> View {
     look(project, found, Look::Quick)
 }
@@ -80,14 +79,14 @@ fn look(project: &Project, found: &LoopOnDisk, look: Look) -> View {
         Err(_) => Status::Corrupt,
         Ok(file) if !file.active => Status::Paused,
         Ok(_) if owner.is_none() && look == Look::Whole && is_unreleased_checkout(project, found, state.released) => Status::Tracked,
-        // Nobody has seen it yet.
+        // It may have come with the repository.
         Ok(_) if owner.is_none() && look == Look::Quick && !state.released => Status::Tracked,
         Ok(_) if owner.is_none() => Status::Waiting,
         Ok(_) if !owner_may_live(&state) => Status::LeftBehind,
         Ok(_) if state.parked.is_some() => Status::Parked,
         Ok(_) => Status::Active,
     };
-    let mut view = bare(project, &id, &found.name, status, &state, record.as_ref());
+    let mut view = of_state(project, &id, &found.name, status, &state, record.as_ref());
     view.runner_pid = journal::runner_of(&state).map(|runner| runner.pid);
     view.carrier = match view.runner_pid {
         Some(_) => Carrier::Runner,
@@ -127,12 +126,12 @@ fn look(project: &Project, found: &LoopOnDisk, look: Look) -> View {
     view
 }
 
-/// Lines for a session say who speaks.
+/// Lines for a session begin with ralph's name.
 fn without_the_name(why: &str) -> String {
     messages::opening(why.strip_prefix("Ralph: ").unwrap_or(why), 600)
 }
 
-/// What a loop has to prove, together with what was found last.
+/// The gates of a loop, with their last findings.
 fn gates(project: &Project, past: &History, file: &LoopFile) -> Vec<GateView> {
     let declared = declared::of_loop(project, file);
     if declared.is_empty() {
@@ -151,7 +150,7 @@ fn of_finding(f: &Finding) -> GateView {
     GateView { name: f.gate.clone(), verdict: Some(f.verdict), what: f.what.clone(), needs: f.needs.clone() }
 }
 
-/// A command that began to run and was not followed by anything. One that should have ended long ago did, with the hook that ran it.
+/// The command that runs now. One that is over its limit has ended with its hook.
 fn checking(project: &Project, record: &Record) -> Option<Checking> {
     let Event::Checking { gate, command, limit_ms } = &record.event else { return None };
     let for_ms = u64::try_from(clock::now() - time::parse(&record.at)?).ok()?;
@@ -160,7 +159,7 @@ fn checking(project: &Project, record: &Record) -> Option<Checking> {
     is_running.then(|| Checking { gate: gate.clone(), since: record.at.clone(), for_ms, limit_ms: *limit_ms, usual_ms: usual_ms() })
 }
 
-/// What a loop waits for: parked, or with its agent at the stop.
+/// The wait of a loop: parked, or with its agent at the stop.
 fn waits(project: &Project, id: &str, state: &State, waiting: Option<(String, Millis)>) -> Option<Waits> {
     let passed = |since: Millis| u64::try_from(clock::now() - since).unwrap_or(0);
     if let Some(parked) = &state.parked {
@@ -196,56 +195,35 @@ fn fill(view: &mut View, file: &LoopFile) {
     view.prompt = messages::opening(&file.prompt, 200);
 }
 
-/// Whether anybody ever told what was spent, be it nothing.
+/// Whether spending was ever reported, even if it is nothing.
 fn was_heard(spending: &Spending, state: &State) -> bool {
     spending.usd_micros > 0 || !spending.files.is_empty() || state.tokens.total() > 0
 }
 
-fn bare(project: &Project, id: &str, name: &str, status: Status, state: &State, record: Option<&Record>) -> View {
+/// The parts of a view that the loop's state has.
+fn of_state(project: &Project, id: &str, name: &str, status: Status, state: &State, record: Option<&Record>) -> View {
+    // Only an armed loop ages.
+    let is_ageing = status.is_armed() && status != Status::LeftBehind;
+    let now = if is_ageing { clock::now() } else { record.and_then(|r| time::parse(&r.at)).unwrap_or(0) };
     View {
         id: id.to_owned(),
         name: name.to_owned(),
         status,
         iteration: state.iteration,
-        max_iterations: 0,
-        completion_promise: None,
-        max_ms: 0,
-        // Only what is armed goes on ageing.
-        spent_ms: state.spent(if status.is_armed() && status != Status::LeftBehind {
-            clock::now()
-        } else {
-            record.and_then(|r| time::parse(&r.at)).unwrap_or(0)
-        }),
-        max_usd: 0.0,
+        spent_ms: state.spent(now),
         spent_usd: state.spending.as_ref().filter(|spending| was_heard(spending, state)).map(|s| money::in_dollars(s.usd_micros)),
         tokens: state.tokens.total(),
-        max_tokens: 0,
-        context: None,
-        max_context: 0,
         idle_rounds: state.idle_rounds,
         stalled_rounds: state.standstill.as_ref().map_or(0, |standstill| standstill.rounds),
-        stall_limit: 0,
         doubtful: state.doubtful,
         stops: state.stops,
         session: state.owner.clone(),
-        carrier: Carrier::Nobody,
-        runner_pid: None,
         last_code: state.last.as_ref().map(|l| l.ruling.code.as_str().to_owned()),
         last_event_at: record.map(|r| r.at.clone()),
         project: project.root().to_owned(),
-        file: None,
         journal: project.journal(id),
-        gates: Vec::new(),
-        paused_at: None,
-        why: None,
-        by_run: false,
-        checking: None,
-        waits: None,
         notes: state.notes.clone(),
-        denied: Vec::new(),
-        problem: None,
-        warnings: Vec::new(),
-        prompt: String::new(),
+        ..View::default()
     }
 }
 
@@ -263,12 +241,12 @@ pub fn archive(project: &Project) -> Vec<Archived> {
         Some(Archived { name, ended_at: last.map(|r| r.at).unwrap_or_default(), id, path, version })
     };
     let mut all: Vec<Archived> = entries.flatten().filter_map(one).collect();
-    // What a journal says that ralph does not know can be any time.
+    // A journal without a seal can name any time, so it comes last.
     all.sort_by_cached_key(|a| std::cmp::Reverse((seal::is_known(project, &a.id), a.ended_at.clone(), a.version)));
     all
 }
 
-/// Every loop that ever left a journal here and has no file now, newest first.
+/// Every loop with a journal and without a file, newest first.
 pub fn ended(project: &Project) -> Vec<View> {
     let live: Vec<String> = loops::known(project).iter().map(LoopOnDisk::id).collect();
     let Ok(entries) = fs::read_dir(project.own().join("journal")) else { return Vec::new() };
@@ -277,7 +255,7 @@ pub fn ended(project: &Project) -> Vec<View> {
         let path = entry.path();
         let id = path.file_stem()?.to_str()?.to_owned();
         let record = if live.contains(&id) { None } else { seal::last(project, &id) }?;
-        let mut view = bare(
+        let mut view = of_state(
             project,
             &id,
             record.state.name.as_deref().unwrap_or("main"),
@@ -297,7 +275,7 @@ pub fn ended(project: &Project) -> Vec<View> {
     views
 }
 
-/// Why a loop that belongs to nobody waits for a person's word, in words.
+/// Why a loop without a session waits for `ralph resume`.
 fn why_not_armed(project: &Project, found: &LoopOnDisk) -> &'static str {
     let root = match &found.carrier {
         loops::Carrier::Folder(folder) if !folder.dir.starts_with(project.root()) => &folder.dir,

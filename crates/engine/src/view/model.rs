@@ -12,7 +12,7 @@ use ralph_core::{
 use serde::{Serialize, Serializer};
 
 /// Where a loop stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
@@ -34,6 +34,7 @@ pub enum Status {
     Cancelled,
     Failed,
     /// The file is gone, and no ending was written down: somebody removed it, or ralph was killed at that moment.
+    #[default]
     Gone,
 }
 
@@ -71,7 +72,7 @@ impl Status {
 }
 
 /// One loop; the JSON of `ralph status --json` and `ralph list --json`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct View {
     pub id: String,
@@ -147,7 +148,7 @@ pub struct View {
 }
 
 /// Who works on a loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Carrier {
@@ -155,6 +156,7 @@ pub enum Carrier {
     Session,
     /// `ralph run`, in sessions of its own.
     Runner,
+    #[default]
     Nobody,
 }
 

@@ -1,4 +1,4 @@
-//! How far the work is on its way through a pull request, for people and programs.
+//! The phase of a pull request, for people and programs.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ use crate::{
     sys::env,
 };
 
-/// The phase and all that it follows from; the JSON of `ralph phase --json`.
+/// The phase and its evidence; the JSON of `ralph phase --json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub phase: Phase,
@@ -33,7 +33,7 @@ pub struct Report {
     pub of_loop: Option<String>,
     /// Where pull requests are looked for: `github.com/owner/name`.
     pub repository: Option<String>,
-    /// What lies here.
+    /// The branch that is checked out here.
     pub branch: Option<String>,
     pub commit: Option<String>,
     pub pull_request: Option<Request>,
@@ -67,16 +67,16 @@ pub struct OneCheck {
     pub url: Option<String>,
 }
 
-/// The loop that the phase is about, with its gates; `None`: it has nothing to do with a pull request, and nobody named it.
+/// The loop that the phase is about, with its gates; `None`: it has nothing to do with a pull request, and was not named.
 pub fn subject(project: &Project, found: &LoopOnDisk, is_named: bool) -> Option<(String, Declared)> {
     let declared = found.parsed.as_ref().map(|file| declared::of_loop(project, file)).unwrap_or_default();
     (is_named || declared.gates.iter().any(Gate::is_decided_elsewhere)).then(|| (found.id(), declared))
 }
 
-/// Nobody waits longer than this to be told, when a loop starts, how far its pull request is.
+/// The longest wait for the phase when a loop starts.
 const AT_THE_START: Duration = Duration::from_secs(10);
 
-/// The line about a loop that has just been started; `None`: it has nothing to do with a pull request. From then on the loop keeps to the one that is seen.
+/// A line for the start of a loop; `None`: it has nothing to do with a pull request. From then on the loop keeps to the pull request that is found.
 pub fn at_the_start(project: &Project, loop_id: &str, declared: &Declared, cancelled: &(dyn Fn() -> bool + Sync)) -> Option<String> {
     if !declared.gates.iter().any(Gate::is_decided_elsewhere) {
         return None;
@@ -106,29 +106,14 @@ pub fn tell(project: &Project, subject: Option<&(String, Declared)>, time: Durat
         gate::require(&rules, &mut view, &question)?;
         Ok(view)
     });
-    match looked {
-        Ok(view) => {
-            let told = pull_request::phase(&view, |run| gate::counts(&rules, run), rules.may_have_none);
-            of_view(told, &view, &rules, of_loop)
-        }
-        Err(trouble) => {
-            let Told { phase, evidence, next } = pull_request::of_trouble(&trouble);
-            Report {
-                phase,
-                evidence,
-                next,
-                of_loop: of_loop.map(str::to_owned),
-                repository: None,
-                branch: None,
-                commit: None,
-                pull_request: None,
-                checks: Vec::new(),
-            }
-        }
-    }
+    let (told, view) = match looked {
+        Ok(view) => (pull_request::phase(&view, |run| gate::counts(&rules, run), rules.may_have_none), Some(view)),
+        Err(trouble) => (pull_request::of_trouble(&trouble), None),
+    };
+    report(told, view.as_ref(), &rules, of_loop)
 }
 
-fn of_view(told: Told, view: &View, rules: &Ci, of_loop: Option<&str>) -> Report {
+fn report(told: Told, view: Option<&View>, rules: &Ci, of_loop: Option<&str>) -> Report {
     let check = |run: &CheckRun| OneCheck {
         name: run.name.clone(),
         workflow: run.workflow.clone(),
@@ -137,15 +122,15 @@ fn of_view(told: Told, view: &View, rules: &Ci, of_loop: Option<&str>) -> Report
         counts: gate::counts(rules, run),
         url: run.url.clone(),
     };
-    let request = view.request.as_ref();
+    let request = view.and_then(|view| view.request.as_ref());
     Report {
         phase: told.phase,
         evidence: told.evidence,
         next: told.next,
         of_loop: of_loop.map(str::to_owned),
-        repository: Some(view.repository.to_string()),
-        branch: view.checkout.branch.clone(),
-        commit: view.checkout.head.clone(),
+        repository: view.map(|view| view.repository.to_string()),
+        branch: view.and_then(|view| view.checkout.branch.clone()),
+        commit: view.and_then(|view| view.checkout.head.clone()),
         pull_request: request.map(|request| Request {
             number: request.number,
             state: request.state,

@@ -1,4 +1,4 @@
-//! Where the loops of one project, or of all, stand: the JSON of `ralph status --json`.
+//! The loops of one project, or of all: the JSON of `ralph status --json`.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ impl Standing {
         (!loops.is_empty() || last_ended.is_some()).then(|| Standing { loops, last_ended, worktrees: Vec::new() })
     }
 
-    /// All projects as one. A working tree that is one of them has its loops there.
+    /// All projects as one. A working tree that is one of them is not listed a second time.
     pub fn of_all(projects: &[Project]) -> Self {
         let mut all = Standing::default();
         for project in projects {

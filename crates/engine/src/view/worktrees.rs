@@ -33,7 +33,7 @@ pub fn loops(project: &Project) -> Vec<Beside> {
     in_trees(project, view::live)
 }
 
-/// The loops that somebody who finds none in the project may look for: the live ones of each working tree, or the one that ended there last.
+/// For a project without loops: the live ones of each working tree, or the one that ended there last.
 pub fn live_or_last(project: &Project) -> Vec<Beside> {
     in_trees(project, |there| {
         let live = view::live(there);
@@ -62,7 +62,7 @@ pub fn folders(project: &Project) -> Vec<(String, PathBuf)> {
     names.into_iter().filter_map(of_tree).collect()
 }
 
-/// Where a project lies in its repository.
+/// The project's path within its repository.
 fn below(project: &Project) -> Option<PathBuf> {
     let place = place::Place::of(project);
     place.root().strip_prefix(place.top()).ok().map(Path::to_owned)

@@ -7,7 +7,7 @@ use ralph_engine::{
     git::{Problem, Repository, repository::Ask},
     hosts::claude::commands::COMMANDS,
     setup::{places::Scope, survey::Origin},
-    sys::command::Raw,
+    sys::command::Ran,
 };
 
 use super::{Case, Finding, Repair};
@@ -29,7 +29,7 @@ impl Git<'_> {
         Some(String::from_utf8_lossy(&ran.stdout).trim_end_matches('\n').to_owned())
     }
 
-    fn ask(&self, args: &[&str]) -> Option<Raw> {
+    fn ask(&self, args: &[&str]) -> Option<Ran> {
         let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
         let ask = || self.repository.ran(&args, Ask { folder: Some(self.case.project.root()), ..Ask::default() });
         let answer = (!self.hangs.get()).then(ask)?;

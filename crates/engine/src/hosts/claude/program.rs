@@ -45,7 +45,7 @@ pub fn said_version(path: &Path) -> Option<String> {
         limit: PATIENCE,
         most_output: USUAL_OUTPUT,
     };
-    task.run().ok().map(|ran| ran.stdout.trim().to_owned())
+    task.run().ok().map(|ran| ran.text())
 }
 
 /// Reads `2.1.325 (Claude Code)`.
