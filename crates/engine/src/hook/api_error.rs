@@ -18,11 +18,12 @@ use crate::{
         session::note_heard,
         wake::{self, Watch},
     },
-    hosts::claude::{
-        answer::Answer,
-        api_error,
-        caller::RESUMES_SINCE,
-        transcript::{self, ApiError, OpenFile},
+    hosts::{
+        Answer,
+        claude::{
+            api_error,
+            transcript::{self, ApiError, OpenFile},
+        },
     },
     ops::pause,
     stop::{
@@ -52,7 +53,7 @@ fn fingerprint(call: &Call) -> String {
 }
 
 fn error(call: &Call) -> &str {
-    call.event.text("error").unwrap_or_default()
+    call.event.about.as_deref().unwrap_or_default()
 }
 
 /// The first hook: says what becomes of the loop.
@@ -104,7 +105,7 @@ fn line(call: &Call) -> Option<ApiError> {
 
 /// Whether the client is known to say when a limit ends, and to go on then by itself.
 fn resumes_by_itself(call: &Call) -> bool {
-    call.client.is_some_and(|version| version >= RESUMES_SINCE)
+    call.client.resumes
 }
 
 /// The second hook: waits until the model may be asked again, and wakes the session.

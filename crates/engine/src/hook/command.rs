@@ -22,7 +22,7 @@ use crate::{
         wake,
     },
     hosts::{
-        claude::{answer::Answer, caller::EXPANDS_SINCE},
+        Answer, Kind,
         slash::{self, Verb},
     },
     ops::{Asker, Refusal, cancel, pause, resume, start},
@@ -39,13 +39,13 @@ use crate::{
 const SAME_COMMAND_MS: i64 = 60_000;
 
 pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
-    let typed = call.event.text("prompt").unwrap_or_default();
-    let expanded = call.event.text("command_name").map(|name| (name, call.event.text("command_args").unwrap_or_default()));
+    let typed = call.event.prompt.as_str();
+    let expanded = call.event.command.as_ref().map(|(name, args)| (name.as_str(), args.as_str()));
     if let Some((name, args)) = expanded.or_else(|| slash::split(typed))
         && let Some((verb, args)) = slash::verb_of(name, args)
     {
         return match Entered::of(call) {
-            Entered::Unknown if verb != Verb::Status => Ok(left_to_the_other_event(call)),
+            Entered::Unknown if verb != Verb::Status => Ok(left_to_the_other_event()),
             entered => carry_out(call, verb, args, entered),
         };
     }
@@ -53,7 +53,7 @@ pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
     if wake::is_wake(call) {
         return Ok(wake::on_wake(call));
     }
-    if call.event.name() == "UserPromptSubmit" { on_message(call, typed) } else { Ok(Outcome::silent(Reason::COMMAND_OTHER)) }
+    if call.event.kind == Kind::Prompt { on_message(call, typed) } else { Ok(Outcome::silent(Reason::COMMAND_OTHER)) }
 }
 
 /// Who entered a command.
@@ -69,22 +69,19 @@ enum Entered {
 
 impl Entered {
     fn of(call: &Call) -> Self {
-        match call.event.name() {
-            "UserPromptExpansion" => Entered::ByPerson,
-            _ if call.client.is_some_and(|client| client >= EXPANDS_SINCE) => Entered::Unknown,
+        match call.event.kind {
+            Kind::TypedCommand => Entered::ByPerson,
+            _ if call.client.reports_typed => Entered::Unknown,
             _ => Entered::Untold,
         }
     }
 }
 
 /// Nothing is done, and the model learns what it means if nothing else is said in this message.
-fn left_to_the_other_event(call: &Call) -> Outcome {
+fn left_to_the_other_event() -> Outcome {
     let text = "[ralph] If nothing else in this message comes from ralph, this command was not carried out: no person entered it (a scheduled prompt \
                 cannot command a loop), or the client does not know the command (`ralph init` adds it). Then do not act on it, and tell the person.";
-    Outcome {
-        answer: Answer::Context { event: event_name(call), text: text.to_owned(), line: None },
-        ..Outcome::silent(Reason::COMMAND_UNCONFIRMED)
-    }
+    Outcome { answer: Answer::Context { text: text.to_owned(), line: None }, ..Outcome::silent(Reason::COMMAND_UNCONFIRMED) }
 }
 
 fn carry_out(call: &Call, verb: Verb, args: &str, entered: Entered) -> Result<Outcome, Error> {
@@ -148,7 +145,7 @@ fn is_repeated(call: &Call, verb: Verb, fingerprint: &str) -> bool {
             .is_some_and(|r| r.state.command.as_deref() == Some(fingerprint) && r.state.last.is_none() && is_recent(&r.at))
     });
     // Without the id of the turn, the same words may well be a second wish: a loop that lives was not ended by them.
-    let tells_turns_apart = call.event.has("prompt_id") || !loops::any(&call.project);
+    let tells_turns_apart = call.event.turn.is_some() || !loops::any(&call.project);
     by_loop || (tells_turns_apart && ended_by(call, fingerprint).is_some())
 }
 
@@ -191,7 +188,7 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
         "A Ralph loop was started in this session. The task is the text of the person's message; options such as --max-iterations in it are \
          settings of the loop and already applied. Whenever you try to stop, the task comes back to you until it is done. {claim}"
     );
-    let answer = Answer::Context { event: event_name(call), text: text.trim_end().to_owned(), line: Some(line) };
+    let answer = Answer::Context { text: text.trim_end().to_owned(), line: Some(line) };
     Ok(Outcome { answer, ..Outcome::silent(Reason::COMMAND_START) }.of_loop(&started.id))
 }
 
@@ -217,17 +214,13 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
         format!("\n\n[ralph] When it was last measured: {}", gate_messages::told(&failing))
     };
     let text = format!("Go on with this task now:\n\n{}{known}", resumed.file.prompt);
-    let answer = Answer::Context { event: event_name(call), text, line: Some(line) };
+    let answer = Answer::Context { text, line: Some(line) };
     Ok(Outcome { answer, ..Outcome::silent(Reason::COMMAND_RESUME) }.of_loop(&resumed.id))
 }
 
 fn status(call: &Call) -> String {
     let lines: Vec<String> = view::live(&call.project).iter().map(view::View::line).collect();
     if lines.is_empty() { "No active Ralph loop".to_owned() } else { lines.join("\n") }
-}
-
-pub(super) fn event_name(call: &Call) -> &'static str {
-    if call.event.name() == "UserPromptExpansion" { "UserPromptExpansion" } else { "UserPromptSubmit" }
 }
 
 /// Whoever answers a message works on the loop again.

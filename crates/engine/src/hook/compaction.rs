@@ -6,10 +6,7 @@ use ralph_core::journal::Event;
 
 use crate::{
     hook::Call,
-    hosts::claude::{
-        caller::COMPACTS_SINCE,
-        compaction::{self, Compaction},
-    },
+    hosts::claude::compaction::{self, Compaction},
     stop::find::under_lock,
     store::{
         journal::{self, owner_may_live},
@@ -49,10 +46,8 @@ pub(super) fn after_a_round(call: &Call, l: &Loop) -> Option<String> {
     if c.given_up || c.rounds < l.file.compact_every() || is_shared(call, session) {
         return kept(call, &c);
     }
-    let problem = match call.client {
-        Some(version) if version >= COMPACTS_SINCE => c.switch_on(&call.project).err(),
-        _ => Some("this client is not known to do it".to_owned()),
-    };
+    let problem =
+        if call.client.compacts { c.switch_on(&call.project).err() } else { Some("this client is not known to do it".to_owned()) };
     if let Some(problem) = problem {
         c.given_up = true;
         let _ = c.keep(&call.project);

@@ -12,6 +12,7 @@ use ralph_core::{
 
 use crate::{
     hook::{Call, Outcome},
+    hosts::Kind,
     ops::pause,
     stop::find::{self, Selected},
     store::{Error, last_ending, loops},
@@ -48,7 +49,7 @@ pub(super) fn quietly(work: impl FnOnce() -> Result<Outcome, Error>) -> Outcome 
 /// Only a stop that could not be judged leaves the loop in doubt, so only then is it paused.
 fn failed(call: &Call, what: &str, may_pause: bool) -> Outcome {
     let paused = may_pause
-        && call.event.name() == "Stop"
+        && call.event.kind == Kind::Stop
         && catch_unwind(AssertUnwindSafe(|| pause_own_loop(call, what))).is_ok_and(|paused| paused.is_some_and(|p| p));
     let kept = if paused {
         "the loop is paused; `ralph resume` goes on"

@@ -12,7 +12,7 @@ use ralph_core::{
 use crate::{
     gates::declared,
     hook::{Call, Outcome},
-    hosts::claude::answer::Answer,
+    hosts::{Answer, Kind},
     stop::{
         self,
         find::{Selected, select, under_lock},
@@ -24,17 +24,17 @@ use crate::{
 
 /// Answers an event within a run, where the usual answer would be wrong. A session without a loop of its own takes none: nobody sits there.
 pub(super) fn within_a_run(call: &Call, mark: &str) -> Result<Option<Outcome>, Error> {
-    let event = call.event.name();
-    if event == "SubagentStop" {
+    let event = call.event.kind;
+    if event == Kind::SubagentStop {
         return Ok(None);
     }
     // The runner may have died, or may have left the loop to somebody: what it started is its own all the same.
     let is_about = |found: &LoopOnDisk| mark.rsplit_once('.').is_some_and(|(id, _)| id == found.id());
     match select(&call.project, call.event.session().unwrap_or_default()) {
-        Selected::Own(found) if is_about(&found) && event == "Stop" => on_stop(call, mark, *found).map(Some),
+        Selected::Own(found) if is_about(&found) && event == Kind::Stop => on_stop(call, mark, *found).map(Some),
         Selected::Own(found) if is_about(&found) => Ok(Some(Outcome::silent(Reason::RUNNER_DRIVES).of_loop(&found.id()))),
         Selected::Own(_) => Ok(None),
-        _ if matches!(event, "Stop" | "SessionStart" | "UserPromptSubmit" | "UserPromptExpansion") => {
+        _ if matches!(event, Kind::Stop | Kind::SessionStart | Kind::Prompt | Kind::TypedCommand) => {
             Ok(Some(Outcome::silent(Reason::RUNNER_WITHIN)))
         }
         _ => Ok(None),

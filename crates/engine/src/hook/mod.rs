@@ -21,12 +21,7 @@ use std::{
 use ralph_core::{judge::reason::Reason, loops::fnv1a};
 
 use crate::{
-    hosts::claude::{
-        answer::Answer,
-        caller::{Caller, Version},
-        event::Event,
-        registration::Invocation,
-    },
+    hosts::{self, Answer, Caller, Client, Event, Kind, claude::registration::Invocation},
     stop::{Deadline, Hook, Origin, Stop, is_awaited, is_second_report},
     store::{
         Error,
@@ -52,7 +47,7 @@ const TIME_FOR_PAGE: Duration = Duration::from_secs(30);
 pub(crate) struct Call {
     event: Event,
     project: Project,
-    client: Option<Version>,
+    client: Client,
     deadline: Deadline,
     /// How this process was called.
     invocation: Invocation,
@@ -63,10 +58,10 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    fn of(event: Event, caller: &Caller, invocation: Invocation) -> Self {
+    fn of(event: Event, caller: Caller, invocation: Invocation) -> Self {
         Call {
-            project: Project::of_event(event.text("cwd")),
-            client: if let Caller::ClaudeCode { version } = caller { *version } else { None },
+            project: Project::of_event(event.cwd.as_deref()),
+            client: if let Caller::Own(client) = caller { client } else { Client::default() },
             deadline: Deadline::of_client(invocation.limit()),
             invocation,
             event,
@@ -88,14 +83,14 @@ impl Call {
             project: &self.project,
             session: self.event.session().unwrap_or_default(),
             fingerprint: self.event.stop_fingerprint(),
-            turn: self.event.text("prompt_id"),
-            message: self.event.last_message(),
-            background: self.event.background(),
+            turn: self.event.turn.as_deref(),
+            message: self.event.message.as_deref(),
+            background: self.event.background.clone(),
             deadline: self.deadline,
             origin: Origin::Hook(Hook {
                 transcript: self.transcript(),
                 client: self.client,
-                after_a_block: self.event.is_after_a_block(),
+                after_a_block: self.event.after_a_block,
                 invocation: &self.invocation,
                 parent: self.parent,
             }),
@@ -104,7 +99,7 @@ impl Call {
 
     /// The path of the session's transcript; empty if the client names none.
     fn transcript(&self) -> &str {
-        self.event.text("transcript_path").unwrap_or_default()
+        &self.event.transcript
     }
 
     /// Whether the client still waits for the answer.
@@ -119,7 +114,7 @@ impl Call {
 
     /// A fingerprint of a command that was typed in this session: both events that report it carry the id of the same turn.
     fn command_fingerprint(&self, name: &str, args: &str) -> String {
-        let parts = [self.event.session().unwrap_or_default(), self.event.text("prompt_id").unwrap_or_default(), name, args.trim()];
+        let parts = [self.event.session().unwrap_or_default(), self.event.turn.as_deref().unwrap_or_default(), name, args.trim()];
         format!("{:016x}", fnv1a(parts.join("\0").as_bytes()))
     }
 }
@@ -177,39 +172,38 @@ impl Reply {
 
 /// Answers the event in `input`, within the time that the client gives this process. Never fails: the worst case is a line for the person.
 pub fn answer(input: &Input, invocation: Invocation) -> Reply {
-    let event = match Event::parse(&input.bytes) {
-        Ok(event) => event,
+    let (event, caller) = match hosts::read(&input.bytes) {
+        Ok(read) => read,
         Err(e) => return Reply { answer: invalid_input(input, &e), page_due: None },
     };
-    let caller = Caller::of(&event);
-    let call = Call::of(event, &caller, invocation);
+    let call = Call::of(event, caller, invocation);
     let outcome = match caller {
         // A gate may ask an agent for its opinion. That one is no part of the loop, and to measure gates for it would never end.
         _ if env::is_within_gate() => Outcome::silent(Reason::GATE_WITHIN),
         Caller::Foreign(agent) => Outcome { error: Some(format!("called by {agent}")), ..Outcome::silent(Reason::HOST_FOREIGN) },
         // An agent must not report events of its own: with `ralph` allowed in its shell it could enter what only a person may.
-        Caller::ClaudeCode { .. } if env::is_in_the_agents_shell() => Outcome::silent(Reason::HOOK_SHELL),
-        Caller::ClaudeCode { .. } => fail_open::guarded(&call, || dispatch(&call)),
+        Caller::Own(_) if env::is_in_the_agents_shell() => Outcome::silent(Reason::HOOK_SHELL),
+        Caller::Own(_) => fail_open::guarded(&call, || dispatch(&call)),
     };
     // One look for both: where ralph is not used, nothing waits and nothing is logged.
     let in_use = !call.unused.load(Ordering::Relaxed) && call.project.is_in_use();
     let outcome = if in_use { told_what_waits(&call, outcome) } else { outcome };
     let outcome = Outcome { error: outcome.error.or_else(trouble::take_missed), ..outcome };
     log(&call, &outcome, in_use);
-    Reply::of(call, outcome.answer.to_json(), outcome)
+    let answer = hosts::print(&outcome.answer, &call.event);
+    Reply::of(call, answer, outcome)
 }
 
 /// Waits in the background of an interactive session for what its stop, or a failure, was parked for; the answer is what to wake the session with.
 /// `None`: there is nothing to wait for.
 pub fn wait(input: &Input, invocation: Invocation) -> Option<Reply> {
-    let event = Event::parse(&input.bytes).ok()?;
-    let caller = Caller::of(&event);
+    let (event, caller) = hosts::read(&input.bytes).ok()?;
     // A runner waits for its sessions by itself.
-    if env::is_within_gate() || env::is_in_the_agents_shell() || env::run_mark().is_some() || !matches!(caller, Caller::ClaudeCode { .. }) {
+    if env::is_within_gate() || env::is_in_the_agents_shell() || env::run_mark().is_some() || !matches!(caller, Caller::Own(_)) {
         return None;
     }
-    let call = Call::of(event, &caller, invocation);
-    let outcome = fail_open::quietly(|| if call.event.name() == "StopFailure" { api_error::wait(&call) } else { wake::on_stop(&call) });
+    let call = Call::of(event, caller, invocation);
+    let outcome = fail_open::quietly(|| if call.event.kind == Kind::TurnFailed { api_error::wait(&call) } else { wake::on_stop(&call) });
     if outcome.code != Reason::WAIT_NONE {
         log(&call, &outcome, call.project.is_in_use());
     }
@@ -222,20 +216,20 @@ fn dispatch(call: &Call) -> Result<Outcome, Error> {
     {
         return Ok(outcome);
     }
-    match call.event.name() {
-        "Stop" => stop::on_stop(call),
-        "SubagentStop" => subagent::on_stop(call),
-        "UserPromptSubmit" | "UserPromptExpansion" => command::on_prompt(call),
-        "SessionStart" => session::on_start(call),
-        "SessionEnd" => session::on_end(call),
-        "StopFailure" => api_error::on_failure(call),
-        _ => session::on_other(call),
+    match call.event.kind {
+        Kind::Stop => stop::on_stop(call),
+        Kind::SubagentStop => subagent::on_stop(call),
+        Kind::Prompt | Kind::TypedCommand => command::on_prompt(call),
+        Kind::SessionStart => session::on_start(call),
+        Kind::SessionEnd => session::on_end(call),
+        Kind::TurnFailed => api_error::on_failure(call),
+        Kind::Other => session::on_other(call),
     }
 }
 
 /// When a session stops or is woken, the person is told what could not be shown to them before.
 fn told_what_waits(call: &Call, outcome: Outcome) -> Outcome {
-    let is_shown = call.event.name() == "Stop" || wake::is_wake(call);
+    let is_shown = call.event.kind == Kind::Stop || wake::is_wake(call);
     let Some(session) = call.event.session().filter(|_| is_shown) else { return outcome };
     let lines = notices::take(&call.project, session, clock::now());
     if lines.is_empty() { outcome } else { Outcome { answer: outcome.answer.and_tell(&lines.join("\n")), ..outcome } }
@@ -256,14 +250,14 @@ fn invalid_input(input: &Input, problem: &serde_json::Error) -> Option<String> {
     };
     let entry = Entry {
         trigger: "?",
-        decision: decision(&outcome.answer),
+        decision: decision(&outcome.answer, Kind::Other),
         code: outcome.code.as_str(),
         error: Some(&problem.to_string()),
         ..Entry::default()
     };
     hook_log::write(&project, project.is_in_use(), &entry);
     trouble::note(&project, "?", outcome.code, &format!("the hook's input is not a JSON event: {problem} ({} bytes)", input.bytes.len()));
-    outcome.answer.to_json()
+    hosts::print(&outcome.answer, &Event::default())
 }
 
 /// The event could not be read from standard input.
@@ -284,23 +278,24 @@ fn trouble_of(outcome: &Outcome) -> Option<&str> {
 
 fn log(call: &Call, outcome: &Outcome, in_use: bool) {
     let entry = Entry {
-        trigger: call.event.name(),
+        trigger: &call.event.name,
         session: call.event.session().unwrap_or_default(),
-        decision: decision(&outcome.answer),
+        decision: decision(&outcome.answer, call.event.kind),
         code: outcome.code.as_str(),
         loop_id: &outcome.loop_id,
         error: outcome.error.as_deref(),
     };
     hook_log::write(&call.project, in_use, &entry);
     if let Some(cause) = trouble_of(outcome) {
-        trouble::note(&call.project, call.event.name(), outcome.code, cause);
+        trouble::note(&call.project, &call.event.name, outcome.code, cause);
     }
 }
 
-fn decision(answer: &Answer) -> &'static str {
+fn decision(answer: &Answer, kind: Kind) -> &'static str {
     match answer {
         Answer::Silent | Answer::Tell { .. } => "allow",
-        Answer::Block { .. } | Answer::Context { event: "Stop" | "SubagentStop", .. } => "block",
+        Answer::Block { .. } => "block",
+        Answer::Context { .. } if matches!(kind, Kind::Stop | Kind::SubagentStop) => "block",
         Answer::Context { .. } => "context",
         Answer::Instead { .. } => "answered",
     }

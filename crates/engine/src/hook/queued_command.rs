@@ -8,11 +8,8 @@ use ralph_core::{
 };
 
 use crate::{
-    hook::{
-        Call, MAX_TASK, Outcome,
-        command::{event_name, is_recent},
-    },
-    hosts::claude::{answer::Answer, transcript::QUEUED},
+    hook::{Call, MAX_TASK, Outcome, command::is_recent},
+    hosts::{Answer, claude::transcript::QUEUED},
     stop::{
         find::{Selected, select, under_lock},
         hear::was_interrupted,
@@ -39,7 +36,7 @@ pub(super) fn answered(call: &Call, outcome: Outcome, fingerprint: &str) -> Resu
     locked.record(&mut l, clock::now(), call.event.session(), event)?;
     let task = if l.file.prompt.len() <= MAX_TASK { l.file.prompt.as_str() } else { "the task of the loop, as you know it." };
     let agent = format!("The person's command was for ralph, and is answered. Take no notice of it, and go on with your task:\n\n{task}");
-    let answer = Answer::Context { event: event_name(call), text: agent, line: Some(text.clone()) };
+    let answer = Answer::Context { text: agent, line: Some(text.clone()) };
     Ok(Outcome { answer, ..Outcome::silent(outcome.code) }.of_loop(&l.id))
 }
 
@@ -47,7 +44,7 @@ pub(super) fn answered(call: &Call, outcome: Outcome, fingerprint: &str) -> Resu
 /// wants it to rest, and then it rests for whatever comes next, too.
 fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Loop)>, Error> {
     let Selected::Own(seen) = select(&call.project, call.event.session().unwrap_or_default()) else { return Ok(None) };
-    let typed = call.event.text("prompt").unwrap_or_default();
+    let typed = call.event.prompt.as_str();
     let is_let_through = |record: Option<&Record>| {
         // A second report of that stop changes nothing.
         let is_stop = |r: &&Record| match &r.event {

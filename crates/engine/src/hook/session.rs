@@ -9,7 +9,7 @@ use ralph_core::{
 
 use crate::{
     hook::{Call, MAX_TASK, Outcome, compaction},
-    hosts::claude::answer::Answer,
+    hosts::Answer,
     stop::{
         find::{Selected, client_pid, is_unreleased_checkout, select, under_lock},
         hear::read_until_now,
@@ -25,7 +25,7 @@ use crate::{
 /// `/clear` makes a new session in the same process: its loop comes along. After a compaction the agent is reminded; otherwise the person is told about a loop that waits here.
 pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
-    if call.event.text("source") == Some("compact") {
+    if call.event.about.as_deref() == Some("compact") {
         compaction::done(call);
     } else {
         compaction::heal(call);
@@ -33,7 +33,7 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
     if !loops::any(&call.project) || session.is_empty() {
         return Ok(Outcome::silent(Reason::LOOP_NONE));
     }
-    match call.event.text("source").unwrap_or_default() {
+    match call.event.about.as_deref().unwrap_or_default() {
         "clear" => after_clear(call, session),
         "compact" => after_compact(call),
         _ => {
@@ -99,7 +99,7 @@ fn after_compact(call: &Call) -> Result<Outcome, Error> {
             promise.map(|p| format!("A Ralph loop is active in this session (iteration {round}). {}", messages::how_to_end(Some(p))));
     })?;
     if let Some(text) = reminder {
-        outcome.answer = Answer::Context { event: "SessionStart", text, line: None };
+        outcome.answer = Answer::Context { text, line: None };
     }
     Ok(outcome)
 }
@@ -111,10 +111,7 @@ fn tell_of_loops(call: &Call, session: &str) -> Outcome {
     }
     let line = lines.join("\n");
     match task_that_waits(call, session) {
-        Some(text) => Outcome {
-            answer: Answer::Context { event: "SessionStart", text, line: Some(line) },
-            ..Outcome::silent(Reason::SESSION_STARTED)
-        },
+        Some(text) => Outcome { answer: Answer::Context { text, line: Some(line) }, ..Outcome::silent(Reason::SESSION_STARTED) },
         None => Outcome::tell(Reason::SESSION_STARTED, line),
     }
 }
@@ -174,7 +171,7 @@ fn ago(at: &str) -> String {
 
 /// The session is over: its loop, if it has one, is left behind unless `/clear` is about to begin the next session.
 pub(super) fn on_end(call: &Call) -> Result<Outcome, Error> {
-    let clearing = call.event.text("reason") == Some("clear");
+    let clearing = call.event.about.as_deref() == Some("clear");
     compaction::forget(call);
     heard(call, |l| {
         l.state.left_behind = !clearing;
@@ -200,26 +197,17 @@ pub(super) fn heard_that(call: &Call, detail: Option<String>, change: impl FnOnc
     let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     change(&mut l);
-    let event = Event::Heard { event: messages::excerpt(call.event.name(), 60), detail };
+    let event = Event::Heard { event: messages::excerpt(&call.event.name, 60), detail };
     locked.record(&mut l, clock::now(), Some(session), event)?;
     Ok(Outcome::silent(Reason::EVENT_HEARD).of_loop(&l.id))
 }
 
 /// The same for a loop that is open already.
 pub(super) fn note_heard(call: &Call, locked: &Locked<'_>, l: &mut Loop) -> Result<(), Error> {
-    let event = Event::Heard { event: messages::excerpt(call.event.name(), 60), detail: detail(call) };
+    let event = Event::Heard { event: messages::excerpt(&call.event.name, 60), detail: detail(call) };
     locked.record(l, clock::now(), call.event.session(), event)
 }
 
-/// The one field of an event that says what it was about.
 fn detail(call: &Call) -> Option<String> {
-    let field = match call.event.name() {
-        "StopFailure" => "error",
-        "SubagentStop" => "agent_type",
-        "PreCompact" => "trigger",
-        "SessionStart" => "source",
-        "SessionEnd" => "reason",
-        _ => return None,
-    };
-    call.event.text(field).map(|text| secrets::excerpt(text, 100))
+    call.event.about.as_deref().map(|text| secrets::excerpt(text, 100))
 }

@@ -9,7 +9,7 @@ use ralph_core::{
 use crate::{
     gates::guard,
     hook::{Call, Outcome, compaction},
-    hosts::claude::answer::Answer,
+    hosts::Answer,
     stop::{
         self, Ruled, Stop,
         find::{self, Selected, select},

@@ -21,7 +21,7 @@ use ralph_core::{
 use crate::{
     gates::{self, Context, Want, declared},
     hook::{Call, Outcome, session},
-    hosts::claude::answer::Answer,
+    hosts::Answer,
     store::{
         Error, check_task, notices,
         place::Place,
@@ -34,7 +34,7 @@ use crate::{
 
 pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     // The client's own compaction reports itself as a subagent without a type; blocking that breaks it.
-    let Some(agent) = call.event.text("agent_type").map(str::trim).filter(|agent| !agent.is_empty()) else {
+    let Some(agent) = call.event.about.as_deref().map(str::trim).filter(|agent| !agent.is_empty()) else {
         return session::on_other(call);
     };
     let asked = Proofs::asked_of(agent, &call.project);
@@ -82,7 +82,7 @@ impl<'a> SubagentStop<'a> {
 
     fn judge(&self, asked: Asked<'_>) -> subagent::Ruling {
         // Without an id of its own, another agent of the session may be the one that was sent back.
-        let has_id = self.call.event.text("agent_id").is_some_and(|id| !id.trim().is_empty());
+        let has_id = self.call.event.agent_id.as_ref().is_some_and(|id| !id.trim().is_empty());
         subagent::judge(Evidence { asked, was_sent_back: has_id && !self.counts.is_empty() })
     }
 
@@ -130,7 +130,7 @@ impl<'a> SubagentStop<'a> {
             (Next::SentBack, Some(tries)) => {
                 let text = subagent_messages::for_agent(&findings, tries);
                 let line = subagent_messages::going_on(self.agent, &findings, tries);
-                let answer = Answer::go_on(text, line, ContinueWith::Auto, call.client).at("SubagentStop");
+                let answer = Answer::go_on(text, line, ContinueWith::Auto, call.client);
                 Outcome { answer, ..Outcome::silent(ruling.code) }
             }
             _ if ruling.code == Reason::VERIFY_PASSED => Outcome::silent(ruling.code),
@@ -146,11 +146,11 @@ impl<'a> SubagentStop<'a> {
 
     fn measure(&self, again: bool) -> Vec<Finding> {
         let call = self.call;
-        let tree = tree_of(&call.project, call.event.text("cwd"));
+        let tree = tree_of(&call.project, call.event.cwd.as_deref());
         let about = format!("verify-{}", self.key);
         let ctx = Context {
             tree: &tree,
-            message: call.event.last_message().unwrap_or_default(),
+            message: call.event.message.as_deref().unwrap_or_default(),
             cancelled: &|| !call.is_awaited(),
             keep_going: self.asked.keep_going,
             again,
@@ -261,7 +261,7 @@ impl Proofs {
 
 /// Tells this agent from others, as a key and as part of a file's name.
 fn agent_key(call: &Call) -> String {
-    let id = call.event.text("agent_id").filter(|id| !id.trim().is_empty());
+    let id = call.event.agent_id.as_deref().filter(|id| !id.trim().is_empty());
     let id = id.or_else(|| call.event.session()).unwrap_or("unknown");
     let is_plain = id.len() <= 64 && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     if is_plain { id.to_owned() } else { format!("{:016x}", fnv1a(id.as_bytes())) }

@@ -17,7 +17,7 @@ use crate::{
         wait::{Pauses, Waited},
     },
     hook::{Call, Outcome, stop},
-    hosts::claude::answer::Answer,
+    hosts::{Answer, Kind},
     stop::{
         find::{self, Selected},
         measure::{self, Measurement, Waiting},
@@ -43,7 +43,7 @@ const LONG_STEP: Duration = Duration::from_secs(1);
 const WOKEN: &str = "[ralph] The wait is over. This is the task of the loop that the person started in this session; go on with it.";
 
 pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
-    if call.event.name() != "Stop" || !can_wake(call.client) {
+    if call.event.kind != Kind::Stop || !can_wake(call.client) {
         return Ok(Outcome::silent(Reason::WAIT_NONE));
     }
     // Whoever is asked to end takes its mark away first.
@@ -185,8 +185,8 @@ pub(super) fn told(answer: &Answer) -> Option<String> {
 
 /// Whether what arrives as a message is what a hook woke the session with, and not the person's.
 pub(super) fn is_wake(call: &Call) -> bool {
-    let typed = || call.event.text("prompt").unwrap_or_default();
-    call.event.name() == "UserPromptSubmit" && typed().starts_with("<task-notification>") && typed().contains(WOKEN)
+    let typed = &call.event.prompt;
+    call.event.kind == Kind::Prompt && typed.starts_with("<task-notification>") && typed.contains(WOKEN)
 }
 
 /// A session that was woken. What it was woken for may be over by then: it came behind a turn of the person's, whose own stop was judged meanwhile.

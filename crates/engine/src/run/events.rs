@@ -9,7 +9,7 @@ use ralph_core::{
 };
 use serde::Serialize;
 
-pub use crate::hosts::agent_event::Heard;
+pub use crate::hosts::Heard;
 
 /// Who looks on. It must not take long: the agent's output waits for it.
 pub trait Observer: Send + Sync {

@@ -11,8 +11,8 @@ use crate::{
     gates::declared,
     git::Repository,
     hosts::claude::{
-        caller::MESSAGE_SINCE,
         program::{dotted, said_version, version_in},
+        version::MESSAGE_SINCE,
     },
     run::agent::Agent,
     setup::{

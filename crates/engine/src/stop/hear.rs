@@ -15,10 +15,7 @@ use ralph_core::{
 
 use super::{Hook, Origin, SessionReport, Stop};
 use crate::{
-    hosts::claude::{
-        caller::MESSAGE_SINCE,
-        transcript::{self, Before, OpenFile, Round},
-    },
+    hosts::claude::transcript::{self, Before, OpenFile, Round},
     store::project_lock::Loop,
     sys::{clock, env, process},
 };
@@ -92,7 +89,7 @@ fn in_transcript(stop: &Stop<'_>, hook: &Hook<'_>, l: &Loop, now: Millis) -> Hea
         session: stop.session(),
         before: before(stop, hook, &l.state, now),
         event_text: stop.message,
-        sends_message: stop.message.is_some() || hook.client.is_some_and(|v| v >= MESSAGE_SINCE),
+        sends_message: stop.message.is_some() || hook.client.sends_message,
     };
     // What is clear from the event alone needs no waiting.
     let claimed = matches!((look.event_text, &l.file.completion_promise), (Some(text), Some(p)) if promise::find(text, p, &l.file.prompt) == Claim::Made);

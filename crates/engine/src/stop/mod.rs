@@ -26,7 +26,7 @@ use ralph_core::{
 
 use crate::{
     gates::durations::Time,
-    hosts::claude::{caller::Version, event::fingerprint, registration::Invocation},
+    hosts::{Client, claude::registration::Invocation, fingerprint},
     store::{
         Error,
         loops::LoopOnDisk,
@@ -67,7 +67,7 @@ pub(crate) enum Origin<'a> {
 /// What the client's hook tells besides.
 pub(crate) struct Hook<'a> {
     pub transcript: &'a str,
-    pub client: Option<Version>,
+    pub client: Client,
     /// The stop before this one was in the same turn, and the agent was sent back.
     pub after_a_block: bool,
     pub invocation: &'a Invocation,

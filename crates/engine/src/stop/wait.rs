@@ -4,7 +4,7 @@ use std::{process, time::Duration};
 
 use super::Stop;
 use crate::{
-    hosts::claude::caller::{REWAKE_SINCE, Version},
+    hosts::Client,
     store::waiter::{self, Waiter},
     sys::{env, wait},
 };
@@ -14,8 +14,8 @@ const BORN_TOGETHER: Duration = Duration::from_millis(500);
 
 /// Whether this session can be woken: a person sits at its screen, and the client is known to do it. Elsewhere the client would wait for this process as
 /// for any other hook, and nothing would be won.
-pub(crate) fn can_wake(client: Option<Version>) -> bool {
-    env::is_interactive() && client.is_some_and(|version| version >= REWAKE_SINCE)
+pub(crate) fn can_wake(client: Client) -> bool {
+    env::is_interactive() && client.wakes
 }
 
 /// For the hook that judges: another one waits for this very stop, or is about to.

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::{
     hosts::{
-        agent_event::Heard,
+        Heard,
         claude::{
             stream::{Line, Stream},
             transcript,

@@ -31,9 +31,9 @@ use ralph_core::{
     },
 };
 use ralph_engine::hosts::{
+    self,
     claude::{
         denials,
-        event::Event,
         settings::{self, Settings},
         stream::{Exit, Stream},
         transcript::{self, Before},
@@ -404,11 +404,11 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn event(bytes: &[u8]) -> Result<u64, String> {
-    let Ok(event) = Event::parse(bytes) else { return what("no event") };
-    let background = event.background();
+    let Ok((event, _)) = hosts::read(bytes) else { return what("no event") };
+    let background = &event.background;
     must(background.iter().all(|task| task.chars().count() <= 101), "what runs in the background is told in short")?;
     must(event.stop_fingerprint().len() == 16, "a fingerprint has 16 digits")?;
-    what((kind(event.name()), event.session().is_some(), event.last_message().is_some(), size(background.len()), event.is_after_a_block()))
+    what((kind(&event.name), event.session().is_some(), event.message.is_some(), size(background.len()), event.after_a_block))
 }
 
 fn loop_file(bytes: &[u8]) -> Result<u64, String> {

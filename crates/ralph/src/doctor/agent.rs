@@ -1,9 +1,12 @@
 //! This program and the client that calls it.
 
 use ralph_core::text::messages::opening;
-use ralph_engine::hosts::claude::{
-    caller::{CONTEXT_SINCE, EXEC_SINCE, MESSAGE_SINCE, TESTED, Version},
-    program::{dotted, find, said_version, version_in},
+use ralph_engine::hosts::{
+    Version,
+    claude::{
+        program::{dotted, find, said_version, version_in},
+        version::{CONTEXT_SINCE, EXEC_SINCE, MESSAGE_SINCE, TESTED},
+    },
 };
 
 use super::{Case, Finding};

@@ -1,95 +1,97 @@
-//! The events that Claude Code sends on standard input.
+//! The events that Claude Code sends on standard input, and how to tell that it really is Claude Code.
 //!
 //! Every field is optional and read leniently: clients differ by version, and an event with one odd field is still an event.
 
-use std::sync::OnceLock;
-
-use ralph_core::{loops::fnv1a, text::json::parse_tolerant};
+use ralph_core::text::json::parse_tolerant;
 use serde_json::{Map, Value};
 
-use crate::sys::{env, secrets};
+use super::version::of_ai_agent;
+use crate::{
+    hosts::{Caller, Event, Kind},
+    sys::{env, secrets},
+};
 
-/// A hook event as it arrived.
-#[derive(Debug, Clone)]
-pub struct Event {
-    fields: Map<String, Value>,
-    /// Made once: a message can have some megabytes.
-    fingerprint: OnceLock<String>,
+/// Fields that Claude Code never sends, and who does: several agents read its settings and run the hooks that they find there.
+const FOREIGN_FIELDS: [(&str, &str); 11] = [
+    ("turn_id", "codex"),
+    ("hookEventName", "grok"),
+    ("sessionId", "copilot"),
+    ("stop_reason", "copilot"),
+    ("prompt_response", "gemini"),
+    ("context_usage", "qwen"),
+    ("crons", "qwen"),
+    ("message_id", "droid"),
+    ("tool_execution_count", "droid"),
+    ("client_type", "kimi"),
+    ("timestamp", "another agent"),
+];
+
+pub(in crate::hosts) fn read(input: &[u8]) -> Result<(Event, Caller), serde_json::Error> {
+    let mut fields = Fields(parse_tolerant(input)?);
+    let by_field = FOREIGN_FIELDS.iter().find(|(field, _)| fields.0.contains_key(*field)).map(|(_, agent)| *agent);
+    let event = fields.event();
+    // The one sign that no other agent gives, not even one that was started from Claude Code's own shell: its session is in the environment, too.
+    let is_certain = event.session.is_some() && event.session == env::claude_session();
+    let foreign = if is_certain { None } else { by_field.or_else(env::foreign_agent) };
+    let own = || Caller::Own(of_ai_agent(env::ai_agent().as_deref().unwrap_or_default()));
+    Ok((event, foreign.map_or_else(own, Caller::Foreign)))
 }
 
-impl Event {
-    pub fn parse(input: &[u8]) -> Result<Self, serde_json::Error> {
-        parse_tolerant(input).map(|fields| Event::of(fields).at_home())
-    }
+struct Fields(Map<String, Value>);
 
-    fn of(fields: Map<String, Value>) -> Self {
-        Event { fields, fingerprint: OnceLock::new() }
-    }
-
-    /// Some clients, and the documentation, write `~` for the user's folder.
-    fn at_home(mut self) -> Self {
-        for name in ["transcript_path", "agent_transcript_path"] {
-            if let Some(rest) = self.text(name).and_then(|path| path.strip_prefix("~/"))
-                && let Some(path) = env::home().map(|home| home.join(rest).to_string_lossy().into_owned())
-            {
-                self.fields.insert(name.to_owned(), Value::from(path));
-            }
-        }
-        self
-    }
-
-    pub fn has(&self, field: &str) -> bool {
-        self.fields.contains_key(field)
-    }
-
-    pub fn text(&self, field: &str) -> Option<&str> {
-        self.fields.get(field)?.as_str()
-    }
-
-    /// The event's name; empty if it has none.
-    pub fn name(&self) -> &str {
-        self.text("hook_event_name").unwrap_or_default()
-    }
-
-    pub fn session(&self) -> Option<&str> {
-        self.text("session_id").filter(|s| !s.is_empty())
-    }
-
-    /// The last text block of the agent's last message; absent where that message has no text, and in clients before 2.1.47.
-    pub fn last_message(&self) -> Option<&str> {
-        self.text("last_assistant_message").filter(|t| !t.trim().is_empty())
-    }
-
-    /// What still runs in the background, in words.
-    pub fn background(&self) -> Vec<String> {
-        let tasks = self.fields.get("background_tasks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        tasks
-            .iter()
-            .filter(|t| t.get("status").and_then(Value::as_str).is_none_or(|s| s == "running" || s == "pending"))
-            .map(in_words)
-            .collect()
-    }
-
-    /// Whether the stop before this one was in the same turn, and the agent was sent back then; by whom is not told.
-    pub fn is_after_a_block(&self) -> bool {
-        self.fields.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false)
-    }
-
-    /// A fingerprint of this stop. The client gives a stop no id of its own, so two stops with the same words in the same turn look alike:
-    /// only together with who reports it does this identify one.
-    pub fn stop_fingerprint(&self) -> String {
-        let made = || {
-            let [session, turn, message] = [self.session(), self.text("prompt_id"), self.last_message()].map(Option::unwrap_or_default);
-            fingerprint(self.is_after_a_block(), session, turn, message)
+impl Fields {
+    fn event(&mut self) -> Event {
+        let name = self.take("hook_event_name").unwrap_or_default();
+        let (kind, about) = match name.as_str() {
+            "Stop" => (Kind::Stop, None),
+            "SubagentStop" => (Kind::SubagentStop, Some("agent_type")),
+            "StopFailure" => (Kind::TurnFailed, Some("error")),
+            "UserPromptSubmit" => (Kind::Prompt, None),
+            "UserPromptExpansion" => (Kind::TypedCommand, None),
+            "SessionStart" => (Kind::SessionStart, Some("source")),
+            "SessionEnd" => (Kind::SessionEnd, Some("reason")),
+            "PreCompact" => (Kind::Other, Some("trigger")),
+            _ => (Kind::Other, None),
         };
-        self.fingerprint.get_or_init(made).clone()
+        let command = self.take("command_name");
+        Event {
+            kind,
+            name,
+            session: self.take("session_id").filter(|session| !session.is_empty()),
+            turn: self.take("prompt_id"),
+            cwd: self.take("cwd"),
+            transcript: self.take("transcript_path").map(at_home).unwrap_or_default(),
+            // Absent where that message has no text, and in clients before 2.1.47.
+            message: self.take("last_assistant_message").filter(|text| !text.trim().is_empty()),
+            after_a_block: self.0.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false),
+            background: self.background(),
+            prompt: self.take("prompt").unwrap_or_default(),
+            command: command.map(|name| (name, self.take("command_args").unwrap_or_default())),
+            agent_id: self.take("agent_id"),
+            about: about.and_then(|field| self.take(field)),
+            ..Event::default()
+        }
+    }
+
+    /// A text; messages can be long, so it is not copied.
+    fn take(&mut self, field: &str) -> Option<String> {
+        match self.0.get_mut(field).map(Value::take) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn background(&self) -> Vec<String> {
+        let tasks = self.0.get("background_tasks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let runs = |task: &&Value| task.get("status").and_then(Value::as_str).is_none_or(|s| s == "running" || s == "pending");
+        tasks.iter().filter(runs).map(in_words).collect()
     }
 }
 
-/// A fingerprint of a stop of `session` in a turn of the person's.
-pub fn fingerprint(after_a_block: bool, session: &str, turn: &str, message: &str) -> String {
-    let parts = [session, turn, message].join("\0");
-    format!("{:016x}", fnv1a(format!("{after_a_block}\0{parts}").as_bytes()))
+/// Some clients, and the documentation, write `~` for the user's folder.
+fn at_home(path: String) -> String {
+    let at_home = || Some(env::home()?.join(path.strip_prefix("~/")?).to_string_lossy().into_owned());
+    at_home().unwrap_or(path)
 }
 
 fn in_words(task: &Value) -> String {

@@ -2,13 +2,12 @@
 //!
 //! `docs/hook-contract.md` has the measured facts behind this folder.
 
-pub mod answer;
+pub(super) mod answer;
 pub mod api_error;
-pub mod caller;
 pub mod commands;
 pub mod compaction;
 pub mod denials;
-pub mod event;
+pub(super) mod event;
 pub mod launch;
 pub mod plugin;
 mod prices;
@@ -18,3 +17,4 @@ pub mod settings;
 pub mod stream;
 pub mod transcript;
 pub mod usage;
+pub mod version;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    hosts::claude::caller::Version,
+    hosts::Version,
     sys::{
         command::{Task, USUAL_OUTPUT},
         env, process,

@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use crate::{
     hosts::{
-        agent_event::Heard,
+        Heard,
         claude::{
             denials, prices,
             usage::{Meter, Usage},

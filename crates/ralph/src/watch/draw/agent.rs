@@ -8,7 +8,7 @@ use ralph_core::{
     },
 };
 use ralph_engine::{
-    hosts::agent_event::Heard,
+    hosts::Heard,
     view::{
         Carrier, Status, Waits,
         activity::{Activity, Doing},

@@ -1,0 +1,74 @@
+//! What an agent's hook reports, in ralph's words.
+
+use std::sync::OnceLock;
+
+use ralph_core::loops::fnv1a;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// The agent wants to stop.
+    Stop,
+    SubagentStop,
+    /// A turn ended in an error of the model's service.
+    TurnFailed,
+    /// A message for the agent: of a person, of a program, or scheduled.
+    Prompt,
+    /// A command that a person entered.
+    TypedCommand,
+    SessionStart,
+    SessionEnd,
+    #[default]
+    Other,
+}
+
+/// One event. A field is empty where the agent does not send it.
+#[derive(Debug, Clone, Default)]
+pub struct Event {
+    pub kind: Kind,
+    /// The agent's own name for it.
+    pub name: String,
+    pub session: Option<String>,
+    /// The id of the person's turn.
+    pub turn: Option<String>,
+    pub cwd: Option<String>,
+    /// The path of the session's transcript.
+    pub transcript: String,
+    /// The last text block of the agent's last message.
+    pub message: Option<String>,
+    /// The stop before this one was in the same turn, and the agent was sent back then; by which hook is not told.
+    pub after_a_block: bool,
+    /// What still runs in the background, in words.
+    pub background: Vec<String>,
+    /// The text of a prompt.
+    pub prompt: String,
+    /// A command that the agent expanded: its name and its arguments.
+    pub command: Option<(String, String)>,
+    /// The id of a subagent.
+    pub agent_id: Option<String>,
+    /// What it was about: the error, the type of a subagent, why a session began or ended.
+    pub about: Option<String>,
+    /// Made once: a message can have some megabytes.
+    pub(super) fingerprint: OnceLock<String>,
+}
+
+impl Event {
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    /// A fingerprint of this stop. The agent gives a stop no id of its own, so two stops with the same words in the same turn look alike:
+    /// only together with who reports it does this identify one.
+    pub fn stop_fingerprint(&self) -> String {
+        let made = || {
+            let [session, turn, message] = [&self.session, &self.turn, &self.message].map(|field| field.as_deref().unwrap_or_default());
+            fingerprint(self.after_a_block, session, turn, message)
+        };
+        self.fingerprint.get_or_init(made).clone()
+    }
+}
+
+/// A fingerprint of a stop of `session` in a turn of the person's.
+pub fn fingerprint(after_a_block: bool, session: &str, turn: &str, message: &str) -> String {
+    let parts = [session, turn, message].join("\0");
+    format!("{:016x}", fnv1a(format!("{after_a_block}\0{parts}").as_bytes()))
+}
