@@ -1,4 +1,4 @@
-//! How a loop goes on that does not go on by itself, or not at once.
+//! What to do next: the one place that knows which command goes on with a loop.
 
 use ralph_core::{
     journal::history::History,
@@ -9,20 +9,21 @@ use ralph_core::{
     },
 };
 use ralph_engine::{
+    run::events::End,
     sys::clock,
     view::{Status, View, Waiter, Waits},
 };
 
 use crate::text::quoted;
 
-/// What to do about it; `None`: nothing.
+/// The next step for a person; `None`: it goes on by itself.
 pub(crate) fn step(v: &View) -> Option<String> {
     Some(match v.status {
-        Status::Paused if v.is_in_its_last_round() => "its runner ends after this iteration".to_owned(),
+        Status::Paused if v.is_in_its_last_round() => "`ralph run` ends after this iteration".to_owned(),
         Status::Paused => after_a_pause(v),
         Status::Parked => after_the_wait(v),
         Status::LeftBehind => after_the_session(v),
-        Status::Tracked => "`ralph resume` releases it; a loop that came with a repository arms itself for nobody".to_owned(),
+        Status::Tracked => "`ralph resume` starts it: a loop that came with a repository does not start by itself".to_owned(),
         _ => return None,
     })
 }
@@ -41,21 +42,44 @@ fn after_a_pause(v: &View) -> String {
     }
 }
 
-/// What goes on in fresh sessions.
+/// Goes on in fresh sessions, as a quoted command.
 pub(crate) fn again(v: &View) -> String {
-    format!("`{}`", run_again(v))
+    format!("`{}`", run_again(&v.name))
 }
 
 /// The usual loop needs no name.
-fn run_again(v: &View) -> String {
-    let which = if v.name == "main" { String::new() } else { format!(" --name {}", v.name) };
+fn run_again(name: &str) -> String {
+    let which = if name == "main" { String::new() } else { format!(" --name {name}") };
     format!("ralph run --continue{which}")
 }
 
-/// What goes on with a loop that rests or has ended, as it was carried before.
+/// Goes on with a live loop in the way it was driven before.
+pub(crate) fn resume(v: &View) -> String {
+    if v.by_run { run_again(&v.name) } else { format!("ralph resume {}", v.name) }
+}
+
+pub(crate) const REPORT: &str = "`ralph report` shows how it went.";
+
+/// The next step after a run of the loop with this id. `has_kept`: the files of an iteration were kept.
+pub(crate) fn after_run(how: End, id: &str, has_kept: bool) -> String {
+    let again = run_again(&if id.starts_with("main-") { "main".to_owned() } else { clean(id) });
+    match how {
+        End::Complete if has_kept => "`ralph report` shows how it went, `ralph diff` what it changed.".to_owned(),
+        End::Complete => REPORT.to_owned(),
+        End::Capped => format!("Give it more: `{again} --max-iterations N` (or --hours, --usd, --tokens)."),
+        End::Stalled => format!("`ralph explain` says why, `ralph steer \"…\"` tells the agent what to do, `{again}` goes on."),
+        End::Blocked => format!("See to that; then `{again}` goes on."),
+        End::Enough | End::Paused | End::Interrupted => format!("`{again}` goes on."),
+        End::Parked => format!("`{again}` goes on, later."),
+        End::Cancelled => "`ralph list` shows what can be brought back.".to_owned(),
+        End::Failed => format!("`ralph doctor` looks for what is wrong; `{again}` goes on."),
+    }
+}
+
+/// Goes on with a loop that rests or has ended, in the way it was driven before.
 pub(crate) fn command(v: &View, c: &History) -> String {
     let more = more(v, c);
-    if was_run(v, c) { format!("{}{more}", run_again(v)) } else { format!("ralph resume {}{more}", quoted(&v.id)) }
+    if was_run(v, c) { format!("{}{more}", run_again(&v.name)) } else { format!("ralph resume {}{more}", quoted(&v.id)) }
 }
 
 /// Whether fresh sessions worked on it last.
@@ -83,9 +107,9 @@ pub(crate) fn why_no_key_resumes(v: &View, c: &History) -> Option<String> {
         Status::Corrupt | Status::Failed => Some("its file cannot be read: fix it first".to_owned()),
         Status::Gone => Some(format!("its file was removed; .ralph/backup/{}.md has the version before its last change", clean(&v.name))),
         Status::Capped if !more(v, c).is_empty() => Some(format!("it is at its limit: `{}` goes on", command(v, c))),
-        _ if v.is_in_its_last_round() => Some("its runner ends after this iteration, and can go on then".to_owned()),
+        _ if v.is_in_its_last_round() => Some("`ralph run` ends after this iteration, and can go on then".to_owned()),
         // `ralph resume` would hand it to the next session that stops here, and there may be none.
-        _ if was_run(v, c) => Some(format!("a run carried it: `{}` goes on; `ralph resume` hands it to a session", command(v, c))),
+        _ if was_run(v, c) => Some(format!("it was in `ralph run`: `{}` goes on; `ralph resume` hands it to a session", command(v, c))),
         _ => None,
     }
 }
@@ -94,7 +118,7 @@ pub(crate) fn why_no_key_resumes(v: &View, c: &History) -> Option<String> {
 fn after_the_session(v: &View) -> String {
     let resume = "`ralph resume` hands it to the next session that stops here";
     match &v.waits {
-        _ if v.by_run => format!("its runner has ended: {} goes on; {resume}", again(v)),
+        _ if v.by_run => format!("`ralph run` has ended: {} goes on; {resume}", again(v)),
         Some(_) if is_until(v) => format!("its session has ended: {} goes on in fresh ones; {resume}", again(v)),
         Some(_) => format!("its session has ended: `ralph wait` waits for that, and says how to go on; {resume}"),
         None => format!("its session has ended: {resume}"),
@@ -106,10 +130,10 @@ fn is_until(v: &View) -> bool {
     v.waits.as_ref().is_some_and(|waits| waits.until.is_some())
 }
 
-/// Who sees to it that a parked loop goes on.
+/// How a parked loop goes on.
 fn after_the_wait(v: &View) -> String {
     match v.waits.as_ref().map(|waits| waits.by) {
-        Some(Waiter::Runner) => format!("its runner goes on by itself{}", v.waits.as_ref().and_then(left).unwrap_or_default()),
+        Some(Waiter::Runner) => format!("`ralph run` goes on by itself{}", v.waits.as_ref().and_then(left).unwrap_or_default()),
         Some(Waiter::Session) if is_until(v) => "its session is woken then".to_owned(),
         Some(Waiter::Session) => "its session is woken when that is decided".to_owned(),
         _ if is_until(v) => format!("in its session, /ralph-resume goes on; {} does in fresh ones", again(v)),

@@ -15,12 +15,10 @@ use ralph_core::{
 use ralph_engine::run::events::{Heard, RunEvent};
 
 use crate::{
+    term::width::DOT,
     text::{in_thousands, of_work, when},
     ui,
 };
-
-/// Between parts of a line.
-pub(crate) const DOT: &str = " · ";
 
 /// What a tool call is about may be a whole script.
 const LONGEST_SUBJECT: usize = 400;

@@ -69,7 +69,7 @@ fn place(beside: &Beside) -> String {
 pub(super) fn show(beside: &Beside) {
     let more = match beside.view.status {
         Status::Paused | Status::LeftBehind => format!("`{} status` says more, `{}` goes on", there(beside), goes_on(beside)),
-        _ if has_ended(&beside.view) => format!("`{} report` tells how it went", there(beside)),
+        _ if has_ended(&beside.view) => format!("`{} report` shows how it went", there(beside)),
         _ => format!("`{} status` says more", there(beside)),
     };
     ui::paragraph(format!("{}  {} ({})", ui::bold(place(beside)), clean(&beside.view.line()), clean(&more)), 2);

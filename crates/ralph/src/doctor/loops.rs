@@ -25,7 +25,7 @@ use ralph_engine::{
 };
 
 use super::{Case, Finding, Repair};
-use crate::text::quoted;
+use crate::{advice, text::quoted};
 
 /// Nobody writes on one small file for so long.
 const ABANDONED: Duration = Duration::from_mins(1);
@@ -52,21 +52,22 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
 fn of_loop(view: &View) -> Vec<Finding> {
     let name = &view.name;
     let line = view.line();
-    let (goes_on, carrier) =
-        if view.by_run { (format!("ralph run --continue --name {name}"), "runner") } else { (format!("ralph resume {name}"), "session") };
+    let goes_on = advice::resume(view);
     let mut findings = vec![match view.status {
-        Status::LeftBehind => Finding::warning("loop.left-behind", format!("{line}: its {carrier} is gone"))
-            .fix(goes_on)
-            .advice(format!("`ralph cancel {name}` ends it instead.")),
+        Status::LeftBehind => {
+            Finding::warning("loop.left-behind", format!("{line}: its {} is gone", if view.by_run { "`ralph run`" } else { "session" }))
+                .fix(goes_on)
+                .advice(format!("`ralph cancel {name}` ends it instead."))
+        }
         Status::Corrupt => {
             let path = view.file.as_deref().map(|p| p.display().to_string()).unwrap_or_default();
             Finding::error("loop.corrupt", line)
                 .fix(format!("ralph cancel {name}"))
-                .advice(format!("Or fix {path}; cancelled, it lies in the archive."))
+                .advice(format!("Or fix {path}; cancelled, it is in the archive."))
         }
         Status::Tracked => {
             let why = view.why.as_deref().unwrap_or("git tracks its file");
-            Finding::warning("loop.tracked", format!("{line}: {why}; it arms itself for nobody"))
+            Finding::warning("loop.tracked", format!("{line}: {why}; it does not start by itself"))
                 .fix(format!("ralph resume {name}"))
                 .advice("Read it first. Or remove the file: a loop is one person's.")
         }

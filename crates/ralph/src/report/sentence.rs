@@ -44,7 +44,7 @@ pub(super) fn of(view: &View, c: &History, until: Millis) -> String {
             format!("Left behind at iteration {round} after {spent}: {who}{why}, and nobody works on it.")
         }
         Status::Tracked => {
-            format!("Not begun: {}.", view.why.as_deref().unwrap_or("it came with the repository, and arms itself for nobody"))
+            format!("Not begun: {}.", view.why.as_deref().unwrap_or("it came with the repository, and does not start by itself"))
         }
         Status::Waiting => format!("Waiting for a session: nobody works on it yet (iteration {round})."),
         Status::Parked => parked(view, c, &round),

@@ -3,6 +3,5 @@
 pub(crate) mod bar;
 pub(crate) mod live_lines;
 pub(crate) mod one_line;
-pub(crate) mod progress;
 pub(crate) mod ui;
 pub(crate) mod width;

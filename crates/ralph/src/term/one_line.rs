@@ -17,7 +17,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    term::width::{columns, cut},
+    term::width::{columns, cut, fit},
     text::in_thousands,
 };
 
@@ -26,7 +26,6 @@ const WARN: Style = AnsiColor::Yellow.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 const PLAIN: Style = Style::new();
 
-const BETWEEN: &str = " · ";
 /// More gates than this are counted.
 const NAMED: usize = 4;
 /// So much of a gate's name tells which it is.
@@ -45,13 +44,8 @@ enum Rank {
     Context,
 }
 
-struct Part {
-    rank: Rank,
-    text: String,
-}
-
 /// The line in the making.
-pub(crate) struct Brief(Vec<Part>);
+pub(crate) struct Brief(Vec<(Rank, String)>);
 
 impl Brief {
     /// What a loop is called comes first; `context` is how full that of its session is, if somebody knows better than its journal.
@@ -65,33 +59,22 @@ impl Brief {
             (Rank::Gates, gates(&view.gates)),
             (Rank::State, state(view)),
         ];
-        Brief(parts.into_iter().filter_map(|(rank, text)| Some(Part { rank, text: text? })).collect())
+        Brief(parts.into_iter().filter_map(|(rank, text)| Some((rank, text?))).collect())
     }
 
     /// A line with nothing but words.
     pub(crate) fn plain(text: String) -> Self {
-        Brief(vec![Part { rank: Rank::Head, text }])
+        Brief(vec![(Rank::Head, text)])
     }
 
-    /// The line in as many columns. What has to go goes from the least important on, and at last it is cut.
+    /// The line in as many columns: without a width, all of it.
     pub(crate) fn fitted(self, width: Option<usize>) -> String {
-        let Brief(mut parts) = self;
-        let drawn = |parts: &[Part]| parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(BETWEEN);
-        let Some(width) = width else { return drawn(&parts) };
-        while parts.len() > 1 && columns(&drawn(&parts)) > width {
-            let last = parts.iter().map(|part| part.rank).max().unwrap_or(Rank::Head);
-            if let Some(at) = parts.iter().rposition(|part| part.rank == last) {
-                parts.remove(at);
-            }
-        }
-        let line = drawn(&parts);
-        // A cut through a colour would leave it on.
-        if columns(&line) <= width { line } else { cut(&anstream::adapter::strip_str(&line).to_string(), width) }
+        fit(self.0, width.unwrap_or(usize::MAX))
     }
 
     /// How much room the least of it takes.
     pub(crate) fn shortest(&self) -> usize {
-        self.0.first().map_or(0, |head| columns(&head.text))
+        self.0.first().map_or(0, |(_, head)| columns(head))
     }
 }
 

@@ -2,6 +2,9 @@
 
 use unicode_width::UnicodeWidthChar;
 
+/// Between the parts of a line.
+pub(crate) const DOT: &str = " · ";
+
 /// Asks a terminal to draw the character before it as a picture, which is wider than the character.
 const AS_A_PICTURE: char = '\u{fe0f}';
 
@@ -27,6 +30,19 @@ pub(crate) fn cut(text: &str, max: usize) -> String {
     };
     let beginning: String = text.chars().take_while(fits).collect();
     format!("{}…", beginning.trim_end())
+}
+
+/// Parts of a line with dots between them, in at most `width` columns. The least important ones (of the highest rank) go first; the last one is cut.
+pub(crate) fn fit<R: Ord + Copy>(mut parts: Vec<(R, String)>, width: usize) -> String {
+    loop {
+        let line = parts.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join(DOT);
+        let last = parts.iter().map(|(rank, _)| *rank).max().filter(|_| parts.len() > 1 && columns(&line) > width);
+        let Some(at) = last.and_then(|last| parts.iter().rposition(|(rank, _)| *rank == last)) else {
+            // A cut through a colour would leave it on.
+            return if columns(&line) <= width { line } else { cut(&anstream::adapter::strip_str(&line).to_string(), width) };
+        };
+        parts.remove(at);
+    }
 }
 
 /// Breaks a text between words, so that no line is wider than `width`; all lines but the first are indented by `hang`.

@@ -119,7 +119,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     progress.end();
     if signals::asked_to_end() {
         write_junit(args.junit.as_deref(), &findings)?;
-        return Err(Failure::coded(INTERRUPTED, if progress.has_told_of_the_end() { "" } else { "interrupted" }));
+        return Err(Failure::coded(INTERRUPTED, if progress.has_shown_the_end() { "" } else { "interrupted" }));
     }
     let of_loop = subject.of_loop.as_deref();
     let suspicions = of_loop.map(|id| Start::of(project, id).weigh(project, &subject.declared, &mut findings)).unwrap_or_default();
@@ -160,11 +160,11 @@ const NO_GATE: &str =
   name = \"tests\"
   command = \"cargo test\"";
 
-fn measure(project: &Project, subject: &Subject, gates: Vec<Gate>, args: &Args, progress: &Progress) -> Vec<Finding> {
+fn measure(project: &Project, subject: &Subject, gates: Vec<Gate>, args: &Args, progress: &Arc<Progress>) -> Vec<Finding> {
     signals::notice();
     let mut context = Context::new(project, subject.of_loop.as_deref().unwrap_or(gates::BY_HAND), budget());
     context.cancelled = &signals::asked_to_end;
-    context.watch = Arc::clone(&progress.screen) as Arc<dyn gates::Watch>;
+    context.watch = Arc::clone(progress) as Arc<dyn gates::Watch>;
     context.again = !args.cached;
     context.keeps = env::of_an_agent().is_none();
     context.keep_going = args.keep_going || subject.declared.keep_going;

@@ -13,7 +13,7 @@ use ralph_engine::run::events::{Heard, Observer, RunEvent};
 
 use crate::{
     commands::run::{prose::Prose, summary::Last},
-    term::progress::about,
+    term::{bar::about, width::DOT},
     text::{short, when},
     ui, wording,
 };
@@ -102,7 +102,7 @@ impl State {
                 let (round, mut parts) = wording::round(told);
                 parts.insert(0, round);
                 parts.extend([format!("session {}", clean(short(Some(session)))), format!("log {}", clean(log))]);
-                vec![parts.join(wording::DOT)]
+                vec![parts.join(DOT)]
             }
             RunEvent::Agent { heard: Heard::Tool { name, what, of_subagent } } => {
                 let who = if *of_subagent { "subagent's tool" } else { "tool" };

@@ -31,6 +31,7 @@ use crate::{
         new_loop::{NewLoop, words},
     },
     exit::{Done, Failure},
+    term::live_lines::Terminal,
     ui,
 };
 
@@ -38,7 +39,7 @@ use json::Json;
 use lines::Lines;
 use out::Out;
 use quiet::Quiet;
-use screen::{Screen, Terminal};
+use screen::Screen;
 
 /// Run a loop in fresh sessions, a new one for each iteration
 ///
@@ -199,7 +200,7 @@ fn observer(json: bool, quiet: bool) -> Arc<dyn Observer> {
     match ui::width() {
         _ if json => Arc::new(Json::new(out, clock::now)),
         _ if quiet => Arc::new(Quiet::new(out)),
-        Some(_) => Arc::new(Screen::live(Terminal { out, width: || ui::width().unwrap_or(80), now: clock::now, plain: ui::is_plain() })),
+        Some(_) => Arc::new(Screen::live(Terminal::on(out), clock::now)),
         None => Arc::new(Lines::new(out, clock::now)),
     }
 }

@@ -1,18 +1,14 @@
 //! For a terminal: the agent's words and tools as they come, a line for each iteration, and below all of it a line that tells how it goes.
 
-use std::{
-    io::Write,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc::Sender},
-    time::Duration,
-};
+use std::time::Duration;
 
 use ralph_core::text::{messages::clean, time::Millis};
 use ralph_engine::run::events::{Heard, Observer, RunEvent};
 
 use crate::{
     commands::run::{prose::Prose, status::Status, summary::Last},
-    term::live_lines::{Bottom, redraw_every},
-    term::width::{columns, cut, wrap},
+    term::live_lines::{Live, Redraw, Terminal},
+    term::width::{DOT, columns, cut, wrap},
     ui, wording,
 };
 
@@ -20,60 +16,35 @@ use crate::{
 const TICK: Duration = Duration::from_millis(200);
 const SLOW_TICK: Duration = Duration::from_secs(1);
 
-/// What it is drawn on.
-pub(super) struct Terminal {
-    pub(super) out: Box<dyn Write + Send>,
-    pub(super) width: fn() -> usize,
-    pub(super) now: fn() -> Millis,
-    /// It may understand nothing but characters.
-    pub(super) plain: bool,
-}
-
 /// Draws until the run has ended.
 pub(super) struct Screen {
-    state: Arc<Mutex<State>>,
-    redraw_every: Mutex<Option<Sender<()>>>,
+    live: Live<State>,
 }
 
 impl Screen {
     /// A screen that is drawn anew by itself.
-    pub(super) fn live(terminal: Terminal) -> Self {
-        let screen = Screen::still(terminal);
-        *locked(&screen.redraw_every) = Some(tick(Arc::clone(&screen.state)));
-        screen
+    pub(super) fn live(terminal: Terminal, now: fn() -> Millis) -> Self {
+        Screen { live: Live::ticking(State::new(terminal, now), TICK) }
     }
 
     /// A screen on which only events change anything.
-    pub(super) fn still(terminal: Terminal) -> Self {
-        let bottom = Bottom::new(terminal.plain);
-        let state = State {
-            terminal,
-            bottom,
-            prose: Prose::default(),
-            of_subagent: false,
-            status: Status::default(),
-            session: String::new(),
-            denied: 0,
-            last: Last::default(),
-            folder: String::new(),
-            said: String::new(),
-            called: (String::new(), String::new()),
-        };
-        Screen { state: Arc::new(Mutex::new(state)), redraw_every: Mutex::new(None) }
+    #[cfg(test)]
+    pub(super) fn still(terminal: Terminal, now: fn() -> Millis) -> Self {
+        Screen { live: Live::still(State::new(terminal, now)) }
     }
 
     /// Time has passed.
     #[cfg(test)]
     pub(super) fn tick(&self) {
-        locked(&self.state).write(&[]);
+        self.live.state().write(&[]);
     }
 }
 
 impl Observer for Screen {
     fn on_event(&self, told: &RunEvent<'_>) {
-        locked(&self.state).on_event(told);
+        self.live.state().on_event(told);
         if matches!(told, RunEvent::Ended { .. }) {
-            locked(&self.redraw_every).take();
+            self.live.stop();
         }
     }
 }
@@ -81,31 +52,17 @@ impl Observer for Screen {
 /// A run that ended without a word leaves no line behind.
 impl Drop for Screen {
     fn drop(&mut self) {
-        locked(&self.redraw_every).take();
-        let mut state = locked(&self.state);
+        self.live.stop();
+        let mut state = self.live.state();
         state.status = Status::default();
         state.end_of_words();
         state.write(&[]);
     }
 }
 
-fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Draws the lines at the bottom again and again until the sender is gone.
-fn tick(state: Arc<Mutex<State>>) -> Sender<()> {
-    redraw_every(TICK, move || {
-        let mut state = locked(&state);
-        state.write(&[]);
-        if state.status.is_at_rest() { SLOW_TICK } else { TICK }
-    })
-}
-
-/// The one place that writes: events come from one thread, and time passes in another.
 struct State {
     terminal: Terminal,
-    bottom: Bottom,
+    now: fn() -> Millis,
     /// What the agent says, and whether it is a subagent that does.
     prose: Prose,
     of_subagent: bool,
@@ -122,9 +79,32 @@ struct State {
     called: (String, String),
 }
 
+impl Redraw for State {
+    fn redraw(&mut self) -> Duration {
+        self.write(&[]);
+        if self.status.is_at_rest() { SLOW_TICK } else { TICK }
+    }
+}
+
 impl State {
+    fn new(terminal: Terminal, now: fn() -> Millis) -> Self {
+        State {
+            terminal,
+            now,
+            prose: Prose::default(),
+            of_subagent: false,
+            status: Status::default(),
+            session: String::new(),
+            denied: 0,
+            last: Last::default(),
+            folder: String::new(),
+            said: String::new(),
+            called: Default::default(),
+        }
+    }
+
     fn on_event(&mut self, told: &RunEvent<'_>) {
-        self.status.on_event(told, (self.terminal.now)());
+        self.status.on_event(told, (self.now)());
         self.last.on_event(told);
         match told {
             RunEvent::Agent { heard: Heard::Text { text, of_subagent } } => return self.words(text, *of_subagent),
@@ -148,7 +128,7 @@ impl State {
             RunEvent::Run { of_loop, picked_up, folder, limits, .. } => {
                 self.say(&format!("{} {} in {}", ui::good("Ralph runs"), ui::bold(clean(of_loop)), clean(folder)), 2);
                 (*folder).clone_into(&mut self.folder);
-                let limits = Some(limits.join(wording::DOT)).filter(|limits| !limits.is_empty());
+                let limits = Some(limits.join(DOT)).filter(|limits| !limits.is_empty());
                 for line in picked_up.iter().chain(&limits) {
                     self.say(&format!("  {}", clean(line)), 2);
                 }
@@ -160,7 +140,7 @@ impl State {
                 let (round, mut parts) = wording::round(told);
                 parts.insert(0, ui::bold(round));
                 self.say("", 0);
-                self.say(&parts.join(wording::DOT), 2);
+                self.say(&parts.join(DOT), 2);
             }
             _ => self.say(&ui::warn("Ends after this iteration. Ctrl-C once more ends it now."), 2),
         }
@@ -223,7 +203,7 @@ impl State {
     fn tool(&mut self, name: &str, what: &str, of_subagent: bool) {
         self.called = (name.to_owned(), what.to_owned());
         let (mark, name) = if of_subagent { ("  ○", clean(name)) } else { ("●", clean(name)) };
-        let room = self.width().saturating_sub(columns(mark) + columns(&name) + 3);
+        let room = self.terminal.width().saturating_sub(columns(mark) + columns(&name) + 3);
         let what = cut(&wording::subject_in(what, &self.folder), room);
         let line = if of_subagent { ui::dim(format!("{mark} {name}  {what}")) } else { format!("{mark} {}  {what}", ui::bold(name)) };
         self.say(&line, 4);
@@ -235,13 +215,13 @@ impl State {
             self.end_of_words();
             self.of_subagent = of_subagent;
         }
-        let width = self.width();
+        let width = self.terminal.width();
         let whole = self.prose.feed(text, width);
         self.show(&whole);
     }
 
     fn end_of_words(&mut self) {
-        let width = self.width();
+        let width = self.terminal.width();
         let rest = self.prose.rest(width);
         self.show(&rest);
     }
@@ -259,25 +239,19 @@ impl State {
 
     /// A line of ralph's own, broken between words.
     fn say(&mut self, text: &str, hang: usize) {
-        let text = wrap(text, self.width(), hang);
+        let text = wrap(text, self.terminal.width(), hang);
         self.write(&ui::styled(&format!("{text}\n")));
     }
 
     /// Writes above the lines at the bottom, which are drawn as they are by now.
     fn write(&mut self, above: &[u8]) {
         let lines = self.at_the_bottom();
-        let bytes = self.bottom.after(above, lines);
-        if !bytes.is_empty() {
-            // What a person typed stands where the line at the bottom begins.
-            let bytes = [b"\r", &bytes[..]].concat();
-            // A terminal that has gone away misses it; the loop goes on.
-            let _ = self.terminal.out.write_all(&bytes).and_then(|()| self.terminal.out.flush());
-        }
+        self.terminal.write(above, lines);
     }
 
     fn at_the_bottom(&self) -> Vec<String> {
-        let width = self.width();
-        let status = self.status.line(width, (self.terminal.now)());
+        let width = self.terminal.width();
+        let status = self.status.line(width, (self.now)());
         let begun = if status.is_empty() { String::new() } else { tail(self.prose.begun(), width) };
         let dim = |line: String| if self.terminal.plain { line } else { ui::dim(line) };
         [(begun, self.of_subagent), (status, true)]
@@ -285,11 +259,6 @@ impl State {
             .filter(|(line, _)| !line.trim().is_empty())
             .map(|(line, is_dim)| if is_dim { dim(line) } else { line })
             .collect()
-    }
-
-    /// One column stays free: some terminals go to the next line after the last one.
-    fn width(&self) -> usize {
-        (self.terminal.width)().saturating_sub(1).max(1)
     }
 }
 

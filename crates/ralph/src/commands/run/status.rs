@@ -10,10 +10,10 @@ use ralph_core::{
 use ralph_engine::run::events::{Heard, RunEvent};
 
 use crate::{
-    term::progress::Lasting,
-    term::width::{columns, cut},
+    term::bar::Lasting,
+    term::width::{cut, fit},
     text::in_thousands,
-    wording::{self, DOT, money, subject, used_tokens},
+    wording::{self, money, subject, used_tokens},
 };
 
 /// Silence that is worth a word.
@@ -122,7 +122,7 @@ impl Status {
             (tokens, window) => Some(format!("context {} %", tokens.saturating_mul(100) / window)),
         };
         let parts = [
-            (6, Some(round.to_owned())),
+            (6_u8, Some(round.to_owned())),
             (0, Some(in_words(between(since, now)))),
             (4, used_tokens(self.tokens)),
             (5, self.usd.and_then(money)),
@@ -132,15 +132,7 @@ impl Status {
             (1, again.cloned()),
             (2, self.finishing.then(|| "the last iteration".to_owned())),
         ];
-        let mut parts: Vec<(u8, String)> = parts.into_iter().filter_map(|(rank, part)| Some((rank, part?))).collect();
-        loop {
-            let line = parts.iter().map(|(_, part)| part.as_str()).collect::<Vec<_>>().join(DOT);
-            let last = parts.iter().map(|(rank, _)| *rank).max().unwrap_or(0);
-            if last == 0 || columns(&line) <= width {
-                return cut(&line, width);
-            }
-            parts.retain(|(rank, _)| *rank != last);
-        }
+        fit(parts.into_iter().filter_map(|(rank, part)| Some((rank, part?))).collect(), width)
     }
 }
 

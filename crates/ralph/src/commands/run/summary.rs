@@ -8,11 +8,12 @@ use ralph_core::{
 };
 use ralph_engine::run::events::{End, RunEvent};
 
-use crate::ui;
-use crate::wording::{DOT, money, subject, used_tokens};
-
-/// Where to read about it in the morning.
-const TOLD: &str = "`ralph report` tells how it went.";
+use crate::{
+    advice,
+    term::width::DOT,
+    ui,
+    wording::{money, subject, used_tokens},
+};
 
 /// What has to be remembered of a run until its end.
 #[derive(Default)]
@@ -52,8 +53,9 @@ impl Last {
         let why = clean(line);
         let why = why.strip_prefix("Ralph: ").unwrap_or(&why);
         let why = why.strip_prefix(how.as_str()).and_then(|why| why.strip_prefix(": ")).unwrap_or(why).to_owned();
-        let next = (!why.contains("`ralph run --continue")).then(|| next(*how, &self.of_loop, self.has_kept));
-        let told = matches!(how, End::Capped | End::Stalled | End::Blocked | End::Cancelled | End::Failed).then(|| TOLD.to_owned());
+        let next = (!why.contains("`ralph run --continue")).then(|| advice::after_run(*how, &self.of_loop, self.has_kept));
+        let told =
+            matches!(how, End::Capped | End::Stalled | End::Blocked | End::Cancelled | End::Failed).then(|| advice::REPORT.to_owned());
         let tree = Tree::around(&self.folder);
         let from_here = |text: String| tree.as_ref().map_or_else(|| text.clone(), |tree| tree.seen_from_outside(&text));
         let why = Some(why).filter(|why| !why.is_empty()).map(from_here);
@@ -127,23 +129,4 @@ fn of_denied(rules: &[String]) -> Option<String> {
     let rules: Vec<String> = rules.iter().map(|rule| subject(rule)).collect();
     (!rules.is_empty())
         .then(|| format!("Some calls were denied; under `permissions.allow` these rules would allow them: {}", rules.join(", ")))
-}
-
-/// What a person would type next. The usual loop needs no name.
-fn next(how: End, of_loop: &str, has_kept: bool) -> String {
-    let which = if of_loop.starts_with("main-") { String::new() } else { format!(" --name {}", clean(of_loop)) };
-    let again = format!("ralph run --continue{which}");
-    match how {
-        End::Complete if has_kept => "`ralph report` tells how it went, `ralph diff` what it changed.".to_owned(),
-        End::Complete => TOLD.to_owned(),
-        End::Capped => format!("Give it more: `{again} --max-iterations N` (or --hours, --usd, --tokens)."),
-        End::Stalled => {
-            format!("`ralph explain` says why, `ralph steer \"…\"` tells the agent what to do about it, `{again}` goes on.")
-        }
-        End::Blocked => format!("See to that; then `{again}` goes on."),
-        End::Enough | End::Paused | End::Interrupted => format!("`{again}` goes on."),
-        End::Parked => format!("`{again}` goes on, later."),
-        End::Cancelled => "`ralph list` shows what can be brought back.".to_owned(),
-        End::Failed => format!("`ralph doctor` looks for what is wrong; `{again}` goes on."),
-    }
 }

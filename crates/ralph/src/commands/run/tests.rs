@@ -16,14 +16,8 @@ use ralph_core::{
 };
 use ralph_engine::run::events::{End, Heard, Observer, RunEvent};
 
-use super::{
-    json::Json,
-    lines::Lines,
-    quiet::Quiet,
-    screen::{Screen, Terminal},
-    status::Status,
-    summary::Last,
-};
+use super::{json::Json, lines::Lines, quiet::Quiet, screen::Screen, status::Status, summary::Last};
+use crate::term::live_lines::Terminal;
 
 thread_local! {
     /// Each test is a thread, and has its own time.
@@ -261,7 +255,7 @@ fn s4_6_a_pipe_gets_plain_lines() {
             "12Z ✓ complete · 2 iterations · 83k tokens · $0.62",
             "12Z complete after 4 iterations.",
             "12Z Some calls were denied; under `permissions.allow` these rules would allow them: Bash(curl:*)",
-            "12Z `ralph report` tells how it went, `ralph diff` what it changed.",
+            "12Z `ralph report` shows how it went, `ralph diff` what it changed.",
         ]
     );
 }
@@ -333,7 +327,7 @@ fn size(n: u16) -> std::num::NonZeroU16 {
 }
 
 fn screen(reader: &Reader, width: fn() -> usize, plain: bool) -> Screen {
-    Screen::still(Terminal { out: Box::new(reader.clone()), width, now, plain })
+    Screen::still(Terminal::new(Box::new(reader.clone()), width, plain), now)
 }
 
 /// S4-6: on a terminal the work goes by, and below it stands a line that counts.
@@ -398,7 +392,7 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
         "  complete after 4 iterations.",
         "  Some calls were denied; under `permissions.allow` these rules would allow",
         "  them: Bash(curl:*)",
-        "  `ralph report` tells how it went, `ralph diff` what it changed.",
+        "  `ralph report` shows how it went, `ralph diff` what it changed.",
     ];
     let lines = shown(&reader, 80);
     assert_eq!(lines[lines.len() - end.len()..], end);
@@ -458,7 +452,7 @@ fn s4_6_a_reader_that_has_gone_away_harms_nothing() {
     play(&Lines::new(gone(), now));
     play(&Quiet::new(gone()));
     play(&Json::new(gone(), now));
-    play(&Screen::still(Terminal { out: gone(), width: || 80, now, plain: false }));
+    play(&Screen::still(Terminal::new(gone(), || 80, false), now));
 }
 
 /// The exit codes are part of the interface.

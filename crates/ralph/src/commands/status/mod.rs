@@ -9,6 +9,7 @@ use ralph_engine::{
 };
 
 use crate::{
+    advice::REPORT,
     commands::{Which, worktree_hint},
     exit::{Done, Failure},
     term::one_line::Brief,
@@ -97,5 +98,5 @@ fn everywhere(project: &Project, json: bool) -> Done {
 fn last(last: &View) {
     let at = last.last_event_at.as_deref().map(when).unwrap_or_default();
     let (id, ending, iteration) = (clean(&last.id), last.stands(), last.iteration);
-    ui::paragraph(format!("Last loop: {id} {ending} at iteration {iteration}, {at}. `ralph report` tells how it went."), 0);
+    ui::paragraph(format!("Last loop: {id} {ending} at iteration {iteration}, {at}. {REPORT}"), 0);
 }

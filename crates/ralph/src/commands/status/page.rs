@@ -13,7 +13,7 @@ use ralph_engine::view::{GateView, Status, View, Waits};
 use crate::{
     advice,
     term::bar,
-    term::progress::Lasting,
+    term::bar::Lasting,
     term::width::{columns, cut},
     text::{in_thousands, short, when},
     ui,

@@ -52,7 +52,7 @@ fn s4_6_a_runner_that_rests_goes_on_by_itself() {
     let running = runs.start(&["Go", "--completion-promise", "DONE", "--stall-rounds", "1"]);
     until("the rest", || runs.is_live() && runs.bed.status()["status"] == "parked");
     let status = runs.bed.ralph_ok(&["status"]);
-    assert!(status.contains("its runner goes on by itself, in 29") || status.contains("its runner goes on by itself, in 30"), "{status}");
+    assert!(status.contains("`ralph run` goes on by itself, in 29") || status.contains("`ralph run` goes on by itself, in 30"), "{status}");
     assert_eq!(runs.bed.status()["waits"]["by"], "runner");
     running.signal("TERM");
     running.ends();
@@ -64,7 +64,7 @@ fn s4_6_a_cancel_after_kill_9_ends_what_is_left() {
     let (runs, agent) = left_behind();
     let status = runs.bed.ralph_ok(&["status"]);
     assert!(
-        status.contains("its runner has ended: `ralph run --continue` goes on") && !status.contains("its session has ended"),
+        status.contains("`ralph run` has ended: `ralph run --continue` goes on") && !status.contains("its session has ended"),
         "{status}"
     );
     let said = runs.bed.ralph_ok(&["cancel"]);

@@ -74,7 +74,7 @@ fn eyes_1_a_run_is_followed_to_its_end() {
     // Who pauses it lets the round that runs come to its end.
     pty.send("p");
     let screen = shows(&pty, "  paused: this iteration is the last");
-    assert!(screen.contains("works · iteration 1 for ") && screen.contains("next: its runner ends after this iteration"), "{screen}");
+    assert!(screen.contains("works · iteration 1 for ") && screen.contains("next: `ralph run` ends after this iteration"), "{screen}");
     let status = runs.bed.ralph_ok(&["status"]);
     assert!(status.contains("paused: this iteration is the last") && !status.contains("run --continue"), "{status}");
     assert!(status.contains("not counted yet (limit $5)"), "{status}");

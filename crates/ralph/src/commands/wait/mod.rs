@@ -1,6 +1,6 @@
 //! `ralph wait`: wait for what a parked loop waits for.
 
-mod shown;
+mod progress;
 
 use std::{
     sync::Arc,
@@ -35,7 +35,7 @@ use crate::{
     ui,
 };
 
-use shown::Shown;
+use progress::Progress;
 
 /// Wait until what a loop waits for is decided: its pull request's checks, for instance
 ///
@@ -83,7 +83,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     signals::notice();
     let watch = Watch { project, id: found.id(), found: &found, until: Instant::now() + Duration::from_millis(args.timeout) };
     let began = Instant::now();
-    let findings = watch.until_nothing_waits(&gates, &Shown::begin(args.json, since))?;
+    let findings = watch.until_nothing_waits(&gates, &Progress::begin(args.json, since))?;
     let decided = !only_waits(&findings);
     // What was found counts, whether or not the journal can be written.
     let _ = if decided {
@@ -113,8 +113,8 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 /// Waits for a moment: the end of a limit, or of a pause after an error of the service.
 fn until_the_time(project: &Project, found: &LoopOnDisk, (waits, until): (&Waits, Millis), args: &Args) -> Done {
     signals::notice();
-    let shown = Shown::begin(args.json, time::parse(&waits.since).unwrap_or_else(clock::now));
-    shown.until(&waits.what, until);
+    let progress = Progress::begin(args.json, time::parse(&waits.since).unwrap_or_else(clock::now));
+    progress.until(&waits.what, until);
     let began = Instant::now();
     let give_up = began + Duration::from_millis(args.timeout);
     let watch = Watch { project, id: found.id(), found, until: give_up };
@@ -130,7 +130,7 @@ fn until_the_time(project: &Project, found: &LoopOnDisk, (waits, until): (&Waits
         (!is_parked()).then_some(Ok(()))
     });
     ended.transpose()?;
-    drop(shown);
+    drop(progress);
     if args.json {
         ui::json(&Report { of_loop: &watch.id, decided: true, waited_ms: time::millis(began.elapsed()), findings: &[] });
     } else {
@@ -155,16 +155,16 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    fn until_nothing_waits(&self, gates: &[Gate], shown: &Shown) -> Result<Vec<Finding>, Failure> {
+    fn until_nothing_waits(&self, gates: &[Gate], progress: &Arc<Progress>) -> Result<Vec<Finding>, Failure> {
         let is_over = || signals::asked_to_end() || !loops::is_wanted(self.found);
-        let mut pauses = Pauses::seen_by(Arc::clone(&shown.screen) as Arc<dyn Onlooker>);
+        let mut pauses = Pauses::seen_by(Arc::clone(progress) as Arc<dyn Onlooker>);
         loop {
             let findings = gates::measure(gates, Want::Everything, &self.context(&is_over));
             if !is_over() && !only_waits(&findings) {
                 return Ok(findings);
             }
             if !is_over() {
-                shown.screen.found(&findings);
+                progress.found(&findings);
             }
             match until_decided(&waiting(gates, &findings), self.until, &mut pauses, || self.context(&is_over), &is_over, &|| false) {
                 Waited::Decided => {}
@@ -184,7 +184,7 @@ impl Watch<'_> {
         let Some(view) = self.view() else { return };
         let by = view.waits.as_ref().map_or(Waiter::Nobody, |waits| waits.by);
         match &view.session {
-            _ if by == Waiter::Runner => ui::paragraph("Its runner goes on by itself.", 0),
+            _ if by == Waiter::Runner => ui::paragraph("`ralph run` goes on by itself.", 0),
             _ if by != Waiter::Nobody => ui::paragraph("Its session goes on by itself.", 0),
             Some(session) => {
                 ui::paragraph("Go on in its session with /ralph-resume, or from here:", 0);
