@@ -1,4 +1,4 @@
-//! What to do next: the one place that knows which command goes on with a loop.
+//! Advice: the one place that knows which command goes on with a loop.
 
 use ralph_core::{
     journal::history::History,

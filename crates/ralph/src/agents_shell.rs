@@ -1,4 +1,4 @@
-//! What an agent may do with ralph in its own shell: one row for each command, kept in step with `docs/SECURITY.md` by a test.
+//! Commands that an agent may use in its own shell: one row for each command, kept in step with `docs/SECURITY.md` by a test.
 //!
 //! An agent that is allowed to run `ralph` must not get by it what it is not allowed to do otherwise: run commands, end or escape its loop, speak in the
 //! person's name, change files that it may not edit. This is no wall against an agent that may run any command at all.
@@ -31,11 +31,11 @@ const fn row(command: &'static str, rule: Rule, why: &'static str) -> Row {
 pub(crate) const TABLE: [Row; 29] = [
     row("hook", Rule::Refused, "events come from the client, which calls the hook itself"),
     row("start", Rule::Refused, "only a person can start a loop"),
-    row("run", Rule::Refused, "a run would spend what nobody counts"),
+    row("run", Rule::Refused, "a run inside a session would not be counted"),
     row("cancel", Rule::Refused, "only a person can end a loop without proof"),
-    row("pause", Rule::Refused, "only a person can hold a loop"),
-    row("resume", Rule::Refused, "only a person can arm a loop again, or give it new limits"),
-    row("steer", Rule::Refused, "notes are a person's"),
+    row("pause", Rule::Refused, "only a person can pause a loop"),
+    row("resume", Rule::Refused, "only a person can resume a loop, or give it new limits"),
+    row("steer", Rule::Refused, "only a person can leave notes"),
     row("wait", Rule::Allowed, "it only waits for what is decided elsewhere"),
     row("status", Rule::Allowed, "it only shows"),
     row("watch", Rule::Allowed, "it only shows; its keys do nothing there"),
@@ -47,9 +47,9 @@ pub(crate) const TABLE: [Row; 29] = [
     row("diff", Rule::Allowed, "it only shows"),
     row("rollback", Rule::RefusedWithout("dry_run"), "it would overwrite files"),
     row("item", Rule::Allowed, "an item counts as done only if its own commands pass"),
-    row("init", Rule::RefusedWithout("dry_run"), "the client's settings are a person's"),
-    row("uninstall", Rule::RefusedWithout("dry_run"), "the client's settings are a person's"),
-    row("doctor", Rule::RefusedWith(&["fix"]), "the client's settings are a person's"),
+    row("init", Rule::RefusedWithout("dry_run"), "only a person can change the client's settings"),
+    row("uninstall", Rule::RefusedWithout("dry_run"), "only a person can change the client's settings"),
+    row("doctor", Rule::RefusedWith(&["fix"]), "only a person can change the client's settings"),
     row("gate", Rule::RefusedWith(&["accept"]), "only a person can accept changes"),
     row("phase", Rule::Allowed, "it only shows"),
     row("trust", Rule::RefusedWithout("list"), "only a person can trust commands"),

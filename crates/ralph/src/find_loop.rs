@@ -40,7 +40,7 @@ pub(crate) fn with_snapshots(project: &Project, which: Option<&str>) -> Result<S
     let mut all: Vec<View> = view::live(project).into_iter().chain(view::ended(project)).collect();
     all.sort_by(|a, b| (b.file.is_some(), &b.last_event_at).cmp(&(a.file.is_some(), &a.last_event_at)));
     let Some(which) = which else {
-        // A loop whose journal somebody removed still has its files.
+        // A loop whose journal was removed still has its files.
         let found = all.into_iter().find(has_some).map(|view| view.id).or_else(|| kept.into_iter().next_back());
         return found.ok_or_else(|| Failure {
             message: "The files of no loop are kept here. `ralph run` keeps them after each iteration, in a git repository".to_owned(),

@@ -1,6 +1,4 @@
-//! What `--help` and the manual say about ralph as a whole: the commands in an order that people read, exit codes, variables, files.
-//!
-//! What they say about one command stands with that command.
+//! The parts of `--help` and the manual that are about ralph as a whole: groups of commands, exit codes, variables, files. The rest is with each command.
 
 use std::fmt::Write as _;
 
@@ -22,15 +20,15 @@ const GROUPS: [(&str, &[&str]); 5] = [
 
 /// The exit codes: in a word, and in a sentence.
 pub(crate) const EXIT_CODES: [(u8, &str, &str); 9] = [
-    (0, "done", "What was asked is done. A hook call ends with 0 whatever was decided."),
+    (0, "done", "Done. A hook call ends with 0 whatever was decided."),
     (crate::exit::FAILED, "failed", "Something went wrong, or was refused; standard error says what."),
     (
         crate::exit::USAGE,
         "usage",
-        "The command line makes no sense. Under an agent (CLAUDE_PROJECT_DIR is set) an unknown command or option ends with 1, because a 2 would block the agent.",
+        "Wrong usage. Under an agent (CLAUDE_PROJECT_DIR is set) an unknown command or option ends with 1, because a 2 would block the agent.",
     ),
     (crate::exit::NO_LOOP, "no loop", "There is no loop to do it to."),
-    (crate::exit::CAPPED, "capped", "`ralph run` ended at a limit of the loop's: iterations, time, money or tokens."),
+    (crate::exit::CAPPED, "capped", "`ralph run` ended at a limit of the loop: iterations, time, money or tokens."),
     (crate::exit::STALLED, "stalled", "`ralph run` ended because iterations changed nothing, or went back and forth."),
     (
         crate::exit::BLOCKED,
@@ -40,12 +38,12 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 9] = [
     (
         crate::exit::PARKED,
         "parked",
-        "What is decided elsewhere, by CI for instance, has not been decided yet, or (`ralph run --no-wait`) a quota is used up: try again later.",
+        "Something outside, such as CI, is not decided yet, or (`ralph run --no-wait`) a quota is used up: try again later.",
     ),
     (
         crate::exit::INTERRUPTED,
         "interrupted",
-        "Ctrl-C, or a request to end, before `ralph run`, `ralph gate` or `ralph wait` was done; commands were ended first. `ralph run` ends so, too, when its loop is paused or cancelled elsewhere.",
+        "Ctrl-C, or a request to end, before `ralph run`, `ralph gate` or `ralph wait` was done; commands were ended first. Also `ralph run` when its loop is paused or cancelled elsewhere.",
     ),
 ];
 
@@ -55,11 +53,11 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "RALPH_DISABLE",
         "1 makes every hook silent at once, before anything is read or written, and the status line shows no loop. Empty and 0 mean nothing.",
     ),
-    ("RALPH_LOOP_DIR", "The feature folder, if it is not .claude/data/ralph-loops/current; a relative one lies in the project."),
+    ("RALPH_LOOP_DIR", "The feature folder, if it is not .claude/data/ralph-loops/current; a relative path starts at the project."),
     ("RALPH_GATE", "Set for the commands of gates, to the gate's name. Under it no gate is run and hooks are silent."),
     (
         "RALPH_RUN, RALPH_ITERATION, RALPH_SESSION, RALPH_MODEL",
-        "Set for the sessions of `ralph run`: which run, which iteration, which session, which model. Under the first one hooks leave the session to its runner.",
+        "Set for the sessions of `ralph run`: which run, which iteration, which session, which model. Under the first one hooks leave the session to `ralph run`.",
     ),
     ("RALPH_RUNNER", "Set for the gates of a run, by which the next run finds what is left of them."),
     ("RALPH_STATUSLINE", "Set for the command of `ralph statusline --after`; under it `ralph statusline` is silent."),
@@ -68,21 +66,18 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("GITHUB_STEP_SUMMARY", "The file that `ralph report --step-summary` adds to. GitHub Actions sets it."),
     (
         "RALPH_NOTIFY",
-        "Who is told of every run, besides those that ralph.toml and --notify name: desktop, terminal, an address, with commas between; `cmd:LINE` comes last. Not read in an agent's shell.",
+        "Where to send notifications of every run, besides ralph.toml and --notify: desktop, terminal, an address, separated by commas; `cmd:LINE` comes last. Not read in an agent's shell.",
     ),
     (
         "RALPH_NEWS, RALPH_HOW, RALPH_LOOP, RALPH_NAME, RALPH_ITERATION, RALPH_UNTIL, RALPH_TITLE, RALPH_LINE, RALPH_PROJECT",
-        "Set for a command that tells news: what happened (ended, needs-person, parked), how, to which loop, where it stands, when it goes on, in words, and in which folder.",
+        "Set for notification commands: what happened (ended, needs-person, parked), how, to which loop, how far it is, when it goes on, in words, and in which folder.",
     ),
-    ("DISPLAY, WAYLAND_DISPLAY, DBUS_SESSION_BUS_ADDRESS", "One of them is set where news can be shown on the desktop."),
-    ("TMUX, STY", "Set within tmux and screen, through which news for the terminal has to be passed."),
+    ("DISPLAY, WAYLAND_DISPLAY, DBUS_SESSION_BUS_ADDRESS", "One of them is set where a desktop notification can be shown."),
+    ("TMUX, STY", "Set within tmux and screen, which have to pass a terminal notification on."),
     ("IS_SANDBOX", "1 where the client may be run by root without asking for permissions."),
-    ("SUDO_UID", "Whose repositories root may look at, as git has it."),
+    ("SUDO_UID", "Whose repositories root may read, as in git."),
     ("XDG_CONFIG_HOME", "Where git keeps your own configuration (git/config, git/ignore), if not in ~/.config."),
-    (
-        "CLAUDE_PLUGIN_ROOT",
-        "The folder of the plugin that runs the hook: part of what tells its registration from others. The client sets it.",
-    ),
+    ("CLAUDE_PLUGIN_ROOT", "The folder of the plugin that runs the hook: it tells this registration from others. The client sets it."),
     ("CLAUDE_PROJECT_DIR", "The project of a hook call: the folder that the client was started in. The client sets it."),
     ("CLAUDE_CODE_SESSION_ID", "The session that calls the hook or runs a command. The client sets it."),
     (
@@ -90,11 +85,8 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "The client's own cap on stops that are blocked in a row without any tool call (8 if unset, 0 for none). Ralph pauses a loop before the cap ends the turn.",
     ),
     ("AI_AGENT, CLAUDE_PID", "The client's version and process. The client sets them."),
-    (
-        "CLAUDE_CODE_ENTRYPOINT",
-        "`cli` where a person sits at the client's screen: a hook in the background may wake such a session. The client sets it.",
-    ),
-    ("CLAUDECODE", "Set in the shell of an agent, where ralph refuses what is a person's to do (docs/SECURITY.md). The client sets it."),
+    ("CLAUDE_CODE_ENTRYPOINT", "`cli` in an interactive session, which a hook in the background may wake. The client sets it."),
+    ("CLAUDECODE", "Set in the shell of an agent, where ralph refuses what only a person may do (docs/SECURITY.md). The client sets it."),
     (
         "CLAUDE_CONFIG_DIR",
         "Where the client keeps a user's settings, commands and plugins (~/.claude if unset); `init` and `doctor` look there.",
@@ -103,15 +95,15 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "XDG_STATE_HOME, LOCALAPPDATA",
         "Where `init` remembers what it changed, so that `uninstall` can undo it to the byte, and `trust` what you trust (~/.local/state, on macOS ~/Library/Application Support, if unset).",
     ),
-    ("BROWSER", "What `ralph report --open` shows the page with; otherwise the system's own way."),
+    ("BROWSER", "The program with which `ralph report --open` shows the page; otherwise the system's default."),
     ("PATH", "Where `init` and `doctor` look for ralph and the client."),
-    ("GH_HOST", "GitHub on a server of one's own: only this server is given the token in GH_ENTERPRISE_TOKEN."),
+    ("GH_HOST", "Your own GitHub server: only this server gets the token in GH_ENTERPRISE_TOKEN."),
     ("NO_COLOR", "No colour, if it is set and not empty."),
     (
         "CLICOLOR, CLICOLOR_FORCE",
-        "CLICOLOR=0 means no colour; CLICOLOR_FORCE=1 means colour in a pipe too. --color goes before all of these.",
+        "CLICOLOR=0 means no colour; CLICOLOR_FORCE=1 means colour in a pipe too. --color overrides all of these.",
     ),
-    ("COLUMNS", "The width of a terminal that does not tell it itself."),
+    ("COLUMNS", "The width of a terminal that does not report it."),
     ("TERM", "`dumb` where a terminal shows lines only: `ralph watch` does not draw there."),
     (
         "LC_ALL, LC_CTYPE, LANG",
@@ -150,23 +142,23 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("refs/ralph/<id>/<n>", "In git: the files after each iteration, for `ralph diff` and `ralph rollback`; gone 30 days after the loop."),
     (".ralph/lock", "Held for some milliseconds at a time."),
     (".ralph/locks/<id>.lock", "Held while a loop's gates are measured."),
-    (".ralph/locks/<id>.runner", "Held by the process that carries a loop in fresh sessions."),
+    (".ralph/locks/<id>.runner", "Held by `ralph run` while it has the loop."),
     ("~/.local/state/ralph/hook.log", "What hooks could not do, of all projects; `ralph doctor` shows the last lines."),
     ("~/.local/state/ralph/trust/<hash>.json", "The commands of one repository's files that you let run; `ralph trust --list` shows them."),
     (
         "~/.local/state/ralph/projects/<hash>/",
-        "What ralph believes about one project, which `root` names; --all shows the loops of all of them. It is not in the project, where an agent could write it.",
+        "Ralph's state of one project, which `root` names; --all shows the loops of all of them. It is outside the project, where an agent could change it.",
     ),
     (
         "loops/<name>, ended/<id>",
-        "In there: the last line of each loop's journal as ralph wrote it. Decisions go by this copy; a journal that differs is told.",
+        "In there: the last line of each loop's journal as ralph wrote it. Decisions go by this copy; a journal that differs is reported.",
     ),
     ("notices.json", "In there: lines that a person has yet to see."),
     ("last-ending.json", "In there: what the last ended loop was answered, for a second hook on the same stop."),
     ("compaction.json", "In there: how far a session with `compact_every` is, and what its settings were."),
-    ("waiters/<id>.json", "In there: which process waits in the background of a session for what a parked loop waits for."),
-    ("verify/<folder>.json", "In there: how often each check agent was really sent back."),
-    ("~/.local/state/ralph/sessions/<id>", "Which loop a session has, so that it is told if it loses that loop."),
+    ("waiters/<id>.json", "In there: the process that waits in the background to wake a parked session."),
+    ("verify/<folder>.json", "In there: how often each check agent was sent back."),
+    ("~/.local/state/ralph/sessions/<id>", "The loop of a session, which hears of it if it loses the loop."),
     ("took/", "In there: how long the commands of gates took the last times; may be removed at any time."),
     ("verdicts/", "In there: what gates found on which tree; may be removed at any time."),
     (
@@ -183,7 +175,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What programs can rely on.
+/// The promises to programs.
 pub(crate) const FOR_PROGRAMS: &str = "With --json standard output is JSON and nothing else: one document, for `ralph log` and `ralph run` one for each line. \
     start, steer, pause, resume and cancel print the loop as `ralph status --json` does. \
     If nothing could be done it is {\"error\":{\"kind\":…,\"message\":…}}, with the kind failed, usage, no-loop, capped, stalled, blocked, parked or interrupted; the exit codes are the same as without. \

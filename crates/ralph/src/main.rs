@@ -46,7 +46,7 @@ fn start() -> u8 {
     }
 }
 
-/// Mostly no argument parser is needed. A client that asks gets a line in any case: with another exit code than 0 it shows nothing, and nobody learns why.
+/// Mostly no argument parser is needed. A client that asks gets a line in any case: with another exit code than 0 it shows nothing, not even why.
 fn called_for_statusline(args: &[OsString]) -> u8 {
     if let Some(code) = statusline::without_parser(args) {
         return code;

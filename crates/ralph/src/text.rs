@@ -31,7 +31,7 @@ pub(crate) fn of_event(record: &Record) -> String {
         Event::Taken { pid, from, unfinished, unwritten } => {
             let from = from.as_deref().map(|s| format!(" from session {}", short(Some(s)))).unwrap_or_default();
             let unfinished = unfinished.map(|n| format!("; iteration {n} was begun and not ended")).unwrap_or_default();
-            let unwritten = unwritten.map(|n| format!("; iteration {n} was ruled on, and that was not written down")).unwrap_or_default();
+            let unwritten = unwritten.map(|n| format!("; iteration {n} was decided, and that was not written down")).unwrap_or_default();
             format!("taken by the runner {pid}{from}{unfinished}{unwritten}")
         }
         Event::Began { iteration, attempt, agent, model, item, notes, .. } => {
@@ -73,10 +73,10 @@ pub(crate) fn of_event(record: &Record) -> String {
     })
 }
 
-/// What a session used: `3 tools, 12k tokens, $0.12, 2 min`.
+/// The use of a session: `3 tools, 12k tokens, $0.12, 2 min`.
 pub(crate) fn of_work(work: &Work) -> String {
     let mut parts = Vec::new();
-    // Of a plain program nobody knows.
+    // Unknown for a plain program.
     if work.tool_calls > 0 || work.tokens.total() > 0 {
         parts.push(if work.tool_calls == 1 { "1 tool".to_owned() } else { format!("{} tools", work.tool_calls) });
     }
@@ -100,7 +100,7 @@ pub(crate) fn in_thousands(n: u64) -> String {
     }
 }
 
-/// What follows from it.
+/// The next step, in words.
 pub(crate) fn of_then(then: Then) -> String {
     match then {
         Then::Judge => "it is judged".to_owned(),
@@ -135,7 +135,7 @@ pub(crate) fn when(at: &str) -> String {
 
 /// Enough of an id to recognise it.
 pub(crate) fn short(id: Option<&str>) -> &str {
-    let id = id.unwrap_or("nobody");
+    let id = id.unwrap_or("none");
     id.get(..8).unwrap_or(id)
 }
 

@@ -1,4 +1,4 @@
-//! What happens in a run, in words: the same for a terminal and for plain lines.
+//! The events of a run in words: the same for a terminal and for plain lines.
 
 use ralph_core::{
     gate::{Finding, Verdict},
@@ -20,7 +20,7 @@ use crate::{
     ui,
 };
 
-/// What a tool call is about may be a whole script.
+/// The subject of a tool call may be a whole script.
 const LONGEST_SUBJECT: usize = 400;
 
 /// Words of other origin on one line.
@@ -89,7 +89,7 @@ fn gates(findings: &[Finding]) -> String {
     findings.iter().map(one).collect::<Vec<_>>().join("  ")
 }
 
-/// What was wrong with the claim, if it was that.
+/// The problem with the claim, if it was that.
 pub(crate) fn of_claim(code: Code) -> Option<String> {
     let what = match code {
         Code::PromiseMissing => "not claimed yet",
@@ -102,7 +102,7 @@ pub(crate) fn of_claim(code: Code) -> Option<String> {
     Some(what.to_owned())
 }
 
-/// What becomes of the loop. Where it does not go on, the run's last words say why.
+/// The next state of the loop. Where it does not go on, the summary says why.
 fn of_next(next: Next) -> String {
     match next {
         Next::GoesOn { iteration } => format!("next is iteration {iteration}"),
@@ -114,7 +114,7 @@ fn of_next(next: Next) -> String {
     }
 }
 
-/// What is worth a line of its own among what is heard of the agent, besides its words and tools.
+/// Events of the agent that are worth a line, besides its words and tools.
 pub(crate) fn heard(heard: &Heard) -> Option<String> {
     match heard {
         Heard::Session { model, permission_mode, client, .. } => {
@@ -127,9 +127,9 @@ pub(crate) fn heard(heard: &Heard) -> Option<String> {
         }
         Heard::Retry { attempt, after_ms, status } => {
             let status = status.map(|status| format!(", status {status}")).unwrap_or_default();
-            Some(format!("the service is asked again in {} (try {attempt}{status})", in_words(*after_ms)))
+            Some(format!("the service is retried in {} (try {attempt}{status})", in_words(*after_ms)))
         }
-        Heard::Compacting => Some("the client makes the conversation shorter".to_owned()),
+        Heard::Compacting => Some("the client compacts the conversation".to_owned()),
         _ => None,
     }
 }

@@ -11,9 +11,9 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::{Which, asker, show_json},
+    commands::{Which, asker, show},
     exit::Done,
-    report, ui,
+    report,
 };
 
 /// End a loop now; its file moves to the archive
@@ -33,11 +33,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let cancelled = act(project, args.which.get())?;
-    if args.json {
-        show_json(project, &cancelled.id);
-    } else {
-        ui::paragraph(clean(&cancelled.line()), 0);
-    }
+    show(project, &cancelled.id, args.json, clean(&cancelled.line()));
     report::save_page(project, &cancelled.id);
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::{
     exit::{Done, Failure},
 };
 
-/// Print a script that lets your shell complete ralph's commands and options
+/// Print a completion script for your shell
 ///
 /// Put the script where your shell looks for it, once, and again after an update of ralph.
 #[derive(clap::Args)]

@@ -1,4 +1,4 @@
-//! `ralph doctor`: is everything in place, and if not, what mends it.
+//! `ralph doctor`: check the setup, and fix it.
 
 use ralph_core::text::messages::clean;
 use ralph_engine::store::project::Project;
@@ -47,7 +47,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let mut findings = Case::of(project).examine();
     let (mut fixed, mut failed) = (Vec::new(), Vec::new());
     if args.fix {
-        (fixed, failed) = mend(project, &findings);
+        (fixed, failed) = fix(project, &findings);
         if !fixed.is_empty() {
             findings = Case::of(project).examine();
         }
@@ -71,7 +71,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 
 /// Makes every safe repair once, and tells of those that it made and those that it could not make. The files are looked at anew for each: one repair
 /// may have done another's work.
-fn mend(project: &Project, findings: &[Finding]) -> (Vec<String>, Vec<String>) {
+fn fix(project: &Project, findings: &[Finding]) -> (Vec<String>, Vec<String>) {
     let mut made = Vec::new();
     let (mut fixed, mut failed) = (Vec::new(), Vec::new());
     for repair in findings.iter().filter(|f| f.severity > Severity::Good).filter_map(|f| f.repair.as_ref()) {
@@ -99,7 +99,7 @@ fn show(finding: &Finding) {
     }
     let margin = " ".repeat(TEXT);
     if let Some(command) = &finding.fix {
-        // What is only noted needs no mending.
+        // A note needs no fix.
         let label = if finding.severity == Severity::Note { "option:" } else { "fix:" };
         ui::line(format!("{margin}{} {}", ui::dim(label), ui::bold(clean(command))));
     }
@@ -115,10 +115,10 @@ fn count(findings: &[Finding], severity: Severity) -> usize {
 fn summary(findings: &[Finding]) -> String {
     let number = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
     let (errors, warnings) = (count(findings, Severity::Error), count(findings, Severity::Warning));
-    let mendable = findings.iter().any(|f| f.fixable && f.severity >= Severity::Warning);
-    let hint = if mendable { " `ralph doctor --fix` fixes what is safe to fix." } else { "" };
+    let fixable = findings.iter().any(|f| f.fixable && f.severity >= Severity::Warning);
+    let hint = if fixable { " `ralph doctor --fix` fixes what is safe to fix." } else { "" };
     match (errors, warnings) {
-        (0, 0) => format!("{}{hint}", ui::good("All is well.")),
+        (0, 0) => format!("{}{hint}", ui::good("No problems found.")),
         (0, n) => format!("{}, no error.{hint}", ui::warn(number(n, "warning"))),
         (n, w) => format!("{}, {}.{hint}", ui::bad(number(n, "error")), number(w, "warning")),
     }

@@ -1,4 +1,4 @@
-//! `ralph explain`: why a stop was ruled as it was, and what would have changed the ruling.
+//! `ralph explain`: why a stop was blocked or allowed, and what would have changed the decision.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ use crate::{
     ui,
 };
 
-/// Explain why a stop was ruled as it was, and what would have changed it
+/// Explain why a stop was blocked or allowed, and what would have changed that
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph explain            the last stop
@@ -86,7 +86,7 @@ fn show(record: &Record) {
     if let Some(client) = client {
         ui::field("client", format!("Claude Code {client}"));
     }
-    ui::line(ui::bold("What would have changed the ruling"));
+    ui::line(ui::bold("What would have changed the decision"));
     for (change, evidence, other) in alternatives(e, ruling) {
         let then = if gates_decide(&evidence, &other) {
             "its gates would be measured, and decide".to_owned()
@@ -168,7 +168,7 @@ fn times(n: u64) -> String {
     if n == 1 { "1 time".to_owned() } else { format!("{n} times") }
 }
 
-/// What the gates found, and what the guard saw.
+/// Findings of the gates and the guard.
 fn proof(e: &Evidence) -> Vec<(&'static str, String)> {
     let mut out = Vec::new();
     for f in &e.gates {
@@ -225,7 +225,7 @@ fn alternatives(e: &Evidence, ruling: &Ruling) -> Vec<(String, Evidence, Ruling)
     judged.filter(|(_, _, other)| other.code != ruling.code).collect()
 }
 
-/// Whether nobody can tell what would have become of it, because gates that were not asked would have been.
+/// Whether it cannot be known, because gates would have been measured that were not.
 fn gates_decide(e: &Evidence, ruling: &Ruling) -> bool {
     ruling.code == Code::GateUnknown && e.claims() && e.gates.iter().any(|f| f.skipped)
 }

@@ -21,7 +21,7 @@ use crate::{
     ui,
 };
 
-/// Register the hook with Claude Code, and write its short-named commands
+/// Register the hook with Claude Code, and add the slash commands
 ///
 /// Changes one settings file, keeping its formatting, order and comments, and adds /ralph-loop, /ralph, /cancel-ralph, /ralph-status,
 /// /ralph-pause and /ralph-resume to the commands beside it. Shows what it changes; a second time changes nothing; `ralph uninstall` undoes it.
@@ -29,7 +29,7 @@ use crate::{
 #[command(after_help = "Examples:
   ralph init                   for you, in all projects (~/.claude)
   ralph init --local           for you, in this project (.claude/settings.local.json)
-  ralph init --project         for everybody who works in this project (.claude/settings.json)
+  ralph init --project         for everyone who works in this project (.claude/settings.json)
   ralph init --dry-run         only show what would change
   ralph init --block-cap 0     also lift the client's cap on stops that are sent back
   ralph init --deny-edits      also keep agents from editing ralph's own files (.ralph)
@@ -82,7 +82,7 @@ fn of_scope(scope: Scope, project: &Project) -> String {
     match scope {
         Scope::User => "for you, in all projects. Sessions that run take it up within seconds.".to_owned(),
         Scope::Project => {
-            format!("for everybody who works in {}: commit .claude/settings.json and .claude/commands.", ui::path(project.root()))
+            format!("for everyone who works in {}: commit .claude/settings.json and .claude/commands.", ui::path(project.root()))
         }
         Scope::Local => format!("for you, in {}.", ui::path(project.root())),
     }

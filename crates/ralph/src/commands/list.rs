@@ -35,7 +35,7 @@ const SHORTEST_PROMPT: usize = 12;
   ralph list --all
   ralph list --json | jq -r '.[] | [.id, .status] | @tsv'")]
 pub(crate) struct Args {
-    /// The loops of all your projects in which ralph has had one
+    /// The loops of all your projects
     #[arg(short, long)]
     all: bool,
     /// For programs: JSON

@@ -13,7 +13,6 @@ mod list;
 mod log;
 mod loop_flags;
 mod man;
-mod new_loop;
 mod notify;
 mod pause;
 mod phase;
@@ -32,7 +31,11 @@ mod wait;
 mod watch;
 mod worktree_hint;
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    io::{IsTerminal, Read, stdin},
+    path::PathBuf,
+};
 
 use clap::{
     ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint,
@@ -48,7 +51,7 @@ use crate::{agents_shell, exit, help, ui};
 #[derive(Parser)]
 #[command(name = "ralph", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
-    /// The project's folder; otherwise found from the current folder upwards
+    /// The project's folder; by default found from the current folder upwards
     #[arg(short = 'C', long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = GLOBAL)]
     directory: Option<PathBuf>,
     /// When to use colour
@@ -106,7 +109,7 @@ enum Command {
 /// Reads one event on standard input and answers on standard output, as one line of JSON or not at all.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  In .claude/settings.json, for each event that ralph shall see:
+  In .claude/settings.json, for each event that ralph should see:
   {
     \"hooks\": {
       \"Stop\": [{ \"hooks\": [{
@@ -121,11 +124,11 @@ struct HookArgs {
     #[arg(value_parser = ["claude"])]
     host: Option<String>,
 
-    /// Wait in the background for what a stop was parked for, and wake the session with exit code 2
+    /// Wait in the background for what a parked loop waits for, then wake the session with exit code 2
     #[arg(long)]
     wait: bool,
 
-    /// After how many seconds the agent ends the hook; 60 if not given
+    /// Seconds after which the agent ends the hook; 60 if not given
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<String>,
 
@@ -136,8 +139,8 @@ struct HookArgs {
 
 /// Show the loop in Claude Code's status line (called by the client)
 ///
-/// Reads what the client tells on standard input, and prints one line about the loop of that session, or of the project; nothing where there is no loop.
-/// The exit code is always 0. It is coloured unless the variable `NO_COLOR` is set, and cut to the terminal's width, which the client tells.
+/// Reads the client's JSON on standard input, and prints one line about the loop of that session, or of the project; nothing if there is none.
+/// The exit code is always 0. The line is coloured unless `NO_COLOR` is set, and cut to the terminal's width.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   In ~/.claude/settings.json or .claude/settings.json:
@@ -148,7 +151,7 @@ struct HookArgs {
 With a status line of your own:
   \"command\": \"ralph statusline --after '~/.claude/statusline.sh'\"")]
 struct StatuslineArgs {
-    /// A line for the shell, whose own status line comes first: it gets the same input, and three seconds
+    /// A shell command whose output comes first; it gets the same input, and three seconds
     #[arg(long, value_name = "COMMAND", value_hint = ValueHint::CommandString)]
     after: Option<String>,
 }
@@ -174,7 +177,7 @@ pub(crate) fn run() -> u8 {
         return end(Err(refusal));
     }
     if let Some(dir) = cli.directory.as_deref().filter(|dir| !dir.is_dir()) {
-        return exit::code(Err(exit::Failure::usage(format!("there is no folder {}", dir.display()))));
+        return exit::code(Err(exit::Failure::usage(format!("no such folder: {}", dir.display()))));
     }
     let project = match &cli.directory {
         Some(dir) => Project::at(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),
@@ -250,12 +253,30 @@ fn asked_colour(args: impl Iterator<Item = OsString>) -> ColorChoice {
     asked.and_then(|when| ColorChoice::from_str(when, false).ok()).unwrap_or_default()
 }
 
-/// A loop after what was done to it, for programs: as `ralph status --json` shows it.
+/// A loop after something was done to it: as a line for people, or as `ralph status --json` shows it.
+fn show(project: &Project, id: &str, json: bool, line: impl std::fmt::Display) {
+    if json {
+        show_json(project, id);
+    } else {
+        ui::paragraph(line, 0);
+    }
+}
+
 fn show_json(project: &Project, id: &str) {
     match view::live(project).into_iter().chain(view::ended(project)).find(|view| view.id == id) {
         Some(view) => ui::json(&view),
         None => ui::json(&serde_json::json!({ "id": id })),
     }
+}
+
+/// Standard input, of at most `most` bytes; `what` is for a person who has to type it.
+fn read_stdin(what: &str, most: u64) -> Result<Vec<u8>, exit::Failure> {
+    if stdin().is_terminal() {
+        ui::note(&format!("reading {what} from the terminal; end it with Ctrl-D on a line of its own"));
+    }
+    let mut bytes = Vec::new();
+    stdin().lock().take(most).read_to_end(&mut bytes).map_err(|e| exit::Failure::new(format!("cannot read standard input: {e}")))?;
+    Ok(bytes)
 }
 
 /// A whole number from 0 on.

@@ -13,7 +13,7 @@ use crate::{
 
 /// Send a test notification
 ///
-/// Those are who `[notify]` in ralph.toml and `RALPH_NOTIFY` name, and who is named here. What could not be told is said, and the exit code is 1 then.
+/// It goes wherever `[notify]` in ralph.toml and `RALPH_NOTIFY` say, and to what is named here. Exit code 1 if it could not be sent somewhere.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph notify
@@ -32,7 +32,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let (ways, mut untold) = Ways::of_run(project, &args.ways).map_err(Failure::usage)?;
     if ways.is_empty() && untold.is_empty() {
         return Err(Failure::usage(
-            "nobody would be told: name somebody here, in RALPH_NOTIFY, or under [notify] in ralph.toml (desktop, terminal, an address, cmd:LINE)",
+            "no notification is set up: name one here, in RALPH_NOTIFY, or under [notify] in ralph.toml (desktop, terminal, an address, cmd:LINE)",
         ));
     }
     let news = News {

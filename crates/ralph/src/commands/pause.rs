@@ -12,9 +12,9 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::{Which, asker, show_json},
+    commands::{Which, asker, show},
     exit::Done,
-    report, ui,
+    report,
 };
 
 /// Pause a loop: stops are allowed and nothing is counted until `ralph resume`
@@ -32,11 +32,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let paused = act(project, args.which.get())?;
-    if args.json {
-        show_json(project, &paused.id);
-    } else {
-        ui::paragraph(line(&paused), 0);
-    }
+    show(project, &paused.id, args.json, line(&paused));
     report::save_page(project, &paused.id);
     Ok(())
 }

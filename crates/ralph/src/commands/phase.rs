@@ -16,15 +16,15 @@ use crate::{
     ui,
 };
 
-/// Longer than this nobody waits for it.
+/// How long git and GitHub may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Tell where the branch's pull request stands, and what comes next
+/// Show how far the branch's pull request is, and what comes next
 ///
-/// Asks git what lies here, and GitHub, through gh, about its pull request and the checks on its head commit. p0: there is no open pull request. p1: it needs
+/// Asks git about this branch, and GitHub, through gh, about its pull request and the checks on its head commit. p0: there is no open pull request. p1: it needs
 /// work, because CI is red, because commits are not pushed, or because it has conflicts. pending: CI has not decided. p2: CI is green, or it is merged.
 /// unknown: could not check, and why. With a loop that has to do with a pull request it speaks of that loop's; otherwise of the branch that is checked out.
-/// Exit code 0 if a phase was told, 1 if it is unknown.
+/// Exit code 1 if the phase is unknown.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph phase

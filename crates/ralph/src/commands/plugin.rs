@@ -19,14 +19,14 @@ use crate::{
 
 /// Write the Claude Code plugin, with this program inside, into a folder
 ///
-/// For machines where `ralph` is not on the PATH of Claude Code. Run it again after an update of ralph. Files that somebody else made are never replaced.
+/// For machines where `ralph` is not on the PATH of Claude Code. Run it again after an update of ralph. It never replaces files that it did not write.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   ralph plugin ~/.local/share/ralph-plugin
   claude plugin marketplace add ~/.local/share/ralph-plugin
   claude plugin install ralph@ralph-loop")]
 pub(crate) struct Args {
-    /// The folder; it is made if it is not there
+    /// The folder; created if needed
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Done {
     Ok(())
 }
 
-/// Only a folder that has none of the files, or that an earlier run wrote, and no link on the way to any: what is there may be somebody's work.
+/// Only a folder that has none of the files, or that an earlier run wrote, and no link on the way to any: the files may be a person's work.
 fn may_write(folder: &Path, names: &[&str], program: &str) -> Done {
     let refused = |path: &Path, why: &str| Failure::new(format!("{} {why}. Nothing was written: choose an empty folder", path.display()));
     let between = |name: &str| Path::new(name).ancestors().skip(1).map(|part| folder.join(part)).filter(|part| part != folder).collect();

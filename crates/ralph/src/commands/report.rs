@@ -151,7 +151,7 @@ fn add_to_summary(markdown: &str) -> Done {
     files::append_named(&path, secrets::mask(markdown).as_bytes()).map_err(Failure::cannot_write(&path))
 }
 
-/// What was found last, of all gates that the loop has.
+/// The last findings of all gates of the loop.
 fn of_gates(project: &Project, which: Option<&str>) -> Result<String, Failure> {
     let (view, at, findings) = report::findings(project, which)?;
     Ok(junit::of_findings(&format!("ralph gates of {}", view.id), at, &findings))

@@ -1,4 +1,4 @@
-//! `ralph resume`: arm a paused, left-behind or ended loop again.
+//! `ralph resume`: go on with a paused, left-behind or ended loop.
 
 use ralph_core::text::messages::{clean, of_limit};
 use ralph_engine::{
@@ -13,7 +13,7 @@ use crate::{
     ui,
 };
 
-/// Arm a paused, left-behind or ended loop again, at the iteration where it was
+/// Resume a paused, left-behind or ended loop at the iteration where it was
 ///
 /// Without a name, the only live loop is meant, else the one that ended last.
 #[derive(clap::Args)]
@@ -26,10 +26,10 @@ pub(crate) struct Args {
     which: Which,
     #[command(flatten)]
     limits: LoopFlags<false>,
-    /// Start the loop again although it is complete
+    /// Resume the loop even if it is complete
     #[arg(long)]
     again: bool,
-    /// The session that shall carry the loop
+    /// The session that gets the loop
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// For programs: the loop as JSON, as `ralph status --json` shows it
@@ -61,13 +61,13 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     Ok(())
 }
 
-/// What it is now, and who goes on with it.
+/// Its state, and who goes on with it.
 pub(crate) fn lines(project: &Project, resumed: &Resumed) -> [String; 2] {
     let round = of_limit(resumed.file.iteration, resumed.file.max_iterations());
-    let state = if resumed.was_active { "was active all along" } else { "is armed again" };
+    let state = if resumed.was_active { "was active all along" } else { "is active again" };
     let root = ui::path(project.root());
     let next = match &resumed.owner {
-        Some(session) => format!("Session {} carries it: tell the agent there to go on.", clean(session)),
+        Some(session) => format!("Session {} has it: tell the agent there to go on.", clean(session)),
         None => format!("The next session that stops takes it: start the agent in {root} and tell it to go on."),
     };
     [format!("Ralph loop {} {state} at iteration {round}.", ui::bold(clean(&resumed.id))), next]

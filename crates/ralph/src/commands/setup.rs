@@ -1,4 +1,4 @@
-//! What `init` and `uninstall` share: for whom, what would change, and doing it.
+//! Shared by `init` and `uninstall`: the scopes, showing a change, and making it.
 
 use ralph_core::text::messages::clean;
 use ralph_engine::setup::{Plan, change::Change, places::Scope, record::Records};
@@ -13,7 +13,7 @@ pub(crate) struct Scopes {
     /// For you, in all projects: ~/.claude/settings.json
     #[arg(long)]
     user: bool,
-    /// For everybody who works in this project: .claude/settings.json
+    /// For everyone who works in this project: .claude/settings.json
     #[arg(long)]
     project: bool,
     /// For you, in this project: .claude/settings.local.json
@@ -58,7 +58,7 @@ fn show(change: &Change) {
     }
 }
 
-/// What the file says is the person's own, or a stranger's: no control character of it reaches the terminal.
+/// The file may be a stranger's: no control character of it reaches the terminal.
 fn show_difference(path: &str, before: &str, after: &str) {
     let difference = TextDiff::from_lines(before, after).unified_diff().context_radius(2).to_string();
     for line in difference.lines().filter(|line| !line.starts_with("@@")) {

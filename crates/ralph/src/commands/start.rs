@@ -14,7 +14,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::{asker, new_loop::NewLoop, show_json},
+    commands::{asker, loop_flags::NewLoop, show_json},
     doctor::Case,
     exit::Done,
     ui,

@@ -1,7 +1,5 @@
 //! `ralph steer`: leave a note for the agent.
 
-use std::io::{IsTerminal, Read, stdin};
-
 use ralph_core::text::{messages::clean, prompt::MAX_NOTE};
 use ralph_engine::{
     ops::steer::{self, Fate, Left, Story},
@@ -10,33 +8,33 @@ use ralph_engine::{
 use serde_json::json;
 
 use crate::{
-    commands::{asker, show_json},
+    commands::{asker, read_stdin, show},
     exit::{Done, Failure},
     find_loop,
     text::when,
     ui,
 };
 
-/// Leave a note for the agent: the next prompt tells it
+/// Leave a note for the agent, delivered with its next prompt
 ///
-/// The note is kept with the loop until the agent gets it: at its next stop, or with the prompt of the next iteration of `ralph run`. A loop that is paused
-/// or parked tells it when it goes on.
+/// The note is kept with the loop until the agent gets it: at its next stop, or with the prompt of the next iteration of `ralph run`. A paused or
+/// parked loop delivers it when it goes on.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph steer \"Leave the parser alone, the bug is in the printer\"
   ralph steer - < remarks.txt
   ralph steer --list")]
 pub(crate) struct Args {
-    /// What the agent shall know; - takes it from standard input
+    /// The note; - reads it from standard input
     #[arg(value_name = "TEXT", required_unless_present_any = ["list", "clear"])]
     text: Vec<String>,
     /// A loop's name or id, as `ralph list` shows them
     #[arg(long, value_name = "LOOP")]
     name: Option<String>,
-    /// Show the notes, and which iteration was told which
+    /// Show the notes, and the iteration that got each of them
     #[arg(long, conflicts_with_all = ["text", "clear"])]
     list: bool,
-    /// Take back the notes that have not been told yet
+    /// Take back the notes that are not delivered yet
     #[arg(long, conflicts_with = "text")]
     clear: bool,
     /// For programs: the loop as JSON, as `ralph status --json` shows it; with --list the notes
@@ -50,11 +48,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 
 fn steer(project: &Project, args: &Args) -> Done {
     let (id, line) = if args.clear { clear(project, args)? } else { leave(project, args)? };
-    if args.json {
-        show_json(project, &id);
-    } else {
-        ui::paragraph(line, 0);
-    }
+    show(project, &id, args.json, line);
     Ok(())
 }
 
@@ -65,7 +59,8 @@ fn leave(project: &Project, args: &Args) -> Result<(String, String), Failure> {
 }
 
 pub(crate) fn line(left: &Left) -> String {
-    let then = if left.paused { "It is told when the loop goes on: `ralph resume`." } else { "The next prompt tells it." };
+    let then =
+        if left.paused { "The agent gets it when the loop goes on: `ralph resume`." } else { "The agent gets it with the next prompt." };
     let others = match left.waiting - 1 {
         0 => String::new(),
         1 => " One more waits with it.".to_owned(),
@@ -77,7 +72,7 @@ pub(crate) fn line(left: &Left) -> String {
 fn clear(project: &Project, args: &Args) -> Result<(String, String), Failure> {
     let (id, cleared) = steer::clear(project, args.name.as_deref(), &asker())?;
     let line = match cleared.len() {
-        0 => "No note waits to be told.".to_owned(),
+        0 => "No note is waiting.".to_owned(),
         1 => "The note is taken back.".to_owned(),
         n => format!("{n} notes are taken back."),
     };
@@ -88,14 +83,10 @@ fn text(args: &Args) -> Result<String, Failure> {
     if args.text != ["-"] {
         return Ok(args.text.join(" "));
     }
-    if stdin().is_terminal() {
-        ui::note("the note is read from the terminal; end it with Ctrl-D on a line of its own");
-    }
-    let mut bytes = Vec::new();
-    // Somewhat more than is taken, so that it is known to be too long, and not all that a pipe can bring.
-    let most = 8 * MAX_NOTE as u64;
-    stdin().lock().take(most).read_to_end(&mut bytes).map_err(|e| Failure::new(format!("cannot read standard input: {e}")))?;
-    if bytes.len() as u64 == most {
+    // More than is taken, so that a note that is too long is seen, but not all that a pipe can bring.
+    let most = 8 * MAX_NOTE;
+    let bytes = read_stdin("the note", most as u64)?;
+    if bytes.len() == most {
         return Err(Failure::new(format!(
             "the note is longer than {MAX_NOTE} characters: put it into a file, and name the file in the note"
         )));
@@ -129,10 +120,10 @@ fn list(project: &Project, args: &Args) -> Done {
 
 fn fate(story: &Story) -> String {
     match (story.fate, story.told_in) {
-        (Fate::Told, Some(round)) => ui::good(format!("told in iteration {round}")),
-        (Fate::Told, None) => ui::good("told"),
-        (Fate::Waiting, _) => ui::warn("waits to be told"),
+        (Fate::Told, Some(round)) => ui::good(format!("delivered in iteration {round}")),
+        (Fate::Told, None) => ui::good("delivered"),
+        (Fate::Waiting, _) => ui::warn("waiting"),
         (Fate::TakenBack, _) => ui::dim("taken back"),
-        (Fate::Dropped, _) => ui::dim("never told: the loop began anew"),
+        (Fate::Dropped, _) => ui::dim("never delivered: the loop began anew"),
     }
 }

@@ -24,11 +24,11 @@ use crate::{
     ui,
 };
 
-/// Let the commands of this repository's files run, after a look at them
+/// Review the commands in this repository's files, and let them run
 ///
-/// Gates run commands, and a repository's files can be anybody's. None of their commands runs before you have seen it here and said yes. A file is
+/// Gates run commands, and a repository's files can come from anyone. No command in them runs before you have seen it here and said yes. A file is
 /// trusted with its present content: when it changes, ralph asks again. Linked worktrees of the repository share the decision, another clone does not.
-/// What a command itself calls, a script for instance, is not looked at.
+/// Scripts that a command calls are not checked.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph trust              show the commands, then ask
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// More of one command than this nobody reads on a screen.
+/// Characters of one command that are shown; no one reads more on a screen.
 const LONGEST: usize = 4_000;
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
@@ -93,7 +93,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 /// Only on a terminal, where the person has seen what it is about. Anything but a clear yes is a no.
 fn ask(new: &[&Source]) -> Done {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        return Err(Failure::new("nothing was trusted: there is no terminal to ask on. Read the commands above, then `ralph trust --yes`"));
+        return Err(Failure::new("nothing was trusted: there is no terminal to ask in. Read the commands above, then `ralph trust --yes`"));
     }
     let mut out = anstream::stdout().lock();
     let _ = write!(out, "{} [y/N] ", ui::bold(if count(new) == 1 { "Let this command run?" } else { "Let these commands run?" }));
@@ -208,7 +208,7 @@ fn revoke(project: &Project, args: &Args) -> Done {
 struct InJson {
     files: Vec<Value>,
     problems: Vec<Value>,
-    /// What was trusted by this very call.
+    /// Trusted by this very call.
     trusted: Vec<String>,
     decisions: Vec<Decision>,
 }

@@ -19,7 +19,7 @@ use crate::{
     ui,
 };
 
-/// Take the hook and the commands out again, leaving every file as it was
+/// Remove the hook and the commands, and restore every file
 ///
 /// Without a scope: what is yours, here and in all projects, and the project's settings if it was you who set them up. Loops, journals and the program stay.
 #[derive(clap::Args)]
@@ -49,14 +49,14 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         (true, false) => "Undone.",
     });
     if let Some(plugin) = survey.our_plugin() {
-        ui::line(format!("The plugin is still there: `claude plugin uninstall {}` takes it out.", clean(&quoted(&plugin.id))));
+        ui::line(format!("The plugin is still installed: `claude plugin uninstall {}` removes it.", clean(&quoted(&plugin.id))));
     }
     if changed && !args.dry_run && !view::live(project).is_empty() {
-        ui::line("A loop is live in this project; without the hook nothing holds the agent to it. `ralph cancel` archives it.");
+        ui::line("A loop is live in this project; without the hook, agents may stop at any time. `ralph cancel` archives it.");
     }
     let of_project = survey.ours().iter().any(|r| r.origin == Origin::Settings(Scope::Project));
     if of_project && !scopes.contains(&Scope::Project) {
-        ui::line("The project's settings register it for everybody; `ralph uninstall --project` takes it out there.");
+        ui::line("The project's settings register it for everyone; `ralph uninstall --project` removes it there.");
     }
     match problems.into_iter().next() {
         None => Ok(()),

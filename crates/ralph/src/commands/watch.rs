@@ -14,9 +14,9 @@ use crate::{
     watch::{self, Act},
 };
 
-/// Watch a loop on the whole screen: limits, gates, what the agent does, rulings
+/// Watch a loop on the whole screen: limits, gates, what the agent does, decisions
 ///
-/// It looks and disturbs nothing; keys pause, resume, cancel and steer the loop as the commands do. `?` shows all keys, q leaves.
+/// Watching disturbs nothing; keys pause, resume, cancel and steer the loop as the commands do. `?` shows all keys, q leaves.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph watch
@@ -25,7 +25,7 @@ use crate::{
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
-    /// The loops of all your projects in which ralph has had one
+    /// The loops of all your projects
     #[arg(short, long, conflicts_with = "which")]
     all: bool,
 }
@@ -33,10 +33,10 @@ pub(crate) struct Args {
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let instead = "`ralph status` shows where a loop stands, `ralph log -f` what happens to it";
     if !stdin().is_terminal() || !stdout().is_terminal() {
-        return Err(Failure::usage(format!("`ralph watch` needs a terminal to draw on and to hear keys from: {instead}")));
+        return Err(Failure::usage(format!("`ralph watch` needs a terminal: {instead}")));
     }
     if env::is_dumb_terminal() {
-        return Err(Failure::usage(format!("this terminal (TERM) can show lines only, and `ralph watch` draws a whole screen: {instead}")));
+        return Err(Failure::usage(format!("`ralph watch` cannot draw on this terminal (TERM): {instead}")));
     }
     watch::run(project, args.which.get(), args.all, act)
 }

@@ -28,7 +28,7 @@ fn homeless(case: &Case) -> Option<Finding> {
 fn untrusted(case: &Case) -> Option<Finding> {
     // A client that was never used has no folder that it trusts.
     let is_used = !case.survey.trusted_folders().is_empty();
-    let what = "Claude Code has not been told yet to trust this folder: it asks at its first start here, and runs no hook before";
+    let what = "Claude Code does not trust this folder yet: it asks at its first start here, and runs no hook before that";
     (is_used && !case.survey.trusts(case.project.root()))
         .then(|| Finding::note("client.trust", what).advice("Start `claude` here once, and answer its question."))
 }

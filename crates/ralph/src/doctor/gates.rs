@@ -1,4 +1,4 @@
-//! What shall prove the work: can it be read, may it run, is it there, and does it get the time that it needs? Nothing of it is run.
+//! The gates: can they be read, may they run, are their programs there, and do they get the time that they need? None is run.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -46,7 +46,7 @@ fn unreadable(broken: &Broken) -> Finding {
     finding.advice(if broken.is_missing { "Write it, or take its gate out of ralph.toml." } else { "Fix it." })
 }
 
-/// An error where somebody has to pass it. What merely lies there may be needed one day.
+/// An error where a loop or a check agent needs it now; otherwise a note.
 fn distrusted(case: &Case, source: &Source) -> Option<Finding> {
     let why = match source.trust {
         Trust::Trusted => return None,
@@ -70,7 +70,7 @@ fn distrusted(case: &Case, source: &Source) -> Option<Finding> {
             format!("{}: {why}, so `ralph run` leaves out what it says about permissions and notifications", source.origin),
         )
     } else {
-        Finding::note("gates.trust", format!("{}: {why}. Nobody has to pass {them} now", source.origin))
+        Finding::note("gates.trust", format!("{}: {why}. No loop needs {them} now", source.origin))
     };
     Some(finding.fix("ralph trust"))
 }
@@ -84,7 +84,7 @@ fn folder(case: &Case, command: &Command) -> PathBuf {
     case.project.root().join(command.folder.as_deref().unwrap_or_default())
 }
 
-/// What has to be passed, with the file that says so.
+/// The commands of gates, with the file that names them.
 fn of_gates(sources: &[Source]) -> impl Iterator<Item = (&Source, &Named)> {
     let named = sources.iter().flat_map(|source| source.commands.iter().map(move |named| (source, named)));
     named.filter(|(_, named)| named.purpose != Purpose::Runs)
@@ -105,7 +105,7 @@ fn missing_folders(case: &Case, sources: &[Source]) -> Vec<Finding> {
 /// Programs that are nowhere to be found, each once. What a shell line begins with tells enough; what else stands in it is the shell's matter.
 fn missing_programs(case: &Case, sources: &[Source]) -> Vec<Finding> {
     let is_there = |program: &str, command: &Command| {
-        // Without the folder nobody can tell.
+        // Without the folder it is unknown.
         let in_folder = |folder: PathBuf| !folder.is_dir() || folder.join(program).exists();
         if program.contains('/') { in_folder(folder(case, command)) } else { process::which(program).is_some() }
     };
@@ -150,14 +150,15 @@ const OF_THE_SHELL: [&str; 34] = [
     "until", "while",
 ];
 
-/// Subagents whose stops nobody hears are never verified. Without any hook at all there is more to fix than that.
+/// Subagents are verified only if their stops are heard. Without any hook at all there is more to fix than that.
 fn unheard(case: &Case, sources: &[Source]) -> Option<Finding> {
     let ours = case.survey.ours();
     let source = sources.iter().find(|source| source.commands.iter().any(|named| named.purpose == Purpose::Subagents))?;
     if ours.is_empty() || is_heard(case, "SubagentStop") {
         return None;
     }
-    let what = format!("{} asks subagents for a proof, and the hook is not registered for SubagentStop: nobody asks them", source.origin);
+    let what =
+        format!("{} asks subagents for a proof, but the hook is not registered for SubagentStop, so they are never asked", source.origin);
     Some(hooks::registering_again(case, &ours, Finding::error("gates.subagents", what)))
 }
 

@@ -1,4 +1,4 @@
-//! Is the hook registered, once, for all events, and does nothing stand in its way?
+//! Is the hook registered, once, for all events, and does nothing keep it from working?
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ fn disabled(case: &Case) -> Option<Finding> {
     Some(Finding::error("disabled", what).advice("Take it away, or set it to 0; sessions have to be started again."))
 }
 
-/// What the client knows; any other word costs the whole file.
+/// The client's modes; with any other word it ignores the whole file.
 const MODES: [&str; 7] = ["acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "manual", "plan"];
 
 /// A settings file that the client cannot read either.
@@ -130,7 +130,7 @@ pub(super) fn called(hook: &Hook) -> String {
     }
 }
 
-/// What a hook waits for.
+/// The thing that a hook waits for.
 fn awaited(hook: &Hook) -> &'static str {
     if hook.event == "Stop" { "CI" } else { "the model's service" }
 }
@@ -140,7 +140,7 @@ fn registering_there(case: &Case, origin: &Origin, finding: Finding) -> Finding 
     match origin {
         Origin::Settings(scope) => registering(case, finding, *scope),
         Origin::Plugin(id) => finding.fix(format!("claude plugin update {}", quoted(id))),
-        Origin::Managed => finding.advice("Ask whoever manages this machine."),
+        Origin::Managed => finding.advice("Ask the administrator of this machine."),
     }
 }
 
@@ -151,7 +151,7 @@ fn in_the_wrong_place(case: &Case, r: &Registration) -> Option<Finding> {
     let what = if hook.waits && !r.hook.rewakes {
         format!("{called} has no \"{REWAKES}\" in {origin}: it runs in the way of the session, and can hold it for hours")
     } else if !hook.waits && r.hook.in_background {
-        format!("{called} runs in the background in {origin}, so nobody hears its answer: {}", hook.without)
+        format!("{called} runs in the background in {origin}, so its answer is lost: {}", hook.without)
     } else {
         return None;
     };
@@ -183,7 +183,7 @@ fn limit_of_time(case: &Case, hook: &Hook, r: &Registration) -> Option<Finding> 
     let (called, origin, told) = (called(hook), &r.origin, r.hook.line.limit());
     let given = match r.hook.timeout {
         Some(given) if given < 5.0 => {
-            let then = if hook.waits { "wakes nobody" } else { "lets the agent stop without a word" };
+            let then = if hook.waits { "wakes no session" } else { "lets the agent stop without a word" };
             let what = format!("{called} has a timeout of {given} s in {origin}: a hook that is cut off {then}");
             let advice = format!("Set \"timeout\" to {} in {}.", hook.timeout, r.path.display());
             return Some(Finding::warning("hook.timeout", what).advice(advice));

@@ -27,11 +27,11 @@ use ralph_engine::{
 use super::{Case, Finding, Repair};
 use crate::{advice, text::quoted};
 
-/// Nobody writes on one small file for so long.
+/// Writing one small file never takes so long.
 const ABANDONED: Duration = Duration::from_mins(1);
-/// What is older has been seen, or is no trouble any more.
+/// Older problems have been seen, or are over.
 const TOLD_MS: i64 = 7 * 24 * 3_600_000;
-/// So many are told.
+/// How many are shown.
 const MOST_TROUBLES: usize = 5;
 /// No system that ralph runs on gives a process a larger number.
 const MAX_PID: u32 = 4_194_304;
@@ -84,7 +84,7 @@ fn of_loop(view: &View) -> Vec<Finding> {
 fn compacting(case: &Case) -> Option<Finding> {
     compaction::noted(&case.project).filter(|noted| noted.on.is_some())?;
     let what = format!(
-        "{} has Claude Code compact at every request, as a loop with `compact_every` asked for it, and nobody wrote it back",
+        "{} has Claude Code compact at every request, as a loop with `compact_every` asked for it, and was not restored",
         compaction::settings(&case.project).display()
     );
     Some(Finding::warning("store.compaction", what).fix("ralph doctor --fix").repair(Repair::SwitchOff))
@@ -119,7 +119,7 @@ fn left_in(folder: &Path, written: &[&str]) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().filter(is_left).map(|entry| entry.path()).collect()
 }
 
-/// Whether ralph gives this name to a version of one of these files, or of a loop file, and nobody works on it: `.settings.json.ralph-123`,
+/// Whether ralph gives this name to a version of one of these files, or of a loop file, and no process is working on it: `.settings.json.ralph-123`,
 /// `settings.ralph-new`. Any other name, however much alike, is a person's.
 fn is_unfinished(name: &str, written: &[&str]) -> bool {
     let of_process = || {
@@ -141,7 +141,7 @@ fn is_gone(pid: &str) -> bool {
     is_number && pid.parse().is_ok_and(|pid| pid <= MAX_PID && !process::is_alive(pid))
 }
 
-/// What hooks could not do of late, here and elsewhere: the newest last.
+/// Recent problems of hooks, here and elsewhere: the newest last.
 fn troubles(case: &Case) -> Vec<Finding> {
     let is_recent = |at: &str| time::parse(at).is_some_and(|at| clock::now().saturating_sub(at) < TOLD_MS);
     let here = case.project.root().display().to_string();
@@ -159,16 +159,16 @@ fn own_folder(case: &Case) -> Vec<Finding> {
     let Ok(meta) = fs::symlink_metadata(&own) else { return Vec::new() };
     let mut findings = Vec::new();
     if meta.is_dir() && files::is_open_to_others(&meta) {
-        let what = format!("{} holds whole sessions, and others can look into it", own.display());
+        let what = format!("{} contains whole sessions, and other users can read it", own.display());
         findings.push(Finding::warning("store.open", what).fix("ralph doctor --fix").repair(Repair::Prepare));
     }
     if meta.is_dir() && !own.join(".gitignore").exists() {
-        let what = format!("{} is not ignored by git any more: its .gitignore is gone", own.display());
+        let what = format!("{} is no longer ignored by git: its .gitignore is missing", own.display());
         findings.push(Finding::warning("store.ignored", what).fix("ralph doctor --fix").repair(Repair::Prepare));
     }
     findings.push(match Locked::look(&case.project) {
         Ok(()) => Finding::good("store", format!("{} is writable and its lock is free", own.display())),
-        Err(store::Error::Busy) => Finding::error("store.lock", format!("another process holds {}/lock", own.display()))
+        Err(store::Error::Busy) => Finding::error("store.lock", format!("another process has locked {}/lock", own.display()))
             .advice(format!("`fuser {}` says which; end it if it hangs.", quoted(&own.join("lock").display().to_string()))),
         Err(e) => Finding::error("store.folder", e.to_string())
             .advice(format!("Make {} a folder that you can write to, or move it away.", own.display())),
@@ -176,7 +176,7 @@ fn own_folder(case: &Case) -> Vec<Finding> {
     if files::options().append(true).open(own.join("hook.log")).is_err_and(|e| e.kind() != std::io::ErrorKind::NotFound) {
         findings.push(
             Finding::warning("store.log", format!("{}/hook.log cannot be written", own.display()))
-                .advice("Give it back to yourself, or remove it."),
+                .advice("Make it writable, or remove it."),
         );
     }
     findings

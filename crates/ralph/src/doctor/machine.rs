@@ -44,10 +44,10 @@ fn clock(case: &Case) -> Finding {
     }
 }
 
-/// What the file system thinks of the time, where ralph has a folder of its own to ask it in.
+/// The file system's clock against ours, where ralph has a folder of its own to write in.
 fn skew_of_disk(case: &Case) -> Option<i64> {
     let own = case.project.own();
-    // A link could lead to somebody's folder, and to a file of theirs.
+    // A link could lead to another person's folder.
     fs::symlink_metadata(&own).ok().filter(fs::Metadata::is_dir)?;
     let file = own.join(format!("doctor-{}", std::process::id()));
     let written = files::options().write(true).create_new(true).open(&file).ok()?.metadata().and_then(|meta| meta.modified());
@@ -59,12 +59,12 @@ fn skew_of_disk(case: &Case) -> Option<i64> {
 fn disk(case: &Case) -> Finding {
     let root = case.project.root();
     match disk::free(root) {
-        None => Finding::note("disk", format!("how much room is left for {} cannot be told", root.display())),
+        None => Finding::note("disk", format!("cannot tell how much space is left for {}", root.display())),
         Some(free) if free < NOTHING => {
-            Finding::error("disk", format!("{} MB are left for {}", free / MB, root.display())).advice("Make room.")
+            Finding::error("disk", format!("{} MB are left for {}", free / MB, root.display())).advice("Free some space.")
         }
         Some(free) if free < LITTLE => {
-            Finding::warning("disk", format!("only {} MB are left for {}", free / MB, root.display())).advice("Make room.")
+            Finding::warning("disk", format!("only {} MB are left for {}", free / MB, root.display())).advice("Free some space.")
         }
         Some(free) => Finding::good("disk", format!("{:.1} GB are left for the project", disk::in_gb(free))),
     }

@@ -33,7 +33,7 @@ pub(crate) enum Severity {
     Error,
 }
 
-/// What was found.
+/// One result of a check.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Finding {
     /// A stable name, explained in `docs/doctor.md`.
@@ -42,7 +42,7 @@ pub(crate) struct Finding {
     pub(crate) what: String,
     /// A command that fixes it.
     pub(crate) fix: Option<String>,
-    /// What to do, where no command can do it.
+    /// The fix, where no command can do it.
     pub(crate) advice: Option<String>,
     /// Whether `ralph doctor --fix` fixes it.
     pub(crate) fixable: bool,
@@ -85,7 +85,7 @@ impl Finding {
     }
 }
 
-/// What is examined.
+/// Everything that the checks look at.
 pub(crate) struct Case {
     pub(crate) project: Project,
     pub(crate) places: Places,
@@ -99,7 +99,7 @@ impl Case {
         Case { project: project.clone(), survey: Survey::take(&places), records: Records::of_user(), places }
     }
 
-    /// What would keep a loop from working at all, as far as a look at files can tell: told when one is started.
+    /// Everything that would keep a loop from working, as far as files can tell: shown when one is started.
     pub(crate) fn before_a_loop(&self) -> Vec<Finding> {
         let checks: [fn(&Case) -> Vec<Finding>; 5] = [hooks::check, hooks::not_found, permissions::check, gates::check, forge::check];
         let findings = checks.iter().flat_map(|check| check(self));
@@ -107,7 +107,7 @@ impl Case {
         findings.filter(matters).collect()
     }
 
-    /// Tells it beside the output, which stays what programs expect.
+    /// Prints it on standard error.
     pub(crate) fn warn(&self) {
         warn(self.before_a_loop());
     }

@@ -27,15 +27,13 @@ fn of_fates(mode: Option<&str>, asked: &[&str], denied: &[&str]) -> Finding {
         return Finding::warning("permissions", what).advice(ADVICE);
     }
     if !asked.is_empty() {
-        let what = format!(
-            "{named}: {} can wait for your yes in the middle of the night, and without a terminal the answer is no",
-            asked.join(", ")
-        );
+        let what =
+            format!("{named}: {} may need your approval in the middle of the night; without a terminal they are refused", asked.join(", "));
         return Finding::note("permissions", what).advice(ADVICE);
     }
     if mode == Some("bypassPermissions") {
         return Finding::note("permissions", format!("{named}: nothing is asked, and nothing is held back either"))
-            .advice("Use it in a container, or on a machine that you can lose.");
+            .advice("Use it in a container, or on a machine that you can afford to lose.");
     }
     Finding::good("permissions", format!("{named}: {} are allowed", TOOLS.join(", ")))
 }
@@ -51,15 +49,14 @@ fn ralph_allowed(case: &Case) -> Option<Finding> {
     });
     if let Some(rule) = of_ralph {
         let what = format!(
-            "{rule} is allowed, and that is more than it seems: `ralph gate` and `ralph item done` run trusted commands without a question"
+            "{rule} is allowed, which is more than it seems: `ralph gate` and `ralph item done` run trusted commands without asking"
         );
         return Some(Finding::warning("permissions.ralph", what).advice(
             "Allow what the agent needs: \"Bash(ralph item:*)\", \"Bash(ralph status:*)\". docs/SECURITY.md says what ralph refuses in an agent's shell.",
         ));
     }
     let wide = rules.iter().find(|rule| matches!(rule.as_str(), "Bash" | "Bash(*)" | "Bash(:*)"))?;
-    let what =
-        format!("{wide} is allowed: what ralph refuses in an agent's shell keeps honest agents from mistakes, and holds no other one back");
+    let what = format!("{wide} is allowed: what ralph refuses in an agent's shell prevents mistakes, not attacks");
     Some(Finding::note("permissions.ralph", what).advice("docs/SECURITY.md says what an agent with a shell can still do."))
 }
 

@@ -39,8 +39,7 @@ fn fire(case: &Case, registration: &Registration) -> Finding {
         }
         Err(Failed::NotTried(why)) => {
             let folder = std::env::temp_dir();
-            let what =
-                format!("the hook was not tried, because nothing can be written among the temporary files in {}: {why}", folder.display());
+            let what = format!("the hook was not tried: cannot write temporary files in {}: {why}", folder.display());
             Finding::warning("machine.temp", what).advice("Set TMPDIR to a folder that you can write to, or make room in it.")
         }
         Err(Failed::Hook(Problem { what, advice })) => {

@@ -1,4 +1,4 @@
-//! What `ralph doctor --fix` may do by itself: nothing that a person made is changed or lost.
+//! The repairs of `ralph doctor --fix`: nothing that a person made is changed or lost.
 
 use std::{
     fs, io,
@@ -81,23 +81,19 @@ impl Repair {
 /// Lines that are there already help no more if they are written again.
 fn exclude(file: &Path, within: &Path, lines: &[String]) -> Result<String, Failure> {
     if !is_inside(file, within) {
-        return Err(Failure::new(format!(
-            "{} is no plain file of the repository {}: it is left as it is",
-            file.display(),
-            within.display()
-        )));
+        return Err(Failure::new(format!("{} is not a plain file of the repository {}: left as it is", file.display(), within.display())));
     }
     let text = change::read(file)?.unwrap_or_default();
     let new: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !text.lines().any(|known| known == *line)).collect();
     if new.is_empty() {
-        return Err(Failure::new(format!("{} has it already: a .gitignore of the repository says otherwise", file.display())));
+        return Err(Failure::new(format!("{} has it already, but a .gitignore of the repository says otherwise", file.display())));
     }
     let failed = Failure::cannot_write(&file);
     files::add_lines(file, &format!("{}\n", new.join("\n"))).map_err(failed)?;
     Ok(format!("added to {}: {}", file.display(), new.join(", ")))
 }
 
-/// Whether a plain file, or the place for one, really lies in this folder: an unpacked archive brings a `.git` with links that lead anywhere.
+/// Whether a plain file, or the place for one, is really in this folder: an unpacked archive brings a `.git` with links that lead anywhere.
 fn is_inside(file: &Path, within: &Path) -> bool {
     let is_plain = match fs::symlink_metadata(file) {
         Ok(meta) => meta.is_file(),

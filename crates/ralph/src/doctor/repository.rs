@@ -40,28 +40,28 @@ impl Git<'_> {
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let not_asked = |problem: Problem| {
-        let finding = Finding::warning("git", format!("git cannot be asked about the repository: {problem}"));
+        let finding = Finding::warning("git", format!("cannot ask git about the repository: {problem}"));
         vec![if problem == Problem::NoGit { finding.advice("Install git.") } else { finding }]
     };
     let repository = match Repository::around(case.project.root(), PATIENCE) {
         Ok(Some(repository)) => repository,
         Ok(None) => {
             return vec![
-                Finding::note("git", "the project is in no git repository: what a loop changes cannot be seen as a diff or undone")
+                Finding::note("git", "the project is not in a git repository: a loop's changes cannot be shown as a diff or undone")
                     .fix("git init"),
             ];
         }
         Err(problem) => return not_asked(problem),
     };
     let git = Git { case, repository, hangs: Cell::new(false) };
-    // What must not be committed comes first: the way to commit everything is named after it.
+    // Files that must not be committed come first: the command that commits everything is named after them.
     let mut findings: Vec<Finding> = tracked(case, &git).into_iter().chain(unignored(case, &git)).collect();
     let state = state(&git);
     let is_clear = findings.is_empty();
     findings.push(if is_clear { state } else { Finding { fix: None, ..state } });
     if git.hangs.get() {
-        let what = format!("git did not answer within {} s, so the repository was not looked at", PATIENCE.as_secs());
-        let hangs = Finding::warning("git", what).advice("Try `git status`. A pipe in the place of a .gitignore would be enough for that.");
+        let what = format!("git did not answer within {} s, so the repository was not checked", PATIENCE.as_secs());
+        let hangs = Finding::warning("git", what).advice("Try `git status`. A named pipe in place of a .gitignore can cause this.");
         findings = vec![hangs];
     }
     findings
@@ -77,14 +77,14 @@ fn state(git: &Git<'_>) -> Finding {
         ("BISECT_LOG", "a bisection", "git bisect reset"),
     ];
     if let Some((_, what, abort)) = UNDER_WAY.iter().find(|(file, ..)| git.repository.folders.git_dir.join(file).exists()) {
-        return Finding::warning("git", format!("{what} is under way: an agent that commits would end in the middle of it"))
+        return Finding::warning("git", format!("{what} is under way: an agent's commit would land in the middle of it"))
             .fix(*abort)
             .advice("Or finish it.");
     }
     let Some(branch) = git.says(&["symbolic-ref", "--short", "HEAD"]) else {
-        return Finding::warning("git", "no branch is checked out: what an agent commits here is easily lost").fix("git switch -c work");
+        return Finding::warning("git", "no branch is checked out: an agent's commits are easily lost here").fix("git switch -c work");
     };
-    // What a submodule holds is asked by a git of its own, which its own configuration could make run anything.
+    // Git would look into a submodule with its own configuration, which could run anything.
     let changed = git.says(&["status", "--porcelain", "--ignore-submodules=dirty"]).map_or(0, |text| text.lines().count());
     let changes = match changed {
         0 => return Finding::good("git", format!("branch {branch}, nothing uncommitted")),

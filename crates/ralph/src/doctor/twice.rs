@@ -20,7 +20,7 @@ pub(super) fn check(case: &Case, ours: &[Registration]) -> Option<Finding> {
     let which = if hook.waits { called(hook) } else { "the hook".to_owned() };
     let what =
         format!("{which} is registered twice, in {one} and in {other}: both run at every stop, which counts once and costs a process more");
-    // A project's and a person's own are both meant to be there, and harm nobody as long as they are one program.
+    // A project's and a person's own are both meant to be there, and do no harm as long as they are one program.
     let is_meant = one != other && !is_plugins(first) && !is_plugins(second) && first.hook.line.program() == second.hook.line.program();
     let finding = if is_meant { Finding::note("hook.twice", what) } else { Finding::warning("hook.twice", what) };
     if broken(case).is_some() {
@@ -57,18 +57,18 @@ fn needless(case: &Case, ours: &[Registration], goes: &Origin, stays: &Origin) -
     (is_whole && case.survey.reach(stays) > case.survey.reach(goes)).then_some(scope)
 }
 
-/// What one person may not want is not done for them. Of two settings the one for all projects stays.
+/// Leaves the decision to the person. Of two settings the one for all projects stays.
 fn to_decide(finding: Finding, one: &Origin, other: &Origin) -> Finding {
     match (one, other) {
         (Origin::Settings(stays), Origin::Settings(goes)) => {
             let finding = finding.fix(format!("ralph uninstall --{} && ralph init --{}", goes.word(), stays.word()));
             if *goes == Scope::Project {
-                finding.advice("It is everybody's; `ralph uninstall --user` takes yours instead.")
+                finding.advice("It is everyone's; `ralph uninstall --user` removes yours instead.")
             } else {
                 finding
             }
         }
         (Origin::Plugin(id), _) | (_, Origin::Plugin(id)) => finding.fix(format!("claude plugin disable {}", quoted(id))),
-        _ => finding.advice("Ask whoever manages this machine."),
+        _ => finding.advice("Ask the administrator of this machine."),
     }
 }

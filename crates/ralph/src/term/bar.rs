@@ -5,7 +5,7 @@ use ralph_core::text::time::in_words;
 use super::ui;
 
 const CELLS: usize = 20;
-/// What stands before the bar, but the value: the label, and a gap.
+/// Columns before the bar, without the value: the label, and a gap.
 const AROUND: usize = ui::VALUE + 2;
 
 /// The bar beside values of that width; empty where there is no limit, no terminal, or no room.

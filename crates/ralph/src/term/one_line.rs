@@ -48,7 +48,7 @@ enum Rank {
 pub(crate) struct Brief(Vec<(Rank, String)>);
 
 impl Brief {
-    /// What a loop is called comes first; `context` is how full that of its session is, if somebody knows better than its journal.
+    /// `called` comes first; `context` is how full the session's context is, if that is known better than from the journal.
     pub(crate) fn of(view: &View, called: &str, context: Option<u64>) -> Self {
         let parts = [
             (Rank::Head, Some(head(view, called))),
@@ -94,7 +94,7 @@ fn head(v: &View, called: &str) -> String {
     painted(style.bold(), format!("{called} {round}"))
 }
 
-/// What is spent of a limit, in the colour that says how much is left.
+/// The use of a limit, in a colour that warns near its end.
 fn of_most(spent: f64, most: f64, text: String) -> String {
     painted(if most > 0.0 && spent >= most * 0.9 { WARN } else { PLAIN }, text)
 }
@@ -161,7 +161,7 @@ fn mark(verdict: Verdict) -> (&'static str, Style) {
     }
 }
 
-/// What goes on beside the agent's own work, or why nothing does.
+/// A gate or a wait that goes on beside the agent's work, or why nothing does.
 fn state(v: &View) -> Option<String> {
     let text = match (v.status, &v.waits, &v.checking) {
         (Status::Parked, Some(waits), _) => format!("parked: {}", cut(&clean(&waits.what), WAIT)),

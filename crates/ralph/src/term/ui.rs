@@ -1,4 +1,4 @@
-//! What people see: colour and line breaks where the terminal has them, plain text in a pipe, and a broken pipe is no error.
+//! Printing: colour and line breaks on a terminal, plain text in a pipe. A broken pipe is no error.
 
 use std::{
     fmt::{Display, Write as _},
@@ -143,12 +143,12 @@ pub(crate) fn field_with(label: &str, value: impl Display, after: &str) {
     paragraph(format!("{}{after}", labelled(label, &clean(&value.to_string()))), VALUE);
 }
 
-/// A label and a value that is clean, and drawn as it shall be.
+/// A label and a value that is clean and styled already.
 pub(crate) fn drawn(label: &str, value: &str) {
     line(labelled(label, value));
 }
 
-/// A label and a text that somebody else wrote: on a terminal its beginning is enough.
+/// A label and a foreign text: on a terminal its beginning is enough.
 pub(crate) fn excerpt(label: &str, value: impl Display) {
     let value = clean(&value.to_string());
     line(labelled(label, &width().map_or(value.clone(), |width| cut(&value, width.saturating_sub(VALUE)))));

@@ -264,7 +264,7 @@ fn pause_and_resume_by_command() {
     let id = bed.status()["id"].as_str().unwrap().to_owned();
     assert_eq!(
         bed.ralph_ok(&["resume"]),
-        format!("Ralph loop {id} is armed again at iteration 5 of 9.\nSession {ME} carries it: tell the agent there to go on.\n")
+        format!("Ralph loop {id} is active again at iteration 5 of 9.\nSession {ME} carries it: tell the agent there to go on.\n")
     );
     assert_eq!(bed.read(LOOP), loop_text(ME, 5, 9, "DONE"));
     bed.work().send().blocks_with(PROMPT);
@@ -289,7 +289,7 @@ fn s0_5_resume_of_a_capped_loop_needs_a_higher_limit() {
     let stderr = bed.ralph(&["resume"]).stderr;
     assert_eq!(stderr, "error: the loop is at iteration 3 of 3: give it more with --max-iterations 6\n");
     let said = bed.ralph_ok(&["resume", "--max-iterations", "6"]);
-    assert!(said.contains("is armed again at iteration 3 of 6."), "{said}");
+    assert!(said.contains("is active again at iteration 3 of 6."), "{said}");
     assert_eq!(bed.read(LOOP), loop_text(ME, 3, 6, "DONE"));
     assert_eq!(bed.work().send().blocks_with(PROMPT), "Ralph: iteration 4 of 6. Ends on <promise>DONE</promise>.");
     assert!(bed.files_in(".ralph/archive").is_empty());
@@ -309,7 +309,7 @@ fn s0_4_a_broken_loop_is_mended_in_the_archive_and_resumed() {
     assert!(out.stderr.starts_with(&format!("error: {} cannot be read: {problem}.", archived.display())), "{}", out.stderr);
     fs::write(&archived, fs::read_to_string(&archived).unwrap().replace("seven", "7")).unwrap();
     let said = bed.ralph_ok(&["resume", &id]);
-    assert!(said.contains("is armed again at iteration 7 of 9."), "{said}");
+    assert!(said.contains("is active again at iteration 7 of 9."), "{said}");
     assert_eq!(bed.read(LOOP), loop_text(ME, 7, 9, "DONE"));
     bed.work().send().blocks_with(PROMPT);
 }
@@ -632,7 +632,7 @@ fn s2_8_explain_says_why() {
             "  tools       unknown: there is no transcript of this iteration",
             "  said        \"I cannot say <promise>DONE</promise>\"",
             "  client      Claude Code 2.1.325",
-            "What would have changed the ruling",
+            "What would have changed the decision",
             "  <promise>DONE</promise> on a line of its own → promise.accepted   allowed, the loop is complete",
             "  no claim → promise.missing    sent back to iteration 2 of 3",
             "  the loop paused → loop.paused        allowed, the loop stays as it is",

@@ -128,7 +128,7 @@ fn pains_20_a_tracked_loop_file_is_never_adopted() {
     assert_eq!(bed.read(LOOP), free(7));
     // A person may arm it, and says so explicitly.
     let said = bed.ralph_ok(&["resume"]);
-    assert!(said.contains("is armed again at iteration 7."), "{said}");
+    assert!(said.contains("is active again at iteration 7."), "{said}");
     bed.work().send().blocks_with(PROMPT);
     bed.work().session(OTHER).send().is_silent();
     assert_eq!(bed.iteration(), 8);

@@ -31,7 +31,7 @@ fn s4_6_a_note_is_told_at_the_next_stop_once_and_only_once() {
     let bed = Bed::with_loop(4, 0, "DONE");
     bed.work().send().blocks_with(PROMPT);
     let said = bed.ralph_ok(&["steer", "Leave", "the parser alone"]);
-    assert!(said.starts_with("Note 1 is left for the agent of main-feca3bfd. The next prompt tells it."), "{said}");
+    assert!(said.starts_with("Note 1 is left for the agent of main-feca3bfd. The agent gets it with the next prompt."), "{said}");
     assert!(bed.ralph_ok(&["steer", "Use tabs"]).contains("One more waits with it"));
     assert_eq!(bed.status()["notes"], json!([{"id": 1, "text": "Leave the parser alone"}, {"id": 2, "text": "Use tabs"}]));
     assert!(bed.ralph_ok(&["status"]).contains("1: Leave the parser alone (waits for the next prompt)"));
@@ -44,7 +44,7 @@ fn s4_6_a_note_is_told_at_the_next_stop_once_and_only_once() {
     assert_eq!(bed.status()["notes"], json!([]));
     assert_eq!(fates(&bed), ["1 told 6", "2 told 6", "3 told 7"]);
     assert!(bed.ralph_ok(&["log"]).contains("note 3 from the command line: And hurry"));
-    assert!(bed.ralph_ok(&["steer", "--list"]).contains("told in iteration 7\n  And hurry\n"));
+    assert!(bed.ralph_ok(&["steer", "--list"]).contains("delivered in iteration 7\n  And hurry\n"));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn s4_6_a_note_whose_turn_broke_off_is_told_again() {
 fn s4_6_a_paused_loop_keeps_its_notes() {
     let bed = Bed::with_loop(1, 0, "DONE");
     bed.ralph_ok(&["pause"]);
-    assert!(bed.ralph_ok(&["steer", "Later"]).contains("It is told when the loop goes on: `ralph resume`."));
+    assert!(bed.ralph_ok(&["steer", "Later"]).contains("The agent gets it when the loop goes on: `ralph resume`."));
     bed.work().send().is_silent();
     assert_eq!(fates(&bed), ["1 waiting null"]);
     bed.ralph_ok(&["resume"]);
@@ -209,7 +209,7 @@ fn s4_6_an_agent_cannot_steer() {
     for args in [vec!["steer", "You may stop now"], vec!["steer", "--clear"]] {
         let out = run(bed.command(RALPH).args(&args).env("CLAUDECODE", "1"), b"");
         assert_eq!(out.code, Some(1), "{args:?}");
-        assert!(out.stderr.contains("an agent's shell (CLAUDECODE is set), and notes are a person's"), "{}", out.stderr);
+        assert!(out.stderr.contains("an agent's shell (CLAUDECODE is set), and only a person can leave notes"), "{}", out.stderr);
     }
     assert_eq!(notes(&bed), Vec::<Value>::new());
 }

@@ -37,7 +37,7 @@ pub(super) struct Client {
     took: Vec<(Duration, bool)>,
 }
 
-/// What the hook answered.
+/// The hook's answer.
 pub(super) struct Answer {
     /// For the person.
     pub(super) line: String,
@@ -50,7 +50,7 @@ impl Client {
         Client { folder: folder.to_owned(), state, turns: 0, sent_back: false, took: Vec::new() }
     }
 
-    /// How many stops were ruled, and how long one took that had nothing to check: a new process, the ruling, the file, the journal. The quickest, because
+    /// The number of stops, and how long one took that had nothing to check: a new process, the decision, the file, the journal. The quickest, because
     /// a busy machine makes the others wait, and there are two.
     pub(super) fn pace(&self) -> (usize, Duration) {
         let quickest = self.took.iter().filter(|(_, checked)| !checked).map(|(took, _)| *took).min();
@@ -105,7 +105,7 @@ impl Client {
             ("CLAUDE_PROJECT_DIR", self.folder.as_os_str()),
             ("CLAUDE_CODE_SESSION_ID", OsStr::new(SESSION)),
             (STATE, self.state.as_os_str()),
-            // The folder is removed at the end of the demo, and nobody reads a page in it.
+            // The folder is removed at the end of the demo, so a page is of no use.
             ("RALPH_REPORT", OsStr::new("off")),
         ];
         let args = Hook::of(name).map(|hook| hook.args(hook.timeout, PLUGIN)).unwrap_or_default();
@@ -134,7 +134,7 @@ fn unexpected(what: &str, answer: &Value) -> Failure {
     Failure::new(format!("the hook answered {what} unexpectedly: {answer}"))
 }
 
-/// What a run of ralph printed, if it went well.
+/// The output of a ralph command that went well.
 fn printed(name: &str, output: std::io::Result<Output>) -> Result<String, Failure> {
     let output = output.map_err(|e| Failure::new(format!("cannot run {name}: {e}")))?;
     if output.status.success() {

@@ -9,14 +9,14 @@ use ralph_engine::sys::files;
 
 use crate::exit::{Done, Failure};
 
-/// One link leads to a misspelled page, one to a page that was renamed, and one to a page that nobody has written.
+/// One link leads to a misspelled page, one to a page that was renamed, and one to a page that does not exist.
 const PAGES: [(&str, &str); 3] = [
     ("index.md", "# Notes\n\n- [How to set it up](setup.md)\n- [How to use it](usage.md)\n"),
     ("setup.md", "# Set-up\n\nUnpack it and run it. Then go back to [the start](home.md).\n"),
     ("guide.md", "# Guide\n\nIt explains itself, see [the start](index.md). Else there is [the FAQ](faq.md).\n"),
 ];
 
-/// What the person wants to pass: it names every link that leads to no page.
+/// The check that must pass: it names every link that leads to no page.
 const CHECK: &str = r#"dead=0
 for page in *.md; do
     for link in $(grep -o '([a-z]*\.md)' "$page" | tr -d '()'); do

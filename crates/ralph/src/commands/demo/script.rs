@@ -9,11 +9,7 @@ use crate::{
     ui,
 };
 
-use super::{
-    client::Client,
-    notes::Notes,
-    stage::{Stage, Tone},
-};
+use super::{client::Client, notes::Notes, stage::Stage};
 
 pub(super) fn play(stage: &mut Stage, client: &mut Client, notes: &Notes) -> Done {
     stage.title(
@@ -30,28 +26,28 @@ pub(super) fn play(stage: &mut Stage, client: &mut Client, notes: &Notes) -> Don
     stops(stage, client, "All links are fixed!\n\n<promise>DONE</promise>", Code::PromiseUnproven)?;
 
     works(stage, notes, "Read(guide.md)", || Ok(()))?;
-    stops(stage, client, "The last one leads to a page that nobody wrote. Shall I write it?", Code::LimitIterations)?;
+    stops(stage, client, "The last one leads to a page that does not exist. Should I write it?", Code::LimitIterations)?;
 
     types(stage, client, "/ralph-resume --max-iterations 6")?;
 
     works(stage, notes, "Write(faq.md)", || notes.save("faq.md", "# FAQ\n\nNo questions yet. Back to [the start](index.md).\n"))?;
     stops(stage, client, "Every link leads to a page now.\n\n<promise>DONE</promise>", Code::PromiseAccepted)?;
 
-    stage.command("ralph log");
+    stage.types("$ ", "ralph log");
     stage.output(&client.run(&["log"])?);
     Ok(())
 }
 
-/// What to take home, and where to go from here.
+/// The figures, and where to go from here.
 pub(super) fn farewell(stage: &mut Stage, client: &Client, kept: Option<&Path>) {
     let (stops, each) = client.pace();
     let took = each.as_secs_f64() * 1_000.0;
-    stage.moral(&format!("{stops} stops, about {took:.1} ms each besides the check, and no model was asked: same words, same ruling."));
+    stage.summary(&format!("{stops} stops, about {took:.1} ms each besides the check, and no model was asked: same words, same decision."));
     match kept {
-        None => stage.hint("ralph demo --keep", "leaves the project; `ralph explain 1` there tells more."),
+        None => stage.hint("ralph demo --keep", "leaves the project; `ralph explain 1` there says more."),
         Some(folder) => {
             stage.hint("The project is in", &ui::path(folder));
-            stage.hint("ralph explain 1", "in it tells why stop 1 was refused, and what would have changed it.");
+            stage.hint("ralph explain 1", "there says why stop 1 was sent back, and what would have changed that.");
         }
     }
     stage.hint("ralph init", "sets ralph up for Claude Code, `ralph doctor` checks it.");
@@ -59,9 +55,9 @@ pub(super) fn farewell(stage: &mut Stage, client: &Client, kept: Option<&Path>) 
 
 /// The person types a command.
 fn types(stage: &mut Stage, client: &mut Client, command: &str) -> Done {
-    stage.person(command);
+    stage.types("> ", command);
     let answer = client.submit(command)?;
-    stage.hook(None, &answer.line);
+    stage.hook(&answer.line, "");
     Ok(())
 }
 
@@ -72,7 +68,8 @@ fn works(stage: &mut Stage, notes: &Notes, tool: &str, work: impl FnOnce() -> Do
     let after = notes.broken()?;
     let count = if before == after { after.to_string() } else { format!("{before} → {after}") };
     let links = if after == 1 { "dead link" } else { "dead links" };
-    stage.tool(tool, &format!("· {count} {links}"), if after == 0 { Tone::Good } else { Tone::Plain });
+    let result = format!("· {count} {links}");
+    stage.tool(&format!("{} {}", ui::bold(tool), if after == 0 { ui::good(result) } else { ui::dim(result) }));
     Ok(())
 }
 
@@ -81,19 +78,18 @@ fn stops(stage: &mut Stage, client: &mut Client, said: &str, expected: Code) -> 
     stage.agent(said);
     let (answer, ruling) = client.stop(said)?;
     if ruling.code != expected {
-        return Err(Failure::new(format!("the stop was ruled {}, and {} was expected", ruling.code.as_str(), expected.as_str())));
+        return Err(Failure::new(format!("the decision was {}, not {} as expected", ruling.code.as_str(), expected.as_str())));
     }
     let verdict = match (ruling.decision, ruling.code) {
-        (Decision::Block, _) => ("sent back", Tone::Bad),
-        (Decision::Allow, Code::PromiseAccepted) => ("may stop", Tone::Good),
-        (Decision::Allow, _) => ("may stop", Tone::Warn),
+        (Decision::Block, _) => ui::bad("sent back"),
+        (Decision::Allow, Code::PromiseAccepted) => ui::good("may stop"),
+        (Decision::Allow, _) => ui::warn("may stop"),
     };
-    stage.hook(Some(verdict), &format!("· {}", answer.line));
-    stage.aside(&why(&answer.text));
+    stage.hook(&format!("{verdict} · {}", answer.line), &why(&answer.text));
     Ok(())
 }
 
-/// What ralph adds to the task that comes back to the agent: why it may not stop, and the first thing that the check says.
+/// The part of the answer that ralph adds to the task: why the agent may not stop, and the first line of the check.
 fn why(text: &str) -> String {
     let added = text.split_once("[ralph] ").map(|(_, added)| format!("[ralph] {added}")).unwrap_or_default();
     let mut lines = added.lines();

@@ -1,6 +1,6 @@
-//! What a command prints, as a terminal may have it: its colours, and nothing else that steers one.
+//! A command's output for a terminal: its colours are kept, and no other control sequence.
 //!
-//! A gate's command is trusted to run, and what it prints may still be anybody's: the name of a file, a test's message, a page that was fetched. A sequence
+//! A gate's command is trusted to run, but its output may come from anywhere: the name of a file, a test's message, a page that was fetched. A sequence
 //! that sets the clipboard or the title, moves the cursor over what was said before or asks the terminal to type something never arrives.
 
 use ralph_core::text::messages::is_unseen;
@@ -20,7 +20,7 @@ pub(super) struct Colours {
     in_text: bool,
 }
 
-/// What stands at the beginning of some bytes.
+/// The beginning of some bytes.
 enum Piece {
     Kept(usize),
     Dropped(usize),
@@ -32,7 +32,7 @@ enum Piece {
 }
 
 impl Colours {
-    /// What may be shown of these bytes and of those that waited for them.
+    /// Returns what may be shown of these bytes and of those that waited for them.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.begun.extend_from_slice(bytes);
         let all = std::mem::take(&mut self.begun);
@@ -63,7 +63,7 @@ impl Colours {
         shown
     }
 
-    /// Passes over a text for the terminal, up to a bell or `ESC \`. A line break ends it, too: nobody is to lose the rest of a gate's output.
+    /// Passes over a text for the terminal, up to a bell or `ESC \`. A line break ends it, too: the rest of the output must not be lost.
     fn text(&mut self, rest: &[u8]) -> Piece {
         let end = rest.iter().position(|byte| matches!(*byte, BELL | ESCAPE | b'\n'));
         let Some(end) = end else { return Piece::Dropped(rest.len()) };

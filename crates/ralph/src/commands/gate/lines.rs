@@ -1,4 +1,4 @@
-//! What a command prints, in whole lines: the output of commands that run side by side can be told apart only line by line.
+//! A command's output in whole lines: that of commands that run side by side is shown line by line.
 
 /// A line that goes on for longer than this is shown in pieces.
 const LONGEST: usize = 4_096;
@@ -25,7 +25,7 @@ impl Lines {
         whole
     }
 
-    /// A last line that nobody ended.
+    /// A last line without an end.
     pub(super) fn rest(&mut self) -> Option<Vec<u8>> {
         let rest = std::mem::take(&mut self.begun);
         (!rest.is_empty()).then(|| last_words(&rest))

@@ -41,17 +41,17 @@ use subject::Subject;
 
 /// Run the gates now, as the hook would
 ///
-/// Measures what the project's loop has to prove; without a loop, what ralph.toml asks for; without either, what check agents have to pass. What
-/// the commands print is shown while they run, and kept in .ralph/logs. The verdicts are kept, too, so that the hook need not measure an unchanged
-/// tree again; not those of an agent's own shell. Gates that look for words in an agent's message cannot be measured here, and do not count. Exit
-/// code 0 if all others hold; 1 if one does not, or if there is none; 75 if nothing fails and something outside has not decided yet.
+/// Measures the gates of the project's loop; without a loop, those of ralph.toml; without either, the commands for check agents. Their output is
+/// shown while they run, and kept in .ralph/logs. The verdicts are kept, too, so that the hook need not measure an unchanged tree again (not in an
+/// agent's shell). Gates that look for words in an agent's message cannot be measured here, and do not count. Exit code 0 if all others pass; 1 if
+/// one does not, or if there is none; 75 if nothing fails and something outside is not decided yet.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph gate                    all gates
   ralph gate tests lint         these two
-  ralph gate --keep-going       go on after a failure
-  ralph gate --cached           believe verdicts on an unchanged tree
-  ralph gate --junit gates.xml  a report for CI, besides
+  ralph gate --keep-going       keep running after a failure
+  ralph gate --cached           use earlier verdicts on an unchanged tree
+  ralph gate --junit gates.xml  also a report for CI
   ralph gate --preset verify    what check agents have to pass
   ralph gate --accept           accept the tests and gates as they are now")]
 pub(crate) struct Args {
@@ -64,16 +64,16 @@ pub(crate) struct Args {
     /// Instead of the gates, the commands that check agents have to pass
     #[arg(long, value_name = "PRESET", conflicts_with_all = ["which", "accept"])]
     preset: Option<Preset>,
-    /// Believe what was measured before on the same tree
+    /// Use earlier verdicts on an unchanged tree
     #[arg(long, conflicts_with = "accept")]
     cached: bool,
-    /// Run further commands after one has failed
+    /// Keep running after a failure
     #[arg(long, conflicts_with = "accept")]
     keep_going: bool,
-    /// Run nothing; take the tests, gates and lists as they are now for the start that the guard compares with
+    /// Run nothing; accept the tests, gates and lists as they are now: the guard compares with them from now on
     #[arg(long)]
     accept: bool,
-    /// For CI: the findings as a `JUnit` file, too, whether or not they hold
+    /// For CI: also write the findings to a `JUnit` file, whether or not they pass
     #[arg(long, value_name = "FILE", conflicts_with = "accept")]
     junit: Option<PathBuf>,
     /// For programs: the findings as JSON
@@ -83,7 +83,7 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Preset {
-    /// What worktree.yaml, or [verify] in ralph.toml, asks of check agents
+    /// The commands of worktree.yaml, or of [verify] in ralph.toml
     Verify,
 }
 
@@ -94,7 +94,7 @@ struct Report<'a> {
     #[serde(rename = "loop")]
     of_loop: Option<&'a str>,
     findings: &'a [Finding],
-    /// What looks as if the proof had been weakened since the loop began.
+    /// Signs that the proof was weakened since the loop began.
     suspicions: &'a [String],
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let of_loop = subject.of_loop.as_deref();
     let suspicions = of_loop.map(|id| Start::of(project, id).weigh(project, &subject.declared, &mut findings)).unwrap_or_default();
     if let Some(id) = of_loop {
-        // What was found counts, whether or not the journal can be written.
+        // The findings count even if the journal cannot be written.
         let _ = manual_measure::by_hand(project, id, &findings);
     }
     let is_measured = findings.iter().any(|finding| !is_for_agents(finding));
@@ -134,7 +134,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     } else {
         summary::show(&findings, &suspicions, progress.has_shown_output());
         if of_loop.is_some() && only_waits(&findings) {
-            ui::paragraph("Nothing fails; what is decided elsewhere is not decided yet: `ralph wait` waits for it.", 0);
+            ui::paragraph("Nothing fails; something outside is not decided yet: `ralph wait` waits for it.", 0);
         }
     }
     write_junit(args.junit.as_deref(), &findings).map_err(|failure| Failure { in_json: args.json, ..failure })?;

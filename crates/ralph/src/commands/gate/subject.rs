@@ -1,4 +1,4 @@
-//! What `ralph gate` measures: a loop's gates, the project's, or what check agents have to pass.
+//! The gates that `ralph gate` measures: a loop's, the project's, or what check agents have to pass.
 
 use ralph_core::{
     config,
@@ -37,7 +37,7 @@ impl Subject {
         Ok(if is_empty && !of_agents.declared.is_empty() { of_agents } else { subject })
     }
 
-    /// What check agents have to pass, and nothing else.
+    /// The commands for check agents, and nothing else.
     pub(super) fn of_check_agents(project: &Project) -> Self {
         let settings = declared::of_project(project);
         let mut declared = Declared { guard: settings.guard, keep_going: settings.keep_going, ..Declared::default() };

@@ -1,4 +1,4 @@
-//! What the gates found, one line for each.
+//! The findings of the gates, one line for each.
 
 use ralph_core::{
     gate::{Finding, Kind, Verdict},
@@ -40,7 +40,7 @@ pub(in crate::commands) fn show(findings: &[Finding], suspicions: &[String], has
     }
 }
 
-/// What declares gates and cannot be read is no gate. What fixes it is said only where that says more than the file's name again.
+/// A file of gates that cannot be read. The fix is shown only if it says more than the file's name.
 fn unreadable(finding: &Finding) -> String {
     let needs = finding.needs.as_deref().filter(|needs| !needs.contains(&finding.gate));
     [Some(finding.what.as_str()), needs].into_iter().flatten().collect::<Vec<_>>().join("; ")

@@ -53,5 +53,5 @@ fn no_such(reason: &str) -> String {
     // Those of the same family, or all.
     let within: Vec<&str> = codes().filter(|code| family(code) == reason.split('.').next().unwrap_or_default()).collect();
     let there = if within.is_empty() { codes().collect() } else { within };
-    format!("no ruling has the reason \"{reason}\"{meant} There are: {}", there.join(", "))
+    format!("no decision has the reason \"{reason}\"{meant} There are: {}", there.join(", "))
 }

@@ -38,13 +38,13 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
-    /// Go on showing what happens, until the loop ends
+    /// Keep showing what happens, until the loop ends
     #[arg(short, long)]
     follow: bool,
     /// Only what happened since then: 90s, 30m, 2h, 3d, or a time such as 2026-11-15 or 2026-11-15T09:30:00Z
     #[arg(short, long, value_name = "TIME", value_parser = since)]
     since: Option<Millis>,
-    /// Only stops that were ruled on for this reason: promise.missing, or gate for all of gate.*; may be given several times
+    /// Only stops that were decided for this reason: promise.missing, or gate for all of gate.*; may be given several times
     #[arg(short, long, value_name = "CODE")]
     reason: Vec<String>,
     /// Only the last N lines
@@ -90,9 +90,9 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
                 last.pop_front();
             }
         }
-        // What comes from now on is new.
+        // From now on every line is new.
         most = None;
-        // Nobody may be reading any more. An ending that more follows on was not the last one.
+        // The reader may have gone. An ending that more follows on was not the last one.
         let is_read = last.drain(..).all(|(line, record)| page.show(&line, record.as_ref())) && page.tell_of_unreadable();
         if !args.follow || !is_read || ended {
             return Ok(());

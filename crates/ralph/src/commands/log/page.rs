@@ -27,7 +27,7 @@ impl Page {
         Page { json, day: None, unreadable: 0 }
     }
 
-    /// Prints one line; `false` if nobody reads any more.
+    /// Prints one line; `false` if the reader has gone.
     pub(super) fn show(&mut self, line: &[u8], record: Option<&Record>) -> bool {
         let Some(record) = record else {
             self.unreadable += u64::from(!line.trim_ascii().is_empty());
@@ -45,7 +45,7 @@ impl Page {
     pub(super) fn tell_of_unreadable(&mut self) -> bool {
         let what = match std::mem::take(&mut self.unreadable) {
             0 => return true,
-            1 => "(a line that cannot be read)".to_owned(),
+            1 => "(a line could not be read)".to_owned(),
             n => format!("({n} lines that cannot be read)"),
         };
         // Half a line of a killed writer would stop a program that reads the rest.
@@ -66,13 +66,13 @@ impl Page {
         let heading = if is_new && !day.is_empty() { format!("{}\n", ui::bold(day)) } else { String::new() };
         self.day = Some(day.to_owned());
         let text = of_event(record);
-        // A prompt may be long, and everybody knows it.
+        // A prompt may be long, and the person knows it.
         let text = if matches!(record.event, Event::Started { .. }) { cut(&text, width.saturating_sub(TEXT)) } else { text };
         format!("{gap}{heading}{}", ui::fitted(&format!("{} {}", ui::dim(time), painted(&record.event, text)), TEXT))
     }
 }
 
-/// What is usual stays as it is, so that the rest stands out.
+/// Ordinary records stay plain, so that the rest stands out.
 fn painted(event: &Event, text: String) -> String {
     match event {
         Event::Stop { ruling, .. } => match ruling.next {

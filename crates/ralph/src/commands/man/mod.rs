@@ -17,7 +17,7 @@ use crate::{
     help, ui,
 };
 
-/// What reads a page from standard input and shows it, one screen at a time.
+/// The program that shows a page from standard input, one screen at a time.
 const READER: (&str, &[&str]) = if cfg!(target_os = "macos") { ("mandoc", &["-a"]) } else { ("man", &["-l", "-"]) };
 
 /// Show the manual page of ralph, or of one of its commands
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     command: Option<String>,
     /// Write all pages into this folder
     ///
-    /// The folder is made if it is not there. Pages of an earlier version are replaced.
+    /// The folder is created if needed. Pages of an earlier version are replaced.
     #[arg(long, value_name = "DIR", conflicts_with = "command", value_hint = ValueHint::DirPath)]
     dir: Option<PathBuf>,
 }

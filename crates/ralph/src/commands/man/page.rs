@@ -77,7 +77,7 @@ fn in_synopsis(arg: &Arg) -> Vec<Inline> {
     vec![roman(open), bold(flag), roman(gap), italic(value), roman(close), roman(dots)]
 }
 
-/// What stands below a command's options: each heading becomes a section, and indented lines stay as they are.
+/// The text below a command's options: each heading becomes a section, and indented lines stay as they are.
 fn closing(roff: &mut Roff, command: &Command) {
     let Some(text) = command.get_after_long_help().or_else(|| command.get_after_help()) else { return };
     let mut literal = false;

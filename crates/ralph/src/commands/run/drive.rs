@@ -24,7 +24,7 @@ use ralph_engine::{
     sys::signals,
 };
 
-use super::{Agent, Carries, Request, Worktree, ground};
+use super::{Request, Sessions, Subject, ground};
 use crate::{
     commands::start::begin as begin_loop,
     exit::{BLOCKED, Failure},
@@ -40,17 +40,17 @@ pub(super) fn drive(project: &Project, request: Request, observer: &Arc<dyn Obse
     refuse_what_cannot_be_proven(project)?;
     let (name, options) = options(project, &request);
     let agent = find_agent(project, &options)?;
-    let mut settings = settings(project, &options, request.no_snapshots, &warn);
+    let mut settings = settings(project, &options, request.sessions.no_snapshots, &warn);
     let (ways, left_out) = Ways::of_run(project, &request.notify).map_err(Failure::usage)?;
     left_out.into_iter().for_each(warn);
     look(project, &settings, &agent, &warn)?;
     untrusted_lists(project).into_iter().for_each(&warn);
     settings.permission_mode = preflight::mode_to_ask_for(project, settings.permission_mode);
-    let (resume, as_before) = match request.carries {
-        Carries::Again(resume) => (resume, options.words()),
-        Carries::New(wanted) => (begin(project, &wanted, &warn)?, None),
+    let (resume, as_before) = match request.subject {
+        Subject::Again(resume) => (resume, options.words()),
+        Subject::New(wanted) => (begin(project, &wanted, &warn)?, None),
     };
-    // Whoever goes on without it has to say it again, and that is all.
+    // Without it, the next run needs the options again, and that is all.
     let _ = options.keep(project, &name);
     let orders = Orders { resume, agent, rounds: request.rounds, settings, waits: !request.no_wait, ways, as_before };
     let observer: Arc<dyn Observer> =
@@ -81,15 +81,8 @@ impl Observer for WithPage {
 
 /// Where the loop works.
 fn place<'p>(project: &'p Project, request: &Request, warn: &impl Fn(String)) -> Result<Cow<'p, Project>, Failure> {
-    let Some(wanted) = &request.worktree else { return Ok(Cow::Borrowed(project)) };
-    let of_loop = match &request.carries {
-        Carries::New(wanted) => wanted.name.as_deref(),
-        Carries::Again(wanted) => wanted.which.as_deref(),
-    };
-    let name = match wanted {
-        Worktree::Called(name) => name,
-        Worktree::CalledAfterTheLoop => of_loop.unwrap_or("main"),
-    };
+    let Some(wanted) = &request.sessions.worktree else { return Ok(Cow::Borrowed(project)) };
+    let name = if wanted.is_empty() { request.subject.name().unwrap_or("main") } else { wanted };
     let place = worktree::prepare(project, name)?;
     place.notes.into_iter().for_each(warn);
     Ok(Cow::Owned(place.project))
@@ -97,28 +90,21 @@ fn place<'p>(project: &'p Project, request: &Request, warn: &impl Fn(String)) ->
 
 /// The loop's name, and how it is run: as the command line says, and otherwise as before.
 fn options(project: &Project, request: &Request) -> (String, RunOptions) {
-    let (asked, is_new) = match &request.carries {
-        Carries::New(wanted) => (wanted.name.clone(), true),
-        Carries::Again(wanted) => (wanted.which.clone(), false),
-    };
-    let name = match ops::choose(project, asked.as_deref(), None) {
+    let (asked, is_new) = (request.subject.name(), matches!(request.subject, Subject::New(_)));
+    let name = match ops::choose(project, asked, None) {
         Ok(found) if !is_new => found.name,
-        _ => asked.unwrap_or_else(|| "main".to_owned()),
+        _ => asked.unwrap_or("main").to_owned(),
     };
-    let said = RunOptions {
-        agent_cmd: if let Some(Agent::Command(line)) = &request.agent { Some(line.clone()) } else { None },
-        model: request.model.clone(),
-        permission_mode: request.permission_mode.clone(),
-        inner: request.inner,
-    };
+    let Sessions { agent, agent_cmd, model, permission_mode, inner, .. } = &request.sessions;
+    let said = RunOptions { agent_cmd: agent_cmd.clone(), model: model.clone(), permission_mode: permission_mode.clone(), inner: *inner };
     let mut before = if is_new { RunOptions::default() } else { RunOptions::of(project, &name) };
-    if request.agent == Some(Agent::Claude) {
+    if agent.is_some() {
         before.agent_cmd = None;
     }
     (name, said.or(before))
 }
 
-/// What is sure to end in a question in the middle of the night is asked now.
+/// Refuses now what would stop the run in the middle of the night.
 fn refuse_what_cannot_be_proven(project: &Project) -> Result<(), Failure> {
     let blocked = |message: String| Err(Failure::coded(BLOCKED, message));
     let declared = declared::of_project(project);
@@ -134,7 +120,7 @@ fn refuse_what_cannot_be_proven(project: &Project) -> Result<(), Failure> {
     }
 }
 
-/// What an item of a list is proven by runs only once a person has seen it; until then no agent can mark the item.
+/// The commands of a list's items run only once a person has seen them; until then no agent can mark an item.
 fn untrusted_lists(project: &Project) -> Vec<String> {
     let is_open = |source: &&Source| !source.trust.is_trusted() && source.commands.iter().any(|named| named.purpose == Purpose::Loops);
     let sources = command_sources::all(project).0;
@@ -154,7 +140,7 @@ fn find_agent(project: &Project, options: &RunOptions) -> Result<agent::Agent, F
     }
 }
 
-/// What ralph.toml says, and what the command line says instead. A permission mode counts from a trusted file only.
+/// The settings of ralph.toml, overridden by the command line. A permission mode counts from a trusted file only.
 fn settings(project: &Project, options: &RunOptions, no_snapshots: bool, warn: &impl Fn(String)) -> Running {
     let mut settings = match declared::config_of_runs(project) {
         None => Running::default(),
@@ -177,7 +163,7 @@ fn settings(project: &Project, options: &RunOptions, no_snapshots: bool, warn: &
     settings
 }
 
-/// Would sessions that nobody watches get anywhere?
+/// Checks that unattended sessions can get anywhere.
 fn look(project: &Project, settings: &Running, agent: &agent::Agent, warn: &impl Fn(String)) -> Result<(), Failure> {
     let remarks = preflight::look(project, settings.permission_mode.as_deref(), agent);
     for remark in remarks.into_iter().chain(preflight::inner_rounds(project, settings.inner, agent)) {

@@ -1,4 +1,4 @@
-//! Before anything is written: is there anything to carry, and is this a place to do it in?
+//! Before anything is written: is there a loop to run, and is this a folder to run it in?
 
 use ralph_engine::{
     ops::{self, Refusal},
@@ -7,16 +7,16 @@ use ralph_engine::{
     view,
 };
 
-use super::{Carries, Request};
+use super::{Request, Subject};
 use crate::exit::{BLOCKED, Failure};
 
 pub(super) fn look(project: &Project, request: &Request, warn: &impl Fn(String)) -> Result<(), Failure> {
     // A working tree is made beside the files, in a repository.
-    if request.worktree.is_some() {
+    if request.sessions.worktree.is_some() {
         return Ok(());
     }
     refuse_where_nothing_is(project, request)?;
-    match preflight::ground(project, !request.no_snapshots) {
+    match preflight::ground(project, !request.sessions.no_snapshots) {
         Some(remark) if remark.weight == Weight::Refusal => Err(Failure::coded(BLOCKED, remark.text)),
         remark => {
             remark.map(|remark| remark.text).into_iter().for_each(warn);
@@ -25,9 +25,9 @@ pub(super) fn look(project: &Project, request: &Request, warn: &impl Fn(String))
     }
 }
 
-/// Whoever has no loop to go on with need not be told what is wrong with the client.
+/// Without a loop to continue, problems of the client do not matter.
 fn refuse_where_nothing_is(project: &Project, request: &Request) -> Result<(), Failure> {
-    let Carries::Again(wanted) = &request.carries else { return Ok(()) };
+    let Subject::Again(wanted) = &request.subject else { return Ok(()) };
     let is_none = matches!(ops::choose(project, wanted.which.as_deref(), None), Err(Refusal::NoLoop | Refusal::NoSuch { .. }));
     if is_none && view::ended(project).is_empty() && view::archive(project).is_empty() && loops::of_folder(project).is_none() {
         return Err(Failure::no_loop());

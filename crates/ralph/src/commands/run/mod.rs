@@ -1,4 +1,4 @@
-//! `ralph run`: carry a loop in fresh sessions, one for each iteration.
+//! `ralph run`: run a loop in fresh sessions, one for each iteration.
 
 mod drive;
 mod ground;
@@ -26,9 +26,8 @@ use ralph_engine::{
 
 use crate::{
     commands::{
-        loop_flags::only_for_a_new_loop,
+        loop_flags::{NewLoop, only_for_a_new_loop, words},
         name,
-        new_loop::{NewLoop, words},
     },
     exit::{Done, Failure},
     term::live_lines::Terminal,
@@ -43,9 +42,8 @@ use screen::Screen;
 
 /// Run a loop in fresh sessions, a new one for each iteration
 ///
-/// Starts a loop with the prompt that is given, or goes on with the one that is there, at the iteration where it was, whoever carried it before. The
-/// agent is started anew for each iteration; what it left in the files is judged by the same gates and limits as in an interactive session. Ctrl-C
-/// finishes the iteration, a second one ends it now; `ralph run --continue` goes on.
+/// Starts a loop with the given prompt, or continues the existing one where it was. The agent is started anew for each iteration; the same gates and
+/// limits decide as in an interactive session. Ctrl-C finishes the iteration, a second one ends it now; `ralph run --continue` goes on.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph run \"Make all tests pass\" --verify \"cargo test\" --max-iterations 20
@@ -56,10 +54,10 @@ use screen::Screen;
 pub(crate) struct Args {
     #[command(flatten, next_help_heading = LOOP)]
     wanted: NewLoop,
-    /// Go on with the loop that is there, also if it has ended at a limit; with limits, with new ones. The same as no prompt
+    /// Continue the existing loop, even if it ended at a limit; limits that are given are its new ones. The same as no prompt
     #[arg(long = "continue", help_heading = LOOP, conflicts_with_all = ["prompt", "prompt_file", "stdin"], conflicts_with_all = only_for_a_new_loop())]
     go_on: bool,
-    /// Go on with a loop although it is complete
+    /// Continue a loop even if it is complete
     #[arg(long, help_heading = LOOP, conflicts_with_all = ["prompt", "prompt_file", "stdin"])]
     again: bool,
     /// End after this many iterations; the loop waits for `ralph run --continue`
@@ -71,14 +69,14 @@ pub(crate) struct Args {
     /// Do not wait for a quota to come back or for checks to be decided: end with exit code 75
     #[arg(long, help_heading = LOOP)]
     no_wait: bool,
-    /// Who is told when the run ends, waits or needs a person: desktop, terminal, an https:// address, or cmd:LINE for the shell; may be given several times
+    /// Where to send a notification when the run ends, waits or needs a person: desktop, terminal, an https:// address, or cmd:LINE for the shell; may be given several times
     #[arg(long, value_name = "WHERE", value_parser = whom, help_heading = LOOP)]
     notify: Vec<String>,
 
     #[command(flatten, next_help_heading = SESSIONS)]
     sessions: Sessions,
 
-    /// Only what was ruled and how it ended; warnings on standard error
+    /// Show only the decisions and how it ended; warnings go to standard error
     #[arg(long, short = 'q', conflicts_with = "json", help_heading = SHOWN)]
     quiet: bool,
     /// For programs: everything that happens, one JSON object for each line
@@ -93,83 +91,66 @@ const SHOWN: &str = "What is shown";
 /// How the agent is started.
 #[derive(clap::Args)]
 struct Sessions {
-    /// The agent [default: claude; with --continue the one that it was]
-    #[arg(long, value_name = "AGENT", value_parser = agents(), conflicts_with = "agent_cmd")]
-    agent: Option<Agent>,
-    /// Any program instead: a line for the shell that reads the prompt on its standard input and prints its answer
+    /// The agent [default: claude, or with --continue the one it had]
+    #[arg(long, value_name = "AGENT", value_parser = ["claude"], conflicts_with = "agent_cmd")]
+    agent: Option<String>,
+    /// Another program instead: a shell command that reads the prompt on standard input and prints its answer
     #[arg(long, value_name = "CMD", value_parser = words, conflicts_with_all = ["permission_mode", "inner"])]
     agent_cmd: Option<String>,
     /// The model of the sessions, unless an item of a list names another
     #[arg(long, value_name = "MODEL", value_parser = words)]
     model: Option<String>,
-    /// What the agent may do without asking, in the client's words; nobody is there to be asked
+    /// What the agent may do without asking, in the client's words; during a run there is no one to ask
     #[arg(long, value_name = "MODE", value_parser = permission_modes())]
     permission_mode: Option<String>,
-    /// So many times a session is sent back by its own stop hook while gates fail, before its iteration ends
+    /// How often its stop hook sends a session back while gates fail, before the iteration ends
     #[arg(long, value_name = "N", value_parser = super::count, allow_hyphen_values = true)]
     inner: Option<u64>,
-    /// Work in a linked worktree, made if need be; =NAME if it shall not be called after the loop
+    /// Work in a linked worktree, created if needed; =NAME if it should not be named after the loop
     #[arg(long, value_name = "NAME", value_parser = worktree, num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    worktree: Option<Worktree>,
+    worktree: Option<String>,
     /// Do not keep the files after each iteration under refs/ralph/
     #[arg(long)]
     no_snapshots: bool,
 }
 
 /// The run that is wanted: what the command line says, and nothing of what ralph.toml says.
-#[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) carries: Carries,
+struct Request {
+    subject: Subject,
     /// `None`: until the loop ends.
-    pub(crate) rounds: Option<u64>,
-    /// `None`: the one that it was, or the usual one.
-    pub(crate) agent: Option<Agent>,
-    pub(crate) model: Option<String>,
-    pub(crate) permission_mode: Option<String>,
-    pub(crate) inner: Option<u64>,
-    /// `None`: in the project itself.
-    pub(crate) worktree: Option<Worktree>,
-    pub(crate) no_snapshots: bool,
-    pub(crate) no_wait: bool,
-    pub(crate) notify: Vec<String>,
+    rounds: Option<u64>,
+    no_wait: bool,
+    notify: Vec<String>,
+    sessions: Sessions,
 }
 
-/// Which loop.
-#[derive(Debug)]
-pub(crate) enum Carries {
+/// The loop that is run.
+enum Subject {
     New(start::Request),
-    /// The one that is there, or ended last, with limits as `ralph resume` takes them.
+    /// The live one, or the one that ended last, with limits as `ralph resume` takes them.
     Again(resume::Request),
 }
 
-/// What is started for each iteration.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Agent {
-    Claude,
-    Command(String),
-}
-
-/// A linked worktree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Worktree {
-    CalledAfterTheLoop,
-    Called(String),
+impl Subject {
+    fn name(&self) -> Option<&str> {
+        match self {
+            Subject::New(wanted) => wanted.name.as_deref(),
+            Subject::Again(wanted) => wanted.which.as_deref(),
+        }
+    }
 }
 
 fn at_least_one(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "must be a whole number from 1 on".to_owned())
 }
 
-fn worktree(text: &str) -> Result<Worktree, String> {
-    if text.is_empty() { Ok(Worktree::CalledAfterTheLoop) } else { name(text).map(Worktree::Called) }
+/// Empty: named like the loop.
+fn worktree(text: &str) -> Result<String, String> {
+    if text.is_empty() { Ok(String::new()) } else { name(text) }
 }
 
 fn whom(text: &str) -> Result<String, String> {
     Ways::default().add(text).map(|()| text.to_owned())
-}
-
-fn agents() -> impl TypedValueParser<Value = Agent> {
-    PossibleValuesParser::new(["claude"]).map(|_| Agent::Claude)
 }
 
 fn permission_modes() -> impl TypedValueParser<Value = String> {
@@ -177,7 +158,7 @@ fn permission_modes() -> impl TypedValueParser<Value = String> {
     let plan = PossibleValue::new("plan").hide(true);
     PossibleValuesParser::new(modes.into_iter().chain([plan])).try_map(|mode| {
         if mode == "plan" {
-            Err("in this mode the agent may change nothing, so that no iteration could ever get anywhere".to_owned())
+            Err("the agent may change nothing in this mode, so no iteration could get anywhere".to_owned())
         } else {
             Ok(mode)
         }
@@ -213,16 +194,6 @@ fn request(args: Args) -> Result<Request, Failure> {
             "--{option} describes a new loop: give its prompt, too, as words, with --prompt-file FILE or with --stdin"
         )));
     }
-    Ok(Request {
-        carries: if is_new { Carries::New(wanted.request()?) } else { Carries::Again(resume::Request { again, ..wanted.again() }) },
-        rounds: if once { Some(1) } else { rounds },
-        agent: sessions.agent_cmd.map(Agent::Command).or(sessions.agent),
-        model: sessions.model,
-        permission_mode: sessions.permission_mode,
-        inner: sessions.inner,
-        worktree: sessions.worktree,
-        no_snapshots: sessions.no_snapshots,
-        no_wait,
-        notify,
-    })
+    let subject = if is_new { Subject::New(wanted.request()?) } else { Subject::Again(resume::Request { again, ..wanted.again() }) };
+    Ok(Request { subject, rounds: if once { Some(1) } else { rounds }, no_wait, notify, sessions })
 }

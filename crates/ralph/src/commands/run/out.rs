@@ -1,4 +1,4 @@
-//! Standard output that nobody may read any more: a full pipe or a stopped terminal makes the agent wait, but never a person who wants the end.
+//! Standard output whose reader may be stuck: a full pipe or a stopped terminal makes the agent wait, but never a person who wants the end.
 
 use std::{
     io::{self, Write},
@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-/// How soon it is seen that somebody wants the end.
+/// How soon a request to end is seen.
 const STEP: Duration = Duration::from_millis(100);
 
 /// How long a reader has for the last words.
@@ -18,7 +18,7 @@ pub(super) struct Out {
     send: Sender<Vec<u8>>,
     written: Receiver<io::Result<()>>,
     wants_end: fn() -> bool,
-    /// Nobody reads: what is said from now on is lost.
+    /// The reader is stuck: everything from now on is lost.
     is_stuck: bool,
 }
 

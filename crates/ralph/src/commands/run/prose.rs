@@ -56,7 +56,7 @@ impl Prose {
         self.had_words = !is_blank;
     }
 
-    /// What no longer fits is whole up to its last line.
+    /// A line that no longer fits is whole up to its last part.
     fn break_off(&mut self, width: usize, whole: &mut Vec<String>) {
         if self.begun.len() > LONGEST {
             return self.end_line(width, whole);

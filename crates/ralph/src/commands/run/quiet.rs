@@ -1,4 +1,4 @@
-//! For `--quiet`: what was ruled and how it ended; warnings on standard error.
+//! For `--quiet`: the decisions and how it ended; warnings on standard error.
 
 use std::{
     io::Write,

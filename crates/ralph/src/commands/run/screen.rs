@@ -63,11 +63,11 @@ impl Drop for Screen {
 struct State {
     terminal: Terminal,
     now: fn() -> Millis,
-    /// What the agent says, and whether it is a subagent that does.
+    /// The agent's words, and whether they are a subagent's.
     prose: Prose,
     of_subagent: bool,
     status: Status,
-    /// What was said about the last session; the next one is mostly like it.
+    /// The line about the last session; the next one is mostly like it.
     session: String,
     /// Denied calls that have not come back as failed ones yet.
     denied: u64,

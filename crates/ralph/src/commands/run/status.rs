@@ -19,7 +19,7 @@ use crate::{
 /// Silence that is worth a word.
 const SILENCE_MS: u64 = 10_000;
 
-/// What goes on.
+/// The present state of the run.
 #[derive(Default)]
 pub(super) struct Status {
     doing: Doing,
@@ -113,7 +113,7 @@ impl Status {
         }
     }
 
-    /// What fits, the most telling first to stay.
+    /// The parts that fit, the most telling last to go.
     fn of_work(&self, (round, again): (&str, Option<&String>), since: Millis, heard: Millis, width: usize, now: Millis) -> String {
         let silence = between(heard, now);
         let context = match (self.context, self.window) {

@@ -15,14 +15,14 @@ use crate::{
     wording::{money, subject, used_tokens},
 };
 
-/// What has to be remembered of a run until its end.
+/// The part of a run that its summary needs.
 #[derive(Default)]
 pub(super) struct Last {
     of_loop: String,
     folder: PathBuf,
     /// Files of an iteration were kept.
     has_kept: bool,
-    /// What this run's own sessions used.
+    /// Used by this run's own sessions.
     tokens: u64,
     usd_micros: Micros,
 }
@@ -63,7 +63,7 @@ impl Last {
         (head, [why, of_denied(denied), next.map(from_here), told.map(from_here), work].into_iter().flatten().collect())
     }
 
-    /// What the loop has cost, if that is more than this run.
+    /// The cost of the whole loop, if that is more than this run's.
     fn of_the_loop(&self, tokens: u64, usd: f64) -> String {
         if tokens <= self.tokens && money::of_dollars(usd) <= self.usd_micros {
             return String::new();
@@ -76,7 +76,7 @@ fn joined<const N: usize>(parts: [Option<String>; N]) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(DOT)
 }
 
-/// A working tree of the loop's own, as whoever stands in the project around it sees it.
+/// The loop's own working tree, seen from the project around it.
 struct Tree {
     name: String,
     /// `.ralph/worktrees/main`, and the project's folder in it.
@@ -85,7 +85,7 @@ struct Tree {
 
 impl Tree {
     fn around(folder: &Path) -> Option<Self> {
-        // Whoever stands in it needs no other words.
+        // From inside, the commands work as they are.
         if std::env::current_dir().is_ok_and(|here| here.starts_with(folder)) {
             return None;
         }
@@ -124,7 +124,7 @@ fn ending(how: End, is_doubtful: bool) -> String {
     }
 }
 
-/// Rules that would have allowed what nobody could be asked for.
+/// Rules that would have allowed the denied calls.
 fn of_denied(rules: &[String]) -> Option<String> {
     let rules: Vec<String> = rules.iter().map(|rule| subject(rule)).collect();
     (!rules.is_empty())

@@ -237,8 +237,8 @@ fn s4_6_a_pipe_gets_plain_lines() {
             "12Z subagent's tool: Read  src/31ma.rs",
             "12Z subagent: It is there.",
             "12Z denied: Bash  curl x; the rule Bash(curl:*) would allow it",
-            "12Z the service is asked again in 5 s (try 2, status 529)",
-            "12Z the client makes the conversation shorter",
+            "12Z the service is retried in 5 s (try 2, status 529)",
+            "12Z the client compacts the conversation",
             "12Z agent: a plain line",
             "12Z iteration 3 is over: 2 tools, 41k tokens, $0.31, 1 min 12 s",
             "12Z gate tests runs, about 40 s, for 2 min at most",
@@ -353,7 +353,7 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
         "  ○ Read  src/31ma.rs",
         "It is there.",
         "  ✗ denied: Bash  curl x; the rule Bash(curl:*) would allow it",
-        "the client makes the conversation shorter",
+        "the client compacts the conversation",
         "a plain line",
     ];
     let status = "iteration 3 of 10 · 12 s · 41k tokens · $0.31 · context 50k";

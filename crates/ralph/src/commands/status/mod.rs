@@ -28,7 +28,7 @@ use crate::{
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
-    /// The loops of all your projects in which ralph has had one, a line for each
+    /// The loops of all your projects, a line for each
     #[arg(short, long, conflicts_with = "which")]
     all: bool,
     /// For programs: JSON, always with exit code 0

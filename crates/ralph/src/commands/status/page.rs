@@ -1,4 +1,4 @@
-//! One loop on one screen: what needs somebody first, then how far it is, then the rest.
+//! One loop on one screen: what needs a person first, then how far it is, then the rest.
 
 use ralph_core::{
     gate::Verdict,
@@ -75,7 +75,7 @@ fn waiting(waits: &Waits) -> String {
     format!("for {} ({until}{} so far)", waits.what, in_words(waits.for_ms))
 }
 
-/// What is used of each limit, with bars below each other.
+/// The use of each limit, with bars below each other.
 #[expect(clippy::cast_precision_loss, reason = "cells of a bar")]
 fn limits(v: &View) {
     let of = |limit: bool, text: String| if limit { format!("of {text}") } else { "no limit".to_owned() };
@@ -118,7 +118,7 @@ fn trouble(v: &View) {
         ui::field("standstill", format!("{} changed nothing{of}", rounds(v.stalled_rounds)));
     }
     for note in v.notes.iter().take(NOTES) {
-        let fate = note.told_in.map_or_else(|| "waits for the next prompt".to_owned(), |round| format!("told in iteration {round}"));
+        let fate = note.told_in.map_or_else(|| "waits for the next prompt".to_owned(), |round| format!("delivered in iteration {round}"));
         ui::field("note", format!("{}: {} ({fate})", note.id, opening(&note.text, 100)));
     }
     if v.notes.len() > NOTES {
@@ -159,7 +159,7 @@ fn session(v: &View) -> &str {
     }
 }
 
-/// What nobody was there to allow, with the rules that would have.
+/// The calls that were denied, as rules that would allow them.
 fn denied(all: &[Denials]) -> String {
     const SHOWN: usize = 5;
     let rules: Vec<String> = all.iter().take(SHOWN).map(|denied| format!("{} ×{}", opening(&denied.rule, 80), denied.times)).collect();

@@ -1,4 +1,4 @@
-//! `ralph wait`: wait for what a parked loop waits for.
+//! `ralph wait`: wait until a parked loop can go on.
 
 mod progress;
 
@@ -37,10 +37,10 @@ use crate::{
 
 use progress::Progress;
 
-/// Wait until what a loop waits for is decided: its pull request's checks, for instance
+/// Wait until something outside is decided, such as the checks of a pull request
 ///
-/// Nothing is spent meanwhile: no model is asked, and no iteration is counted. Ends with 0 as soon as there is something to go on with, whether that is good
-/// news or bad, with 1 if only a person can go on, and with 75 if the time is over first. A session that waits by itself is woken by itself; otherwise the last line says how to go on.
+/// Nothing is spent meanwhile: no model runs, and no iteration is counted. Exit code 0 once it is decided, good or bad; 1 if only a person can go on; 75 if
+/// the time is up first. A session that waits is woken by itself; otherwise the last line says how to go on.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph wait
@@ -85,7 +85,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let began = Instant::now();
     let findings = watch.until_nothing_waits(&gates, &Progress::begin(args.json, since))?;
     let decided = !only_waits(&findings);
-    // What was found counts, whether or not the journal can be written.
+    // The findings count even if the journal cannot be written.
     let _ = if decided {
         manual_measure::after_a_wait(project, &watch.id, &findings)
     } else {

@@ -40,7 +40,7 @@ struct State {
     next: Next,
 }
 
-/// What ends the wait, or this part of it.
+/// The end of the wait, or of this part of it.
 #[derive(Clone, Copy)]
 enum Next {
     Looking,

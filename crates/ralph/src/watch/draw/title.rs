@@ -114,7 +114,7 @@ fn all_needs(scene: &Scene<'_>) -> Vec<(String, Style)> {
         n => all.push((format!("{n} lines of the journal cannot be read"), WARN)),
     }
     all.extend(view.notes.iter().map(|note| match note.told_in {
-        Some(round) => (format!("note {} was told in iteration {round}: {}", note.id, note.text), DIM),
+        Some(round) => (format!("note {} was delivered in iteration {round}: {}", note.id, note.text), DIM),
         None => (format!("note {} waits for the next prompt: {}", note.id, note.text), PLAIN),
     }));
     all

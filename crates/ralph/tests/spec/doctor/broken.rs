@@ -35,7 +35,7 @@ fn s2_8_two_command_lines_in_two_files_and_in_one() {
     patient.write_project(&all_entries(RALPH));
     let found = patient.complains("hook.twice", "warning", &["user settings", "project settings"]);
     assert_eq!(found["fixable"], false);
-    assert_eq!(found["advice"], "It is everybody's; `ralph uninstall --user` takes yours instead.");
+    assert_eq!(found["advice"], "It is everyone's; `ralph uninstall --user` removes yours instead.");
     patient.mends("hook.twice", "warning", &[], "ralph uninstall --project && ralph init --user");
     // A plugin that does not hear of everything is no reason to take out what does.
     let patient = Patient::sound();
@@ -191,7 +191,7 @@ fn s2_8_a_timeout_that_is_too_short() {
     patient.is_quiet_about("hook.timeout");
     patient.is_quiet_about("hook.limit");
     patient.edit_user(|s| waiting(s)["timeout"] = json!(2));
-    let found = patient.complains("hook.timeout", "warning", &["that waits for CI", "2 s", "wakes nobody"]);
+    let found = patient.complains("hook.timeout", "warning", &["that waits for CI", "2 s", "wakes no session"]);
     assert_eq!(found["advice"], format!("Set \"timeout\" to 28800 in {}.", patient.user_file().display()));
 }
 
@@ -401,7 +401,7 @@ fn s2_8_other_stop_hooks_are_a_note() {
     let other = json!({"hooks": [{"type": "command", "command": "notify-send done"}]});
     patient.edit_user(|s| s["hooks"]["Stop"].as_array_mut().unwrap().push(other));
     patient.complains("hook.others", "note", &["`notify-send done`", "user settings"]);
-    assert!(patient.doctor(&[]).stdout.ends_with("\nAll is well.\n"));
+    assert!(patient.doctor(&[]).stdout.ends_with("\nNo problems found.\n"));
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn s4_7_a_sound_set_up_is_called_sound_and_every_check_is_there() {
     let patient = Patient::sound();
     let out = patient.doctor(&[]);
     assert_eq!(out.code, Some(0), "{}", out.stdout);
-    assert!(out.stdout.ends_with("\nAll is well.\n"), "{}", out.stdout);
+    assert!(out.stdout.ends_with("\nNo problems found.\n"), "{}", out.stdout);
     assert!(!out.stdout.contains('\u{1b}'), "no colour in a pipe");
     let report = patient.report(&[]);
     let all = findings(&report);

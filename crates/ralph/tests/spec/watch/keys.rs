@@ -22,7 +22,7 @@ fn eyes_1_keys_pause_resume_steer_and_cancel_as_the_commands_do() {
     assert_eq!(bed.value("active"), "false");
     shows(&pty, "r resume");
     pty.send("r");
-    shows(&pty, "is armed again at iteration 2 of 9.");
+    shows(&pty, "is active again at iteration 2 of 9.");
     assert_eq!(bed.value("active"), "true");
     // Typed, with wide characters, and pasted, with line breaks that send nothing.
     pty.send("s");
