@@ -1,4 +1,4 @@
-//! What a loop is, and how a stop is judged.
+//! Loops, and the judge that rules on their stops.
 //!
 //! Everything here is pure: bytes and values in, values out. No clock, no disk, no process and no environment; the engine brings those.
 
@@ -10,3 +10,8 @@ pub mod loops;
 pub mod money;
 pub mod report;
 pub mod text;
+
+/// For serde: a value that need not be written down.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,4 +1,4 @@
-//! What a key of `ralph.toml` is: each is declared once, and its reader, its messages and its JSON schema are made from that.
+//! The keys of `ralph.toml`: each is declared once, and its reader, its messages and its JSON schema are made from that.
 
 use super::{Config, FeaturesTable, GateTable, Notify, PullRequests, Running, Verify, VerifyCommand};
 use serde_json::{Map, Value, json};
@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Bool,
     Count,
     Text,
-    /// A list of texts; one may stand alone.
+    /// A list of texts, or a single one.
     Texts,
     Choice(&'static [&'static str]),
     /// A line for the shell, or a program and its arguments.
@@ -37,14 +37,14 @@ pub(super) enum Kind {
 /// A table of the file.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// As it stands in the file.
+    /// As it is written in the file.
     pub(super) header: &'static str,
     pub(super) about: &'static str,
     pub(super) keys: &'static [Key],
 }
 
-/// Declares a table of the file once: the struct that it becomes, the values of keys that are not given, what its keys are called and mean, and how each is
-/// read. A key is called like its field unless `as` says otherwise, and belongs to every kind of gate unless `of` names one.
+/// Declares a table of the file once: the struct that it becomes, the defaults, and the name, the meaning and the reader of each key. A key is called like its
+/// field unless `as` says otherwise, and belongs to every kind of gate unless `of` names one.
 macro_rules! table {
     (@key $field:ident) => { stringify!($field) };
     (@key $field:ident $key:literal) => { $key };
@@ -89,7 +89,7 @@ macro_rules! table {
 pub(super) use table;
 
 impl Kind {
-    /// What a value must be, after "must be".
+    /// The end of a sentence: "must be …".
     pub(super) fn in_words(self) -> String {
         match self {
             Kind::Bool => "true or false".to_owned(),
@@ -160,7 +160,7 @@ impl Table {
     }
 }
 
-/// What a gate can check: one of these keys it must have.
+/// A gate has exactly one of these keys.
 pub(super) const CHECKS: [&str; 6] = ["command", "file", "features", "markers", "pr", "ci"];
 
 /// The JSON schema of the file.

@@ -1,6 +1,6 @@
-//! `ralph.toml`: what a project wants proven before a loop may end.
+//! `ralph.toml`: the settings of a project, above all the gates that must hold before a loop may end.
 //!
-//! Everything in it is optional. A key that nobody knows is an error: a gate that is silently not there proves nothing.
+//! Everything in it is optional. An unknown key is an error: a gate that is silently missing proves nothing.
 
 mod keys;
 mod pull_requests;
@@ -30,7 +30,7 @@ pub const FILE: &str = "ralph.toml";
 /// More than this of an output would fill the agent's context.
 const MAX_EXCERPT: usize = 8_000;
 
-/// Nobody reads about more gates.
+/// More gates than this are a mistake.
 const MAX_GATES: usize = 200;
 
 const CHECKS_THAT_COUNT: &[&str] = &["all", "required"];
@@ -219,7 +219,7 @@ fn gate(table: &Fields<'_>) -> Result<Gate, Problem> {
         _ => ("markers".to_owned(), Check::Markers(Markers { words: t.markers })),
     };
     let gate = Gate::new(t.name.unwrap_or_else(|| short_name(&made)), check, Origin::File(FILE.to_owned()));
-    // What is decided elsewhere is asked at every stop: the agent does not have to claim anything before ralph waits for it.
+    // CI and reviews are asked at every stop: the agent does not have to claim anything before ralph waits for them.
     Ok(Gate { every_stop: t.every_stop.unwrap_or(gate.is_decided_elsewhere()), next: t.next, ..gate })
 }
 
@@ -324,7 +324,7 @@ fn inside(field: Field<'_>) -> Result<String, Problem> {
     }
 }
 
-/// A name made of the first words of what it stands for.
+/// The first words of a text, as a name for it.
 pub fn short_name(text: &str) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().filter(|c| !c.is_control()).collect();
     if line.chars().count() <= 40 { line } else { line.chars().take(39).chain(['…']).collect() }

@@ -1,4 +1,4 @@
-//! `[pr]` in `ralph.toml`: what the two loops of a pull request look at, and the gates that follow from it.
+//! `[pr]` in `ralph.toml`, and the gates of the two loops of a pull request.
 
 use super::{
     CHECKS_THAT_COUNT, Problem, expression_of_lines, inside,
@@ -44,7 +44,7 @@ fn report(field: Field<'_>) -> Result<Option<String>, Problem> {
     }
 }
 
-/// What the agent is told to do. Ralph itself never does it.
+/// One line for the agent. Ralph itself never runs it.
 pub(super) fn told(field: Field<'_>) -> Result<String, Problem> {
     let text = field.text()?;
     if text.trim().is_empty() || text.chars().any(char::is_control) {
@@ -53,7 +53,7 @@ pub(super) fn told(field: Field<'_>) -> Result<String, Problem> {
     Ok(text.trim().to_owned())
 }
 
-/// Names of checks. An empty one would stand for all of them.
+/// Names of checks. An empty one would match all of them.
 fn ignored(field: Field<'_>) -> Result<Vec<String>, Problem> {
     let names = field.texts()?;
     if names.iter().any(|name| name.trim().trim_matches(['.', '/']).is_empty()) {
@@ -70,7 +70,7 @@ impl PullRequests {
         gates
     }
 
-    /// S2-3: from red CI to a merged pull request. What was checked before must be checked again, because the code has changed.
+    /// S2-3: from red CI to a merged pull request. The gates before the request count again, because the code has changed.
     pub fn after_the_request(&self) -> Vec<Gate> {
         let mut gates = self.before_the_request();
         gates.push(preset("ci", Check::Ci(self.ci()), None));
@@ -104,13 +104,12 @@ impl PullRequests {
         Check::PullRequest(PullRequest { must_be, merge: self.merge, base: self.base.clone() })
     }
 
-    /// Which checks count.
     pub fn ci(&self) -> Ci {
         Ci { required_only: self.required_only, ignore: self.ignore.clone(), may_have_none: self.may_have_none }
     }
 }
 
-/// What a preset asks for is measured at every stop: it costs next to nothing, or it is what the loop waits for.
+/// The gates of a preset are measured at every stop: they cost next to nothing, or the loop waits for them.
 fn preset(name: &str, check: Check, next: Option<String>) -> Gate {
     Gate { every_stop: true, next, ..Gate::new(name, check, Origin::Loop) }
 }

@@ -1,4 +1,4 @@
-//! Reads typed values of `ralph.toml`. What is wrong is a sentence for the person who wrote it, with the line where it stands.
+//! Reads typed values of `ralph.toml`. A mistake is a sentence for the person who wrote the file, with its line.
 
 use toml::{
     Spanned,
@@ -17,7 +17,7 @@ pub(super) struct Fields<'a> {
     fields: Vec<Field<'a>>,
 }
 
-/// One value, and where it stands.
+/// One value, with its key and its line.
 #[derive(Clone, Copy)]
 pub(super) struct Field<'a> {
     pub(super) key: &'static Key,
@@ -26,11 +26,11 @@ pub(super) struct Field<'a> {
     text: &'a str,
 }
 
-/// The document, or what about it is no TOML.
+/// Parses the document.
 pub(super) fn document(text: &str) -> Result<Spanned<DeTable<'_>>, Problem> {
     DeTable::parse(text).map_err(|e| {
         let line = e.span().map_or(1, |span| line_of(text.as_bytes(), span.start));
-        // Two of them are no TOML at all, and the parser's word for that leads nobody to the cause.
+        // Two `[gate]` are no TOML at all, and the parser's message does not lead to the cause.
         let single = text.lines().position(|line| line.trim_start().starts_with("[gate]"));
         match single {
             Some(at) => Problem::new(at + 1, format!("`gate` must be {}", Kind::Gates.in_words())),
@@ -39,7 +39,7 @@ pub(super) fn document(text: &str) -> Result<Spanned<DeTable<'_>>, Problem> {
     })
 }
 
-/// What is wrong with this line, in words of the person who wrote it where that can be told; else in the parser's.
+/// The mistake in a line: in plain words where it is a common one, else in the parser's.
 fn no_toml(line: &str, message: &str) -> String {
     let value = line.split_once('=').map(|(_, value)| value.split('#').next().unwrap_or_default().trim());
     let is_bare =
@@ -55,7 +55,7 @@ fn no_toml(line: &str, message: &str) -> String {
 }
 
 impl<'a> Fields<'a> {
-    /// The table's values. A key that nobody knows is refused: what it was meant to say would be silently without effect.
+    /// The table's values. An unknown key is refused, because it would silently have no effect.
     pub(super) fn of(text: &'a str, table: &'a DeTable<'a>, line: usize, known: &'static Table) -> Result<Self, Problem> {
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(name, _)| name.span().start);
@@ -77,7 +77,6 @@ impl<'a> Fields<'a> {
         self.fields.iter()
     }
 
-    /// What `read` makes of a key's value, if there is one.
     pub(super) fn read<T>(&self, key: &str, read: impl FnOnce(Field<'a>) -> Result<T, Problem>) -> Result<Option<T>, Problem> {
         self.get(key).map(read).transpose()
     }
@@ -87,7 +86,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What to write instead of a key that is not known in this table.
+/// The message about a key that is not known in this table.
 fn unknown(name: &str, table: &'static Table) -> String {
     let shown: String = name.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let keys = || table.keys.iter().map(|key| key.name);
@@ -108,7 +107,7 @@ impl<'a> Field<'a> {
         Problem::new(self.line, what)
     }
 
-    /// It is of another type.
+    /// The value is of another type.
     fn wrong(&self) -> Problem {
         self.problem(format!("`{}` must be {}, not {}", self.key.name, self.key.kind.in_words(), shown(self.value.get_ref())))
     }
@@ -125,7 +124,7 @@ impl<'a> Field<'a> {
         self.as_text().ok_or_else(|| self.wrong())
     }
 
-    /// A list of texts; one that stands alone is a list of one.
+    /// A list of texts; a single text is a list of one.
     pub(super) fn texts(self) -> Result<Vec<String>, Problem> {
         self.as_text().map_or_else(|| self.list(), |text| Ok(vec![text]))
     }
@@ -135,12 +134,12 @@ impl<'a> Field<'a> {
         values.iter().map(|value| string(value.get_ref()).ok_or_else(|| self.within(value).wrong())).collect()
     }
 
-    /// A value of a list or a table, which may stand on a line of its own.
+    /// A value of a list or a table, which may be on a line of its own.
     fn within(self, value: &'a Spanned<DeValue<'a>>) -> Self {
         Field { line: line_of(self.text.as_bytes(), value.span().start), value, ..self }
     }
 
-    /// What the key's word stands for; `meanings` are in the order of the words.
+    /// The meaning of the key's word; `meanings` are in the order of the words.
     pub(super) fn pick<T, const N: usize>(self, meanings: [T; N]) -> Result<T, Problem> {
         let Kind::Choice(words) = self.key.kind else { return Err(self.wrong()) };
         let given = self.as_text();
@@ -166,7 +165,7 @@ impl<'a> Field<'a> {
         table.iter().map(pair).collect()
     }
 
-    /// The table that the key stands for.
+    /// The table under the key.
     pub(super) fn table(self, known: &'static Table) -> Result<Fields<'a>, Problem> {
         match self.value.get_ref() {
             DeValue::Table(table) => Fields::of(self.text, table, self.line, known),
@@ -185,7 +184,7 @@ impl<'a> Field<'a> {
         values.iter().map(|value| self.within(value).table(known)).collect()
     }
 
-    /// The entries of a list, each on its own line; one that stands alone is a list of one.
+    /// The entries of a list, each with its line; a single value is a list of one.
     pub(super) fn entries(self) -> Vec<Self> {
         match self.value.get_ref() {
             DeValue::Array(values) => values.iter().map(|value| self.within(value)).collect(),

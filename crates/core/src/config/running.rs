@@ -1,4 +1,4 @@
-//! `[run]` and `[notify]` in `ralph.toml`: how fresh sessions are run, and who is told when a run needs somebody.
+//! `[run]` and `[notify]` in `ralph.toml`: how fresh sessions are run, and who is notified.
 
 use super::{
     Problem, deadline,

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// More than this of a `reason` is not a word that an agent could be asked to write.
+/// A longer `reason` is no word that an agent could be asked to write.
 const MAX_CHARS: usize = 100;
 
 /// More markers than this are a mistake.

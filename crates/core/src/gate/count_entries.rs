@@ -1,6 +1,6 @@
-//! How many entries a text has: items of lists, rows of tables, paragraphs. What only gives it a shape, or is still to be written, is none.
+//! Counts the entries of a text: items of lists, rows of tables, paragraphs. Headings, rules and placeholders do not count.
 
-/// Words that stand where something is still to be written.
+/// Words in the place of something that is still to be written.
 const PLACEHOLDERS: [&str; 7] = ["todo", "tbd", "n/a", "none", "fixme", "xxx", "wip"];
 
 /// Counts the entries of a Markdown text.
@@ -18,7 +18,7 @@ pub fn count(text: &str) -> u64 {
     counter.entries
 }
 
-/// What was read so far.
+/// The state of the count.
 #[derive(Default)]
 struct Counter {
     entries: u64,
@@ -26,7 +26,7 @@ struct Counter {
     paragraph: Option<bool>,
     /// Within a table, below its header.
     in_table: bool,
-    /// What ends the block of code, and whether anything stands in it.
+    /// The end of the block of code, and whether anything is in it.
     fence: Option<(&'static str, bool)>,
 }
 
@@ -36,7 +36,7 @@ impl Counter {
         if let Some((mark, says)) = self.fence {
             if trimmed.starts_with(mark) {
                 self.fence = None;
-                // A block belongs to the paragraph or the item above it, unless it stands alone.
+                // A block belongs to the paragraph or the item above it, if there is one.
                 if self.paragraph.is_none() {
                     self.entries += u64::from(says);
                 }
@@ -131,7 +131,7 @@ fn is_separator(row: &str) -> bool {
     row.contains('-') && row.contains('|') && row.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ' | '\t'))
 }
 
-/// What an item of a list says; `None`: it is none. A box that is not ticked is a plan.
+/// The words of a list's item. A box that is not ticked is a plan, and says nothing yet.
 fn item(line: &str) -> Option<&str> {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let rest = match line.as_bytes().get(digits) {
@@ -153,7 +153,7 @@ fn is_empty(text: &str) -> bool {
     !text.chars().any(char::is_alphanumeric)
 }
 
-/// Whether anything is said that is not still to be written.
+/// Whether there are words, and no placeholder.
 fn says_something(text: &str) -> bool {
     let plain = text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let first = plain.split(|c: char| !c.is_alphanumeric() && c != '/').next().unwrap_or_default();

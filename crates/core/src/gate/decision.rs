@@ -1,17 +1,17 @@
-//! What a report decided, and whether a file that stands for a success says otherwise (S2-2).
+//! The decision of an audit report, and failures in a file that should stand for success (S2-2).
 //!
 //! People and agents write `Decision: PASS` with emphasis, marks and short remarks around it. A remark counts only if it says that nothing was found:
 //! "PASS (2 issues left)" or "PASS / FAIL" is no decision for passing.
 
 use crate::gate::regex;
 
-/// Stands in a gate for "the report decided to pass": read by [`passes`], which knows more forms than an expression could.
+/// In a gate this expression means "the report decided to pass"; [`passes`] reads it, and knows more forms than an expression could.
 pub const DECISION: &str = r"(?i)^[\s>*_#|-]*decision[\s*_]*:[\s*_`]*pass[\s*_`.|]*$";
 
 /// The word, and the remarks that take nothing back.
 const PASSED: &str = r"(?i)^pass(?:ed)?(?:[\s,;:.(（\[–—-]+(?:(?:no|0|zero|without(?: any)?)(?: [a-z0-9/+-]+){0,3}? (?:issues?|problems?|findings?|errors?|defects?|blockers?|concerns?)(?: (?:found|left|remaining|open))?|all (?:clear|good|green|(?:checks|tests|gates) pass(?:ed)?)|clean|无问题|没有问题|全部通过))?[\s)）\].!]*$";
 
-/// Whether the report's last decision is to pass; `Err`: what it says instead, if it decides at all.
+/// Whether the report's last decision is to pass; `Err`: its other decision, if it has one.
 pub fn passes(text: &str) -> Result<(), Option<String>> {
     let Some(last) = text.lines().rev().find_map(decided) else { return Err(None) };
     let plain: String = last.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '|') && !is_mark(*c)).collect();
@@ -21,7 +21,7 @@ pub fn passes(text: &str) -> Result<(), Option<String>> {
     }
 }
 
-/// What stands after `Decision:`, with or without Markdown around it.
+/// The words after `Decision:`, with or without Markdown around it.
 fn decided(line: &str) -> Option<&str> {
     let is_around = |c: char| c.is_whitespace() || matches!(c, '>' | '*' | '_' | '#' | '|' | '-') || is_mark(c);
     let line = line.trim_start_matches(is_around);
@@ -30,12 +30,12 @@ fn decided(line: &str) -> Option<&str> {
     rest.strip_prefix([':', '：'])
 }
 
-/// What people put beside a good decision.
+/// Marks that people put beside a good decision.
 fn is_mark(c: char) -> bool {
     matches!(c, '✅' | '✔' | '☑' | '✓' | '🎉' | '👍' | '🟢' | '\u{fe0f}')
 }
 
-/// The line of a file in which something failed; `None`: it says no such thing. "0 failed" does not.
+/// The first line that says that something failed; "0 failed" does not.
 pub fn failure(text: &str) -> Option<&str> {
     text.lines().find(|line| says_failed(line)).map(str::trim)
 }

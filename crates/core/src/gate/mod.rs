@@ -1,6 +1,6 @@
-//! Gates: what must hold before a loop may end, and what measuring one of them found.
+//! Gates, which must hold before a loop may end, and the findings about them.
 //!
-//! A promise is a claim; a gate is a proof. Here are the plain values; measuring has effects and lives in the engine.
+//! A promise is a claim; a gate is a proof. Here are the plain values; the engine measures them.
 
 pub mod completion_markers;
 pub mod count_entries;
@@ -18,14 +18,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{gate::test_results::TestResults, text::time::parse_duration};
 
-/// How long a command may run when nobody says otherwise (S3-3).
-pub const DEFAULT_DEADLINE_MS: u64 = 120_000;
+/// How long a command may run by default (S3-3).
+pub(crate) const DEFAULT_DEADLINE_MS: u64 = 120_000;
 
-/// Longer than this no command may run.
+/// No command may run longer.
 pub(crate) const MAX_DEADLINE_MS: u64 = 24 * 3_600_000;
 
-/// How much of a command's output the agent is shown when nobody says otherwise, in characters (S3-3).
-pub const DEFAULT_EXCERPT: usize = 500;
+/// How many characters of a command's output the agent is shown by default (S3-3).
+pub(crate) const DEFAULT_EXCERPT: usize = 500;
 
 /// One thing that must hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,15 +33,15 @@ pub struct Gate {
     pub name: String,
     pub check: Check,
     pub origin: Origin,
-    /// A person allowed what is declared there to run.
+    /// A person allowed its commands to run.
     pub trusted: bool,
-    /// Measured at every stop, not only when the agent claims to be done. What costs nothing is always measured.
+    /// Measured at every stop, not only when the agent claims to be done. A gate that costs nothing is always measured.
     pub every_stop: bool,
-    /// What the agent should do while it does not hold.
+    /// The agent's next step while it does not hold.
     pub next: Option<String>,
 }
 
-/// What is measured.
+/// The kinds of gates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Check {
     Command(Command),
@@ -66,7 +66,7 @@ pub struct Command {
     pub retry: bool,
     /// Whether the verdict on an unchanged tree is believed.
     pub cache: bool,
-    /// What it started may outlive it: a build server, for instance.
+    /// Its children may outlive it: a build server, for instance.
     pub leave_running: bool,
     /// Failures that were there when the loop started.
     pub old_failures: OldFailures,
@@ -77,7 +77,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// A line for the shell with everything else as it is when nobody says otherwise.
+    /// A line for the shell, everything else by default.
     pub fn shell(line: impl Into<String>) -> Self {
         Command {
             run: Run::Shell(line.into()),
@@ -133,18 +133,18 @@ pub struct File {
     pub path: String,
     /// A regular expression that must match somewhere in it.
     pub contains: Option<String>,
-    /// What that asks for, where the expression itself would tell nobody.
+    /// A readable name for the expression.
     pub called: Option<String>,
     /// Patterns of the sources that must not have changed since the file was last written; `None`: its age does not matter.
     pub fresh: Option<Vec<String>>,
-    /// So many entries must stand in it: items of lists, rows of tables, paragraphs.
+    /// So many entries must be in it: items of lists, rows of tables, paragraphs.
     pub entries: u64,
-    /// It is left behind by a check that passed: one that says that something failed is none.
+    /// A check that passed left it behind: if it says that something failed, it does not count.
     pub of_success: bool,
 }
 
 impl File {
-    /// A file that must be there, whatever it says.
+    /// A file that must exist.
     pub fn at(path: impl Into<String>) -> Self {
         File { path: path.into(), contains: None, called: None, fresh: None, entries: 0, of_success: false }
     }
@@ -159,7 +159,7 @@ pub struct Features {
     pub per_session: u64,
 }
 
-/// Words that must all stand in the agent's last message.
+/// Words that must all be in the agent's last message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Markers {
     pub words: Vec<String>,
@@ -222,10 +222,11 @@ impl Origin {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
+    #[default]
     Command,
     File,
     Features,
@@ -239,7 +240,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether somebody else decides it, in their own time.
+    /// CI and reviewers decide in their own time.
     pub fn is_decided_elsewhere(self) -> bool {
         matches!(self, Kind::PullRequest | Kind::Ci)
     }
@@ -257,7 +258,7 @@ impl Gate {
         }
     }
 
-    /// Whether it does something when it is measured, rather than look.
+    /// Whether measuring it has effects.
     pub fn acts(&self) -> bool {
         match &self.check {
             Check::Command(_) => true,
@@ -266,24 +267,23 @@ impl Gate {
         }
     }
 
-    /// Whether somebody else decides it, in their own time.
     pub fn is_decided_elsewhere(&self) -> bool {
         self.kind().is_decided_elsewhere()
     }
 
-    /// A gate that nobody has trusted yet, measured when the agent claims to be done.
+    /// A gate that is not trusted yet, and measured when the agent claims to be done.
     pub fn new(name: impl Into<String>, check: Check, origin: Origin) -> Self {
         Gate { name: name.into(), check, origin, trusted: false, every_stop: false, next: None }
     }
 
-    /// A finding about this gate, still without what the agent needs to know.
+    /// A finding about this gate, without details.
     pub fn finding(&self, verdict: Verdict, what: impl Into<String>) -> Finding {
         Finding::new(&self.name, self.kind(), verdict, what)
     }
 }
 
 /// Whether it holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -292,6 +292,7 @@ pub enum Verdict {
     /// Something outside decides, and has not yet.
     Wait,
     /// It could not be measured: it timed out, broke, was not run, is not trusted. Never a pass.
+    #[default]
     Unknown,
 }
 
@@ -317,7 +318,7 @@ impl Verdict {
 }
 
 /// What measuring a gate found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     pub gate: String,
@@ -334,7 +335,7 @@ pub struct Finding {
     /// The whole output, relative to the project's root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub took_ms: u64,
     /// It was not its turn: nothing was measured.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -398,30 +399,13 @@ pub struct Tally {
     pub done: u64,
     pub total: u64,
     /// So many may be done in one session; 0 means no limit.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub per_session: u64,
 }
 
 impl Finding {
     pub fn new(gate: &str, kind: Kind, verdict: Verdict, what: impl Into<String>) -> Self {
-        Finding {
-            gate: gate.to_owned(),
-            kind,
-            verdict,
-            what: what.into(),
-            detail: String::new(),
-            next: None,
-            log: None,
-            took_ms: 0,
-            skipped: false,
-            cached: false,
-            flaky: false,
-            tests: None,
-            counts: None,
-            end: None,
-            needs: None,
-            tally: None,
-        }
+        Finding { gate: gate.to_owned(), kind, verdict, what: what.into(), ..Finding::default() }
     }
 
     #[must_use]
@@ -430,19 +414,14 @@ impl Finding {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-pub(crate) fn is_zero(n: &u64) -> bool {
-    *n == 0
-}
-
-/// What all findings together say.
+/// All findings together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// There is no gate: the claim alone counts.
     NotAsked,
     Holds,
     Fails,
-    /// Only a person can go on from here.
+    /// Only a person can change it.
     NeedsPerson,
     Unknown,
     Waits,
@@ -468,7 +447,7 @@ impl Proof {
     }
 }
 
-/// Whether there is nothing to do but to wait: something outside has not decided yet, and nothing else that was measured asks for work.
+/// Whether there is nothing to do but to wait: CI or a reviewer has not decided yet, and no other measured gate asks for work.
 pub fn only_waits(findings: &[Finding]) -> bool {
     let mut open = findings.iter().filter(|finding| finding.verdict != Verdict::Pass && !finding.skipped).peekable();
     open.peek().is_some() && open.all(|finding| finding.verdict == Verdict::Wait)

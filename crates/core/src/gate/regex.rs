@@ -1,4 +1,4 @@
-//! Regular expressions that people write into their settings.
+//! Regular expressions from settings.
 
 use regex_lite::{Error, Regex, RegexBuilder};
 
@@ -9,10 +9,10 @@ const MAX_SIZE: usize = 1 << 18;
 /// is about a second at worst.
 const MAX_WORK: usize = 2 << 30;
 
-/// Why nobody can tell whether an expression matches.
+/// Why an expression could not be matched.
 #[derive(Debug)]
 pub enum Unmatched {
-    /// It is none.
+    /// It is no regular expression.
     Wrong(Error),
     /// It could take too long.
     TooSlow,
@@ -23,7 +23,7 @@ pub fn of_lines(expression: &str) -> Result<Regex, Error> {
     built(expression, MAX_SIZE)
 }
 
-/// Whether the expression matches somewhere in a whole file. The time that this takes is bounded, whatever a stranger wrote.
+/// Whether the expression matches somewhere in a whole file. The time is bounded, whatever the expression is.
 pub fn matches(expression: &str, text: &str) -> Result<bool, Unmatched> {
     if regex_lite::escape(expression) == expression {
         return Ok(text.contains(expression));

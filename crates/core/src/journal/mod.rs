@@ -237,22 +237,22 @@ pub struct State {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spending: Option<Spending>,
     /// Tokens that fresh sessions used.
-    #[serde(skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub tokens: Tokens,
     /// The runner that carries the loop, as long as it lives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runner: Option<Runner>,
     /// What went wrong in this round until now.
-    #[serde(skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub failures: Failures,
     /// Failing rounds in a row, and how much held at the last one.
-    #[serde(skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub failing: Failing,
     /// What a person wants the agent to know, until a round with it was judged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
     /// How many notes there have been.
-    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub notes_left: u64,
     pub idle_rounds: u64,
     /// Since when nothing has changed, where there is a limit on that.
@@ -262,10 +262,10 @@ pub struct State {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gated: bool,
     /// Rounds in a row whose proof could not be had.
-    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub unknown_rounds: u64,
     /// Iterations in a row in which the agent said that it cannot go on.
-    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub blocked_rounds: u64,
     /// The gate's failure that was found last, and how often in a row.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -336,10 +336,10 @@ pub struct Runner {
     /// Which session of this round runs, or ran last; from 1.
     pub attempt: u64,
     /// How often that session's own hook sent it back.
-    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub inner: u64,
     /// How often it may.
-    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub inner_limit: u64,
 }
 
@@ -376,10 +376,6 @@ pub struct Note {
     pub told_in: Option<u64>,
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
 /// What a loop waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -410,7 +406,7 @@ pub struct Items {
 }
 
 impl Items {
-    /// The count after a stop of `session` at which `done` items were done. What was done before the first stop that ralph saw is nobody's.
+    /// The count after a stop of `session` at which `done` items were done. Items done before the first stop that ralph saw belong to no session.
     pub fn counted(last: Option<&Items>, session: &str, done: u64) -> Self {
         let before = match last {
             None => done,
@@ -452,13 +448,13 @@ impl State {
         self.tokens = self.tokens.plus(work.tokens);
     }
 
-    /// The state of a loop that has a file. A file that stands where a loop ended is a new loop: nothing but the count of stops goes on. So is
-    /// one that was written by hand (and has no id) and counts from further back than ralph had come.
+    /// The state of a loop that has a file. A file in the place of a loop that ended is a new loop: only the count of stops goes on. So is a file that was
+    /// written by hand (and has no id) and whose iteration is lower than the last one.
     #[must_use]
     pub fn of_live_file(self, file: Option<&LoopFile>) -> Self {
         let is_rewritten = file.is_some_and(|f| f.loop_id.is_none() && f.iteration < self.iteration);
         if self.ended.is_some() || is_rewritten {
-            // What had to be proven does not vanish with a count that begins anew.
+            // A new count does not take the gates away.
             let gated = self.gated && self.ended.is_none();
             State { stops: self.stops, name: self.name, list: self.list, gated, ..State::default() }
         } else {
@@ -477,8 +473,8 @@ impl State {
         }
     }
 
-    /// What a journal that ralph keeps no copy of may say about a loop: how far it is, never who has it, what was answered, spent or noted, or that it ended.
-    /// A repository may have brought it, or an agent that may write files in the project.
+    /// The part of a journal without a seal that is believed: how far the loop is, never who has it, what was answered, spent or noted, or that it ended.
+    /// A repository may have brought that journal, or an agent that may write files in the project.
     #[must_use]
     pub fn unsealed(self) -> Self {
         State { name: self.name, list: self.list, stops: self.stops, iteration: self.iteration, gated: self.gated, ..State::default() }

@@ -1,4 +1,4 @@
-//! What a loop has spent, and how far the transcripts of its agent were read for it: part of the state in every line of the journal.
+//! The money that a loop has spent, and how far its transcripts were read for it: part of the state in every line of the journal.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub struct Spending {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<Known>,
     /// Files that were last changed before this moment and are not listed were read to their ends.
-    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub settled: u64,
 }
 
@@ -39,7 +39,7 @@ pub struct Known {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_own: bool,
     /// It was replaced by another file: what is older than this was counted before.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub after: Millis,
     /// The model of its newest message.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,11 +47,6 @@ pub struct Known {
     /// The messages that were read last, with what was counted for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recent: Vec<(String, Micros)>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_none(at: &Millis) -> bool {
-    *at == 0
 }
 
 impl Spending {
@@ -63,7 +58,7 @@ impl Spending {
     pub fn has_read(&self, file: &str, size: u64, changed: u64) -> bool {
         match self.files.iter().find(|known| known.file == file) {
             Some(known) => known.bytes == size && known.changed == changed,
-            // What was last changed before the loop began has nothing in it that counts.
+            // A file that was last changed before the loop began has nothing that counts.
             None => changed <= self.settled.max(u64::try_from(self.since).unwrap_or(0)),
         }
     }

@@ -12,7 +12,7 @@ use crate::{
     money::Micros,
 };
 
-/// Rounds in a row that changed nothing and in which tools were denied, after which a person is asked.
+/// Iterations in a row that changed nothing and in which tools were denied, after which a person is asked.
 const DENIED_ROUNDS: u64 = 2;
 
 /// All that is known about one stop of a loop's own session.
@@ -30,10 +30,10 @@ pub struct Evidence {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<String>,
     /// Iterations in a row in which it says so, this one included.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub blocked_rounds: u64,
     /// Notes of a person's that the agent has not been told yet.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub notes_waiting: u64,
     pub message: Message,
     /// The person interrupted the agent, and then typed something else.
@@ -50,16 +50,16 @@ pub struct Evidence {
     /// 0 means no limit.
     pub max_ms: u64,
     /// What was spent, estimated, in millionths of a dollar; counted only where there is a limit.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub spent_usd_micros: Micros,
     /// 0 means no limit.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub max_usd_micros: Micros,
     /// Tokens of all kinds that were used; counted only where there is a limit.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub spent_tokens: u64,
     /// 0 means no limit.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub max_tokens: u64,
     pub tools: ToolUse,
     /// Rounds in a row without any tool call, this one included.
@@ -67,13 +67,13 @@ pub struct Evidence {
     pub idle_limit: u64,
     pub idle_limit_from: IdleLimitFrom,
     /// Rounds in a row in which nothing changed, this one included; counted only where there is a limit.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub stalled_rounds: u64,
     /// 0 means no limit.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub stall_limit: u64,
     /// How often in a row the files came back to what they were two rounds before.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub swings: u64,
     /// The round had a session of its own, which ralph started.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -85,31 +85,31 @@ pub struct Evidence {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
     /// How full the session's context is, in hundredths; counted only where there is a limit.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub context: u64,
     /// 0 means no limit.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub max_context: u64,
     /// What the gates found, one finding for each. Empty: there is no gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Finding>,
     /// Rounds in a row whose proof could not be had, this one included.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub unknown_rounds: u64,
     /// How often in a row the first failing gate was found to fail in the same way, this time included.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub same_failure: u64,
     /// Items of lists that were done in this session.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub items_done: u64,
     /// So many may be done in one session; 0 means no limit.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub items_per_session: u64,
     /// What looks as if the proof had been weakened since the loop began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspicions: Vec<String>,
     /// How long ralph waited for something outside before this ruling.
-    #[serde(default, skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub waited_ms: u64,
 }
 
@@ -144,17 +144,17 @@ impl Evidence {
         }
     }
 
-    /// Whether nothing changed for as many rounds as are borne.
-    pub fn is_stalled(&self) -> bool {
+    /// Whether too many iterations in a row changed nothing.
+    pub(super) fn is_stalled(&self) -> bool {
         self.stall_limit > 0 && self.stalled_rounds >= self.stall_limit
     }
 
-    /// Whether nothing changed although tools were wanted that nobody allowed.
+    /// Whether nothing changed and the agent was denied tools.
     pub(super) fn stuck_on_permissions(&self) -> bool {
         !self.denied.is_empty() && self.stalled_rounds >= DENIED_ROUNDS
     }
 
-    /// Whether there is nothing to do but to wait. Nobody has to claim anything for that: a round spent on asking again would be wasted.
+    /// Whether there is nothing to do but to wait. The agent need not claim anything: an iteration spent on asking again would be wasted.
     pub fn waits(&self) -> bool {
         gate::only_waits(&self.gates)
     }
@@ -187,7 +187,7 @@ impl Said<'_> {
     }
 }
 
-/// What a loop may spend, each with what it has spent; a limit of 0 is none.
+/// Each budget of a loop as spent and limit; a limit of 0 is none.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Budget {
     pub ms: (u64, u64),

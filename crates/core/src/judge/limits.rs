@@ -1,4 +1,4 @@
-//! The brakes: how many rounds without any tool call, or without any change, are borne, and what counts as such a round.
+//! The brakes: how many iterations without any tool call, or without any change, a loop may have, and which iterations count as such.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Consecutive blocks that Claude Code honours before it ends the turn by itself, unless its environment says otherwise.
-pub const DEFAULT_BLOCK_CAP: u64 = 8;
+const DEFAULT_BLOCK_CAP: u64 = 8;
 
 /// Whether the agent used a tool in the round that just ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -45,9 +45,9 @@ pub fn block_cap(variable: Option<&str>) -> Option<u64> {
     }
 }
 
-/// How many idle rounds are borne. 0 in the loop file lifts the loop's own limit, never the host's.
+/// How many idle iterations a loop may have. 0 in the loop file lifts the loop's own limit, never the host's.
 ///
-/// Under a cap of n the host honours n blocks in a row, ours or anybody's; ralph pauses one block earlier than it must, so that the turn
+/// Under a cap of n the host honours n blocks in a row, from any hook; ralph pauses one block earlier than it must, so that the turn
 /// never ends "as a success" behind its back.
 pub fn idle_limit(wanted: Option<u64>, cap: Option<u64>) -> (u64, IdleLimitFrom) {
     let own = match wanted {
@@ -61,7 +61,7 @@ pub fn idle_limit(wanted: Option<u64>, cap: Option<u64>) -> (u64, IdleLimitFrom)
     }
 }
 
-/// Idle rounds in a row, this one included. Without a transcript, only a message that repeats the last one is known to be idle.
+/// Idle iterations in a row, this one included. Without a transcript, only a message that repeats the last one is known to be idle.
 pub fn count_idle(before: u64, tools: ToolUse, same_message: bool) -> u64 {
     match (tools, same_message) {
         (ToolUse::Used, _) => 0,
@@ -82,25 +82,25 @@ pub struct Standstill {
     /// Rounds in a row in which nothing changed.
     pub rounds: u64,
     /// Rounds since then, in which nobody looked.
-    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub unseen: u64,
     /// Fingerprints of all files after the rounds before, the newest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trees: Vec<String>,
 }
 
-/// Where looking at the files is not worth its time at every stop, it is done once in so many rounds.
+/// Where looking at the files at every stop is not worth its time, it is done once in so many iterations.
 const LOOK_EVERY: u64 = 5;
 
-/// So many rounds are remembered: enough for a pattern to come three times.
+/// So many iterations are remembered: enough for a pattern to come three times.
 const REMEMBERED: usize = 7;
 
-/// So often the files must have come back to what they were two rounds before to be told of, and so often to be stopped for it.
-pub const SWINGS_TOLD: u64 = 2;
-pub const SWINGS_BORNE: u64 = 4;
+/// How often the files may come back to their state of two iterations before until the agent is told, and until the loop pauses.
+pub(crate) const SWINGS_TOLD: u64 = 2;
+pub(crate) const SWINGS_BORNE: u64 = 4;
 
 impl Standstill {
-    /// The count after one more round. Where the files cannot be seen nothing is concluded; a gate that was not measured has not changed.
+    /// The count after one more iteration. Where the files cannot be seen nothing is concluded; a gate that was not measured has not changed.
     #[must_use]
     pub fn after(before: Option<&Self>, tree: Option<&str>, gates: &[Finding]) -> Option<Self> {
         let Some(tree) = tree else { return before.cloned() };
@@ -125,9 +125,9 @@ impl Standstill {
         before.is_none_or(|last| last.unseen + 1 >= LOOK_EVERY)
     }
 
-    /// The count after one more round of a loop whose files are looked at now and then. `looked`: they were, and `tree` is what was seen. Between two looks a
-    /// finding that changed is all that can be known; at a look that finds what the last one found, nothing changed in all the rounds between. `is_idle`: the
-    /// round had no tool call at all, and is counted by another brake.
+    /// The count after one more iteration of a loop whose files are looked at now and then. `looked`: they were, and `tree` was seen. Between two looks only a
+    /// changed finding can be known; a look that finds the same as the last one means that nothing changed in between. `is_idle`: the iteration had no tool
+    /// call at all, and another brake counts it.
     #[must_use]
     pub fn now_and_then(before: Option<&Self>, looked: bool, tree: Option<&str>, gates: &[Finding], is_idle: bool) -> Self {
         let last = before.cloned().unwrap_or_default();
@@ -137,7 +137,7 @@ impl Standstill {
         let known = Standstill { rounds: if has_found_something_else { 0 } else { last.rounds }, trees: last.trees, ..next };
         match (looked, tree) {
             (false, _) => Standstill { unseen: if has_found_something_else { 0 } else { unseen }, ..known },
-            // What cannot be seen is no change and no standstill.
+            // Files that cannot be seen are no change and no standstill.
             (true, None) => Standstill { unseen: 0, ..known },
             (true, Some(tree)) if tree != last.tree => Standstill { tree: tree.to_owned(), rounds: 0, unseen: 0, ..known },
             (true, Some(_)) if has_found_something_else => Standstill { unseen: 0, ..known },
@@ -145,14 +145,14 @@ impl Standstill {
         }
     }
 
-    /// How often in a row the files came back to what they were two rounds before: A-B-A-B is two times.
+    /// How often in a row the files came back to their state of two iterations before: A-B-A-B is two times.
     pub fn swings(&self) -> u64 {
         let is_swing = |three: &&[String]| three[0] == three[2] && three[0] != three[1];
         self.trees.windows(3).rev().take_while(is_swing).count() as u64
     }
 }
 
-/// The files after the last rounds. A commit that only says that they went back is no other state of them.
+/// The files after the last iterations. A commit that only takes them back is no other state.
 fn remembered(mut trees: Vec<String>, tree: &str) -> Vec<String> {
     let files = tree.rsplit(' ').next().unwrap_or_default();
     if trees.last().is_none_or(|last| last != files) {
@@ -175,7 +175,7 @@ pub struct Repeated {
 }
 
 impl Repeated {
-    /// The gate that fails first, where it is one that tells by its output what is wrong: a list that is not done yet fails in the same way all the time.
+    /// The first failing gate whose output tells what is wrong; a list that is not done yet fails in the same way all the time.
     pub fn failing(gates: &[Finding]) -> Option<&Finding> {
         let tells = |f: &&Finding| matches!(f.kind, Kind::Command | Kind::Ci | Kind::File);
         gates.iter().filter(tells).find(|f| f.verdict == Verdict::Fail && !f.skipped)
@@ -195,20 +195,20 @@ impl Repeated {
     }
 }
 
-/// Where the circuit breaker of a loop in fresh sessions stands.
+/// The circuit breaker of a loop in fresh sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Breaker {
-    /// Rounds make progress, or have not failed to for long.
+    /// Iterations make progress, or have not failed to for long.
     Closed,
-    /// Too many rounds changed nothing: after a rest comes one trial round.
+    /// Too many iterations changed nothing: after a rest comes one trial.
     HalfOpen,
     /// The trial changed nothing either: a person is asked.
     Open,
 }
 
 impl Breaker {
-    /// `rounds` in a row changed nothing, and `limit` are borne; 0 means no limit.
+    /// `rounds` iterations in a row changed nothing, and `limit` may; 0 means no limit.
     pub fn of(rounds: u64, limit: u64) -> Self {
         match limit {
             0 => Breaker::Closed,
@@ -227,13 +227,13 @@ impl Breaker {
     }
 }
 
-/// Failing rounds in a row, this one included: something that was measured fails, and no more holds than before. `held` counts what holds: items that are
-/// done, and gates that pass.
+/// Failing iterations in a row, this one included: a measured gate fails, and no more holds than before. `held` counts the items that are done and the gates
+/// that pass.
 pub fn count_failing(before: u64, fails: bool, held_before: u64, held: u64) -> u64 {
     if !fails || held > held_before { 0 } else { before.saturating_add(1) }
 }
 
-/// What a gate found, whatever time it took.
+/// A finding in short, whatever time it took.
 fn fingerprint(f: &Finding) -> String {
     let text = format!("{}\0{}", f.verdict.as_str(), without_durations(&f.what));
     format!("{:016x}", fnv1a(text.as_bytes()))

@@ -4,7 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Makes the two types of their tables: a code that is not in one of them does not compile.
+use super::{Evidence, claim::Claim};
+use crate::gate::{Kind, Proof};
+
+/// Makes the two types from their tables: a code that is in neither does not compile.
 macro_rules! codes {
     (
         $(#[$of_code:meta])* enum Code { $($(#[$about:meta])* $name:ident = $code:literal,)+ }
@@ -172,11 +175,11 @@ codes! {
         SESSION_WOKEN_LATE = "session.woken-late",
         /// The same stop, reported a second time: it gets the same answer.
         STOP_REPEATED = "stop.repeated",
-        /// What asks for a subagent's proof cannot be read.
+        /// The file that asks for a subagent's proof cannot be read.
         VERIFY_BROKEN = "verify.broken",
         /// A subagent was sent back.
         VERIFY_FAILED = "verify.failed",
-        /// What asked for the proof of a subagent that was sent back is gone.
+        /// The file that asked for the proof of a subagent is gone.
         VERIFY_GONE = "verify.gone",
         /// A subagent proved its work.
         VERIFY_PASSED = "verify.passed",
@@ -191,8 +194,34 @@ codes! {
     }
 }
 
+impl Code {
+    /// Why a loop whose gates need a person pauses: the first such gate tells.
+    pub(super) fn needing_a_person(e: &Evidence) -> Self {
+        match e.gates.iter().find(|f| f.needs.is_some()).map(|f| f.kind) {
+            Some(Kind::Config) => Code::GateBroken,
+            Some(kind) if kind.is_decided_elsewhere() => Code::GateBlocked,
+            _ => Code::GateUntrusted,
+        }
+    }
+
+    /// Why the agent is sent back.
+    pub(super) fn of_block(e: &Evidence, proof: Proof) -> Self {
+        let says_done = e.claim == Claim::Made || (e.promise.is_none() && proof != Proof::NotAsked);
+        match (&e.promise, &e.claim) {
+            _ if e.blocked.is_some() => Code::AgentBlocked,
+            _ if e.notes_waiting > 0 && says_done && proof != Proof::Fails => Code::NoteUndelivered,
+            (Some(_), Claim::None) => Code::PromiseMissing,
+            (Some(_), Claim::Refused { .. }) => Code::PromiseRefused,
+            (None, _) if proof == Proof::NotAsked => Code::PromiseNone,
+            (None, _) if proof == Proof::Fails => Code::GateFailed,
+            (Some(_), Claim::Made) if proof == Proof::Fails => Code::PromiseUnproven,
+            _ => Code::GateUnknown,
+        }
+    }
+}
+
 impl Reason {
-    /// The hook's own reason that is called so.
+    /// The hook's own reason of that name.
     pub fn of(word: &str) -> Option<Reason> {
         Reason::ALL.iter().copied().find(|reason| reason.0 == word)
     }

@@ -25,9 +25,9 @@ pub struct Work {
     pub estimated: bool,
     pub took_ms: u64,
     /// How full the context was at its fullest, in tokens, and how large it is; 0: not known.
-    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub context: u64,
-    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub context_window: u64,
     /// Tool calls that nobody was there to allow.
     #[serde(skip_serializing_if = "Vec::is_empty")]

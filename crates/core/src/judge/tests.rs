@@ -2,7 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::{claim::Refusal, limits::ToolUse, *};
+use super::{
+    claim::{Claim, Refusal},
+    limits::ToolUse,
+    *,
+};
 use crate::gate::Finding;
 
 fn working() -> Evidence {

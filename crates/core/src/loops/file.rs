@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The loop of a project that has only one.
-pub const DEFAULT_FILE: &str = "ralph-loop.local.md";
+const DEFAULT_FILE: &str = "ralph-loop.local.md";
 
 /// A prompt larger than this was not meant as one.
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
@@ -35,7 +35,7 @@ pub struct LoopFile {
     /// The list of the feature folder that the loop was put together from; a loop file has none.
     pub list: Option<String>,
     pub prompt: String,
-    /// Worth telling the person: a key that looks like a misspelt one sets nothing.
+    /// For the person: a key that looks misspelt sets nothing.
     pub warnings: Vec<String>,
     front_matter: FrontMatter,
 }
@@ -54,7 +54,6 @@ impl LoopFile {
         Self::of(FrontMatter::parse(bytes)?, bytes)
     }
 
-    /// The loop of a document that has been taken apart already.
     fn of(front_matter: FrontMatter, bytes: &[u8]) -> Result<Self, Problem> {
         let keys = Reader(&front_matter);
         let prompt = prompt_text(front_matter.body(bytes));
@@ -111,7 +110,7 @@ fn misspelt(front_matter: &FrontMatter) -> Vec<String> {
     front_matter.keys().filter_map(near).collect()
 }
 
-/// What can still be told of a file that cannot be parsed: a broken file still belongs to somebody, and is still the same loop.
+/// The identity of a file that cannot be parsed: it still belongs to a session, and is still the same loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Salvaged {
     pub session_id: Option<String>,
@@ -129,7 +128,7 @@ pub fn salvage(bytes: &[u8], name: &str) -> Salvaged {
     Salvaged { session_id: value("session_id"), id }
 }
 
-/// An id belongs to the loop that it begins with the name of.
+/// An id belongs to the loop whose name it begins with.
 fn belongs(id: &str, name: &str) -> bool {
     is_loop_id(id) && id.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
 }
@@ -176,7 +175,7 @@ fn prompt_text(body: &[u8]) -> String {
     String::from_utf8_lossy(body).trim_start_matches(['\r', '\n']).trim_end_matches(['\r', '\n']).to_owned()
 }
 
-/// A loop file that is to be written.
+/// A loop file before it is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewLoop<'a> {
     pub id: &'a str,

@@ -1,4 +1,4 @@
-//! What a loop is: its file, the settings in it, and the terms that ralph seals.
+//! A loop: its file, the settings in it, and the terms that ralph seals.
 
 mod file;
 mod front_matter;
@@ -6,9 +6,8 @@ pub mod progress_txt;
 mod settings;
 mod terms;
 
-pub use file::{DEFAULT_FILE, LoopFile, MAX_FILE_BYTES, NewLoop, Salvaged, file_of, fnv1a, is_loop_id, is_name, name_of, salvage};
+pub use file::{LoopFile, MAX_FILE_BYTES, NewLoop, file_of, fnv1a, is_loop_id, is_name, name_of, salvage};
 pub use front_matter::{FrontMatter, MAX_BYTES as MAX_FRONT_MATTER, Value, quoted};
-pub use settings::{
-    ContinueWith, DEFAULT_HOURS, DEFAULT_IDLE_ROUNDS, Flag, Kind, LoopSettings, Preset, SETTINGS, Setting, schema, template,
-};
+pub(crate) use settings::DEFAULT_IDLE_ROUNDS;
+pub use settings::{ContinueWith, DEFAULT_HOURS, Flag, Kind, LoopSettings, Preset, SETTINGS, Setting, schema, template};
 pub use terms::{Edit, Terms};

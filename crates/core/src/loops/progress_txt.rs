@@ -1,16 +1,16 @@
 //! `progress.txt`: how far the loop of a feature folder is (S4-2).
 //!
-//! Agents and people write into this file as they like. Ralph reads the first line of each key that has a value that makes sense, changes that
-//! value in place and keeps every other byte; a key that is missing is added at the end.
+//! Agents and people write into this file as they like. Ralph reads the first line of each key that has a valid value, changes that value in place and keeps
+//! every other byte; a missing key is added at the end.
 
 use std::ops::Range;
 
 use crate::loops::{Kind, LoopSettings, SETTINGS, Setting};
 
-/// The rounds of a folder that says nothing else (S4-2).
+/// The limit of a folder that sets none (S4-2).
 pub const DEFAULT_MAX_ITERATIONS: u64 = 15;
 
-/// Where the loop stands. `None` of them in the file, or any other word: it is being worked on.
+/// The state of the loop. A file without one, or with any other word, is being worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     InProgress,
@@ -38,7 +38,7 @@ impl Status {
     }
 }
 
-/// What ralph reads there, and changes.
+/// A value that ralph reads and changes.
 #[derive(Debug, Clone, Copy)]
 pub enum Key {
     Iteration,
@@ -60,7 +60,7 @@ impl Key {
         }
     }
 
-    /// The part of a line's value that is ralph's to change; `None` if it makes no sense as one.
+    /// The length of the value at the start of `text`; `None` if it is not valid.
     fn value(self, text: &str) -> Option<usize> {
         let end = |is_part: fn(&char) -> bool| text.chars().take_while(is_part).map(char::len_utf8).sum::<usize>();
         match self {
@@ -85,7 +85,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Any bytes are a progress file; what makes no sense is not there.
+    /// Any bytes are a progress file; an invalid value counts as missing.
     pub fn parse(bytes: &[u8]) -> Self {
         let text = |key| match place(bytes, key) {
             Some(Place::Value(span)) => bytes.get(span).and_then(|b| std::str::from_utf8(b).ok()),
@@ -99,7 +99,7 @@ impl Progress {
     }
 }
 
-/// What stands where a number should, and is none: it is passed over, and people should know.
+/// Warnings about lines whose value should be a number and is none: they are passed over.
 pub fn odd(bytes: &[u8]) -> Vec<String> {
     let keys = [Key::Iteration].into_iter().chain(Key::settings().map(Key::Setting));
     let odd = |key: Key| {
@@ -132,14 +132,14 @@ pub fn with(bytes: &[u8], key: Key, value: &str) -> Vec<u8> {
     out
 }
 
-/// Where the value of a key stands.
+/// The place of a key's value.
 enum Place {
     Value(Range<usize>),
     /// The key is there, and nothing after it.
     Empty(usize),
 }
 
-/// The first line of the key with a value that makes sense, else the first without any.
+/// The first line of the key with a valid value, else the first without any.
 fn place(bytes: &[u8], key: Key) -> Option<Place> {
     let mut empty = None;
     let mut at = 0;

@@ -23,13 +23,13 @@ use crate::{
 pub const DEFAULT_HOURS: f64 = 8.0;
 
 /// Iterations in a row without any tool call after which a loop pauses when its file does not say and the agent has no cap of its own.
-pub const DEFAULT_IDLE_ROUNDS: u64 = 25;
+pub(crate) const DEFAULT_IDLE_ROUNDS: u64 = 25;
 
 /// A loop about a pull request has no last iteration, so it has limits on money and on standstill when its file sets none (S2-7).
 const PULL_REQUEST_USD: f64 = 50.0;
 const PULL_REQUEST_STALL_ROUNDS: u64 = 6;
 
-/// Iterations in a row that may change nothing by default: in fresh sessions, which nobody watches, and in an agent's own session.
+/// Iterations in a row that may change nothing by default: in fresh sessions, which run unattended, and in an agent's own session.
 const FRESH_STALL_ROUNDS: u64 = 4;
 const HOOK_STALL_ROUNDS: u64 = 10;
 
@@ -534,7 +534,7 @@ impl Kind {
         if let Some(Typed::Count(n)) = Kind::Count.read(text) { Ok(n) } else { Err(Kind::Count.wanted()) }
     }
 
-    /// What a value must be.
+    /// The end of a sentence: "must be …".
     fn wanted(self) -> String {
         match self {
             Kind::YesNo => "true or false",

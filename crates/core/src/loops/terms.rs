@@ -1,4 +1,4 @@
-//! The terms of a loop: what its file says about how long it may go on and how it ends.
+//! The terms of a loop: its limits, its promise and its session.
 //!
 //! Ralph keeps them where the agent cannot write and compares them at every stop. A person's edit counts and is told. An edit that the agent made itself counts
 //! only as far as it makes the loop stricter.
@@ -20,16 +20,16 @@ pub struct Terms {
     pub iteration: u64,
     pub max_iterations: u64,
     pub max_ms: u64,
-    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub max_usd_micros: Micros,
-    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub max_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_rounds: Option<u64>,
     /// `None`: as many as are borne by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stall_rounds: Option<u64>,
-    #[serde(skip_serializing_if = "crate::gate::is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub max_context: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promise: Option<String>,
@@ -75,13 +75,13 @@ impl Terms {
         terms
     }
 
-    /// What is different in `now`.
+    /// The differences in `now`.
     pub fn edits(&self, now: &Terms) -> Vec<Edit> {
         if self == now { Vec::new() } else { keys().filter_map(|key| self.edit(key, now)).collect() }
     }
 
     fn edit(&self, key: &'static str, now: &Terms) -> Option<Edit> {
-        // What is shown of two values may be the same although they are not.
+        // Two values may look the same and still differ.
         if self.is_same(key, now) {
             return None;
         }
@@ -155,7 +155,7 @@ impl Terms {
     }
 }
 
-/// What can be edited.
+/// The keys that are compared.
 fn keys() -> impl Iterator<Item = &'static str> {
     let limits = Setting::limits().map(|(setting, _)| setting.key);
     ["active", "iteration"].into_iter().chain(limits).chain(["completion_promise", "session_id", "prompt"])

@@ -1,6 +1,6 @@
 //! Bytes put together to lines, as they come. A line that is too long is passed over, so that memory does not grow with it.
 
-/// What is not yet a line.
+/// Collects bytes to lines.
 #[derive(Debug)]
 pub struct Lines {
     begun: Vec<u8>,
@@ -15,7 +15,7 @@ impl Lines {
         Lines { begun: Vec::new(), most, skips: false }
     }
 
-    /// Whoever begins in the middle of a line passes over the rest of it.
+    /// Begins in the middle of a line, whose rest is passed over.
     pub fn from_the_middle(most: usize) -> Self {
         Lines { skips: true, ..Lines::new(most) }
     }
@@ -36,7 +36,7 @@ impl Lines {
                 line(&self.begun);
             }
             self.begun.clear();
-            // A long line shall not cost its room for ever.
+            // A long line must not keep its room for ever.
             self.begun.shrink_to(64 << 10);
         }
         self.keep(bytes);

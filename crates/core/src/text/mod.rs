@@ -2,9 +2,9 @@
 
 pub mod gate_messages;
 pub mod json;
-pub mod lines;
+mod lines;
 pub mod messages;
-pub mod plain_lines;
+mod plain_lines;
 mod problem;
 pub mod prompt;
 pub mod secrets;
@@ -13,5 +13,7 @@ pub mod suggest;
 pub mod time;
 pub(crate) mod yaml;
 
+pub use lines::Lines;
+pub use plain_lines::PlainLines;
 pub use problem::Problem;
 pub(crate) use problem::{line_of, utf8};

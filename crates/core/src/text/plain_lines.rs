@@ -4,6 +4,7 @@
 //! Bytes may come in any pieces, and any bytes may come: what is not UTF-8 becomes U+FFFD. Only the start of a very long line is kept.
 
 /// Puts bytes together to lines.
+#[derive(Default)]
 pub struct PlainLines {
     /// How many characters of a line are kept.
     width: usize,
@@ -19,34 +20,23 @@ pub struct PlainLines {
 }
 
 /// Where in an escape sequence we are.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Default)]
 enum Mode {
+    #[default]
     Text,
     /// After ESC.
     Escape,
     /// After ESC and a character that announces one more, as in `ESC ( B`.
     EscapeMore,
     /// After `ESC [`, with the first number.
-    Control {
-        number: usize,
-        is_first: bool,
-    },
+    Control { number: usize, is_first: bool },
     /// Words for the terminal itself: a title, a link. They end with BEL, or with `ESC \`.
     Words,
 }
 
 impl PlainLines {
     pub fn new(width: usize) -> Self {
-        PlainLines {
-            width,
-            cells: Vec::new(),
-            column: 0,
-            is_cut: false,
-            is_begun: false,
-            undecoded: Vec::new(),
-            mode: Mode::Text,
-            text: String::new(),
-        }
+        PlainLines { width, ..PlainLines::default() }
     }
 
     /// Takes some bytes, and hands on every line that they end. A line that was cut ends with `…`.
@@ -92,7 +82,7 @@ impl PlainLines {
     fn see(&mut self, c: char, line: &mut impl FnMut(&str)) {
         self.is_begun = true;
         match c {
-            // Whatever was begun ends with its line: a sequence that nobody closed must not swallow the rest.
+            // A sequence ends with its line: one that is never closed must not swallow the rest.
             '\n' => return self.end_line(line),
             '\u{1b}' => return self.mode = Mode::Escape,
             '\u{9b}' => return self.mode = Mode::Control { number: 0, is_first: true },

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What is wrong with a file, and on which line.
+/// A mistake in a file, with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// From 1, where a line can be named.

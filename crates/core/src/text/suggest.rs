@@ -1,4 +1,4 @@
-//! What somebody probably meant to write.
+//! Suggestions for misspelt words.
 
 /// The candidate that `word` is a misspelling of, if it is one: a third of its letters may be wrong.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {

@@ -33,7 +33,7 @@ pub fn since(text: &str, now: Millis) -> Option<Millis> {
 }
 
 /// Milliseconds of a length of time as people write it: `90s`, `10m`, `1h 30m`, `45`.
-pub fn parse_duration(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<u64, String> {
     let wrong = || {
         format!("\"{}\" is no length of time: write \"90s\", \"10m\" or \"2h\"", text.chars().take(40).collect::<String>().escape_debug())
     };
@@ -63,15 +63,15 @@ pub fn millis(time: Duration) -> u64 {
 }
 
 /// Hours as milliseconds, rounded up: a limit of next to nothing is still one. The hours are finite and not negative.
-pub fn of_hours(hours: f64) -> u64 {
+pub(crate) fn of_hours(hours: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; saturates")]
     let ms = (hours * 3_600_000.0).ceil() as u64;
     ms
 }
 
 /// Milliseconds as hours, as [`of_hours`] takes them.
-pub fn as_hours(ms: u64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "nobody works for so long")]
+pub(crate) fn as_hours(ms: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "no loop runs for so long")]
     let hours = ms as f64 / 3_600_000.0;
     hours
 }
@@ -95,7 +95,7 @@ pub fn in_words(ms: u64) -> String {
 }
 
 /// As settings have it, without any loss: `10m`, `90s`, `1500ms`.
-pub fn in_settings(ms: u64) -> String {
+pub(crate) fn in_settings(ms: u64) -> String {
     let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
     let (unit, name) = units.into_iter().find(|(unit, _)| ms > 0 && ms.is_multiple_of(*unit)).unwrap_or((1, "ms"));
     format!("{}{name}", ms / unit)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ralph_core::{
     journal::{Actor, Event, Parked},
-    judge::{limits::ToolUse, reason::Reason},
+    judge::{Reason, limits::ToolUse},
     text::{
         messages,
         time::{self, Millis},

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ralph_core::{
     gate::{Finding, Verdict},
     journal::Actor,
-    judge::reason::Reason,
+    judge::Reason,
     text::{gate_messages, messages},
 };
 

@@ -7,7 +7,7 @@ use std::{
 
 use ralph_core::{
     journal::{Actor, Event},
-    judge::reason::Reason,
+    judge::Reason,
 };
 
 use crate::{

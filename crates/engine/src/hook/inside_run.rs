@@ -4,7 +4,7 @@
 use ralph_core::{
     gate::Verdict,
     journal::{Answered, Event, State},
-    judge::{Decision, reason::Reason},
+    judge::{Decision, Reason},
     loops::ContinueWith,
     text::{gate_messages, messages},
 };

@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{judge::reason::Reason, loops::fnv1a};
+use ralph_core::{judge::Reason, loops::fnv1a};
 
 use crate::{
     hosts::{self, Answer, Caller, Client, Event, Kind, claude::registration::Invocation},

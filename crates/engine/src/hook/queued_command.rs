@@ -2,7 +2,7 @@
 
 use ralph_core::{
     journal::{Event, Record},
-    judge::{Code, reason::Reason},
+    judge::{Code, Reason},
     loops::Value,
     text::messages,
 };

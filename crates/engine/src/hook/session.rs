@@ -2,7 +2,7 @@
 
 use ralph_core::{
     journal::Event,
-    judge::reason::Reason,
+    judge::Reason,
     loops::Value,
     text::{messages, time},
 };

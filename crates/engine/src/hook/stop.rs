@@ -1,7 +1,7 @@
 //! The client's `Stop` event: finds the session's loop, has the stop ruled on, and answers.
 
 use ralph_core::{
-    judge::{Next, Ruling, reason::Reason},
+    judge::{Next, Reason, Ruling},
     loops::file_of,
     text::messages,
 };

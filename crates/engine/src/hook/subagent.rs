@@ -11,7 +11,7 @@ use ralph_core::{
     config::{Config, FILE},
     gate::{Check, Command, Finding, Gate, Markers, Origin},
     judge::{
-        reason::Reason,
+        Reason,
         subagent::{self, AGENT, Asked, Evidence, Next, Tries, is_of_type},
     },
     loops::{ContinueWith, fnv1a},

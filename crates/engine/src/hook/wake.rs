@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ralph_core::{
     gate::Gate,
     journal::State,
-    judge::{Code, reason::Reason},
+    judge::{Code, Reason},
 };
 
 use crate::{

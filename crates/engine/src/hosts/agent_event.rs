@@ -1,6 +1,6 @@
 //! What is heard of an agent while it works, whichever agent it is.
 
-use ralph_core::text::plain_lines::PlainLines;
+use ralph_core::text::PlainLines;
 use serde::Serialize;
 
 use crate::sys::secrets;

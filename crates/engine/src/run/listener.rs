@@ -12,7 +12,7 @@ use std::{
 
 use ralph_core::{
     gate::output::Stream as Pipe,
-    text::{lines::Lines, plain_lines::PlainLines, secrets::Masking, time::millis},
+    text::{Lines, PlainLines, secrets::Masking, time::millis},
 };
 
 use crate::{

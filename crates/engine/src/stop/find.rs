@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ralph_core::{
     journal::{Actor, Event, Runner, State},
-    judge::reason::Reason,
+    judge::Reason,
     loops::file_of,
     text::messages,
 };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ralph_core::{
     journal::{Answered, Event},
-    judge::reason::Reason,
+    judge::Reason,
     text::time::millis,
 };
 

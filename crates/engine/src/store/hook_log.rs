@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use ralph_core::{judge::reason::Reason, text::time};
+use ralph_core::{judge::Reason, text::time};
 
 use crate::{
     store::{project::Project, trouble},

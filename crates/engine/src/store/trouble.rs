@@ -8,7 +8,7 @@ use std::{
 };
 
 use ralph_core::{
-    judge::reason::Reason,
+    judge::Reason,
     text::time::{self, Millis},
 };
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ralph_core::text::lines::Lines;
+use ralph_core::text::Lines;
 
 use crate::sys::files;
 

@@ -25,8 +25,7 @@ use ralph_core::{
     },
     report::junit,
     text::{
-        messages,
-        plain_lines::PlainLines,
+        PlainLines, messages,
         secrets::{Masking, Secrets},
     },
 };

@@ -74,7 +74,7 @@ impl Found {
 /// An entry of a list that is still open: what is indented more than it belongs to it.
 struct Level {
     indent: usize,
-    /// It is an item, or lies below one.
+    /// It is an item, or below one.
     in_item: bool,
 }
 
@@ -112,7 +112,7 @@ impl Reader {
         }
     }
 
-    /// Whether a line lies in fenced code or in a comment, or begins or ends one.
+    /// Whether a line is part of fenced code or of a comment.
     fn is_hidden(&mut self, words: &str) -> bool {
         if self.in_comment {
             self.in_comment = !words.contains("-->");

@@ -1,76 +1,47 @@
-//! JSON that remembers where every value stands, so that one value can change and every other byte stays.
+//! JSON in which every value knows its bytes, so that one value can change while every other byte stays.
 //!
-//! The syntax is checked by a real parser first, which also says where a mistake is; the walk here only has to find its way.
+//! A real parser checks the syntax first and says where a mistake is; here a value is only taken apart as far as it is looked at.
 
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-use crate::text::{Problem, json::parse_tolerant};
+use crate::text::{Problem, json::parse_tolerant, line_of};
 
-const BOM: &str = "\u{feff}";
-
-/// Deeper than this nobody nests a list of tasks.
-const DEEPEST: usize = 64;
-
-/// A value and the bytes that spell it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Node {
+/// A value of a valid document.
+#[derive(Debug, Clone)]
+pub(crate) struct Node<'a> {
+    /// The whole document.
+    text: &'a str,
     pub(crate) span: Range<usize>,
-    pub(crate) value: Value,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Value {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
     Null,
-    Bool(bool),
-    /// As it is spelled.
-    Number(String),
-    Text(String),
-    List(Vec<Node>),
-    Object(Vec<Member>),
+    Bool,
+    Number,
+    Text,
+    List,
+    Object,
 }
 
 /// One `"key": value` of an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Member {
-    pub(crate) key: String,
-    pub(crate) key_span: Range<usize>,
-    pub(crate) value: Node,
+#[derive(Debug, Clone)]
+pub(crate) struct Member<'a> {
+    name: String,
+    pub(crate) key: Node<'a>,
+    pub(crate) value: Node<'a>,
 }
 
-impl Node {
-    /// A member of an object. Of several with the same key the last one counts, as in every JSON reader.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
-        self.members().iter().rev().find(|m| m.key == key).map(|m| &m.value)
-    }
-
-    pub(crate) fn members(&self) -> &[Member] {
-        if let Value::Object(members) = &self.value { members } else { &[] }
-    }
-
-    /// What kind of value it is, in a word.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self.value {
-            Value::Null => "null",
-            Value::Bool(_) => "true or false",
-            Value::Number(_) => "a number",
-            Value::Text(_) => "a text",
-            Value::List(_) => "a list",
-            Value::Object(_) => "an object",
-        }
-    }
-}
-
-/// Takes a document apart.
-pub(crate) fn parse(text: &str) -> Result<Node, Problem> {
-    let body = text.strip_prefix(BOM).unwrap_or(text);
+/// Checks a document.
+pub(crate) fn parse(text: &str) -> Result<Node<'_>, Problem> {
+    let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     if serde_json::from_str::<IgnoredAny>(body).is_err() {
         // Reading it in earnest says best what is wrong.
         return Err(broken(serde_json::from_str::<serde_json::Value>(body).err()));
     }
-    let mut walk = Walk { text, at: text.len() - body.len() };
-    walk.value(0).ok_or_else(|| Problem::new(walk.line(), "it is nested too deeply"))
+    Ok(Node { text, span: text.len() - body.trim_ascii_start().len()..text.trim_ascii_end().len() })
 }
 
 fn broken(e: Option<serde_json::Error>) -> Problem {
@@ -80,103 +51,75 @@ fn broken(e: Option<serde_json::Error>) -> Problem {
     Problem::new((e.line() > 0).then_some(e.line()), format!("this is not valid JSON: {what} (column {})", e.column()))
 }
 
-/// The line of a byte of a text, from 1.
-pub(crate) fn line_of(text: &[u8], at: usize) -> usize {
-    1 + memchr::memchr_iter(b'\n', &text[..at.min(text.len())]).count()
+impl<'a> Node<'a> {
+    /// The value as it is written.
+    pub(crate) fn raw(&self) -> &'a str {
+        &self.text[self.span.clone()]
+    }
+
+    pub(crate) fn line(&self) -> usize {
+        line_of(self.text.as_bytes(), self.span.start)
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        match self.raw().as_bytes().first() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::List,
+            Some(b'"') => Kind::Text,
+            Some(b't' | b'f') => Kind::Bool,
+            Some(b'n') => Kind::Null,
+            _ => Kind::Number,
+        }
+    }
+
+    /// The text of a string. Half a surrogate pair is no reason to refuse a list.
+    pub(crate) fn string(&self) -> Option<String> {
+        if self.kind() == Kind::Text { parse_tolerant(self.raw().as_bytes()).ok() } else { None }
+    }
+
+    /// The elements of a list, or the keys and values of an object in turn.
+    fn children(&self) -> Vec<Node<'a>> {
+        let mut children = Vec::new();
+        let mut at = self.span.start + 1;
+        loop {
+            at += self.text[at..].bytes().take_while(|b| b.is_ascii_whitespace() || matches!(b, b',' | b':')).count();
+            let mut values = serde_json::Deserializer::from_str(&self.text[at..self.span.end]).into_iter::<IgnoredAny>();
+            let Some(Ok(_)) = values.next() else { return children };
+            let end = at + values.byte_offset();
+            children.push(Node { text: self.text, span: at..end });
+            at = end;
+        }
+    }
+
+    pub(crate) fn elements(&self) -> Vec<Node<'a>> {
+        if self.kind() == Kind::List { self.children() } else { Vec::new() }
+    }
+
+    pub(crate) fn members(&self) -> Vec<Member<'a>> {
+        if self.kind() != Kind::Object {
+            return Vec::new();
+        }
+        let mut children = self.children().into_iter();
+        let member = |key: Node<'a>, value| Member { name: key.string().unwrap_or_default(), key, value };
+        std::iter::from_fn(|| Some(member(children.next()?, children.next()?))).collect()
+    }
 }
 
-/// The way through a document that is known to be valid.
-struct Walk<'a> {
-    text: &'a str,
-    at: usize,
+/// The value of a key. Of several with the same key the last one counts, as in every JSON reader.
+pub(crate) fn get<'m, 'a>(members: &'m [Member<'a>], key: &str) -> Option<&'m Node<'a>> {
+    members.iter().rev().find(|member| member.name == key).map(|member| &member.value)
 }
 
-impl Walk<'_> {
-    fn line(&self) -> usize {
-        line_of(self.text.as_bytes(), self.at)
-    }
-
-    /// The next byte that is no white space.
-    fn peek(&mut self) -> Option<u8> {
-        let bytes = self.text.as_bytes();
-        while bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
-            self.at += 1;
-        }
-        bytes.get(self.at).copied()
-    }
-
-    fn value(&mut self, depth: usize) -> Option<Node> {
-        if depth > DEEPEST {
-            return None;
-        }
-        let first = self.peek()?;
-        let start = self.at;
-        let value = match first {
-            b'{' => Value::Object(self.members(depth)?),
-            b'[' => Value::List(self.elements(depth)?),
-            b'"' => Value::Text(self.string()?),
-            _ => self.word(),
-        };
-        Some(Node { span: start..self.at, value })
-    }
-
-    fn members(&mut self, depth: usize) -> Option<Vec<Member>> {
-        let mut out = Vec::new();
-        self.at += 1;
-        while self.peek()? != b'}' {
-            let start = self.at;
-            let key = self.string()?;
-            let key_span = start..self.at;
-            // The colon.
-            self.peek()?;
-            self.at += 1;
-            out.push(Member { key, key_span, value: self.value(depth + 1)? });
-            self.skip_comma()?;
-        }
-        self.at += 1;
-        Some(out)
-    }
-
-    fn elements(&mut self, depth: usize) -> Option<Vec<Node>> {
-        let mut out = Vec::new();
-        self.at += 1;
-        while self.peek()? != b']' {
-            out.push(self.value(depth + 1)?);
-            self.skip_comma()?;
-        }
-        self.at += 1;
-        Some(out)
-    }
-
-    fn skip_comma(&mut self) -> Option<()> {
-        if self.peek()? == b',' {
-            self.at += 1;
-        }
-        Some(())
-    }
-
-    fn string(&mut self) -> Option<String> {
-        let bytes = self.text.as_bytes();
-        let start = self.at;
-        self.at += 1;
-        while *bytes.get(self.at)? != b'"' {
-            self.at += if bytes[self.at] == b'\\' { 2 } else { 1 };
-        }
-        self.at += 1;
-        // Half a surrogate pair is no reason to refuse a list.
-        parse_tolerant(bytes.get(start..self.at)?).ok()
-    }
-
-    fn word(&mut self) -> Value {
-        let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| c.is_ascii_whitespace() || matches!(c, ',' | ']' | '}')).unwrap_or(rest.len());
-        self.at += end;
-        match &rest[..end] {
-            "null" => Value::Null,
-            "true" => Value::Bool(true),
-            "false" => Value::Bool(false),
-            number => Value::Number(number.to_owned()),
-        }
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Kind::Null => "null",
+            Kind::Bool => "true or false",
+            Kind::Number => "a number",
+            Kind::Text => "a text",
+            Kind::List => "a list",
+            Kind::Object => "an object",
+        })
     }
 }
 
@@ -186,7 +129,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn spelled<'a>(text: &'a str, key: &str) -> &'a str {
-        parse(text).ok().and_then(|root| root.get(key).map(|n| &text[n.span.clone()])).unwrap_or_default()
+        parse(text).ok().and_then(|root| get(&root.members(), key).map(Node::raw)).unwrap_or_default()
     }
 
     #[test]
@@ -204,8 +147,17 @@ mod tests {
         assert_eq!(problem("{\n\"a\": 1,\n}"), "line 3: this is not valid JSON: trailing comma (column 1)");
         assert!(problem("{\"a\": ").starts_with("line 1: this is not valid JSON: EOF"), "{}", problem("{\"a\": "));
         assert_eq!(problem(&"[".repeat(500)).split(':').next(), Some("line 1"));
-        let deep = format!("{}{}", "[".repeat(90), "]".repeat(90));
-        assert_eq!(problem(&deep), "line 1: it is nested too deeply");
+        let deep = format!("{}{}", "[".repeat(90_000), "]".repeat(90_000));
+        assert_eq!(parse(&deep).map(|root| root.elements().len()).ok(), Some(1), "depth costs nothing");
+    }
+
+    /// Counts all values and keys, each of which must be valid by itself.
+    fn walk(node: &Node<'_>) -> usize {
+        assert!(serde_json::from_str::<IgnoredAny>(node.raw()).is_ok(), "{}", node.raw());
+        let children = if matches!(node.kind(), Kind::List | Kind::Object) { node.children() } else { Vec::new() };
+        let pairs = node.members().len() * 2;
+        assert!(node.kind() != Kind::Object || children.len() == pairs, "{}", node.raw());
+        1 + children.iter().map(walk).sum::<usize>()
     }
 
     proptest! {
@@ -214,7 +166,10 @@ mod tests {
         fn the_walk_agrees_with_the_parser(text in "[\\[\\]{}:,\"\\\\ \n0-9a-ftrulesn.é-]{0,40}") {
             let valid = serde_json::from_str::<serde_json::Value>(&text);
             match parse(&text) {
-                Ok(node) => prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&text[node.span]).ok(), valid.ok()),
+                Ok(node) => {
+                    prop_assert_eq!(serde_json::from_str::<serde_json::Value>(node.raw()).ok(), valid.ok());
+                    prop_assert!(walk(&node) > 0);
+                }
                 Err(_) => prop_assert!(valid.is_err()),
             }
         }
@@ -224,7 +179,8 @@ mod tests {
             let text = serde_json::to_string(&serde_json::json!({ "a": parts, "b": { "c": parts.first() } })).unwrap_or_default();
             let node = parse(&text);
             prop_assert!(node.is_ok(), "{text}");
-            prop_assert_eq!(node.map(|n| n.span), Ok(0..text.len()));
+            prop_assert_eq!(node.as_ref().map(|n| n.span.clone()), Ok(0..text.len()));
+            prop_assert_eq!(node.map(|n| walk(&n)), Ok(7 + parts.len()));
         }
     }
 }

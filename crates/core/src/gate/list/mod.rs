@@ -1,6 +1,6 @@
 //! Lists of work: `feature_list.json`, `prd.json`, and the check boxes of a Markdown file, read into one model.
 //!
-//! What a file holds tells which of them it is, not what it is called:
+//! The content of a file tells which of them it is, not its name:
 //! - JSON with `features` (or a bare list of objects): `id`, `description`, `steps`, `passes`, `model`, `verify`;
 //! - JSON with `userStories`: `id`, `title`, `description`, `acceptanceCriteria`, `priority`, `passes`; in order of priority, then of the file;
 //! - anything else is Markdown: [`crate::gate::list::checkboxes`] says what counts as a box there.
@@ -15,11 +15,12 @@ mod json_tree;
 
 use std::{collections::BTreeMap, ops::Range};
 
-use json_tree::{Member, Node, Value, line_of};
+use json_tree::{Kind, Member, Node};
 
 use crate::text::{
     Problem,
     messages::{clean, opening},
+    utf8,
 };
 
 /// A larger file is no list of work.
@@ -33,9 +34,9 @@ pub struct Item {
     pub steps: Vec<String>,
     /// For each step whether its box is ticked; `None` for one without a box. Empty where steps have none.
     pub boxes: Vec<Option<bool>>,
-    /// What the list says about it.
+    /// The list's own word.
     pub passes: bool,
-    /// The model that shall work on it.
+    /// The model that should work on it.
     pub model: Option<String>,
     /// Lines for the shell that must all succeed before it counts as done.
     pub verify: Vec<String>,
@@ -66,18 +67,17 @@ pub struct List {
     pub format: Format,
     /// In the order in which they are to be worked on. Never empty.
     pub items: Vec<Item>,
-    /// What else is wrong with it, one sentence each.
+    /// Further mistakes, one sentence each.
     pub mistakes: Vec<String>,
-    /// Where each item is marked.
     marks: Vec<Mark>,
 }
 
-/// What has to change in order to mark an item as done.
+/// The change that marks an item as done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// These bytes become that text.
     Replace(Vec<Range<usize>>, &'static str),
-    /// There is no value yet: this is written there.
+    /// There is no value yet: this text is added.
     Insert(usize, String),
     /// It is no item that could be marked.
     Nowhere,
@@ -88,11 +88,12 @@ impl List {
         if bytes.len() > MAX_BYTES {
             return Err(Problem::new(None, format!("it is larger than {} MB", MAX_BYTES >> 20)));
         }
-        let text = std::str::from_utf8(bytes).map_err(|e| Problem::new(line_of(bytes, e.valid_up_to()), "this is not UTF-8 text"))?;
-        let body = text.trim_start_matches('\u{feff}').trim();
+        let body = utf8(bytes)?.trim();
         if body.is_empty() {
             return Err(Problem::new(None, "the file is empty"));
         }
+        // With the byte order mark: the places of marks count from the start of the file.
+        let text = std::str::from_utf8(bytes).unwrap_or(body);
         let mut list = if looks_like_json(body) { of_json(text)? } else { of_markdown(text)? };
         list.name_apart();
         Ok(list)
@@ -119,7 +120,7 @@ impl List {
         for span in spans.into_iter().rev() {
             out.splice(span, new.bytes());
         }
-        // What was written must say what was meant.
+        // The new file must say that it is done.
         let again = List::parse(&out)?;
         match again.items.get(index).and_then(|item| item.problem.clone()) {
             Some(problem) => Err(Problem::new(None, problem)),
@@ -161,25 +162,26 @@ fn of_markdown(text: &str) -> Result<List, Problem> {
 
 fn of_json(text: &str) -> Result<List, Problem> {
     let root = json_tree::parse(text)?;
-    let line = |node: &Node| line_of(text.as_bytes(), node.span.start);
-    let (format, node) = match (&root.value, root.get("features"), root.get("userStories")) {
-        (Value::List(_), ..) => (Format::Features, &root),
+    let members = root.members();
+    let (format, node) = match (root.kind(), json_tree::get(&members, "features"), json_tree::get(&members, "userStories")) {
+        (Kind::List, ..) => (Format::Features, &root),
         (_, Some(features), _) => (Format::Features, features),
         (_, None, Some(stories)) => (Format::Stories, stories),
         (_, None, None) => return Err(Problem::new(None, "there is no `features` list and no `userStories` list in it")),
     };
-    let Value::List(elements) = &node.value else {
+    if node.kind() != Kind::List {
         let key = if format == Format::Features { "features" } else { "userStories" };
-        return Err(Problem::new(line(node), format!("`{key}` must be a list, and is {}", node.kind())));
-    };
+        return Err(Problem::new(node.line(), format!("`{key}` must be a list, and is {}", node.kind())));
+    }
+    let elements = node.elements();
     if elements.is_empty() {
-        return Err(Problem::new(line(node), "the list is empty, and an empty list proves nothing"));
+        return Err(Problem::new(node.line(), "the list is empty, and an empty list proves nothing"));
     }
     let mut mistakes = Vec::new();
     let mut read: Vec<(f64, Item, Mark)> = Vec::new();
     for (n, element) in elements.iter().enumerate() {
-        let reader = Reader { text, element, name: format!("item {}", n + 1) };
-        let (item, mark) = reader.item(n + 1, &mut mistakes);
+        let reader = Reader { text, element, members: element.members(), place: n + 1 };
+        let (item, mark) = reader.item(&mut mistakes);
         let rank = if format == Format::Stories { reader.priority() } else { 0.0 };
         read.push((rank, item, mark));
     }
@@ -191,28 +193,35 @@ fn of_json(text: &str) -> Result<List, Problem> {
 /// Reads one element of a JSON list.
 struct Reader<'a> {
     text: &'a str,
-    element: &'a Node,
-    name: String,
+    element: &'a Node<'a>,
+    members: Vec<Member<'a>>,
+    /// From 1.
+    place: usize,
 }
 
 impl Reader<'_> {
-    fn item(&self, place: usize, mistakes: &mut Vec<String>) -> (Item, Mark) {
-        let id = match self.element.get("id").map(|id| &id.value) {
-            Some(Value::Text(id)) if !id.trim().is_empty() => id.trim().to_owned(),
-            Some(Value::Number(id)) => id.clone(),
-            _ => format!("item-{place}"),
+    fn get(&self, key: &str) -> Option<&Node<'_>> {
+        json_tree::get(&self.members, key)
+    }
+
+    fn item(&self, mistakes: &mut Vec<String>) -> (Item, Mark) {
+        let given = self.get("id");
+        let id = match given.map(Node::kind) {
+            Some(Kind::Number) => given.map(|id| id.raw().to_owned()),
+            _ => given.and_then(Node::string).map(|id| id.trim().to_owned()).filter(|id| !id.is_empty()),
         };
-        if !matches!(self.element.value, Value::Object(_)) {
+        let id = id.unwrap_or_else(|| format!("item-{}", self.place));
+        if self.element.kind() != Kind::Object {
             let problem = self.at(self.element, &format!("is {}, and must be an object", self.element.kind()));
-            return (Item { id, title: self.raw(self.element), problem: Some(problem), ..Item::default() }, Mark::Nowhere);
+            return (Item { id, title: self.element.raw().to_owned(), problem: Some(problem), ..Item::default() }, Mark::Nowhere);
         }
-        if let Some(strange) = self.element.get("id").filter(|id| !matches!(id.value, Value::Text(_) | Value::Number(_) | Value::Null)) {
+        if let Some(strange) = given.filter(|id| matches!(id.kind(), Kind::Bool | Kind::List | Kind::Object)) {
             mistakes.push(self.at(strange, &format!("has an `id` that is {}; it is called {id} here", strange.kind())));
         }
         let mut problem = None;
         let passes = self.passes(&mut problem);
         let verify = self.lines("verify", &mut problem);
-        // What is wrong with the steps does not make them any less to do.
+        // A mistake in the steps does not make them any less to do.
         let steps = ["steps", "acceptanceCriteria"].iter().flat_map(|key| self.lines(key, &mut None)).collect();
         let item = Item { title: self.title(), steps, passes, model: self.words("model"), verify, problem, id, ..Item::default() };
         (item, self.mark())
@@ -227,38 +236,33 @@ impl Reader<'_> {
     }
 
     fn passes(&self, problem: &mut Option<String>) -> bool {
-        match self.element.get("passes") {
-            None | Some(Node { value: Value::Null, .. }) => false,
-            Some(Node { value: Value::Bool(passes), .. }) => *passes,
-            Some(other) => {
-                let shown = opening(&self.raw(other), 40);
-                *problem = Some(self.at(
-                    other,
-                    &format!("has `passes: {shown}`, which is {}: it must be true or false, so it counts as open", other.kind()),
-                ));
-                false
-            }
+        let Some(node) = self.get("passes") else { return false };
+        if !matches!(node.kind(), Kind::Bool | Kind::Null) {
+            let shown = opening(node.raw(), 40);
+            let what = format!("has `passes: {shown}`, which is {}: it must be true or false, so it counts as open", node.kind());
+            *problem = Some(self.at(node, &what));
         }
+        node.raw() == "true"
     }
 
     /// One text, or a list of them.
     fn lines(&self, key: &str, problem: &mut Option<String>) -> Vec<String> {
-        let Some(node) = self.element.get(key) else { return Vec::new() };
-        let elements = match &node.value {
-            Value::Null => &[],
-            Value::List(elements) => elements.as_slice(),
-            _ => std::slice::from_ref(node),
+        let Some(node) = self.get(key) else { return Vec::new() };
+        let elements = match node.kind() {
+            Kind::Null => Vec::new(),
+            Kind::List => node.elements(),
+            _ => vec![node.clone()],
         };
         let mut out = Vec::new();
         for element in elements {
-            match &element.value {
-                Value::Text(text) if text.trim().is_empty() => {}
-                Value::Text(text) => out.push(text.clone()),
-                _ => {
+            match element.string() {
+                Some(text) if text.trim().is_empty() => {}
+                Some(text) => out.push(text),
+                None => {
                     let what =
                         format!("has a `{key}` that is {}: it must be a text or a list of texts, so it counts as open", element.kind());
-                    problem.get_or_insert_with(|| self.at(element, &what));
-                    out.push(self.raw(element));
+                    problem.get_or_insert_with(|| self.at(&element, &what));
+                    out.push(element.raw().to_owned());
                 }
             }
         }
@@ -266,22 +270,17 @@ impl Reader<'_> {
     }
 
     fn words(&self, key: &str) -> Option<String> {
-        match &self.element.get(key)?.value {
-            Value::Text(text) => Some(text.clone()).filter(|t| !t.trim().is_empty()),
-            _ => None,
-        }
+        self.get(key)?.string().filter(|text| !text.trim().is_empty())
     }
 
-    /// Where it stands in the queue; a story without a priority comes after those that have one.
+    /// Its rank in the queue; a story without a priority comes after those that have one.
     fn priority(&self) -> f64 {
-        match self.element.get("priority").map(|p| &p.value) {
-            Some(Value::Number(n) | Value::Text(n)) => n.trim().parse().unwrap_or(f64::INFINITY),
-            _ => f64::INFINITY,
-        }
+        let number = self.get("priority").filter(|node| matches!(node.kind(), Kind::Number | Kind::Text));
+        number.and_then(|node| node.string().unwrap_or_else(|| node.raw().to_owned()).trim().parse().ok()).unwrap_or(f64::INFINITY)
     }
 
     fn mark(&self) -> Mark {
-        match (self.element.get("passes"), self.element.members().last()) {
+        match (self.get("passes"), self.members.last()) {
             (Some(node), _) => Mark::Replace(vec![node.span.clone()], "true"),
             (None, Some(last)) => self.after(last),
             (None, None) => Mark::Insert(self.element.span.start + 1, "\"passes\": true".to_owned()),
@@ -289,20 +288,16 @@ impl Reader<'_> {
     }
 
     /// A new member behind the last one, set apart as that one is.
-    fn after(&self, last: &Member) -> Mark {
-        let before = &self.text[..last.key_span.start];
+    fn after(&self, last: &Member<'_>) -> Mark {
+        let before = &self.text[..last.key.span.start];
         let gap = &before[before.trim_end().len()..];
-        let colon = &self.text[last.key_span.end..last.value.span.start];
+        let colon = &self.text[last.key.span.end..last.value.span.start];
         Mark::Insert(last.value.span.end, format!(",{gap}\"passes\"{colon}true"))
     }
 
-    fn raw(&self, node: &Node) -> String {
-        self.text[node.span.clone()].to_owned()
-    }
-
     /// A sentence about this item, with its line.
-    fn at(&self, node: &Node, what: &str) -> String {
-        format!("line {}: {} {what}", line_of(self.text.as_bytes(), node.span.start), self.name)
+    fn at(&self, node: &Node<'_>, what: &str) -> String {
+        format!("line {}: item {} {what}", node.line(), self.place)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Which lines of a command's output say what is wrong: the habits of common compilers, linters and test programs in one table.
 
-/// What a line that looks like an error tells.
+/// How much a line that looks like an error tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
-    /// What is wrong, mostly with the place.
+    /// The error itself, mostly with its place.
     Why,
-    /// Only that something is.
+    /// Only that something failed.
     Which,
 }
 
@@ -90,10 +90,10 @@ const NO_ERRORS: &[&str] = &[
 /// Starts of lines that warn, or that tell of something that passed.
 const NO_ERROR_STARTS: &[&str] = &["warning", "Warning", "ok ", "✓", "--- PASS"];
 
-/// What stands before and after a number of errors: a 0 there is good news.
+/// The words before and after a number of errors: a 0 there is good news.
 const COUNTS: &[(&str, &str)] = &[("", " error"), ("error: ", ""), ("errors: ", ""), ("Error: ", ""), ("Errors: ", "")];
 
-/// What a line is taken for.
+/// The habit that a line follows, if it is an error.
 pub(super) fn habit(line: &str) -> Option<&'static Habit> {
     let trimmed = line.trim_start();
     let habit = HABITS.iter().find(|habit| habit.seen.is_in(line, trimmed))?;

@@ -1,7 +1,7 @@
 //! The useful part of a command's output, collected while it comes: 100 MB cost no more memory than a page.
 //!
-//! An agent that has to mend a failing command needs the first errors, then how it ended, then how it began; all of it in a few hundred
-//! characters. Colours, control characters and redrawn lines are gone (`plain_lines.rs`); which lines are errors is said in `errors.rs`.
+//! To fix a failing command, an agent needs the first errors, then how it ended, then how it began; all of it in a few hundred
+//! characters. Colours, control characters and redrawn lines are gone (`plain_lines.rs`); `errors.rs` knows which lines are errors.
 
 mod errors;
 #[cfg(test)]
@@ -10,12 +10,12 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use self::errors::{Rank, habit};
-use crate::text::{messages::is_unseen, plain_lines::PlainLines};
+use crate::text::{PlainLines, messages::is_unseen};
 
 /// A line is cut after so many characters, however much may be shown.
 const LONGEST_LINE: usize = 4000;
 
-/// Below this a part of a line says nothing.
+/// A shorter part of a line says nothing.
 const SHORTEST_CUT: usize = 40;
 
 /// From this limit on the start is worth some room even if there are errors to show.
@@ -55,7 +55,7 @@ struct Side {
 impl Useful {
     /// `limit`: how many characters will be shown at most.
     pub fn new(limit: usize) -> Self {
-        let side = || Side { lines: PlainLines::new(limit.min(LONGEST_LINE)), kept: Kept::new(limit) };
+        let side = || Side { lines: PlainLines::new(limit.min(LONGEST_LINE)), kept: Kept { limit, ..Kept::default() } };
         Useful { limit, out: side(), err: side() }
     }
 
@@ -64,7 +64,7 @@ impl Useful {
         lines.feed(bytes, &mut |line| kept.take(line));
     }
 
-    /// What an agent should see: everything if it fits, else the errors, the end and the start, with `…` where something is left out.
+    /// The text for the agent: everything if it fits, else the errors, the end and the start, with `…` where something is left out.
     pub fn finish(mut self) -> String {
         for Side { lines, kept } in [&mut self.out, &mut self.err] {
             lines.finish(&mut |line| kept.take(line));
@@ -100,7 +100,8 @@ struct Group {
     main: usize,
 }
 
-/// What is kept of one stream: never more than a few times the limit.
+/// The parts of one stream that are kept: never more than a few times the limit.
+#[derive(Default)]
 struct Kept {
     limit: usize,
     /// Lines that are not blank, so far.
@@ -134,22 +135,6 @@ fn is_indented(text: &str) -> bool {
 }
 
 impl Kept {
-    fn new(limit: usize) -> Self {
-        Kept {
-            limit,
-            count: 0,
-            head: Vec::new(),
-            head_size: 0,
-            is_head_full: false,
-            tail: VecDeque::new(),
-            tail_size: 0,
-            heading: None,
-            why: Groups::default(),
-            which: Groups::default(),
-            below: None,
-        }
-    }
-
     fn take(&mut self, text: &str) {
         if text.trim_start().is_empty() {
             if !self.head.is_empty() {
@@ -234,8 +219,8 @@ impl Kept {
     }
 }
 
-/// Chooses lines until there is no more room. What a line costs is reckoned with every label and mark that it may bring along, so the text
-/// never gets longer than the limit.
+/// Chooses lines until there is no more room. The cost of a line includes every label and mark that may come with it, so the text never gets
+/// longer than the limit.
 struct Excerpt<'a> {
     limit: usize,
     spent: usize,
@@ -247,9 +232,9 @@ struct Excerpt<'a> {
 }
 
 const ERRORS_LABEL: &str = "first errors:";
-/// What a stream's label and its marks cost at most: `standard output, start and end:`, and three times `…`.
+/// The most that a stream's label and its marks cost: `standard output, start and end:`, and three times `…`.
 const SIDE_COST: usize = 38;
-/// What one `…` between lines costs.
+/// The cost of one `…` between lines.
 const MARK_COST: usize = 2;
 
 #[derive(Clone, Copy, PartialEq)]

@@ -78,7 +78,7 @@ impl File {
         Ok(())
     }
 
-    /// What a child says about the element around it.
+    /// A child that says something about the element around it.
     fn mark(&mut self, said: Outcome) -> Element {
         match self.open.last_mut() {
             Some(Element::Case { outcome, .. }) if *outcome < said => *outcome = said,

@@ -1,4 +1,4 @@
-//! What Rust's test programs print.
+//! The output of Rust's test programs.
 //!
 //! The sum at the end of each program counts; the names come from the lines of failed tests or from the list of failures before the sum
 //! (with `--quiet` there is only that). Several programs may run one after the other.

@@ -1,9 +1,8 @@
 //! Which tests failed, told by the test program itself, so that failures from before the loop can be told apart from new ones.
 //!
 //! Three sources: what libtest prints (`cargo test`), TAP (`node --test`, `bats`, `prove`), and a `JUnit` file. Each of them carries a sum, and
-//! names count only if they agree with it: half a list of failures would make new failures look old. Where that is not certain there is no
-//! result at all. (What a program never began to run is in no sum: `cargo test` stops after the first test program that fails, unless it is told
-//! `--no-fail-fast`.)
+//! names count only if they agree with it: half a list of failures would make new failures look old. In doubt there is no result at all.
+//! (Tests that never ran are in no sum: `cargo test` stops after the first test program that fails, unless it gets `--no-fail-fast`.)
 
 mod junit;
 mod libtest;
@@ -17,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::junit::of_junit;
 use self::{libtest::Libtest, tap::Tap};
-use crate::{gate::TestCounts, text::plain_lines::PlainLines};
+use crate::{gate::TestCounts, text::PlainLines};
 
 /// With more failures than this nothing is told apart.
 const MOST_FAILED: usize = 10_000;
@@ -31,7 +30,7 @@ const LONGEST_NAME: usize = 300;
 /// No line that counts is longer.
 const LONGEST_LINE: usize = 4000;
 
-/// What a test program said about its tests.
+/// The results that a test program reports.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TestResults {
     pub passed: u64,
@@ -94,34 +93,32 @@ fn bounded(name: &str, suffix: &str) -> String {
 /// Reads results out of a test program's output, in any pieces. Give it one stream, or both one after the other.
 pub struct Reader {
     lines: PlainLines,
-    formats: Formats,
-}
-
-#[derive(Default)]
-struct Formats {
     libtest: Libtest,
     tap: Tap,
 }
 
 impl Default for Reader {
     fn default() -> Self {
-        Reader { lines: PlainLines::new(LONGEST_LINE), formats: Formats::default() }
+        Reader { lines: PlainLines::new(LONGEST_LINE), libtest: Libtest::default(), tap: Tap::default() }
     }
 }
 
 impl Reader {
     pub fn feed(&mut self, bytes: &[u8]) {
-        let Reader { lines, formats } = self;
-        lines.feed(bytes, &mut |line| formats.take(line));
+        let Reader { lines, libtest, tap } = self;
+        lines.feed(bytes, &mut |line| {
+            libtest.take(line);
+            tap.take(line);
+        });
     }
 
     /// `None`: the output has no results, or they cannot be trusted to be complete.
-    pub fn finish(mut self) -> Option<TestResults> {
-        let Formats { libtest, tap } = {
-            let Reader { lines, formats } = &mut self;
-            lines.finish(&mut |line| formats.take(line));
-            std::mem::take(formats)
-        };
+    pub fn finish(self) -> Option<TestResults> {
+        let Reader { mut lines, mut libtest, mut tap } = self;
+        lines.finish(&mut |line| {
+            libtest.take(line);
+            tap.take(line);
+        });
         match (libtest.finish(), tap.finish()) {
             (Heard::Nothing, Heard::Nothing) | (Heard::Confused, _) | (_, Heard::Confused) => None,
             (Heard::Results(results), Heard::Nothing) | (Heard::Nothing, Heard::Results(results)) => Some(results),
@@ -130,14 +127,7 @@ impl Reader {
     }
 }
 
-impl Formats {
-    fn take(&mut self, line: &str) {
-        self.libtest.take(line);
-        self.tap.take(line);
-    }
-}
-
-/// What one format found in the output.
+/// The results of one format.
 #[derive(Debug, PartialEq)]
 enum Heard {
     Nothing,

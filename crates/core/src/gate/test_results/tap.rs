@@ -190,7 +190,7 @@ impl Outcome {
     }
 }
 
-/// The name, and what stands after ` #`: a directive, or how long it took.
+/// The name, and the comment after ` #`: a directive, or how long it took.
 fn split_comment(text: &str) -> (String, &str) {
     let at = text.char_indices().find(|(at, c)| *c == '#' && (*at == 0 || text[..*at].ends_with(' ')));
     let (name, comment) = at.map_or((text, ""), |(at, _)| (&text[..at], &text[at + 1..]));

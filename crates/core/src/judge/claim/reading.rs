@@ -27,7 +27,7 @@ const CHEERS: &str = "✅☑✔✓🎉🎊✨🚀🏁🥳💯🏆👍\u{fe0f}";
 const ENDS: &str = "!。！।۔";
 /// Ends of a line that announces what follows.
 const ANNOUNCES: &str = ":：?？؟👇—→";
-/// What may not follow a tag: what closes quotes, code, cells and elements, and doubts.
+/// Characters that may not follow a tag: they close quotes, code, cells and elements, or doubt.
 const DOUBTS: &str = "\"'`~|<>()[]{}/\\?？؟:：;,“”„’»«」』❌✗✘❓🚫";
 const QUOTES: &str = "\"'“”„‘’»«「」『』";
 
@@ -38,7 +38,7 @@ const MOST_ELEMENTS: usize = 16;
 /// Of a prompt's tags so many are compared.
 const MOST_TAGS: usize = 100;
 
-/// What a message has of one kind of tag.
+/// The tags of one kind in a message.
 #[derive(Default)]
 pub(super) struct Page<'m> {
     /// The last tag of each block that has one.
@@ -56,7 +56,7 @@ pub(super) struct Spot<'m> {
     /// Its line before it, and all of its block after it.
     before: &'m str,
     after: &'m str,
-    /// What is between the tags.
+    /// The words between the tags.
     pub words: &'m str,
     pub hidden: Option<Refusal>,
     above: &'m str,
@@ -64,7 +64,7 @@ pub(super) struct Spot<'m> {
     above_is_first: bool,
 }
 
-/// What is open at a line of a block.
+/// The code, comments, elements and quotes that are open at a line of a block.
 #[derive(Default)]
 struct Open<'m> {
     fence: Option<(char, usize)>,
@@ -159,7 +159,7 @@ impl<'m> Open<'m> {
         self.quote = line.trim_start().starts_with('>');
     }
 
-    /// What hides a tag that has this before it on its line.
+    /// Why a tag with this text before it on its line is hidden, if it is.
     fn hides(&mut self, before: &'m str) -> Option<Refusal> {
         let is_below_a_quote = self.quote;
         self.takes(before, &without_code(before));

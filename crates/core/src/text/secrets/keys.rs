@@ -8,7 +8,7 @@ use super::{LONGEST, MASK, Step};
 /// A line of a key is at least so long; the last one may be shorter.
 const SHORTEST_LINE: usize = 16;
 
-/// So much may stand before a line of a key, and behind it: a time, the mark of a difference, quotes.
+/// So much may be before a line of a key, and behind it: a time, the mark of a difference, quotes.
 const MOST_BEFORE: usize = 36;
 const MOST_BEHIND: usize = 8;
 
@@ -40,7 +40,7 @@ pub(super) enum Taken {
     Wait,
     /// So many bytes were taken.
     Line(usize),
-    /// What comes is none of it.
+    /// The key is over.
     Over,
 }
 
@@ -70,7 +70,7 @@ impl Key {
 
     /// The part of a line that belongs to the key.
     fn body(&self, text: &[u8], is_quoted: bool) -> Option<(usize, usize)> {
-        // What was masked before is no key any more.
+        // It was masked before.
         if memmem::find(text, MASK.as_bytes()).is_some() {
             return None;
         }
@@ -80,7 +80,7 @@ impl Key {
         let is_last = self.is_within && is_all && !is_quoted && !run.is_empty();
         let is_mixed = run.iter().any(u8::is_ascii_uppercase) && run.iter().any(u8::is_ascii_lowercase);
         let seen = text.iter().filter(|b| !b.is_ascii_whitespace()).count();
-        // What stands around it goes out as it is.
+        // The text around it is not masked.
         let is_alone = from <= MOST_BEFORE && text.len() - to <= MOST_BEHIND;
         let is_line = run.len() >= SHORTEST_LINE && is_mixed && is_alone && if is_quoted { is_all } else { run.len() * 5 >= seen * 3 };
         (is_last || is_line).then_some((from, to))
@@ -118,7 +118,7 @@ fn line(rest: &[u8], is_end: bool) -> Option<(usize, usize)> {
     is_end.then_some((rest.len(), rest.len()))
 }
 
-/// The longest part that may be of a key. Keys that stand on one line may have blanks for line breaks.
+/// The longest part that may be of a key. A key on one line may have blanks for line breaks.
 fn longest_run(text: &[u8]) -> (usize, usize) {
     let is = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
     let (mut best, mut from) = ((0, 0), None);

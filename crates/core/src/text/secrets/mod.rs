@@ -2,7 +2,7 @@
 //!
 //! Four things are masked: tokens whose shape says whose they are (`shapes.rs`), values whose name says that they are secret (`names.rs`), private
 //! keys (`keys.rs`), and, word for word, the values of the user's own secret variables. It works on bytes as they come, however they are cut into
-//! parts, in time that grows with their number, and never breaks JSON. What decides (tests, `contains`, claims) reads the text as it was.
+//! parts, in time that grows with their number, and never breaks JSON. Decisions (tests, `contains`, claims) are made on the text as it was.
 
 mod keys;
 mod names;
@@ -16,13 +16,13 @@ use memchr::memmem;
 
 pub use names::is_secret as is_secret_name;
 
-/// What stands in the place of a secret. It is no secret itself, so that masking twice changes nothing.
+/// The replacement of a secret. It is no secret itself, so that masking twice changes nothing.
 pub const MASK: &str = "[masked]";
 
 /// A shorter value of a variable is a word like any other.
 const SHORTEST_OWN: usize = 8;
 
-/// What could be the beginning of a secret is held back until this much of it is there.
+/// The possible beginning of a secret is held back until this much of it has come.
 const LONGEST: usize = 8 << 10;
 
 /// The secrets that are known word for word.
@@ -81,12 +81,12 @@ fn pieces(value: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Masks what comes in parts. What may be the beginning of a secret is held back until it is known.
+/// Masks bytes that come in parts. The possible beginning of a secret is held back until it is clear.
 #[derive(Debug, Default)]
 pub struct Masking {
     own: Own,
     held: Vec<u8>,
-    /// What comes belongs to what came.
+    /// The next bytes belong to the last ones.
     goes_on: Option<GoesOn>,
     key: Option<keys::Key>,
 }
@@ -98,7 +98,7 @@ enum GoesOn {
     Word,
 }
 
-/// What is to be done at one place.
+/// The next thing to do.
 enum Step {
     /// Nothing, up to there.
     To(usize),
@@ -189,7 +189,7 @@ impl Masking {
     }
 }
 
-/// What words, names and the beginnings of tokens are made of.
+/// The bytes of words, names and the beginnings of tokens.
 fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
 }
@@ -211,7 +211,7 @@ fn step(buf: &[u8], at: usize, is_end: bool) -> Step {
     let rest = &buf[at..];
     match rest[0] {
         b':' => names::in_url(buf, at, is_end),
-        // What is escaped in JSON is a byte of its own, and no part of the word behind it; so are bytes in an address, and colours.
+        // An escape of JSON is a byte of its own, and no part of the word behind it; so are escapes in an address, and colours.
         b'\\' => jump(at, rest, is_end, |rest| match rest.get(1)? {
             b'u' => Some(if rest.get(2..6)?.iter().all(u8::is_ascii_hexdigit) { 6 } else { 1 }),
             b'n' | b'r' | b't' | b'b' | b'f' | b'"' | b'\\' | b'/' => Some(2),

@@ -1,10 +1,10 @@
 //! Values whose name says that they are secret (`API_TOKEN=…`, `"password": "…"`, `--secret …`), and passwords in addresses.
 //!
-//! Source code has such names, too, and its values are calls and other names. So what stands without quotes has to look like a secret.
+//! Source code has such names, too, and its values are calls and other names. So a value without quotes has to look like a secret.
 
 use super::{Step, shapes};
 
-/// What a name says about its value.
+/// The kind of value that a name announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Anything may be a password.
@@ -18,7 +18,7 @@ enum Kind {
     Signature,
 }
 
-/// Names end like this, whatever stands between their words.
+/// Names end like this, whatever is between their words.
 const ENDINGS: &[(&str, Kind)] = &[
     ("token", Kind::Token),
     ("secret", Kind::Key),
@@ -89,7 +89,7 @@ fn is_loud(name: &[u8]) -> bool {
     name.iter().any(u8::is_ascii_uppercase) && !name.iter().any(u8::is_ascii_lowercase)
 }
 
-/// What stands between a name and its value.
+/// The sign between a name and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
     /// `=`, with nothing around it.
@@ -98,7 +98,7 @@ enum Sign {
     Loose,
 }
 
-/// What stands around a value: how many backslashes, because it may stand in a text that stands in JSON, and which quote.
+/// The quote around a value: which one, and how many backslashes, because the value may be in a text that is in JSON.
 #[derive(Clone, Copy)]
 struct Quote {
     slashes: usize,
@@ -136,7 +136,7 @@ impl Quote {
                     }
                     slashes = 0;
                 }
-                // A quote of another kind may be the end of what all of this stands in.
+                // A quote of another kind may end the text around all of this.
                 b'"' if slashes <= self.slashes => return Ends::Never,
                 _ => slashes = 0,
             }
@@ -201,7 +201,7 @@ fn blanks(rest: &[u8]) -> usize {
     rest.iter().take(MOST_BLANKS).take_while(|b| matches!(b, b' ' | b'\t')).count()
 }
 
-/// What is known about a value before it is looked at.
+/// All that is known about a value before its bytes.
 struct Value {
     kind: Kind,
     is_loud: bool,
@@ -245,7 +245,7 @@ impl Value {
         (is_secret && !is_call && !is_placeholder(value)).then_some(Step::Mask { from, to, alike })
     }
 
-    /// Whether what stands in quotes is a secret, rather than a sentence.
+    /// Whether a value in quotes is a secret, rather than a sentence.
     fn quoted(&self, value: &[u8]) -> bool {
         let has_blank = value.iter().any(u8::is_ascii_whitespace);
         let is_secret = match self.kind {
@@ -294,17 +294,17 @@ fn is_number(value: &[u8]) -> bool {
     value.iter().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'_' | b','))
 }
 
-/// What the value of a variable is made of: everything up to a blank, a quote or an escape.
+/// The bytes of a variable's value: everything up to a blank, a quote or an escape.
 fn in_variable(b: u8) -> bool {
     !(b <= b' ' || matches!(b, b'"' | b'\'' | b'`' | b'\\' | 0x7f))
 }
 
-/// What any other value without quotes is made of.
+/// The bytes of any other value without quotes.
 fn in_plain(b: u8) -> bool {
     in_variable(b) && !matches!(b, b',' | b';' | b'&' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'<' | b'>' | b'|' | b'=' | b':')
 }
 
-/// What stands for a value: nothing, a variable, a hole to be filled, stars.
+/// Not a value yet: nothing, a variable, a hole to be filled, stars.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     let Some(first) = value.first() else { return true };
     let words: [&[u8]; 13] = [

@@ -50,7 +50,7 @@ fn dotted(b: u8) -> bool {
     is_word(b) || b == b'.'
 }
 
-/// What may stand in a header behind the scheme.
+/// A header's value behind the scheme.
 pub(super) fn header(b: u8) -> bool {
     is_word(b) || matches!(b, b'.' | b'~' | b'+' | b'/' | b'=')
 }
@@ -271,7 +271,7 @@ fn json_web_token(buf: &[u8], at: usize, is_end: bool) -> Option<Step> {
     is_cut.then_some(Step::Wait)
 }
 
-/// `Bearer …`, wherever it stands.
+/// `Bearer …`
 fn bearer(buf: &[u8], at: usize, end: usize, is_end: bool) -> Option<Step> {
     if !buf[at..end].eq_ignore_ascii_case(b"bearer") {
         return None;

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use ralph_core::{
     judge::session_outcome::Tokens,
     money::Micros,
-    text::{lines::Lines, time::Millis},
+    text::{Lines, time::Millis},
 };
 use serde::Deserialize;
 

@@ -9,7 +9,7 @@ use std::{
 use ralph_core::{
     judge::session_outcome::Tokens,
     money::Micros,
-    text::{lines::Lines, time::Millis},
+    text::{Lines, time::Millis},
 };
 
 use super::{Amount, MAX_LINE, Meter, read_lines};

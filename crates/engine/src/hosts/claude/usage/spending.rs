@@ -6,7 +6,7 @@ use ralph_core::{
     journal::{Known, Spending},
     loops::fnv1a,
     money::Micros,
-    text::{lines::Lines, time::Millis},
+    text::{Lines, time::Millis},
 };
 
 use super::{Counted, MAX_LINE, Meter, Usage, read_lines};
