@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use ralph_engine::hosts::claude::registration::{Hook, PLUGIN};
+use ralph_engine::hosts::{PLUGIN, claude::registration::Hook};
 use serde_json::json;
 
 use crate::Result;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use ralph_engine::{
-    hosts::claude::registration::{Invocation, calls_the_hook},
+    hosts::{Invocation, claude::registration::calls_the_hook},
     store::project::Project,
     sys::{
         env,

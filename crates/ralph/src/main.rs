@@ -24,7 +24,7 @@ use std::{
     io::{IsTerminal, stdin},
 };
 
-use ralph_engine::hosts::claude::registration::WAIT;
+use ralph_engine::hosts::WAIT;
 use term::ui;
 
 /// Where C does not call us (see `entry.rs`), and in tests of the program's parts.

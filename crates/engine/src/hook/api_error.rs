@@ -19,11 +19,8 @@ use crate::{
         wake::{self, Watch},
     },
     hosts::{
-        Answer,
-        claude::{
-            api_error,
-            transcript::{self, ApiError, OpenFile},
-        },
+        Answer, api_error,
+        transcript::{self, ApiError, OpenFile},
     },
     ops::pause,
     stop::{

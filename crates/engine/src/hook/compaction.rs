@@ -6,7 +6,7 @@ use ralph_core::journal::Event;
 
 use crate::{
     hook::Call,
-    hosts::claude::compaction::{self, Compaction},
+    hosts::compaction::{self, Compaction},
     stop::find::under_lock,
     store::{
         journal::{self, owner_may_live},

@@ -21,7 +21,7 @@ use std::{
 use ralph_core::{judge::Reason, loops::fnv1a};
 
 use crate::{
-    hosts::{self, Answer, Caller, Client, Event, Kind, claude::registration::Invocation},
+    hosts::{self, Answer, Caller, Client, Event, Invocation, Kind},
     stop::{Deadline, Hook, Origin, Stop, is_awaited, is_second_report},
     store::{
         Error,

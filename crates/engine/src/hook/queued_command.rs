@@ -9,7 +9,7 @@ use ralph_core::{
 
 use crate::{
     hook::{Call, MAX_TASK, Outcome, command::is_recent},
-    hosts::{Answer, claude::transcript::QUEUED},
+    hosts::{Answer, transcript::QUEUED},
     stop::{
         find::{Selected, select, under_lock},
         hear::was_interrupted,

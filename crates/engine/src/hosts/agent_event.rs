@@ -1,4 +1,4 @@
-//! What is heard of an agent while it works, whichever agent it is.
+//! Events of an agent while it works, whichever agent it is.
 
 use ralph_core::text::PlainLines;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use crate::sys::secrets;
 /// Of a longer line of a plain program only its beginning is told.
 const MAX_SHOWN: usize = 2_000;
 
-/// What is heard of an agent while it works.
+/// An event of an agent while it works.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "heard")]
@@ -31,7 +31,7 @@ pub enum Heard {
     Quota { used: Option<u64>, resets_at_ms: Option<i64>, quota: Option<String>, rejected: bool },
     /// The client makes the conversation shorter.
     Compacting,
-    /// What has been used until now.
+    /// The usage until now.
     Used { tokens: u64, usd: Option<f64>, context: u64 },
     /// A line that is no event: what a plain program prints.
     Line { text: String },

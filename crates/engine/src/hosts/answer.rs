@@ -1,4 +1,4 @@
-//! What ralph may answer to an event, in its own words.
+//! Ralph's answer to an event, in its own words.
 
 use ralph_core::loops::ContinueWith;
 

@@ -1,4 +1,4 @@
-//! What an agent's hook reports, in ralph's words.
+//! An event that an agent's hook reports, in ralph's words.
 
 use std::sync::OnceLock;
 
@@ -37,7 +37,7 @@ pub struct Event {
     pub message: Option<String>,
     /// The stop before this one was in the same turn, and the agent was sent back then; by which hook is not told.
     pub after_a_block: bool,
-    /// What still runs in the background, in words.
+    /// Tasks that still run in the background, in words.
     pub background: Vec<String>,
     /// The text of a prompt.
     pub prompt: String,
@@ -45,7 +45,7 @@ pub struct Event {
     pub command: Option<(String, String)>,
     /// The id of a subagent.
     pub agent_id: Option<String>,
-    /// What it was about: the error, the type of a subagent, why a session began or ended.
+    /// The detail that matters: the error, the type of a subagent, why a session began or ended.
     pub about: Option<String>,
     /// Made once: a message can have some megabytes.
     pub(super) fingerprint: OnceLock<String>,

@@ -8,12 +8,16 @@ mod agent_event;
 mod answer;
 pub mod claude;
 mod event;
+mod invocation;
 pub mod slash;
 mod stop_word;
 
 pub use agent_event::Heard;
 pub use answer::Answer;
+pub use claude::usage;
+pub(crate) use claude::{api_error, compaction, transcript};
 pub use event::{Event, Kind, fingerprint};
+pub use invocation::{Invocation, PLUGIN, SHORT, WAIT};
 
 /// `(2, 1, 325)`.
 pub type Version = (u32, u32, u32);
@@ -27,7 +31,7 @@ pub enum Caller {
     Foreign(&'static str),
 }
 
-/// What the calling program can do, as far as its version tells.
+/// The abilities of the calling program, as far as its version tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Client {
     pub version: Option<Version>,

@@ -1,6 +1,6 @@
 //! Commands that a person types in the agent's own prompt: which ones are ralph's, and what their text means.
 //!
-//! The text arrives byte for byte and never meets a shell. Flags may stand before, after and between the prompt's words, as `--x y` or
+//! The text arrives byte for byte and never meets a shell. Flags may come before, after and between the prompt's words, as `--x y` or
 //! `--x=y`; quotes and backticks protect what they enclose; after a lone `--` everything is prompt. An unknown flag is an error, because
 //! a limit that silently becomes prompt text is a loop without a limit.
 //!
@@ -18,7 +18,7 @@ use ralph_core::{
     },
 };
 
-/// What a typed command asks for.
+/// The act that a typed command asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     Start,
@@ -41,7 +41,7 @@ pub fn verb(name: &str) -> Option<Verb> {
     }
 }
 
-/// What a command asks for, given its argument text: `/ralph cancel` is a cancel, not a loop with the prompt "cancel".
+/// The act that a command asks for, given its argument text: `/ralph cancel` is a cancel, not a loop with the prompt "cancel".
 pub fn verb_of<'a>(name: &str, args: &'a str) -> Option<(Verb, &'a str)> {
     let verb = verb(name)?;
     let (word, rest) = args.trim_start().split_once(char::is_whitespace).unwrap_or((args.trim(), ""));
@@ -98,7 +98,7 @@ pub fn parse(args: &str) -> Result<Options, String> {
     let mut options = Options::default();
     let mut prompt = String::with_capacity(args.len());
     let mut at = 0;
-    // What stands before is complete: a flag with its value, or a text in quotes.
+    // The piece before is complete: a flag with its value, or a text in quotes.
     let mut is_after_a_piece = false;
     let mut promise = None;
     while let Some(word) = next_word(args, at) {
@@ -213,7 +213,7 @@ fn is_whole(args: &str, promise: &Range<usize>, prompt: &str) -> Result<(), Stri
     ))
 }
 
-/// What can be typed after a command, for the person who asks.
+/// The help of a command.
 pub fn help(verb: Verb) -> String {
     match verb {
         Verb::Start => start_help(),
@@ -296,7 +296,7 @@ fn closing_quote(text: &str) -> Option<usize> {
     text.match_indices(quote).map(|(at, _)| at).skip(1).find(closes).map(|at| at + 1)
 }
 
-/// The name of the flag at `word`, and where its value stands.
+/// The name of the flag at `word`, and the place of its value.
 fn flag_value<'a>(args: &str, word: &Range<usize>, flag: &'a str) -> Result<(&'a str, Range<usize>), String> {
     let name = flag.split_once('=').map_or(flag, |(name, _)| name);
     if !is_known(name) {
@@ -308,7 +308,7 @@ fn flag_value<'a>(args: &str, word: &Range<usize>, flag: &'a str) -> Result<(&'a
         start..end
     } else {
         let next = next_word(args, word.end);
-        // The value may stand on the next line.
+        // The value may be on the next line.
         let next = next.map(|next| if continues_the_line(args, &next) { next_word(args, next.end) } else { Some(next) });
         next.flatten().filter(|v| !args[v.clone()].starts_with("--")).ok_or_else(|| format!("--{name} needs a value"))?
     };

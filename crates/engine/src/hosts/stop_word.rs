@@ -45,7 +45,7 @@ const WORDS: [&str; 36] = [
 /// Whether a message that the person typed says stop, and nothing else.
 pub(super) fn is_said(text: &str) -> bool {
     let text = text.trim();
-    // A command that no hook carried out stands in the transcript as it was typed, or as the client expanded it.
+    // A command that no hook carried out is in the transcript as it was typed, or as the client expanded it.
     let command = text.split_once("<command-name>").and_then(|(_, rest)| rest.split_once("</command-name>")).map_or(text, |(name, _)| name);
     if let Some((name, args)) = slash::split(command) {
         return matches!(slash::verb_of(name, args), Some((Verb::Cancel | Verb::Pause, _)));

@@ -16,7 +16,7 @@ use super::{
     measure::Measured,
     notes, spending, standstill,
 };
-use crate::{hosts::claude::transcript, store::project_lock::Loop, sys::env};
+use crate::{hosts::transcript, store::project_lock::Loop, sys::env};
 
 /// Evidence, and what the next stop is compared with.
 pub(crate) struct Gathered {

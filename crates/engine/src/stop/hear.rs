@@ -15,7 +15,7 @@ use ralph_core::{
 
 use super::{Hook, Origin, SessionReport, Stop};
 use crate::{
-    hosts::claude::transcript::{self, Before, OpenFile, Round},
+    hosts::transcript::{self, Before, OpenFile, Round},
     store::project_lock::Loop,
     sys::{clock, env, process},
 };

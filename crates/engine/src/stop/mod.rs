@@ -26,7 +26,7 @@ use ralph_core::{
 
 use crate::{
     gates::durations::Time,
-    hosts::{Client, claude::registration::Invocation, fingerprint},
+    hosts::{Client, Invocation, fingerprint},
     store::{
         Error,
         loops::LoopOnDisk,

@@ -10,7 +10,7 @@ use ralph_core::{
 
 use super::{Deadline, Outcome, Stop, measure::Waiting};
 use crate::{
-    hosts::claude::registration::Invocation,
+    hosts::Invocation,
     store::project_lock::{Locked, Loop},
     sys::clock,
 };

@@ -8,7 +8,7 @@ use std::path::Path;
 use ralph_core::{journal::Spending, text::time::Millis};
 
 use super::Stop;
-use crate::{hosts::claude::usage, store::project_lock::Loop};
+use crate::{hosts::usage, store::project_lock::Loop};
 
 /// What the loop has spent until now. A run charges what its sessions used.
 pub(super) fn count(stop: &Stop<'_>, l: &Loop, at: Millis) -> Option<Spending> {

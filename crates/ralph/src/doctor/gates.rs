@@ -10,7 +10,7 @@ use ralph_core::{
     },
 };
 use ralph_engine::{
-    hosts::claude::registration::SHORT,
+    hosts::SHORT,
     ops::command_sources::{self, Broken, Named, Purpose, Role, Source},
     stop,
     store::trust::Trust,

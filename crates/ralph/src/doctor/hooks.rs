@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::{judge::limits, text::messages::opening};
 use ralph_engine::{
-    hosts::claude::{
-        commands::COMMANDS,
-        registration::{BLOCK_CAP, CommandLine, HOOKS, Hook, REWAKES, SHORT},
+    hosts::{
+        SHORT,
+        claude::{
+            commands::COMMANDS,
+            registration::{BLOCK_CAP, CommandLine, HOOKS, Hook, REWAKES},
+        },
     },
     setup::{
         change, init,

@@ -1,4 +1,4 @@
-//! What ralph may answer to Claude Code: one JSON object on one line, or nothing at all.
+//! Answers as Claude Code reads them: one JSON object on one line, or nothing at all.
 //!
 //! Anything else is invisible to the person or a schema error (`"decision":"allow"` is one), so these are the only shapes that exist.
 
@@ -33,7 +33,7 @@ struct Specific<'a> {
 /// The line to print in answer to that event; `None` for silence.
 pub(in crate::hosts) fn print(answer: &Answer, event: &str) -> Option<String> {
     let empty = Wire { goes_on: None, stop_reason: None, decision: None, reason: None, hook_specific_output: None, system_message: None };
-    // What the agent gets holds the person's own prompt, and is masked where it is made.
+    // The agent's text holds the person's own prompt, and is masked where it is made.
     let told = answer.line().map(secrets::mask);
     let told = told.as_deref();
     let wire = match answer {

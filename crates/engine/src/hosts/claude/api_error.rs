@@ -1,4 +1,4 @@
-//! A turn that ended in an error of the model's service: what it means for the loop of an interactive session. Only fields decide, never words.
+//! Errors of the model's service that ended a turn of an interactive session, and what follows for its loop. Only fields decide, never words.
 
 use ralph_core::{judge::session_outcome::Trouble, text::time::Millis};
 
@@ -7,7 +7,7 @@ use crate::hosts::claude::transcript::ApiError;
 /// Pauses before the session is woken, by the failures in a row before: the client has tried for minutes by itself.
 const PAUSES_MIN: [Millis; 6] = [1, 2, 5, 10, 20, 30];
 
-/// What the client's word for an error stands for, with what its transcript adds. `None`: neither waiting nor a pause would help.
+/// The meaning of the client's word for an error, with the details of its transcript. `None`: neither waiting nor a pause would help.
 pub fn trouble(error: &str, seen: Option<&ApiError>) -> Option<Trouble> {
     let status = seen.and_then(|seen| seen.status);
     let by_status = |status| match status {
@@ -29,7 +29,7 @@ pub fn trouble(error: &str, seen: Option<&ApiError>) -> Option<Trouble> {
     }
 }
 
-/// What is waited for, in words; `None`: a person is needed.
+/// The thing to wait for, in words; `None`: a person is needed.
 pub fn waits_for(trouble: &Trouble) -> Option<String> {
     match trouble {
         Trouble::Limit { quota, .. } => Some(match quota.as_deref() {
@@ -44,7 +44,7 @@ pub fn waits_for(trouble: &Trouble) -> Option<String> {
     }
 }
 
-/// What a person can do about the rest, in the session or elsewhere.
+/// Advice for the person about the rest.
 pub fn remedy(trouble: &Trouble) -> &'static str {
     match trouble {
         Trouble::SignIn { .. } => "/login, then /ralph-resume",

@@ -1,7 +1,7 @@
 //! Having a running client make its conversation shorter: two variables in the project's personal settings, which it reads again while it runs.
 //!
-//! They count for every session of the project as long as they stand there, and taking them out does not unset them: so they are on for one request, are
-//! then written back, and a mark tells whoever comes next that they are on. What was not set before is empty until the session ends.
+//! They count for every session of the project while they are set, and removing them does not unset them: so they are on for one request and are then
+//! written back, and a mark tells the next hook that they are on. A variable that was not set before is empty until the session ends.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -31,13 +31,13 @@ const MAX_BYTES: usize = 1 << 20;
 #[serde(default)]
 pub struct Compaction {
     pub session: String,
-    /// Rounds since the conversation was made shorter, or since it began.
+    /// Iterations since the conversation was compacted, or since it began.
     pub rounds: u64,
     /// Stops since the variables were set; `None`: they are not.
     pub on: Option<u64>,
     /// When they were written back.
     pub off_at: Millis,
-    /// What they were before; `None`: nothing was changed yet.
+    /// The values before; `None`: nothing was changed yet.
     pub was: Option<Before>,
     /// It did not work in this session.
     pub given_up: bool,
@@ -60,7 +60,7 @@ pub fn settings(project: &Project) -> PathBuf {
     project.claude().join("settings.local.json")
 }
 
-/// What is noted about the project's sessions, if anything is.
+/// The mark, if there is one.
 pub fn noted(project: &Project) -> Option<Compaction> {
     project.load(MARK)
 }
@@ -70,7 +70,7 @@ impl Compaction {
         project.save(MARK, self).map_err(|e| e.to_string())
     }
 
-    /// Sets the variables. The mark comes first: whoever finds the one finds the other.
+    /// Sets the variables. The mark comes first, so that they are never on without it.
     pub fn switch_on(&mut self, project: &Project) -> Result<(), String> {
         let text = read(project)?;
         if self.was.is_none() {

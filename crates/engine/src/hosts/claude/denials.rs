@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::sys::secrets;
 
-/// So much is told of what a call is about.
+/// The longest subject of a call.
 const MOST_WORDS: usize = 200;
 
 /// Programs whose second word says what they do: allowing all that they can do would allow too much.
@@ -46,7 +46,7 @@ const WITH_COMMANDS: [&str; 31] = [
 /// Whose second word needs a third: `npm run build`.
 const RUNS: [&str; 3] = ["run", "exec", "tool"];
 
-/// What a call is about: the command, the file, the address.
+/// The subject of a call: the command, the file, the address.
 pub fn what(input: &Value) -> String {
     const KEYS: [&str; 12] =
         ["command", "file_path", "notebook_path", "url", "query", "pattern", "path", "description", "skill", "prompt", "task_id", "name"];
@@ -95,7 +95,7 @@ fn of_command(line: &str) -> Vec<String> {
     rules.dedup();
     match line.lines().count() {
         _ if !rules.is_empty() => rules,
-        // What cannot be taken apart can be allowed as it is.
+        // A line that cannot be taken apart can be allowed as a whole.
         1 if line.chars().count() <= MOST_WORDS && !line.chars().any(char::is_control) => {
             vec![format!("Bash({})", secrets::mask(line.trim()))]
         }

@@ -1,11 +1,10 @@
-//! Claude Code for one session without a person: its command line, and what it must not find in its environment.
+//! Claude Code for one session without a person: its command line, and the variables that it must not see.
 
 use std::ffi::OsString;
 
 use ralph_core::money::{Micros, in_dollars};
 
-/// What makes the client believe that it runs within another session, or makes it speak to that one; and what makes it wait for the end of a limit by
-/// itself, without a word.
+/// Variables that make the client believe that it runs within another session, or speak to that one, or wait silently for the end of a limit.
 pub const FOREIGN: [&str; 15] = [
     "AI_AGENT",
     "CLAUDECODE",
@@ -24,7 +23,7 @@ pub const FOREIGN: [&str; 15] = [
     "CLAUDE_PROJECT_DIR",
 ];
 
-/// What one session is started with.
+/// The settings of one session.
 #[derive(Debug, Clone, Copy)]
 pub struct Launch<'a> {
     /// A UUID that no session has had.

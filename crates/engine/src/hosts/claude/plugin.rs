@@ -1,13 +1,15 @@
 //! The plugin for Claude Code, and the marketplace that offers it, as files. `cargo xtask generate` writes them into the repository; `ralph plugin`
 //! writes them with the program inside.
 
-use crate::hosts::claude::{
-    commands::COMMANDS,
-    registration::PLUGIN,
-    settings::{Problem, Settings},
+use crate::hosts::{
+    PLUGIN,
+    claude::{
+        commands::COMMANDS,
+        settings::{Problem, Settings},
+    },
 };
 
-/// The name that stands before the colon in `/ralph:loop`.
+/// The name before the colon in `/ralph:loop`.
 pub const NAME: &str = "ralph";
 pub const MARKETPLACE: &str = "ralph-loop";
 

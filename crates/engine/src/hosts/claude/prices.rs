@@ -1,7 +1,7 @@
-//! What tokens cost about: the vendor's public price list (platform.claude.com/docs/en/about-claude/pricing, November 2026), by model.
+//! The price of tokens, about: the vendor's public price list (platform.claude.com/docs/en/about-claude/pricing, November 2026), by model.
 //!
-//! It is an estimate. Discounts, subscriptions and other vendors' prices are not in it, nor is what the client asks for without writing it down, such as
-//! titles of sessions. What is not known counts as the dearest that is: a brake that comes early costs a word, one that comes late costs money.
+//! An estimate: without discounts, subscriptions and other vendors' prices, and without requests that the client does not write down, such as those for
+//! titles of sessions. An unknown model counts as the most expensive one: a brake that comes early costs a word, one that comes late costs money.
 
 use ralph_core::money::Micros;
 
@@ -42,7 +42,7 @@ const fn doubled(input: u64, output: u64, read: u64) -> Price {
     Price { fast: 2, ..price(input, output, read) }
 }
 
-/// What is not in the list costs as much as the dearest in it.
+/// For models that are not in the list.
 const DEAREST: Price = price(15_000, 75_000, 1_500);
 
 /// Models by the part of their names that all vendors of them use.
@@ -63,7 +63,7 @@ const PRICES: &[(&[&str], Price)] = &[
     (&["3-haiku"], price(250, 1_250, 30)),
 ];
 
-/// The cost of an answer, about, rounded up.
+/// The estimated cost of an answer, rounded up.
 pub(super) fn cost(model: &str, usage: &Usage) -> Micros {
     let price = PRICES.iter().find(|(names, _)| names.iter().any(|name| is_called(model, name))).map_or(DEAREST, |(_, price)| *price);
     let tokens = usage.tokens;

@@ -21,7 +21,7 @@ pub fn find() -> Option<PathBuf> {
     process::which("claude").or_else(installed)
 }
 
-/// The same, but never a program that lies in the project: anybody who can push may have written that.
+/// The same, but never a program in the project: anyone who can push may have written that.
 pub fn find_outside(project: &Path) -> Option<PathBuf> {
     process::which_outside("claude", project).or_else(installed)
 }
@@ -32,7 +32,7 @@ fn installed() -> Option<PathBuf> {
     [".local/bin", ".claude/local"].iter().map(|place| home.join(place).join(&file)).find(|path| path.is_file())
 }
 
-/// What it says when it is asked for its version; `None`: it did not answer.
+/// The answer to `--version`; `None`: there was none.
 pub fn said_version(path: &Path) -> Option<String> {
     let task = Task {
         program: path.into(),

@@ -1,11 +1,13 @@
 //! How Claude Code is told to call ralph: the one source of the hooks that the plugin, `ralph init` and `ralph doctor` speak of.
 
-use std::{ffi::OsString, path::Path, time::Duration};
+use std::path::Path;
 
-use ralph_core::loops::fnv1a;
 use serde_json::{Value, json};
 
-use crate::sys::{env, process};
+use crate::{
+    hosts::invocation::{PLACES, SHORT, TIMEOUT, VIA, WAIT},
+    sys::process,
+};
 
 /// One entry that ralph wants the client to have: known by its event, and by whether it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,14 +17,11 @@ pub struct Hook {
     pub waits: bool,
     /// In seconds. Always written down: a hook that runs into the client's own limit is an allowed stop without a word.
     pub timeout: u64,
-    /// What the client shows while the hook runs.
+    /// Shown by the client while the hook runs.
     pub status: Option<&'static str>,
-    /// What does not work without it.
+    /// The feature that does not work without it.
     pub without: &'static str,
 }
-
-/// In seconds: enough for a judge that measures nothing. Also what a hook that was not told its limit must make do with.
-pub const SHORT: u64 = 60;
 
 /// In seconds: what a project's own tests and linters may take together.
 pub const LONG: u64 = 3_600;
@@ -32,7 +31,7 @@ pub const WAITING: u64 = 28_800;
 
 /// Only events that every supported client knows: 2.1.197 drops all hooks of a plugin for one event that it does not know.
 ///
-/// The one that waits stands before the one that judges. A client before 2.1.139 knows no arguments, takes the two for one, and runs the last of them.
+/// The one that waits is listed before the one that judges: a client before 2.1.139 ignores arguments, takes the two for one, and runs the last of them.
 pub const HOOKS: [Hook; 9] = [
     waiting("Stop", "in an interactive session ralph waits for CI inside the stop hook, and the screen is held meanwhile"),
     measuring("Stop", "ralph judges the stop", "no loop is held"),
@@ -66,22 +65,8 @@ const fn waiting(event: &'static str, without: &'static str) -> Hook {
 /// The arguments of the registered command.
 pub const ARGS: [&str; 2] = ["hook", "claude"];
 
-/// How a hook is told that it is the one that waits.
-pub const WAIT: &str = "--wait";
-
 /// The field of an entry that has the client run it in the background and wake the model when it ends with 2.
 pub const REWAKES: &str = "asyncRewake";
-
-/// How a hook that measures is told its own limit: the client does not say, and kills it without a word.
-pub const TIMEOUT: &str = "--timeout";
-
-/// How a hook is told where it is registered. The client gives a stop no id and runs every registration, so only this tells a second report of one stop
-/// from the next stop.
-pub const VIA: &str = "--via";
-
-/// What stands there: the scope of a settings file, or this.
-pub const PLUGIN: &str = "plugin";
-const PLACES: [&str; 4] = ["user", "project", "local", PLUGIN];
 
 impl Hook {
     /// The hook that answers to that event, if ralph registers one.
@@ -127,7 +112,7 @@ pub fn entry(hook: &Hook, timeout: u64, command: &str, via: &str) -> Vec<(&'stat
     fields
 }
 
-/// What a registered entry runs.
+/// The command of a registered entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandLine {
     /// A program and its arguments, as they are.
@@ -137,7 +122,7 @@ pub enum CommandLine {
 }
 
 impl CommandLine {
-    /// What ralph registers for this program in `via` as this hook; without one, what it would at any event.
+    /// The line that ralph registers for this program in `via` as this hook; without a hook, the part that all of them share.
     pub fn own(program: &str, hook: Option<&Hook>, via: &str) -> Self {
         let args = hook.map_or_else(|| ARGS.map(str::to_owned).to_vec(), |hook| hook.args(hook.timeout, via));
         CommandLine::Exec { program: program.to_owned(), args }
@@ -153,13 +138,6 @@ impl CommandLine {
         let words = self.words();
         let at = words.iter().position(|word| *word == TIMEOUT)?;
         words.get(at + 1)?.parse().ok()
-    }
-
-    /// Where it says that it is registered; older versions said nothing.
-    pub fn via(&self) -> Option<&str> {
-        let words = self.words();
-        let at = words.iter().position(|word| *word == VIA)?;
-        words.get(at + 1).copied()
     }
 
     /// Whether the hook is told that it is the one that waits.
@@ -195,7 +173,7 @@ impl CommandLine {
     }
 
     /// Whether it calls ralph's hook: a program named `ralph`, or this very one, with `hook` as its first argument. Without any, only the bare name or this very
-    /// program: somebody's own script can be called that, too.
+    /// program: a user's own script can have that name, too.
     pub fn is_ralphs(&self) -> bool {
         let is_ours = |program: &str, first: Option<&str>| match first {
             Some("hook") => is_ralph(program),
@@ -237,49 +215,6 @@ pub fn calls_the_hook<S: AsRef<str>>(args: &[S]) -> bool {
     match rest {
         [VIA, place] => PLACES.contains(place),
         all => all.is_empty(),
-    }
-}
-
-/// More than a day is no limit that a hook ever sees.
-const MAX_LIMIT: f64 = 86_400.0;
-
-/// How this process was called as the hook: its whole command line, the program first.
-#[derive(Debug, Clone, Default)]
-pub struct Invocation {
-    line: Vec<OsString>,
-}
-
-impl Invocation {
-    pub fn of(line: Vec<OsString>) -> Self {
-        Invocation { line }
-    }
-
-    /// How long the client lets it run. A value that makes no sense is none: the shortest limit that ralph registers is the safe guess.
-    pub fn limit(&self) -> Duration {
-        let seconds = self.value(TIMEOUT).and_then(|text| text.trim().parse::<f64>().ok()).filter(|seconds| *seconds > 0.0);
-        let usual = Duration::from_secs(SHORT);
-        seconds.map_or(usual, |seconds| Duration::try_from_secs_f64(seconds.min(MAX_LIMIT)).unwrap_or(usual))
-    }
-
-    /// Whether it is the hook that waits.
-    pub fn waits(&self) -> bool {
-        self.line.iter().any(|arg| arg == WAIT)
-    }
-
-    /// A name for the registration that this is a call of, the same at every stop: where it says that it is, and a hash of its command line and of the
-    /// plugin that it came with. By these alone two registrations of an older version differ, and two plugins, and two entries of one file.
-    pub fn via(&self) -> String {
-        let plugin = env::plugin_root();
-        let unnamed = if plugin.is_some() { PLUGIN } else { "other" };
-        let place = self.value(VIA).filter(|place| PLACES.contains(place)).unwrap_or(unnamed);
-        let parts = self.line.iter().chain(&plugin).map(|part| part.as_encoded_bytes());
-        format!("{place}-{:016x}", fnv1a(&parts.collect::<Vec<_>>().join(&0)))
-    }
-
-    /// The value of an option, after it or joined to it.
-    fn value(&self, option: &str) -> Option<&str> {
-        let apart = self.line.iter().position(|arg| arg == option).and_then(|at| self.line.get(at + 1)?.to_str());
-        apart.or_else(|| self.line.iter().find_map(|arg| arg.to_str()?.strip_prefix(option)?.strip_prefix('=')))
     }
 }
 
@@ -334,7 +269,7 @@ mod tests {
         let args = json!(["hook", "claude", "--wait", "--timeout", "28800", "--via", "local"]);
         assert_eq!(entry, json!({"type": "command", "command": "ralph", "args": args, "timeout": 28_800, "asyncRewake": true}));
         let hours = ralph_core::loops::DEFAULT_HOURS;
-        assert!((Duration::from_secs(WAITING).as_secs_f64() - hours * 3_600.0).abs() < 1e-6, "as long as a loop lasts");
+        assert!((std::time::Duration::from_secs(WAITING).as_secs_f64() - hours * 3_600.0).abs() < 1e-6, "as long as a loop lasts");
         // It stands before the judge, which answers where there are no arguments.
         let stops: Vec<bool> = HOOKS.iter().filter(|hook| hook.event == "Stop").map(|hook| hook.waits).collect();
         assert_eq!(stops, [true, false]);
@@ -383,49 +318,6 @@ mod tests {
         let limit = |line: &str| CommandLine::Shell(line.to_owned()).limit();
         assert_eq!(limit("ralph hook claude --timeout 90"), Some(90));
         assert_eq!([limit("ralph"), limit("ralph hook claude --timeout"), limit("ralph hook claude --timeout soon")], [None; 3]);
-    }
-
-    #[test]
-    fn s3_3_a_limit_in_any_form_is_a_limit() {
-        let limit = |args: &[&str]| Invocation::of(args.iter().map(OsString::from).collect()).limit().as_secs_f64();
-        for (timeout, seconds) in [
-            ("3600", 3_600.0),
-            (" 90 ", 90.0),
-            ("1.5", 1.5),
-            ("0", 60.0),
-            ("-3", 60.0),
-            ("", 60.0),
-            ("soon", 60.0),
-            ("NaN", 60.0),
-            ("inf", 86_400.0),
-            ("1e300", 86_400.0),
-        ] {
-            for args in [&["claude", "--timeout", timeout][..], &["claude", &format!("--timeout={timeout}")]] {
-                assert!((limit(args) - seconds).abs() < 1e-6, "{args:?}");
-            }
-        }
-        for args in [&[][..], &["claude"], &["claude", "--timeout"], &["--timeouts=8"]] {
-            assert!((limit(args) - 60.0).abs() < 1e-6, "{args:?}");
-        }
-    }
-
-    #[test]
-    fn t13_a_registration_has_a_name_of_its_own() {
-        let via = |line: &[&str]| Invocation::of(line.iter().map(OsString::from).collect()).via();
-        let named = |place: &str| via(&["ralph", "hook", "claude", "--timeout", "3600", "--via", place]);
-        let names: Vec<String> = ["user", "project", "local", "plugin", "a \u{1b}[2J place"].map(named).to_vec();
-        for (name, place) in names.iter().zip(["user-", "project-", "local-", "plugin-", "other-"]) {
-            assert!(name.starts_with(place) && name.len() == place.len() + 16, "{name}");
-        }
-        assert_eq!(names[0], named("user"), "the same at every stop");
-        // Of older versions, and of one file that has two: the client runs one command line once, so both have one of their own.
-        let old = ["ralph hook claude --timeout 3600", "/opt/ralph hook claude --timeout 3600", "ralph hook claude"];
-        let mut all: Vec<String> = old.map(|line| via(&line.split(' ').collect::<Vec<_>>())).into_iter().chain(names).collect();
-        all.push(via(&["/opt/ralph", "hook", "claude", "--timeout", "3600", "--via=user"]));
-        let count = all.len();
-        all.sort();
-        all.dedup();
-        assert_eq!(all.len(), count);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Claude Code's settings files: what they say, and how ralph's hooks are put in and taken out with every other byte as it was.
+//! Claude Code's settings files: reads them, and adds and removes ralph's hooks without changing any other byte.
 //!
-//! People have comments and trailing commas in them, which the client does not read (the whole file is lost on it): so the text is changed as a
-//! syntax tree, never printed anew, and read as the client would.
+//! People have comments and trailing commas in them, for which the client ignores the whole file: so the text is changed as a syntax tree, never printed
+//! anew, and read as the client would.
 
 use std::{fmt, ops::Range};
 
@@ -13,7 +13,10 @@ use jsonc_parser::{
 };
 use serde_json::Value;
 
-use crate::hosts::claude::registration::{CommandLine, HOOKS, Hook, REWAKES, SHORT, entry};
+use crate::hosts::{
+    SHORT,
+    claude::registration::{CommandLine, HOOKS, Hook, REWAKES, entry},
+};
 
 const BOM: &str = "\u{feff}";
 
@@ -25,7 +28,7 @@ pub struct Settings {
     margins: Option<(String, String)>,
 }
 
-/// Why a settings file can be neither read nor changed: what is said after the file's name.
+/// Why a settings file can be neither read nor changed, in words that follow the file's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem(String);
 
@@ -79,7 +82,7 @@ impl Settings {
         self.root.to_serde_value().unwrap_or_default()
     }
 
-    /// Whether nothing stands in it, not even a comment.
+    /// Whether it holds nothing, not even a comment.
     pub fn is_empty(&self) -> bool {
         self.root.object_value().is_none_or(|root| is_bare(&root)) && !has_comment(&self.root.clone().into())
     }
@@ -202,7 +205,7 @@ impl Settings {
     }
 }
 
-/// What the client makes of a settings file. It reads plain JSON, and of two equal keys the last.
+/// A settings file as the client reads it: plain JSON, and of two equal keys the last.
 pub fn as_the_client_reads(text: &str) -> Result<Value, Problem> {
     let text = text.strip_prefix(BOM).unwrap_or(text);
     if text.trim().is_empty() {
@@ -243,7 +246,7 @@ pub fn registered(settings: &Value) -> Vec<Registered> {
 /// The fields that have the client run an entry in the background.
 const BACKGROUND: [&str; 2] = ["async", REWAKES];
 
-/// What a group of hooks is restricted to.
+/// The occasions that a group of hooks is restricted to.
 fn matcher(group: &Value) -> Option<String> {
     group.get("matcher").and_then(Value::as_str).filter(|m| !matches!(*m, "" | "*" | ".*")).map(str::to_owned)
 }
@@ -264,7 +267,7 @@ fn dialect() -> ParseOptions {
     }
 }
 
-/// The entries of an event, each with the group that it stands in.
+/// The entries of an event, each with its group.
 fn entries_of(groups: &CstArray) -> Vec<(CstObject, CstObject)> {
     let groups = groups.elements().into_iter().filter_map(|group| group.as_object());
     groups.flat_map(|group| entries_in(&group).into_iter().map(move |entry| (group.clone(), entry))).collect()
@@ -275,7 +278,7 @@ fn entries_in(group: &CstObject) -> Vec<CstObject> {
     entries.into_iter().filter_map(|entry| entry.as_object()).collect()
 }
 
-/// Puts a new entry in, behind everything else; but the one that waits stands before the one that judges.
+/// Adds a new entry behind everything else; but the one that waits comes before the one that judges.
 fn add(groups: &CstArray, hook: &Hook, command: &str, via: &str) {
     let fields = entry(hook, hook.timeout, command, via).iter().map(|(name, value)| ((*name).to_owned(), input(value))).collect();
     let group = one("hooks", CstInputValue::Array(vec![CstInputValue::Object(fields)]));

@@ -1,7 +1,7 @@
-//! What Claude Code prints while it works without a person, one JSON document a line: what is told of it, and what came of it in the end.
+//! The output of Claude Code without a person, one JSON document on each line: events to show, and the outcome in the end.
 //!
-//! The lines are the client's, and change with its versions: what is not known is passed over. Those of its transcripts are like them. A process may give several results, because a background task that
-//! ends wakes the model again; the last one counts. Only structured fields decide about an error, never the words of a message.
+//! Lines change with the client's versions, so unknown ones are skipped. Those of its transcripts are similar. A process may give several results, because a
+//! background task that ends wakes the model again; the last one counts. Only structured fields decide about an error, never the words of a message.
 
 mod fields;
 mod verdict;
@@ -22,7 +22,6 @@ use ralph_core::{
         time::{self, Millis},
     },
 };
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
@@ -47,7 +46,7 @@ const MOST_CALLS: usize = 256;
 /// So many denials of one session are told.
 const MOST_DENIED: usize = 200;
 
-/// What a line was.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
     Event,
@@ -80,7 +79,7 @@ pub struct Stream {
     /// The last message of the session's own: its id and its texts.
     message: Option<String>,
     texts: Vec<String>,
-    /// What the client says instead of a model, if that was said last.
+    /// The client's own error in the place of a message, if that came last.
     fault: Option<Fault>,
     quota: Option<Quota>,
     verdict: Option<Verdict>,
@@ -177,7 +176,7 @@ impl Stream {
         let message = &event["message"];
         let of_subagent = is_subagents(event);
         let model = text(message, "model").unwrap_or_default();
-        // What the client says itself is no model's.
+        // Otherwise the client says something itself.
         let is_real = !model.starts_with('<');
         if !of_subagent {
             self.is_over = false;
@@ -215,7 +214,7 @@ impl Stream {
             "thinking" | "redacted_thinking" if !is_streamed => told.push(Heard::Thinking),
             kind @ ("tool_use" | "server_tool_use" | "mcp_tool_use") => {
                 self.tool_calls += 1;
-                // What is said before a call is not the last word: a session may be cut off during the call.
+                // Text before a call is not the last word: a session may be cut off during the call.
                 if is_own && kind == "tool_use" {
                     self.texts.clear();
                 }
@@ -288,9 +287,11 @@ impl Stream {
     }
 
     fn count(&mut self, id: &str, model: &str, usage: &Value, of_subagent: bool, told: &mut Vec<Heard>) {
-        let Ok(usage) = Usage::deserialize(usage) else { return };
+        if !usage.is_object() {
+            return;
+        }
         let before = self.meter.tokens.total();
-        let of_message = self.meter.count(id, model, usage);
+        let of_message = self.meter.count(id, model, Usage::of(usage));
         if !of_subagent {
             self.context = of_message;
             self.fullest = self.fullest.max(of_message);
@@ -377,7 +378,7 @@ impl Stream {
         self.is_over && self.verdict.as_ref().is_some_and(|verdict| !verdict.is_aborted())
     }
 
-    /// What the session used: as the client counted it, or what was heard of it.
+    /// The usage of the session: as the client counted it, or else by the meter.
     pub fn work(&self) -> Work {
         let verdict = self.verdict.as_ref();
         let counted = verdict.map(|verdict| (verdict.tokens, verdict.usd_micros)).unwrap_or_default();

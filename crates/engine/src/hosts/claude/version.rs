@@ -1,4 +1,4 @@
-//! What the versions of Claude Code can do.
+//! The abilities of Claude Code's versions.
 
 use crate::hosts::{Client, Version};
 
@@ -26,7 +26,7 @@ const RESUMES_SINCE: Version = (2, 1, 325);
 /// From this version on the event carries the last message, so that its absence means a message without text.
 pub const MESSAGE_SINCE: Version = (2, 1, 47);
 
-/// What the client can do that calls itself so in `AI_AGENT`.
+/// The abilities of the client that calls itself so in `AI_AGENT`.
 pub(super) fn of_ai_agent(ai_agent: &str) -> Client {
     let version = version(ai_agent);
     let is_at_least = |since: Version| version.is_some_and(|version| version >= since);

@@ -11,7 +11,7 @@ use ralph_core::{
 
 use super::{Begun, Ends, LOOK, Rounds, is_used_up};
 use crate::{
-    hosts::claude::usage,
+    hosts::usage,
     run::{
         agent::Ended,
         events::{End, RunEvent},

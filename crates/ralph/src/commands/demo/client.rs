@@ -12,7 +12,7 @@ use ralph_core::{
     judge::{Decision, Ruling},
 };
 use ralph_engine::{
-    hosts::claude::registration::{Hook, PLUGIN},
+    hosts::{PLUGIN, claude::registration::Hook},
     sys::process,
 };
 use serde_json::{Value, json};

@@ -26,7 +26,7 @@ pub(crate) const PACE: Duration = Duration::from_millis(200);
 pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// Makes a test of each client version out of a case with the same name: for what the older client does otherwise, and for what ralph asks of its
-/// version (`hosts/claude/caller.rs`).
+/// version (`hosts/claude/version.rs`).
 macro_rules! both {
     ($case:ident) => {
         mod $case {

@@ -1,4 +1,4 @@
-//! What the client's result says, and what it means: it stopped, it was ended, or what is in its way.
+//! The client's result and its meaning: it stopped, it was ended, or something is in its way.
 
 use ralph_core::{
     judge::session_outcome::{Cut, Outcome, Tokens, Trouble},
@@ -29,19 +29,19 @@ impl Fault {
     }
 }
 
-/// What the service says about the account's quota.
+/// The account's quota, as the service reports it.
 #[derive(Debug, Clone)]
-pub(in crate::hosts::claude) struct Quota {
-    pub(in crate::hosts::claude) name: Option<String>,
+pub(crate) struct Quota {
+    pub(crate) name: Option<String>,
     /// In hundredths.
     pub(super) used: Option<u64>,
-    pub(in crate::hosts::claude) resets_at: Option<Millis>,
+    pub(crate) resets_at: Option<Millis>,
     /// Nothing is left, and nothing can be paid for beyond it.
     pub(super) is_rejected: bool,
 }
 
 impl Quota {
-    pub(in crate::hosts::claude) fn of(info: &Value) -> Self {
+    pub(crate) fn of(info: &Value) -> Self {
         let name = text(info, "rateLimitType");
         let window = &info["unifiedWindows"][name.unwrap_or_default()];
         let used = info.get("utilization").or_else(|| window.get("utilization")).and_then(Value::as_f64);
@@ -113,7 +113,7 @@ impl Verdict {
         }
     }
 
-    /// Somebody interrupted it; the request that was under way is not in its figures.
+    /// It was interrupted; the request that was under way is not in its figures.
     pub(super) fn is_aborted(&self) -> bool {
         self.subtype == "error_during_execution"
     }
@@ -171,7 +171,7 @@ fn tokens(usage: &Value) -> Tokens {
     }
 }
 
-/// What it means that there is no result. One that only complains does not like its arguments or its settings.
+/// The outcome without a result. A client that only complains does not accept its arguments or its settings.
 pub(super) fn without_result(begun: bool, exit: Exit, complaint: &str) -> Outcome {
     let trouble = match exit {
         Exit { code: Some(code @ (126 | 127)), .. } if !begun => Trouble::CannotStart { why: why(code, complaint) },

@@ -110,7 +110,7 @@ impl Source for OpenFile {
     }
 }
 
-/// Where a line stands in the file, without its line break.
+/// The place of a line in the file, without its line break.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) start: u64,
@@ -121,13 +121,13 @@ pub(super) struct Place {
 pub(super) struct LinesBack<'s, S: ?Sized> {
     source: &'s S,
     block: Vec<u8>,
-    /// Where the block stands in the source.
+    /// The place of the block in the source.
     block_start: u64,
     /// Everything from here on has been handed out.
     end: u64,
     /// How far back to go.
     floor: u64,
-    /// What may still be spent on lines.
+    /// The rest of [`REACH`].
     budget: u64,
     looks: u32,
     /// There is more, and it was not read.
@@ -180,7 +180,7 @@ impl<'s, S: Source + ?Sized> LinesBack<'s, S> {
         self.bytes(place).is_some_and(|bytes| has(bytes, needle))
     }
 
-    /// Passes over line breaks, however many stand there; `false`: the time was over first.
+    /// Skips line breaks, however many; `false`: the time was over first.
     fn skip_breaks(&mut self) -> bool {
         while self.end > self.floor {
             if self.end <= self.block_start || self.block.is_empty() {

@@ -18,7 +18,7 @@ use crate::hosts::claude::usage::Usage;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(in crate::hosts::claude) enum Kind {
+pub(crate) enum Kind {
     Assistant,
     User,
     System,
@@ -32,7 +32,7 @@ pub(in crate::hosts::claude) enum Kind {
 /// One line.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub(in crate::hosts::claude) struct Line {
+pub(crate) struct Line {
     #[serde(rename = "type")]
     pub kind: Kind,
     pub subtype: Value,
@@ -64,7 +64,7 @@ pub(in crate::hosts::claude) struct Line {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(in crate::hosts::claude) struct Message {
+pub(crate) struct Message {
     pub id: Option<String>,
     pub model: Option<String>,
     usage: Option<Box<RawValue>>,
@@ -73,12 +73,12 @@ pub(in crate::hosts::claude) struct Message {
 
 impl Message {
     /// The client says something itself, in the place of a model.
-    pub(in crate::hosts::claude) fn is_clients(&self) -> bool {
+    pub(crate) fn is_clients(&self) -> bool {
         self.model.as_deref().is_some_and(|model| model.starts_with('<'))
     }
 
-    pub(in crate::hosts::claude) fn usage(&self) -> Usage {
-        self.usage.as_ref().and_then(|usage| serde_json::from_str(usage.get()).ok()).unwrap_or_default()
+    pub(crate) fn usage(&self) -> Usage {
+        Usage::of(&self.usage.as_ref().and_then(|usage| serde_json::from_str(usage.get()).ok()).unwrap_or_default())
     }
 }
 
@@ -87,7 +87,7 @@ const TALK_AND_QUEUE: [&[u8]; 4] = [b"\"assistant\"", b"\"user\"", b"\"queue-ope
 
 impl Line {
     /// `None`: it cannot be read.
-    pub(in crate::hosts::claude) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         parse_tolerant(bytes).ok()
     }
 
@@ -117,7 +117,7 @@ impl Line {
             && by(origin, &["human"])
     }
 
-    pub(in crate::hosts::claude) fn at(&self) -> Option<Millis> {
+    pub(crate) fn at(&self) -> Option<Millis> {
         self.timestamp.as_deref().and_then(time::parse)
     }
 
@@ -146,13 +146,13 @@ impl Line {
     }
 }
 
-pub(in crate::hosts::claude) fn has(line: &[u8], needle: &[u8]) -> bool {
+pub(crate) fn has(line: &[u8], needle: &[u8]) -> bool {
     memchr::memmem::find(line, needle).is_some()
 }
 
 /// A message's content: a string, or a list of blocks.
 #[derive(Default)]
-pub(in crate::hosts::claude) struct Content {
+pub(crate) struct Content {
     pub texts: Vec<String>,
     /// A tool of the client's or of the service was called.
     pub tool_use: bool,

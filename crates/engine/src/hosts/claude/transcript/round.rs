@@ -22,13 +22,13 @@ use super::{
 };
 use crate::hosts::stop_word;
 
-/// What one round left in the transcript.
+/// One iteration, as far as the transcript has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Round {
-    /// All text blocks of the last message (S0-7), as far as they were written. Where the event carries no text: the last message of the round that has any.
+    /// All text blocks of the last message (S0-7), as far as they were written. Where the event carries no text: the last message of the iteration that has any.
     pub text: Option<String>,
     pub tools: ToolUse,
-    /// What waits in the client's queue, the oldest first: the person typed it, or a background task reported. May be stale for some 100 ms.
+    /// The client's queue, the oldest first: the person typed it, or a background task reported. May be stale for some 100 ms.
     pub queue: Vec<String>,
     /// The person interrupted the agent since the previous ruling.
     pub interrupted: bool,
@@ -36,20 +36,20 @@ pub struct Round {
     pub told_to_stop: bool,
     /// The end of the last complete line: what is written later is new at the next ruling.
     pub upto: u64,
-    /// The file has caught up: the message that the event carries stands in it, and with it everything that came before.
+    /// The file has caught up: it has the message that the event carries, and so everything that came before.
     pub caught_up: bool,
     /// The last line is not complete: the client is still writing.
     pub torn: bool,
 }
 
-/// What is known since the previous ruling.
+/// Known since the previous ruling.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Before<'a> {
-    /// When it was; it ended the round before.
+    /// When it was; it ended the iteration before.
     pub at: Option<Millis>,
     /// Up to where this file had been read then. `None`: this is the first look at it.
     pub upto: Option<u64>,
-    /// What waited in the queue then, the oldest first.
+    /// The queue at that time, the oldest first.
     pub queue: &'a [String],
     /// It was in the same turn of the person's.
     pub same_turn: bool,
@@ -60,20 +60,20 @@ pub struct Before<'a> {
 }
 
 impl Before<'_> {
-    /// Whether the conversation of this round is over (that is: read) where that is all that can be known of the queue, too.
+    /// Whether the queue needs no look further back than the conversation of this iteration.
     fn ends_at(&self, line: &Line) -> bool {
         self.upto.is_none() && self.born.is_none() && line.is_talk()
     }
 }
 
-/// Reads the last round. `event_text` is the last message as the event carries it (only its last block, if it has several).
+/// Reads the last iteration. `event_text` is the last message as the event carries it (only its last block, if it has several).
 pub fn last_round(source: &(impl Source + ?Sized), before: &Before<'_>, event_text: Option<&str>) -> Round {
     // A file that became shorter is another one.
     let before = Before { upto: before.upto.filter(|upto| *upto <= source.size()), ..*before };
     let mut lines = LinesBack::new(source);
     let mut round = RoundReader { event_text, ..RoundReader::default() };
     let upto = lines.complete();
-    // The conversation of this round has been read; what waits in the queue may have been typed before.
+    // The conversation of this iteration has been read; the queue may hold what was typed before.
     let mut is_read = false;
     while let Some(place) = lines.next() {
         let is_new = before.upto.is_none_or(|upto| place.start >= upto);
@@ -96,12 +96,12 @@ pub fn last_round(source: &(impl Source + ?Sized), before: &Before<'_>, event_te
             continue;
         }
         if line.is_older(before.at) {
-            // What was typed carries the time when it was.
+            // Typed text has the time of the typing, and decides nothing here.
             is_read = line.is_talk();
             continue;
         }
         round.take(line);
-        // What came before this turn matters only as far as the previous ruling is known to be further up.
+        // Lines before this turn matter only if the previous ruling is known to be further up.
         is_read = round.begun && before.at.is_none();
     }
     let round = round.finish(lines.torn, &before);
@@ -113,10 +113,10 @@ pub fn last_round(source: &(impl Source + ?Sized), before: &Before<'_>, event_te
 /// Enough of a queued text to know it again.
 pub const QUEUED: usize = 200;
 
-/// How the client frames what a stop hook sent back: a new round begins.
+/// How the client frames the text of a stop hook, with which a new iteration begins.
 const HOOK_FEEDBACK: &str = "Stop hook ";
 
-/// Collects a round, line by line, from its end.
+/// Collects an iteration, line by line, from its end.
 #[derive(Default)]
 struct RoundReader<'a> {
     event_text: Option<&'a str>,
@@ -125,12 +125,12 @@ struct RoundReader<'a> {
     message_id: Option<String>,
     text_done: bool,
     tools_used: bool,
-    /// What was put into the queue and taken out of it, last one first.
+    /// Changes of the queue, the last one first.
     queue: Vec<Queued>,
     /// Whether the last thing that the person typed says stop.
     told_to_stop: Option<bool>,
     interrupted: bool,
-    /// A line of this round was there at all.
+    /// Any line of this iteration was found.
     fresh: bool,
     /// The line that began the turn has been seen.
     begun: bool,
@@ -161,7 +161,7 @@ impl RoundReader<'_> {
             }
             _ if self.told_to_stop.is_some() || line.is_older(before.armed) || (before.upto.is_none() && line.is_older(before.at)) => {}
             (Kind::User, Some(message)) if line.is_persons() && !message.content.tool_result => {
-                // The client's own notes on a turn stand there as the person's.
+                // The client writes its own notes on a turn as if the person had typed them.
                 let words = |text: &&str| !text.starts_with('[') && !text.starts_with(ANSWERED);
                 self.told_to_stop = message.content.first_text().filter(words).map(stop_word::is_said);
             }
@@ -227,7 +227,7 @@ impl RoundReader<'_> {
     }
 }
 
-/// What was put into the queue and not taken out: first in, first out. A turn that begins without anything taken out of the queue shows that nothing was in it:
+/// The queue after these changes: first in, first out. A turn that begins without anything taken out of the queue shows that nothing was in it:
 /// the client takes from there before it waits for the person.
 fn replayed(before: &Before<'_>, backwards: Vec<Queued>) -> Vec<String> {
     let still_waits = before.same_turn || backwards.iter().any(|operation| matches!(operation, Queued::Out(_)));

@@ -1,4 +1,4 @@
-//! What a session used: tokens, and an estimate of the money, as its transcripts or its stream tell.
+//! The meter: tokens that a session used, and an estimate of the money, from its transcripts or its stream.
 //!
 //! A message is in a transcript with one line for each of its blocks, and each line repeats what the whole message used: it counts once. Of a compaction
 //! only the size is known, so its price is a guess: as if nothing of the conversation had been in the cache.
@@ -13,7 +13,7 @@ use ralph_core::{
     money::Micros,
     text::{Lines, time::Millis},
 };
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     prices,
@@ -37,9 +37,8 @@ const MOST_RECENT: usize = 64;
 /// Tool calls that are remembered, because a message may be reported again.
 const MOST_CALLED: usize = 32;
 
-/// What one answer of a model used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(from = "Reported")]
+/// The usage of one answer of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     pub tokens: Tokens,
     /// The part of `tokens.cache_written` that is kept for an hour, which costs more.
@@ -52,6 +51,24 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// From the words of the model's vendor.
+    pub(super) fn of(reported: &Value) -> Self {
+        let count = |value: &Value| value.as_u64().unwrap_or(0);
+        let cache_written = count(&reported["cache_creation_input_tokens"]);
+        Usage {
+            tokens: Tokens {
+                input: count(&reported["input_tokens"]),
+                output: count(&reported["output_tokens"]),
+                cache_read: count(&reported["cache_read_input_tokens"]),
+                cache_written,
+            },
+            written_1h: count(&reported["cache_creation"]["ephemeral_1h_input_tokens"]).min(cache_written),
+            searches: count(&reported["server_tool_use"]["web_search_requests"]),
+            is_fast: reported["speed"] == "fast",
+            is_local: reported["inference_geo"] == "us",
+        }
+    }
+
     /// How full the context was when the answer was asked for.
     pub fn prompt(&self) -> u64 {
         Tokens { output: 0, ..self.tokens }.total()
@@ -75,51 +92,7 @@ impl Usage {
     }
 }
 
-/// The same in the words of the model's vendor.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Reported {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    cache_creation: Option<Written>,
-    server_tool_use: Option<Served>,
-    speed: Option<String>,
-    inference_geo: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Written {
-    ephemeral_1h_input_tokens: Option<u64>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Served {
-    web_search_requests: Option<u64>,
-}
-
-impl From<Reported> for Usage {
-    fn from(reported: Reported) -> Self {
-        let cache_written = reported.cache_creation_input_tokens.unwrap_or(0);
-        Usage {
-            tokens: Tokens {
-                input: reported.input_tokens.unwrap_or(0),
-                output: reported.output_tokens.unwrap_or(0),
-                cache_read: reported.cache_read_input_tokens.unwrap_or(0),
-                cache_written,
-            },
-            written_1h: reported.cache_creation.and_then(|w| w.ephemeral_1h_input_tokens).unwrap_or(0).min(cache_written),
-            searches: reported.server_tool_use.and_then(|served| served.web_search_requests).unwrap_or(0),
-            is_fast: reported.speed.as_deref() == Some("fast"),
-            is_local: reported.inference_geo.as_deref() == Some("us"),
-        }
-    }
-}
-
-/// What a line adds. A message that is reported again, with more than before, adds the difference.
+/// The usage that a line adds. A message that is reported again, with more than before, adds the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Amount {
     pub at: Millis,

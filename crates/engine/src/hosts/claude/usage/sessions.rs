@@ -1,4 +1,4 @@
-//! What whole sessions used, message by message, with those of their subagents: for reports, and for a session that did not live to tell.
+//! The usage of whole sessions and their subagents, message by message: for reports, and for a session that crashed before it could report it.
 
 use std::{
     collections::{HashMap, HashSet, hash_map::Entry},
@@ -18,7 +18,7 @@ use crate::hosts::claude::transcript::{OpenFile, find, of_subagents};
 /// Messages that are remembered, to know them again where another file repeats them: a session that goes on under another name takes its past along.
 const MOST_KNOWN: usize = 500_000;
 
-/// What one line of a transcript adds.
+/// The usage that one line of a transcript adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spent {
     pub amount: Amount,
@@ -50,7 +50,7 @@ pub fn of_sessions<'s>(
     !files.is_empty()
 }
 
-/// What a session used, its subagents included; `None`: it has no transcript.
+/// The usage of a session, its subagents included; `None`: it has no transcript.
 pub fn of_session(claude_config: &Path, session: &str) -> Option<(Tokens, Micros)> {
     let mut sum = (Tokens::default(), 0);
     let add = |one: &Spent| sum = (sum.0.plus(one.amount.tokens), Micros::saturating_add(sum.1, one.amount.usd_micros));
@@ -63,7 +63,7 @@ fn files<'s>(claude_config: &Path, sessions: impl IntoIterator<Item = &'s str>, 
     let mut seen = HashSet::new();
     let mut files = Vec::new();
     for own in sessions.into_iter().filter_map(|session| find(claude_config, session)) {
-        // What was last changed before the loop began has nothing in it that counts.
+        // A file that was last changed before the loop began has nothing that counts.
         let subagents = of_subagents(&own).into_iter().filter(|file| file.changed > since).map(|file| (file.path, true));
         files.extend([(own, false)].into_iter().chain(subagents).filter(|(path, _)| seen.insert(path.clone())));
     }

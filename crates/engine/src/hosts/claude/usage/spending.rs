@@ -1,4 +1,4 @@
-//! What a loop has spent, for the hook: transcripts only grow, so each stop reads on where the one before left off.
+//! The spending of a loop, for the hook: transcripts only grow, so each stop reads on where the one before left off.
 
 use std::path::Path;
 
@@ -88,7 +88,7 @@ fn meter(known: &Known, since: Millis) -> Meter {
     }
 }
 
-/// Notes where the meter stands; returns what it counted.
+/// Notes the state of the meter for the next stop; returns the money that it counted.
 fn keep(known: &mut Known, meter: Meter) -> Micros {
     known.at = meter.at;
     known.model = meter.model.filter(|model| model.len() < 100).or(known.model.take());

@@ -137,7 +137,7 @@ fn of_message(id: &str, at: Millis, output: u64) -> String {
 }
 
 fn usage(json: &str) -> Usage {
-    serde_json::from_str(json).unwrap()
+    Usage::of(&serde_json::from_str(json).unwrap())
 }
 
 #[test]
