@@ -1,5 +1,7 @@
 //! Counts the entries of a text: items of lists, rows of tables, paragraphs. Headings, rules and placeholders do not count.
 
+use crate::text::markdown;
+
 /// Words in the place of something that is still to be written.
 const PLACEHOLDERS: [&str; 7] = ["todo", "tbd", "n/a", "none", "fixme", "xxx", "wip"];
 
@@ -133,16 +135,7 @@ fn is_separator(row: &str) -> bool {
 
 /// The words of a list's item. A box that is not ticked is a plan, and says nothing yet.
 fn item(line: &str) -> Option<&str> {
-    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let rest = match line.as_bytes().get(digits) {
-        Some(b'.' | b')') if (1..=9).contains(&digits) => &line[digits + 1..],
-        Some(b'-' | b'*' | b'+') if digits == 0 => &line[1..],
-        _ => return None,
-    };
-    if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
-        return None;
-    }
-    let rest = rest.trim_start();
+    let rest = markdown::entry(line)?;
     Some(match rest.strip_prefix("[ ]") {
         Some(_) => "",
         None => rest.strip_prefix("[x]").or_else(|| rest.strip_prefix("[X]")).unwrap_or(rest),

@@ -5,36 +5,19 @@
 
 use std::ops::Range;
 
-use crate::loops::{Kind, LoopSettings, SETTINGS, Setting};
+use super::settings::{Kind, LoopSettings, SETTINGS, Setting, words};
 
 /// The limit of a folder that sets none (S4-2).
 pub const DEFAULT_MAX_ITERATIONS: u64 = 15;
 
-/// The state of the loop. A file without one, or with any other word, is being worked on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    InProgress,
-    Complete,
-    ReachedLimit,
-    Paused,
-    Cancelled,
-}
-
-impl Status {
-    const ALL: [Status; 5] = [Status::InProgress, Status::Complete, Status::ReachedLimit, Status::Paused, Status::Cancelled];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Status::InProgress => "IN_PROGRESS",
-            Status::Complete => "COMPLETE",
-            Status::ReachedLimit => "REACHED_LIMIT",
-            Status::Paused => "PAUSED",
-            Status::Cancelled => "CANCELLED",
-        }
-    }
-
-    fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str().eq_ignore_ascii_case(word))
+words! {
+    /// The state of the loop. A file without one, or with any other word, is being worked on.
+    Status {
+        InProgress = "IN_PROGRESS",
+        Complete = "COMPLETE",
+        ReachedLimit = "REACHED_LIMIT",
+        Paused = "PAUSED",
+        Cancelled = "CANCELLED",
     }
 }
 

@@ -220,7 +220,7 @@ pub static SETTINGS: &[Setting] = &[
         .flag("deadline", "TIME", "How long each --verify command may run: 90s, 10m, 2h, or seconds [default: 2m]", ""),
     Setting::key(
         "preset",
-        Kind::Choice(&Preset::NAMES),
+        Kind::Choice(Preset::WORDS),
         "verify",
         "gates that need no ralph.toml: verify takes the commands of a worktree.yaml, features the list that is in the project, pre-pr leads to an open pull request, after-pr from red checks to the merge",
     )
@@ -324,7 +324,7 @@ pub static SETTINGS: &[Setting] = &[
     .sealed(|terms| Sealed::OrDefault(&mut terms.stall_rounds, HOOK_STALL_ROUNDS)),
     Setting::key(
         "continue_with",
-        Kind::Choice(&ContinueWith::NAMES),
+        Kind::Choice(ContinueWith::WORDS),
         "auto",
         "how the prompt goes back to the agent: as the hook's block reason, as added context, or as the client's version suggests",
     )
@@ -612,53 +612,55 @@ impl Slot for Vec<String> {
     }
 }
 
-/// How the prompt goes back to the agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ContinueWith {
-    #[default]
-    Auto,
-    Block,
-    Context,
+/// Declares an enum whose values people write as words.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $value:ident = $word:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name { $($(#[$doc])* $value,)+ }
+
+        impl $name {
+            #[allow(dead_code, reason = "not every one is the value of a setting")]
+            pub(super) const WORDS: &[&str] = &[$($word,)+];
+
+            pub(super) fn of(word: &str) -> Option<Self> {
+                [$($name::$value,)+].into_iter().find(|value| value.as_str().eq_ignore_ascii_case(word))
+            }
+
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$value => $word,)+ }
+            }
+        }
+    };
+}
+pub(super) use words;
+
+words! {
+    /// How the prompt goes back to the agent.
+    #[derive(Default)]
+    ContinueWith {
+        #[default]
+        Auto = "auto",
+        Block = "block",
+        Context = "context",
+    }
 }
 
-impl ContinueWith {
-    const ALL: [ContinueWith; 3] = [ContinueWith::Auto, ContinueWith::Block, ContinueWith::Context];
-    const NAMES: [&str; 3] = ["auto", "block", "context"];
-
-    fn of(name: &str) -> Option<Self> {
-        ContinueWith::ALL.into_iter().find(|form| form.as_str() == name)
+words! {
+    /// Gates that need no `ralph.toml`.
+    Preset {
+        /// The commands that a `worktree.yaml` asks for.
+        Verify = "verify",
+        /// The list of items in the project.
+        Features = "features",
+        /// From code to an open pull request (S2-2).
+        PrePr = "pre-pr",
+        /// From red CI to a merged pull request (S2-3).
+        AfterPr = "after-pr",
     }
-
-    fn as_str(self) -> &'static str {
-        ContinueWith::NAMES[self as usize]
-    }
-}
-
-/// Gates that need no `ralph.toml`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Preset {
-    /// The commands that a `worktree.yaml` asks for.
-    Verify,
-    /// The list of items in the project.
-    Features,
-    /// From code to an open pull request (S2-2).
-    PrePr,
-    /// From red CI to a merged pull request (S2-3).
-    AfterPr,
 }
 
 impl Preset {
-    const ALL: [Preset; 4] = [Preset::Verify, Preset::Features, Preset::PrePr, Preset::AfterPr];
-    const NAMES: [&str; 4] = ["verify", "features", "pre-pr", "after-pr"];
-
-    fn of(name: &str) -> Option<Self> {
-        Preset::ALL.into_iter().find(|preset| preset.as_str() == name)
-    }
-
-    pub fn as_str(self) -> &'static str {
-        Preset::NAMES[self as usize]
-    }
-
     /// The promise of its loops, unless they have their own.
     fn promise(self) -> Option<&'static str> {
         (self == Preset::AfterPr).then_some("CI_PASSED")
@@ -742,8 +744,12 @@ mod tests {
     }
 
     #[test]
-    fn choices_have_their_names() {
-        assert_eq!(Preset::ALL.map(|preset| Preset::of(preset.as_str())), Preset::ALL.map(Some));
-        assert_eq!(ContinueWith::ALL.map(|form| ContinueWith::of(form.as_str())), ContinueWith::ALL.map(Some));
+    fn choices_have_their_words() {
+        for word in Preset::WORDS {
+            assert_eq!(Preset::of(word).map(Preset::as_str), Some(*word));
+        }
+        for word in ContinueWith::WORDS {
+            assert_eq!(ContinueWith::of(word).map(ContinueWith::as_str), Some(*word));
+        }
     }
 }

@@ -3,6 +3,7 @@
 pub mod gate_messages;
 pub mod json;
 mod lines;
+pub(crate) mod markdown;
 pub mod messages;
 mod plain_lines;
 mod problem;

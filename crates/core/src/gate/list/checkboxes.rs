@@ -11,7 +11,10 @@
 
 use std::ops::Range;
 
-use crate::gate::list::{Item, Mark};
+use crate::{
+    gate::list::{Item, Mark},
+    text::markdown::{self, Fence},
+};
 
 /// Columns from which an entry that belongs to no list is code.
 const CODE: usize = 4;
@@ -82,7 +85,7 @@ struct Level {
 struct Reader {
     found: Vec<Found>,
     levels: Vec<Level>,
-    fence: Option<(char, usize)>,
+    fence: Fence,
     in_comment: bool,
     /// The line before was empty.
     after_gap: bool,
@@ -118,26 +121,12 @@ impl Reader {
             self.in_comment = !words.contains("-->");
             return true;
         }
-        let mark = words.chars().next().filter(|c| matches!(c, '`' | '~'));
-        let length = mark.map_or(0, |mark| words.chars().take_while(|c| *c == mark).count());
-        match (self.fence, mark) {
-            (Some((fence, least)), _) => {
-                if mark == Some(fence) && length >= least && words[length..].trim().is_empty() {
-                    self.fence = None;
-                }
-                true
-            }
-            // Backticks with backticks after them are code within a line.
-            (None, Some(mark)) if length >= 3 && !(mark == '`' && words[length..].contains('`')) => {
-                self.fence = Some((mark, length));
-                true
-            }
-            // Only a comment that a line begins with hides the lines after it.
-            _ => {
-                self.in_comment = words.starts_with("<!--") && !words.contains("-->");
-                words.starts_with("<!--")
-            }
+        if self.fence.takes(words.trim_end()) {
+            return true;
         }
+        // Only a comment that a line begins with hides the lines after it.
+        self.in_comment = words.starts_with("<!--") && !words.contains("-->");
+        words.starts_with("<!--")
     }
 
     fn entry(&mut self, entry: &Entry<'_>, indent: usize, at: usize) {
@@ -177,11 +166,7 @@ struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     fn of(words: &'a str) -> Option<Self> {
-        let marker = marker(words)?;
-        let rest = words[marker..].trim_start_matches([' ', '\t']);
-        if rest.len() == words.len() - marker && !rest.is_empty() {
-            return None;
-        }
+        let rest = markdown::entry(words)?;
         let plain = Entry { tick: None, inside: 0, text: rest.trim_end() };
         let box_of = |rest: &'a str| {
             let (head, text) = (rest.get(..3)?, rest.get(3..)?);
@@ -195,15 +180,6 @@ impl<'a> Entry<'a> {
         };
         Some(box_of(rest).unwrap_or(plain))
     }
-}
-
-/// The length of a list marker at the beginning of a line.
-fn marker(words: &str) -> Option<usize> {
-    if words.starts_with(['-', '*', '+']) {
-        return Some(1);
-    }
-    let digits = words.bytes().take_while(u8::is_ascii_digit).count();
-    ((1..=9).contains(&digits) && words[digits..].starts_with(['.', ')'])).then_some(digits + 1)
 }
 
 /// How far a line is indented; a tab goes to the next multiple of four.

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::{Refusal, normalised};
-use crate::text::messages::is_unseen;
+use crate::text::{markdown::Fence, messages::is_unseen};
 
 /// Begins each text block of a message but the first.
 pub(super) const BLOCK_END: char = '\u{c}';
@@ -67,7 +67,7 @@ pub(super) struct Spot<'m> {
 /// The code, comments, elements and quotes that are open at a line of a block.
 #[derive(Default)]
 struct Open<'m> {
-    fence: Option<(char, usize)>,
+    fence: Fence,
     comment: bool,
     elements: Vec<&'m str>,
     /// The line directly above is part of a block quote.
@@ -108,7 +108,8 @@ impl<'m> Page<'m> {
     fn take(&mut self, line: &'m str, open: &mut Open<'m>, kind: &Kind) {
         let text = line.trim();
         let has_words = text.contains(char::is_alphanumeric);
-        if open.takes_fence(text) {
+        if open.fence.takes(text) {
+            open.quote = false;
             // Code is no announcement, whatever it ends in.
             (self.above, self.lines) = if has_words { ("", self.lines + 1) } else { (self.above, self.lines) };
             return;
@@ -128,19 +129,6 @@ impl<'m> Page<'m> {
 }
 
 impl<'m> Open<'m> {
-    /// Whether the line is part of fenced code.
-    fn takes_fence(&mut self, text: &str) -> bool {
-        let mark = fence_mark(text);
-        match (self.fence, mark) {
-            (Some((c, n)), Some((d, m))) if c == d && m >= n && text.len() == m => self.fence = None,
-            (Some(_), _) => {}
-            (None, Some((c, _))) if c == '~' || !text.trim_start_matches('`').contains('`') => self.fence = mark,
-            _ => return false,
-        }
-        self.quote = false;
-        true
-    }
-
     fn takes(&mut self, line: &'m str, plain: &str) {
         self.comment = match (plain.rfind("<!--"), plain.rfind("-->")) {
             (None, None) => self.comment,
@@ -165,7 +153,7 @@ impl<'m> Open<'m> {
         self.takes(before, &without_code(before));
         let columns = before.chars().take_while(|c| c.is_whitespace()).map(|c| if c == '\t' { 4 } else { 1 }).sum::<usize>();
         let hides = [
-            (self.fence.is_some() || self.comment || columns >= 4, Refusal::InCode),
+            (self.fence.is_open() || self.comment || columns >= 4, Refusal::InCode),
             (!self.elements.is_empty(), Refusal::InElement),
             (self.quote || is_below_a_quote, Refusal::Quoted),
         ];
@@ -270,13 +258,6 @@ fn is_only_tags(text: &str, kind: &Kind) -> bool {
 /// The words of a line, without what programs put before the lines that they repeat.
 fn words_of(line: &str) -> String {
     normalised(line.trim_start_matches(|c: char| !c.is_alphanumeric()))
-}
-
-/// A run of three or more backticks or tildes at the start of a line.
-fn fence_mark(text: &str) -> Option<(char, usize)> {
-    let c = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-    let n = text.chars().take_while(|x| *x == c).count();
-    (n >= 3).then_some((c, n))
 }
 
 /// The name of the element that a line begins with and does not close at once.

@@ -119,17 +119,13 @@ impl Masking {
 
     /// Takes some bytes, and adds what is known to be without secrets to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        let mut own = std::mem::take(&mut self.own);
-        own.feed(bytes, false, &mut self.held);
-        self.own = own;
+        self.own.feed(bytes, false, &mut self.held);
         self.scan(false, out);
     }
 
     /// Nothing more comes for now.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        let mut own = std::mem::take(&mut self.own);
-        own.feed(&[], true, &mut self.held);
-        self.own = own;
+        self.own.feed(&[], true, &mut self.held);
         self.scan(true, out);
         (self.goes_on, self.key) = (None, None);
     }
