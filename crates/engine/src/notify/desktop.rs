@@ -1,4 +1,4 @@
-//! A notification on the desktop, by the program that each system has for it. The news is always an argument, never a part of a script.
+//! A notification on the desktop, through the system's program for it. The texts are always arguments, never part of a script.
 
 use std::{ffi::OsString, path::PathBuf, time::Instant};
 
@@ -22,7 +22,7 @@ pub(super) fn tell(news: &News<'_>, until: Instant) -> Result<(), String> {
     problem(ran).map(drop).map_err(|why| format!("no desktop notification: its program {why}"))
 }
 
-/// Never one of the project's own.
+/// Never a program of the project's.
 fn find(program: &str, news: &News<'_>) -> Result<PathBuf, String> {
     process::which_outside(program, news.folder).ok_or_else(|| {
         let package = if program == "notify-send" { " (Debian, Ubuntu: apt install libnotify-bin)" } else { "" };
@@ -30,7 +30,7 @@ fn find(program: &str, news: &News<'_>) -> Result<PathBuf, String> {
     })
 }
 
-/// What needs a person stays on the screen until they have seen it.
+/// A notification that needs a person stays on the screen until it is seen.
 fn for_notify_send(news: &News<'_>) -> Vec<String> {
     let urgency = if news.kind == Kind::NeedsPerson { "critical" } else { "normal" };
     // Servers take the body for markup, and the program undoes backslashes in it.

@@ -1,4 +1,4 @@
-//! Who is told when a run ends, parks or needs a person. Whatever goes wrong in here takes little time, and costs the run nothing but a sentence.
+//! Notifications when a run ends, parks or needs a person. A failure takes little time, and costs the run only a sentence.
 
 mod desktop;
 mod programs;
@@ -25,13 +25,11 @@ use crate::sys::secrets;
 
 pub use ways::Ways;
 
-/// How long telling may take, all in all.
+/// The time for all notifications together.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
-/// More of the ruling than this is for the log.
 const LONGEST_LINE: usize = 300;
 
-/// What happened to a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Ended,
@@ -49,7 +47,7 @@ impl Kind {
     }
 }
 
-/// What is told.
+/// The content of a notification.
 #[derive(Debug, Clone, Copy)]
 pub struct News<'a> {
     pub loop_id: &'a str,
@@ -60,12 +58,12 @@ pub struct News<'a> {
     pub kind: Kind,
     /// How it ended, in a word: `complete`, `capped`, `blocked`.
     pub how: &'a str,
-    /// The same in a sentence, as the person is told it elsewhere.
+    /// The same in a sentence.
     pub line: &'a str,
     pub iteration: u64,
-    /// How many rounds this run had.
+    /// How many iterations this run had.
     pub rounds: u64,
-    /// What the loop has cost; 0: nobody counted.
+    /// The cost of the loop; 0: not counted.
     pub usd_micros: Micros,
     /// When it goes on by itself.
     pub until: Option<Millis>,
@@ -90,7 +88,7 @@ impl News<'_> {
         opening(&self.folder.file_name().unwrap_or(self.folder.as_os_str()).to_string_lossy(), 60)
     }
 
-    /// All that is worth knowing at a glance, in one line.
+    /// Everything important in one line.
     pub fn body(&self) -> String {
         let mut parts = vec![secrets::opening(self.line, LONGEST_LINE)];
         let rounds = ralph_core::text::messages::rounds(self.rounds);
@@ -130,7 +128,7 @@ fn when(at: Millis) -> String {
     whole.get(..16).map_or_else(|| whole.clone(), |minutes| format!("{} UTC", minutes.replace('T', " ")))
 }
 
-/// Tells everybody at once, and returns what could not be told, one sentence each.
+/// Sends all notifications at once, and returns a sentence for each that failed.
 pub fn tell(ways: &Ways, news: &News<'_>, limit: Duration) -> Vec<String> {
     let until = Instant::now() + limit;
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Other programs that tell the news: run in bounded time, and never quoted.
+//! Programs that send notifications: run within a time limit, and their output is never quoted.
 
 use std::{
     ffi::OsString,
@@ -11,10 +11,10 @@ use ralph_core::text::{messages::opening, time};
 use super::News;
 use crate::sys::command::{self, Failure, Ran, Task};
 
-/// Of the time that there is, this is for ending a program that does not end.
+/// The part of the time that is for ending a program that hangs.
 const TO_END: Duration = Duration::from_millis(600);
 
-/// What a program answers is a few numbers at most.
+/// An answer is a few numbers at most.
 const MOST_OUTPUT: usize = 4 * 1024;
 
 /// Runs a program until then at most.
@@ -31,7 +31,7 @@ pub(super) fn run(
     Task { program, args, folder, vars, hidden: Vec::new(), input, limit, most_output: MOST_OUTPUT }.run()
 }
 
-/// Why a program did not do it, in a few words.
+/// Why a program failed, in a few words.
 pub(super) fn problem(ran: Result<Ran, Failure>) -> Result<Ran, String> {
     match ran {
         Ok(ran) if ran.code == Some(0) => Ok(ran),
@@ -42,7 +42,7 @@ pub(super) fn problem(ran: Result<Ran, Failure>) -> Result<Ran, String> {
     }
 }
 
-/// A line for the shell, with the news in its environment and as JSON on its standard input.
+/// Runs a shell line, with the news in its environment and as JSON on its standard input.
 pub(super) fn command(line: &str, news: &News<'_>, until: Instant) -> Result<(), String> {
     let (program, args) = command::shell(line);
     let vars: [(&str, OsString); 9] = [

@@ -1,4 +1,4 @@
-//! A notification by the terminal itself: escape sequences that many terminals turn into one, also over ssh, and a bell for the others.
+//! A notification by the terminal itself: escape sequences that many terminals show, also over ssh, and a bell for the others.
 
 use std::{
     fs::File,
@@ -15,7 +15,7 @@ pub(super) fn tell(news: &News<'_>, until: Instant) -> Result<(), String> {
     let Some(mut terminal) = shown_in() else { return Err("no notification in the terminal: the run is shown in none".to_owned()) };
     let bytes = sequences(&news.title(), &news.body(), Multiplexer::of_session());
     let (done, written) = mpsc::channel();
-    // A terminal that somebody has halted takes nothing until they let it go on.
+    // A terminal that was halted (Ctrl-S) takes no output until it goes on.
     thread::spawn(move || done.send(terminal.write_all(bytes.as_bytes()).and_then(|()| terminal.flush())));
     match written.recv_timeout(until.saturating_duration_since(Instant::now())) {
         Ok(Ok(())) => Ok(()),
@@ -24,7 +24,7 @@ pub(super) fn tell(news: &News<'_>, until: Instant) -> Result<(), String> {
     }
 }
 
-/// The terminal that the run is shown in, opened once more: whoever is kept waiting by it holds no lock.
+/// The terminal of the run, opened again, so that a blocked write holds no lock of stderr.
 #[cfg(unix)]
 fn shown_in() -> Option<File> {
     use std::os::fd::AsFd;

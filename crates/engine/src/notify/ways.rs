@@ -1,4 +1,4 @@
-//! Where the news goes: what `ralph.toml`, the command line and the environment ask for.
+//! The notifications that `ralph.toml`, the command line and the environment ask for.
 
 use ralph_core::{
     config::{self, Notify},
@@ -7,7 +7,7 @@ use ralph_core::{
 
 use crate::{gates::declared, store::project::Project, sys::env};
 
-/// Who is told.
+/// The ways to notify.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ways {
     pub desktop: bool,
@@ -23,7 +23,7 @@ impl Ways {
     pub fn of_run(project: &Project, asked: &[String]) -> Result<(Self, Vec<String>), String> {
         let mut ways = Ways::default();
         let mut left_out = ways.add_settings(project);
-        // What an agent set up is not what a person wants.
+        // A variable that an agent set does not count.
         if let Some(wanted) = env::notify().filter(|_| env::of_an_agent().is_none()) {
             left_out.extend(ways.add_list(&wanted));
         }
@@ -77,11 +77,11 @@ impl Ways {
         left_out
     }
 
-    /// What `ralph.toml` asks for. A command and an address are a repository's, and may be anybody's: they count once a person trusts the file.
+    /// Adds what `ralph.toml` asks for. Its command and its address count only once a person trusts the file.
     fn add_settings(&mut self, project: &Project) -> Vec<String> {
         let (notify, trust) = match declared::config_of_runs(project) {
             None => return Vec::new(),
-            Some(Err(problem)) => return vec![format!("{}, so nobody is told what it asks for", problem.what)],
+            Some(Err(problem)) => return vec![format!("{}, so its notifications are left out", problem.what)],
             Some(Ok((config, trust))) => (config.notify, trust),
         };
         let Notify { desktop, terminal, command, webhook } = notify;

@@ -1,6 +1,6 @@
-//! A webhook: the news as JSON, by POST, through curl. So no certificate and no proxy of this world is ralph's own matter.
+//! A webhook: the news as JSON, by POST, through curl, which knows certificates and proxies.
 //!
-//! Most addresses hold a secret. It goes to curl on its standard input, where no list of processes shows it, and no sentence quotes more than the host.
+//! Most addresses hold a secret. It goes to curl on its standard input, where no list of processes shows it, and messages quote only the host.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ pub(super) fn tell(address: &str, news: &News<'_>, until: Instant) -> Result<(),
         process::which_outside("curl", news.folder).ok_or_else(|| format!("the webhook at {host} was not told: curl is not installed"))?;
     let left = until.saturating_duration_since(Instant::now()).saturating_sub(Duration::from_secs(1)).max(Duration::from_millis(500));
     let config = config(address, &news.document().to_string(), left);
-    // The person's own settings for curl come after these, and could undo them: they are not read.
+    // The user's own settings for curl could undo these: they are not read.
     let args = ["--disable", "--config", "-"].map(Into::into).to_vec();
     let ran = run(curl.into(), args, news.folder, Vec::new(), config.into_bytes(), until);
     answered(ran.map_err(|failure| problem(Err(failure)).err().unwrap_or_default()))
@@ -60,7 +60,7 @@ fn answered(ran: Result<Ran, String>) -> Result<(), String> {
     }
 }
 
-/// What may be shown of an address: neither who asks nor what for.
+/// The part of an address that may be shown: the host.
 fn host(address: &str) -> String {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -65,7 +65,7 @@ fn refuse_anothers(project: &Project, found: &LoopOnDisk) -> Result<(), Refusal>
     let is_known = l.state.released || l.state.stops > 0 || l.state.runner.is_some();
     if l.owner().is_none() && is_unreleased_checkout(project, &l.found, is_known) {
         return Err(Refusal::Because(format!(
-            "the loop {} came with the repository, and its task is somebody else's: read {}; `ralph resume` releases it, then `ralph run --continue` works on it",
+            "the loop {} came with the repository, and you may not have written its task: read {}; `ralph resume` releases it, then `ralph run --continue` works on it",
             messages::clean(&l.id),
             l.found.path.display()
         )));

@@ -18,10 +18,10 @@ use crate::{
     },
 };
 
-/// So late a program writes into a file that it has found, on a busy machine.
+/// How late a program can write into a file that it has opened, on a busy machine.
 const LATE: Duration = Duration::from_millis(20);
 
-/// Settings are small; whatever is larger is something else.
+/// Settings are small.
 const MAX_BYTES: usize = 16 << 20;
 
 /// A file before and after; `None` means that there is none.
@@ -30,7 +30,7 @@ pub struct Change {
     pub path: PathBuf,
     pub before: Option<String>,
     pub after: Option<String>,
-    /// What to remember for the way back: the file as it would be without ralph.
+    /// For the undo: the file as it would be without ralph.
     original: Original,
     /// The folder that a link must not lead out of.
     bounds: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub struct Change {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Original {
-    /// It goes back to this, so nothing has to be remembered any more.
+    /// This change restores it, so the record goes.
     Restored,
     Was(Option<String>),
 }
@@ -70,8 +70,7 @@ impl Change {
         target(&self.path, self.bounds.as_deref()).map(|_| ())
     }
 
-    /// Makes the change, unless somebody else changed the file since it was looked at. What comes back are the folders that were made for the file and that
-    /// nobody needs any more, if they are empty.
+    /// Makes the change, unless the file was changed since it was read. Returns the folders that were made for the file and can go if they are empty.
     pub fn make(&self, records: &Records) -> Result<Vec<PathBuf>, Problem> {
         let target = target(&self.path, self.bounds.as_deref())?;
         let known = records.get(&self.path);
@@ -80,7 +79,7 @@ impl Change {
             records.put(&Record { path: self.path.clone(), before: original.clone(), after: after.clone(), folders })?;
         }
         if let Err(problem) = turn(&target, self.before.as_deref(), self.after.as_deref()) {
-            // Nothing was changed, so there is nothing new to remember.
+            // Nothing was changed, so the record is as before.
             match known {
                 Some(record) => records.put(&record)?,
                 None => records.forget(&self.path)?,
@@ -91,12 +90,12 @@ impl Change {
             return Ok(Vec::new());
         }
         records.forget(&self.path)?;
-        // Without a record nobody knows who made the folder of a file that goes; an empty one is no loss.
+        // Without a record it is unknown who made the folder; an empty one is no loss.
         let folder = || target.parent().filter(|_| self.after.is_none()).map(Path::to_owned).into_iter().collect();
         Ok(known.map_or_else(folder, |record| record.folders))
     }
 
-    /// Takes the change back, as far as nobody else has changed the file since, and remembers what was known before.
+    /// Takes the change back, unless the file was changed since, and restores the record.
     pub fn undo(&self, records: &Records, known: Option<&Record>) {
         let Ok(target) = target(&self.path, self.bounds.as_deref()) else { return };
         if turn(&target, self.after.as_deref(), self.before.as_deref()).is_ok() {
@@ -130,7 +129,7 @@ pub fn read(path: &Path) -> Result<Option<String>, Problem> {
     }
 }
 
-/// The same for a file that is about to be changed. Some programs empty a file before they fill it: one that is empty is given the time for that.
+/// The same for a file that is about to be changed. Some programs empty a file before they fill it, so an empty one is read again for a moment.
 pub fn read_settled(path: &Path) -> Result<Option<String>, Problem> {
     let mut text = read(path)?;
     for _ in 0..10 {
@@ -146,7 +145,7 @@ pub fn read_settled(path: &Path) -> Result<Option<String>, Problem> {
 /// The file itself: people keep their settings elsewhere and put a link in their place, and the link stays.
 fn target(path: &Path, bounds: Option<&Path>) -> Result<PathBuf, Problem> {
     let mut target = path.to_owned();
-    // As many links as a system follows, too.
+    // As many links as the system follows.
     for _ in 0..40 {
         let Ok(to) = fs::read_link(&target) else { break };
         target = target.parent().unwrap_or(Path::new("")).join(to);
@@ -163,7 +162,7 @@ fn target(path: &Path, bounds: Option<&Path>) -> Result<PathBuf, Problem> {
             return Err(Problem::new(path, format!("leads out of the project, to {}. It is left as it is", target.display())));
         }
     }
-    // A folder that is a link to nowhere cannot be made, and one that is a file cannot hold another.
+    // A folder cannot be made where there is a broken link or a file.
     if let Some(odd) = target.ancestors().skip(1).find(|part| fs::symlink_metadata(part).is_ok()).filter(|part| !part.is_dir()) {
         return Err(Problem::new(odd, "is no folder, so nothing can be written into it"));
     }
@@ -186,9 +185,8 @@ fn nearest(path: &Path) -> &Path {
     path.ancestors().find(|part| part.exists()).unwrap_or(path)
 }
 
-/// Somebody was faster.
 fn changed_meanwhile(path: &Path) -> Problem {
-    Problem::new(path, "was changed by somebody else just now. Their version stays; try again")
+    Problem::new(path, "was changed by another program just now. That version stays; try again")
 }
 
 fn create(path: &Path, text: &str) -> Result<(), Problem> {
@@ -212,7 +210,7 @@ fn replace(path: &Path, before: &str, after: &str) -> Result<(), Problem> {
     }
 }
 
-/// Who had found the file and not yet opened it when it was exchanged writes into the one that goes: theirs is put in place.
+/// A program that opened the file before the exchange writes into the version that goes: then that one is put in place.
 fn has_a_late_writer(path: &Path, beside: &Path) -> bool {
     let before = fs::read(beside).ok();
     thread::sleep(LATE);
@@ -223,7 +221,7 @@ fn has_a_late_writer(path: &Path, beside: &Path) -> bool {
     is_written_to
 }
 
-/// Moved away first and looked at then: what somebody writes in between is not what goes.
+/// Moves the file away and checks it then, so that no other version is removed.
 fn remove(path: &Path, before: &str) -> Result<(), Problem> {
     let beside = beside(path);
     fs::rename(path, &beside).map_err(Problem::io("removed", path))?;

@@ -18,19 +18,19 @@ use crate::{
     sys::process,
 };
 
-/// What is asked for.
+/// The options of `ralph init`.
 #[derive(Debug, Clone)]
 pub struct Wish {
     pub scope: Scope,
-    /// The program to register, and what to say about it: see [`own_command`].
+    /// The program to register, and a note about it: see [`own_command`].
     pub command: (String, Option<String>),
-    /// The value for the client's cap, if it shall be set.
+    /// The value for the client's cap, if it is to be set.
     pub block_cap: Option<u64>,
-    /// Whether the client shall keep agents from editing ralph's own files.
+    /// Whether the client should keep agents from editing ralph's own files.
     pub deny_edits: bool,
 }
 
-/// How the client shall call this program: by its name where that leads here, else by its path. A file that is checked in names no path of one machine.
+/// How the client calls this program: by its name if that is this program, else by its path. A file that is checked in never has the path of one machine.
 pub fn own_command(scope: Scope) -> (String, Option<String>) {
     let Ok(exe) = std::env::current_exe() else { return ("ralph".to_owned(), None) };
     let found = process::which("ralph");
@@ -55,7 +55,6 @@ pub fn own_command(scope: Scope) -> (String, Option<String>) {
     }
 }
 
-/// What `ralph init` would change.
 pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) -> Result<Plan, Problem> {
     let mut plan = Plan::default();
     let path = places.settings(wish.scope).ok_or_else(no_home)?;
@@ -74,7 +73,7 @@ pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) ->
         match change::read(&path) {
             Ok(now) if is_ours(&path, records, now.as_deref(), &text) => plan.changes.extend(Change::to(&path, now, text, None)),
             Err(problem) if fs::symlink_metadata(&path).is_err() => return Err(problem),
-            // What is there and cannot be read was not written by ralph either.
+            // A file that cannot be read was not written by ralph either.
             _ => {
                 let shown = path.display();
                 plan.notes.push(format!("{shown} was not written by ralph: it is left as it is, and says what /{} does.", command.short));
@@ -89,7 +88,7 @@ fn no_home() -> Problem {
     Problem::new(Path::new("the home folder"), "is not known: set HOME, or use --project or --local")
 }
 
-/// What becomes of the hooks in the settings file.
+/// Whether the settings file gets the hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hooks {
     In,
@@ -98,7 +97,7 @@ enum Hooks {
 }
 
 fn hooks_for(places: &Places, survey: &Survey, wish: &Wish, notes: &mut Vec<String>) -> Result<Hooks, Problem> {
-    // A plugin that is switched on here only registers nothing anywhere else, and one that a stranger's checkout brings may never be switched on.
+    // A plugin that is enabled only here registers nothing elsewhere, and one that came with a checkout may never be enabled.
     let reaches = |plugin: &&Plugin| {
         let is_chosen = !plugin.of_project || survey.trusts(places.project.root());
         is_chosen && survey.reach(&Origin::Plugin(plugin.id.clone())) >= survey.reach(&Origin::Settings(wish.scope))
@@ -141,7 +140,7 @@ fn hooks_for(places: &Places, survey: &Survey, wish: &Wish, notes: &mut Vec<Stri
     }
 }
 
-/// The text of the settings file as it shall be, and the change to it, if there is any.
+/// The new text of the settings file, and the change, if there is any.
 fn settings_change(path: &Path, records: &Records, wish: &Wish, hooks: Hooks) -> Result<(String, Option<Change>), Problem> {
     let left_alone = |e| Problem::left_alone(path, &e);
     let before = change::read_settled(path)?;
@@ -165,7 +164,7 @@ fn settings_change(path: &Path, records: &Records, wish: &Wish, hooks: Hooks) ->
     Ok((after, change))
 }
 
-/// The file as it would be without ralph: as it was recorded, if nobody changed it since; else without ralph's hooks.
+/// The file as it would be without ralph: as recorded, if it was not changed since; else without ralph's hooks.
 pub(super) fn original(path: &Path, records: &Records, now: Option<&str>) -> Result<Option<String>, Problem> {
     let Some(now) = now else { return Ok(None) };
     let record = records.get(path);
@@ -186,7 +185,7 @@ pub(super) fn original(path: &Path, records: &Records, now: Option<&str>) -> Res
     Ok((!was_made_by_ralph || !settings.is_empty()).then(|| settings.to_text()))
 }
 
-/// The cap goes back to what it was, if it still is what ralph made it.
+/// Restores the cap, if it is still the value that ralph set.
 fn restore_cap(settings: &Settings, was: Option<&Settings>, after: &str) -> Result<(), crate::hosts::claude::settings::Problem> {
     let became = Settings::parse(after.as_bytes()).ok().and_then(|settings| settings.env(BLOCK_CAP));
     let before = was.and_then(|was| was.env(BLOCK_CAP));
@@ -202,7 +201,7 @@ fn restore_cap(settings: &Settings, was: Option<&Settings>, after: &str) -> Resu
     }
 }
 
-/// Whether a place for a command file is free, or holds what ralph wrote there. Any other file is its owner's.
+/// Whether the path of a command file is free, or has a file that ralph wrote.
 fn is_ours(path: &Path, records: &Records, now: Option<&str>, text: &str) -> bool {
     now.is_none_or(|now| now == text || records.get(path).is_some_and(|r| r.after == now))
 }

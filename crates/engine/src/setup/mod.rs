@@ -1,6 +1,6 @@
-//! Setting up: what `ralph init` writes for Claude Code, what `ralph uninstall` takes away again, and what is there now.
+//! Setup for Claude Code: `ralph init`, `ralph uninstall`, and a survey of the current settings.
 //!
-//! A set-up is planned first, as a list of changes that can be shown, and carried out second.
+//! A setup is first planned, as a list of changes that can be shown, and then carried out.
 
 pub mod change;
 pub mod init;
@@ -24,12 +24,12 @@ use crate::{
     },
 };
 
-/// What a command is about to do, and what a person should know of it.
+/// The changes of a command, and notes for the person.
 #[derive(Debug, Default)]
 pub struct Plan {
     pub changes: Vec<Change>,
     pub notes: Vec<String>,
-    /// Files that are as they were already: what was remembered of them can go.
+    /// Files that are as they were already: their records can go.
     pub settled: Vec<PathBuf>,
     /// Whether the hooks are in the settings afterwards, and not in a plugin.
     pub registers: bool,
@@ -38,7 +38,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Makes all changes, or none: if one of them cannot be made, those before it are undone. `shown` hears of each before.
+    /// Makes all changes, or none: if one fails, those before it are undone. `shown` is called before each.
     pub fn carry_out(&self, records: &Records, mut shown: impl FnMut(&Change)) -> Result<(), Problem> {
         self.changes.iter().try_for_each(Change::check)?;
         let mut made: Vec<(&Change, Option<Record>)> = Vec::new();
@@ -55,7 +55,7 @@ impl Plan {
             }
             made.push((change, known));
         }
-        // The innermost first. Only an empty folder can be removed like this; any other stays.
+        // The innermost first. This removes only empty folders.
         folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
         for folder in folders {
             let _ = std::fs::remove_dir(folder);
@@ -64,7 +64,7 @@ impl Plan {
     }
 }
 
-/// Why a set-up cannot be done: which file, what is the matter, what to do.
+/// Why a setup fails: the file, what is wrong, what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     path: String,

@@ -1,4 +1,4 @@
-//! What the client lets an agent do, by its settings: the permission mode, and the rules.
+//! The client's permissions for an agent: the permission mode, and the rules.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,13 @@ use crate::setup::{
     survey::{Origin, Survey},
 };
 
-/// What nearly every task needs: changing files and running commands.
+/// The tools that nearly every task needs.
 pub const TOOLS: [&str; 3] = ["Edit", "Write", "Bash"];
 
-/// What happens when the agent wants to use a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Allowed,
-    /// The client asks; at night nobody answers, and without a terminal the answer is no.
+    /// The client asks; without a terminal the answer is no.
     Asked,
     Denied,
 }
@@ -24,7 +23,7 @@ pub enum Fate {
 pub struct Permissions {
     /// `None`: the client's own.
     pub mode: Option<String>,
-    /// A mode that the settings of the project name, and the client takes from the user's own only; and the file.
+    /// A mode in the project's settings that the client accepts only from the user's own; and its file.
     pub ignored_mode: Option<(String, PathBuf)>,
     allow: Vec<String>,
     ask: Vec<String>,
@@ -38,8 +37,7 @@ impl Permissions {
         Permissions { mode, ignored_mode, allow: list("allow"), ask: list("ask"), deny: list("deny") }
     }
 
-    /// The same for a session that nobody watches. What the project's settings allow counts there only in a folder that the client was told to trust; how
-    /// many rules do not count for that reason is told as well.
+    /// The same for an unattended session. Rules of the project's settings count there only in a trusted folder; also returns how many do not count.
     pub fn unattended(survey: &Survey, folder: &Path, mode: Option<&str>) -> (Self, usize) {
         let all = Permissions::of_settings(survey);
         let allow = if survey.trusts(folder) { all.allow.clone() } else { survey.own_lists(&["permissions", "allow"]) };
@@ -50,7 +48,6 @@ impl Permissions {
         }
     }
 
-    /// What happens to a tool, whatever it is used for.
     pub fn fate(&self, tool: &str) -> Fate {
         match () {
             () if names(&self.deny, tool) => Fate::Denied,
@@ -60,17 +57,16 @@ impl Permissions {
         }
     }
 
-    /// The tools of this fate, of those that nearly every task needs.
+    /// The [`TOOLS`] of this fate.
     pub fn of_fate(&self, wanted: Fate) -> Vec<&'static str> {
         TOOLS.into_iter().filter(|tool| self.fate(tool) == wanted).collect()
     }
 
-    /// Whether any rule lets some command run.
     pub fn has_command_rules(&self) -> bool {
         self.allow.iter().any(|rule| rule.starts_with("Bash"))
     }
 
-    /// The commands of a line for the shell that no rule lets run, as the client takes the line apart.
+    /// The commands of a shell line that no rule allows, split as the client splits them.
     pub fn unallowed<'l>(&self, line: &'l str) -> Vec<&'l str> {
         if self.fate("Bash") == Fate::Allowed {
             return Vec::new();
@@ -80,7 +76,7 @@ impl Permissions {
     }
 }
 
-/// Whether a rule like `Bash(npm test:*)` or `Bash(npm *)` lets this very command run.
+/// Whether a rule like `Bash(npm test:*)` or `Bash(npm *)` allows this command.
 fn covers_command(rule: &str, command: &str) -> bool {
     let Some(pattern) = rule.strip_prefix("Bash(").and_then(|rest| rest.strip_suffix(')')) else { return false };
     let begins = |prefix: &str| command.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
@@ -90,7 +86,7 @@ fn covers_command(rule: &str, command: &str) -> bool {
     }
 }
 
-/// The mode that sessions here start in. Some modes count in the user's own settings only.
+/// The mode of sessions here. Some modes count in the user's own settings only.
 fn mode(survey: &Survey) -> (Option<String>, Option<(String, PathBuf)>) {
     let Some((mode, file)) = survey.says(&["permissions", "defaultMode"]) else { return (None, None) };
     let Some(mode) = mode.as_str().map(str::to_owned) else { return (None, None) };

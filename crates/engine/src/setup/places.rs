@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use crate::{store::project::Project, sys::env};
 
-/// For whom a set-up counts.
+/// Who a setup is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// The user, in all projects.
     User,
-    /// Everybody who works in the project: the file is checked in.
+    /// All who work in the project: the file is checked in.
     Project,
     /// The user, in this project.
     Local,
@@ -28,7 +28,6 @@ impl Scope {
     }
 }
 
-/// The folders that a set-up is about.
 #[derive(Debug, Clone)]
 pub struct Places {
     pub project: Project,
@@ -50,7 +49,7 @@ impl Places {
         }
     }
 
-    /// The folder for command files. There is none that is local: a project has one.
+    /// The folder for command files; the project and local scopes share one.
     pub fn commands(&self, scope: Scope) -> Option<PathBuf> {
         match scope {
             Scope::User => Some(self.config.as_deref()?.join("commands")),
@@ -58,12 +57,12 @@ impl Places {
         }
     }
 
-    /// The folder that nothing may be written outside of: a checkout can carry links that point anywhere.
+    /// The folder that writes must stay in: a checkout can have links that point anywhere.
     pub fn bounds(&self, scope: Scope) -> Option<&Path> {
         (scope != Scope::User).then(|| self.project.root())
     }
 
-    /// What an administrator decides for everybody on this machine.
+    /// The administrator's settings for this machine.
     pub fn managed() -> PathBuf {
         PathBuf::from(match std::env::consts::OS {
             "macos" => "/Library/Application Support/ClaudeCode/managed-settings.json",

@@ -1,4 +1,4 @@
-//! A stop that nobody made, through the command line that is registered: in a project of its own, with a loop of its own.
+//! A trial stop through the registered command line, in a temporary project with a loop of its own.
 
 use std::{
     ffi::OsString,
@@ -24,42 +24,37 @@ use crate::{
     },
 };
 
-/// A hook that takes longer than this is broken.
+/// A hook that takes longer is broken.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const SESSION: &str = "ralph-doctor";
 const PROMPT: &str = "Answer the doctor.";
 
-/// The stop was sent back, as it should be.
+/// The stop was blocked, as it should be.
 #[derive(Debug)]
 pub struct Answered {
-    /// What the hook printed.
     pub answer: String,
     pub took: Duration,
 }
 
-/// Why there is no answer to judge by.
 #[derive(Debug)]
 pub enum Failed {
-    /// The stop could not even be made up: there is no room for its project among the temporary files. The registration may be in order.
+    /// The temporary project could not be made. The registration may be in order.
     NotTried(String),
-    /// The stop was not sent back.
+    /// The stop was not blocked.
     Hook(Problem),
 }
 
-/// What is wrong with a registration.
 #[derive(Debug)]
 pub struct Problem {
     pub what: String,
-    /// What to do; empty if registering again mends it.
+    /// What to do; empty if registering again fixes it.
     pub advice: String,
 }
 
-/// What the names of its temporary folders begin with.
 const PREFIX: &str = "ralph-doctor-";
 
-/// Whether a command line may be tried. What came with a project is run by nobody before the person trusts its folder, unless it leads to this
-/// very program.
+/// Whether a command line may be tried. One that came with a project runs only if the person trusts its folder, or if it starts this very program.
 pub fn may_run(registration: &Registration, survey: &Survey, project: &Project) -> bool {
     survey.is_own(registration) || survey.trusts(project.root()) || is_this_program(&registration.hook.line)
 }
@@ -93,7 +88,7 @@ pub fn fire(registration: &Registration, survey: &Survey, at: &Project) -> Resul
     ran.map_err(|e| not_run(registration, &e)).and_then(|ran| judge(registration, &ran)).map_err(Failed::Hook)
 }
 
-/// The command line as the client would start it: a program that lies in the project is taken from there, though the stop is one of `folder`.
+/// The command line as the client would start it: relative to the project `at`, though the stop is in `folder`.
 fn task<'a>(registration: &Registration, survey: &Survey, at: &Project, folder: &'a Path, input: Vec<u8>) -> Task<'a> {
     let root = registration.root.as_deref().unwrap_or(Path::new("")).display().to_string();
     let here = at.root().display().to_string();

@@ -1,4 +1,4 @@
-//! What ralph changed in files that are not its own, so that it can be undone to the byte: one record for each file, in the user's state folder.
+//! Records of changes to files that are not ralph's own, to undo them byte for byte: one for each file, in the user's state folder.
 
 use std::{
     fs, io,
@@ -25,7 +25,7 @@ pub struct Record {
     pub folders: Vec<PathBuf>,
 }
 
-/// The folder of records. Without a home there is none, and changes are undone by what the files say.
+/// The folder of records. Without a home there is none, and changes are undone from the files alone.
 #[derive(Debug, Clone)]
 pub struct Records {
     folder: Option<PathBuf>,
@@ -40,8 +40,8 @@ impl Records {
         self.folder.is_some()
     }
 
-    /// Keeps other set-ups of this user away for as long as the result lives, and waits for one that is under way, for a while. The home folder itself is what is
-    /// locked, because it is there in any case; where that cannot be done, nobody is kept away.
+    /// Keeps other setups of this user away for as long as the result lives, and waits for one that is running. The home folder itself is locked, because it always
+    /// exists; a file system without locks goes without.
     pub fn alone() -> Option<Lock> {
         Lock::of_folder(&env::home()?, Duration::from_secs(3)).ok()?
     }
@@ -67,7 +67,7 @@ impl Records {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(Problem::io("removed", &file)(e)),
             _ => {}
         }
-        // With the last record their folder goes too, and ralph's; a folder that holds anything else cannot be removed like this.
+        // With the last record the folder goes too, and ralph's. This removes only empty folders.
         for folder in file.ancestors().skip(1).take(2) {
             let _ = fs::remove_dir(folder);
         }
@@ -80,10 +80,10 @@ impl Records {
     }
 }
 
-/// One file can be reached by several paths, and is remembered once: by its name in the folder that really holds it.
+/// The path of a file without links in its folders: a file with several paths has one record.
 pub(super) fn real(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    // The folder may be yet to be made.
+    // The folder may not exist yet.
     let known = path.ancestors().skip(1).find_map(|folder| Some((folder, folder.canonicalize().ok()?)));
     match known.and_then(|(folder, real)| Some(real.join(path.strip_prefix(folder).ok()?))) {
         Some(real) => real,

@@ -1,4 +1,4 @@
-//! What is set up now: every settings file and plugin that Claude Code would read in this project.
+//! The current setup: every settings file and plugin that Claude Code would read in this project.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,6 @@ use crate::{
     sys::env,
 };
 
-/// Where a hook comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     Managed,
@@ -30,7 +29,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Settings that lie outside of the project: nobody can hand them over with a checkout.
+    /// Settings outside of the project, which no checkout can bring.
     fn is_own(&self) -> bool {
         matches!(self, Origin::Managed | Origin::Settings(Scope::User))
     }
@@ -53,7 +52,7 @@ pub struct SettingsFile {
     pub path: PathBuf,
     /// Its text; `None` if there is no such file.
     pub text: Option<String>,
-    /// What the client reads in it, or why it reads nothing: `is not …`, `cannot be …`.
+    /// As the client reads it, or why it cannot: `is not …`, `cannot be …`.
     pub parsed: Result<Value, String>,
 }
 
@@ -71,14 +70,14 @@ impl SettingsFile {
     }
 }
 
-/// A plugin that is installed and switched on.
+/// A plugin that is installed and enabled.
 #[derive(Debug, Clone)]
 pub struct Plugin {
     /// `name@marketplace`
     pub id: String,
-    /// What `${CLAUDE_PLUGIN_ROOT}` stands for in its hooks.
+    /// The value of `${CLAUDE_PLUGIN_ROOT}` in its hooks.
     pub root: PathBuf,
-    /// Only the project's settings know its marketplace: the person never chose it.
+    /// Only the project's settings name its marketplace: the person did not choose it.
     pub of_project: bool,
     pub hooks: Vec<Registered>,
 }
@@ -89,13 +88,11 @@ impl Plugin {
     }
 }
 
-/// A hook, and who registers it.
 #[derive(Debug, Clone)]
 pub struct Registration {
     pub origin: Origin,
-    /// The file that says so.
     pub path: PathBuf,
-    /// What `${CLAUDE_PLUGIN_ROOT}` stands for in it.
+    /// The value of `${CLAUDE_PLUGIN_ROOT}` in it.
     pub root: Option<PathBuf>,
     pub hook: Registered,
 }
@@ -105,7 +102,7 @@ pub struct Survey {
     /// From the weakest to the strongest.
     pub files: Vec<SettingsFile>,
     pub plugins: Vec<Plugin>,
-    /// The client's own memory of projects and answers.
+    /// The client's own file about projects and answers.
     memory: Map<String, Value>,
 }
 
@@ -114,7 +111,7 @@ impl Survey {
         let scopes = Scope::ALL.into_iter().filter_map(|scope| Some((Origin::Settings(scope), places.settings(scope)?)));
         let all = scopes.chain([(Origin::Managed, Places::managed())]);
         let mut files: Vec<SettingsFile> = all.map(|(origin, path)| SettingsFile::read(origin, path)).collect();
-        // In the home folder the user's settings are the project's too; they count once.
+        // In the home folder the user's settings are also the project's; count them once.
         let of_user = places.settings(Scope::User).map(|path| real(&path));
         files.retain(|file| file.origin == Origin::Settings(Scope::User) || Some(real(&file.path)) != of_user);
         let plugins = places.config.as_deref().map(|config| plugins(config, places.project.root(), &files)).unwrap_or_default();
@@ -154,7 +151,7 @@ impl Survey {
         self.plugins.iter().find(|plugin| plugin.hooks.iter().any(|hook| hook.line.is_ralphs()))
     }
 
-    /// In how much of the user's work a registration counts: in this project, in all that have no other word on it, in all.
+    /// How far a registration reaches: 1 this project, 2 all projects that do not say otherwise, 3 all projects.
     pub fn reach(&self, origin: &Origin) -> u8 {
         let is_on = |id: &str| {
             let user = self.file(Scope::User).and_then(|file| file.parsed.as_ref().ok());
@@ -168,7 +165,7 @@ impl Survey {
         }
     }
 
-    /// The last word of the settings on something, and the file that has it: `["permissions", "defaultMode"]`.
+    /// The value of a setting that counts, and its file: `["permissions", "defaultMode"]`.
     pub fn says(&self, keys: &[&str]) -> Option<(&Value, &SettingsFile)> {
         self.files.iter().rev().find_map(|file| {
             let value = keys.iter().try_fold(file.parsed.as_ref().ok()?, |value, key| value.get(key))?;
@@ -181,19 +178,19 @@ impl Survey {
         self.says(&["env", BLOCK_CAP]).and_then(|(value, _)| value.as_str().map(str::to_owned)).or_else(env::block_cap)
     }
 
-    /// The folders that the person has told the client to trust; what lies below one is trusted too.
+    /// The folders that the client was told to trust, with all that is below them.
     pub fn trusted_folders(&self) -> Vec<PathBuf> {
         let projects = self.memory.get("projects").and_then(Value::as_object).into_iter().flatten();
         projects.filter(|(_, answers)| answers["hasTrustDialogAccepted"] == true).map(|(path, _)| PathBuf::from(path)).collect()
     }
 
-    /// Whether the person has told the client to trust this folder, or one above it.
+    /// Whether the client was told to trust this folder, or one above it.
     pub fn trusts(&self, folder: &Path) -> bool {
         let trusted = self.trusted_folders();
         folder.canonicalize().is_ok_and(|folder| folder.ancestors().any(|dir| trusted.iter().any(|known| known == dir)))
     }
 
-    /// Whether a registration is the person's or the administrator's own, and did not come with the project.
+    /// Whether a registration did not come with the project.
     pub fn is_own(&self, registration: &Registration) -> bool {
         match &registration.origin {
             Origin::Plugin(id) => self.plugins.iter().any(|plugin| plugin.id == *id && !plugin.of_project),
@@ -201,19 +198,19 @@ impl Survey {
         }
     }
 
-    /// The variables that the client gives its hooks; those of the project's settings only on request.
+    /// The variables that the client sets for its hooks, with or without those of the project's settings.
     pub fn variables(&self, with_projects: bool) -> BTreeMap<&str, &str> {
         let files = self.files.iter().filter(|file| with_projects || file.origin.is_own());
         let all = files.filter_map(|file| file.parsed.as_ref().ok()?.get("env")?.as_object()).flatten();
         all.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))).collect()
     }
 
-    /// What all settings together list: `["permissions", "allow"]`.
+    /// The lists of all settings together: `["permissions", "allow"]`.
     pub fn lists(&self, keys: &[&str]) -> Vec<String> {
         self.lists_of(keys, |_| true)
     }
 
-    /// The same of the person's and the administrator's own settings only.
+    /// The same without the project's settings.
     pub fn own_lists(&self, keys: &[&str]) -> Vec<String> {
         self.lists_of(keys, Origin::is_own)
     }
@@ -225,7 +222,7 @@ impl Survey {
     }
 }
 
-/// The plugins that are switched on for this project, with the hooks that they bring.
+/// The plugins that are enabled for this project, with their hooks.
 fn plugins(config: &Path, project: &Path, files: &[SettingsFile]) -> Vec<Plugin> {
     let mut switched: BTreeMap<&str, bool> = BTreeMap::new();
     let mut markets = json(&config.join("plugins/known_marketplaces.json"));
@@ -252,7 +249,7 @@ fn plugins(config: &Path, project: &Path, files: &[SettingsFile]) -> Vec<Plugin>
     .collect()
 }
 
-/// A plugin of a marketplace that is a folder runs where it lies, whatever was copied when it was installed.
+/// A plugin of a marketplace that is a folder runs in that folder, not from the copy that was installed.
 fn in_its_marketplace(id: &str, markets: &Map<String, Value>) -> Option<PathBuf> {
     let (name, market) = id.split_once('@')?;
     let folder = PathBuf::from(markets.get(market)?.get("source").filter(|s| s["source"] == "directory")?.get("path")?.as_str()?);
@@ -261,7 +258,7 @@ fn in_its_marketplace(id: &str, markets: &Map<String, Value>) -> Option<PathBuf>
     Some(folder.join(plugin.get("source")?.as_str()?))
 }
 
-/// Where a plugin was copied to. A record can be for one project only.
+/// The copy of an installed plugin. A record can be for one project only.
 fn install_path(record: &Value, project: &Path) -> Option<PathBuf> {
     let path = |record: &Value| record.get("installPath").and_then(Value::as_str).map(PathBuf::from);
     let Some(records) = record.as_array() else { return path(record) };
@@ -269,7 +266,7 @@ fn install_path(record: &Value, project: &Path) -> Option<PathBuf> {
     records.iter().find(of_project).or_else(|| records.first()).and_then(path)
 }
 
-/// A file of the client's own; nothing, if it cannot be read.
+/// A file of the client's own; empty, if it cannot be read.
 fn json(path: &Path) -> Map<String, Value> {
     let text = change::read(path).ok().flatten().unwrap_or_default();
     match as_the_client_reads(&text) {

@@ -1,4 +1,4 @@
-//! `ralph uninstall`: what `ralph init` wrote goes away again, and every file is as it was.
+//! `ralph uninstall`: removes what `ralph init` wrote, and restores every file.
 
 use crate::{
     hosts::claude::{commands, settings::Settings},
@@ -12,8 +12,7 @@ use crate::{
     },
 };
 
-/// What `ralph uninstall` would change, and what is in the way of the rest: a file of one scope that cannot be read does not keep the others from going. The commands of
-/// a project and those of one user in it lie in one folder.
+/// The changes, and the problems: a file of one scope that cannot be read does not keep the others. The project and local scopes share one folder of commands.
 pub fn plan(places: &Places, survey: &Survey, records: &Records, scopes: &[Scope]) -> (Plan, Vec<Problem>) {
     let mut all = Plan::default();
     let mut problems = Vec::new();
@@ -35,7 +34,7 @@ pub fn plan(places: &Places, survey: &Survey, records: &Records, scopes: &[Scope
     (all, problems)
 }
 
-/// The scopes that a person means who names none: their own, and the project's if they set it up. A project's settings are everybody's.
+/// The default scopes: the user's own, and the project's if this user set it up.
 pub fn own_scopes(places: &Places, records: &Records) -> Vec<Scope> {
     let is_own = |scope: &Scope| {
         *scope != Scope::Project || !records.are_kept() || places.settings(*scope).is_some_and(|path| records.get(&path).is_some())

@@ -1,4 +1,4 @@
-//! The task that a check agent works on, as `.ideal` and `.trellis` note it: `.current-task`, and the task's `check.jsonl` (S3-4, S3-6).
+//! The task of a check agent in `.ideal` and `.trellis`: `.current-task`, and the task's `check.jsonl` (S3-4, S3-6).
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ const CHECKS: &str = "check.jsonl";
 /// A longer file names no task.
 const MAX_BYTES: usize = 4 * 1024;
 
-/// The task in `.current-task` of one of the [`FOLDERS`]: its first line that says something, without what could steer a terminal.
+/// The task in `.current-task` of one of the [`FOLDERS`]: its first line that is not blank, cleaned.
 pub fn current(project: &Project, folder: &str) -> Option<String> {
     let bytes = files::read(&project.root().join(folder).join(CURRENT), MAX_BYTES).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -29,7 +29,7 @@ pub fn current(project: &Project, folder: &str) -> Option<String> {
 /// The completion markers of the current task, and the file that asks for them.
 ///
 /// `.current-task` has the task's name (`.ideal/tasks/NAME` or `.ideal/NAME`), or the path of its folder or of a file in it, from the project's
-/// root. A file outside of the project is nobody's.
+/// root. A file outside of the project does not count.
 pub fn markers(project: &Project, folder: &str) -> Option<(String, Vec<String>)> {
     let task = current(project, folder)?;
     let task = task.trim_end_matches('/');

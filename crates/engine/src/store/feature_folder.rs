@@ -1,11 +1,10 @@
 //! The feature folder: a loop that has a list of features instead of a loop file (S4-1…S4-3).
 //!
-//! `feature_list.json` is the work, `progress.txt` beside it says how far it is, and `hook.log` gets a line for every decision. A loop's values are
-//! put together from the first two, so that everything else sees a loop like any other. The folder is `.claude/data/ralph-loops/current`, or what
-//! `RALPH_LOOP_DIR` names. Each folder is a loop of its own: what is kept about it is kept under an id that is made of its path.
+//! `feature_list.json` is the work, `progress.txt` beside it says how far it is, and `hook.log` gets a line for every decision. The loop's values are
+//! read from the first two, so that all other code sees a loop like any other. The folder is `.claude/data/ralph-loops/current`, or the one that
+//! `RALPH_LOOP_DIR` names. Each folder is a loop of its own, with an id made of its path.
 //!
-//! Agents write into `progress.txt`, too. A count that went back while the loop's session lives is therefore not believed: only a person ends or
-//! prolongs a loop.
+//! Agents write into `progress.txt`, too. A count that went back while the loop's session lives is therefore ignored: only a person ends or extends a loop.
 
 use std::{
     fmt::Write as _,
@@ -45,7 +44,7 @@ use crate::{
     },
 };
 
-/// What the loop of the usual folder is called; others add the name of their folder.
+/// The loop's name in the usual folder; others add the name of their folder.
 const NAME: &str = "feature-list";
 /// The name of its journal; others add the name of their folder and a fingerprint of its path.
 const ID: &str = "feature-list-folder";
@@ -60,16 +59,16 @@ const LOG: &str = "hook.log";
 /// The folder below `.claude` without which there is no feature folder in its usual place.
 pub(super) const WITHIN: &str = "data";
 
-/// The log starts anew at this size; one old log is kept.
+/// A longer log is put aside; one old log is kept.
 const MAX_LOG: u64 = 1024 * 1024;
 
-/// Attempts at a file that somebody else edits at the same moment.
+/// Attempts at a file that is edited at the same moment.
 const ATTEMPTS: usize = 20;
 
-/// Nobody holds the folder for longer than one exchange takes; who waits in vain relies on the exchange alone.
+/// The folder is locked only for one exchange. After this wait the exchange alone has to do.
 const ALONE: Duration = Duration::from_secs(1);
 
-/// Where a feature folder is, and the bytes of its `progress.txt` if there is one.
+/// A feature folder as it was read.
 #[derive(Debug, Clone)]
 pub struct Folder {
     pub dir: PathBuf,
@@ -79,13 +78,12 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Where its list is, for a journal; `None` for the usual folder, which needs no such note.
+    /// The path of its list for the journal; `None` for the usual folder.
     pub(super) fn noted(&self) -> Option<String> {
         (self.id != ID).then(|| self.dir.join(LIST).display().to_string())
     }
 }
 
-/// Which loops are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Want {
     Live,
@@ -98,7 +96,7 @@ pub fn place(project: &Project) -> PathBuf {
     env::loop_dir().map_or_else(|| project.root().join(USUAL), |dir| project.root().join(dir))
 }
 
-/// The path of the list in a project's feature folder, relative to the project's root if it lies there.
+/// The path of the list in a project's feature folder, relative to the project's root if it is there.
 pub fn list(project: &Project) -> String {
     let path = place(project).join(LIST);
     path.strip_prefix(project.root()).unwrap_or(&path).display().to_string()
@@ -109,7 +107,7 @@ pub fn id(project: &Project) -> String {
     names(project, &place(project)).1
 }
 
-/// Name and id of the loop in a folder. Two folders never share an id, by whatever links or dots somebody comes to one of them.
+/// Name and id of the loop in a folder. Two folders never share an id, whatever links or dots are in the path.
 fn names(project: &Project, dir: &Path) -> (String, String) {
     let usual = project.root().join(USUAL);
     if dir == usual {
@@ -128,7 +126,7 @@ fn names(project: &Project, dir: &Path) -> (String, String) {
     (format!("{NAME}-{called}"), format!("{ID}-{called}-{}", &mark[..8]))
 }
 
-/// The folders other than the project's own whose loops left a journal here, and have a list: in which sessions they live, nobody else knows.
+/// The other feature folders whose loops have a journal here, and that still have a list: other sessions work in them.
 pub(super) fn others(project: &Project, want: Want) -> Vec<LoopOnDisk> {
     let own = id(project);
     let entries = fs::read_dir(project.own().join("journal")).into_iter().flatten().flatten();
@@ -142,7 +140,7 @@ pub(super) fn others(project: &Project, want: Want) -> Vec<LoopOnDisk> {
             Path::new(&state.list?).parent()?.to_owned()
         };
         let found = read_at(project, dir, want)?;
-        // What stands in a journal of the project may be anybody's: only a folder that this very journal is about counts.
+        // A journal of the project may be forged: the folder counts only if this very journal belongs to it.
         (format!("{}.jsonl", found.id()) == entry.file_name().to_str()?).then_some(found)
     };
     let mut all: Vec<LoopOnDisk> = journals.filter_map(folder).collect();
@@ -150,7 +148,7 @@ pub(super) fn others(project: &Project, want: Want) -> Vec<LoopOnDisk> {
     all
 }
 
-/// Whether a folder looks like a project because of a feature folder in it. One that lies elsewhere says nothing about it.
+/// Whether a folder looks like a project because of a feature folder inside of it.
 pub(super) fn marks(root: &Path) -> bool {
     let dir = env::loop_dir().filter(|dir| dir.is_relative()).unwrap_or_else(|| USUAL.into());
     root.join(dir).join(LIST).is_file()
@@ -190,11 +188,11 @@ fn read_at(project: &Project, dir: PathBuf, want: Want) -> Option<LoopOnDisk> {
     let ended = match values.status {
         Some(Status::Cancelled) => true,
         Some(Status::Complete) => open == 0 || list.is_err(),
-        // Whoever raises the iterations goes on; a limit of time, money or tokens is raised by `ralph resume`.
+        // A higher limit of iterations goes on; a limit of time, money or tokens is raised by `ralph resume`.
         Some(Status::ReachedLimit) => open > 0 && ((max > 0 && iteration >= max) || ran_out(&state)),
         Some(Status::Paused | Status::InProgress) | None => false,
     };
-    // Whoever may write in the folder may have written that it ended. While ralph knows it as alive, a stop is judged, or it is paused, and that is told.
+    // An agent may have written that it ended. While the seal says that it lives, a stop is still judged, or it is paused, and that is reported.
     let lives_on = ended && seal::living(project, &name, &id).is_some();
     let ended = ended && !lives_on;
     if ended && want == Want::Live {
@@ -206,14 +204,14 @@ fn read_at(project: &Project, dir: PathBuf, want: Want) -> Option<LoopOnDisk> {
     Some(LoopOnDisk { name, path, bytes: read.unwrap_or_default(), parsed, carrier, known_as: None })
 }
 
-/// Whether the list is gone while the loop was alive and this session's, as far as its journal tells.
+/// Whether the list is gone while the loop was alive and this session's.
 pub fn lost_its_list(project: &Project, session: &str) -> bool {
     let was_alive = |state: &State| state.ended.is_none() && state.armed_since.is_some() && state.owner.as_deref() == Some(session);
     let (name, id) = names(project, &place(project));
     seal::last_of(project, &name, &id).is_some_and(|record| was_alive(&record.state)) && !place(project).join(LIST).exists()
 }
 
-/// Notes in the folder's log that there is nothing to work on: its `progress.txt` is there, and no list. One look where there is neither.
+/// Logs in the folder that there is nothing to work on: it has a `progress.txt`, and no list. Costs one look where there is neither.
 pub fn note_without_list(project: &Project, session: &str) {
     let dir = place(project);
     if fs::symlink_metadata(dir.join(PROGRESS)).is_err() || dir.join(LIST).exists() {
@@ -224,7 +222,7 @@ pub fn note_without_list(project: &Project, session: &str) {
     log_once(&folder, clock::now(), Some(session), &line);
 }
 
-/// What is so at every stop is said once, as long as nothing else happens.
+/// Logs a line that would repeat at every stop only once, as long as nothing else happens.
 fn log_once(folder: &Folder, at: Millis, session: Option<&str>, line: &str) {
     let log = files::read_end(&folder.dir.join(LOG), 4096).unwrap_or_default();
     if !String::from_utf8_lossy(&log).lines().rev().take(4).any(|last| last.contains(line)) {
@@ -232,18 +230,18 @@ fn log_once(folder: &Folder, at: Millis, session: Option<&str>, line: &str) {
     }
 }
 
-/// What cannot be read, in words: the list, or `progress.txt` beside it.
+/// A sentence about a file that cannot be read: the list, or `progress.txt` beside it.
 pub fn unreadable(list: &str, problem: &str) -> String {
     if problem.starts_with(PROGRESS) { problem.to_owned() } else { format!("{list} cannot be read: {problem}") }
 }
 
-/// Whether nobody has cancelled or paused the loop, nor taken the list away.
+/// Whether the loop is neither cancelled nor paused, and its list still exists.
 pub(super) fn is_wanted(folder: &Folder) -> bool {
     let progress = files::read(&folder.dir.join(PROGRESS), MAX_BYTES).unwrap_or_default();
     folder.dir.join(LIST).exists() && !matches!(Progress::parse(&progress).status, Some(Status::Cancelled | Status::Paused))
 }
 
-/// The round that is being worked on.
+/// The current iteration.
 fn iteration(values: &Progress, state: &State, open: usize) -> u64 {
     let told = values.iteration.unwrap_or(1);
     match state.ended {
@@ -251,18 +249,18 @@ fn iteration(values: &Progress, state: &State, open: usize) -> u64 {
         None if values.status == Some(Status::Complete) && open > 0 => state.iteration.max(1),
         Some(Ending::Complete) if values.status == Some(Status::Complete) && open > 0 => 1,
         None if owner_may_live(state) => told.max(state.iteration),
-        // It has ended, or nobody is there who could have set the count back: somebody begins anew.
+        // It has ended, or there is no agent that could have set the count back: a person starts again.
         _ => told,
     }
 }
 
-/// Of time, of money or of tokens.
+/// Whether the loop ended at a limit of time, money or tokens.
 fn ran_out(state: &State) -> bool {
     let has = |code| matches!(code, Code::LimitTime | Code::LimitCost | Code::LimitTokens);
     state.ended == Some(Ending::Capped) && state.last.as_ref().is_some_and(|last| has(last.ruling.code))
 }
 
-/// The loop as a file would describe it.
+/// The loop as a loop file would describe it.
 fn as_loop(project: &Project, path: &Path, values: &Progress, active: bool, iteration: u64, max: u64) -> Result<LoopFile, Problem> {
     let list = path.strip_prefix(project.root()).unwrap_or(path).display().to_string();
     let shown = messages::clean(&list);
@@ -337,7 +335,7 @@ fn write<'v>(
             None => created(&path, &backup, &new)?,
         };
         if written == Swapped::Done {
-            // What is known of the loop stays, with what was written: whether it has ended by that is not asked.
+            // The same loop with the new values, even if it has ended by them.
             return Ok(Some(with_progress(project, found, new)));
         }
         if attempt > 2 {
@@ -376,7 +374,6 @@ fn with_progress(project: &Project, found: LoopOnDisk, progress: Vec<u8>) -> Loo
     LoopOnDisk { parsed, carrier: Carrier::Folder(Folder { progress: Some(progress), ..folder }), ..found }
 }
 
-/// Whether two looks at the folder saw the same.
 pub(super) fn is_same(a: &LoopOnDisk, b: &LoopOnDisk) -> bool {
     matches!((&a.carrier, &b.carrier), (Carrier::Folder(x), Carrier::Folder(y)) if x.progress == y.progress) && a.bytes == b.bytes
 }

@@ -11,10 +11,10 @@ use crate::{
     sys::{clock, env, files, secrets},
 };
 
-/// The log starts anew at this size; one old log is kept.
+/// A longer log is put aside; one old log is kept.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// One hook call in words.
+/// One hook call.
 #[derive(Debug, Default)]
 pub struct Entry<'a> {
     pub trigger: &'a str,
@@ -25,7 +25,7 @@ pub struct Entry<'a> {
     pub error: Option<&'a str>,
 }
 
-/// `in_use`: the project uses ralph, see [`Project::is_in_use`]. The folder is not made here: one that does not stays untouched.
+/// `in_use`: the project uses ralph, see [`Project::is_in_use`]. No folder is made here.
 pub fn write(project: &Project, in_use: bool, entry: &Entry<'_>) {
     let paths = [in_use.then(|| project.own().join("hook.log")), env::log_file()];
     for path in paths.into_iter().flatten() {

@@ -16,10 +16,10 @@ use crate::{
     sys::{files, process, secrets},
 };
 
-/// One record is shorter than this, and a larger buffer costs page faults at every call.
+/// Most records are shorter, and a larger buffer costs page faults at every call.
 const TAIL: u64 = 8 * 1024;
 
-/// A larger journal is none that ralph wrote.
+/// A larger file is no journal.
 const MOST: usize = 1 << 30;
 
 /// A whole journal.
@@ -35,14 +35,14 @@ pub struct Tail {
     pub(super) torn: bool,
     /// How long the journal is.
     pub(super) size: u64,
-    /// What a killed writer had sealed and not written.
+    /// The line that a killed writer had sealed and not written.
     pub(super) missing: Vec<u8>,
     /// How the journal differs from its seal.
     pub misfit: Option<String>,
     pub(super) kind: seal::Kind,
 }
 
-/// Reads the end of a journal. A journal that cannot be read is an empty one: it must never decide whether an agent may stop.
+/// Reads the end of a journal. One that cannot be read counts as empty: it must never decide whether an agent may stop.
 pub(super) fn tail(path: &Path) -> Tail {
     read_tail(path).unwrap_or_default()
 }
@@ -54,12 +54,12 @@ pub fn live(project: &Project, found: &LoopOnDisk) -> (Option<Record>, State) {
     (last, state)
 }
 
-/// The runner that carries a loop, as long as it lives.
+/// The run that has a loop, while it lives.
 pub fn runner_of(state: &State) -> Option<&Runner> {
     state.runner.as_ref().filter(|runner| runner::is_alive(runner))
 }
 
-/// Whether the session that a loop belongs to, or the runner that carries it, may still be there.
+/// Whether the session or the run that has a loop may still live.
 pub fn owner_may_live(state: &State) -> bool {
     if state.runner.is_some() {
         return runner_of(state).is_some();
@@ -72,7 +72,7 @@ pub fn live_state(project: &Project, found: &LoopOnDisk) -> State {
     live(project, found).1
 }
 
-/// What was found at the last stop that was ruled on.
+/// The findings of the last stop that was judged.
 pub fn last_findings(path: &Path) -> Vec<Finding> {
     let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
     let found = |record: Record| if let Event::Stop { evidence, .. } = record.event { Some(evidence.gates) } else { None };
@@ -89,14 +89,14 @@ pub fn recent_history(path: &Path) -> History {
     History::of(&files::read_end(path, 4 * TAIL).unwrap_or_default())
 }
 
-/// Whether a session was ever started for a loop, as far as the end of its journal tells. One that ended and stands there again is another.
+/// Whether `ralph run` ever started a session for a loop, as far as the end of its journal tells. After an ending it counts as another loop.
 pub fn has_begun(path: &Path) -> bool {
     let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
     let has_begun = |begun: bool, record: &Record| record.state.ended.is_none() && (begun || matches!(record.event, Event::Began { .. }));
     records(&end).0.iter().fold(false, has_begun)
 }
 
-/// When sessions were started for a loop since that moment, as far as the end of its journal tells.
+/// When sessions were started for a loop since then, as far as the end of its journal tells.
 pub fn began_since(path: &Path, since: Millis) -> Vec<Millis> {
     let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
     let began = |record: Record| matches!(record.event, Event::Began { .. }).then(|| time::parse(&record.at)).flatten();
@@ -120,7 +120,7 @@ fn read_tail(path: &Path) -> Option<Tail> {
     }
 }
 
-/// How long a journal is, and what is in it from a byte on. Of one that is shorter, or longer by more than `most` bytes, the last byte tells enough.
+/// The size of a journal, and its bytes from an offset on. Of one that is shorter, or longer by more than `most` bytes, only the last byte is read.
 pub(super) fn from(path: &Path, from: u64, most: usize) -> io::Result<(u64, Vec<u8>)> {
     let (mut file, size) = files::open_regular(path)?;
     let is_near = (from..=from.saturating_add(most as u64)).contains(&size);
@@ -130,12 +130,12 @@ pub(super) fn from(path: &Path, from: u64, most: usize) -> io::Result<(u64, Vec<
     Ok((size, bytes))
 }
 
-/// Whether all that others said about it was masked where it was heard: of a stop without gates nothing else is told. That is most of them.
+/// Whether all texts in an event are masked already: true of a stop without gates, which most are.
 pub(super) fn is_masked(event: &Event) -> bool {
     matches!(event, Event::Stop { evidence, .. } if evidence.gates.is_empty() && evidence.suspicions.is_empty())
 }
 
-/// A line whose event, which tells what agents, gates and clients said, has no secrets. The state, which comes last, has to be what it is.
+/// Masks the event of a line, which has the words of agents, gates and clients. The state, which comes last, stays as it is.
 pub(super) fn without_secrets(line: &[u8]) -> Vec<u8> {
     let state = memchr::memmem::rfind(line, b",\"state\":{").unwrap_or(line.len());
     let (event, state) = line.split_at(state);

@@ -26,16 +26,15 @@ pub struct LoopOnDisk {
     pub bytes: Vec<u8>,
     pub parsed: Result<LoopFile, Problem>,
     pub carrier: Carrier,
-    /// The loop that ralph knows under this name, where the file says that it is another one.
+    /// The id of the loop that ralph knows under this name, if the file has another one.
     pub known_as: Option<String>,
 }
 
-/// What a loop lives in.
 #[derive(Debug, Clone)]
 pub enum Carrier {
     /// A loop file: it is the loop.
     File,
-    /// A feature folder, from which the loop is put together.
+    /// A feature folder: the loop's values are read from its files.
     Folder(Folder),
 }
 
@@ -63,7 +62,7 @@ impl LoopOnDisk {
         }
     }
 
-    /// A loop file cannot pose as another loop while the one that ralph started under its name lives: it would begin anew, without what counts for that one.
+    /// A loop file cannot pose as another loop while the one that ralph started under its name lives: it would begin again, without that one's limits.
     fn recognised(self, project: &Project) -> Self {
         match seal::head(project, &self.name).filter(|head| head.is_named) {
             Some(head) => self.known_as(&head.id),
@@ -79,7 +78,7 @@ impl LoopOnDisk {
         }
     }
 
-    /// The same file as that of the loop `id`, whatever it says itself.
+    /// The same as the loop `id`, whatever the file says.
     #[must_use]
     pub fn known_as(mut self, id: &str) -> Self {
         if self.own_id() != id {
@@ -95,20 +94,20 @@ impl LoopOnDisk {
         matches!(self.carrier, Carrier::Folder(_))
     }
 
-    /// Nobody has changed it between these two looks.
+    /// Nothing was changed between these two reads.
     pub fn is_same(&self, other: &LoopOnDisk) -> bool {
         if self.is_folder() { feature_folder::is_same(self, other) } else { self.bytes == other.bytes }
     }
 }
 
-/// What a look at the client's folder shows.
+/// The contents of the client's folder.
 struct Listing {
     names: Vec<String>,
     /// There may be a feature folder.
     folder: bool,
 }
 
-/// Cheap: this is what every hook call pays, loop or no loop.
+/// Every hook call pays for this, loop or no loop.
 fn listing(project: &Project) -> Listing {
     let mut listing = Listing { names: Vec::new(), folder: env::loop_dir().is_some() };
     let Ok(entries) = fs::read_dir(project.claude()) else { return listing };
@@ -151,7 +150,7 @@ pub fn read(project: &Project, name: &str) -> Result<Option<LoopOnDisk>, Error> 
     }
 }
 
-/// Reads a loop again. Mostly nothing has changed, and then it need not be parsed again.
+/// Reads a loop again, and parses it only if it has changed.
 pub fn reread(project: &Project, found: LoopOnDisk) -> Result<Option<LoopOnDisk>, Error> {
     if let Carrier::Folder(folder) = &found.carrier {
         return Ok(feature_folder::again(project, folder));
@@ -176,7 +175,7 @@ pub fn folder_of(project: &Project, id: &str) -> Option<LoopOnDisk> {
 pub fn all(project: &Project) -> Vec<LoopOnDisk> {
     let unreadable = |name: &str, e: &Error| {
         let path = project.claude().join(file_of(name));
-        // Whose it is stands in its head, however long the rest is.
+        // Its head names the session, however long the rest is.
         let bytes = files::read_head(&path, MAX_FRONT_MATTER).unwrap_or_default();
         let parsed = Err(Problem::new(None, e.to_string()));
         LoopOnDisk { name: name.to_owned(), path, bytes, parsed, carrier: Carrier::File, known_as: None }.recognised(project)
@@ -186,14 +185,14 @@ pub fn all(project: &Project) -> Vec<LoopOnDisk> {
     files.chain(listing.folder.then(|| feature_folder::live(project)).flatten()).collect()
 }
 
-/// The same, and those of feature folders that only other sessions know of: for whoever looks, or says which one is meant.
+/// The same with the feature folders of other sessions, for people who look or name one.
 pub fn known(project: &Project) -> Vec<LoopOnDisk> {
     let mut all = all(project);
     all.extend(feature_folder::others(project, feature_folder::Want::Live));
     all
 }
 
-/// Whether a loop is still wanted, as far as its file tells: it is there, and nobody paused it.
+/// Whether a loop is still wanted: its file exists, and is not paused.
 pub fn is_wanted(found: &LoopOnDisk) -> bool {
     if let Carrier::Folder(folder) = &found.carrier {
         return feature_folder::is_wanted(folder);

@@ -1,4 +1,4 @@
-//! What ralph keeps on disk, and how it changes it: loop files, journals, the archive, the lock, the hook's log, what people trust.
+//! Files on disk: loop files, journals, the archive, locks, the hook's log, trust, and state files.
 
 pub mod check_task;
 pub mod feature_folder;
@@ -27,7 +27,7 @@ use std::{fmt, io, path::Path};
 
 use ralph_core::text::Problem;
 
-/// Why the store could not do something, with the file that it happened to.
+/// Why something could not be done, with its file.
 #[derive(Debug)]
 pub enum Error {
     Io {
@@ -37,18 +37,18 @@ pub enum Error {
     },
     /// Another ralph process has held the lock for too long.
     Busy,
-    /// A path of ralph's own is a link or a file: somebody else put it there.
+    /// A link or a file is in the place of one of ralph's folders.
     NotOurs {
         path: String,
     },
-    /// There is no folder for what belongs to the user and to no project.
+    /// There is no state folder.
     NoHome,
     /// A value could not be set in the loop file.
     File {
         path: String,
         problem: Problem,
     },
-    /// The loop file changed under our hands every time.
+    /// The file changed at every attempt.
     Restless {
         path: String,
     },

@@ -1,4 +1,4 @@
-//! A project: its root, and where ralph's files lie in it.
+//! A project: its root, and the paths of ralph's files in it.
 
 use std::{
     fs, io,
@@ -11,13 +11,12 @@ use crate::{
     sys::{env, files},
 };
 
-/// The folder that a client was started in, or that a person means.
 #[derive(Debug, Clone)]
 pub struct Project {
     root: PathBuf,
-    /// The user's state folder, if there is one.
+    /// The user's state folder.
     state: Option<PathBuf>,
-    /// Where in there this project's part is, once it was looked at.
+    /// This project's folder in there, once it was checked.
     pub(super) state_folder: OnceLock<PathBuf>,
 }
 
@@ -29,7 +28,7 @@ impl PartialEq for Project {
 
 impl Eq for Project {}
 
-/// Those that every loop needs; others are made by [`Project::folder`] when somebody needs them.
+/// Folders that every loop needs; [`Project::folder`] makes the others.
 const FOLDERS: [&str; 3] = ["journal", "archive", "backup"];
 
 impl Project {
@@ -37,7 +36,7 @@ impl Project {
         Project { root: root.into(), state: env::state_dir(), state_folder: OnceLock::new() }
     }
 
-    /// A project that nothing is remembered of.
+    /// A project without state files.
     pub fn passing(root: impl Into<PathBuf>) -> Self {
         Project { root: root.into(), state: None, state_folder: OnceLock::new() }
     }
@@ -81,12 +80,11 @@ impl Project {
         &self.root
     }
 
-    /// The client's folder, where loop files lie.
+    /// The client's folder, with the loop files.
     pub fn claude(&self) -> PathBuf {
         self.root.join(".claude")
     }
 
-    /// Ralph's own folder.
     pub fn own(&self) -> PathBuf {
         self.root.join(".ralph")
     }
@@ -139,12 +137,12 @@ impl Project {
         Ok(folder)
     }
 
-    /// The folder for what belongs to the user and to no project.
+    /// The user's state folder, of all projects.
     pub(super) fn state(&self) -> Option<&Path> {
         self.state.as_deref()
     }
 
-    /// Whether [`Project::prepare`] would succeed, as far as a look can tell. Nothing is made.
+    /// Whether [`Project::prepare`] would succeed, without making anything.
     pub fn look(&self) -> Result<(), Error> {
         let own = self.own();
         for folder in FOLDERS.iter().map(|name| own.join(name)).chain([own.clone()]) {
@@ -163,8 +161,8 @@ impl Project {
     }
 }
 
-/// A repository can carry a `.ralph` that points anywhere; ralph writes only into real folders. They are for this user alone: whole sessions are in
-/// them. `true`: others could look into it until now, as into those of an older version.
+/// A repository can have a `.ralph` link that points anywhere; ralph writes only into real folders. They are private, because whole sessions are in them.
+/// `true`: it was open to others until now, as those of older versions were.
 fn make_folder(path: &Path) -> Result<bool, Error> {
     match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_dir() => Ok(files::is_open_to_others(&meta) && files::make_private(path)),
@@ -177,10 +175,10 @@ fn make_folder(path: &Path) -> Result<bool, Error> {
     }
 }
 
-/// More than this is no folder of ralph's.
+/// A folder of ralph's has fewer.
 const MOST_FILES: usize = 100_000;
 
-/// Makes all that is in ralph's own folder private. What the working trees in there hold is as git made it, behind a folder that is private.
+/// Makes everything in ralph's own folder private, except inside of working trees: they are behind a private folder.
 fn make_private(own: &Path) {
     let mut folders = vec![own.to_owned()];
     let mut seen = 0;

@@ -1,4 +1,4 @@
-//! A project whose lock is held: the only way to change anything.
+//! A project whose lock is held: the only way to change a loop.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -28,30 +28,30 @@ use crate::{
     },
 };
 
-/// How long to wait for another ralph process. None holds the lock for more than a fraction of a second.
+/// How long to wait for another ralph process; it holds the lock for a fraction of a second.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Attempts at a file that somebody else edits at the same moment.
+/// Attempts at a file that is edited at the same moment.
 const ATTEMPTS: usize = 5;
 
 /// How long an editor takes between emptying a file and filling it, generously.
 const EDITOR: Duration = Duration::from_millis(20);
 
-/// A project with its lock held; dropped, it is free again, and so it is when the process dies.
+/// A project with its lock held, until this is dropped or the process dies.
 #[derive(Debug)]
 pub struct Locked<'p> {
     pub project: &'p Project,
     _lock: Lock,
 }
 
-/// A loop file together with what its journal knows.
+/// A loop file with its state.
 #[derive(Debug)]
 pub struct Loop {
     pub id: String,
     pub found: LoopOnDisk,
     pub file: LoopFile,
     pub state: State,
-    /// Nothing has been written about this loop yet.
+    /// Its journal has no line yet.
     pub is_new: bool,
     /// The terms that count, until an edit of the file is accepted.
     terms: Terms,
@@ -63,7 +63,7 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// When something was last written about it.
+    /// The time of its last event.
     pub fn last_event(&self) -> Option<Millis> {
         time::parse(&self.tail.last.as_ref()?.at)
     }
@@ -73,21 +73,21 @@ impl Loop {
         self.terms.edits(&Terms::of(&self.file))
     }
 
-    /// Makes edits of the file count. Those that `counts` refuses are as if they had not been made.
+    /// Makes edits of the file count. Those that `counts` refuses are ignored.
     pub fn settle(&mut self, edits: &[Edit], counts: impl Fn(&Edit) -> bool) {
         self.held = edits.iter().filter(|edit| !counts(edit)).cloned().collect();
         self.terms.accept(edits.iter().filter(|edit| counts(edit)), &self.file);
         self.terms.hold(&self.held, &mut self.file);
     }
 
-    /// A person takes the loop up: what its file says now counts. Returns what is different from before.
+    /// A person takes the loop up, so all edits count. Returns them in words.
     pub fn accept_edits(&mut self) -> Vec<String> {
         let edits = self.edits();
         self.settle(&edits, |_| true);
         edits.into_iter().map(|edit| edit.what).collect()
     }
 
-    /// Ralph has written these keys into the file itself. Edits that do not count still do not.
+    /// Takes over keys that ralph has written into the file. Edits that did not count still do not.
     fn written(&mut self, file: LoopFile, keys: &[&str]) {
         self.file = file;
         self.terms.take(keys, &self.file);
@@ -110,7 +110,7 @@ impl Loop {
 }
 
 impl<'p> Locked<'p> {
-    /// Takes the lock, making ralph's folder if need be. The wait is bounded.
+    /// Takes the lock within [`PATIENCE`], making ralph's folder if need be.
     pub fn acquire(project: &'p Project) -> Result<Self, Error> {
         project.prepare()?;
         let path = project.own().join("lock");
@@ -118,7 +118,7 @@ impl<'p> Locked<'p> {
         Ok(Locked { project, _lock: lock })
     }
 
-    /// Whether the lock could be taken, with the same patience. Nothing is made for it.
+    /// Whether the lock could be taken, without making anything.
     pub fn look(project: &Project) -> Result<(), Error> {
         project.look()?;
         let path = project.own().join("lock");
@@ -145,7 +145,7 @@ impl<'p> Locked<'p> {
         Ok(l)
     }
 
-    /// The same for a file from the archive, whose loop goes on where it ended: at the last thing that was written about it, even if that was no ending.
+    /// The same for a file from the archive. Its clock stopped at the last event, even if that was no ending.
     pub fn open_ended(&self, found: LoopOnDisk) -> Result<Loop, Box<LoopOnDisk>> {
         let mut l = self.put_together(found)?;
         if let Some(at) = l.tail.last.as_ref().and_then(|r| time::parse(&r.at)) {
@@ -164,7 +164,7 @@ impl<'p> Locked<'p> {
         Ok(Loop { id, found, file, state, is_new: tail.last.is_none(), terms, held: Vec::new(), holder, tail })
     }
 
-    /// Writes what happened into the loop's journal, together with the loop's state after it.
+    /// Writes an event into the loop's journal, with the loop's state after it.
     pub fn record(&self, l: &mut Loop, at: Millis, session: Option<&str>, event: Event) -> Result<(), Error> {
         l.state.iteration = l.file.iteration;
         l.state.name = Some(l.found.name.clone());
@@ -177,7 +177,7 @@ impl<'p> Locked<'p> {
         self.write(l, at, session, event)
     }
 
-    /// Writes down, before anything else, that the journal was changed, and leaves a line for the person.
+    /// Writes down first that the journal was changed from outside, and leaves a line for the person.
     pub fn note_misfit(&self, l: &mut Loop, at: Millis, session: Option<&str>) -> Result<(), Error> {
         let Some(what) = l.tail.misfit.take() else { return Ok(()) };
         l.state.untold.push(messages::misfit(&l.id, &what));
@@ -191,7 +191,7 @@ impl<'p> Locked<'p> {
         self.append(&l.id, is_named, &mut l.tail, at, session, event, &l.state)
     }
 
-    /// Writes down something that changes nothing about a loop, whether it lives or has ended.
+    /// Writes an event that does not change the loop's state, whether it lives or has ended.
     pub fn note(&self, id: &str, session: Option<&str>, event: Event) -> Result<(), Error> {
         let (mut tail, state) = self.known(None, id);
         self.append(id, true, &mut tail, clock::now(), session, event, &state)
@@ -228,7 +228,7 @@ impl<'p> Locked<'p> {
         seal::append(self.project, is_named, tail, record)
     }
 
-    /// Changes values in the loop's file and nothing else. `false`: somebody deleted the file, and it stays deleted.
+    /// Changes values in the loop's file and nothing else. `false`: the file was deleted, and stays deleted.
     pub fn set(&self, l: &mut Loop, values: &[(&str, Value<'_>)]) -> Result<bool, Error> {
         if l.found.is_folder() {
             let Some(found) = feature_folder::set(self.project, l.found.clone(), values)? else { return Ok(false) };
@@ -259,7 +259,7 @@ impl<'p> Locked<'p> {
                 }
                 Swapped::Gone => return Ok(false),
                 Swapped::Changed => {
-                    // Somebody is writing: give them the time to finish.
+                    // An editor is writing: give it the time to finish.
                     std::thread::sleep(EDITOR);
                     let Some(found) = loops::read(self.project, &l.found.name)? else { return Ok(false) };
                     if let Ok(fresh) = self.open(found) {
@@ -271,7 +271,7 @@ impl<'p> Locked<'p> {
         Err(Error::Restless { path: l.found.path.display().to_string() })
     }
 
-    /// A file that could not be read, as soon as it can be; or as it is, if nobody is changing it. `None`: it is gone.
+    /// Reads a broken file again until it can be parsed or no longer changes. `None`: it is gone.
     pub fn settled(&self, mut found: LoopOnDisk) -> Result<Option<LoopOnDisk>, Error> {
         for _ in 0..ATTEMPTS {
             std::thread::sleep(EDITOR);
@@ -297,7 +297,7 @@ impl<'p> Locked<'p> {
         archive(self.project, found, &id)
     }
 
-    /// Writes down that the list of a feature folder cannot be read; the loop stays as it is. `false`: that is what was written last.
+    /// Writes down that the list of a feature folder cannot be read; the loop stays as it is. `false`: the last event says so already.
     pub fn note_unreadable(&self, found: &LoopOnDisk, session: Option<&str>, problem: &str) -> Result<bool, Error> {
         let id = found.id();
         let (mut tail, mut state) = self.known(Some(&found.name), &id);
@@ -315,7 +315,7 @@ impl<'p> Locked<'p> {
         Ok(true)
     }
 
-    /// Writes down that the list of the feature folder is gone, and puts the loop to rest until there is one again. `false`: it is at rest.
+    /// Pauses the loop of a feature folder whose list is gone, until there is one again. `false`: it is paused already.
     pub fn note_lost_list(&self, session: &str) -> Result<bool, Error> {
         if !feature_folder::lost_its_list(self.project, session) {
             return Ok(false);
@@ -329,7 +329,7 @@ impl<'p> Locked<'p> {
         Ok(true)
     }
 
-    /// Writes the file of a new loop. `false`: one of that name is there already.
+    /// Writes the file of a new loop. `false`: one of that name exists.
     pub fn create(&self, name: &str, new: &NewLoop<'_>) -> Result<bool, Error> {
         let folder = self.project.claude();
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
@@ -344,7 +344,7 @@ impl<'p> Locked<'p> {
         }
     }
 
-    /// Moves a file from the archive back into its place, in one step. `None`: a loop of that name is there already.
+    /// Moves a file from the archive back into its place, in one step. `None`: a loop of that name exists.
     pub fn bring_back(&self, archived: &Path, name: &str, id: &str) -> Result<Option<LoopOnDisk>, Error> {
         let folder = self.project.claude();
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
@@ -360,14 +360,14 @@ impl<'p> Locked<'p> {
     }
 }
 
-/// Ends a loop: its file moves to the archive, or its folder says so. `false`: somebody was faster.
+/// Ends a loop: its file moves to the archive, or its folder says so. `false`: it was gone before.
 pub fn end(project: &Project, found: &LoopOnDisk, id: &str, ending: Ending) -> Result<bool, Error> {
     if found.is_folder() { feature_folder::end(project, found, ending) } else { archive(project, found, id) }
 }
 
-/// Moves a loop's file to the archive: nothing is ever destroyed. `false`: somebody deleted the file before.
+/// Moves a loop's file to the archive. `false`: the file was deleted before.
 ///
-/// Needs no lock: the move is one step, and whoever holds the lock finds the file gone and leaves it so. That is why a cancel always wins.
+/// Needs no lock: the move is one step, and a process that holds the lock finds the file gone and leaves it so. That is why a cancel always wins.
 fn archive(project: &Project, found: &LoopOnDisk, id: &str) -> Result<bool, Error> {
     let folder = project.archive();
     for n in 1.. {

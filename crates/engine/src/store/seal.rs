@@ -1,11 +1,10 @@
 //! Ralph's own copy of the last line of each loop's journal, in the user's state folder.
 //!
-//! The journal is in the project, where an agent may write, so nothing is decided by it: the state of a loop is read from this copy, the *seal*. The journal is compared
-//! with it byte by byte, and a difference is told to the person. The seal is written first: where a writer is killed in between, the next one adds to the journal what
-//! is missing there.
+//! An agent may write into the journal, so it decides nothing: the state of a loop is read from this copy, the *seal*. The journal is compared with it byte by byte, and
+//! a difference is reported. The seal is written first: if a writer is killed in between, the next one adds the missing line to the journal.
 //!
-//! A loop that lives is sealed under its name (`loops/main`), so that a loop file cannot pose as another loop; one that has ended under its id (`ended/<id>`). The first line of a
-//! seal says which loop it is of and where its line begins in the journal.
+//! A live loop is sealed under its name (`loops/main`), so that a loop file cannot pose as another loop; an ended one under its id (`ended/<id>`). The first line of a seal has
+//! the loop's id and the offset of the line in the journal.
 
 use std::{fs, path::Path};
 
@@ -27,20 +26,19 @@ use crate::{
 /// A larger file is no seal.
 const MAX_BYTES: usize = 16 << 20;
 
-/// The first line is shorter.
 const MAX_HEAD: usize = 256;
 
-/// So many seals of ended loops are kept.
+/// How many seals of ended loops are kept.
 const KEPT: usize = 200;
 
 const LIVE: &str = "loops";
 const ENDED: &str = "ended";
 
-/// What the first line says.
+/// The first line of a seal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) id: String,
-    /// The loop's file said this id itself.
+    /// The loop's file has this id itself.
     pub(super) is_named: bool,
     /// Where the line begins in the journal.
     from: u64,
@@ -92,7 +90,7 @@ impl Seal {
         line.ends_with(b"\n").then_some(Seal { kind, head, line })
     }
 
-    /// That of the loop `id`, if it is the one that lives under this name.
+    /// The seal of the loop `id`, if that lives under this name.
     fn living(project: &Project, name: &str, id: &str) -> Option<Self> {
         Seal::read(project, Kind::Live, name).filter(|seal| seal.head.id == id)
     }
@@ -101,7 +99,7 @@ impl Seal {
         serde_json::from_slice(&self.line).ok()
     }
 
-    /// The end of the journal according to the seal, and how the journal itself differs from that.
+    /// The end of the journal according to the seal, and how the journal differs from it.
     fn tail(self, journal: &Path) -> Option<Tail> {
         let mut tail = Tail { last: Some(self.record()?), kind: self.kind, ..Tail::default() };
         let (from, end) = (self.head.from, self.head.from + self.line.len() as u64);
@@ -141,33 +139,33 @@ fn ended(id: &str) -> String {
     format!("{ENDED}/{id}")
 }
 
-/// Which loop is sealed under this name, if one lives.
+/// The head of the live loop of this name.
 pub(super) fn head(project: &Project, name: &str) -> Option<Head> {
     let bytes = files::read_head(&project.state_file(&live(name))?, MAX_HEAD).ok()?;
     Head::parse(&bytes[..memchr::memchr(b'\n', &bytes)?])
 }
 
-/// What ralph knows about a loop: the last line that it wrote, however the journal looks now. Without a seal it is the journal's, as far as that may be believed.
+/// The last line that ralph wrote about a loop, however the journal looks now. Without a seal it is the journal's, as far as that can be believed.
 pub fn last(project: &Project, id: &str) -> Option<Record> {
     sealed(project, id).and_then(|seal| seal.record()).or_else(|| unsealed(project, id).last)
 }
 
-/// The same for a loop of this name, which spares a look around.
+/// The same for a loop whose name is known, which is faster.
 pub fn last_of(project: &Project, name: &str, id: &str) -> Option<Record> {
     living(project, name, id).or_else(|| last(project, id))
 }
 
-/// Whether ralph knows this loop by itself. Where it could not, everything is believed.
+/// Whether ralph has a seal of this loop. Without a state folder every loop is believed.
 pub fn is_known(project: &Project, id: &str) -> bool {
     sealed(project, id).is_some() || !project.keeps_state()
 }
 
-/// The loop of this name and id, as long as it lives.
+/// The last line of the loop of this name and id, while it lives.
 pub(super) fn living(project: &Project, name: &str, id: &str) -> Option<Record> {
     Seal::living(project, name, id)?.record()
 }
 
-/// Whether ralph keeps a copy of the last line of this loop's journal, and how the journal differs from it.
+/// How the journal of a sealed loop differs from its seal.
 pub fn misfit(project: &Project, id: &str) -> Option<String> {
     sealed(project, id)?.tail(&project.journal(id))?.misfit
 }
@@ -189,7 +187,7 @@ fn sealed(project: &Project, id: &str) -> Option<Seal> {
     names.filter(|name| is_name(name)).find_map(|name| Seal::living(project, &name, id))
 }
 
-/// What the journal alone says. Where ralph could have sealed it and has not, it is another version's, another machine's, or forged.
+/// The end of a journal without a seal: it is an older version's, another machine's, or forged.
 fn unsealed(project: &Project, id: &str) -> Tail {
     let mut tail = journal::tail(&project.journal(id));
     if let Some(record) = tail.last.as_mut().filter(|_| project.keeps_state()) {
@@ -222,7 +220,7 @@ pub(super) fn append(project: &Project, is_named: bool, tail: &mut Tail, record:
     let head = Head { id: record.loop_id.clone(), is_named, from: tail.size + begins as u64 };
     let kind = write(project, &head, &record.state, tail.kind, &bytes[begins..])?;
     if let Err(e) = files::append(&path, &bytes) {
-        // With a seal nothing is lost that decides; the next look at the journal tells the person.
+        // The seal has it, and that decides; the next look at the journal reports the difference.
         if kind == Kind::None {
             return Err(written(e));
         }
@@ -252,14 +250,14 @@ fn write(project: &Project, head: &Head, state: &State, before: Kind, line: &[u8
     Ok(kind)
 }
 
-/// A loop takes this name: what is known about another one that had it is kept under that one's id.
+/// A loop takes this name: the seal of another one that had it is kept under that one's id.
 pub(super) fn make_room(project: &Project, name: &str, id: &str) {
     if head(project, name).is_some_and(|other| other.id != id) {
         close(project, name);
     }
 }
 
-/// The loop of this name is there no more: what is known about the one before is kept under its id.
+/// The loop of this name is gone: its seal is kept under its id.
 pub(super) fn close(project: &Project, name: &str) {
     let Some(head) = head(project, name) else { return };
     if let (Some(from), Ok(to)) = (project.state_file(&live(name)), project.make_state_file(&ended(&head.id))) {

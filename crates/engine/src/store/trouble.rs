@@ -1,5 +1,5 @@
-//! What a hook could not do, with its cause (S0-1): a bounded log in the user's state folder, for all projects, because there may be no `.ralph` to write
-//! into. `ralph doctor` shows the last lines. Failing to log never changes an answer.
+//! Failures of hooks with their causes (S0-1): a bounded log in the user's state folder, for all projects, because there may be no `.ralph` to write into.
+//! `ralph doctor` shows the last lines. Failing to log never changes an answer.
 
 use std::{
     io,
@@ -18,19 +18,18 @@ use crate::{
     sys::{clock, env, files, secrets},
 };
 
-/// The log starts anew at this size; one old log is kept.
+/// A longer log is put aside; one old log is kept.
 const MAX_BYTES: u64 = 128 << 10;
 
-/// So much of its end is looked at for the same trouble.
+/// The end of the log in which the same failure is looked for.
 const RECENT: u64 = 16 << 10;
 
-/// The same trouble is not written down again within this time.
+/// The same failure is not logged again within this time.
 const AGAIN_MS: Millis = 3_600_000;
 
-/// So much of a cause is kept.
 const MAX_CAUSE: usize = 400;
 
-/// One thing that a hook could not do.
+/// One failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trouble {
     /// RFC 3339, UTC.
@@ -43,7 +42,7 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// What a person can do about it.
+    /// Advice for the person.
     pub fn advice(&self) -> &'static str {
         match Reason::of(&self.code) {
             Some(Reason::INPUT_INVALID) => {
@@ -59,10 +58,10 @@ impl Trouble {
     }
 }
 
-/// What could not be done on the way, and stands in no answer.
+/// Failures on the way that are in no answer.
 static MISSED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Notes that something could not be done, though the hook goes on without it.
+/// Notes a failure that the hook goes on without.
 pub(super) fn missed(what: &impl std::fmt::Display) {
     let mut missed = MISSED.lock().unwrap_or_else(PoisonError::into_inner);
     let what = what.to_string();
@@ -71,7 +70,7 @@ pub(super) fn missed(what: &impl std::fmt::Display) {
     }
 }
 
-/// What was missed since somebody last asked.
+/// The failures since the last call.
 pub fn take_missed() -> Option<String> {
     let missed = std::mem::take(&mut *MISSED.lock().unwrap_or_else(PoisonError::into_inner));
     (!missed.is_empty()).then(|| missed.join("; "))
@@ -81,9 +80,9 @@ fn path() -> Option<PathBuf> {
     Some(env::state_dir()?.join("hook.log"))
 }
 
-/// Writes it down, unless it is there already.
+/// Logs a failure, unless it is there already.
 pub fn note(project: &Project, event: &str, code: Reason, cause: &str) {
-    // A state folder in the project is none.
+    // A state folder in the project is not used.
     let Some(path) = path().filter(|_| project.keeps_state()) else { return };
     let trouble = Trouble {
         at: time::format(clock::now()),

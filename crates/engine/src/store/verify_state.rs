@@ -1,9 +1,9 @@
 //! How often a check agent has been sent back: `{task, iteration, started_at}` beside the settings that asked for its proof (S3-4).
 //!
 //! The top of the file is about the agent that stopped last, as the old format has it. Each agent has an entry of its own, so that two at once do
-//! not share a count. What cannot be read is begun anew: a count that is lost costs some rounds, never a loop without end.
+//! not share a count. A file that cannot be read starts again: a lost count costs some iterations, never an endless loop.
 //!
-//! An agent may write there, so the file can only make ralph stricter: what it says about an agent counts as far as ralph's own copy, in the user's state folder, says so too.
+//! An agent may write there, so the file can only make ralph stricter: of each count, the lower one of the file and of ralph's own copy in the user's state folder counts.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ use crate::{
     sys::{clock, files, process},
 };
 
-/// A larger file is not ours.
+/// A larger file is not ralph's.
 const MAX_BYTES: usize = 256 * 1024;
 
 /// An agent that has not stopped for this long does not come back.
@@ -31,7 +31,7 @@ const FORGOTTEN_MS: Millis = 24 * 3_600_000;
 /// More agents than this do not run at once.
 const MAX_AGENTS: usize = 64;
 
-/// Where the counts of one kind of settings lie.
+/// The counts beside one settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyState<'p> {
     project: &'p Project,
@@ -43,7 +43,6 @@ pub struct VerifyState<'p> {
 /// One stop of a check agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop<'a> {
-    /// What tells this agent from others.
     pub agent: &'a str,
     /// The file that asks for its proof.
     pub asked_by: &'a str,
@@ -54,17 +53,16 @@ pub struct Stop<'a> {
     pub via: &'a str,
 }
 
-/// Whether a stop with the same words that these registrations have reported, and that was answered then, is this very stop.
+/// Whether a stop with the same words, reported by these registrations and answered then, is this very stop.
 pub type IsSecondReport<'a> = &'a dyn Fn(&[String], u64) -> bool;
 
-/// Which stop it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Round {
     Counted {
         /// From 1.
         iteration: u64,
         started_at: Millis,
-        /// The file could not be used as it was.
+        /// Why the file could not be used.
         anew: Option<String>,
     },
     /// Another hook process measures this very stop, or has just answered it.
@@ -91,7 +89,7 @@ struct Entry {
     asked_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stop: Option<Measured>,
-    /// The agent may go, and begins anew should it be called again: only a second report of its last stop is still to be recognised.
+    /// The agent may stop. If it is called again its count starts again; only a second report of its last stop is still recognised.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     let_go: bool,
 }
@@ -103,7 +101,7 @@ struct Measured {
     /// The process that measures it, as long as it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pid: Option<u32>,
-    /// When it was answered, on the clock that nobody sets.
+    /// When it was answered, on the clock that is never set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answered_ms: Option<u64>,
     /// The registrations that have reported it.
@@ -131,7 +129,7 @@ impl Measured {
 }
 
 impl<'p> VerifyState<'p> {
-    /// The counts beside settings that lie in `folder` (`.ideal`, `.trellis`); in ralph's own folder for `None`.
+    /// The counts beside the settings in `folder` (`.ideal`, `.trellis`); in ralph's own folder for `None`.
     pub fn beside(project: &'p Project, folder: Option<&str>) -> Self {
         let path = match folder {
             Some(folder) => project.root().join(folder).join(".verify-state.json"),
@@ -141,7 +139,7 @@ impl<'p> VerifyState<'p> {
         VerifyState { project, path, kept }
     }
 
-    /// Counts a stop. The lock is held for the count and for nothing else.
+    /// Counts a stop. The lock is held only for the count.
     pub fn count(&self, stop: &Stop<'_>, now: Millis, is_second_report: IsSecondReport<'_>) -> Result<Round, Error> {
         let _locked = Locked::acquire(self.project)?;
         let (mut contents, anew) = self.read();
@@ -174,7 +172,7 @@ impl<'p> VerifyState<'p> {
         Ok(Round::Counted { iteration, started_at, anew })
     }
 
-    /// The agent was sent back: a second report of the same stop is to be recognised.
+    /// The agent was sent back. A second report of the same stop will be recognised.
     pub fn sent_back(&self, agent: &str) -> Result<(), Error> {
         self.change(|contents| {
             if let Some(entry) = contents.agents.get_mut(agent) {
@@ -183,23 +181,23 @@ impl<'p> VerifyState<'p> {
         })
     }
 
-    /// Whether an agent was sent back and has not been let go since.
+    /// Whether an agent was sent back and not let go since.
     pub fn knows(&self, agent: &str) -> bool {
         self.entry(agent).is_some()
     }
 
-    /// What asked for the proof of such an agent when it was sent back.
+    /// The file that asked for the proof of such an agent.
     pub fn asked_by(&self, agent: &str) -> Option<String> {
         self.entry(agent)?.asked_by
     }
 
-    /// An agent that was sent back and not let go, by the file or, where that was taken away, by ralph's own copy.
+    /// The entry of such an agent, from the file or, if that was removed, from ralph's own copy.
     fn entry(&self, agent: &str) -> Option<Entry> {
         let known = |mut contents: Contents| contents.agents.remove(agent).filter(|entry| !entry.let_go);
         known(self.read().0).or_else(|| known(self.own_copy()))
     }
 
-    /// The agent was let go: should it be called again, it begins anew.
+    /// The agent was let go: if it is called again, its count starts again.
     pub fn let_go(&self, agent: &str) -> Result<(), Error> {
         self.change(|contents| match contents.agents.get_mut(agent).filter(|entry| entry.stop.is_some()) {
             Some(entry) => {
@@ -226,7 +224,7 @@ impl<'p> VerifyState<'p> {
         self.write(&contents)
     }
 
-    /// What the file says; and why it counts for nothing, if it does not.
+    /// The contents of the file, and why it cannot be used.
     fn read(&self) -> (Contents, Option<String>) {
         let parsed = match files::read(&self.path, MAX_BYTES) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return (Contents::default(), None),
@@ -242,12 +240,12 @@ impl<'p> VerifyState<'p> {
         }
     }
 
-    /// What ralph wrote itself.
+    /// Ralph's own copy.
     fn own_copy(&self) -> Contents {
         self.project.load(&self.kept).unwrap_or_default()
     }
 
-    /// The agents that ralph's own copy knows, sent back as often as both say. Without a state folder the file is all there is.
+    /// The agents of ralph's own copy, with the lower count of both. Without a state folder there is only the file.
     fn as_far_as_known(&self, file: Contents) -> Contents {
         if !self.project.keeps_state() {
             return file;
@@ -276,7 +274,7 @@ fn shown(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string()
 }
 
-/// Drops agents that do not come back: old ones, those whose time cannot be read, and the oldest of too many. Never `but`.
+/// Drops agents that do not come back: old ones, those with an unreadable time, and the oldest of too many. Never `but`.
 fn forget(agents: &mut BTreeMap<String, Entry>, but: &str, now: Millis) {
     let age = |entry: &Entry| time::parse(&entry.started_at).map_or(Millis::MAX, |at| now.saturating_sub(at));
     agents.retain(|id, entry| id == but || age(entry) < FORGOTTEN_MS);

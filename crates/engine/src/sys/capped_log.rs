@@ -1,8 +1,8 @@
-//! A file that grows up to a size and no further: a log must not fill the disk.
+//! A log with a largest size: it must not fill the disk.
 
 use std::{fs::File, io::Write};
 
-/// A file that is being written. A problem with it is remembered and troubles nobody.
+/// A log that is being written. Its first problem is kept, and nothing fails because of it.
 #[derive(Debug)]
 pub struct Growing {
     file: Option<File>,
@@ -16,7 +16,7 @@ impl Growing {
         Growing { file: Some(file), written: 0, most, problem: None }
     }
 
-    /// One that could not be made.
+    /// A log that could not be made.
     pub fn none(problem: String) -> Self {
         Growing { file: None, written: 0, most: 0, problem: Some(problem) }
     }
@@ -25,7 +25,7 @@ impl Growing {
         let Some(file) = &mut self.file else { return };
         let room = usize::try_from(self.most.saturating_sub(self.written)).unwrap_or(usize::MAX).min(bytes.len());
         if let Err(e) = file.write_all(&bytes[..room]) {
-            // A disk that it filled is needed for more important things than the end of a log.
+            // Make room on a full disk: other files are more important than the end of a log.
             let _ = file.set_len(self.written / 2);
             self.problem = Some(format!("the log is not whole: {e}"));
             self.file = None;
@@ -43,7 +43,7 @@ impl Growing {
         self.written
     }
 
-    /// Why it is not whole.
+    /// Why it is not complete.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }

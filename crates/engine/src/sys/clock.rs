@@ -1,4 +1,4 @@
-//! Three clocks: the wall's, the one that nobody sets, and when this process was born.
+//! Three clocks: the wall clock, one that is never set, and the birth of a process.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ pub fn now() -> Millis {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| Millis::try_from(d.as_millis()).unwrap_or(Millis::MAX))
 }
 
-/// Milliseconds on a clock that is the same for all processes and that nobody sets.
+/// Milliseconds on a clock that is the same for all processes and is never set.
 #[cfg(unix)]
 pub fn uptime_ms() -> u64 {
     #[cfg(target_os = "linux")]
@@ -21,7 +21,7 @@ pub fn uptime_ms() -> u64 {
     u64::try_from(t.tv_sec).unwrap_or(0) * 1_000 + u64::try_from(t.tv_nsec).unwrap_or(0) / 1_000_000
 }
 
-/// Without such a clock in the standard library, the wall's has to do.
+/// Without such a clock in the standard library, the wall clock has to do.
 #[cfg(not(unix))]
 pub fn uptime_ms() -> u64 {
     u64::try_from(now()).unwrap_or(0)
@@ -29,13 +29,13 @@ pub fn uptime_ms() -> u64 {
 
 /// When this process was started, on the clock of [`uptime_ms`].
 ///
-/// Two hooks that the client starts for one stop are born within a few milliseconds of each other, however late the machine lets the second one
-/// run: birth is what tells a second report of one stop from the next stop. Where the system does not tell, the time of asking is the answer.
+/// Two hooks that the client starts for one stop are born within a few milliseconds of each other, however late the machine lets the second one run.
+/// This tells a second report of one stop from the next stop. Where the system does not tell, it is the current time.
 pub fn born_ms() -> u64 {
     birth_from_proc("self").unwrap_or_else(uptime_ms)
 }
 
-/// When a process was started, where the system tells: the number of one that has ended may be another's now.
+/// When a process was started, where the system tells: the number of a dead one may be reused.
 pub fn birth_of(pid: u32) -> Option<u64> {
     birth_from_proc(&pid.to_string())
 }
@@ -46,7 +46,7 @@ fn birth_from_proc(process: &str) -> Option<u64> {
     let mut buffer = [0; 1024];
     let n = std::fs::File::open(format!("/proc/{process}/stat")).ok()?.read(&mut buffer).ok()?;
     let stat = String::from_utf8_lossy(&buffer[..n]);
-    // The command's name stands in brackets and may hold anything; field 22 of the line is the 20th after it.
+    // The command's name is in brackets and may hold anything; field 22 of the line is the 20th after it.
     let ticks: u64 = stat.rsplit(')').next()?.split_whitespace().nth(19)?.parse().ok()?;
     Some(ticks * 1_000 / rustix::param::clock_ticks_per_second())
 }

@@ -1,31 +1,30 @@
-//! SHA-256 as text: what tells one content from another.
+//! SHA-256 digests.
 
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-/// The digest of these bytes, in hexadecimal.
+/// In hexadecimal.
 pub fn of(bytes: &[u8]) -> String {
     let mut digest = Running::default();
     digest.add(bytes);
     digest.finish()
 }
 
-/// The same as it is, where nobody reads it.
 pub fn raw(bytes: &[u8]) -> [u8; 32] {
     let mut digest = Running::default();
     digest.add(bytes);
     digest.finish_raw()
 }
 
-/// As much of it as a name needs.
+/// Enough for a name: 32 digits.
 pub fn short(bytes: &[u8]) -> String {
     let mut digest = of(bytes);
     digest.truncate(32);
     digest
 }
 
-/// A digest of what comes piece by piece.
+/// A digest of several pieces.
 #[derive(Default)]
 pub struct Running(Sha256);
 

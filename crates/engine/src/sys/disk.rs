@@ -1,12 +1,12 @@
-//! How much room there is.
+//! Free space on a disk.
 
 use std::path::Path;
 
-/// Bytes that an ordinary user can still write at `path`; `None` where the system does not tell.
+/// Bytes that an ordinary user can still write at `path`; `None`: unknown.
 #[cfg(unix)]
 pub fn free(path: &Path) -> Option<u64> {
     let info = rustix::fs::statvfs(path).ok()?;
-    // A file system that is out of inodes takes no file either. One that has no such limit says 0 of 0.
+    // Without free inodes no file can be made either. A file system without that limit says 0 of 0.
     if info.f_files > 0 && info.f_favail == 0 {
         return Some(0);
     }

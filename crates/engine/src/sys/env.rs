@@ -18,7 +18,7 @@ fn text(name: &str) -> Option<String> {
     os(name)?.into_string().ok()
 }
 
-/// Where the client was started; it stays there when the model changes directories. Other agents set it too.
+/// Where the client was started; it does not change when the model changes directories. Other agents set it too.
 pub fn project_dir() -> Option<PathBuf> {
     os("CLAUDE_PROJECT_DIR").map(PathBuf::from)
 }
@@ -53,7 +53,7 @@ pub fn gh_host() -> Option<String> {
     text("GH_HOST")
 }
 
-/// Whether the person wants no hook to do anything: `RALPH_DISABLE=1`. Empty and `0` mean nothing.
+/// Whether hooks are switched off: `RALPH_DISABLE=1`. Empty and `0` do not.
 pub fn is_disabled() -> bool {
     os(DISABLE).is_some_and(|value| is_on(&value.to_string_lossy()))
 }
@@ -78,25 +78,25 @@ pub fn is_within_gate() -> bool {
     os(GATE).is_some()
 }
 
-/// Set for every session that a runner starts, and all that it starts: which loop, and which run.
+/// Set for every session of `ralph run` and all its children: which loop, and which run.
 pub const RUN: &str = "RALPH_RUN";
 
-/// The mark of the runner that started the session that this process belongs to.
+/// The mark of the run that this process's session belongs to.
 pub fn run_mark() -> Option<String> {
     text(RUN)
 }
 
-/// Set for every command of a gate that a runner measures: which loop, and which run.
+/// Set for every command of a gate that a run measures: which loop, and which run.
 pub const RUNNER: &str = "RALPH_RUNNER";
 
 static RUNNER_MARK: OnceLock<String> = OnceLock::new();
 
-/// This process is a runner, with this mark.
+/// This process is a run, with this mark.
 pub fn note_runner(mark: &str) {
     RUNNER_MARK.get_or_init(|| mark.to_owned());
 }
 
-/// The mark of the runner that this process is.
+/// The mark of the run that this process is.
 pub fn runner_mark() -> Option<&'static str> {
     RUNNER_MARK.get().map(String::as_str)
 }
@@ -111,7 +111,7 @@ pub fn log_file() -> Option<PathBuf> {
     os("RALPH_LOG").map(PathBuf::from)
 }
 
-/// A feature folder in another place than the usual one; a relative one lies in the project.
+/// The path of a feature folder in another place than the usual one, relative to the project.
 pub fn loop_dir() -> Option<PathBuf> {
     os("RALPH_LOOP_DIR").map(PathBuf::from)
 }
@@ -120,12 +120,12 @@ pub fn home() -> Option<PathBuf> {
     os(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(PathBuf::from)
 }
 
-/// Where a person's programs keep their settings, if they say so; a relative place would be another in every project.
+/// The user's configuration folder. A relative one would be another in every project.
 pub fn config_home() -> Option<PathBuf> {
     os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute())
 }
 
-/// Who called `sudo`.
+/// The user who called `sudo`.
 pub fn sudo_user() -> Option<u32> {
     os("SUDO_UID")?.to_str()?.parse().ok()
 }
@@ -140,7 +140,7 @@ pub fn claude_memory() -> Option<PathBuf> {
     Some(os("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(home)?.join(".claude.json"))
 }
 
-/// Where ralph keeps what belongs to the user and to no project.
+/// Ralph's state folder for this user.
 pub fn state_dir() -> Option<PathBuf> {
     let of_platform = || {
         let home = home()?;
@@ -151,12 +151,12 @@ pub fn state_dir() -> Option<PathBuf> {
         })
     };
     let base = os("XDG_STATE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute()).or_else(of_platform);
-    // A relative one would be another in every project, and the project's own to fill.
+    // A relative one would be another in every project, and a repository could fill it.
     let base = base.filter(|dir| dir.is_absolute())?;
     Some(base.join("ralph"))
 }
 
-/// The person's browsers, the one that they like best first.
+/// The user's browsers, the preferred one first.
 pub fn browsers() -> Vec<String> {
     let named = os("BROWSER").unwrap_or_default();
     let names = std::env::split_paths(&named).filter_map(|name| name.to_str().map(|name| name.trim_end_matches("%s").trim().to_owned()));
@@ -168,12 +168,11 @@ pub fn search_path() -> Vec<PathBuf> {
     os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
-/// What a program needs to run at all, whatever else is kept from it: where programs lie, and on Windows where the system lies.
+/// The variables that a program needs to run at all.
 pub fn for_any_program() -> Vec<(&'static str, OsString)> {
     ["PATH", "SystemRoot"].into_iter().filter_map(|name| Some((name, os(name)?))).collect()
 }
 
-/// The person's shell, as the system knows it.
 pub fn shell() -> Option<PathBuf> {
     os("SHELL").map(PathBuf::from)
 }
@@ -186,17 +185,16 @@ pub fn is_within_statusline() -> bool {
     os(STATUSLINE).is_some()
 }
 
-/// Whether the person wants no colour anywhere.
 pub fn wants_no_colour() -> bool {
     os("NO_COLOR").is_some()
 }
 
-/// Whether the terminal can place characters anywhere. Elsewhere than on Unix nobody sets a name for it.
+/// Whether the terminal cannot move its cursor. Outside of Unix TERM is not set.
 pub fn is_dumb_terminal() -> bool {
     text("TERM").map_or(cfg!(unix), |term| term == "dumb")
 }
 
-/// Whether the person's language settings name a set of characters that has no more than letters. Where there are none, nobody knows better.
+/// Whether the locale is not UTF-8. Without a locale UTF-8 is assumed.
 pub fn is_ascii_only() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(text).map(|locale| locale.to_lowercase());
     locale.is_some_and(|locale| !locale.contains("utf-8") && !locale.contains("utf8"))
@@ -218,7 +216,7 @@ pub fn wants_pages() -> bool {
     !os("RALPH_REPORT").as_ref().is_some_and(is_no)
 }
 
-/// Who a person wants to be told of every run, in the words of `--notify`.
+/// The notifications for every run, in the words of `--notify`.
 pub fn notify() -> Option<String> {
     text("RALPH_NOTIFY")
 }
@@ -228,7 +226,7 @@ pub fn has_desktop() -> bool {
     ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"].into_iter().any(|name| os(name).is_some())
 }
 
-/// Whether the terminal is one of tmux, or else one of screen: both keep to themselves what is not wrapped for them.
+/// Whether the terminal is in tmux, which needs sequences wrapped.
 pub fn is_in_tmux() -> bool {
     os("TMUX").is_some()
 }
@@ -237,7 +235,7 @@ pub fn is_in_screen() -> bool {
     os("STY").is_some()
 }
 
-/// Whether the person says that this machine can be lost; without that the client lets no root do without permissions.
+/// Whether this machine is a sandbox; otherwise the client refuses to skip permissions as root.
 pub fn is_sandbox() -> bool {
     text("IS_SANDBOX").as_deref() == Some("1")
 }
@@ -257,8 +255,8 @@ pub fn foreign_agent() -> Option<&'static str> {
     SIGNS.iter().find(|(name, _)| os(name).is_some()).map(|(_, agent)| *agent)
 }
 
-/// The variable that tells that this program was started by an agent and not by a person: set here, or, where the system tells, in a process above this
-/// one. An agent can clear its environment for a command; that of its shell stays what it was.
+/// The variable that shows that an agent started this program, not a person: set here, or, where the system tells, in a process above this one. An agent
+/// can clear the environment of a command, but not that of its shell.
 pub fn of_an_agent() -> Option<&'static str> {
     static FOUND: OnceLock<Option<&'static str>> = OnceLock::new();
     *FOUND.get_or_init(|| {
@@ -269,7 +267,7 @@ pub fn of_an_agent() -> Option<&'static str> {
     })
 }
 
-/// A test may be run by an agent, and speaks for a person all the same. In builds with debug assertions only.
+/// Lets a test that an agent runs act as a person. In builds with debug assertions only.
 fn stands_alone() -> bool {
     cfg!(debug_assertions) && os("RALPH_ALONE").is_some()
 }

@@ -1,6 +1,6 @@
-//! A file that others write, followed as it grows: every whole line is handed on once, and nothing is read twice.
+//! Follows a file that others write: every whole line is handed on once, and nothing is read twice.
 //!
-//! The file may be missing, come later, be cut short or replaced by another one: then reading begins anew. It is not kept open in between.
+//! If the file is missing, cut short or replaced by another one, reading starts again. It is not kept open in between.
 
 use std::{
     fs::Metadata,
@@ -14,34 +14,31 @@ use crate::sys::files;
 
 const BLOCK: usize = 256 << 10;
 
-/// So much of what was read last is remembered, to know the file again.
+/// How many of the last bytes are kept, to recognise the file.
 const REMEMBERED: usize = 64;
 
-/// How far a file was read.
 #[derive(Debug)]
 pub struct Follower {
     path: PathBuf,
     longest_line: usize,
-    /// Which file it was, where the system tells.
+    /// Device and inode, where the system has them.
     file: Option<(u64, u64)>,
     at: u64,
     /// The last bytes before `at`.
     last: Vec<u8>,
     lines: Lines,
-    /// Of a file that is seen for the first time only so much of the end is read.
+    /// At first only so much of the end is read.
     reach: Option<u64>,
     is_whole: bool,
 }
 
-/// What is seen in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen<'a> {
-    /// It is another file than before, or a shorter one, or gone: what was seen before is not in it any more.
+    /// The file was replaced, cut short or removed: forget the lines before.
     Anew,
     Line(&'a [u8]),
 }
 
-/// What came of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Look {
     pub is_there: bool,
@@ -55,7 +52,7 @@ pub struct Look {
 }
 
 impl Follower {
-    /// From the beginning. Lines that are longer than that are passed over.
+    /// From the beginning. Longer lines are skipped.
     pub fn new(path: impl Into<PathBuf>, longest_line: usize) -> Self {
         Follower {
             path: path.into(),
@@ -69,7 +66,7 @@ impl Follower {
         }
     }
 
-    /// The same, but of what is there already only the last `reach` bytes.
+    /// The same, but of the existing file only the last `reach` bytes.
     pub fn from_end(path: impl Into<PathBuf>, longest_line: usize, reach: u64) -> Self {
         Follower { reach: Some(reach), ..Follower::new(path, longest_line) }
     }
@@ -121,13 +118,13 @@ impl Follower {
         look
     }
 
-    /// Begins with a file that is so long now.
+    /// Starts with a file of this size.
     fn begin(&mut self, file: Option<(u64, u64)>, size: u64) {
         let from = self.reach.map_or(0, |reach| size.saturating_sub(reach));
         self.file = file;
         self.is_whole = from == 0;
         self.last.clear();
-        // One byte earlier: it tells whether a line begins there.
+        // One byte earlier, to see whether a line begins there.
         self.at = from.saturating_sub(1);
         self.lines = if from == 0 { Lines::new(self.longest_line) } else { Lines::from_the_middle(self.longest_line) };
     }
@@ -139,7 +136,7 @@ impl Follower {
         self.last.drain(..forgotten);
     }
 
-    /// Whether what was read last still stands there: a file that was cut and has grown since is another one.
+    /// Whether the last bytes are still there: a file that was cut and has grown since is another one.
     fn knows(&self, file: &mut std::fs::File) -> bool {
         let mut there = vec![0; self.last.len()];
         let from = self.at.saturating_sub(self.last.len() as u64);
@@ -148,7 +145,7 @@ impl Follower {
 }
 
 #[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "elsewhere nobody tells")]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere there is none")]
 fn id(meta: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     Some((meta.dev(), meta.ino()))

@@ -1,16 +1,15 @@
-//! What whoever started this process tells it on standard input: one JSON object, taken as soon as it is complete.
+//! One JSON object from standard input, taken as soon as it is complete.
 //!
-//! Some callers keep the pipe open for as long as they wait for the answer. To read on to its end would mean that each waits for the other.
+//! Some callers keep the pipe open while they wait for the answer: reading to its end would be a deadlock.
 
 use std::{io, time::Duration};
 
 #[cfg(unix)]
 use ralph_core::text::json::ObjectEnd;
 
-/// A caller that stops in the middle, or says nothing at all, is not waited for any longer than this.
+/// The longest wait for a caller that stops in the middle or says nothing.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
-/// What has come.
 #[derive(Debug, Default)]
 pub struct Input {
     pub bytes: Vec<u8>,
@@ -24,7 +23,7 @@ impl From<&[u8]> for Input {
     }
 }
 
-/// Mostly an event fits in, and one call reads it.
+/// Most events fit in, and one call reads them.
 #[cfg(unix)]
 const FIRST: usize = 8 * 1024;
 
@@ -58,7 +57,7 @@ fn from(fd: impl std::os::fd::AsFd, max: usize, silence: Duration) -> io::Result
     Ok(Input { bytes, fell_silent: false })
 }
 
-/// Waits until there is something to read, or the end; `false`: there was neither for so long.
+/// Waits for input or its end; `false`: there was neither in time.
 #[cfg(unix)]
 fn is_ready(fd: std::os::fd::BorrowedFd<'_>, silence: Duration) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -73,7 +72,7 @@ fn is_ready(fd: std::os::fd::BorrowedFd<'_>, silence: Duration) -> io::Result<bo
     }
 }
 
-/// Where nothing tells whether there is something to read, the caller has to close its end.
+/// Without `poll` the caller has to close its end.
 #[cfg(not(unix))]
 pub fn read(max: usize, _silence: Duration) -> io::Result<Input> {
     use std::io::Read;

@@ -1,4 +1,4 @@
-//! Other processes: is one alive, who started this one, this program once more, and one that shows a text.
+//! Other processes: whether one is alive, the parent, programs on the PATH, this program again, pagers and browsers.
 
 use std::{
     ffi::OsStr,
@@ -20,7 +20,7 @@ pub fn parent_pid() -> Option<u32> {
     None
 }
 
-/// Whether a process is a shell, as far as the system tells: it stands between a program and who wanted it.
+/// Whether a process is a shell, as far as the system tells: clients start hooks through one.
 pub fn is_shell(pid: u32) -> bool {
     const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ash", "ksh", "fish"];
     std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| SHELLS.contains(&name.trim_end()))
@@ -43,23 +43,22 @@ pub fn is_same(pid: u32, born_ms: Option<u64>) -> bool {
     is_alive(pid) && clock::birth_of(pid) == born_ms
 }
 
-/// Whether a path leads to this very program.
 pub fn is_this_program(path: &Path) -> bool {
     let this = || std::env::current_exe().ok()?.canonicalize().ok();
     path.is_absolute() && path.canonicalize().is_ok_and(|path| Some(path) == this())
 }
 
-/// Where a program of that name is found, as a shell or a client would find it.
+/// Finds a program on the PATH, as a shell or a client would.
 pub fn which(name: &str) -> Option<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     env::search_path().into_iter().filter(|dir| dir.is_absolute()).map(|dir| dir.join(&file)).find(|path| is_executable(path))
 }
 
-/// The same, but never in `folder`, where others can put programs.
+/// The same, but never in `folder`, where a repository can put programs.
 pub fn which_outside(name: &str, folder: &Path) -> Option<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    // Where the whole disk is the project, there is no outside.
+    // If the project is the whole disk, there is no outside.
     let is_inside = |dir: &Path| folder.parent().is_some() && dir.canonicalize().is_ok_and(|dir| dir.starts_with(&folder));
     let dirs = env::search_path().into_iter().filter(|dir| dir.is_absolute() && !is_inside(dir));
     dirs.map(|dir| dir.join(&file)).find(|path| is_executable(path))
@@ -76,7 +75,6 @@ fn is_executable(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Whether this process may do anything on this machine.
 #[cfg(unix)]
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
@@ -87,36 +85,35 @@ pub fn is_root() -> bool {
     false
 }
 
-/// Runs this very program in `folder`, as an agent or a person there would: with `vars` and nothing of this process's own environment, and with
-/// `input` on its standard input.
+/// Runs this program in `folder` with `input` and `vars`, and nothing of this process's own environment.
 #[expect(clippy::disallowed_methods, reason = "the one place that runs this program again")]
 pub fn run_self(args: &[&str], folder: &Path, vars: &[(&str, &OsStr)], input: &[u8]) -> io::Result<Output> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(args).current_dir(folder).env_clear().envs(env::for_any_program()).envs(vars.iter().copied());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // One that does not read its input closes it; what it says and its exit code tell why.
+        // It fails if the program closes its input unread; its output and exit code tell why.
         let _ = stdin.write_all(input);
     }
     child.wait_with_output()
 }
 
-/// Hands a text to a program that shows it to the person, and waits until they have seen enough. `false`: it could not be shown.
+/// Shows a text in a pager, and waits for it. `false`: it could not be shown.
 ///
-/// A program of that name in the current folder is somebody else's, even where the search path has a gap.
+/// A program of that name in the current folder is never used, even if the PATH has an empty part.
 #[expect(clippy::disallowed_methods, reason = "the one place that runs a reader")]
 pub fn show_with(program: &str, args: &[&str], text: &[u8]) -> bool {
     let Some(program) = which(program) else { return false };
     let Ok(mut child) = Command::new(program).args(args).stdin(Stdio::piped()).spawn() else { return false };
     leave_interrupts_to_the_reader();
     if let Some(mut pipe) = child.stdin.take() {
-        // Somebody who has read enough closes it.
+        // It fails if the reader closes the pager early.
         let _ = pipe.write_all(text);
     }
     child.wait().is_ok_and(|status| status.success())
 }
 
-/// Has the person's browser show a file, and does not wait for it. `false`: there is none. A program that lies in `project` is not the person's.
+/// Opens a file in the browser, without waiting. `false`: there is none. A program in `project` is not used.
 #[expect(clippy::disallowed_methods, reason = "the one place that starts a browser")]
 pub fn open_in_browser(file: &Path, project: &Path) -> bool {
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
@@ -144,7 +141,7 @@ fn browser(name: &str, project: &Path) -> Option<PathBuf> {
     if path.is_absolute() { is_executable(path).then(|| path.to_owned()) } else { which_outside(name, project) }
 }
 
-/// In a pager Ctrl-C stops a search. The terminal sends it to us as well, and whoever dies of it leaves the pager and the shell fighting for the keys.
+/// In a pager Ctrl-C stops a search. The terminal sends it to this process as well; if it died, the pager and the shell would both read the keys.
 #[cfg(unix)]
 pub(crate) fn leave_interrupts_to_the_reader() {
     use std::ffi::c_int;

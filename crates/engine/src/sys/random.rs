@@ -1,4 +1,4 @@
-//! Numbers that nobody can guess and that no other machine has. The standard library's only source of them: the keys that guard its hash maps.
+//! Random numbers, from the standard library's only source of them: the keys of its hash maps.
 
 use std::hash::{BuildHasher, RandomState};
 

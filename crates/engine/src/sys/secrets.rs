@@ -1,4 +1,4 @@
-//! Masking with the secrets of this process's own environment: whatever is written down or sent on of what gates, agents and events say goes through here.
+//! Masking with the secrets of this process's environment. Everything that gates, agents and events say goes through here before it is written or sent.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,7 @@ use ralph_core::text::{
 
 use crate::sys::env;
 
-/// So much of a text is looked at around the part of it that is shown: what is cut off in the middle is no longer known for what it is.
+/// How much of a text is masked around the part that is shown: a secret that is cut in the middle is not recognised.
 const AROUND: usize = 16 << 10;
 
 /// The values of variables whose names say that they are secret.

@@ -1,4 +1,4 @@
-//! Requests to end this process, noticed instead of obeyed: whoever runs commands has to end them first.
+//! Requests to end this process are noted instead of obeyed: commands that it runs have to be ended first.
 
 use std::sync::{
     Arc, OnceLock,
@@ -7,17 +7,17 @@ use std::sync::{
 
 static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Whoever tells signals apart decides what is a request to end.
+/// If signals are told apart, these decide what is a request to end.
 static TOLD: OnceLock<Told> = OnceLock::new();
 
-/// From now on a request to end is only noticed. One that whoever started this process wanted it not to hear (`nohup`) stays unheard.
+/// From now on a request to end is only noted. SIGHUP stays ignored under `nohup`.
 #[cfg(unix)]
 pub fn notice() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     ASKED.get_or_init(|| {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGTERM, SIGINT, SIGHUP].into_iter().filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP)) {
-            // Where a signal cannot be caught it ends the process, as it would have anyway.
+            // A signal that cannot be caught ends the process, as it would have anyway.
             let _ = signal_hook::flag::register(signal, Arc::clone(&asked));
         }
         asked
@@ -29,7 +29,7 @@ pub fn notice() {
     ASKED.get_or_init(|| Arc::new(AtomicBool::new(false)));
 }
 
-/// From now on a file that may not grow any more is an error of the write that met the limit, and not the end of this process.
+/// From now on a write beyond the limit on file sizes is an error, and does not end this process.
 #[cfg(unix)]
 pub fn outlive_limits_on_files() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
@@ -38,12 +38,12 @@ pub fn outlive_limits_on_files() {
 #[cfg(not(unix))]
 pub fn outlive_limits_on_files() {}
 
-/// Whether somebody asked since.
+/// Whether this process was asked to end.
 pub fn asked_to_end() -> bool {
     TOLD.get().map_or_else(was_asked, Told::ended)
 }
 
-/// Whether nobody wants to wait any more: the system asked, or a person did twice.
+/// Whether it should end at once: the system asked, or a person did twice.
 pub fn wants_the_end_now() -> bool {
     TOLD.get().map_or_else(was_asked, |told| told.ended() || told.interrupts() > 1)
 }
@@ -61,7 +61,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// From now on signals are only noticed, and an interrupt is no request to end for [`asked_to_end`]. What was asked for before this counts.
+    /// From now on signals are only noted, and an interrupt is no request to end for [`asked_to_end`]. Earlier requests count.
     #[cfg(unix)]
     pub fn listen() -> Self {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -82,7 +82,7 @@ impl Told {
         Told::default()
     }
 
-    /// How often somebody pressed Ctrl-C since, as far as one look can tell from the next.
+    /// How often Ctrl-C was pressed; several presses between two calls count as one.
     pub fn interrupts(&self) -> usize {
         if self.interrupted.swap(false, Ordering::Relaxed) {
             self.interrupts.fetch_add(1, Ordering::Relaxed);
@@ -90,25 +90,25 @@ impl Told {
         self.interrupts.load(Ordering::Relaxed)
     }
 
-    /// Whether the system wants this process to end, or the terminal is gone.
+    /// The system wants this process to end, or the terminal is gone.
     pub fn ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
 }
 
-/// What the system tells whoever holds a whole screen.
+/// A signal for a program that uses the whole screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// This process shall end, or its terminal is gone.
+    /// This process should end, or its terminal is gone.
     End,
     /// The terminal has another size.
     Resized,
-    /// This process had been stopped, and the screen may be somebody else's.
+    /// This process had been stopped, and the screen has to be drawn again.
     Continued,
 }
 
-/// From now on `told` hears these, in a thread of its own, until it says `false`. A terminal that hangs up is told even under `nohup`: what has nothing but a
-/// screen has nothing left then.
+/// From now on `told` is called with these, in a thread of its own, until it returns `false`. A terminal that hangs up counts even under `nohup`: without its
+/// screen the program has nothing left.
 #[cfg(unix)]
 pub fn hear(told: impl Fn(Call) -> bool + Send + 'static) -> std::io::Result<()> {
     use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
@@ -133,7 +133,7 @@ pub fn hear(_told: impl Fn(Call) -> bool + Send + 'static) -> std::io::Result<()
     Ok(())
 }
 
-/// Whether this process was started so that it does not hear a signal; not known but on Linux.
+/// Whether this process was started with a signal ignored; known only on Linux.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The terminal that this process stands in: whether somebody types, whether it is still there, and stepping aside for the shell.
+//! The terminal of this process: waiting for input, and stepping aside for the shell.
 
 use std::io;
 
@@ -22,7 +22,7 @@ pub fn wait_for_input() -> io::Result<bool> {
     Ok(true)
 }
 
-/// Asks to be stopped, as Ctrl-Z does where nobody holds the whole screen. Where no shell could ever go on with it, the system lets it be.
+/// Stops this process, as Ctrl-Z does outside of a full-screen program. Without a shell that could continue it, the system ignores this.
 #[cfg(unix)]
 pub fn step_aside() {
     let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);

@@ -283,8 +283,8 @@ fn why_not_armed(project: &Project, found: &LoopOnDisk) -> &'static str {
     };
     match tracked::origin_of(root, &found.path) {
         Origin::Tracked => "git tracks its file, so it came with the repository",
-        Origin::Link => "its file is a link that leads out of the project, so nobody can tell who wrote it",
-        Origin::Nested => "its file is in a repository of its own, so nobody can tell who wrote it",
+        Origin::Link => "its file is a link that leads out of the project, so it is unknown who wrote it",
+        Origin::Nested => "its file is in a repository of its own, so it is unknown who wrote it",
         Origin::Unknown | Origin::Here => "git could not be asked whether its file came with the repository",
     }
 }
