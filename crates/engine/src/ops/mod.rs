@@ -10,7 +10,7 @@ pub mod resume;
 pub mod rollback;
 pub mod start;
 pub mod steer;
-pub mod take_over;
+pub(crate) mod take_over;
 pub mod worktree;
 
 use std::fmt;

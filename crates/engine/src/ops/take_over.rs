@@ -26,7 +26,7 @@ use crate::{
 
 /// A loop that this run has now.
 #[derive(Debug)]
-pub struct Taken {
+pub(crate) struct Taken {
     pub found: LoopOnDisk,
     pub file: LoopFile,
     /// The mark of the run before, which was interrupted: processes of it may still run.
@@ -38,7 +38,7 @@ pub struct Taken {
 }
 
 /// The loop that is meant, resumed if it has ended or is paused, with its new limits.
-pub fn bring(project: &Project, request: &resume::Request) -> Result<LoopOnDisk, Refusal> {
+pub(crate) fn bring(project: &Project, request: &resume::Request) -> Result<LoopOnDisk, Refusal> {
     let chosen = match choose(project, request.which.as_deref(), None) {
         // It may be in the archive.
         Err(Refusal::NoSuch { .. } | Refusal::NoLoop) => None,
@@ -81,7 +81,7 @@ fn refuse_anothers(project: &Project, found: &LoopOnDisk) -> Result<(), Refusal>
 }
 
 /// Makes this run the loop's.
-pub fn take(project: &Project, found: LoopOnDisk, mark: &str, inner_limit: u64) -> Result<Taken, Refusal> {
+pub(crate) fn take(project: &Project, found: LoopOnDisk, mark: &str, inner_limit: u64) -> Result<Taken, Refusal> {
     let (locked, mut l) = open(project, found)?;
     // The lock is not enough: its file can be removed.
     if let Some(alive) = journal::runner_of(&l.state).filter(|runner| runner.pid != std::process::id()) {
@@ -136,7 +136,7 @@ pub fn take(project: &Project, found: LoopOnDisk, mark: &str, inner_limit: u64) 
     Ok(Taken { file: l.file, found, dead, picked_up, unfinished })
 }
 
-pub fn carried(pid: Option<u32>) -> Refusal {
+pub(crate) fn carried(pid: Option<u32>) -> Refusal {
     let who = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
     Refusal::Because(format!(
         "{who} carries this loop already: `ralph status` shows it, Ctrl-C there or `ralph pause` ends it after its iteration"
@@ -156,7 +156,7 @@ fn picked_up(l: &Loop, unfinished: bool) -> Option<String> {
 }
 
 /// Gives the loop back, paused. A loop that has ended, or that another run has taken, is left as it is.
-pub fn leave(project: &Project, found: &LoopOnDisk, mark: &str, why: &str) -> Result<(), Error> {
+pub(crate) fn leave(project: &Project, found: &LoopOnDisk, mark: &str, why: &str) -> Result<(), Error> {
     let locked = Locked::acquire(project)?;
     let id = found.id();
     let Some(found) = loops::reread(project, found.clone())? else { return Ok(()) };

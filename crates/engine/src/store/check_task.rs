@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The folders that may have a current task, in this order.
-pub const FOLDERS: [&str; 2] = [".ideal", ".trellis"];
+pub(crate) const FOLDERS: [&str; 2] = [".ideal", ".trellis"];
 
 const CURRENT: &str = ".current-task";
 const CHECKS: &str = "check.jsonl";
@@ -19,7 +19,7 @@ const CHECKS: &str = "check.jsonl";
 const MAX_BYTES: usize = 4 * 1024;
 
 /// The task in `.current-task` of one of the [`FOLDERS`]: its first line that is not blank, cleaned.
-pub fn current(project: &Project, folder: &str) -> Option<String> {
+pub(crate) fn current(project: &Project, folder: &str) -> Option<String> {
     let bytes = files::read(&project.root().join(folder).join(CURRENT), MAX_BYTES).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let line = text.lines().map(|line| messages::clean(line.trim_matches(['\u{feff}', ' ', '\t']))).find(|line| !line.trim().is_empty())?;
@@ -30,7 +30,7 @@ pub fn current(project: &Project, folder: &str) -> Option<String> {
 ///
 /// `.current-task` has the task's name (`.ideal/tasks/NAME` or `.ideal/NAME`), or the path of its folder or of a file in it, from the project's
 /// root. A file outside of the project does not count.
-pub fn markers(project: &Project, folder: &str) -> Option<(String, Vec<String>)> {
+pub(crate) fn markers(project: &Project, folder: &str) -> Option<(String, Vec<String>)> {
     let task = current(project, folder)?;
     let task = task.trim_end_matches('/');
     let beside = Path::new(task).parent().map(|parent| parent.join(CHECKS).display().to_string());

@@ -16,7 +16,7 @@ const MAX_BYTES: u64 = 1024 * 1024;
 
 /// One hook call.
 #[derive(Debug, Default)]
-pub struct Entry<'a> {
+pub(crate) struct Entry<'a> {
     pub trigger: &'a str,
     pub session: &'a str,
     pub decision: &'a str,
@@ -26,7 +26,7 @@ pub struct Entry<'a> {
 }
 
 /// `in_use`: the project uses ralph, see [`Project::is_in_use`]. No folder is made here.
-pub fn write(project: &Project, in_use: bool, entry: &Entry<'_>) {
+pub(crate) fn write(project: &Project, in_use: bool, entry: &Entry<'_>) {
     let paths = [in_use.then(|| project.own().join("hook.log")), env::log_file()];
     for path in paths.into_iter().flatten() {
         if let Err(e) = files::append_bounded(&path, line(entry).as_bytes(), MAX_BYTES) {

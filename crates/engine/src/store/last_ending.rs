@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{store::project::Project, sys::clock};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LastEnding {
+pub(crate) struct LastEnding {
     #[serde(rename = "loop")]
     pub loop_id: String,
     /// Fingerprint of the stop or of the typed command that ended the loop.
@@ -21,12 +21,12 @@ pub struct LastEnding {
 
 const FILE: &str = "last-ending.json";
 
-pub fn read(project: &Project) -> Option<LastEnding> {
+pub(crate) fn read(project: &Project) -> Option<LastEnding> {
     project.load(FILE)
 }
 
 /// Call it before the loop's file goes: a hook that finds no file must find the answer. The loop ends even if this cannot be written.
-pub fn note(project: &Project, loop_id: &str, cause: &str, via: Option<String>, line: &str) {
+pub(crate) fn note(project: &Project, loop_id: &str, cause: &str, via: Option<String>, line: &str) {
     let (uptime_ms, via) = (clock::uptime_ms(), via.into_iter().collect());
     let mark = LastEnding { loop_id: loop_id.to_owned(), cause: cause.to_owned(), uptime_ms, via, line: line.to_owned() };
     let _ = project.save(FILE, &mark);

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Takes the lock as soon as it is free. `None`: there is no place for one.
-pub fn take(project: &Project, loop_id: &str, patience: Duration) -> Result<Option<Lock>, Error> {
+pub(crate) fn take(project: &Project, loop_id: &str, patience: Duration) -> Result<Option<Lock>, Error> {
     let Ok(folder) = project.folder("locks") else { return Ok(None) };
     remove_old(&folder);
     let path = folder.join(format!("{loop_id}.lock"));
@@ -16,7 +16,7 @@ pub fn take(project: &Project, loop_id: &str, patience: Duration) -> Result<Opti
 }
 
 /// Whether a process measures right now.
-pub fn is_taken(project: &Project, loop_id: &str) -> bool {
+pub(crate) fn is_taken(project: &Project, loop_id: &str) -> bool {
     Lock::is_held(&project.own().join("locks").join(format!("{loop_id}.lock")))
 }
 

@@ -1,13 +1,13 @@
 //! Files on disk: loop files, journals, the archive, locks, the hook's log, trust, and state files.
 
-pub mod check_task;
+pub(crate) mod check_task;
 pub mod feature_folder;
-pub mod hook_log;
+pub(crate) mod hook_log;
 pub mod journal;
-pub mod last_ending;
+pub(crate) mod last_ending;
 pub mod loops;
-pub mod measure_lock;
-pub mod notices;
+pub(crate) mod measure_lock;
+pub(crate) mod notices;
 pub(crate) mod place;
 mod private;
 pub mod project;
@@ -16,12 +16,12 @@ pub mod projects;
 pub mod run_options;
 pub mod runner;
 pub mod seal;
-pub mod sessions;
+pub(crate) mod sessions;
 pub mod trouble;
 pub mod trust;
 mod user_state;
-pub mod verify_state;
-pub mod waiter;
+pub(crate) mod verify_state;
+pub(crate) mod waiter;
 
 use std::{fmt, io, path::Path};
 

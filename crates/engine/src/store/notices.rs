@@ -27,7 +27,7 @@ struct Notice {
 const FILE: &str = "notices.json";
 
 /// Keeps these lines until the session stops.
-pub fn keep(project: &Project, session: &str, now: Millis, said: &str) -> Result<(), Error> {
+pub(crate) fn keep(project: &Project, session: &str, now: Millis, said: &str) -> Result<(), Error> {
     change(project, now, |all| {
         for line in secrets::mask(said).lines() {
             if !all.iter().any(|other| other.session == session && other.line == line) {
@@ -38,7 +38,7 @@ pub fn keep(project: &Project, session: &str, now: Millis, said: &str) -> Result
 }
 
 /// The lines that wait for a session, the oldest first. They are told once, and cleaned.
-pub fn take(project: &Project, session: &str, now: Millis) -> Vec<String> {
+pub(crate) fn take(project: &Project, session: &str, now: Millis) -> Vec<String> {
     // Mostly there are none: then nothing is locked and nothing is made.
     if !read(project).iter().any(|notice| notice.session == session) {
         return Vec::new();

@@ -19,7 +19,7 @@ const KEPT: usize = 500;
 
 /// A loop that a session had and has no more.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Lost {
+pub(crate) struct Lost {
     pub id: String,
     pub name: String,
 }
@@ -50,7 +50,7 @@ pub(super) fn follow(project: &Project, l: &mut Loop) {
 }
 
 /// The loop that this session had, and lost without a word to ralph. Each such loop is returned once.
-pub fn lost(project: &Project, session: &str) -> Option<Lost> {
+pub(crate) fn lost(project: &Project, session: &str) -> Option<Lost> {
     let path = path(project, session)?;
     let bytes = files::read(&path, MAX_BYTES).ok()?;
     let mut lines = std::str::from_utf8(&bytes).ok()?.lines();

@@ -33,7 +33,7 @@ const MAX_AGENTS: usize = 64;
 
 /// The counts beside one settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VerifyState<'p> {
+pub(crate) struct VerifyState<'p> {
     project: &'p Project,
     path: PathBuf,
     /// Ralph's own copy, in the user's state folder.
@@ -42,7 +42,7 @@ pub struct VerifyState<'p> {
 
 /// One stop of a check agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stop<'a> {
+pub(crate) struct Stop<'a> {
     pub agent: &'a str,
     /// The file that asks for its proof.
     pub asked_by: &'a str,
@@ -54,10 +54,10 @@ pub struct Stop<'a> {
 }
 
 /// Whether a stop with the same words, reported by these registrations and answered then, is this very stop.
-pub type IsSecondReport<'a> = &'a dyn Fn(&[String], u64) -> bool;
+pub(crate) type IsSecondReport<'a> = &'a dyn Fn(&[String], u64) -> bool;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Round {
+pub(crate) enum Round {
     Counted {
         /// From 1.
         iteration: u64,
@@ -130,7 +130,7 @@ impl Measured {
 
 impl<'p> VerifyState<'p> {
     /// The counts beside the settings in `folder` (`.ideal`, `.trellis`); in ralph's own folder for `None`.
-    pub fn beside(project: &'p Project, folder: Option<&str>) -> Self {
+    pub(crate) fn beside(project: &'p Project, folder: Option<&str>) -> Self {
         let path = match folder {
             Some(folder) => project.root().join(folder).join(".verify-state.json"),
             None => project.own().join("verify-state.json"),
@@ -140,7 +140,7 @@ impl<'p> VerifyState<'p> {
     }
 
     /// Counts a stop. The lock is held only for the count.
-    pub fn count(&self, stop: &Stop<'_>, now: Millis, is_second_report: IsSecondReport<'_>) -> Result<Round, Error> {
+    pub(crate) fn count(&self, stop: &Stop<'_>, now: Millis, is_second_report: IsSecondReport<'_>) -> Result<Round, Error> {
         let _locked = Locked::acquire(self.project)?;
         let (mut contents, anew) = self.read();
         let last = contents.agents.get_mut(stop.agent).and_then(|entry| entry.stop.as_mut());
@@ -173,7 +173,7 @@ impl<'p> VerifyState<'p> {
     }
 
     /// The agent was sent back. A second report of the same stop will be recognised.
-    pub fn sent_back(&self, agent: &str) -> Result<(), Error> {
+    pub(crate) fn sent_back(&self, agent: &str) -> Result<(), Error> {
         self.change(|contents| {
             if let Some(entry) = contents.agents.get_mut(agent) {
                 entry.answered();
@@ -182,12 +182,12 @@ impl<'p> VerifyState<'p> {
     }
 
     /// Whether an agent was sent back and not let go since.
-    pub fn knows(&self, agent: &str) -> bool {
+    pub(crate) fn knows(&self, agent: &str) -> bool {
         self.entry(agent).is_some()
     }
 
     /// The file that asked for the proof of such an agent.
-    pub fn asked_by(&self, agent: &str) -> Option<String> {
+    pub(crate) fn asked_by(&self, agent: &str) -> Option<String> {
         self.entry(agent)?.asked_by
     }
 
@@ -198,7 +198,7 @@ impl<'p> VerifyState<'p> {
     }
 
     /// The agent was let go: if it is called again, its count starts again.
-    pub fn let_go(&self, agent: &str) -> Result<(), Error> {
+    pub(crate) fn let_go(&self, agent: &str) -> Result<(), Error> {
         self.change(|contents| match contents.agents.get_mut(agent).filter(|entry| entry.stop.is_some()) {
             Some(entry) => {
                 entry.answered();
@@ -211,7 +211,7 @@ impl<'p> VerifyState<'p> {
     }
 
     /// Nothing is asked of the agent any more.
-    pub fn remove(&self, agent: &str) -> Result<(), Error> {
+    pub(crate) fn remove(&self, agent: &str) -> Result<(), Error> {
         self.change(|contents| {
             contents.agents.remove(agent);
         })

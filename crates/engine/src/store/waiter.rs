@@ -9,7 +9,7 @@ use crate::{
 
 /// A process in the background of a session, beside the hook that judges the same stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waiter {
+pub(crate) struct Waiter {
     /// Fingerprint of the stop.
     pub stop: String,
     pub pid: u32,
@@ -23,7 +23,7 @@ fn path(loop_id: &str) -> String {
 }
 
 /// The process that waits for this loop, if it still runs.
-pub fn of(project: &Project, loop_id: &str) -> Option<Waiter> {
+pub(crate) fn of(project: &Project, loop_id: &str) -> Option<Waiter> {
     noted(project, loop_id).filter(|waiter| process::is_same(waiter.pid, waiter.born_ms))
 }
 
@@ -33,23 +33,23 @@ fn noted(project: &Project, loop_id: &str) -> Option<Waiter> {
 
 impl Waiter {
     /// This process, for that stop.
-    pub fn this(stop: String) -> Self {
+    pub(crate) fn this(stop: String) -> Self {
         let pid = std::process::id();
         Waiter { stop, pid, born_ms: clock::birth_of(pid) }
     }
 
     /// Takes over from the process that waited before.
-    pub fn begin(&self, project: &Project, loop_id: &str) -> Result<(), Error> {
+    pub(crate) fn begin(&self, project: &Project, loop_id: &str) -> Result<(), Error> {
         project.save(&path(loop_id), self)
     }
 
     /// Whether no other process has taken over. Removing the file is not taking over.
-    pub fn is_newest(&self, project: &Project, loop_id: &str) -> bool {
+    pub(crate) fn is_newest(&self, project: &Project, loop_id: &str) -> bool {
         noted(project, loop_id).is_none_or(|newest| newest == *self)
     }
 
     /// Removes the file, unless it is another process's.
-    pub fn end(&self, project: &Project, loop_id: &str) {
+    pub(crate) fn end(&self, project: &Project, loop_id: &str) {
         if noted(project, loop_id).as_ref() == Some(self) {
             project.delete(&path(loop_id));
         }

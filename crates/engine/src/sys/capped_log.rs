@@ -4,7 +4,7 @@ use std::{fs::File, io::Write};
 
 /// A log that is being written. Its first problem is kept, and nothing fails because of it.
 #[derive(Debug)]
-pub struct Growing {
+pub(crate) struct Growing {
     file: Option<File>,
     written: u64,
     most: u64,
@@ -12,16 +12,16 @@ pub struct Growing {
 }
 
 impl Growing {
-    pub fn new(file: File, most: u64) -> Self {
+    pub(crate) fn new(file: File, most: u64) -> Self {
         Growing { file: Some(file), written: 0, most, problem: None }
     }
 
     /// A log that could not be made.
-    pub fn none(problem: String) -> Self {
+    pub(crate) fn none(problem: String) -> Self {
         Growing { file: None, written: 0, most: 0, problem: Some(problem) }
     }
 
-    pub fn write(&mut self, bytes: &[u8]) {
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
         let Some(file) = &mut self.file else { return };
         let room = usize::try_from(self.most.saturating_sub(self.written)).unwrap_or(usize::MAX).min(bytes.len());
         if let Err(e) = file.write_all(&bytes[..room]) {
@@ -39,12 +39,12 @@ impl Growing {
     }
 
     /// How many bytes were written.
-    pub fn written(&self) -> u64 {
+    pub(crate) fn written(&self) -> u64 {
         self.written
     }
 
     /// Why it is not complete.
-    pub fn problem(&self) -> Option<&str> {
+    pub(crate) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 }

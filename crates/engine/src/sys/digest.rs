@@ -5,20 +5,20 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 
 /// In hexadecimal.
-pub fn of(bytes: &[u8]) -> String {
+pub(crate) fn of(bytes: &[u8]) -> String {
     let mut digest = Running::default();
     digest.add(bytes);
     digest.finish()
 }
 
-pub fn raw(bytes: &[u8]) -> [u8; 32] {
+pub(crate) fn raw(bytes: &[u8]) -> [u8; 32] {
     let mut digest = Running::default();
     digest.add(bytes);
     digest.finish_raw()
 }
 
 /// Enough for a name: 32 digits.
-pub fn short(bytes: &[u8]) -> String {
+pub(crate) fn short(bytes: &[u8]) -> String {
     let mut digest = of(bytes);
     digest.truncate(32);
     digest
@@ -26,18 +26,18 @@ pub fn short(bytes: &[u8]) -> String {
 
 /// A digest of several pieces.
 #[derive(Default)]
-pub struct Running(Sha256);
+pub(crate) struct Running(Sha256);
 
 impl Running {
-    pub fn add(&mut self, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    pub fn finish_raw(self) -> [u8; 32] {
+    pub(crate) fn finish_raw(self) -> [u8; 32] {
         self.0.finalize().into()
     }
 
-    pub fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.finish_raw().iter().fold(String::with_capacity(64), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");
             text

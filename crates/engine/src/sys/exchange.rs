@@ -6,7 +6,7 @@ use crate::sys::files::{make_private, named_options, options};
 
 /// The outcome of a change.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Swapped {
+pub(crate) enum Swapped {
     Done,
     /// The file was removed meanwhile. It stays removed.
     Gone,
@@ -25,7 +25,7 @@ const ATTEMPTS_TO_GIVE_BACK: usize = 1_000;
 ///
 /// The caller holds a lock that keeps other ralph processes from `path` and `backup`: between the exchange and its undoing a third writer could build on
 /// a version that is about to go. Editors and agents know no lock; against them the exchange does what can be done.
-pub fn swap(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
+pub(crate) fn swap(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
     write_synced(backup, new, Mode::LikeItsTarget)?;
     copy_mode(path, backup);
     match exchange(path, backup) {
@@ -51,7 +51,7 @@ pub fn swap(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Sw
 }
 
 /// The same where `backup` is one of ralph's own files.
-pub fn swap_keeping(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
+pub(crate) fn swap_keeping(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
     let swapped = swap(path, backup, old, new);
     make_private(backup);
     swapped
@@ -77,13 +77,13 @@ fn swap_by_rename(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Res
 }
 
 /// Writes a file that must not exist yet; it is complete from the moment that it has its name.
-pub fn create_new(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn create_new(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     write_synced(temporary, bytes, Mode::Usual)?;
     move_new(temporary, path).inspect_err(|_| drop(fs::remove_file(temporary)))
 }
 
 /// Moves a file to a name that must be free. To another file system it is copied, and the old one goes only when the new one is on the disk.
-pub fn move_new(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn move_new(from: &Path, to: &Path) -> io::Result<()> {
     match rename_new(from, to) {
         Err(e) if e.kind() == io::ErrorKind::CrossesDevices => {
             let bytes = fs::read(from)?;
@@ -169,13 +169,13 @@ fn link_new(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Exchanges two files in one step, where the system can.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
-pub fn exchange(a: &Path, b: &Path) -> io::Result<()> {
+pub(crate) fn exchange(a: &Path, b: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).map_err(io::Error::from)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-pub fn exchange(_a: &Path, _b: &Path) -> io::Result<()> {
+pub(crate) fn exchange(_a: &Path, _b: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

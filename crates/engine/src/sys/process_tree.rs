@@ -16,7 +16,7 @@ use std::{
 
 use crate::sys::files;
 
-pub use platform::has_children;
+pub(crate) use platform::has_children;
 use platform::{has_in_environment, is_zombie, parent_of, parents, reap};
 pub(super) use signals::{ask_group_to_end, ask_group_to_stop, kill_all, kill_group};
 
@@ -59,7 +59,7 @@ fn with_all<T>(work: impl FnOnce(&mut All) -> T) -> T {
 }
 
 /// From now on orphans become children of this process, so that [`kill_strays`] finds them.
-pub fn inherit_orphans() {
+pub(crate) fn inherit_orphans() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     INHERITS.store(true, Ordering::Relaxed);
@@ -131,7 +131,7 @@ impl All {
 }
 
 /// The first of these variables that is set in the environment of a process above this one, as it was when that one was started.
-pub fn set_above(names: &[&'static str]) -> Option<&'static str> {
+pub(crate) fn set_above(names: &[&'static str]) -> Option<&'static str> {
     const MOST: usize = 64;
     let is_set =
         |var: &[u8], name: &str| var.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")).is_some_and(|v| !v.is_empty());
@@ -148,7 +148,7 @@ pub fn set_above(names: &[&'static str]) -> Option<&'static str> {
 
 /// Ends every process of this user's that has `variable` (`NAME=value`) in its environment, and what descends from it, but not this process. Returns how
 /// many there were. The wait for those that cannot be ended is short.
-pub fn end_marked(variable: &str) -> usize {
+pub(crate) fn end_marked(variable: &str) -> usize {
     const PATIENCE: Duration = Duration::from_secs(2);
     let until = Instant::now() + PATIENCE;
     let mut ended = BTreeSet::new();
@@ -262,7 +262,7 @@ mod platform {
     }
 
     /// One call instead of a look at all processes: mostly there are none.
-    pub fn has_children() -> bool {
+    pub(crate) fn has_children() -> bool {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         !matches!(waitid(WaitId::All, look), Err(rustix::io::Errno::CHILD))
     }
@@ -288,7 +288,7 @@ mod platform {
 
     pub(super) fn reap<'a>(_pids: impl Iterator<Item = &'a u32>) {}
 
-    pub fn has_children() -> bool {
+    pub(crate) fn has_children() -> bool {
         false
     }
 }

@@ -2,12 +2,12 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-pub fn number() -> u64 {
+pub(crate) fn number() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
 /// A random UUID (version 4).
-pub fn uuid() -> String {
+pub(crate) fn uuid() -> String {
     let [high, low] = [number(), number()];
     let version = 0x4000 | (high & 0x0fff);
     let variant = 0x8000 | (low >> 48 & 0x3fff);
