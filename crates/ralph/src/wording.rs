@@ -33,7 +33,7 @@ pub(crate) fn subject_in(what: &str, folder: &str) -> String {
     if folder.len() > 1 { subject(&what.replace(&format!("{folder}/"), "")) } else { subject(what) }
 }
 
-/// `Round 3 of 10`, and the rest: which item and model.
+/// `Iteration 3 of 10`, and the rest: which item and model.
 pub(crate) fn round(told: &RunEvent<'_>) -> (String, Vec<String>) {
     let RunEvent::Round { iteration, max_iterations, attempt, model, item, notes, .. } = told else { return Default::default() };
     let notes: Vec<String> = notes.iter().map(u64::to_string).collect();
@@ -62,7 +62,7 @@ pub(crate) fn rests(until: &str, why: &str, said: &str) -> String {
     format!("rests until {}{why}", when(until))
 }
 
-/// `round 3: ✗ tests · next is iteration 4`
+/// `iteration 3: ✗ tests · next is iteration 4`
 pub(crate) fn ruled(iteration: u64, findings: &[Finding], ruling: &Ruling) -> String {
     let parts = [Some(gates(findings)).filter(|gates| !gates.is_empty()), of_claim(ruling.code), Some(of_next(ruling.next))];
     format!("iteration {iteration}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(DOT))

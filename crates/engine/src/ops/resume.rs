@@ -130,9 +130,7 @@ fn archived(project: &Project, which: Option<&str>) -> Result<Archived, Refusal>
         (None, Some(gone)) => Err(deleted(&gone)),
         (None, None) => Err(match which {
             None => Refusal::NoLoop,
-            Some(which) => {
-                Refusal::Because(format!("there is no loop \"{}\"; `ralph list` shows those there are", messages::opening(which, 64)))
-            }
+            Some(which) => Refusal::Because(format!("there is no loop \"{}\"; `ralph list` shows all loops", messages::opening(which, 64))),
         }),
     }
 }

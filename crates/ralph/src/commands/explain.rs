@@ -137,11 +137,9 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
     if e.stalled_rounds > 0 {
         out.push(("standstill", format!("{} in a row changed nothing, of {}", rounds(e.stalled_rounds), e.stall_limit)));
     }
-    out.extend(
-        e.blocked
-            .as_ref()
-            .map(|why| ("blocked", format!("the agent says that it cannot go on, {} in a row: {why}", times(e.blocked_rounds)))),
-    );
+    out.extend(e.blocked.as_ref().map(|why| {
+        ("blocked", format!("the agent says that it cannot go on, {} in a row: {why}", count(e.blocked_rounds, "time", "times")))
+    }));
     if e.notes_waiting > 0 {
         out.push(("notes", format!("{} not delivered yet", e.notes_waiting)));
     }
@@ -162,10 +160,6 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
         out.push(("background", e.background.join(", ")));
     }
     out
-}
-
-fn times(n: u64) -> String {
-    if n == 1 { "1 time".to_owned() } else { format!("{n} times") }
 }
 
 /// Findings of the gates and the guard.

@@ -152,9 +152,9 @@ fn exit_1_for_failures_and_3_for_no_loop() {
     assert_eq!(bed.ralph_json(&["list", "--json"]), json!([]));
     assert_eq!(bed.ralph_json(&["status", "--json"]), json!({"loops": [], "last_ended": null}));
     let out = bed.ralph(&["resume", "nobody"]);
-    fails(&out, 1, "error: there is no loop \"nobody\"; `ralph list` shows those there are\n");
+    fails(&out, 1, "error: there is no loop \"nobody\"; `ralph list` shows all loops\n");
     let out = bed.ralph(&["log", "nobody"]);
-    fails(&out, 1, "error: there is no loop \"nobody\"; `ralph list` shows those there are\n");
+    fails(&out, 1, "error: there is no loop \"nobody\"; `ralph list` shows all loops\n");
 }
 
 /// Commands that only look leave no trace in a project without ralph.
@@ -264,13 +264,13 @@ fn pause_and_resume_by_command() {
     let id = bed.status()["id"].as_str().unwrap().to_owned();
     assert_eq!(
         bed.ralph_ok(&["resume"]),
-        format!("Ralph loop {id} is active again at iteration 5 of 9.\nSession {ME} carries it: tell the agent there to go on.\n")
+        format!("Ralph loop {id} is active again at iteration 5 of 9.\nSession {ME} has it: tell the agent there to go on.\n")
     );
     assert_eq!(bed.read(LOOP), loop_text(ME, 5, 9, "DONE"));
     bed.work().send().blocks_with(PROMPT);
     assert_eq!(
         bed.ralph_ok(&["resume"]),
-        format!("Ralph loop {id} was active all along at iteration 6 of 9.\nSession {ME} carries it: tell the agent there to go on.\n")
+        format!("Ralph loop {id} was active all along at iteration 6 of 9.\nSession {ME} has it: tell the agent there to go on.\n")
     );
 }
 
@@ -335,7 +335,7 @@ fn pains_7_resume_of_a_left_behind_loop_rebinds_it() {
     bed.work().send().is_silent();
     // Explicitly, to a session of one's choice.
     let said = bed.ralph_ok(&["resume", "--session", ME]);
-    assert!(said.contains(&format!("Session {ME} carries it")), "{said}");
+    assert!(said.contains(&format!("Session {ME} has it")), "{said}");
     bed.work().session(OTHER).send().is_silent();
     bed.work().send().blocks_with(PROMPT);
 }

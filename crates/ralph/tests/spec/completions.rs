@@ -87,7 +87,7 @@ fn completes_typed_words(pty: &Pty, setup: &str) {
     pty.send("--he\t");
     wait("ralph completions --help");
     pty.send("| head -1\n");
-    wait("Print a script that lets your shell complete");
+    wait("Print a completion script");
 }
 
 #[test]

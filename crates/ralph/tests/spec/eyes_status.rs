@@ -67,7 +67,7 @@ fn eyes_3_status_of_one_loop() {
     let text = bed.ralph_ok(&["status", "main"]);
     assert!(text.contains("  cancelled\n") && text.contains("\n  ended ") && !text.contains("docs"), "{text}");
     let out = bed.ralph(&["status", "nobody"]);
-    assert!(out.code == Some(1) && out.stderr.contains("`ralph list` shows those there are"), "{out:?}");
+    assert!(out.code == Some(1) && out.stderr.contains("`ralph list` shows all loops"), "{out:?}");
 }
 
 /// Two projects and a working tree of one of them: all loops of this user, with their folders, wherever one stands.

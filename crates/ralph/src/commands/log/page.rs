@@ -45,7 +45,7 @@ impl Page {
     pub(super) fn tell_of_unreadable(&mut self) -> bool {
         let what = match std::mem::take(&mut self.unreadable) {
             0 => return true,
-            1 => "(a line could not be read)".to_owned(),
+            1 => "(a line that cannot be read)".to_owned(),
             n => format!("({n} lines that cannot be read)"),
         };
         // Half a line of a killed writer would stop a program that reads the rest.

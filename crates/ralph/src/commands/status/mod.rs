@@ -12,6 +12,7 @@ use crate::{
     advice::REPORT,
     commands::{Which, worktree_hint},
     exit::{Done, Failure},
+    find_loop,
     term::one_line::Brief,
     text::when,
     ui,
@@ -59,8 +60,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 
 /// The loop that is named, live or ended.
 fn one(project: &Project, which: &str, json: bool) -> Done {
-    let no_such = || Failure::new(format!("there is no loop \"{which}\"; `ralph list` shows those there are"));
-    let standing = Standing::of_loop(project, which).ok_or_else(no_such)?;
+    let standing = Standing::of_loop(project, which).ok_or_else(|| find_loop::no_such(which))?;
     if json {
         ui::json(&standing);
     } else {

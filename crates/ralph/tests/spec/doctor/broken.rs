@@ -133,7 +133,7 @@ fn s2_5_a_hook_that_runs_in_the_wrong_place() {
         patient.mends(
             "hook.background",
             "error",
-            &[&format!("the hook for {event} runs in the background"), "nobody hears"],
+            &[&format!("the hook for {event} runs in the background"), "its answer is lost"],
             "ralph init --user",
         );
     }
@@ -456,8 +456,8 @@ fn s2_8_permission_modes() {
     for (mode, severity, words) in [
         ("plan", "warning", "the agent may change nothing"),
         ("dontAsk", "warning", "Edit, Write, Bash will be refused"),
-        ("acceptEdits", "note", "Bash can wait for your yes"),
-        ("default", "note", "Edit, Write, Bash can wait"),
+        ("acceptEdits", "note", "Bash may need your approval"),
+        ("default", "note", "Edit, Write, Bash may need"),
         ("bypassPermissions", "note", "nothing is held back"),
         ("auto", "", ""),
     ] {
@@ -488,10 +488,10 @@ fn s2_8_permission_rules() {
         (json!({"allow": all}), "", ""),
         (json!({"allow": ["Edit(/**)", "Bash(*)"]}), "", ""),
         (json!({"allow": ["Edit", "Write", "Bash"], "defaultMode": "dontAsk"}), "", ""),
-        (json!({"allow": ["Edit", "Bash"]}), "note", "Write can wait"),
-        (json!({"allow": ["Bash(cargo test)"], "defaultMode": "acceptEdits"}), "note", "Bash can wait"),
+        (json!({"allow": ["Edit", "Bash"]}), "note", "Write may need"),
+        (json!({"allow": ["Bash(cargo test)"], "defaultMode": "acceptEdits"}), "note", "Bash may need"),
         (json!({"allow": all, "deny": ["Bash"]}), "warning", "Bash will be refused"),
-        (json!({"allow": all, "ask": ["Bash"]}), "note", "Bash can wait"),
+        (json!({"allow": all, "ask": ["Bash"]}), "note", "Bash may need"),
         (json!({"allow": all, "deny": ["Bash(rm:*)"]}), "", ""),
         (json!({"deny": ["Bash"], "defaultMode": "bypassPermissions"}), "warning", "Bash will be refused"),
     ] {

@@ -55,7 +55,7 @@ fn commands_that_nobody_trusted_are_an_error_that_ralph_trust_mends() {
 fn commands_that_nobody_has_to_pass_are_a_note() {
     let patient = Patient::sound();
     patient.bed.write("prd.json", r#"{"userStories": [{"id": "1", "passes": false, "verify": "true"}]}"#);
-    patient.complains("gates.trust", "note", &["prd.json", "Nobody has to pass it now"]);
+    patient.complains("gates.trust", "note", &["prd.json", "No loop needs it now"]);
     patient.sh_ok("ralph start Go --session x --preset features 2> /dev/null");
     patient.complains("gates.trust", "error", &["prd.json", "no loop can prove anything"]);
     patient.sh_ok("ralph cancel");

@@ -184,7 +184,7 @@ fn s4_7_a_lock_that_another_process_holds_does_not_keep_the_doctor() {
     lock.lock().unwrap();
     let out = patient.doctor(&[]);
     assert!(out.duration < Duration::from_secs(12), "{:?}", out.duration);
-    patient.complains("store.lock", "error", &["another process holds", ".ralph/lock"]);
+    patient.complains("store.lock", "error", &["another process has locked", ".ralph/lock"]);
     drop(lock);
     patient.is_quiet_about("store.lock");
 }

@@ -10,10 +10,10 @@ use crate::common::{Bed, LOOP};
 #[test]
 fn s2_8_a_project_without_a_repository() {
     let patient = Patient::of(Bed::new());
-    assert_eq!(patient.complains("git", "note", &["in no git repository"])["fix"], "git init");
+    assert_eq!(patient.complains("git", "note", &["not in a git repository"])["fix"], "git init");
     patient.sh_ok("git init -q");
     let found = patient.complaints("git");
-    assert!(found.iter().all(|f| !f["what"].as_str().unwrap().contains("in no git repository")), "{found:?}");
+    assert!(found.iter().all(|f| !f["what"].as_str().unwrap().contains("not in a git repository")), "{found:?}");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn s4_7_nothing_is_written_outside_of_the_repository() {
         way(&patient, &folder);
         let report = patient.report(&["--fix"]);
         assert_ne!(report["failed"], json!([]), "{n}: {report:#}");
-        assert!(report["failed"][0].as_str().unwrap().contains("is no plain file of the repository"), "{n}: {report:#}");
+        assert!(report["failed"][0].as_str().unwrap().contains("is not a plain file of the repository"), "{n}: {report:#}");
         assert_eq!(fs::read_to_string(folder.join("exclude")).unwrap(), "mine\n", "{n}");
     }
     // Where it is missing it is made, also for a linked worktree, whose repository is another folder.

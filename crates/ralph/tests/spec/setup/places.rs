@@ -417,7 +417,7 @@ fn s1_1_uninstall_leaves_what_others_set_up_for_the_project() {
     bed.ralph_ok(&["init", "--project"]);
     fs::remove_dir_all(bed.home().join(".local")).unwrap();
     let said = bed.ralph_ok(&["uninstall"]);
-    assert!(said.contains("`ralph uninstall --project` takes it out there"), "{said}");
+    assert!(said.contains("`ralph uninstall --project` removes it there"), "{said}");
     is_registered(&text_of(&settings(&bed, "--project")), "ralph");
     bed.ralph_ok(&["uninstall", "--project"]);
     is_not_registered(&text_of(&settings(&bed, "--project")));
