@@ -21,7 +21,7 @@ use crate::{
         Check, Ci, Command, DEFAULT_DEADLINE_MS, DEFAULT_EXCERPT, Features, File, Gate, GuardPolicy, Markers, OldFailures, Origin, Run,
         Stage, deadline_ms, regex, within_a_day,
     },
-    text::{Problem, utf8},
+    text::{Problem, utf8, without_bom},
 };
 
 /// The file, in the project's root.
@@ -145,7 +145,7 @@ table! {
 
 /// Reads the file.
 pub fn parse(bytes: &[u8]) -> Result<Config, Problem> {
-    let text = utf8(bytes)?;
+    let text = without_bom(utf8(bytes)?);
     let document = reader::document(text)?;
     let mut config = Config::read(&Fields::of(text, document.get_ref(), 1, Config::TABLE)?)?;
     for gate in &mut config.gates {

@@ -5,7 +5,7 @@
 use crate::{
     gate::{Command, MAX_DEADLINE_MS, Run},
     text::{
-        Problem, suggest, time, utf8,
+        Problem, suggest, time, utf8, without_bom,
         yaml::{Document, Node, Value},
     },
 };
@@ -21,7 +21,7 @@ pub fn commands(bytes: &[u8]) -> Result<Vec<Command>, Problem> {
     if bytes.len() > MAX_BYTES {
         return Err(Problem::new(None, format!("the file is larger than {MAX_BYTES} bytes")));
     }
-    let document = Document::parse(utf8(bytes)?, 1)?;
+    let document = Document::parse(without_bom(utf8(bytes)?), 1)?;
     match document.root() {
         Some(Node { value: Value::Map(_), .. }) | None => {}
         Some(root) if root.is_null() => {}

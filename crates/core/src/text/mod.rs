@@ -17,4 +17,4 @@ pub(crate) mod yaml;
 pub use lines::Lines;
 pub use plain_lines::PlainLines;
 pub use problem::Problem;
-pub(crate) use problem::{line_of, utf8};
+pub(crate) use problem::{line_of, utf8, without_bom};

@@ -32,8 +32,12 @@ pub(crate) fn line_of(text: &[u8], at: usize) -> usize {
     1 + memchr::memchr_iter(b'\n', &text[..at.min(text.len())]).count()
 }
 
-/// A whole file as text, without its byte order mark.
+/// A whole file as text.
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Problem> {
-    let text = std::str::from_utf8(bytes).map_err(|e| Problem::new(line_of(bytes, e.valid_up_to()), "not UTF-8 text"))?;
-    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+    std::str::from_utf8(bytes).map_err(|e| Problem::new(line_of(bytes, e.valid_up_to()), "not UTF-8 text"))
+}
+
+/// The text of a file after its byte order mark, if it has one.
+pub(crate) fn without_bom(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }

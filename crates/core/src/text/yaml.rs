@@ -54,7 +54,8 @@ impl Document {
     /// Reads a document whose first line has the number `first_line` in its file.
     pub(crate) fn parse(yaml: &str, first_line: usize) -> Result<Self, Problem> {
         let numbered = |line: usize| first_line + line.saturating_sub(1);
-        let mut nodes: Vec<Node> = Vec::new();
+        // Room for the keys and values of a loop file, which is read at every stop.
+        let mut nodes: Vec<Node> = Vec::with_capacity(64);
         let mut open: Vec<usize> = Vec::new();
         let mut anchors = BTreeMap::new();
         for item in Parser::new_from_str(yaml) {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-use crate::text::{Problem, json::parse_tolerant, line_of};
+use crate::text::{Problem, json::parse_tolerant, line_of, without_bom};
 
 /// A value of a valid document.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub(crate) struct Member<'a> {
 
 /// Checks a document.
 pub(crate) fn parse(text: &str) -> Result<Node<'_>, Problem> {
-    let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let body = without_bom(text);
     if serde_json::from_str::<IgnoredAny>(body).is_err() {
         // Reading it in earnest says best what is wrong.
         return Err(broken(serde_json::from_str::<serde_json::Value>(body).err()));

@@ -20,7 +20,7 @@ use json_tree::{Kind, Member, Node};
 use crate::text::{
     Problem,
     messages::{clean, opening},
-    utf8,
+    utf8, without_bom,
 };
 
 /// A larger file is no list of work.
@@ -88,12 +88,11 @@ impl List {
         if bytes.len() > MAX_BYTES {
             return Err(Problem::new(None, format!("it is larger than {} MB", MAX_BYTES >> 20)));
         }
-        let body = utf8(bytes)?.trim();
+        let text = utf8(bytes)?;
+        let body = without_bom(text).trim();
         if body.is_empty() {
             return Err(Problem::new(None, "the file is empty"));
         }
-        // With the byte order mark: the places of marks count from the start of the file.
-        let text = std::str::from_utf8(bytes).unwrap_or(body);
         let mut list = if looks_like_json(body) { of_json(text)? } else { of_markdown(text)? };
         list.name_apart();
         Ok(list)
