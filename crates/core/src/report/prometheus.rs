@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crate::{
     journal::history::Phase,
-    money,
+    money::{self, Micros},
     report::{GateStory, Report, Standing},
     text::{messages::is_unseen, time::Millis},
 };
@@ -17,13 +17,8 @@ pub struct Subject<'a> {
     pub folder: &'a str,
 }
 
-/// One family: what it is called, its type, what it tells, and its samples.
-struct Family {
-    name: &'static str,
-    kind: &'static str,
-    help: &'static str,
-    samples: fn(&Report) -> Vec<Sample>,
-}
+/// A family: its name, its type, its help, and its samples.
+type Family = (&'static str, &'static str, &'static str, fn(&Report) -> Vec<Sample>);
 
 /// Labels of its own, and a value.
 type Sample = (Vec<(&'static str, String)>, f64);
@@ -31,95 +26,56 @@ type Sample = (Vec<(&'static str, String)>, f64);
 /// All families of all loops; each family once, as the format asks.
 pub fn text(subjects: &[Subject<'_>]) -> String {
     let mut out = String::new();
-    for family in FAMILIES {
+    for (family, kind, help, samples_of) in FAMILIES {
         let mut samples = String::new();
         for subject in subjects {
-            for (labels, value) in (family.samples)(subject.report) {
-                let own: Vec<String> = labels.iter().map(|(name, value)| format!(",{name}=\"{}\"", escaped(value))).collect();
-                let own = own.concat();
+            for (labels, value) in samples_of(subject.report) {
+                let own: String = labels.iter().map(|(name, value)| format!(",{name}=\"{}\"", escaped(value))).collect();
                 let (folder, name, id) = (escaped(subject.folder), escaped(&subject.report.name), escaped(&subject.report.id));
-                let _ = writeln!(samples, "{}{{project=\"{folder}\",name=\"{name}\",loop=\"{id}\"{own}}} {value}", family.name);
+                let _ = writeln!(samples, "{family}{{project=\"{folder}\",name=\"{name}\",loop=\"{id}\"{own}}} {value}");
             }
         }
         if !samples.is_empty() {
-            let _ = write!(out, "# HELP {0} {1}\n# TYPE {0} {2}\n{samples}", family.name, family.help, family.kind);
+            let _ = write!(out, "# HELP {family} {help}\n# TYPE {family} {kind}\n{samples}");
         }
     }
     out
 }
 
+const GAUGE: &str = "gauge";
+const COUNTER: &str = "counter";
+
 const FAMILIES: &[Family] = &[
-    Family {
-        name: "ralph_loop_status",
-        kind: "gauge",
-        help: "1 for the status that the loop has.",
-        samples: |r| vec![(vec![("status", r.status.clone())], 1.0)],
-    },
-    Family {
-        name: "ralph_loop_iteration",
-        kind: "gauge",
-        help: "The iteration that the loop is in.",
-        samples: |r| plain(r.figures.iteration),
-    },
-    Family {
-        name: "ralph_loop_iterations_limit",
-        kind: "gauge",
-        help: "The iteration after which the loop ends; absent without a limit.",
-        samples: |r| limit(r.limits.iterations),
-    },
-    Family { name: "ralph_loop_stops_total", kind: "counter", help: "Stops that were ruled on.", samples: |r| plain(r.figures.stops) },
-    Family {
-        name: "ralph_loop_claims_refused_total",
-        kind: "counter",
-        help: "Claims of the agent that did not end the loop.",
-        samples: |r| plain(r.figures.refused),
-    },
-    Family { name: "ralph_loop_seconds_total", kind: "counter", help: "Time by what it was spent on.", samples: hours },
-    Family {
-        name: "ralph_loop_seconds_limit",
-        kind: "gauge",
-        help: "The time that the loop may work; absent without a limit.",
-        samples: |r| limit(r.limits.ms).into_iter().map(|(labels, ms)| (labels, ms / 1e3)).collect(),
-    },
-    Family {
-        name: "ralph_loop_cost_dollars_total",
-        kind: "counter",
-        help: "What the loop has cost, as far as it is known; absent where it is not.",
-        samples: |r| r.figures.used.usd_micros.map(|usd| (Vec::new(), money::in_dollars(usd))).into_iter().collect(),
-    },
-    Family {
-        name: "ralph_loop_cost_dollars_limit",
-        kind: "gauge",
-        help: "What the loop may cost; absent without a limit.",
-        samples: |r| if r.limits.usd_micros == 0 { Vec::new() } else { vec![(Vec::new(), money::in_dollars(r.limits.usd_micros))] },
-    },
-    Family {
-        name: "ralph_loop_tokens_total",
-        kind: "counter",
-        help: "Tokens by kind, as far as they are known; absent where they are not.",
-        samples: tokens,
-    },
-    Family {
-        name: "ralph_loop_acceptance_items",
-        kind: "gauge",
-        help: "What has to hold before the loop may end, by how far it is proven.",
-        samples: standings,
-    },
-    Family { name: "ralph_gate_verdict", kind: "gauge", help: "1 for what was last found of the gate.", samples: gates },
-    Family { name: "ralph_gate_duration_seconds", kind: "gauge", help: "How long the gate took when it was last run.", samples: durations },
-    Family {
-        name: "ralph_loop_needs_person",
-        kind: "gauge",
-        help: "How many things only a person can do or decide.",
-        samples: |r| plain(r.needs.len() as u64),
-    },
-    Family {
-        name: "ralph_loop_last_event_timestamp_seconds",
-        kind: "gauge",
-        help: "When something last happened to the loop.",
-        samples: |r| r.last.map(|at| (Vec::new(), seconds(at))).into_iter().collect(),
-    },
+    ("ralph_loop_status", GAUGE, "1 for the status that the loop has.", |r| vec![(vec![("status", r.status.clone())], 1.0)]),
+    ("ralph_loop_iteration", GAUGE, "The iteration that the loop is in.", |r| plain(r.figures.iteration)),
+    ("ralph_loop_iterations_limit", GAUGE, "The iteration after which the loop ends; absent without a limit.", |r| {
+        limit(r.limits.iterations)
+    }),
+    ("ralph_loop_stops_total", COUNTER, "Stops that were ruled on.", |r| plain(r.figures.stops)),
+    ("ralph_loop_claims_refused_total", COUNTER, "Claims of the agent that did not end the loop.", |r| plain(r.figures.refused)),
+    ("ralph_loop_seconds_total", COUNTER, "Time by what it was spent on.", phases),
+    ("ralph_loop_seconds_limit", GAUGE, "The time that the loop may work; absent without a limit.", |r| {
+        limit(r.limits.ms).into_iter().map(|(labels, ms)| (labels, ms / 1e3)).collect()
+    }),
+    ("ralph_loop_cost_dollars_total", COUNTER, "What the loop has cost, as far as it is known; absent where it is not.", |r| {
+        dollars(r.figures.used.usd_micros)
+    }),
+    ("ralph_loop_cost_dollars_limit", GAUGE, "What the loop may cost; absent without a limit.", |r| {
+        dollars(Some(r.limits.usd_micros).filter(|limit| *limit > 0))
+    }),
+    ("ralph_loop_tokens_total", COUNTER, "Tokens by kind, as far as they are known; absent where they are not.", tokens),
+    ("ralph_loop_acceptance_items", GAUGE, "What has to hold before the loop may end, by how far it is proven.", standings),
+    ("ralph_gate_verdict", GAUGE, "1 for what was last found of the gate.", gates),
+    ("ralph_gate_duration_seconds", GAUGE, "How long the gate took when it was last run.", durations),
+    ("ralph_loop_needs_person", GAUGE, "How many things only a person can do or decide.", |r| plain(r.needs.len() as u64)),
+    ("ralph_loop_last_event_timestamp_seconds", GAUGE, "When something last happened to the loop.", |r| {
+        r.last.map(|at| (Vec::new(), seconds(at))).into_iter().collect()
+    }),
 ];
+
+fn dollars(usd: Option<Micros>) -> Vec<Sample> {
+    usd.map(|usd| (Vec::new(), money::in_dollars(usd))).into_iter().collect()
+}
 
 fn plain(n: u64) -> Vec<Sample> {
     vec![(Vec::new(), number(n))]
@@ -130,7 +86,7 @@ fn limit(n: u64) -> Vec<Sample> {
     if n == 0 { Vec::new() } else { plain(n) }
 }
 
-fn hours(report: &Report) -> Vec<Sample> {
+fn phases(report: &Report) -> Vec<Sample> {
     Phase::ALL.map(|phase| (vec![("phase", phase.as_str().to_owned())], number(report.figures.took.of(phase)) / 1e3)).into()
 }
 
@@ -167,7 +123,7 @@ fn seconds(at: Millis) -> f64 {
     number(u64::try_from(at).unwrap_or(0)) / 1e3
 }
 
-/// A label's value: text of any origin. What nobody sees is spelled out, so that two names that look alike stay two.
+/// A label's value: text of any origin. Invisible characters are spelled out, so that two names that look alike stay two.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

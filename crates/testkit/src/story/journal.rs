@@ -68,11 +68,19 @@ impl Journal {
             self.state(change);
         }
         self.seq += 1;
-        let mut record = json!({ "v": 1, "seq": self.seq, "at": stamp(self.now), "loop": self.id, "event": event, "state": self.state });
-        if let Some(session) = &self.session {
-            record["session"] = json!(session);
-        }
-        let _ = writeln!(self.text, "{record}");
+        // In the order in which ralph writes the fields.
+        let session = self.session.as_ref().map(|session| format!("\"session\":{},", json!(session))).unwrap_or_default();
+        let mut fields = event.as_object().unwrap().clone();
+        let kind = fields.remove("kind").unwrap();
+        let fields = Value::from(fields).to_string().replacen('{', if event.as_object().unwrap().len() > 1 { "," } else { "" }, 1);
+        let _ = writeln!(
+            self.text,
+            "{{\"v\":1,\"seq\":{},\"at\":{},\"loop\":{},{session}\"event\":{{\"kind\":{kind}{fields},\"state\":{}}}",
+            self.seq,
+            json!(stamp(self.now)),
+            json!(self.id),
+            self.state
+        );
     }
 
     pub(super) fn began(&mut self, iteration: u64, attempt: u64, item: &str) {

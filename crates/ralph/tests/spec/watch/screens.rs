@@ -20,8 +20,8 @@ gates ────────────────────────�
 ✓ tests  41 s       12 min ago  ✗✗✗✗✗✓✓✓✓✓✓  142 tests pass
 ✗ 3 claims refused, last at stop 9 (32 min ago): lint fails: 2 warnings are den…
 iterations ─────────────────────────────────────────────────────── 11 iterations
-tokens   ███████████ 93k last              cost     ▂▃▄▄▅▆▇█▁▂▃ $0.30 last
-duration ███████████ 10 min last           context  ▂▃▃▄▅▅▆▇█▁▂ 10 % last
+tokens   ███████████ 93k last            cost     ▂▃▄▄▅▆▇█▁▂▃ $0.30 last
+duration ███████████ 10 min last         context  ▂▃▃▄▅▅▆▇█▁▂ 10 % last
 rulings ────────────────────────────────────────────────────────────────────────
 12 min ago  stop 11  sent back to iteration 12: lint fails: 2 warnings are
                      denied                                      promise.missing
