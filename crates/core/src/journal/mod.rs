@@ -3,6 +3,7 @@
 //! Because the state rides on every line, a hook reads only the last one, and a torn last line costs no more than that line. A stop's
 //! record holds the whole evidence, so that it can be judged again.
 
+mod by_kind;
 pub mod history;
 mod spending;
 
@@ -42,11 +43,22 @@ pub struct Record {
     pub state: State,
 }
 
-/// What happened.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Event {
+/// Declares the events once for both directions: they are written with their kind as a tag, and read by it (see `by_kind`).
+macro_rules! events {
+    ($($variants:tt)*) => {
+        /// What happened.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(rename_all = "kebab-case", tag = "kind")]
+        pub enum Event { $($variants)* }
+
+        #[derive(Deserialize)]
+        #[serde(remote = "Event", rename_all = "kebab-case")]
+        enum Variants { $($variants)* }
+    };
+}
+
+events! {
     /// The loop was started, or seen for the first time.
     Started {
         file: String,
@@ -572,6 +584,21 @@ mod tests {
         let (all, bad) = records(mended.as_bytes());
         assert_eq!((all.len(), bad), (3, 1));
         assert_eq!(last_record(b""), None);
+    }
+
+    #[test]
+    fn an_event_is_read_wherever_its_kind_is() {
+        let first = r#"{"kind":"checking","gate":"tests","command":"t","limit_ms":5}"#;
+        let last = r#"{"command":"t","gate":"tests","limit_ms":5,"kind":"checking"}"#;
+        let read = |text: &str| serde_json::from_str::<Event>(text);
+        let expected = Event::Checking { gate: "tests".to_owned(), command: "t".to_owned(), limit_ms: 5 };
+        assert_eq!((read(first).unwrap(), read(last).unwrap()), (expected.clone(), expected.clone()));
+        assert_eq!(serde_json::to_string(&expected).unwrap(), first);
+        assert_eq!(read(r#"{"kind":"adopted","since":1}"#).unwrap(), Event::Adopted);
+        assert_eq!(read(r#"{"where":"mars","kind":"teleported"}"#).unwrap(), Event::Unknown);
+        for wrong in [r#"{"gate":"tests"}"#, r#"{"kind":"checking"}"#, r#"{"kind":7}"#, "{}", "[]", "7"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]
