@@ -59,6 +59,6 @@ pub(crate) fn with_snapshots(project: &Project, which: Option<&str>) -> Result<S
 
 /// The records of a journal file.
 pub(crate) fn read(path: &Path) -> Result<(Vec<Record>, usize), Failure> {
-    let bytes = journal::read(path).map_err(Failure::cannot_read(&path))?;
+    let bytes = journal::read(path).map_err(Failure::cannot_read(path))?;
     Ok(records(&bytes))
 }

@@ -54,7 +54,7 @@ impl NewLoop {
 
     fn prompt(&self) -> Result<String, Failure> {
         let raw = if let Some(path) = &self.prompt_file {
-            fs::read(path).map_err(Failure::cannot_read(&path))?
+            fs::read(path).map_err(Failure::cannot_read(path))?
         } else if self.stdin {
             read_stdin("the prompt", u64::MAX)?
         } else {

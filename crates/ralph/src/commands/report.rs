@@ -130,7 +130,7 @@ fn written(project: &Project, gathered: &Report, path: &Path, open: bool) -> Don
 fn put(file: Option<&Path>, text: &str) -> Done {
     let text = &secrets::mask(text);
     match file.filter(|path| *path != Path::new("-")) {
-        Some(path) => files::write_named(path, text.as_bytes()).map_err(Failure::cannot_write(&path)),
+        Some(path) => files::write_named(path, text.as_bytes()).map_err(Failure::cannot_write(path)),
         None => {
             let text = text.trim_end();
             if stdout().is_terminal() {

@@ -88,7 +88,7 @@ fn exclude(file: &Path, within: &Path, lines: &[String]) -> Result<String, Failu
     if new.is_empty() {
         return Err(Failure::new(format!("{} has it already, but a .gitignore of the repository says otherwise", file.display())));
     }
-    let failed = Failure::cannot_write(&file);
+    let failed = Failure::cannot_write(file);
     files::add_lines(file, &format!("{}\n", new.join("\n"))).map_err(failed)?;
     Ok(format!("added to {}: {}", file.display(), new.join(", ")))
 }

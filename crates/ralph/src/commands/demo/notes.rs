@@ -69,7 +69,7 @@ impl Notes {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(Failure::cannot_read(&path))
+    fs::read_to_string(path).map_err(Failure::cannot_read(path))
 }
 
 /// Where the links of a page lead.
