@@ -311,8 +311,8 @@ fn pains_8_an_unknown_flag_is_refused_with_a_suggestion() {
         ("Go --hours never", "--hours needs a number of hours from 0 on, not \"never\""),
         ("Go --name ../../etc", "--name needs letters, digits, - and _ only, not \"../../etc\""),
         ("Go --completion-promise \"\"", "--completion-promise needs words"),
-        ("", "there is no prompt: say what the agent shall work on"),
-        ("--max-iterations 5", "there is no prompt: say what the agent shall work on"),
+        ("", "there is no prompt: say what the agent should work on"),
+        ("--max-iterations 5", "there is no prompt: say what the agent should work on"),
     ];
     for (args, refusal) in cases {
         let bed = Bed::new();
