@@ -147,7 +147,7 @@ fn t5_a_note_goes_before_gates() {
 #[test]
 fn s4_6_notes_can_be_taken_back() {
     let bed = Bed::with_loop(1, 0, "DONE");
-    assert!(bed.ralph_ok(&["steer", "--clear"]).contains("No note waits"));
+    assert!(bed.ralph_ok(&["steer", "--clear"]).contains("No note is waiting"));
     for note in ["a", "b"] {
         bed.ralph_ok(&["steer", note]);
     }
