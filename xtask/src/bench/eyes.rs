@@ -114,7 +114,7 @@ impl Stage<'_> {
         let terminal = Pty::spawn(command, SCREEN.0, SCREEN.1);
         terminal.wait_for(|screen| screen.contains(LOOP) && screen.contains("quit"), PATIENCE)?;
         watched.first.push(begun.elapsed());
-        let every = format!(" {ROUNDS} rounds");
+        let every = format!(" {ROUNDS} iterations");
         terminal.wait_for(|screen| screen.contains(&every), PATIENCE)?;
         watched.all.push(begun.elapsed());
         watched.peak_kb = watched.peak_kb.max(peak_kb(terminal.pid())?);
