@@ -16,11 +16,11 @@ use ralph_core::judge::{
 use ralph_engine::{
     hosts::claude::usage,
     run::{
-        agent::{self, Agent, Ended, Session, Wish},
+        session::{self, Agent, Ended, Session},
         events::Heard,
     },
     store::runner,
-    sys::clock,
+    sys::{clock, random},
 };
 use ralph_testkit::{Cached, Client, Gate, ModelServer, Project, Reply, SignIn, Skip, Version, or_skip};
 
@@ -46,7 +46,7 @@ impl Bed {
         let client = Client::installed(version)?;
         let project = Project::without_git();
         let program = client.as_program(&project, server, sign_in, &[("CLAUDE_CODE_MAX_RETRIES", "1")]);
-        let (agent, id) = (Agent::Claude(program), agent::new_session_id());
+        let (agent, id) = (Agent::Claude(program), random::uuid());
         let (silence, permission_mode) = (Duration::from_mins(1), Some("bypassPermissions"));
         Ok(Bed { _alone: alone, project, agent, id, silence, permission_mode, heard: Mutex::default() })
     }
@@ -55,7 +55,7 @@ impl Bed {
         self.project.home().join("session.log")
     }
 
-    fn run(&self, wish: &dyn Fn() -> Wish) -> Ended {
+    fn run(&self, wish: &dyn Fn() -> bool) -> Ended {
         let mark = runner::new_mark("client");
         let session = Session {
             agent: &self.agent,
@@ -72,7 +72,7 @@ impl Bed {
             grace: Duration::from_secs(10),
             log: &self.log(),
         };
-        let ended = agent::run(&session, &|heard| self.heard.lock().unwrap().push(heard.clone()), wish);
+        let ended = session::run(&session, &|heard| self.heard.lock().unwrap().push(heard.clone()), wish);
         assert_eq!(runner::end_leftovers(&mark), 0, "nothing is left");
         ended
     }
@@ -99,7 +99,7 @@ fn s4_6_a_session_tells_what_it_does_and_what_it_used() {
             Reply::texts(["First.", "<promise>DONE</promise>"]).usage(2_000, 300),
         ]);
         let bed = or_skip!(Bed::new(version, &server, SignIn::Key));
-        let ended = bed.run(&|| Wish::GoOn);
+        let ended = bed.run(&|| true);
         assert_eq!((ended.outcome, ended.tools), (Outcome::Stopped, ToolUse::Used));
         assert_eq!(ended.text.as_deref(), Some("First.\n\u{c}<promise>DONE</promise>"), "both blocks, told apart");
         let work = ended.work;
@@ -132,7 +132,7 @@ fn s1_4_an_overloaded_service_is_told_by_its_status() {
     for &version in Version::usual() {
         let server = ModelServer::with(|_| Reply::error(529, "overloaded_error", "Overloaded"));
         let bed = or_skip!(Bed::new(version, &server, SignIn::Key));
-        let ended = bed.run(&|| Wish::GoOn);
+        let ended = bed.run(&|| true);
         assert_eq!(ended.outcome, Outcome::Failed { trouble: Trouble::Service { status: Some(529) } });
         assert_eq!((ended.text, ended.work.tokens.total()), (None, 0));
     }
@@ -145,7 +145,7 @@ fn s1_4_a_limit_says_when_it_ends() {
         let server = ModelServer::with(move |_| Reply::limit(resets_at));
         let bed = or_skip!(Bed::new(version, &server, SignIn::Subscription));
         let limit = Trouble::Limit { until: Some(resets_at * 1_000), quota: Some("five_hour".to_owned()) };
-        assert_eq!(bed.run(&|| Wish::GoOn).outcome, Outcome::Failed { trouble: limit });
+        assert_eq!(bed.run(&|| true).outcome, Outcome::Failed { trouble: limit });
         assert!(bed.heard().iter().any(|heard| matches!(heard, Heard::Quota { rejected: true, .. })));
     }
 }
@@ -155,7 +155,7 @@ fn s4_6_what_nobody_may_allow_is_known_with_its_rule() {
     for &version in Version::usual() {
         let server = ModelServer::scripted([Reply::bash("npm test -- --all"), Reply::text("I may not.")]);
         let bed = Bed { permission_mode: Some("default"), ..or_skip!(Bed::new(version, &server, SignIn::Key)) };
-        let ended = bed.run(&|| Wish::GoOn);
+        let ended = bed.run(&|| true);
         assert_eq!(ended.outcome, Outcome::Stopped);
         let denied: Vec<&str> = ended.work.denied.iter().map(|denied| denied.rule.as_str()).collect();
         assert_eq!(denied, ["Bash(npm test:*)"]);
@@ -170,7 +170,7 @@ fn s4_6_a_stream_that_hangs_is_silence() {
         let gate = Gate::new();
         let server = ModelServer::scripted([Reply::bash("true").usage(500, 60), Reply::text("Half a word").usage(700, 80).hang(&gate)]);
         let bed = Bed { silence: PATIENT, ..or_skip!(Bed::new(version, &server, SignIn::Key)) };
-        let ended = bed.run(&|| Wish::GoOn);
+        let ended = bed.run(&|| true);
         assert_eq!((ended.outcome, ended.tools), (Outcome::Cut { by: Cut::Silence }, ToolUse::Used));
         assert!(gate.wait_reached(Duration::ZERO));
         let tokens = ended.work.tokens;
@@ -185,7 +185,7 @@ fn s4_6_a_session_that_is_interrupted_leaves_no_command_behind() {
     for &version in Version::usual() {
         let server = ModelServer::scripted([Reply::bash("echo begun > begun.txt; timeout 300 tail -f /dev/null").usage(500, 60)]);
         let bed = or_skip!(Bed::new(version, &server, SignIn::Key));
-        let ended = bed.run(&|| if bed.project.exists("begun.txt") { Wish::End } else { Wish::GoOn });
+        let ended = bed.run(&|| !bed.project.exists("begun.txt"));
         assert_eq!((ended.outcome, ended.tools), (Outcome::Interrupted, ToolUse::Used));
         assert_eq!(ended.work.tokens, Tokens { input: 500, output: 60, ..Tokens::default() });
     }
@@ -197,7 +197,7 @@ fn s4_6_a_server_in_the_background_does_not_hold_the_round() {
     let in_background = serde_json::json!({"command": "tail -f /dev/null", "description": "x", "run_in_background": true});
     let server = ModelServer::scripted([Reply::tool("Bash", in_background).usage(500, 60), Reply::text("It runs.").usage(700, 80)]);
     let bed = Bed { silence: PATIENT, ..or_skip!(Bed::new(Version::Newest, &server, SignIn::Key)) };
-    let ended = bed.run(&|| Wish::GoOn);
+    let ended = bed.run(&|| true);
     assert_eq!((ended.outcome, ended.text.as_deref()), (Outcome::Stopped, Some("It runs.")));
     assert_eq!((ended.work.tokens.input, ended.work.tokens.output, ended.work.estimated), (1_200, 140, false));
     assert_eq!(server.main_requests().len(), 2);
@@ -217,7 +217,7 @@ fn s4_6_a_client_that_is_killed_crashed_and_its_commands_die_too() {
                 ralph_testkit::process::kill_tree(pid.trim().parse().unwrap());
                 killed.set(true);
             }
-            Wish::GoOn
+            true
         });
         assert_eq!(ended.outcome, Outcome::Failed { trouble: Trouble::Crash { code: None, signal: Some(9) } });
         assert!(ended.work.estimated && ended.work.tokens.input == 500, "{:?}", ended.work);

@@ -18,10 +18,11 @@ use ralph_core::judge::{
 };
 use ralph_engine::{
     run::{
-        agent::{self, Agent, Ended, Session, Wish},
+        session::{self, Agent, Ended, Session},
         events::Heard,
     },
     store::runner,
+    sys::random,
 };
 use ralph_testkit::Project;
 
@@ -58,15 +59,15 @@ impl Bed {
     }
 
     fn run(&self) -> Ended {
-        self.run_while(&|| Wish::GoOn)
+        self.run_while(&|| true)
     }
 
-    fn run_while(&self, wish: &dyn Fn() -> Wish) -> Ended {
+    fn run_while(&self, wish: &dyn Fn() -> bool) -> Ended {
         self.run_telling(&|heard| self.heard.lock().unwrap().push(heard.clone()), wish)
     }
 
-    fn run_telling(&self, hears: &(dyn Fn(&Heard) + Send + Sync), wish: &dyn Fn() -> Wish) -> Ended {
-        let id = agent::new_session_id();
+    fn run_telling(&self, hears: &(dyn Fn(&Heard) + Send + Sync), wish: &dyn Fn() -> bool) -> Ended {
+        let id = random::uuid();
         let session = Session {
             agent: &self.agent,
             folder: self.project.dir(),
@@ -82,7 +83,7 @@ impl Bed {
             grace: self.grace,
             log: &self.log(),
         };
-        let ended = agent::run(&session, hears, wish);
+        let ended = session::run(&session, hears, wish);
         assert_eq!(self.left(), Vec::<u32>::new(), "nothing is left");
         ended
     }
@@ -159,7 +160,7 @@ fn s4_6_a_wish_to_end_is_heard_soon_and_the_agent_may_tidy_up() {
     let asked = AtomicUsize::new(0);
     let ended = bed.run_while(&|| {
         asked.fetch_add(1, Ordering::Relaxed);
-        if bed.lines().contains(&"ready".to_owned()) { Wish::End } else { Wish::GoOn }
+        !bed.lines().contains(&"ready".to_owned())
     });
     assert_eq!(ended.outcome, Outcome::Interrupted);
     assert_eq!(ended.text.as_deref(), Some("ready\ntidied\n"));
@@ -191,7 +192,7 @@ fn s4_6_two_hundred_megabytes_cost_neither_memory_nor_the_end_of_the_answer() {
     let count = |_: &Heard| {
         counted.fetch_add(1, Ordering::Relaxed);
     };
-    let ended = bed.run_telling(&count, &|| Wish::GoOn);
+    let ended = bed.run_telling(&count, &|| true);
     assert_eq!(ended.outcome, Outcome::Stopped);
     let text = ended.text.unwrap();
     assert!((200 << 10..=256 << 10).contains(&text.len()) && text.ends_with("\nthe end\n"), "{} bytes", text.len());
@@ -229,7 +230,7 @@ fn s4_6_a_slow_audience_is_no_silence() {
             }
             bed.heard.lock().unwrap().push(heard.clone());
         },
-        &|| Wish::GoOn,
+        &|| true,
     );
     assert_eq!(ended.outcome, Outcome::Stopped);
     assert_eq!(bed.lines().len(), 40);

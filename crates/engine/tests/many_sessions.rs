@@ -7,14 +7,15 @@ use std::{path::Path, time::Duration};
 
 use ralph_core::judge::session_outcome::Outcome;
 use ralph_engine::{
-    run::agent::{self, Agent, Session, Wish},
+    run::session::{self, Agent, Session},
     store::runner,
+    sys::random,
 };
 use ralph_testkit::Project;
 
 fn run(project: &Project, iteration: u64) {
     let agent = Agent::Command("cat > /dev/null; echo one; (sleep 1000 &); echo two >&2".to_owned());
-    let (id, mark) = (agent::new_session_id(), runner::new_mark("many"));
+    let (id, mark) = (random::uuid(), runner::new_mark("many"));
     let session = Session {
         agent: &agent,
         folder: project.dir(),
@@ -30,7 +31,7 @@ fn run(project: &Project, iteration: u64) {
         grace: Duration::from_secs(1),
         log: &project.path(format!("logs/{}.log", iteration % 7)),
     };
-    let ended = agent::run(&session, &|_| {}, &|| Wish::GoOn);
+    let ended = session::run(&session, &|_| {}, &|| true);
     assert_eq!(ended.outcome, Outcome::Stopped);
 }
 

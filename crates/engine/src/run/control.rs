@@ -1,15 +1,12 @@
-//! What people want of a run while it works: signals, and what was done to the loop from elsewhere.
+//! The wishes of people while a run works: signals, and changes of the loop from elsewhere.
 
 use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use crate::{
-    run::agent::Wish,
+    run::events::{Observer, RunEvent},
     store::{
         loops::{self, LoopOnDisk},
         project::Project,
@@ -24,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Asked {
     Nothing,
-    /// The end after this round.
+    /// The end after this iteration.
     Finish,
     /// The end now.
     End,
@@ -36,23 +33,25 @@ pub(super) struct Control {
     signals: Told,
     project: Project,
     found: LoopOnDisk,
+    observer: Arc<dyn Observer>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    looked: Option<Instant>,
     /// The last look did not find the loop.
-    missing: Arc<AtomicBool>,
-    /// The loop was taken away.
-    gone: Arc<AtomicBool>,
-    looked: Arc<Mutex<Option<Instant>>>,
+    is_missing: bool,
+    /// The last two did not.
+    is_gone: bool,
+    /// The observer knows that the run ends after this iteration.
+    is_finishing: bool,
 }
 
 impl Control {
-    pub(super) fn new(signals: Told, project: &Project, found: &LoopOnDisk) -> Self {
-        Control {
-            signals,
-            project: project.clone(),
-            found: found.clone(),
-            missing: Arc::default(),
-            gone: Arc::default(),
-            looked: Arc::default(),
-        }
+    pub(super) fn new(signals: Told, project: &Project, found: &LoopOnDisk, observer: &Arc<dyn Observer>) -> Self {
+        let (project, found, observer) = (project.clone(), found.clone(), Arc::clone(observer));
+        Control { signals, project, found, observer, seen: Arc::default() }
     }
 
     /// What was asked for by signals.
@@ -65,19 +64,28 @@ impl Control {
         }
     }
 
-    /// Whether the loop was cancelled, or its file deleted; looked at now and then.
-    pub(super) fn is_gone(&self) -> bool {
-        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        if looked.is_none_or(|at| at.elapsed() >= LOOK) {
-            *looked = Some(Instant::now());
-            // Editors and git take a file away for a moment: it is gone when two looks say so.
-            let was_missing = self.missing.swap(self.is_missing(), Ordering::Relaxed);
-            self.gone.store(was_missing && self.missing.load(Ordering::Relaxed), Ordering::Relaxed);
+    /// Whether the session, or what is measured after it, should go on. Asked again and again; the observer is told once that this iteration is the last.
+    pub(super) fn is_work_wanted(&self) -> bool {
+        let asked = self.asked();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = asked == Asked::Finish && !seen.is_finishing;
+        seen.is_finishing |= is_news;
+        if seen.looked.is_none_or(|at| at.elapsed() >= LOOK) {
+            seen.looked = Some(Instant::now());
+            // Editors and git take a file away for a moment: it is gone when two looks in a row miss it.
+            let was_missing = std::mem::replace(&mut seen.is_missing, self.is_missing());
+            seen.is_gone = was_missing && seen.is_missing;
         }
-        self.gone.load(Ordering::Relaxed)
+        let is_gone = seen.is_gone;
+        drop(seen);
+        if is_news {
+            self.observer.on_event(&RunEvent::Finishing);
+        }
+        asked < Asked::End && !is_gone
     }
 
-    /// The list of a feature folder is the agent's, who may put it away for a while; that folder's loop is gone when its status says so.
+    /// Whether the loop was cancelled, or its file deleted. The list of a feature folder is the agent's, who may put it away for a while; that folder's loop is
+    /// gone when its status says so.
     fn is_missing(&self) -> bool {
         match loops::reread(&self.project, self.found.clone()) {
             Ok(None) if self.found.is_folder() => loops::of_folder(&self.project).is_some(),
@@ -85,10 +93,5 @@ impl Control {
             Ok(Some(found)) => found.parsed.is_ok() && found.id() != self.found.id(),
             Err(_) => false,
         }
-    }
-
-    /// For a session that works.
-    pub(super) fn wish(&self) -> Wish {
-        if self.asked() == Asked::End || self.is_gone() { Wish::End } else { Wish::GoOn }
     }
 }

@@ -1,12 +1,12 @@
-//! The runner: carries a loop in fresh sessions, one for each round, until the loop ends, a person is needed, or somebody wants it to stop.
+//! `ralph run`: works on a loop in fresh sessions, one for each iteration, until the loop ends, a person is needed, or the run is told to stop.
 
-pub mod agent;
 mod control;
 pub mod events;
+mod iterations;
 mod listener;
 mod plan;
 pub mod preflight;
-mod rounds;
+pub mod session;
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::{
     notify::{self, Kind, News, Ways},
     ops::{Refusal, resume, take_over},
     run::{
-        agent::Agent,
         control::Control,
         events::{End, Observer, RunEvent},
-        rounds::Rounds,
+        iterations::Iterations,
+        session::Agent,
     },
     store::{Error, project::Project, runner},
     sys::{env, signals},
@@ -37,7 +37,7 @@ pub struct Orders {
     /// Which loop, and with what limits from now on.
     pub resume: resume::Request,
     pub agent: Agent,
-    /// So many rounds and no more; `None`: until the loop ends.
+    /// So many iterations and no more; `None`: until the loop ends.
     pub rounds: Option<u64>,
     /// Where an item of a list names no model and no rule says otherwise.
     pub settings: Running,
@@ -56,7 +56,7 @@ pub struct Finished {
     pub end: End,
     /// In one sentence.
     pub line: String,
-    /// Rounds that were ruled on.
+    /// Iterations that were ruled on.
     pub rounds: u64,
     pub iteration: u64,
     /// What was spent on the loop, by this run and before.
@@ -67,7 +67,7 @@ pub struct Finished {
     pub doubtful: bool,
 }
 
-/// Carries a loop.
+/// Works on a loop until the run ends.
 pub fn drive(project: &Project, orders: &Orders, observer: &Arc<dyn Observer>) -> Result<Finished, Refusal> {
     let found = take_over::bring(project, &orders.resume)?;
     let id = found.id();
@@ -104,15 +104,15 @@ pub fn drive(project: &Project, orders: &Orders, observer: &Arc<dyn Observer>) -
     if let Some(text) = no_brake(orders, &taken.file) {
         observer.on_event(&RunEvent::Warning { text });
     }
-    let control = Control::new(signals, project, &taken.found);
-    let mut rounds = Rounds::new(project, orders, observer, control, &mark, taken);
-    let (end, line) = rounds.until_it_ends().unwrap_or_else(|e| could_not_go_on(&e));
+    let control = Control::new(signals, project, &taken.found, observer);
+    let mut iterations = Iterations::new(project, orders, observer, control, &mark, taken);
+    let (end, line) = iterations.until_it_ends().unwrap_or_else(|e| could_not_go_on(&e));
     // The lock is given back by the end of this process anyway; that the loop rests is what counts.
-    let line = match take_over::leave(project, &rounds.found, &mark, &line) {
+    let line = match take_over::leave(project, &iterations.found, &mark, &line) {
         Ok(()) => line,
         Err(e) => format!("{line} (and the loop could not be put to rest: {e})"),
     };
-    let finished = rounds.finished(id, end, line);
+    let finished = iterations.finished(id, end, line);
     tell(project, orders, &taken_name, &finished, observer);
     Ok(finished)
 }
@@ -137,7 +137,7 @@ fn could_not_go_on(e: &Error) -> (End, String) {
     }
 }
 
-/// Tells whoever looks on, and whoever wanted to be told.
+/// Tells the observer, and sends the notifications that the orders ask for.
 fn tell(project: &Project, orders: &Orders, name: &str, finished: &Finished, observer: &Arc<dyn Observer>) {
     observer.on_event(&RunEvent::Ended {
         how: finished.end,
@@ -150,7 +150,7 @@ fn tell(project: &Project, orders: &Orders, name: &str, finished: &Finished, obs
         doubtful: finished.doubtful,
     });
     let kind = match finished.end {
-        // Whoever did it knows.
+        // The person who did it knows.
         End::Interrupted | End::Paused | End::Cancelled => return,
         End::Blocked | End::Stalled | End::Failed => Kind::NeedsPerson,
         End::Parked => Kind::Parked,
@@ -172,7 +172,7 @@ fn tell(project: &Project, orders: &Orders, name: &str, finished: &Finished, obs
     notify_all(orders, &news, observer);
 }
 
-/// Tells whoever wanted to be told; what cannot be told costs the run nothing but a sentence.
+/// Sends notifications; one that fails costs the run a warning.
 fn notify_all(orders: &Orders, news: &News<'_>, observer: &Arc<dyn Observer>) {
     for text in notify::tell(&orders.ways, news, notify::LIMIT) {
         observer.on_event(&RunEvent::Warning { text });

@@ -1,4 +1,4 @@
-//! A look before the first round: would sessions that nobody watches get anywhere? A denied tool at night is a lost night.
+//! A look before the first session: would sessions without a person get anywhere? A tool that is denied at night is a lost night.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
         program::{dotted, said_version, version_in},
         version::MESSAGE_SINCE,
     },
-    run::agent::Agent,
+    run::session::Agent,
     setup::{
         permissions::{Fate, Permissions},
         places::Places,
@@ -30,7 +30,7 @@ const GIT: Duration = Duration::from_secs(30);
 /// How much a remark matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// It may save a round.
+    /// It may save an iteration.
     Hint,
     /// The run will not get far.
     Warning,
@@ -38,7 +38,7 @@ pub enum Weight {
     Refusal,
 }
 
-/// What was found: sentences that say what to type.
+/// A sentence that says what to type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
     pub weight: Weight,
@@ -82,7 +82,7 @@ pub fn look(project: &Project, permission_mode: Option<&str>, agent: &Agent) -> 
     remarks
 }
 
-/// Rounds within a session need its own stop hook. `inner`: how many are wanted.
+/// Sending a session back within its iteration needs its own stop hook. `inner`: how many are wanted.
 pub fn inner_rounds(project: &Project, inner: u64, agent: &Agent) -> Option<Remark> {
     let Agent::Claude(_) = agent else { return None };
     let is_registered = || Survey::take(&Places::of(project)).ours().iter().any(|ours| ours.hook.event == "Stop");
@@ -94,14 +94,14 @@ pub fn inner_rounds(project: &Project, inner: u64, agent: &Agent) -> Option<Rema
     })
 }
 
-/// Looks at the folder that the agent would work in. `keeps`: its files shall be kept after each round.
+/// Looks at the folder that the agent would work in. `keeps`: its files are to be kept after each iteration.
 pub fn ground(project: &Project, keeps: bool) -> Option<Remark> {
     let root = project.root().canonicalize().unwrap_or_else(|_| project.root().to_owned());
     let is_home = env::home().and_then(|home| home.canonicalize().ok()).is_some_and(|home| home == root);
     if is_home || root.parent().is_none() {
         let place = if is_home { "your home folder" } else { "the top folder of the system" };
         let text = format!(
-            "this is {place}, and an agent that nobody watches would have all that is in it for its project: go to the project's own folder, or name it with -C"
+            "refusing to run unattended in {place}: cd into a project, or pass -C"
         );
         return Some(Remark::new(Weight::Refusal, text));
     }
@@ -118,7 +118,7 @@ pub fn mode_to_ask_for(project: &Project, asked: Option<String>) -> Option<Strin
     asked.or_else(|| ignored().map(|_| "default".to_owned()))
 }
 
-/// What the project names to be run, and a session without a person runs though nobody has trusted the folder.
+/// Programs that the project names and that a session without a person runs, though no person has trusted the folder.
 fn run_unasked(project: &Project, survey: &Survey) -> Option<Remark> {
     let hooks = survey.hooks();
     let foreign = hooks.iter().filter(|hook| !hook.hook.line.is_ralphs() && !survey.is_own(hook));
@@ -177,13 +177,13 @@ fn denied(permissions: &Permissions) -> Option<Remark> {
     }
     let for_edits = if edits { "`ralph run --permission-mode acceptEdits` lets it change files; " } else { "" };
     let text = format!(
-        "in {mode} {} will be denied, because nobody is there to be asked: {for_edits}rules such as \"Bash(npm test:*)\" under permissions.allow in your settings let it run commands",
+        "in {mode} {} will be denied, because no person is there to be asked: {for_edits}rules such as \"Bash(npm test:*)\" under permissions.allow in your settings let it run commands",
         missing.join(", ")
     );
     Some(Remark::new(Weight::Warning, text))
 }
 
-/// What the agent would want to run to see whether its work will hold, and may not. Ralph measures it all the same.
+/// Gate commands that the agent may not run to check its own work. Ralph measures them all the same.
 fn unproven_by_itself(project: &Project, permissions: &Permissions) -> Option<Remark> {
     let mut rules: Vec<String> = Vec::new();
     for line in gate_lines(project) {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use ralph_engine::{
     run::{
-        agent::Agent,
+        session::Agent,
         preflight::{Weight, inner_rounds, look},
     },
     store::project::Project as Looked,

@@ -16,9 +16,10 @@ use ralph_engine::{
         resume, start, worktree,
     },
     run::{
-        self, Orders, agent,
+        self, Orders,
         events::{End, Observer, RunEvent},
         preflight::{self, Weight},
+        session,
     },
     store::{project::Project, run_options::RunOptions},
     sys::signals,
@@ -131,10 +132,10 @@ fn untrusted_lists(project: &Project) -> Vec<String> {
     sources.iter().filter(is_open).map(told).collect()
 }
 
-fn find_agent(project: &Project, options: &RunOptions) -> Result<agent::Agent, Failure> {
+fn find_agent(project: &Project, options: &RunOptions) -> Result<session::Agent, Failure> {
     match &options.agent_cmd {
-        Some(line) => Ok(agent::Agent::Command(line.clone())),
-        None => program::find_outside(project.root()).map(agent::Agent::Claude).ok_or_else(|| {
+        Some(line) => Ok(session::Agent::Command(line.clone())),
+        None => program::find_outside(project.root()).map(session::Agent::Claude).ok_or_else(|| {
             Failure::coded(BLOCKED, "there is no `claude` on the PATH: install Claude Code, or name another program with --agent-cmd")
         }),
     }
@@ -164,7 +165,7 @@ fn settings(project: &Project, options: &RunOptions, no_snapshots: bool, warn: &
 }
 
 /// Checks that unattended sessions can get anywhere.
-fn look(project: &Project, settings: &Running, agent: &agent::Agent, warn: &impl Fn(String)) -> Result<(), Failure> {
+fn look(project: &Project, settings: &Running, agent: &session::Agent, warn: &impl Fn(String)) -> Result<(), Failure> {
     let remarks = preflight::look(project, settings.permission_mode.as_deref(), agent);
     for remark in remarks.into_iter().chain(preflight::inner_rounds(project, settings.inner, agent)) {
         if remark.weight == Weight::Refusal {

@@ -1,30 +1,28 @@
-//! The rounds of one run: start a session, hear it out, rule on what came of it, and go on.
+//! The iterations of one run: start a session, hear it out, have it judged, and go on.
 
 mod after_session;
-mod keep_files;
-mod pause;
+mod rest;
+mod snapshots;
 
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use ralph_core::{
+    config::Running,
     gate::Check,
     journal::{Event, State},
     judge::{
         Budget, Code, Ending, Next,
-        limits::{Standstill, ToolUse},
-        session_outcome::{Outcome, Tokens, Work},
+        limits::{Breaker, Standstill},
+        session_outcome::Work,
     },
     money,
     text::{
-        Problem,
+        Problem, messages,
         prompt::Spent,
         time::{Millis, millis},
     },
@@ -32,10 +30,10 @@ use ralph_core::{
 
 use super::{
     Finished, Orders,
-    agent::{self, Ended, Session},
     control::{Asked, Control},
     events::{End, Observer, RunEvent},
     plan::{self, Before, Plan},
+    session::{self, Ended, Session},
 };
 use crate::{
     gates::declared,
@@ -48,7 +46,7 @@ use crate::{
         project_lock::{Locked, Loop},
         seal,
     },
-    sys::{clock, files},
+    sys::{clock, files, random},
 };
 
 /// The time between the request to end and the end of a session.
@@ -63,41 +61,43 @@ const LOOK: Duration = Duration::from_secs(30);
 /// So many logs of sessions are kept for each loop.
 const LOGS: usize = 300;
 
+const HOUR: Millis = 3_600_000;
+const MONTH: Duration = Duration::from_hours(30 * 24);
+
 /// How a run ends, in one sentence.
 type Ends = (End, String);
 
-pub(super) struct Rounds<'a> {
+pub(super) struct Iterations<'a> {
     project: &'a Project,
     orders: &'a Orders,
     observer: &'a Arc<dyn Observer>,
     control: Control,
     mark: &'a str,
     pub(super) found: LoopOnDisk,
-    /// Nobody has carried the loop before.
-    begins: bool,
+    /// No run had the loop before.
+    is_first_run: bool,
     before: Before,
-    /// A session that a runner before this one did not live to hear out.
+    /// A session that a run before this one left unfinished.
     unfinished: Option<String>,
     /// The commit and the files before the session that runs.
     tree: Option<String>,
+    /// So many iterations changed nothing that the next one is the last try.
+    trial_after: Option<u64>,
     /// When sessions were started within the last hour.
     calls: Vec<Millis>,
     done: u64,
     iteration: u64,
     spent: Spent,
-    tokens: Tokens,
     denied: BTreeMap<String, u64>,
     /// That files cannot be kept is told once.
     has_told_of_files: bool,
-    /// Whoever looks on knows that the run ends after this round.
-    is_finishing: Arc<AtomicBool>,
     /// Why a person should look before it goes on.
     doubt: Option<String>,
     /// The loop is complete, and the proof is not what it was when it began.
     doubtful: bool,
 }
 
-/// A session that was started.
+/// A session that is about to start.
 struct Begun {
     session: String,
     iteration: u64,
@@ -108,7 +108,15 @@ struct Begun {
     limit: Duration,
 }
 
-impl<'a> Rounds<'a> {
+/// What comes after one look at the loop.
+enum Start {
+    Session(Box<Begun>),
+    /// The loop's time, money or tokens are used up: the judge ends it.
+    UsedUp(Box<Loop>),
+    Ends(Ends),
+}
+
+impl<'a> Iterations<'a> {
     pub(super) fn new(
         project: &'a Project,
         orders: &'a Orders,
@@ -117,26 +125,25 @@ impl<'a> Rounds<'a> {
         mark: &'a str,
         taken: Taken,
     ) -> Self {
-        let calls = journal::began_since(&project.journal(&taken.found.id()), clock::now() - HOUR);
-        Rounds {
+        let journal = project.journal(&taken.found.id());
+        Iterations {
             project,
             orders,
             observer,
             control,
             mark,
             iteration: taken.file.iteration,
-            begins: taken.picked_up.is_none() && !journal::has_begun(&project.journal(&taken.found.id())),
+            is_first_run: taken.picked_up.is_none() && !journal::has_begun(&journal),
             before: Before { unfinished: taken.unfinished.is_some(), ..Before::default() },
             unfinished: taken.unfinished,
             found: taken.found,
             tree: None,
-            calls,
+            trial_after: None,
+            calls: journal::began_since(&journal, clock::now() - HOUR),
             done: 0,
             spent: Spent::default(),
-            tokens: Tokens::default(),
             denied: BTreeMap::new(),
             has_told_of_files: false,
-            is_finishing: Arc::default(),
             doubt: None,
             doubtful: false,
         }
@@ -161,25 +168,25 @@ impl<'a> Rounds<'a> {
             return Ok(ends);
         }
         loop {
-            if let Some(ends) = self.wants_to_end()? {
-                return Ok(ends);
-            }
             if let Some(ends) = self.rest_before_a_session()? {
                 return Ok(ends);
             }
-            if let Some(ends) = self.end_what_is_used_up()? {
-                return Ok(ends);
-            }
-            let Some(begun) = self.begin()? else { return Ok(self.taken_away()) };
-            let ended = self.hear(&begun);
-            if let Some(ends) = self.settle(&begun, &ended)? {
+            let ends = match self.begin()? {
+                Start::Session(begun) => {
+                    let ended = self.hear(&begun);
+                    self.after_session(&begun, &ended)?
+                }
+                Start::UsedUp(l) => self.rule(l.owner().unwrap_or(self.mark), l.file.iteration, "", &Ended::of_nothing(Some(String::new())))?,
+                Start::Ends(ends) => Some(ends),
+            };
+            if let Some(ends) = ends {
                 return Ok(ends);
             }
         }
     }
 
-    /// Where everything holds before the first session, none is started. A promise is the agent's to make, so a loop with one has something to do; unless its
-    /// work is a list, in which everything is done. So has a loop with a note for the agent.
+    /// Where everything holds before the first session, none is started. A promise is the agent's to make, so a loop with one has something to do, unless its
+    /// work is a list in which everything is done. So has a loop with a note for the agent.
     fn nothing_to_do(&mut self) -> Result<Option<Ends>, Error> {
         let Some((locked, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
         drop(locked);
@@ -189,39 +196,38 @@ impl<'a> Rounds<'a> {
         if !may_end || !l.file.active || !l.state.notes.is_empty() {
             return Ok(None);
         }
-        let nothing = Ended { outcome: Outcome::Stopped, text: None, tools: ToolUse::Unknown, work: Work::default() };
-        let report = SessionReport { before_the_first: true, ..self.report("", &nothing) };
+        let report = SessionReport { before_the_first: true, ..self.report("", &Ended::of_nothing(None)) };
         match rule_on_session(self.project, &self.found, self.mark, &report, MONTH) {
             Ok(Some(ruled)) => {
                 self.note_spent(&ruled.state);
                 Ok(ends(&ruled))
             }
-            // Another process holds the lock, or somebody wants the end: both are seen to before a session.
+            // Another process holds the lock, or a person wants the end: both are seen before a session.
             Ok(None) | Err(Error::Busy) => Ok(None),
             Err(e) => Err(e),
         }
     }
 
-    /// Whether a person, or the orders, want no further session.
-    fn wants_to_end(&mut self) -> Result<Option<Ends>, Error> {
+    /// Whether a person wants no further session. Looks at signals only.
+    fn is_asked_to_end(&mut self) -> Option<Ends> {
         if self.control.asked() > Asked::Nothing {
-            return Ok(Some((End::Interrupted, format!("interrupted: the loop rests at iteration {}", self.iteration))));
+            return Some((End::Interrupted, format!("interrupted: the loop rests at iteration {}", self.iteration)));
         }
-        if let Some(doubt) = self.doubt.take() {
-            return Ok(Some((End::Blocked, doubt)));
-        }
-        let Some((_, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
-        if !l.file.active {
-            return Ok(Some(paused()));
-        }
-        let enough = self.orders.rounds.is_some_and(|rounds| self.done >= rounds);
-        Ok(enough.then(|| {
-            let rounds = ralph_core::text::messages::count(self.done, "iteration is", "iterations are");
-            (End::Enough, format!("{rounds} done, as asked: the loop rests at iteration {}", l.file.iteration))
-        }))
+        self.doubt.take().map(|doubt| (End::Blocked, doubt))
     }
 
-    /// The loop under its lock; `None`: it is gone, or somebody else has it.
+    /// Whether the loop or the orders allow no further session.
+    fn is_enough(&self, l: &Loop) -> Option<Ends> {
+        if !l.file.active {
+            return Some(paused());
+        }
+        self.orders.rounds.is_some_and(|most| self.done >= most).then(|| {
+            let done = messages::count(self.done, "iteration is", "iterations are");
+            (End::Enough, format!("{done} done, as asked: the loop rests at iteration {}", l.file.iteration))
+        })
+    }
+
+    /// The loop under its lock; `None`: it is gone, or is not this run's any more.
     fn open(&self) -> Result<Option<(Locked<'a>, Loop)>, Error> {
         let locked = self.lock()?;
         let Some(mut found) = loops::reread(self.project, self.found.clone())? else { return Ok(None) };
@@ -245,49 +251,56 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Why there is no further session: the loop is not there any more, or not this runner's.
+    /// Why there is no further session: the loop does not exist any more, or is not this run's.
     fn taken_away(&self) -> Ends {
         let id = self.found.id();
-        let round = self.iteration;
+        let iteration = self.iteration;
         let state = seal::last(self.project, &id).map(|record| record.state);
-        let there = loops::reread(self.project, self.found.clone()).ok().flatten().is_some_and(|found| found.id() == id);
-        if there && !state.as_ref().is_some_and(|state| state.ended.is_some() || state.runner.is_some()) {
+        let exists = loops::reread(self.project, self.found.clone()).ok().flatten().is_some_and(|found| found.id() == id);
+        if exists && !state.as_ref().is_some_and(|state| state.ended.is_some() || state.runner.is_some()) {
             let line = "what ralph knew about the loop was deleted; it rests, and `ralph run --continue` goes on with what its file says";
             return (End::Paused, line.to_owned());
         }
         let line = match state {
-            Some(State { ended: Some(_), .. }) => format!("the loop was cancelled at iteration {round}; `ralph resume` brings it back"),
+            Some(State { ended: Some(_), .. }) => format!("the loop was cancelled at iteration {iteration}; `ralph resume` brings it back"),
             Some(State { runner: Some(runner), .. }) if runner.mark != self.mark => {
-                format!("process {} has taken the loop at iteration {round}", runner.pid)
+                format!("process {} has taken the loop at iteration {iteration}", runner.pid)
             }
-            _ => format!("{} was deleted or replaced at iteration {round}", shown(self.project, &self.found.path)),
+            _ => format!("{} was deleted or replaced at iteration {iteration}", shown(self.project, &self.found.path)),
         };
         (End::Cancelled, line)
     }
 
-    /// Plans the next session, and writes down that it begins. `None`: the loop is gone.
-    fn begin(&mut self) -> Result<Option<Begun>, Error> {
-        let session = agent::new_session_id();
-        let Some((locked, mut l)) = self.open()? else { return Ok(None) };
+    /// Plans the next session and writes down that it begins, unless there is a reason not to.
+    fn begin(&mut self) -> Result<Start, Error> {
+        if let Some(ends) = self.is_asked_to_end() {
+            return Ok(Start::Ends(ends));
+        }
+        let Some((locked, mut l)) = self.open()? else { return Ok(Start::Ends(self.taken_away())) };
+        if let Some(ends) = self.is_enough(&l) {
+            return Ok(Start::Ends(ends));
+        }
         let now = clock::now();
+        if is_used_up(&l, &Work::default(), now) {
+            return Ok(Start::UsedUp(Box::new(l)));
+        }
         let plan = plan::plan(self.project, &self.orders.settings, &l, &self.before);
-        let iteration = l.file.iteration;
+        let (session, iteration) = (random::uuid(), l.file.iteration);
         l.state.arm(now);
         l.state.owner = Some(session.clone());
         l.state.parked = None;
         for note in l.state.notes.iter_mut().filter(|note| plan.notes.contains(&note.id)) {
             note.told_in = Some(iteration);
         }
-        // The first round is compared with what was there before it.
+        // The first iteration is compared with what was there before it.
         if l.state.standstill.is_none() && l.file.fresh_stall_rounds() > 0 {
             l.state.standstill = Standstill::after(None, self.tree.as_deref(), &[]);
         }
-        let Some(runner) = l.state.runner.as_mut() else { return Ok(None) };
+        let Some(runner) = l.state.runner.as_mut() else { return Ok(Start::Ends(self.taken_away())) };
         runner.attempt += 1;
         runner.inner = 0;
         let attempt = runner.attempt;
-        let folder = self.project.folder(&format!("rounds/{}", l.id))?;
-        let log = free_log(&folder, iteration, attempt);
+        let log = free_log(&self.project.folder(&format!("rounds/{}", l.id))?, iteration, attempt);
         files::prune_beside(&log, LOGS);
         let event = Event::Began {
             iteration,
@@ -299,12 +312,12 @@ impl<'a> Rounds<'a> {
             log: shown(self.project, &log),
         };
         locked.record(&mut l, now, Some(&session), event)?;
-        let left = l.file.max_usd_micros().saturating_sub(l.state.spending.as_ref().map_or(0, |s| s.usd_micros));
-        let limit = time_left(&self.orders.settings, &l, now);
         self.iteration = iteration;
         self.calls.push(now);
         self.note_spent(&l.state);
-        Ok(Some(Begun { session, iteration, attempt, log, plan, usd_micros_left: left, limit }))
+        let usd_micros_left = l.file.max_usd_micros().saturating_sub(self.spent.usd_micros);
+        let limit = time_left(&self.orders.settings, &l, now);
+        Ok(Start::Session(Box::new(Begun { session, iteration, attempt, log, plan, usd_micros_left, limit })))
     }
 
     /// Runs the session, and listens.
@@ -336,42 +349,14 @@ impl<'a> Rounds<'a> {
             grace: GRACE,
             log: &begun.log,
         };
-        let observer = Arc::clone(self.observer);
-        let ended = agent::run(&session, &|heard| observer.on_event(&RunEvent::Agent { heard }), &|| self.wish());
+        let ended = session::run(&session, &|heard| self.observer.on_event(&RunEvent::Agent { heard }), &|| self.control.is_work_wanted());
         for denied in &ended.work.denied {
             *self.denied.entry(denied.rule.clone()).or_default() += 1;
         }
         ended
     }
 
-    /// What is wanted of the session.
-    fn wish(&self) -> agent::Wish {
-        self.tells_of_the_end()();
-        self.control.wish()
-    }
-
-    /// Tells whoever looks on, once, that this round is the last.
-    fn tells_of_the_end(&self) -> impl Fn() + Send + Sync + 'static {
-        let (control, observer, is_finishing) = (self.control.clone(), Arc::clone(self.observer), Arc::clone(&self.is_finishing));
-        move || {
-            if control.asked() == Asked::Finish && !is_finishing.swap(true, Ordering::Relaxed) {
-                observer.on_event(&RunEvent::Finishing);
-            }
-        }
-    }
-
-    /// A loop whose time, money or tokens are used up gets no further session: the judge ends it.
-    fn end_what_is_used_up(&mut self) -> Result<Option<Ends>, Error> {
-        let Some((locked, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
-        if !is_used_up(&l, &Work::default(), clock::now()) {
-            return Ok(None);
-        }
-        drop(locked);
-        let nothing = Ended { outcome: Outcome::Stopped, text: Some(String::new()), tools: ToolUse::Unknown, work: Work::default() };
-        self.rule(l.owner().unwrap_or(self.mark), l.file.iteration, "", &nothing)
-    }
-
-    /// Has the round judged.
+    /// Has the iteration judged. `None`: the run goes on.
     fn rule(&mut self, session: &str, iteration: u64, prompt: &str, ended: &Ended) -> Result<Option<Ends>, Error> {
         let ruled = loop {
             match rule_on_session(self.project, &self.found, session, &self.report(prompt, ended), MONTH) {
@@ -385,8 +370,19 @@ impl<'a> Rounds<'a> {
         };
         self.done += 1;
         self.note_spent(&ruled.state);
-        self.tree = ruled.state.standstill.as_ref().map(|s| s.tree.clone());
-        self.tell_ruling(iteration, &ruled);
+        let standstill = ruled.state.standstill.as_ref();
+        let stalled = standstill.map_or(0, |s| s.rounds);
+        self.trial_after = (Breaker::of(stalled, ruled.file.fresh_stall_rounds()) == Breaker::HalfOpen).then_some(stalled);
+        self.tree = standstill.map(|s| s.tree.clone());
+        self.observer.on_event(&RunEvent::Ruled {
+            iteration,
+            ruling: &ruled.ruling,
+            findings: &ruled.evidence.gates,
+            line: ruled.line.as_deref(),
+            spent_ms: ruled.evidence.spent_ms,
+            spent_usd: money::in_dollars(self.spent.usd_micros),
+            spent_tokens: self.spent.tokens,
+        });
         self.keep_files(iteration)?;
         self.iteration = ruled.file.iteration;
         Ok(match ends(&ruled) {
@@ -396,7 +392,7 @@ impl<'a> Rounds<'a> {
     }
 
     fn report(&self, prompt: &str, ended: &Ended) -> SessionReport {
-        let (control, waiting, tells_of_the_end) = (self.control.clone(), self.control.clone(), self.tells_of_the_end());
+        let (wanted, waiting) = (self.control.clone(), self.control.clone());
         let observer = Arc::clone(self.observer);
         let waits = self.orders.waits;
         SessionReport {
@@ -405,10 +401,7 @@ impl<'a> Rounds<'a> {
             tools: ended.tools,
             work: ended.work.clone(),
             before_the_first: false,
-            wanted: Arc::new(move || {
-                tells_of_the_end();
-                control.asked() < Asked::End && !control.is_gone()
-            }),
+            wanted: Arc::new(move || wanted.is_work_wanted()),
             waits: Arc::new(move || waits && waiting.asked() == Asked::Nothing),
             checking: Arc::new(move |gate, time| {
                 let (limit_ms, usual_ms) = (millis(time.limit), time.usual.map(millis));
@@ -417,7 +410,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// There was no ruling: somebody was faster, or wants the end. `None`: it was only a moment in which the loop could not be read.
+    /// There was no ruling: another process was faster, or a person wants the end. `None`: the loop could not be read for a moment.
     fn not_ruled(&self, session: &str) -> Result<Option<Ends>, Error> {
         if self.control.asked() == Asked::End {
             let line = "interrupted before the iteration was judged; `ralph run --continue` begins it again";
@@ -433,47 +426,31 @@ impl<'a> Rounds<'a> {
     fn note_spent(&mut self, state: &State) {
         self.spent = Spent::of(state, clock::now());
         self.doubtful = state.doubtful;
-        self.tokens = state.tokens;
-    }
-
-    fn tell_ruling(&self, iteration: u64, ruled: &RuledSession) {
-        self.observer.on_event(&RunEvent::Ruled {
-            iteration,
-            ruling: &ruled.ruling,
-            findings: &ruled.evidence.gates,
-            line: ruled.line.as_deref(),
-            spent_ms: ruled.evidence.spent_ms,
-            spent_usd: money::in_dollars(self.spent.usd_micros),
-            spent_tokens: self.spent.tokens,
-        });
     }
 }
 
-const HOUR: Millis = 3_600_000;
-const MONTH: Duration = Duration::from_hours(30 * 24);
-
-/// Where what a session says is kept. A round that was begun before, and begins again, has its logs already.
+/// The log of a session. An iteration that begins again has logs already.
 fn free_log(folder: &Path, iteration: u64, attempt: u64) -> PathBuf {
     let log = |attempt: u64| folder.join(format!("{iteration:04}-{attempt}.jsonl"));
     (attempt..attempt + 1_000).map(log).find(|path| !path.exists()).unwrap_or_else(|| log(attempt))
 }
 
-/// How long a session may take: one round, and no longer than the loop itself.
-fn time_left(settings: &ralph_core::config::Running, l: &Loop, now: Millis) -> Duration {
-    let of_round = if settings.round_ms == 0 { MONTH } else { Duration::from_millis(settings.round_ms) };
+/// How long a session may take: one iteration, and no longer than the loop itself.
+fn time_left(settings: &Running, l: &Loop, now: Millis) -> Duration {
+    let of_iteration = if settings.round_ms == 0 { MONTH } else { Duration::from_millis(settings.round_ms) };
     match l.file.max_millis() {
-        0 => of_round,
-        // Nothing at all would be no limit.
-        max => of_round.min(Duration::from_millis(max.saturating_sub(l.state.spent(now)).max(1))),
+        0 => of_iteration,
+        // Zero would mean no limit.
+        max => of_iteration.min(Duration::from_millis(max.saturating_sub(l.state.spent(now)).max(1))),
     }
 }
 
 /// Whether the loop's time, money or tokens are used up, once that work is charged.
 fn is_used_up(l: &Loop, work: &Work, now: Millis) -> bool {
-    let usd_micros = l.state.spending.as_ref().map_or(0, |spending| spending.usd_micros).saturating_add(work.usd_micros);
+    let spent = Spent::of(&l.state, now);
     let budget = Budget {
-        ms: (l.state.spent(now), l.file.max_millis()),
-        usd_micros: (usd_micros, l.file.max_usd_micros()),
+        ms: (spent.ms, l.file.max_millis()),
+        usd_micros: (spent.usd_micros.saturating_add(work.usd_micros), l.file.max_usd_micros()),
         tokens: (l.state.tokens.plus(work.tokens).total(), l.file.max_tokens()),
     };
     budget.used_up().is_some()
@@ -495,20 +472,16 @@ fn paused() -> Ends {
 
 /// How a ruling ends the run; `None`: it goes on.
 fn ends(ruled: &RuledSession) -> Option<Ends> {
-    let line = || ruled.line.clone().unwrap_or_else(|| format!("the loop stopped ({})", ruled.ruling.code.as_str()));
-    match ruled.ruling.next {
-        Next::GoesOn { .. } => None,
-        Next::Stays => Some(paused()),
-        Next::Parks => Some((End::Parked, line())),
-        Next::Pauses => Some(match ruled.ruling.code {
-            Code::ProgressNone | Code::ProgressOscillating | Code::HostBlockCap => (End::Stalled, line()),
-            _ => (End::Blocked, line()),
-        }),
-        Next::Ends { ending } => Some(match ending {
-            Ending::Complete => (End::Complete, line()),
-            Ending::Capped => (End::Capped, line()),
-            Ending::Cancelled => (End::Cancelled, line()),
-            Ending::Failed => (End::Failed, line()),
-        }),
-    }
+    let end = match ruled.ruling.next {
+        Next::GoesOn { .. } => return None,
+        Next::Stays => return Some(paused()),
+        Next::Parks => End::Parked,
+        Next::Pauses if matches!(ruled.ruling.code, Code::ProgressNone | Code::ProgressOscillating | Code::HostBlockCap) => End::Stalled,
+        Next::Pauses => End::Blocked,
+        Next::Ends { ending: Ending::Complete } => End::Complete,
+        Next::Ends { ending: Ending::Capped } => End::Capped,
+        Next::Ends { ending: Ending::Cancelled } => End::Cancelled,
+        Next::Ends { ending: Ending::Failed } => End::Failed,
+    };
+    Some((end, ruled.line.clone().unwrap_or_else(|| format!("the loop stopped ({})", ruled.ruling.code.as_str()))))
 }

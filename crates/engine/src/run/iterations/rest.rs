@@ -4,11 +4,14 @@ use std::time::{Duration, Instant};
 
 use ralph_core::{
     journal::{Event, Parked},
-    judge::limits::{Breaker, ToolUse},
-    text::time::{self, Millis},
+    judge::limits::ToolUse,
+    text::{
+        messages,
+        time::{self, Millis},
+    },
 };
 
-use super::{Ends, HOUR, Rounds};
+use super::{Ends, HOUR, Iterations};
 use crate::{
     notify::{Kind, News},
     run::{
@@ -26,32 +29,35 @@ const LONG_REST: Millis = 60_000;
 /// How often a resting run looks at its loop.
 const LOOK_WHILE_RESTING: Duration = Duration::from_secs(1);
 
-impl Rounds<'_> {
+impl Iterations<'_> {
     /// Waits where a session must not be started yet: too many within the hour, or too many that changed nothing.
     pub(super) fn rest_before_a_session(&mut self) -> Result<Option<Ends>, Error> {
-        let settings = &self.orders.settings;
-        let now = clock::now();
-        self.calls.retain(|at| *at > now - HOUR);
-        let per_hour = usize::try_from(settings.calls_per_hour).unwrap_or(usize::MAX);
-        if per_hour > 0 && self.calls.len() >= per_hour {
-            let until = self.calls[self.calls.len() - per_hour] + HOUR;
-            let sessions = ralph_core::text::messages::count(self.calls.len() as u64, "session was", "sessions were");
-            let why = format!("{sessions} started within an hour, as many as `calls_per_hour` allows");
-            if let Some(ends) = self.rest(until, &why)? {
-                return Ok(Some(ends));
+        for rest in [Self::hourly_rest, Self::rest_before_a_trial] {
+            let Some((until, why)) = rest(self) else { continue };
+            let ends = if let Some(ends) = self.wants_to_end()? { Some(ends) } else { self.rest(until, &why)? };
+            if ends.is_some() {
+                return Ok(ends);
             }
         }
-        let Some((_, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
-        let stalled = l.state.standstill.as_ref().map_or(0, |s| s.rounds);
-        let is_due = Breaker::of(stalled, l.file.fresh_stall_rounds()) == Breaker::HalfOpen && self.before.broke.is_none();
-        if is_due && settings.cooldown_ms > 0 && self.done > 0 {
-            let until = now.saturating_add(Millis::try_from(settings.cooldown_ms).unwrap_or(Millis::MAX));
-            return self.rest(
-                until,
-                &format!("{} in a row changed nothing: after a rest comes one more, the last", ralph_core::text::messages::rounds(stalled)),
-            );
-        }
         Ok(None)
+    }
+
+    fn hourly_rest(&mut self) -> Option<(Millis, String)> {
+        let now = clock::now();
+        self.calls.retain(|at| *at > now - HOUR);
+        let per_hour = usize::try_from(self.orders.settings.calls_per_hour).unwrap_or(usize::MAX);
+        let started = self.calls.len();
+        (per_hour > 0 && started >= per_hour).then(|| {
+            let sessions = messages::count(started as u64, "session was", "sessions were");
+            (self.calls[started - per_hour] + HOUR, format!("{sessions} started within an hour, as many as `calls_per_hour` allows"))
+        })
+    }
+
+    fn rest_before_a_trial(&mut self) -> Option<(Millis, String)> {
+        let stalled = self.trial_after.filter(|_| self.before.broke.is_none() && self.orders.settings.cooldown_ms > 0)?;
+        let cooldown = Millis::try_from(self.orders.settings.cooldown_ms).unwrap_or(Millis::MAX);
+        let why = format!("{} in a row changed nothing: after a rest comes one more, the last", messages::rounds(stalled));
+        Some((clock::now().saturating_add(cooldown), why))
     }
 
     /// Waits on for what a run before this one, or a session, was parked for.
@@ -62,7 +68,7 @@ impl Rounds<'_> {
         self.rest(until, &what)
     }
 
-    /// Does nothing until that moment, unless somebody wants the run to end. Without waiting the run ends here, parked.
+    /// Does nothing until that moment, unless a person wants the run to end. Without waiting the run ends here, parked.
     pub(super) fn rest(&mut self, until: Millis, why: &str) -> Result<Option<Ends>, Error> {
         let Some((locked, mut l)) = self.open()? else { return Ok(Some(self.taken_away())) };
         let now = clock::now();
@@ -87,7 +93,7 @@ impl Rounds<'_> {
         }
         self.observer.on_event(&RunEvent::Rests { until: &at, until_ms: until, why: why.to_owned() });
         if is_long {
-            self.tell_that_it_rests(until, why);
+            self.notify_of_rest(until, why);
         }
         let mut looked: Option<Instant> = None;
         let ends = wait::until_moment(until, wait::INTERRUPT, || {
@@ -104,8 +110,16 @@ impl Rounds<'_> {
         ends.transpose()
     }
 
-    /// Whoever wanted to be told is, before a long rest.
-    pub(super) fn tell_that_it_rests(&self, until: Millis, why: &str) {
+    /// Whether there is a reason to start no further session.
+    fn wants_to_end(&mut self) -> Result<Option<Ends>, Error> {
+        if let Some(ends) = self.is_asked_to_end() {
+            return Ok(Some(ends));
+        }
+        let Some((_, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
+        Ok(self.is_enough(&l))
+    }
+
+    fn notify_of_rest(&self, until: Millis, why: &str) {
         let id = self.found.id();
         let news = News {
             loop_id: &id,

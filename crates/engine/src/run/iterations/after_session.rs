@@ -1,4 +1,4 @@
-//! What follows from a session that is over: it is judged, tried again, waited for, or a person is asked.
+//! After a session: it is judged, tried again, waited for, or a person is asked.
 
 use ralph_core::{
     journal::Event,
@@ -9,13 +9,13 @@ use ralph_core::{
     loops::Value,
 };
 
-use super::{Begun, Ends, LOOK, Rounds, is_used_up};
+use super::{Begun, Ends, Iterations, LOOK, is_used_up};
 use crate::{
     hosts::usage,
     run::{
-        agent::Ended,
         events::{End, RunEvent},
         plan::Before,
+        session::Ended,
     },
     stop,
     store::{
@@ -25,9 +25,9 @@ use crate::{
     sys::{clock, env, random},
 };
 
-impl Rounds<'_> {
-    /// What follows from a session that is over.
-    pub(super) fn settle(&mut self, begun: &Begun, ended: &Ended) -> Result<Option<Ends>, Error> {
+impl Iterations<'_> {
+    /// Does what follows from a session that is over. `None`: the run goes on.
+    pub(super) fn after_session(&mut self, begun: &Begun, ended: &Ended) -> Result<Option<Ends>, Error> {
         let l = self.put_right(begun)?;
         let now = clock::now();
         let before = l.map(|l| (l.state.failures, is_used_up(&l, &ended.work, now)));
@@ -69,7 +69,7 @@ impl Rounds<'_> {
 
     /// The loop after the session; `None`: it is gone. While a run has a loop, only ralph counts its iterations: one that was set back is put right. A person may raise limits in the loop's
     /// file at any time, and so can an agent: that ends the run, and the person is asked.
-    pub(super) fn put_right(&mut self, begun: &Begun) -> Result<Option<Loop>, Error> {
+    fn put_right(&mut self, begun: &Begun) -> Result<Option<Loop>, Error> {
         let Some((locked, mut l)) = self.open()? else { return Ok(None) };
         if l.file.iteration < begun.iteration {
             let what = format!("its iteration was set back to {}, and is {} again", l.file.iteration, begun.iteration);
@@ -91,7 +91,7 @@ impl Rounds<'_> {
     }
 
     /// Whether a session did anything. The files are only looked at where that decides.
-    pub(super) fn did(&self, ended: &Ended) -> Did {
+    fn did(&self, ended: &Ended) -> Did {
         let matters = matches!(ended.outcome, Outcome::Cut { .. }) && ended.tools != ToolUse::Used;
         let changed = matters && {
             let now = stop::tree(self.project, &self.found.id(), LOOK);
@@ -101,7 +101,7 @@ impl Rounds<'_> {
     }
 
     /// Writes down that a session came to nothing. `false`: the loop is gone.
-    pub(super) fn note_that_it_broke(&mut self, begun: &Begun, ended: &Ended, then: Then) -> Result<bool, Error> {
+    fn note_that_it_broke(&mut self, begun: &Begun, ended: &Ended, then: Then) -> Result<bool, Error> {
         let event = |then| Event::Broke {
             iteration: begun.iteration,
             attempt: begun.attempt,
@@ -127,7 +127,7 @@ impl Rounds<'_> {
         Ok(true)
     }
 
-    /// What a session used that nobody heard out is in its transcript, as far as it came.
+    /// Charges a session that a run before this one did not hear out: its transcript tells what it used.
     pub(super) fn charge_the_unfinished(&mut self) -> Result<(), Error> {
         let Some(session) = self.unfinished.take() else { return Ok(()) };
         let Some((tokens, usd_micros)) = env::claude_config().and_then(|config| usage::of_session(&config, &session)) else {
@@ -156,7 +156,7 @@ fn broke_in_words(outcome: &Outcome) -> String {
     }
 }
 
-/// What a person is asked to do.
+/// What to tell a person who has to act.
 fn in_need(outcome: &Outcome, why: &str) -> String {
     let remedy = if let Outcome::Failed { trouble } = outcome { trouble.remedy() } else { None };
     let remedy = remedy.unwrap_or("the logs in .ralph/rounds/ may tell why; `ralph run --continue` tries again");

@@ -29,7 +29,7 @@ use crate::{
     },
     sys::{
         command::{self, Asked, Failure, Leave, Listener, Task},
-        env, process_tree, random,
+        env, process_tree,
     },
 };
 
@@ -84,14 +84,6 @@ pub struct Session<'a> {
     pub log: &'a Path,
 }
 
-/// How urgently a session shall end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
-    GoOn,
-    /// Now.
-    End,
-}
-
 /// How a session ended.
 #[derive(Debug)]
 pub struct Ended {
@@ -102,14 +94,16 @@ pub struct Ended {
     pub work: Work,
 }
 
-/// The id of a new session, a random UUID.
-pub fn new_session_id() -> String {
-    random::uuid()
+impl Ended {
+    /// A session that was not even started.
+    pub(super) fn of_nothing(text: Option<String>) -> Self {
+        Ended { outcome: Outcome::Stopped, text, tools: ToolUse::Unknown, work: Work::default() }
+    }
 }
 
-/// Runs one session to its end. While it runs, `hears` is told what is heard, and `wish` is asked again and again whether it may go on. Afterwards nothing that
+/// Runs one session to its end. While it runs, `hears` is told what is heard, and `wanted` is asked again and again whether it may go on. Afterwards nothing that
 /// it started is left.
-pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wish: &dyn Fn() -> Wish) -> Ended {
+pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wanted: &dyn Fn() -> bool) -> Ended {
     process_tree::inherit_orphans();
     let (tell, told) = sync_channel(WAITING);
     let sense = match session.agent {
@@ -126,7 +120,7 @@ pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wish: 
         };
         let reason = RefCell::new(None);
         let is_cancelled = || {
-            let now = session.reason(&ear, wish);
+            let now = session.reason(&ear, wanted);
             let is_some = now.is_some();
             *reason.borrow_mut() = now;
             is_some
@@ -183,15 +177,17 @@ impl Session<'_> {
     }
 
     /// Why the session is to be ended now, if it is: the outcome that it has then.
-    fn reason(&self, ear: &Ear, wish: &dyn Fn() -> Wish) -> Option<Outcome> {
+    fn reason(&self, ear: &Ear, wanted: &dyn Fn() -> bool) -> Option<Outcome> {
         let is_over = |limit: Duration, time: Duration| !limit.is_zero() && time > limit;
         let silence = ear.silence();
-        let cut = |by| Some(Outcome::Cut { by });
-        let reason = match wish() {
-            Wish::End => Some(Outcome::Interrupted),
-            Wish::GoOn if is_over(self.limit, ear.took()) => cut(Cut::Time),
-            Wish::GoOn if is_over(self.silence, silence) || (ear.is_over() && silence > PATIENCE) => cut(Cut::Silence),
-            Wish::GoOn => None,
+        let reason = if !wanted() {
+            Some(Outcome::Interrupted)
+        } else if is_over(self.limit, ear.took()) {
+            Some(Outcome::Cut { by: Cut::Time })
+        } else if is_over(self.silence, silence) || (ear.is_over() && silence > PATIENCE) {
+            Some(Outcome::Cut { by: Cut::Silence })
+        } else {
+            None
         };
         // An agent that has come to its end is not cut off, whatever its process still waits for.
         let of_itself = || ear.now(|listening| listening.stopped(Exit::default())).flatten();
