@@ -16,8 +16,8 @@ use ralph_core::judge::{
 use ralph_engine::{
     hosts::claude::usage,
     run::{
-        session::{self, Agent, Ended, Session},
         events::Heard,
+        session::{self, Agent, Ended, Session},
     },
     store::runner,
     sys::{clock, random},

@@ -18,8 +18,8 @@ use ralph_core::judge::{
 };
 use ralph_engine::{
     run::{
-        session::{self, Agent, Ended, Session},
         events::Heard,
+        session::{self, Agent, Ended, Session},
     },
     store::runner,
     sys::random,

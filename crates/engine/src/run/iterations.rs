@@ -176,7 +176,9 @@ impl<'a> Iterations<'a> {
                     let ended = self.hear(&begun);
                     self.after_session(&begun, &ended)?
                 }
-                Start::UsedUp(l) => self.rule(l.owner().unwrap_or(self.mark), l.file.iteration, "", &Ended::of_nothing(Some(String::new())))?,
+                Start::UsedUp(l) => {
+                    self.rule(l.owner().unwrap_or(self.mark), l.file.iteration, "", &Ended::of_nothing(Some(String::new())))?
+                }
                 Start::Ends(ends) => Some(ends),
             };
             if let Some(ends) = ends {

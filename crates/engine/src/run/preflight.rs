@@ -100,9 +100,7 @@ pub fn ground(project: &Project, keeps: bool) -> Option<Remark> {
     let is_home = env::home().and_then(|home| home.canonicalize().ok()).is_some_and(|home| home == root);
     if is_home || root.parent().is_none() {
         let place = if is_home { "your home folder" } else { "the top folder of the system" };
-        let text = format!(
-            "refusing to run unattended in {place}: cd into a project, or pass -C"
-        );
+        let text = format!("refusing to run unattended in {place}: cd into a project, or pass -C");
         return Some(Remark::new(Weight::Refusal, text));
     }
     let is_bare = || matches!(Repository::of(project, GIT), Ok(None));

@@ -1,6 +1,6 @@
 //! One stop, one way: find the loop → measure what it has to prove → gather the evidence → judge → commit.
 //!
-//! Both drivers report a stop as a plain [`Stop`]: the hook (`hook/stop.rs`) what the client told it, the run (`run/rounds.rs`) what it heard of a session that it started.
+//! Both drivers report a stop as a plain [`Stop`]: the hook (`hook/stop.rs`) what the client told it, the run (`run/iterations.rs`) what it heard of a session that it started.
 
 mod commit;
 mod deadline;

@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use ralph_engine::{
     run::{
-        session::Agent,
         preflight::{Weight, inner_rounds, look},
+        session::Agent,
     },
     store::project::Project as Looked,
 };
