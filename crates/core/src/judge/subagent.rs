@@ -19,7 +19,7 @@ pub struct Evidence<'a> {
     pub was_sent_back: bool,
 }
 
-/// What an agent has to prove.
+/// The proof that is asked of an agent.
 #[derive(Debug, Clone, Copy)]
 pub enum Asked<'a> {
     /// Nothing: it is of another type, or nothing is configured.
@@ -54,7 +54,7 @@ impl Tries {
     }
 }
 
-/// What happens to this stop.
+/// The decision about one stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ruling {
     pub code: Reason,

@@ -1,4 +1,4 @@
-//! What is told about gates: to the agent, what it has to mend; to the person, what is proven and what is not.
+//! Messages about gates: to the agent, what it has to fix; to the person, what is proven and what is not.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::{
 /// Of the first failing gate the agent gets everything; of each further one no more than this.
 const FURTHER: usize = 400;
 
-/// For the agent: what is not proven, the first failing gate first, with what is needed to mend it. `None`: there is nothing to mend.
+/// For the agent: what is not proven, the first failing gate first, with what is needed to fix it. `None`: there is nothing to fix.
 pub fn for_agent(e: &Evidence) -> Option<String> {
     let opening = match (&e.promise, &e.claim) {
         (Some(promise), Claim::Made) => format!("[ralph] {} was claimed but is not proven. ", tag(promise)),
@@ -23,14 +23,14 @@ pub fn for_agent(e: &Evidence) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{opening}{}", parts.join("\n\n")))
 }
 
-/// What is worth telling: failures first, then what could not be measured. Without a claim, only what was measured and fails.
+/// Findings that are worth a sentence: failures first, then what could not be measured. Without a claim, only failures.
 fn to_tell(e: &Evidence) -> Vec<&Finding> {
     let of = |verdict| e.gates.iter().filter(move |f| f.verdict == verdict && !f.skipped && f.kind != Kind::Guard);
     let failing = of(Verdict::Fail);
     if e.claims() || e.forge_unreachable() { failing.chain(of(Verdict::Unknown)).collect() } else { failing.collect() }
 }
 
-/// The same failure again is told differently each time: whoever reads the same words does the same things.
+/// Different advice each time the same failure comes again: the same words lead to the same attempts.
 fn again(e: &Evidence) -> Option<String> {
     let gate = Repeated::failing(&e.gates)?;
     let advice = match e.same_failure {
@@ -44,7 +44,7 @@ fn again(e: &Evidence) -> Option<String> {
     Some(format!("Gate \"{}\" has failed in this very way {} times in a row.{tried} {advice}", clean(&gate.gate), e.same_failure))
 }
 
-/// What the guard saw, and what to do about it.
+/// The guard's suspicions, and what to do about them.
 fn weakened(e: &Evidence) -> Option<String> {
     let list: Vec<String> = e.suspicions.iter().map(|s| format!("- {}", clean(s))).collect();
     let way = if blocked_by_guard(e) {
@@ -59,7 +59,7 @@ fn blocked_by_guard(e: &Evidence) -> bool {
     e.gates.iter().any(|f| f.kind == Kind::Guard)
 }
 
-/// All that was found, the first one with everything that is needed to mend it.
+/// All findings, the first one with everything that is needed to fix it.
 pub fn told(found: &[&Finding]) -> String {
     let mut text = String::new();
     for (n, finding) in found.iter().enumerate() {
@@ -87,7 +87,7 @@ fn sentence(f: &Finding) -> String {
     format!("Gate \"{}\" {verb}: {}.{known}", clean(&f.gate), clean(&f.what))
 }
 
-/// What was found, in a line, and that it is not new if it is not.
+/// A finding in a line, and whether it is from before.
 fn what(f: &Finding) -> String {
     format!("{}{}", clean(&f.what), if f.cached { " (no file has changed since)" } else { "" })
 }
@@ -162,7 +162,7 @@ pub fn proven(e: &Evidence) -> Option<String> {
     Some(format!("{list}{doubt}"))
 }
 
-/// What only a person can do, and how.
+/// The action that only a person can take.
 pub fn needs(e: &Evidence) -> String {
     needing(e).unwrap_or_default()
 }

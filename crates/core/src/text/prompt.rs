@@ -1,4 +1,4 @@
-//! The prompt of one round in a session of its own: the task, then what this round has to know.
+//! The prompt of a run's session: the task, then what this iteration has to know.
 //!
 //! The task comes first and unchanged, so that the start of every prompt is the same and can be had from the model's cache. What follows is bounded: a
 //! session that begins with pages of old output works worse, not better.
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// More than this of what the last round left is in the logs.
+/// Of the last iteration's output no more than this; the rest is in the logs.
 const MAX_LAST: usize = 8_000;
 
 /// More notes than these, or longer ones, are no steering.
@@ -27,25 +27,25 @@ pub const MAX_NOTES: usize = 20;
 /// From this part of a limit on the agent is told to bring its work to an end.
 const LANDING: f64 = 0.8;
 
-/// What a round has to know besides its task.
+/// Facts for an iteration besides its task.
 #[derive(Debug, Default)]
 pub struct Round<'a> {
     /// The item of a list that is open, in full.
     pub item: Option<&'a str>,
-    /// What the last round was told, or would have been.
+    /// The message of the last ruling.
     pub last: Option<&'a str>,
     pub notes: &'a [Note],
-    /// How the session before this one ended, in this very round.
+    /// How the session before this one ended, in this very iteration.
     pub broke: Option<&'a Outcome>,
-    /// A runner before this one began the round and was interrupted; it begins again.
+    /// A run before this one began the iteration and was interrupted; it begins again.
     pub unfinished: bool,
     pub spent: Spent,
-    /// Rounds in a row that changed nothing, and how many are borne.
+    /// Iterations in a row that changed nothing, and the limit.
     pub stalled: (u64, u64),
     pub swings: u64,
-    /// The last round only talked.
+    /// The last iteration used no tool.
     pub idle: bool,
-    /// What nobody was there to allow.
+    /// Rules that would have allowed what was denied.
     pub denied: &'a [String],
 }
 
@@ -81,7 +81,7 @@ pub fn prompt(file: &LoopFile, gated: bool, round: &Round<'_>) -> String {
     parts.join("\n\n")
 }
 
-/// Where the round stands, and how it ends.
+/// Where the iteration stands, and how it ends.
 fn opened(file: &LoopFile, gated: bool) -> String {
     let round = of_limit(file.iteration, file.max_iterations());
     let ends = match (&file.completion_promise, gated) {
@@ -175,7 +175,7 @@ fn is_landing(spent: u64, max: u64) -> bool {
     spent as f64 >= max as f64 * LANDING
 }
 
-/// What a person left for the agent, as the agent is told it.
+/// A person's notes, as the agent gets them.
 pub fn notes(notes: &[Note]) -> Option<String> {
     if notes.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! What git says about a checkout: its branch, its commit, its remotes.
+//! A checkout as git sees it: its branch, its commit, its remotes.
 
 use std::{ffi::OsStr, path::Path, time::Instant};
 
@@ -7,7 +7,7 @@ use ralph_core::gate::pull_request::{Checkout, Relation, Remote, Repository, Tro
 use super::{PATIENCE, Question};
 use crate::git::{Problem, Repository as Git, repository::Ask};
 
-/// What git said: whether it succeeded, and its words.
+/// An answer of git.
 struct Said {
     is_good: bool,
     text: String,
@@ -35,7 +35,7 @@ fn trouble(problem: Problem) -> Trouble {
     }
 }
 
-/// What is in a folder.
+/// Reads the checkout in a folder.
 pub(super) fn read(folder: &Path, until: Instant) -> Result<Checkout, Trouble> {
     let git = git(folder, until)?;
     let here = ask(&git, &["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"])?;
@@ -54,7 +54,7 @@ pub(super) fn read(folder: &Path, until: Instant) -> Result<Checkout, Trouble> {
     Ok(Checkout { branch, pushed_as, head, default_branch, remotes, changed: 0 })
 }
 
-/// What git's configuration says about remotes and branches: keys with their values, in order.
+/// Git's configuration of remotes and branches: keys with their values, in order.
 struct Settings(Vec<(String, String)>);
 
 impl Settings {
@@ -93,14 +93,14 @@ impl Settings {
         rules.max_by_key(|(length, _)| *length).map_or_else(|| url.to_owned(), |(length, to)| format!("{to}{}", &url[length..]))
     }
 
-    /// What a branch is called where it is pushed to.
+    /// The name of a branch where it is pushed to.
     fn pushed_as(&self, branch: &str) -> Option<String> {
         let key = format!("branch.{branch}.merge");
         self.0.iter().find(|(name, _)| *name == key)?.1.strip_prefix("refs/heads/").map(str::to_owned)
     }
 }
 
-/// The branch that a remote calls its own: that of the first remote that says so, in gh's order.
+/// The default branch of the first remote that names one, in gh's order.
 fn default_branch(git: &Git, remotes: &[Remote]) -> Result<Option<String>, Trouble> {
     let said = ask(git, &["for-each-ref", "--format=%(refname) %(symref)", "refs/remotes/*/HEAD"])?;
     let of = |name: &str| {
@@ -110,7 +110,7 @@ fn default_branch(git: &Git, remotes: &[Remote]) -> Result<Option<String>, Troub
     Ok(["upstream", "github", "origin"].into_iter().chain(remotes.iter().map(|remote| remote.name.as_str())).find_map(of))
 }
 
-/// How the commit that lies here relates to another one.
+/// Compares the checked-out commit with another one.
 pub(super) fn compare(question: &Question<'_>, head: &str, commit: &str) -> Relation {
     if head.eq_ignore_ascii_case(commit) {
         return Relation::Same;

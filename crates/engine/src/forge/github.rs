@@ -12,13 +12,13 @@ use ralph_core::gate::{
     pull_request::{self, PullRequest, Repository, Trouble},
 };
 
-use super::{Asking, Forge, Sink};
+use super::Asking;
 use crate::sys::{
     command::{Asked, Failure, HURRY, Leave, Listener, Task},
     env, process, process_tree, signals,
 };
 
-/// What is asked about a pull request.
+/// The fields of a pull request that gh is asked for.
 const FIELDS: &str = "number,state,isDraft,headRefOid,headRefName,headRepository,headRepositoryOwner,isCrossRepository,baseRefName,url,title,\
                       createdAt,closedAt,mergedAt,mergeable,mergeStateStatus,reviewDecision,statusCheckRollup";
 
@@ -34,70 +34,68 @@ const REQUIRED: &str = "query($owner: String!, $name: String!, $number: Int!) { 
     ... on CheckRun { name isRequired(pullRequestNumber: $number) checkSuite { workflowRun { workflow { name } } } } \
     ... on StatusContext { context isRequired(pullRequestNumber: $number) } } } } } } } } } }";
 
-pub(super) struct GitHub;
-
-/// Where gh lies. One in the project is somebody else's.
+/// The path of gh. One inside of the project is never used.
 pub(super) fn program(folder: &Path) -> Result<PathBuf, Trouble> {
     process::which_outside("gh", folder).ok_or_else(|| {
         Trouble::lasting("`gh`, through which ralph asks GitHub, is not there", "install it (https://cli.github.com), then `gh auth login`")
     })
 }
 
-/// Whether gh has a token for the host; it asks nobody for that. The token itself is not looked at.
+/// Whether gh has a token for the host; gh asks no server for that. The token itself is not looked at.
 pub(super) fn has_token(asking: &Asking<'_>) -> Result<(), Trouble> {
     let host = &asking.repository.host;
     let code = run(asking, &["auth", "token", "--hostname", host], &(Arc::new(|_, _: &[u8]| {}) as Listener))?;
     if code == Some(0) { Ok(()) } else { Err(pull_request::of_failure(Some(4), "", host, "")) }
 }
 
-impl Forge for GitHub {
-    fn of_branch(&self, asking: &Asking<'_>, branch: &str, most: usize) -> Result<Vec<PullRequest>, Trouble> {
-        let (repository, most) = (asking.repository.to_string(), most.to_string());
-        let said = ask(asking, &["pr", "list", "-R", &repository, "--head", branch, "--state", "all", "--limit", &most, "--json", FIELDS])?;
-        pull_request::requests(said.as_bytes(), asking.repository).ok_or_else(pull_request::of_answer)
-    }
+/// The newest pull requests whose head branch has this name, in any state and from any repository.
+pub(super) fn of_branch(asking: &Asking<'_>, branch: &str, most: usize) -> Result<Vec<PullRequest>, Trouble> {
+    let (repository, most) = (asking.repository.to_string(), most.to_string());
+    let said = ask(asking, &["pr", "list", "-R", &repository, "--head", branch, "--state", "all", "--limit", &most, "--json", FIELDS])?;
+    pull_request::requests(said.as_bytes(), asking.repository).ok_or_else(pull_request::of_answer)
+}
 
-    fn by_number(&self, asking: &Asking<'_>, number: u64) -> Result<PullRequest, Trouble> {
-        let repository = asking.repository.to_string();
-        let said = ask(asking, &["pr", "view", &number.to_string(), "-R", &repository, "--json", FIELDS])?;
-        let found = pull_request::requests(said.as_bytes(), asking.repository).and_then(|found| found.into_iter().next());
-        found.ok_or_else(pull_request::of_answer)
-    }
+pub(super) fn by_number(asking: &Asking<'_>, number: u64) -> Result<PullRequest, Trouble> {
+    let repository = asking.repository.to_string();
+    let said = ask(asking, &["pr", "view", &number.to_string(), "-R", &repository, "--json", FIELDS])?;
+    let found = pull_request::requests(said.as_bytes(), asking.repository).and_then(|found| found.into_iter().next());
+    found.ok_or_else(pull_request::of_answer)
+}
 
-    fn mark_required(&self, asking: &Asking<'_>, request: &mut PullRequest) -> Result<(), Trouble> {
-        let Repository { host, owner, name } = asking.repository;
-        let (query, owner, name) = (format!("query={REQUIRED}"), format!("owner={owner}"), format!("name={name}"));
-        let number = format!("number={}", request.number);
-        let said = ask(asking, &["api", "graphql", "--hostname", host, "-f", &query, "-f", &owner, "-f", &name, "-F", &number])?;
-        let required = pull_request::required(said.as_bytes()).ok_or_else(pull_request::of_answer)?;
-        for check in &mut request.checks {
-            // The answer holds a hundred of them; of the others nobody knows, so they count.
-            check.required = required.get(&(check.workflow.clone(), check.name.clone())).copied();
-        }
-        Ok(())
+/// Marks the checks that the base branch requires.
+pub fn mark_required(asking: &Asking<'_>, request: &mut PullRequest) -> Result<(), Trouble> {
+    let Repository { host, owner, name } = asking.repository;
+    let (query, owner, name) = (format!("query={REQUIRED}"), format!("owner={owner}"), format!("name={name}"));
+    let number = format!("number={}", request.number);
+    let said = ask(asking, &["api", "graphql", "--hostname", host, "-f", &query, "-f", &owner, "-f", &name, "-F", &number])?;
+    let required = pull_request::required(said.as_bytes()).ok_or_else(pull_request::of_answer)?;
+    for check in &mut request.checks {
+        // The answer holds a hundred of them; the others count, because they may be required.
+        check.required = required.get(&(check.workflow.clone(), check.name.clone())).copied();
     }
+    Ok(())
+}
 
-    fn job_log(&self, asking: &Asking<'_>, job: u64, sink: Sink) -> Result<(), Trouble> {
-        let Repository { host, owner, name } = asking.repository;
-        let sink = Mutex::new(sink);
-        let listener: Listener = Arc::new(move |stream, bytes: &[u8]| (sink.lock().unwrap_or_else(PoisonError::into_inner))(stream, bytes));
-        let path = format!("repos/{owner}/{name}/actions/jobs/{job}/logs");
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let errors = Arc::clone(&heard);
-        let listener: Listener = Arc::new(move |stream, bytes: &[u8]| match stream {
-            Stream::Out => listener(stream, bytes),
-            Stream::Err => keep(&errors, bytes),
-        });
-        let code = run(asking, &["api", "--hostname", host, &path], &listener)?;
-        let said = heard.lock().unwrap_or_else(PoisonError::into_inner);
-        if code == Some(0) { Ok(()) } else { Err(failure(asking, code, &String::from_utf8_lossy(&said))) }
-    }
+/// Hands the log of a CI job to `hears`, piece by piece.
+pub fn job_log(asking: &Asking<'_>, job: u64, hears: impl Fn(&[u8]) + Send + Sync + 'static) -> Result<(), Trouble> {
+    let Repository { host, owner, name } = asking.repository;
+    let path = format!("repos/{owner}/{name}/actions/jobs/{job}/logs");
+    let errors = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&errors);
+    let listener: Listener = Arc::new(move |stream, bytes: &[u8]| match stream {
+        Stream::Out => hears(bytes),
+        Stream::Err => keep(&kept, bytes),
+    });
+    let code = run(asking, &["api", "--hostname", host, &path], &listener)?;
+    let said = errors.lock().unwrap_or_else(PoisonError::into_inner);
+    if code == Some(0) { Ok(()) } else { Err(failure(asking, code, &String::from_utf8_lossy(&said))) }
+}
 
-    fn merge(&self, asking: &Asking<'_>, request: &PullRequest) -> Result<(), Trouble> {
-        let (number, repository) = (request.number.to_string(), asking.repository.to_string());
-        let args = ["pr", "merge", &number, "-R", &repository, "--squash", "--delete-branch", "--match-head-commit", &request.head];
-        ask(asking, &args).map(drop)
-    }
+/// Merges this very head commit as one commit, and deletes the branch on the forge.
+pub fn merge(asking: &Asking<'_>, request: &PullRequest) -> Result<(), Trouble> {
+    let (number, repository) = (request.number.to_string(), asking.repository.to_string());
+    let args = ["pr", "merge", &number, "-R", &repository, "--squash", "--delete-branch", "--match-head-commit", &request.head];
+    ask(asking, &args).map(drop)
 }
 
 fn failure(asking: &Asking<'_>, code: Option<i32>, said: &str) -> Trouble {
@@ -111,7 +109,7 @@ fn keep(kept: &Mutex<Vec<u8>>, bytes: &[u8]) {
     kept.extend_from_slice(&bytes[..room]);
 }
 
-/// What gh prints, if it ends well.
+/// The output of gh, if it succeeds.
 fn ask(asking: &Asking<'_>, args: &[&str]) -> Result<String, Trouble> {
     let kept = Arc::new([Mutex::new(Vec::new()), Mutex::new(Vec::new())]);
     let heard = Arc::clone(&kept);
@@ -124,8 +122,7 @@ fn ask(asking: &Asking<'_>, args: &[&str]) -> Result<String, Trouble> {
     if code == Some(0) { Ok(text(Stream::Out)) } else { Err(failure(asking, code, &text(Stream::Err))) }
 }
 
-/// The tokens for a server of one's own, which gh would give to whatever server is asked. A remote can name any; by itself gh asks only the one that
-/// `GH_HOST` names.
+/// Tokens for a server of one's own, which gh would send to any server that a remote names. By itself gh asks only the one that `GH_HOST` names.
 fn foreign_tokens(host: &str) -> &'static [&'static str] {
     let is_ones_own = env::gh_host().is_some_and(|own| own.eq_ignore_ascii_case(host));
     if is_ones_own { &[] } else { &["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"] }
@@ -138,10 +135,10 @@ fn run(asking: &Asking<'_>, args: &[&str], listener: &Listener) -> Result<Option
         ("GH_NO_UPDATE_NOTIFIER", "1"),
         ("NO_COLOR", "1"),
         ("GH_PAGER", "cat"),
-        // What gh starts is within a gate, as a command is.
+        // What gh starts is inside of a gate, like a command.
         (env::GATE, "forge"),
     ];
-    // What would make it print other things, or ask about another repository.
+    // These make it print other things, or ask about another repository.
     const LOUD: [&str; 6] = ["GH_DEBUG", "DEBUG", "GH_FORCE_TTY", "CLICOLOR_FORCE", "GH_REPO", "GH_HOST"];
     let limit = asking.limit();
     let task = Task {
@@ -161,7 +158,7 @@ fn run(asking: &Asking<'_>, args: &[&str], listener: &Listener) -> Result<Option
     match task.run_heard(listener, leave) {
         Ok(ended) => Ok(ended.code),
         Err(Failure::TookTooLong) => Err(now(format!("it did not answer within {} s", limit.as_secs()))),
-        Err(Failure::Cancelled) => Err(now("nobody waits for it any more".to_owned())),
+        Err(Failure::Cancelled) => Err(now("the answer is not wanted any more".to_owned())),
         Err(Failure::CannotStart(e)) => Err(now(format!("gh cannot be started: {e}"))),
     }
 }

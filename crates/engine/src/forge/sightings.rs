@@ -1,4 +1,4 @@
-//! For how long head commits have been known, on the clock that nobody sets: checks need a while to appear, and a clock that jumps must not shorten it.
+//! How long head commits have been known, by the system's uptime: checks need a while to appear, and a clock that jumps must not shorten it.
 
 use serde::{Deserialize, Serialize};
 

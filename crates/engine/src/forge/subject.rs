@@ -1,6 +1,6 @@
-//! What a loop's gates speak about: the repositories that were there when it began, and the pull request since it was first seen.
+//! The subject of a loop's gates: the repositories that were there when it began, and the pull request since it was first seen.
 //!
-//! Kept with the user: merging with gh switches the checkout and deletes the branch, and an agent can give a remote another address.
+//! Kept in the user's state folder: merging with gh switches the checkout and deletes the branch, and an agent can give a remote another address.
 
 use ralph_core::{
     gate::pull_request::{Checkout, PullRequest, Repository},
@@ -15,7 +15,7 @@ use crate::store::project::Project;
 pub(super) struct Subject {
     /// Where pull requests are looked for.
     pub(super) base: Option<Repository>,
-    /// Where their branches may lie.
+    /// Where their branches may be.
     pub(super) repositories: Vec<Repository>,
     #[serde(default)]
     pub(super) number: Option<u64>,
@@ -39,12 +39,12 @@ fn of_checkout(checkout: &Checkout) -> Subject {
     Subject { base: checkout.base(), repositories: checkout.repositories(), number: None, since: None }
 }
 
-/// The subject of a question: the loop's, else that of what lies here.
+/// The subject of a question: the loop's, else that of the checkout.
 pub(super) fn of(question: &Question<'_>, checkout: &Checkout) -> Subject {
     question.of_loop.and_then(|id| kept(question.project, id)).unwrap_or_else(|| of_checkout(checkout))
 }
 
-/// Notes what a loop begins with, and when it began. What cannot be noted is taken as it is at its first stop.
+/// Notes what a loop begins with, and when it began. If that fails, its first stop notes it.
 pub fn note(project: &Project, loop_id: &str, since: Option<Millis>, until: std::time::Instant) {
     if kept(project, loop_id).is_none()
         && let Ok(checkout) = checkout::read(project.root(), until)
@@ -61,7 +61,6 @@ pub fn forget(project: &Project, loop_id: &str) {
     project.delete(&path(loop_id));
 }
 
-/// What cannot be kept is looked for again.
 fn write(project: &Project, loop_id: &str, subject: &Subject) {
     project.save_one_of(&path(loop_id), subject, KEPT);
 }

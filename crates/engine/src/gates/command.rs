@@ -37,13 +37,13 @@ use crate::{
 /// The time between the request to end and the end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// With less time left than this it makes no sense to begin.
+/// With less time left there is no point in starting.
 const WORTH_BEGINNING: Duration = Duration::from_millis(500);
 
 /// A larger report is not read.
 const MAX_REPORT: usize = 64 << 20;
 
-/// The finding about a command that nobody has trusted.
+/// The finding about a command that no person has trusted.
 pub(super) fn untrusted(gate: &Gate) -> Finding {
     let what = format!("its command was not run, because {} is not trusted, or has changed since it was", gate.origin.shown());
     Finding { needs: Some("`ralph trust` shows what it would run and asks".to_owned()), ..gate.finding(Verdict::Unknown, what) }
@@ -122,7 +122,7 @@ fn measured(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     }
 }
 
-/// What is heard of a running command.
+/// The output of a running command.
 struct Heard {
     useful: Useful,
     tests: test_results::Reader,
@@ -157,7 +157,7 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let leave =
         Leave { cancelled: &|| ctx.is_cancelled(), grace: GRACE, hurry: HURRY, asked: &|| Asked::ToEnd, leave_running: mark.as_deref() };
     let ended = task(gate, command, &folder, limit).run_heard(&listener(gate, ctx, &heard), leave);
-    // Whoever ends this process may have ended the command too, or a part of it, and that says nothing about the work.
+    // A request to end this process may have ended the command too, or a part of it, and that says nothing about the work.
     let ended = if ended.is_ok() && ctx.is_cancelled() { Err(Failure::Cancelled) } else { ended };
     let took_ms = millis(begun.elapsed());
     let (verdict, state) = state(&ended, took_ms, || too_long(gate, command, limit));
@@ -192,7 +192,7 @@ fn task<'a>(gate: &Gate, command: &Command, folder: &'a Path, limit: Duration) -
     }
 }
 
-/// What a command says goes to the log, to whoever watches, and to those who make sense of it.
+/// Sends the output to the log, to the watcher, and to the readers of tests and excerpts.
 fn listener(gate: &Gate, ctx: &Context<'_>, heard: &Arc<Mutex<Heard>>) -> Listener {
     let (heard, watch, name) = (Arc::clone(heard), Arc::clone(&ctx.watch), gate.name.clone());
     Arc::new(move |stream: Stream, bytes: &[u8]| {
@@ -213,7 +213,7 @@ impl Heard {
         shown
     }
 
-    /// What was held back, because it might have been the beginning of a secret.
+    /// Output that was held back, because it might have been the beginning of a secret.
     fn finish(&mut self, gate: &str, watch: &Arc<dyn Watch>) {
         for stream in [Stream::Out, Stream::Err] {
             let mut shown = Vec::new();
@@ -279,7 +279,7 @@ fn state(ended: &Result<Ended, Failure>, took_ms: u64, too_long: impl FnOnce() -
     }
 }
 
-/// What to tell about a command that was ended at this limit: its own, or that of whoever waits.
+/// The sentence about a command that was ended at this limit: its own, or the hook's.
 fn too_long(gate: &Gate, command: &Command, limit: Duration) -> String {
     let limit = millis(limit);
     let why = match gate.origin {

@@ -1,4 +1,4 @@
-//! How long a gate's command usually takes, so that whoever waits for it knows how long that will be. Nothing is decided by it.
+//! How long a gate's command usually takes, to show while it runs. Decides nothing.
 
 use std::time::Duration;
 

@@ -31,7 +31,7 @@ const MAX_MISTAKES: usize = 5;
 /// The lists that are looked for where nothing names one, after that of the feature folder.
 const USUAL: [&str; 2] = ["feature_list.json", "prd.json"];
 
-/// The list of a project that says nothing about it; relative to its root if it lies there.
+/// The list of a project whose settings name none; relative to its root if it is inside.
 pub fn find(project: &Project) -> Option<String> {
     let there = |path: &String| project.root().join(path).is_file();
     std::iter::once(feature_folder::list(project)).chain(USUAL.map(str::to_owned)).find(there)
@@ -72,7 +72,7 @@ pub fn prove(path: &str, item: &Item, ctx: &Context<'_>) -> Option<Finding> {
     last
 }
 
-/// What the list itself says, and whether commands of its items have to be run before that can be believed.
+/// The finding by the list itself, and whether commands of its items have to be run before it counts.
 pub(super) fn look(gate: &Gate, check: &Features, ctx: &Context<'_>) -> (Finding, bool) {
     match read(gate, check, ctx) {
         Ok(list) => {
@@ -111,7 +111,7 @@ fn read(gate: &Gate, check: &Features, ctx: &Context<'_>) -> Result<List, Box<Fi
     List::parse(&bytes).map_err(|problem| cannot(clean(&problem.to_string())))
 }
 
-/// What stands in a list.
+/// The content of a list.
 pub fn bytes(project: &Project, tree: &Path, path: &str) -> io::Result<Vec<u8>> {
     files::read(&locate(project, tree, path)?, MAX_BYTES)
 }
@@ -127,7 +127,7 @@ pub fn locate(project: &Project, tree: &Path, path: &str) -> io::Result<PathBuf>
     Err(io::Error::new(io::ErrorKind::PermissionDenied, "it leads out of the project"))
 }
 
-/// What the items are called, one and several of them.
+/// The word for an item, or for several.
 pub fn noun(format: Format, count: usize) -> &'static str {
     match (format, count) {
         (Format::Features, 1) => "feature",
@@ -149,11 +149,11 @@ struct Seen<'l> {
     unknown: Vec<(&'l Item, Finding)>,
     /// Items that are marked as done, and whose commands wait for their turn.
     due: Vec<&'l Item>,
-    /// What a person has to do before the item that is next can be marked.
+    /// A person has to do this before the next item can be marked.
     needs: Option<String>,
 }
 
-/// What has no command is believed as it is marked, and that is said.
+/// Says which items are believed without a command.
 fn by_mark_alone(list: &List) -> String {
     match (list.items.iter().filter(|item| item.verify.is_empty()).count(), list.items.len()) {
         (0, _) => String::new(),

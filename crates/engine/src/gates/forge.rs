@@ -21,7 +21,7 @@ use crate::{
     sys::env,
 };
 
-/// With less time left than this it makes no sense to ask.
+/// With less time left there is no point in asking.
 const WORTH_ASKING: Duration = Duration::from_millis(500);
 
 /// One look at the forge, for all gates of one measurement.
@@ -40,9 +40,9 @@ pub(super) fn is_about_the_merge(gate: &Gate) -> bool {
     matches!(gate.check, Check::PullRequest(PullRequest { must_be: Stage::Merged, .. }))
 }
 
-/// The finding about a merge that nobody has allowed.
+/// The finding about a merge that no person has allowed.
 pub(super) fn untrusted(gate: &Gate) -> Finding {
-    // Only the project's settings can ask for it, whoever declares the gate.
+    // Only the project's settings can ask for it, wherever the gate is declared.
     let what = "nothing is merged, because ralph.toml, which says `merge = \"ralph\"`, is not trusted, or has changed since it was";
     Finding { needs: Some("`ralph trust` shows what it asks for".to_owned()), ..gate.finding(Verdict::Unknown, what) }
 }
@@ -138,7 +138,7 @@ pub fn require(check: &Ci, view: &mut View, question: &Question<'_>) -> Result<(
     if is_asked || pull_request::standing(&request.checks, |run| !is_ignored(check, run)).is_green() {
         return Ok(());
     }
-    forge::of(&repository)?.mark_required(&question.asking(&repository), request)
+    forge::mark_required(&question.asking(&repository), request)
 }
 
 /// The verdict on the checks that count.
@@ -194,7 +194,7 @@ fn merge(gate: &Gate, gates: &[Gate], merges: Merges, ctx: &Context<'_>) -> Find
         return gate.finding(Verdict::Unknown, "not merged: nobody waits for it any more");
     }
     let question = ctx.question();
-    let merged = forge::of(&repository).and_then(|forge| forge.merge(&question.asking(&repository), &request));
+    let merged = forge::merge(&question.asking(&repository), &request);
     ctx.forget_forge();
     if let Err(trouble) = merged {
         let what = format!("#{} could not be merged: {}", request.number, trouble.what);

@@ -37,7 +37,7 @@ pub(super) fn forget(project: &Project, list: &str, item: &Item) {
     change(project, list, |marks| marks.retain(|known| *known != mark(item)));
 }
 
-/// What cannot be noted is proven again, and nothing else.
+/// A mark that cannot be written is proven again.
 fn change(project: &Project, list: &str, change: impl FnOnce(&mut Vec<String>)) {
     project.update(&path(list), |marks: &mut Vec<String>| {
         let before = marks.clone();

@@ -35,7 +35,7 @@ use crate::{
 /// The client writes the error's line down after it has called the hook.
 const LINE_PATIENCE: Duration = Duration::from_secs(1);
 
-/// For so long the hook beside this one may not have parked the loop yet.
+/// How long the hook beside this one may take to park the loop.
 const PARKING: Duration = Duration::from_secs(10);
 
 /// A client that resumes by itself after a limit does so within this time of the reset (measured: 60 s, rounded up to a tick of 30 s).
@@ -83,7 +83,7 @@ pub(super) fn on_failure(call: &Call) -> Result<Outcome, Error> {
         let round = messages::of_limit(l.file.iteration, l.file.max_iterations());
         let line = format!("Ralph: paused at iteration {round}: {}. {}.", trouble.words(), api_error::remedy(&trouble));
         drop(locked);
-        // Nobody sees what is answered to this event.
+        // The client shows no answer to this event.
         let _ = notices::keep(&call.project, session, now, &line);
     }
     Ok(outcome.at_rest())
@@ -110,7 +110,7 @@ pub(super) fn wait(call: &Call) -> Result<Outcome, Error> {
     if !can_wake(call.client) {
         return Ok(Outcome::silent(Reason::WAIT_NONE));
     }
-    // Whoever is asked to end takes its mark away first.
+    // A process that is asked to end removes its mark first.
     signals::notice();
     let Selected::Own(found) = select(&call.project, call.event.session().unwrap_or_default()) else {
         return Ok(Outcome::silent(Reason::WAIT_NONE));
@@ -122,9 +122,8 @@ pub(super) fn wait(call: &Call) -> Result<Outcome, Error> {
     })
 }
 
-/// What a wait after a failure does.
 impl Watch<'_> {
-    /// What this very failure parked the loop for.
+    /// The park that this very failure caused.
     fn parked_by_it(&self) -> Option<Parked> {
         self.state().parked.filter(|parked| parked.stop == self.waiter.stop)
     }
@@ -144,7 +143,7 @@ impl Watch<'_> {
         wait::until_moment(until, LONGEST_STEP, || is_over().then_some(())).is_none() && !is_over()
     }
 
-    /// Arms the loop again, in the same round, and hands its task over.
+    /// Arms the loop again, in the same iteration, and hands its task over.
     fn wake(&self) -> Result<Outcome, Error> {
         let over = || Ok(Outcome::silent(Reason::WAIT_OVER));
         let Some((locked, mut l)) = under_lock(&self.call.project, self.found.clone())? else { return over() };

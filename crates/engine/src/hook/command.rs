@@ -1,4 +1,4 @@
-//! What a person types in the agent's session: ralph's own commands, and a message after an interrupt.
+//! Prompts in the agent's session: ralph's own commands, and a message after an interrupt.
 //!
 //! The text comes with the event, byte for byte: no shell and no model stands between the person and the loop. Clients report one command
 //! through two events, in either order. Only `UserPromptExpansion` says that a person entered it: a prompt that the model scheduled comes as
@@ -117,7 +117,7 @@ fn carry_out(call: &Call, verb: Verb, args: &str, entered: Entered) -> Result<Ou
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(Refusal::Store(e)) => return Err(e),
-        // Another hook carried out the same command while this one waited for the lock.
+        // Another hook did the same command while this one waited for the lock.
         Err(_) if is_repeated(call, verb, &fingerprint) => return Ok(repeated(call, verb, &fingerprint)),
         Err(Refusal::NoLoop) => Outcome::instead(Reason::LOOP_NONE, "No active Ralph loop"),
         Err(refusal) => Outcome::instead(Reason::COMMAND_REFUSED, format!("Ralph: {refusal}.")),
@@ -136,7 +136,7 @@ fn named(args: &str) -> Result<Option<String>, Refusal> {
     Ok(options.name.or(Some(options.prompt).filter(|p| !p.is_empty())))
 }
 
-/// Was this very command carried out a moment ago?
+/// Whether this very command was done a moment ago.
 fn is_repeated(call: &Call, verb: Verb, fingerprint: &str) -> bool {
     // Only a loop that is in the state that was asked for can be there because of this command.
     let as_asked = |found: &loops::LoopOnDisk| found.parsed.as_ref().is_ok_and(|f| f.active == (verb != Verb::Pause));
@@ -231,13 +231,13 @@ fn go_on_with(l: &mut Loop) {
     }
 }
 
-/// A message begins a turn: its stop will be judged, so nobody waits for the one before any more.
+/// A message begins a turn: its stop will be judged, so the wait for the one before is over.
 ///
 /// Esc fires no hook. What the person types next is the first that ralph hears of it, and it must not end in the loop going on as if nothing had happened.
 fn on_message(call: &Call, typed: &str) -> Result<Outcome, Error> {
     let session = call.event.session().unwrap_or_default();
     let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
-    // Some of the client's own commands begin no turn, and then nobody would wait any more.
+    // Some of the client's own commands begin no turn, and then the wait has to go on.
     let is_parked = slash::split(typed).is_none() && journal::live_state(&call.project, &seen).parked.is_some();
     if !was_interrupted(call.transcript(), typed) {
         return if is_parked { heard_that(call, None, go_on_with) } else { Ok(Outcome::silent(Reason::PROMPT_TYPED)) };

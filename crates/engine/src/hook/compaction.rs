@@ -1,4 +1,4 @@
-//! `compact_every`: after so many rounds of one session its conversation is made shorter, by the client itself, before the next one begins.
+//! `compact_every`: after so many iterations in one session the client compacts its conversation before the next one begins.
 
 use std::{thread, time::Duration};
 
@@ -22,7 +22,7 @@ const SEEN_WITHIN: Duration = Duration::from_millis(2_500);
 /// A client that has not compacted by this many stops does not.
 const STOPS: u64 = 2;
 
-/// A stop was sent back: counts the round, and asks for a shorter conversation when it is time. The result is a line for the person. Without the lock,
+/// A stop was sent back: counts the iteration, and asks for a compaction when it is time. The result is a line for the person. Without the lock,
 /// because the client needs a moment.
 pub(super) fn after_a_round(call: &Call, l: &Loop) -> Option<String> {
     if l.file.compact_every() == 0 {
@@ -58,7 +58,7 @@ pub(super) fn after_a_round(call: &Call, l: &Loop) -> Option<String> {
     None
 }
 
-/// A short round may end before the client has seen that the variables were written back: it would compact once more.
+/// A short iteration may end before the client has seen that the variables were written back: it would compact once more.
 fn wait_until_seen(c: &Compaction) {
     let passed = Duration::from_millis(u64::try_from(clock::now() - c.off_at).unwrap_or(0));
     if c.on.is_none() {
@@ -90,7 +90,7 @@ fn of_session(call: &Call, session: &str) -> Option<Compaction> {
     }
 }
 
-/// Another session carries a loop in this project: it would be made shorter, too.
+/// Whether another session works on a loop in this project: it would be compacted, too.
 fn is_shared(call: &Call, session: &str) -> bool {
     loops::all(&call.project).iter().any(|found| {
         let state = journal::live_state(&call.project, found);
@@ -99,7 +99,7 @@ fn is_shared(call: &Call, session: &str) -> bool {
     })
 }
 
-/// The conversation was made shorter, by whomever.
+/// The conversation was compacted.
 pub(super) fn done(call: &Call) {
     let session = call.event.session().unwrap_or_default();
     if let Some(mut c) = compaction::noted(&call.project) {
@@ -111,7 +111,7 @@ pub(super) fn done(call: &Call) {
     }
 }
 
-/// The loop does not go on, or nobody knows of one: nothing stays on.
+/// The loop does not go on, or there is none: nothing stays on.
 pub(super) fn heal(call: &Call) {
     let _ = compaction::heal(&call.project);
 }
@@ -123,7 +123,7 @@ pub(super) fn forget(call: &Call) {
     }
 }
 
-/// Writes it down; the compaction does not hang on it.
+/// Writes it into the journal, if that is possible.
 fn note(call: &Call, l: &Loop, detail: &str) {
     let write = || {
         let (locked, mut l) = under_lock(&call.project, l.found.clone()).ok()??;

@@ -35,7 +35,7 @@ pub(super) fn guarded(call: &Call, work: impl FnOnce() -> Result<Outcome, Error>
     }
 }
 
-/// The same for work that nobody waits for: the loop stays as it is.
+/// The same for work in the background: the loop stays as it is.
 pub(super) fn quietly(work: impl FnOnce() -> Result<Outcome, Error>) -> Outcome {
     set_hook(Box::new(|_| {}));
     let what = match catch_unwind(AssertUnwindSafe(work)) {

@@ -1,5 +1,5 @@
-//! A session that a runner started: the runner judges its rounds, so its own hooks change nothing and say nothing. Only where the runner wants it, the
-//! session is sent back a few times within the same round, while its gates fail.
+//! A session that a run started: the run judges it, so its own hooks change nothing and say nothing. Only with `--inner`, the session is sent back a few
+//! times within the same iteration while its gates fail.
 
 use ralph_core::{
     gate::Verdict,
@@ -22,13 +22,13 @@ use crate::{
     sys::{clock, secrets},
 };
 
-/// Answers an event within a run, where the usual answer would be wrong. A session without a loop of its own takes none: nobody sits there.
+/// Answers an event within a run, where the usual answer would be wrong. A session without a loop of its own adopts none: no person is there.
 pub(super) fn within_a_run(call: &Call, mark: &str) -> Result<Option<Outcome>, Error> {
     let event = call.event.kind;
     if event == Kind::SubagentStop {
         return Ok(None);
     }
-    // The runner may have died, or may have left the loop to somebody: what it started is its own all the same.
+    // The run may have died, or given the loop away: its session is still its own.
     let is_about = |found: &LoopOnDisk| mark.rsplit_once('.').is_some_and(|(id, _)| id == found.id());
     match select(&call.project, call.event.session().unwrap_or_default()) {
         Selected::Own(found) if is_about(&found) && event == Kind::Stop => on_stop(call, mark, *found).map(Some),
@@ -65,7 +65,7 @@ fn on_stop(call: &Call, mark: &str, found: LoopOnDisk) -> Result<Outcome, Error>
     let Some((locked, mut l, evidence, ruling)) = stop::preview(&stop, locked, l)? else { return Ok(drives()) };
     let at = clock::now();
     let fails = evidence.gates.iter().any(|finding| finding.verdict == Verdict::Fail);
-    // An agent that cannot go on is not held: the runner hears it, and decides.
+    // An agent that cannot go on is not held: the run hears it, and decides.
     let is_held = fails && ruling.decision == Decision::Block && evidence.blocked.is_none();
     let hint = messages::hint(&evidence, false).filter(|_| is_held);
     let (Some(hint), true) = (hint.map(|hint| secrets::mask(&hint)), may_hold(&l.state)) else { return Ok(drives()) };

@@ -1,6 +1,6 @@
 //! One hook call: read the event, find out who is calling, answer, log.
 //!
-//! Whatever goes wrong in here, the agent may stop, the loop is kept, and the person is told in one line.
+//! If anything goes wrong in here, the agent may stop, the loop is kept, and the person is told in one line.
 
 mod api_error;
 mod command;
@@ -112,14 +112,14 @@ impl Call {
         is_second_report(&self.invocation, self.deadline, via, answered_ms)
     }
 
-    /// A fingerprint of a command that was typed in this session: both events that report it carry the id of the same turn.
+    /// A fingerprint of a command that was typed in this session: both events that report it name the same turn.
     fn command_fingerprint(&self, name: &str, args: &str) -> String {
         let parts = [self.event.session().unwrap_or_default(), self.event.turn.as_deref().unwrap_or_default(), name, args.trim()];
         format!("{:016x}", fnv1a(parts.join("\0").as_bytes()))
     }
 }
 
-/// What came of a call.
+/// The result of a call.
 pub(crate) struct Outcome {
     answer: Answer,
     code: Reason,
@@ -265,7 +265,7 @@ pub fn unread(problem: &str) {
     trouble::note(&Project::of_event(None), "?", Reason::INPUT_UNREAD, &format!("cannot read the event from standard input: {problem}"));
 }
 
-/// Why a hook did not do what it is there for; `None`: it did. What another agent's hooks do is its own affair.
+/// Why a hook did not do its work; `None`: it did. Hooks of another agent are not ours.
 fn trouble_of(outcome: &Outcome) -> Option<&str> {
     match (outcome.code, outcome.error.as_deref()) {
         (Reason::HOST_FOREIGN, _) => None,

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// An answer in the model's place. If the command waited in the queue while the loop ran, the stop before it was let through for its sake: then the answer also
-/// sends the agent on, as a round that counts, or nobody would.
+/// sends the agent on, as an iteration that counts; nothing else would.
 pub(super) fn answered(call: &Call, outcome: Outcome, fingerprint: &str) -> Result<Outcome, Error> {
     let Answer::Instead { text } = &outcome.answer else { return Ok(outcome) };
     let Some((locked, mut l)) = held_up(call)? else { return Ok(outcome) };

@@ -128,7 +128,7 @@ fn task_that_waits(call: &Call, session: &str) -> Option<String> {
     Some(text)
 }
 
-/// What the person should know about one loop when a session begins.
+/// The person's line about one loop when a session begins.
 fn told(v: &view::View, session: &str) -> Option<String> {
     let round = messages::of_limit(v.iteration, v.max_iterations);
     let named = if v.name == "main" { String::new() } else { format!(" {}", v.name) };
@@ -156,7 +156,7 @@ fn told(v: &view::View, session: &str) -> Option<String> {
         Status::Paused => format!("Ralph: a loop is paused here (iteration {round}{when}). {choose}."),
         Status::LeftBehind => format!("Ralph: a loop was left behind here (iteration {round}{when}). {choose}."),
         Status::Corrupt => format!("Ralph: {} cannot be read: {}.", v.file.as_deref()?.display(), v.problem.as_deref()?),
-        // Somebody else works on it, or nobody does any more.
+        // Another session or a run works on it, or it has ended.
         Status::Active | Status::Parked | Status::Complete | Status::Capped | Status::Cancelled | Status::Failed | Status::Gone => {
             return None;
         }
@@ -175,7 +175,7 @@ pub(super) fn on_end(call: &Call) -> Result<Outcome, Error> {
     compaction::forget(call);
     heard(call, |l| {
         l.state.left_behind = !clearing;
-        // Nobody works on it until a session takes it up again.
+        // The clock stands still until a session takes it up again.
         if !clearing {
             l.state.disarm(clock::now());
         }

@@ -31,7 +31,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         feature_folder::note_without_list(&call.project, session);
     }
     let seen = match selected {
-        // Mostly there is nothing of ralph's at all, and then one look tells.
+        // The usual case: the project does not use ralph, and one look tells.
         Selected::Nothing(Reason::LOOP_NONE) if !call.finds_ralph_in_use() => {
             return Ok(lost_or(call, session, Reason::LOOP_NONE, || Outcome::silent(Reason::LOOP_NONE)));
         }
@@ -72,7 +72,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     rule(call, &stop, locked, l, Waiting::Here)
 }
 
-/// Rules on a stop, and says so to the client.
+/// Has a stop ruled on, and puts the ruling into an answer.
 pub(super) fn rule<'p>(call: &Call, stop: &'p Stop<'p>, locked: Locked<'p>, l: Loop, waiting: Waiting) -> Result<Outcome, Error> {
     Ok(match stop::rule(stop, locked, l, waiting)? {
         stop::Outcome::Ruled(ruled) => ruled_on(call, &ruled, waiting),
@@ -126,7 +126,7 @@ fn lost_or(call: &Call, session: &str, code: Reason, otherwise: impl FnOnce() ->
     Outcome::tell(Reason::LOOP_LOST, format!("{line} `ralph status` shows what there is.")).of_loop(&lost.id)
 }
 
-/// Somebody took the list of a loop that was alive. The agent may stop, and the person is told once why the loop does nothing any more.
+/// The list of a live loop was taken away. The agent may stop, and the person is told once why the loop does nothing any more.
 fn lost_list(call: &Call, session: &str) -> Result<Outcome, Error> {
     if !Locked::acquire(&call.project)?.note_lost_list(session)? {
         return Ok(no_loop(call));

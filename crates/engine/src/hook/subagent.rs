@@ -184,7 +184,7 @@ fn noted(call: &Call, agent: &str, outcome: Outcome) -> Outcome {
     Outcome { loop_id: heard.loop_id, error, ..outcome }
 }
 
-/// What an agent has to prove, and how often it may try.
+/// The proof that is asked of an agent, and how often it may try.
 #[derive(Default)]
 struct Proofs {
     gates: Vec<Gate>,

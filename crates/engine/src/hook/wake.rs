@@ -1,7 +1,7 @@
 //! The second hook of a stop: it waits in the background for what the first one parked the loop for, and wakes the session then.
 //!
-//! The client starts both at the same time, so this one finds out by itself how the stop was ruled. The screen is free meanwhile; nothing of what it
-//! says is seen, but what it wakes the agent with.
+//! The client starts both at the same time, so this one finds out by itself how the stop was ruled. The screen is free meanwhile, and shows nothing of this hook
+//! but the message that wakes the agent.
 
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ use crate::{
     sys::{clock, signals, wait},
 };
 
-/// For so long the hook that judges may not have begun. Then it is at work, or it was killed.
+/// How long the hook that judges may take to begin. After that it is at work, or was killed.
 const JUDGE_AT_WORK: Duration = Duration::from_secs(10);
 
 /// How often this hook looks whether the other one has ruled, in the end.
@@ -46,7 +46,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     if call.event.kind != Kind::Stop || !can_wake(call.client) {
         return Ok(Outcome::silent(Reason::WAIT_NONE));
     }
-    // Whoever is asked to end takes its mark away first.
+    // A process that is asked to end removes its mark first.
     signals::notice();
     let Some((found, declared)) = own_loop(call) else { return Ok(Outcome::silent(Reason::WAIT_NONE)) };
     while_marked(call, &found, call.event.stop_fingerprint(), |watch| {
@@ -54,7 +54,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     })
 }
 
-/// Waits with a mark that says so: whoever waited for the loop before sees it, and ends.
+/// Waits with a mark that says so: a process that waited for the loop before sees it, and ends.
 pub(super) fn while_marked(
     call: &Call,
     found: &LoopOnDisk,
@@ -69,8 +69,8 @@ pub(super) fn while_marked(
     outcome.map(|outcome| outcome.of_loop(&id))
 }
 
-/// The session's loop, if it can be parked. One that belongs to nobody yet is the session's as soon as the hook that judges has taken it; several sessions
-/// may try at the same moment.
+/// The session's loop, if it can be parked. One without an owner is the session's as soon as the hook that judges has taken it; several sessions may try at
+/// the same moment.
 fn own_loop(call: &Call) -> Option<(LoopOnDisk, Declared)> {
     let session = call.event.session().unwrap_or_default();
     wait::poll(JUDGE_AT_WORK, wait::SOON, || match find::select(&call.project, session) {
@@ -81,7 +81,7 @@ fn own_loop(call: &Call) -> Option<(LoopOnDisk, Declared)> {
     .flatten()
 }
 
-/// What a loop has to prove, if some of it is decided elsewhere.
+/// The gates of a loop, if some of them are decided elsewhere.
 fn parkable(call: &Call, found: &LoopOnDisk) -> Option<Declared> {
     let declared = declared::of_loop(&call.project, found.parsed.as_ref().ok()?);
     declared.gates.iter().any(Gate::is_decided_elsewhere).then_some(declared)
@@ -96,7 +96,7 @@ pub(super) struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Whether this wait is still of use: the client is there, the loop is wanted, and nobody has taken over.
+    /// Whether this wait is still of use: the client lives, the loop is wanted, and no other process has taken over.
     pub(super) fn is_wanted(&self) -> bool {
         self.call.is_awaited() && loops::is_wanted(self.found) && self.waiter.is_newest(&self.call.project, self.id)
     }
@@ -159,8 +159,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Nobody sees what a hook in the background tells the person, so that is told when the session wakes, or else at its next stop. The session is the
-    /// one that has the loop now: `/clear` may have begun another.
+    /// The client does not show a background hook's line, so the person sees it when the session wakes, or else at its next stop. The session is the one that
+    /// has the loop now: `/clear` may have begun another.
     fn keep_line(&self, owner: Option<&str>, answer: &Answer) {
         let (Answer::Block { line, .. } | Answer::Context { line: Some(line), .. } | Answer::Tell { line }) = answer else { return };
         let session = owner.or(self.call.event.session()).unwrap_or_default();
@@ -175,7 +175,7 @@ impl Watch<'_> {
     }
 }
 
-/// What the session is woken with.
+/// The message that wakes the session.
 pub(super) fn told(answer: &Answer) -> Option<String> {
     match answer {
         Answer::Block { reason: text, .. } | Answer::Context { text, .. } => Some(format!("{WOKEN}\n\n{text}")),

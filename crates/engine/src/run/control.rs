@@ -17,7 +17,7 @@ use crate::{
 /// How often the loop's file is looked at while a session works.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What was asked for.
+/// A person's wish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Asked {
     Nothing,
@@ -54,7 +54,7 @@ impl Control {
         Control { signals, project, found, observer, seen: Arc::default() }
     }
 
-    /// What was asked for by signals.
+    /// What signals ask for.
     pub(super) fn asked(&self) -> Asked {
         match self.signals.interrupts() {
             _ if self.signals.ended() => Asked::End,

@@ -1,4 +1,4 @@
-//! What listens to a session: writes its log, makes sense of its lines, hands on what is to be told, and knows since when there was silence.
+//! Listens to a session: writes its log, decodes its lines, hands on what an observer should see, and measures silence.
 
 use std::{
     path::Path,
@@ -30,13 +30,13 @@ const MAX_EVENT: usize = 32 << 20;
 /// A longer line of a plain program is not told at all.
 const MAX_LINE: usize = 1 << 20;
 
-/// So many lines are told of what comes at once: nobody can follow more.
+/// More lines at once are not handed on: no person can follow them.
 const MOST_AT_ONCE: usize = 500;
 
-/// Who did not ask for so long was not running.
+/// A process that did not ask for so long was stopped.
 const STOPPED_MS: u64 = 1_000;
 
-/// So much is kept of the end of what a plain program says, and of what any program complains about.
+/// How much is kept of the end of a plain program's output, and of any program's errors.
 const MOST_TEXT: usize = 256 << 10;
 const MOST_COMPLAINTS: usize = 4 << 10;
 
@@ -48,17 +48,17 @@ pub(super) struct Ear {
     begun: Instant,
     /// When there was last a sign of life, in milliseconds after the beginning.
     last: AtomicU64,
-    /// When somebody last asked for the silence, in milliseconds after the beginning.
+    /// When the silence was last asked for, in milliseconds after the beginning.
     asked: AtomicU64,
-    /// How many wait until they are heard themselves: that is no silence of the agent's.
+    /// How many wait for the observer: that is no silence of the agent.
     telling: AtomicUsize,
     is_over: AtomicBool,
 }
 
-/// What was heard.
+/// Everything that was heard.
 pub(super) struct Listening {
     log: Growing,
-    /// What is written to the log of its two outputs, where they are no events.
+    /// For the log, of the two outputs, where they are no events.
     masking: [Masking; 2],
     out: Lines,
     err: Lines,
@@ -66,14 +66,14 @@ pub(super) struct Listening {
     complaints: Tail,
 }
 
-/// Who makes sense of the output.
+/// Makes sense of the output.
 pub(super) enum Decoder {
     Claude(Box<Stream>),
-    /// Nobody: its end is kept.
+    /// A plain program: the end of its output is kept.
     Plain(Tail),
 }
 
-/// The end of what somebody says.
+/// The end of an output.
 #[derive(Debug)]
 pub(super) struct Tail {
     kept: Vec<u8>,
@@ -150,7 +150,7 @@ impl Ear {
     fn hand_on(&self, told: Vec<Heard>) {
         if !told.is_empty() {
             self.telling.fetch_add(1, Ordering::Relaxed);
-            // Whoever is told goes when the session is over.
+            // The receiver goes when the session is over.
             let _ = self.tell.send(Some(told));
             self.telling.fetch_sub(1, Ordering::Relaxed);
             self.last.store(millis(self.begun.elapsed()), Ordering::Relaxed);
@@ -161,7 +161,8 @@ impl Ear {
         self.begun.elapsed()
     }
 
-    /// For how long nothing was heard. To be asked again and again: while nobody asks, this process was stopped, and that is no silence of the agent's.
+    /// How long nothing was heard. To be asked again and again: a long time without a question means that this process was stopped, and that is no silence of the
+    /// agent.
     pub(super) fn silence(&self) -> Duration {
         let now = millis(self.begun.elapsed());
         if now.saturating_sub(self.asked.swap(now, Ordering::Relaxed)) > STOPPED_MS {
@@ -178,12 +179,12 @@ impl Ear {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// What can be said about what was heard until now.
+    /// Asks about what was heard until now.
     pub(super) fn now<T>(&self, say: impl FnOnce(&Listening) -> T) -> Option<T> {
         self.listening.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(say)
     }
 
-    /// The session is over: what was heard. Nobody is told anything any more.
+    /// Ends the listening. The observer is told nothing any more.
     pub(super) fn finish(&self) -> Option<Listening> {
         let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let mut told = Vec::new();
@@ -227,7 +228,7 @@ impl Listening {
         }
     }
 
-    /// What nothing ended.
+    /// Lines without an end.
     fn last_lines(&mut self, told: &mut Vec<Heard>) {
         for (masking, lines) in self.masking.iter_mut().zip([&mut self.out, &mut self.err]) {
             let mut rest = Vec::new();

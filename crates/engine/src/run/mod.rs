@@ -31,7 +31,7 @@ use crate::{
     sys::{env, signals},
 };
 
-/// What a run is to do.
+/// The task of a run.
 #[derive(Debug, Clone)]
 pub struct Orders {
     /// Which loop, and with what limits from now on.
@@ -59,7 +59,7 @@ pub struct Finished {
     /// Iterations that were ruled on.
     pub rounds: u64,
     pub iteration: u64,
-    /// What was spent on the loop, by this run and before.
+    /// Spent on the loop, by this run and before.
     pub spent: Spent,
     /// Rules that would have allowed what was denied.
     pub denied: Vec<String>,

@@ -1,4 +1,4 @@
-//! What one round is to work on, with which model, and what its session is told.
+//! Plans one session: the item that it works on, its model, and its prompt.
 
 use ralph_core::{
     config::Running,
@@ -22,7 +22,7 @@ use crate::{
     sys::clock,
 };
 
-/// One round, planned.
+/// The plan of one session.
 pub(super) struct Plan {
     pub prompt: String,
     pub model: Option<String>,
@@ -32,12 +32,12 @@ pub(super) struct Plan {
     pub notes: Vec<u64>,
 }
 
-/// What the round before left that no journal keeps.
+/// Facts about the session before that no journal keeps.
 #[derive(Default)]
 pub(super) struct Before {
-    /// How the session before this one ended, in this very round.
+    /// How it ended, if it was in this very iteration.
     pub broke: Option<Outcome>,
-    /// A runner before this one began the round.
+    /// A run before this one began the iteration.
     pub unfinished: bool,
     pub tools: ToolUse,
     pub denied: Vec<String>,
@@ -81,7 +81,7 @@ fn is_model(name: &str) -> bool {
     !name.is_empty() && name.len() <= 100 && !name.starts_with('-') && name.chars().all(is_plain)
 }
 
-/// Whether what the last ruling said is still to be mended.
+/// Whether the message of the last ruling still counts.
 fn goes_on(l: &Loop) -> bool {
     l.state
         .last

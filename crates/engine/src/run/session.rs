@@ -37,10 +37,10 @@ use crate::{
 /// long as a server lives.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// So many bundles of events wait to be told before the agent has to wait.
+/// So many bundles of events wait for the observer before the agent has to wait.
 const WAITING: usize = 16;
 
-/// What is started.
+/// The program that is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Agent {
     /// Claude Code: the program.
@@ -69,9 +69,9 @@ pub struct Session<'a> {
     pub id: &'a str,
     pub model: Option<&'a str>,
     pub permission_mode: Option<&'a str>,
-    /// What the loop may still spend; 0: no limit.
+    /// The money that is left to the loop; 0: no limit.
     pub usd_micros_left: u64,
-    /// What it has in its environment as `RALPH_RUN`, and all that it starts.
+    /// `RALPH_RUN` in its environment, and so in that of all that it starts.
     pub mark: &'a str,
     pub iteration: u64,
     /// It is ended if nothing is heard for so long; zero: never.
@@ -135,7 +135,7 @@ pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wanted
         let ended = task.run_heard(&listener, leave);
         (ended, reason.into_inner(), ear.finish())
     });
-    // Where another program ran at the same time, nobody looked for orphans.
+    // If another program ran at the same time, orphans were not looked for.
     if process_tree::has_children() {
         process_tree::end_marked(&format!("{}={}", env::RUN, session.mark));
     }
@@ -229,7 +229,7 @@ impl Session<'_> {
         }
     }
 
-    /// What the session used. Where the client could not say so at its end, its transcripts may know more than was heard.
+    /// The session's use. If the client could not report it at its end, its transcripts may know more than was heard.
     fn work(&self, stream: &Stream) -> Work {
         let work = stream.work();
         let written = || usage::of_session(&env::claude_config()?, self.id);
@@ -254,11 +254,11 @@ fn cannot_start(why: String) -> Outcome {
     Outcome::Failed { trouble: Trouble::CannotStart { why } }
 }
 
-/// What the end of a plain program means.
+/// The outcome of a plain program.
 fn of_command(ended: &command::Ended, complaints: &str) -> Outcome {
     match (ended.code, ended.signal) {
         (Some(0), _) => Outcome::Stopped,
-        // What the shell says when it does not find or may not run a program.
+        // The shell's codes for a program that it does not find or may not run.
         (Some(code @ (126 | 127)), _) => cannot_start(why(code, complaints)),
         (code, signal) => Outcome::Failed { trouble: Trouble::Crash { code, signal } },
     }

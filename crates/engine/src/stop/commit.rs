@@ -21,7 +21,7 @@ use crate::{
     sys::{clock, secrets},
 };
 
-/// `None`: the file is gone; a cancel, or a hand that deleted it, was faster.
+/// `None`: the file is gone, because a cancel or a deletion was faster.
 pub(super) fn commit(stop: &Stop<'_>, locked: &Locked<'_>, mut ruled: Ruled) -> Result<Option<Ruled>, Error> {
     let Ruled { l, gathered, ruling, note, told, at, .. } = &mut ruled;
     let at = *at;
@@ -62,7 +62,7 @@ pub(super) fn commit(stop: &Stop<'_>, locked: &Locked<'_>, mut ruled: Ruled) -> 
     Ok(Some(ruled))
 }
 
-/// What the next stop has to know of this one.
+/// Keeps what the next stop is compared with.
 fn remember(state: &mut State, stop: &str, at: Millis, gathered: &Gathered, ruling: &Ruling) {
     let evidence = &gathered.evidence;
     state.stops += 1;
@@ -79,7 +79,7 @@ fn remember(state: &mut State, stop: &str, at: Millis, gathered: &Gathered, ruli
     match ruling.next {
         Next::GoesOn { .. } => {
             if evidence.idle_rounds <= 1 {
-                // Idleness that begins with this round began after the ruling before it.
+                // Idleness that begins with this iteration began after the ruling before it.
                 state.idle_since = state.last.as_ref().map(|last| last.at).or(state.armed_since);
             }
             state.idle_rounds = evidence.idle_rounds;
@@ -91,12 +91,12 @@ fn remember(state: &mut State, stop: &str, at: Millis, gathered: &Gathered, ruli
         Next::Pauses => {
             state.disarm(at);
             if let Some(items) = state.items.as_mut().filter(|_| ruling.code == Code::FeaturesPerSession) {
-                // Whoever resumes it wants as many again.
+                // A person who resumes it wants as many again.
                 items.before = items.done;
             }
             state.idle_rounds = evidence.idle_rounds;
             state.standstill = None;
-            // Whoever resumes it has changed something.
+            // A person who resumes it has changed something.
             state.blocked_rounds = 0;
         }
         Next::Ends { ending } => {
@@ -106,7 +106,7 @@ fn remember(state: &mut State, stop: &str, at: Millis, gathered: &Gathered, ruli
         }
     }
     if evidence.fresh {
-        // Whoever goes on with the run goes on with the count: after a pause for it comes one trial.
+        // The next run goes on with the count: after a pause for it comes one trial.
         let most = evidence.stall_limit.saturating_sub(1);
         state.standstill = gathered.standstill.clone().map(|s| Standstill { rounds: s.rounds.min(most), ..s });
     }
@@ -128,7 +128,7 @@ fn remember(state: &mut State, stop: &str, at: Millis, gathered: &Gathered, ruli
     state.read.clone_from(&gathered.heard.read);
 }
 
-/// What the next session of a run has to know besides.
+/// Keeps what only the next session of a run needs.
 fn remember_of_run(state: &mut State, evidence: &Evidence, ruling: &Ruling) {
     state.failures = Failures::default();
     match (&mut state.runner, ruling.next) {
@@ -144,7 +144,7 @@ fn remember_of_run(state: &mut State, evidence: &Evidence, ruling: &Ruling) {
     let goes_on = matches!(ruling.next, Next::GoesOn { .. });
     state.failing.rounds = if goes_on { limits::count_failing(state.failing.rounds, fails, state.failing.held, held) } else { 0 };
     state.failing.held = held;
-    // Told, and ruled on: a note that came meanwhile has its turn in the next round.
+    // These were told and ruled on; a note that came meanwhile is told in the next iteration.
     if !matches!(ruling.next, Next::Stays) {
         state.notes.retain(|note| note.told_in.is_none());
     }

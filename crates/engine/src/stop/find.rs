@@ -20,19 +20,19 @@ use crate::{
     sys::{clock, env, process},
 };
 
-/// What a session that stops finds in its project.
+/// The loop that a session finds in its project when it stops.
 pub(crate) enum Selected {
     /// Its own loop.
     Own(Box<LoopOnDisk>),
-    /// A loop that belongs to nobody yet.
+    /// A loop without an owner.
     Adoptable(Box<LoopOnDisk>),
-    /// A file that cannot be read, and that is nobody else's.
+    /// A file that cannot be read, and that belongs to no other session.
     Corrupt(Box<LoopOnDisk>),
     /// Nothing to judge, and why.
     Nothing(Reason),
 }
 
-/// The session's own loop comes first, then one to adopt; a file that git tracks is nobody's until a person says otherwise.
+/// The session's own loop comes first, then one to adopt; a file that git tracks has no owner until a person resumes it.
 pub(crate) fn select(project: &Project, session: &str) -> Selected {
     let mut best = Selected::Nothing(Reason::LOOP_NONE);
     for found in loops::all(project) {
@@ -45,7 +45,7 @@ pub(crate) fn select(project: &Project, session: &str) -> Selected {
 }
 
 /// A loop that was selected, under the lock: read again, because a cancel or another hook may have been faster. `None`: it is gone,
-/// cannot be read, or is carried by a runner that did not start this session.
+/// cannot be read, or belongs to a run that did not start this session.
 pub(crate) fn under_lock(project: &Project, seen: LoopOnDisk) -> Result<Option<(Locked<'_>, Loop)>, Error> {
     let locked = Locked::acquire(project)?;
     let l = loops::reread(project, seen)?.and_then(|found| locked.open(found).ok());
@@ -112,11 +112,11 @@ fn classify(project: &Project, found: LoopOnDisk, session: &str) -> Selected {
     }
 }
 
-/// Whether a file without an owner was not written here: git tracks it, and no person has released it. A checkout can even bring a journal that
-/// says that somebody did, so a journal that git tracks says nothing.
+/// Whether a file without an owner came with the repository: git tracks it, and no person has released it. A checkout can even bring a journal that
+/// says that a person did, so a journal that git tracks counts for nothing.
 pub(crate) fn is_unreleased_checkout(project: &Project, found: &LoopOnDisk, released: bool) -> bool {
     let is_tracked = |path: &Path| tracked::is_tracked(project.root(), path) != Some(false);
-    // A feature folder may lie outside of the project: where a person's variable says, and in another repository or in none.
+    // A feature folder may be outside of the project, where a person's variable says, and in another repository or in none.
     let elsewhere = match &found.carrier {
         Carrier::Folder(folder) if !folder.dir.starts_with(project.root()) => Some(&folder.dir),
         _ => None,

@@ -30,7 +30,7 @@ pub(crate) struct Gathered {
     pub spending: Option<Spending>,
 }
 
-/// Changes nothing: what the loop has to remember is in the result.
+/// Changes nothing: the result holds what the loop has to remember.
 pub(super) fn gather(stop: &Stop<'_>, l: &Loop, heard: Heard, measured: Measured, now: Millis) -> Gathered {
     let report = stop.report();
     let spending = spending::count(stop, l, now);
@@ -120,7 +120,7 @@ fn items(measured: &Measured, state: &State, session: &str) -> Option<Items> {
     (!tallies.is_empty()).then(|| Items::counted(state.items.as_ref(), session, tallies.iter().map(|t| t.done).sum()))
 }
 
-/// Iterations in a row whose proof could not be had. A gate that is left out while another one is waited for is not unknown: it has its turn afterwards.
+/// Iterations in a row whose proof could not be measured. A gate that is left out while another one waits is not unknown: its turn comes later.
 fn unknown_rounds(evidence: &Evidence, before: u64) -> u64 {
     let is_asked = (evidence.claims() && !evidence.waits()) || evidence.forge_unreachable();
     let is_unknown = is_asked && Proof::of(&evidence.gates) == Proof::Unknown;

@@ -1,4 +1,4 @@
-//! Hears an agent out: what it said last, what it did, and what waits for it. In a session it stands in the client's transcript; of its own sessions a run has heard it.
+//! Hears an agent out: its last message, its tool calls, and what waits in its queue. A hook reads the client's transcript; a run has listened to its session.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use crate::{
     sys::{clock, env, process},
 };
 
-/// What was heard of one stop.
+/// The agent's side of one stop.
 pub(crate) struct Heard {
     /// The agent's last message, all of its blocks.
     pub text: String,
@@ -29,7 +29,7 @@ pub(crate) struct Heard {
     /// The person interrupted the turn.
     pub interrupted: bool,
     pub told_to_stop: bool,
-    /// What waits in the client's queue.
+    /// Input that waits in the client's queue.
     pub queue: Vec<String>,
     /// How far the transcript was read.
     pub read: Option<Read>,
@@ -48,14 +48,14 @@ impl Heard {
 }
 
 /// The client holds a message's lines back until the message has ended, and writes them up to 150 ms after it called the hook. Only then can
-/// earlier blocks of the message be read, and only then do the other lines tell the whole round.
+/// earlier blocks of the message be read, and only then do the other lines tell the whole iteration.
 const PATIENCE: Duration = Duration::from_millis(150);
 const STEP: Duration = Duration::from_millis(5);
 
-/// So much of what waits in the client's queue is kept, the oldest first.
+/// More of the client's queue is not kept; the oldest come first.
 const MOST_QUEUED: usize = 100;
 
-/// To read what is there may take longer than to wait for the rest.
+/// Reading may take longer than waiting.
 const LONGEST: Duration = Duration::from_secs(1);
 
 pub(super) fn hear(stop: &Stop<'_>, l: &Loop, now: Millis) -> Heard {
@@ -91,7 +91,7 @@ fn in_transcript(stop: &Stop<'_>, hook: &Hook<'_>, l: &Loop, now: Millis) -> Hea
         event_text: stop.message,
         sends_message: stop.message.is_some() || hook.client.sends_message,
     };
-    // What is clear from the event alone needs no waiting.
+    // A claim in the event itself needs no waiting.
     let claimed = matches!((look.event_text, &l.file.completion_promise), (Some(text), Some(p)) if promise::find(text, p, &l.file.prompt) == Claim::Made);
     let round = if l.file.active && !claimed { look.round_in_time() } else { look.round() };
     let from = match (&round, look.event_text) {
@@ -102,7 +102,7 @@ fn in_transcript(stop: &Stop<'_>, hook: &Hook<'_>, l: &Loop, now: Millis) -> Hea
     };
     let alone = || look.event_text.map(|text| promise::joined([text].into_iter()));
     let mut round = round.unwrap_or_else(|| Round { text: alone(), ..Round::default() });
-    // Nobody types so much; what is kept stands in every line of the journal.
+    // The queue is in every line of the journal.
     round.queue.truncate(MOST_QUEUED);
     Heard {
         text: round.text.unwrap_or_default(),
@@ -115,7 +115,7 @@ fn in_transcript(stop: &Stop<'_>, hook: &Hook<'_>, l: &Loop, now: Millis) -> Hea
     }
 }
 
-/// What the ruling before this one knew.
+/// What was known at the ruling before this one.
 fn before<'l>(stop: &Stop<'_>, hook: &Hook<'_>, state: &'l State, now: Millis) -> Before<'l> {
     let read = state.read.as_ref().filter(|read| read.of == transcript_of(stop.session, hook.transcript));
     Before {

@@ -30,7 +30,7 @@ use crate::{
     sys::{clock, lock::Lock},
 };
 
-/// What was measured for one stop.
+/// The result of measuring one stop.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     pub(super) findings: Vec<Finding>,
@@ -49,14 +49,14 @@ impl Measured {
         Proof::of(&self.findings) == Proof::Holds
     }
 
-    /// What the loop was parked for, where this was measured after the wait for it.
+    /// The park that was waited for, if this was measured after it.
     pub(super) fn after<'s>(&self, state: &'s State) -> Option<&'s Parked> {
         state.parked.as_ref().filter(|_| self.is_after_a_wait)
     }
 }
 
-/// The right to measure a loop's gates, where it has any: one process at a time, whichever reports the stop. Where there is no place for a lock, hooks of one
-/// stop measure at the same time, and the first one to end answers for all.
+/// The lock on measuring a loop's gates, if it has any: one process at a time. Where there is no place for a lock, hooks of one stop measure at the same time,
+/// and the first one to end answers for all.
 pub(crate) fn lock(stop: &Stop<'_>, seen: &LoopOnDisk) -> Result<Option<Lock>, Error> {
     let gated = seen.parsed.as_ref().is_ok_and(|file| declared::may_ask(stop.project, file));
     if gated { measure_lock::take(stop.project, &seen.id(), stop.deadline.patience()) } else { Ok(None) }
@@ -67,9 +67,9 @@ pub(crate) fn lock(stop: &Stop<'_>, seen: &LoopOnDisk) -> Result<Option<Lock>, E
 pub(crate) enum Waiting {
     /// This hook, unless another one does beside it.
     Here,
-    /// Nobody any more: this process has waited.
+    /// No process any more: this one has waited.
     IsOver,
-    /// The runner that started the session: it judges the round afterwards.
+    /// The run that started the session: it judges the iteration afterwards.
     Elsewhere,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn measure<'p>(
     waiting: Waiting,
 ) -> Result<Option<(Locked<'p>, Loop, Measured)>, Error> {
     let declared = declared::of_loop(stop.project, &l.file);
-    // What once had to be proven does not vanish with the file that says so.
+    // A proof that was once asked for does not vanish with the file that asked.
     let gated = !declared.is_empty() || l.state.gated;
     if !gated && !standstill::is_due(stop, &l) {
         return Ok(Some((locked, l, Measured::default())));
@@ -256,7 +256,7 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// Writes into the loop's journal what goes on, for people who look. The verdict is what counts; a journal that cannot be written is told by the ruling.
+/// Writes into the loop's journal what goes on, for people who look. If that fails, the ruling will say so.
 fn note(project: &Project, found: &LoopOnDisk, session: Option<&str>, event: Event) {
     let write = || {
         let locked = Locked::acquire(project).ok()?;

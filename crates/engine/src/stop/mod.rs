@@ -52,7 +52,7 @@ pub(crate) struct Stop<'a> {
     pub turn: Option<&'a str>,
     /// The agent's last message, as far as it was reported.
     pub message: Option<&'a str>,
-    /// What still runs in the background, in words.
+    /// Work that still runs in the background, in words.
     pub background: Vec<String>,
     pub deadline: Deadline,
     pub origin: Origin<'a>,
@@ -64,7 +64,7 @@ pub(crate) enum Origin<'a> {
     Run(&'a SessionReport),
 }
 
-/// What the client's hook tells besides.
+/// The part of a stop that only the client's hook knows.
 pub(crate) struct Hook<'a> {
     pub transcript: &'a str,
     pub client: Client,
@@ -78,9 +78,9 @@ pub(crate) struct Hook<'a> {
 /// Hears which gate's command begins, and how long that takes.
 pub type Checking = Arc<dyn Fn(&str, Time) + Send + Sync>;
 
-/// What a run heard of a session until it stopped.
+/// A session that a run has listened to until it stopped.
 pub struct SessionReport {
-    /// What the session was told: an agent that only repeats it claims nothing.
+    /// The session's prompt: an agent that only repeats it claims nothing.
     pub prompt: String,
     /// The agent's last message.
     pub text: Option<String>,
@@ -162,12 +162,12 @@ pub(crate) fn is_awaited(parent: Option<u32>) -> bool {
     !signals::asked_to_end() && process::parent_pid() == parent
 }
 
-/// What came of a stop.
+/// The result of a stop.
 pub(crate) enum Outcome {
     Ruled(Box<Ruled>),
     /// Another hook reported the same stop before, and this is how it was answered.
     Repeated(Box<Loop>, Box<Answered>),
-    /// The loop is gone, is another session's, or no answer is wanted any more.
+    /// The loop is gone or another session's, or no answer is wanted any more.
     Gone,
 }
 
@@ -237,7 +237,7 @@ fn decide(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Loop, measured: Measured)
     Ok(commit::commit(stop, locked, ruled)?.map_or(Outcome::Gone, |ruled| Outcome::Ruled(Box::new(ruled))))
 }
 
-/// What a stop would come to if it were ruled on now, and the loop to note it in. `None`: there is nothing left to answer.
+/// The ruling that a stop would get now, and the loop to note it in. `None`: there is nothing left to answer.
 pub(crate) fn preview<'p>(stop: &'p Stop<'p>, locked: Locked<'p>, l: Loop) -> Result<Option<(Locked<'p>, Loop, Evidence, Ruling)>, Error> {
     let measured = measure::measure(stop, locked, l, Waiting::Elsewhere)?;
     Ok(measured.map(|(locked, l, measured)| {

@@ -1,4 +1,4 @@
-//! What a person left for the agent with `ralph steer`, told at the next stop that sends the agent back.
+//! Notes that a person left with `ralph steer`: the agent gets them at the next stop that sends it back.
 
 use ralph_core::{
     journal::State,
@@ -9,14 +9,14 @@ use ralph_core::{
 use super::Stop;
 use crate::hosts::slash;
 
-/// How many notes the agent has not heard when it comes to this stop. What the prompt of a session of its own held has been heard.
+/// How many notes the agent has not heard when it comes to this stop. Those in the prompt of a run's session have been heard.
 pub(super) fn waiting(stop: &Stop<'_>, state: &State) -> u64 {
     let same_turn = state.turn.is_some() && state.turn.as_deref() == stop.turn;
     let is_heard = stop.hook().is_none_or(|hook| hook.after_a_block) || state.runner.is_some() || same_turn;
     state.notes.iter().filter(|note| note.told_in.is_none() || !is_heard).count() as u64
 }
 
-/// What is told about a ruling, with the notes that wait. The prompt of a run's session holds its notes.
+/// The message about a ruling, with the notes that wait. The prompt of a run's session holds its notes.
 pub(super) fn add(stop: &Stop<'_>, state: &mut State, ruling: &Ruling, told: Option<String>) -> Option<String> {
     match stop.hook() {
         Some(hook) => tell(state, ruling, hook.after_a_block, told),
@@ -24,16 +24,16 @@ pub(super) fn add(stop: &Stop<'_>, state: &mut State, ruling: &Ruling, told: Opt
     }
 }
 
-/// What the person is told about a session of its own, with the notes that it never got.
+/// The person's message about a run's session, with the notes that came too late.
 fn at_the_end(state: &State, ruling: &Ruling, told: Option<String>) -> Option<String> {
     let more = matches!(ruling.next, Next::Ends { .. }).then(|| never_told(state)).flatten().unwrap_or_default();
     told.map(|told| told + &more)
 }
 
-/// What is told about a ruling, with the notes that wait. Mostly there are none.
+/// The message about a ruling, with the notes that wait.
 ///
-/// A note has been heard when the turn that got it comes to its next stop. Until then it is kept and told again: an answer that a killed hook never gave,
-/// a turn that a person interrupted and a session that is gone have not carried it out.
+/// A note has been heard when the turn that got it comes to its next stop. Until then it is kept and told again: the hook may have been killed before it answered,
+/// the turn interrupted, or the session ended.
 fn tell(state: &mut State, ruling: &Ruling, after_a_block: bool, told: Option<String>) -> Option<String> {
     if state.notes.is_empty() {
         return told;
@@ -56,7 +56,7 @@ fn tell(state: &mut State, ruling: &Ruling, after_a_block: bool, told: Option<St
     }
 }
 
-/// A loop that ends keeps them, and tells them should it be brought back.
+/// A loop that ends keeps its notes, and tells them if it is resumed.
 fn never_told(state: &State) -> Option<String> {
     let which = match state.notes.iter().filter(|note| note.told_in.is_none()).count() {
         0 => return None,
@@ -66,7 +66,7 @@ fn never_told(state: &State) -> Option<String> {
     Some(format!(" {which}: `ralph steer --list` shows what is kept."))
 }
 
-/// A command that waited is let through. One of ralph's own sees to it that the loop goes on; any other may start no turn, and then nothing does.
+/// A command that waited is let through. One of ralph's own makes the loop go on afterwards; any other may start no turn, and then nothing goes on.
 pub(super) fn goes_first(ruling: &Ruling, queue: &[String]) -> Option<String> {
     let (name, _) = slash::split(queue.first()?)?;
     let is_command = name.chars().all(|c| c.is_alphanumeric() || matches!(c, ':' | '-' | '_'));

@@ -6,7 +6,7 @@ use crate::text::time::Millis;
 /// The clocks of a forge and of a person's machine differ by no more than this.
 const CLOCKS_DIFFER_MS: Millis = 600_000;
 
-/// What speaks for one or another.
+/// The facts that decide between them.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
     /// The branch that is worked on; `None`: the default branch or none is checked out.
@@ -29,10 +29,10 @@ pub struct Choice {
 }
 
 /// Chooses. An open one of the branch wins, the newest if there are several; else the one that is known from before; else the newest ended one, if it holds
-/// all that lies here. `relation` compares what lies here with a commit.
+/// all that is checked out. `relation` compares the checkout with a commit.
 ///
-/// What ended before the loop began proves nothing about the loop; nor does what was open before it on another branch than that of the known one. Whoever
-/// checks out somebody's finished branch has not done the work.
+/// A pull request that ended before the loop began proves nothing about the loop; nor does one that was open before it on another branch than that of the known
+/// one: checking out a finished branch is not doing the work.
 pub fn choose(requests: &[PullRequest], wanted: Wanted<'_>, relation: impl Fn(&str) -> Relation) -> Choice {
     let is_ours = |request: &&PullRequest| request.repository.as_ref().is_some_and(|repository| wanted.ours.contains(repository));
     let is_of_branch = |request: &&PullRequest| wanted.branch.is_some_and(|branch| request.branch == branch);

@@ -1,4 +1,4 @@
-//! What the checks of a commit say together.
+//! The verdict of all checks of a commit.
 
 use std::collections::BTreeMap;
 
@@ -32,19 +32,19 @@ pub struct CheckRun {
     pub url: Option<String>,
     /// The job whose log can be asked for.
     pub job: Option<u64>,
-    /// Whether the base branch requires it; `None`: nobody asked.
+    /// Whether the base branch requires it; `None`: not asked.
     pub required: Option<bool>,
 }
 
-/// What a check says, in the words of the forge.
+/// The state of a check, in the words of the forge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
     Passes(&'static str),
     Fails(&'static str),
     Runs(&'static str),
-    /// Somebody has to approve it first.
+    /// A person has to approve it first.
     NeedsPerson,
-    /// A word that nobody knows here.
+    /// A word that ralph does not know.
     Strange(String),
 }
 
@@ -123,7 +123,7 @@ impl CheckRun {
         older.word.verdict() == Verdict::Pass || was_given_up || has_not_begun || came_after
     }
 
-    /// What has not ended is newer than anything that has.
+    /// A run that has not ended is newer than any that has.
     fn age(&self) -> (bool, Option<Millis>, u8) {
         (matches!(self.word, Word::Runs(_)), self.started_at, self.word.worry())
     }
@@ -201,7 +201,7 @@ impl Standing {
     }
 }
 
-/// What to do about red checks. What was given up or took too long may not be the work's fault, and then another commit would be for nothing.
+/// Advice about red checks. A cancelled check or one that took too long may not be the work's fault, and then another commit would not help.
 fn mended(failing: &[CheckRun]) -> String {
     let is_no_verdict = |check: &CheckRun| matches!(check.word, Word::Fails("cancelled" | "timed out" | "stale" | "startup failure"));
     match failing.iter().find_map(CheckRun::run).filter(|_| failing.iter().all(is_no_verdict)) {
@@ -269,7 +269,7 @@ pub fn ci(view: &View, counts: impl Fn(&CheckRun) -> bool, may_have_none: bool) 
     })
 }
 
-/// Checks speak of the head commit of the pull request: what lies here must be that commit.
+/// Checks are about the head commit of the pull request: the checkout must be at that commit.
 fn not_in_step(view: &View, request: &PullRequest) -> Option<Outcome> {
     if request.state == State::Merged {
         return None;

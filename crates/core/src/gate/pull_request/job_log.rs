@@ -1,6 +1,6 @@
 //! The log of a job without what the forge adds: a time before each line, marks, and the cleaning up after the failure.
 
-/// What comes after a failure is held back, up to this.
+/// Output after a failure is held back, up to this.
 const MOST_HELD: usize = 256 << 10;
 
 const FAILED: &[u8] = b"##[error]";
@@ -10,7 +10,7 @@ const FAILED: &[u8] = b"##[error]";
 pub struct Reader {
     /// A line that is not whole yet.
     line: Vec<u8>,
-    /// What came after the last failure.
+    /// Output after the last failure.
     held: Vec<u8>,
     has_failed: bool,
 }

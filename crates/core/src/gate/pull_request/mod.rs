@@ -34,10 +34,10 @@ pub struct PullRequest {
     pub is_draft: bool,
     /// The commit that it asks to merge.
     pub head: String,
-    /// The branch that it is of, and the repository that this branch lies in; `None`: that repository is gone.
+    /// Its branch, and the repository of that branch; `None`: the repository is gone.
     pub branch: String,
     pub repository: Option<Repository>,
-    /// The branch that it shall go to.
+    /// The branch that it should go to.
     pub base: String,
     pub url: String,
     pub title: String,
@@ -68,11 +68,11 @@ impl State {
     }
 }
 
-/// How what lies here relates to the head of a pull request.
+/// The checkout, compared with the head of a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Relation {
     Same,
-    /// So many commits lie only here.
+    /// So many commits are only here.
     Ahead(u64),
     /// So many commits are missing here.
     Behind(u64),
@@ -82,7 +82,7 @@ pub enum Relation {
     },
     /// The commit is not known here.
     NotHere,
-    /// Another branch lies here, so there is nothing to compare.
+    /// Another branch is checked out, so there is nothing to compare.
     #[default]
     Elsewhere,
 }
@@ -97,7 +97,7 @@ pub struct View {
     pub relation: Relation,
     /// Further open ones of the same branch.
     pub others: Vec<u64>,
-    /// An ended one of the branch, which what lies here has left behind.
+    /// An ended one of the branch; the checkout has commits that are not in it.
     pub past: Option<(u64, State)>,
     /// For how long ralph has known the head commit.
     pub seen_for_ms: u64,

@@ -1,4 +1,4 @@
-//! What is found about a pull request: whether it is open, whether it is merged, and what to do about it.
+//! Findings about a pull request: whether it is open, whether it is merged, and what to do about it.
 
 use super::{CheckRun, PullRequest, Relation, State, View, commits, word};
 use crate::{gate::Verdict, text::messages::opening};
@@ -9,9 +9,9 @@ pub struct Outcome {
     pub verdict: Verdict,
     /// One line.
     pub what: String,
-    /// What the agent should do.
+    /// Advice for the agent.
     pub next: Option<String>,
-    /// What only a person can do.
+    /// The action that only a person can take.
     pub needs: Option<String>,
     /// The checks whose logs tell more.
     pub failing: Vec<CheckRun>,
@@ -72,7 +72,7 @@ pub fn proposed(view: &View) -> Outcome {
     Outcome::fails(format!("{} not pushed, and so not in #{}", commits(ahead), request.number), next)
 }
 
-/// What is wrong with where it goes.
+/// A finding if it goes to the wrong branch.
 pub fn astray(view: &View, base: Option<&str>) -> Option<Outcome> {
     let request = existing(view).ok()?;
     let base = base.filter(|base| *base != request.base)?;

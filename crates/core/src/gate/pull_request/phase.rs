@@ -101,7 +101,7 @@ fn as_sentence(text: String) -> String {
     }
 }
 
-/// What is in no commit is in no pull request.
+/// Changes that are in no commit, and so in no pull request.
 fn uncommitted(view: &View) -> Option<String> {
     let head = view.checkout.head.as_deref().map(short).unwrap_or_default();
     match view.checkout.changed {

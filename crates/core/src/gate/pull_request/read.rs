@@ -1,4 +1,4 @@
-//! What `gh` says, read as it comes: fields may be missing, null, or new.
+//! Reads the JSON of `gh`: fields may be missing, null, or new.
 
 use std::collections::BTreeMap;
 

@@ -43,7 +43,7 @@ impl TryFrom<String> for Repository {
 }
 
 impl Repository {
-    /// The repository behind a remote's address; `None`: it lies on no forge.
+    /// The repository behind a remote's address; `None`: it is on no forge.
     pub fn of_url(url: &str) -> Option<Self> {
         let (host, path) = match url.split_once("://") {
             Some(("http" | "https" | "ssh" | "git" | "git+ssh" | "git+https", rest)) => rest.split_once('/')?,
@@ -75,7 +75,7 @@ impl Repository {
         is_whole.then(|| Repository { host, owner: owner.to_owned(), name: name.to_owned() })
     }
 
-    /// The other forge that it lies on, where that is plain to see.
+    /// The other forge that it is on, if the address tells.
     pub fn other_forge(&self) -> Option<&'static str> {
         const OTHERS: [(&str, &str); 8] = [
             ("gitlab", "GitLab"),
@@ -97,16 +97,16 @@ pub struct Remote {
     /// Where it is read from, and where it is pushed to; `None`: to no forge.
     pub fetch: Option<Repository>,
     pub push: Option<Repository>,
-    /// What `gh repo set-default` noted: `base`, or another repository.
+    /// The note of `gh repo set-default`: `base`, or another repository.
     pub resolved: Option<String>,
 }
 
-/// What lies in a project's folder, as git tells it.
+/// The checkout in a project's folder, as git sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Checkout {
     /// `None`: no branch is checked out.
     pub branch: Option<String>,
-    /// What the branch is called where it is pushed to, if that is another name.
+    /// The branch's name where it is pushed to, if that is another name.
     pub pushed_as: Option<String>,
     /// `None`: there is no commit yet.
     pub head: Option<String>,
@@ -117,7 +117,7 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// The branch whose pull requests may be meant: none where the default branch lies here.
+    /// The branch whose pull requests may be meant: none if the default branch is checked out.
     pub fn work_branch(&self) -> Option<&str> {
         let branch = self.branch.as_deref()?;
         if self.is_default(branch) {

@@ -9,7 +9,7 @@ pub struct Trouble {
     pub is_passing: bool,
     /// One line.
     pub what: String,
-    /// What a person has to do.
+    /// The action that a person has to take.
     pub needs: Option<String>,
 }
 
@@ -44,7 +44,7 @@ const NETWORK: [&str; 12] = [
     "dial tcp",
 ];
 
-/// Gh failed. `code`: `None` if a signal ended it. `host`: whom it asked.
+/// Gh failed. `code`: `None` if a signal ended it. `host`: the server that it asked.
 ///
 /// By the words of gh 2.23 and later, the most telling ones first.
 pub fn of_failure(code: Option<i32>, stderr: &str, host: &str, repository: &str) -> Trouble {

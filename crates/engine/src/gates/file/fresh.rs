@@ -102,7 +102,7 @@ fn nanoseconds(time: Option<SystemTime>) -> u64 {
     since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or(0)
 }
 
-/// What was seen before.
+/// Reports that were seen before.
 struct Memory<'a> {
     project: &'a Project,
     seen: Vec<Sighting>,
