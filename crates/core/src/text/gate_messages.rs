@@ -80,7 +80,7 @@ fn sentence(f: &Finding) -> String {
     let known = match (f.cached, f.verdict) {
         (false, _) => "",
         (true, Verdict::Fail) => {
-            " It was not run again, because no file has changed since; if the cause lies elsewhere, run the command yourself with `ralph gate`."
+            " It was not run again, because no file has changed since; if the cause is elsewhere, run the command yourself with `ralph gate`."
         }
         (true, _) => " It was not run again, because no file has changed since.",
     };

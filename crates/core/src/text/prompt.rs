@@ -92,7 +92,7 @@ fn opened(file: &LoopFile, gated: bool) -> String {
     };
     format!(
         "[ralph] This is iteration {round} of a loop. Each iteration is a new session: what earlier ones did is in the files and in git, not in this conversation. \
-         Nobody answers questions: decide, and write down why. Commit what works before you stop. {ends} {HOW_TO_SAY_BLOCKED}"
+         No person answers questions: decide, and write down why. Commit what works before you stop. {ends} {HOW_TO_SAY_BLOCKED}"
     )
 }
 
@@ -130,7 +130,7 @@ fn stuck(round: &Round<'_>) -> Option<String> {
 
 fn asked(round: &Round<'_>) -> Option<String> {
     round.idle.then(|| {
-        "[ralph] The last iteration used no tool. Nobody reads along: if it asked something, decide that yourself and go on.".to_owned()
+        "[ralph] The last iteration used no tool. No person reads along: if it asked something, decide that yourself and go on.".to_owned()
     })
 }
 
@@ -140,7 +140,7 @@ fn not_allowed(round: &Round<'_>) -> Option<String> {
     }
     let rules: Vec<String> = round.denied.iter().take(8).map(|rule| format!("`{}`", opening(rule, 120))).collect();
     Some(format!(
-        "[ralph] Nobody is there to allow these, so they are denied: {}. Find another way, or do what can be done without.",
+        "[ralph] No person is there to allow these, so they are denied: {}. Find another way, or do what can be done without.",
         rules.join(", ")
     ))
 }

@@ -91,7 +91,7 @@ fn why_not(ctx: &Context<'_>) -> Option<&'static str> {
     if env::is_within_gate() {
         return Some("not run: gates do not run gates");
     }
-    ctx.is_cancelled().then_some("not run: nobody waits for it any more")
+    ctx.is_cancelled().then_some("not run: the result is not wanted any more")
 }
 
 /// The verdict on this very tree, if it is known without running anything.
@@ -271,7 +271,7 @@ fn state(ended: &Result<Ended, Failure>, took_ms: u64, too_long: impl FnOnce() -
             (Verdict::Fail, format!("ended by signal {} after {after}", signal.map_or_else(|| "?".to_owned(), |s| s.to_string())))
         }
         Err(Failure::TookTooLong) => (Verdict::Unknown, too_long()),
-        Err(Failure::Cancelled) => (Verdict::Unknown, format!("was ended after {after}, because nobody waits for it any more")),
+        Err(Failure::Cancelled) => (Verdict::Unknown, format!("was ended after {after}, because the result is not wanted any more")),
         Err(Failure::CannotStart(e)) if e.kind() == std::io::ErrorKind::NotFound => {
             (Verdict::Unknown, "cannot be started: there is no such program".to_owned())
         }

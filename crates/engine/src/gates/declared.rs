@@ -20,16 +20,16 @@ use crate::{
 /// Files whose `verify:` asks for commands, the first that has any counts (S3-2).
 pub const WORKTREE_FILES: [&str; 2] = [".ideal/worktree.yaml", ".trellis/worktree.yaml"];
 
-/// What the commands of loop files are trusted under.
+/// The origin under which the commands of loop files are trusted.
 pub const LOOP_ORIGIN: &str = "loop";
 
-/// What applies to a loop, or to a project.
+/// The gates of a loop, or of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Declared {
     pub gates: Vec<Gate>,
     pub guard: GuardPolicy,
     pub keep_going: bool,
-    /// What declares gates and cannot be read. None of them is a pass.
+    /// Files that declare gates and cannot be read. None of them is a pass.
     pub problems: Vec<Finding>,
 }
 
@@ -58,14 +58,14 @@ impl Declared {
     }
 }
 
-/// What a file says; `None`: there is no such file.
+/// A file's content; `None`: there is no such file.
 pub type Read<T> = Option<Result<T, Finding>>;
 
 /// `ralph.toml` as it is now. What it says runs only if these very bytes are trusted.
 pub fn config(project: &Project) -> Read<(Config, Trust)> {
     Some(read_config(project)?.map(|(config, bytes)| {
         let has_commands = config.verify.as_ref().is_some_and(|v| !v.commands.is_empty()) || config.gates.iter().any(Gate::acts);
-        // Settings that make nothing happen need nobody's trust.
+        // Settings that run nothing need no trust.
         let acts = has_commands || config.pull_requests.merge == Merge::Ralph;
         let trust = if acts { trust::of_bytes(project, config::FILE, &bytes) } else { Trust::Trusted };
         (config, trust)
@@ -118,7 +118,7 @@ pub fn of_commands(commands: Vec<Command>, origin: &Origin, trusted: bool) -> Ve
     declared.gates
 }
 
-/// What the project's own settings ask for.
+/// The gates of the project's own settings.
 pub fn of_project(project: &Project) -> Declared {
     of_settings(config(project)).0
 }
@@ -129,7 +129,7 @@ pub fn may_ask(project: &Project, file: &LoopFile) -> bool {
     of_its_own || project.root().join(config::FILE).symlink_metadata().is_ok()
 }
 
-/// What a loop has to prove.
+/// The gates of a loop.
 pub fn of_loop(project: &Project, file: &LoopFile) -> Declared {
     let (mut declared, settings) = of_settings(config(project));
     for command in &file.verify {
@@ -167,7 +167,7 @@ fn add_preset(project: &Project, preset: Preset, settings: &Settings, declared: 
     }
 }
 
-/// What `ralph.toml` says besides its gates.
+/// The part of `ralph.toml` besides its gates.
 #[derive(Default)]
 struct Settings {
     per_session: u64,
@@ -206,7 +206,7 @@ fn add_verify(project: &Project, settings: &Settings, declared: &mut Declared) {
     }
 }
 
-/// What the file asks for itself, in other words, is not asked for twice.
+/// Adds only checks that the file does not ask for itself.
 fn add_pull_request(gates: Vec<Gate>, settings: &Settings, declared: &mut Declared) {
     let trusted = settings.trust.is_none_or(Trust::is_trusted);
     for gate in gates {

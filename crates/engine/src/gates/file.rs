@@ -21,17 +21,17 @@ use ralph_core::{
 
 use crate::{gates::Context, sys::files};
 
-/// A larger file is nobody's report.
+/// A larger file is no report.
 const MAX_BYTES: usize = 16 << 20;
 
 /// How much of a path or an expression is shown.
 const SHOWN: usize = 120;
 
-/// What does not hold, or cannot be told.
+/// A check that does not hold, or cannot be told.
 struct Miss {
     verdict: Verdict,
     what: String,
-    /// What to do about it, where the gate itself does not say.
+    /// Advice, if the gate itself has none.
     advice: Option<&'static str>,
 }
 
@@ -111,7 +111,7 @@ fn at_least(n: u64) -> String {
     if n == 1 { "at least one".to_owned() } else { format!("at least {n}") }
 }
 
-/// The file's content. A link counts as what it leads to, if that lies in the project.
+/// The file's content. A link counts as its target, if that is inside of the project.
 fn read(shown: &str, path: &str, tree: &Path) -> Result<(Vec<u8>, Metadata), Miss> {
     let cannot = |e: &io::Error| Miss::unknown(format!("{shown} cannot be read: {e}"));
     let at = match tree.join(path).canonicalize() {

@@ -63,7 +63,7 @@ pub(super) fn measure(gate: &Gate, gates: &[Gate], merges: Merges, ctx: &Context
         _ => gate.finding(Verdict::Unknown, "nothing of it is at GitHub"),
     };
     let finding = if ctx.is_cancelled() {
-        gate.finding(Verdict::Unknown, "not asked: nobody waits for it any more")
+        gate.finding(Verdict::Unknown, "not asked: the result is not wanted any more")
     } else {
         Finding { took_ms: millis(begun.elapsed()), ..finding }
     };
@@ -83,7 +83,7 @@ impl Context<'_> {
         }
     }
 
-    /// What the forge says, asked for once.
+    /// The forge's answer, asked for once.
     fn look(&self) -> MutexGuard<'_, Option<Result<View, Trouble>>> {
         let mut seen = self.forge.0.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.is_none() {
@@ -191,7 +191,7 @@ fn merge(gate: &Gate, gates: &[Gate], merges: Merges, ctx: &Context<'_>) -> Find
         }
     }
     if ctx.is_cancelled() {
-        return gate.finding(Verdict::Unknown, "not merged: nobody waits for it any more");
+        return gate.finding(Verdict::Unknown, "not merged: the result is not wanted any more");
     }
     let question = ctx.question();
     let merged = forge::merge(&question.asking(&repository), &request);

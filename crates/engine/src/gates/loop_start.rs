@@ -1,4 +1,4 @@
-//! The beginning of a loop: what it has to prove, and what later rounds are compared with.
+//! The beginning of a loop: what it has to prove, and what later iterations are compared with.
 
 use std::{
     sync::Arc,
@@ -22,7 +22,7 @@ use crate::{
     sys::env,
 };
 
-/// What a new loop has to prove.
+/// The proof that a new loop needs.
 pub struct Begun {
     pub declared: Declared,
     /// The commands whose failures of today were noted, and what they were.
@@ -40,7 +40,7 @@ impl Begun {
         told
     }
 
-    /// What does not hold before the loop begins.
+    /// Gates that fail before the loop begins, in words.
     pub fn fails_already(&self) -> Vec<String> {
         let (gate, what) = (|f: &Finding| clean(&f.gate), |f: &Finding| clean(&f.what));
         let told = |f: &Finding| match f.verdict {
@@ -50,7 +50,7 @@ impl Begun {
         self.before.iter().filter(|f| f.verdict != Verdict::Pass).map(told).collect()
     }
 
-    /// What keeps the loop from ever ending, unless a person does something about it.
+    /// Obstacles that keep the loop from ever ending, unless a person removes them.
     pub fn in_the_way(&self) -> Vec<String> {
         let problems = self.declared.problems.iter().map(|f| clean(&f.what));
         let untrusted = self.declared.gates.iter().find(|gate| is_untrusted(gate)).map(|gate| {
@@ -60,7 +60,7 @@ impl Begun {
     }
 }
 
-/// The gates by name. How long a command may run is said here, while there is still somebody to give it more.
+/// The gates by name, with the limits of their commands, while a person can still change them.
 pub fn named(gates: &[Gate]) -> String {
     let limit = |gate: &Gate| if let Check::Command(command) = &gate.check { Some(command.deadline_ms) } else { None };
     let name = |gate: &Gate| clean(&gate.name);
@@ -76,7 +76,7 @@ pub fn named(gates: &[Gate]) -> String {
     }
 }
 
-/// Notes the state that the loop begins with. Commands are run only where their old failures shall not count; of others, what is known already is noted.
+/// Notes the state that the loop begins with. Commands are run only if their old failures should not count; of others, known findings are noted.
 pub fn note(project: &Project, loop_id: &str, file: &LoopFile, budget: Duration, watch: Arc<dyn Watch>) -> Begun {
     let declared = declared::of_loop(project, file);
     if declared.is_empty() {

@@ -7,7 +7,7 @@ use ralph_core::{
 
 use crate::gates::Context;
 
-/// More of a list than this helps nobody.
+/// More of a list does not help.
 const SHOWN: usize = 1_000;
 
 pub(super) fn measure(gate: &Gate, check: &Markers, ctx: &Context<'_>) -> Finding {

@@ -1,4 +1,4 @@
-//! Gates: measuring what must hold. Effects, bounded by a time budget; what is found is judged elsewhere.
+//! Gates: measure what must hold, within a time budget. The findings are judged elsewhere.
 
 mod baseline;
 pub(crate) mod cache;
@@ -33,9 +33,9 @@ use crate::{
     sys::{secrets, signals},
 };
 
-/// What measuring needs to know.
+/// The circumstances of a measurement.
 pub struct Context<'a> {
-    /// Where ralph's own files lie.
+    /// Where ralph's own files are.
     pub project: &'a Project,
     /// Where commands run: the project's root, or a subagent's worktree.
     pub tree: &'a Path,
@@ -45,14 +45,14 @@ pub struct Context<'a> {
     pub message: &'a str,
     /// The end of the time budget.
     pub until: Instant,
-    /// Whether anybody still wants to know.
+    /// Whether the result is not wanted any more.
     pub cancelled: &'a (dyn Fn() -> bool + Sync),
     pub watch: Arc<dyn Watch>,
-    /// What was found before on the same tree is not believed.
+    /// Earlier findings on the same tree do not count.
     pub again: bool,
     /// Further commands are run after one has failed.
     pub keep_going: bool,
-    /// What is found is believed later. Not what is measured in an agent's own shell, which has whatever programs the agent put on its path.
+    /// The findings count later. Not those from an agent's own shell, where the agent may have put other programs on the path.
     pub keeps: bool,
     /// A stop is judged that says that the work is done: what a gate does besides looking is done now.
     pub acts: bool,
@@ -60,10 +60,10 @@ pub struct Context<'a> {
     pub forge: forge::Memo,
 }
 
-/// What gates that nobody's loop has are measured about.
+/// `about` of gates that are measured without a loop.
 pub const BY_HAND: &str = "gate";
 
-/// The tree's fingerprint, once somebody asked for it.
+/// The tree's fingerprint, made when it is first needed.
 #[derive(Default)]
 pub struct Memo(Mutex<Known>);
 
@@ -76,7 +76,7 @@ enum Known {
 }
 
 impl<'a> Context<'a> {
-    /// A measurement in the project itself that nobody watches or cancels.
+    /// A measurement in the project itself, without a watcher and without a way to cancel it.
     pub fn new(project: &'a Project, about: &'a str, budget: Duration) -> Self {
         Context {
             project,
@@ -113,7 +113,7 @@ impl<'a> Context<'a> {
         *self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner) = Known::NotAsked;
     }
 
-    /// Whether nobody wants to know any more, or this process was asked to end.
+    /// Whether the result is not wanted any more, or this process was asked to end.
     fn is_cancelled(&self) -> bool {
         signals::asked_to_end() || (self.cancelled)()
     }
@@ -123,14 +123,14 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Who wants to see how it goes. Called from several threads.
+/// Watches a measurement. Called from several threads.
 pub trait Watch: Send + Sync {
     fn begins(&self, _gate: &Gate, _time: Time) {}
     fn says(&self, _gate: &str, _stream: Stream, _bytes: &[u8]) {}
     fn ended(&self, _finding: &Finding) {}
 }
 
-/// Nobody does.
+/// No watcher.
 pub struct Unwatched;
 
 impl Watch for Unwatched {}
@@ -139,7 +139,7 @@ impl Watch for Unwatched {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Want {
     Everything,
-    /// What costs next to nothing, and what shall be measured at every stop.
+    /// Gates that cost next to nothing, and those that ask for every stop.
     Cheap,
 }
 
@@ -235,13 +235,13 @@ fn masked(finding: Finding, secrets: &Secrets) -> Finding {
     Finding { what: mask(finding.what), detail: mask(finding.detail), needs: finding.needs.map(mask), tests, ..finding }
 }
 
-/// What the agent should do, where the gate says so and measuring it found nothing better.
+/// Adds the gate's own advice, if measuring found nothing better.
 fn with_next(finding: Finding, gate: &Gate) -> Finding {
     let next = finding.next.or_else(|| gate.next.clone().filter(|_| finding.verdict == Verdict::Fail && !finding.skipped));
     Finding { next, ..finding }
 }
 
-/// What is known about a gate before anything is run.
+/// A gate before anything is run.
 struct Seen {
     finding: Option<Finding>,
     /// Whether something has to be run for it.
@@ -254,7 +254,7 @@ impl Seen {
     }
 }
 
-/// Whether a gate acts, by a command or by a merge, and nobody trusts it.
+/// Whether a gate acts, by a command or by a merge, and is not trusted.
 pub fn is_untrusted(gate: &Gate) -> bool {
     gate.acts() && !gate.trusted
 }

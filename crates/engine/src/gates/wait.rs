@@ -1,4 +1,4 @@
-//! Waiting for what is decided elsewhere: the program looks again now and then, so that no model has to.
+//! Waiting for gates that are decided elsewhere: ralph looks again now and then, so that no model has to.
 
 use std::{
     sync::Arc,
@@ -24,15 +24,15 @@ pub enum Waited {
     /// There is something new to judge.
     Decided,
     TimeOver,
-    /// Nobody wants to know any more.
+    /// The result is not wanted any more.
     Cancelled,
 }
 
-/// Who wants to see how a wait goes.
+/// Shows how a wait goes.
 pub trait Onlooker {
     /// Nothing is done for so long; then it is looked at again.
     fn pauses(&self, pause: Duration);
-    /// What a look found, about those that are waited for.
+    /// The findings of a look at the gates that are waited for.
     fn found(&self, findings: &[Finding]);
 }
 

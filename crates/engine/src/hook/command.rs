@@ -61,9 +61,9 @@ pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
 enum Entered {
     /// A person: typed, pasted, or handed to the client when it was started.
     ByPerson,
-    /// Nobody knows, and another event will tell if it was a person.
+    /// Unknown; another event will tell if it was a person.
     Unknown,
-    /// Nobody knows, and no other event will tell: an old client. What it asks for is done, and nothing is trusted because of it.
+    /// Unknown, and no other event will tell: an old client. The command is done, and nothing is trusted because of it.
     Untold,
 }
 
@@ -223,7 +223,7 @@ fn status(call: &Call) -> String {
     if lines.is_empty() { "No active Ralph loop".to_owned() } else { lines.join("\n") }
 }
 
-/// Whoever answers a message works on the loop again.
+/// A session that answers a message works on the loop again.
 fn go_on_with(l: &mut Loop) {
     l.state.parked = None;
     if l.file.active {

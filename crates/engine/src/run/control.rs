@@ -54,7 +54,7 @@ impl Control {
         Control { signals, project, found, observer, seen: Arc::default() }
     }
 
-    /// What signals ask for.
+    /// The wish that signals express.
     pub(super) fn asked(&self) -> Asked {
         match self.signals.interrupts() {
             _ if self.signals.ended() => Asked::End,

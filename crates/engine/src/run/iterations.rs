@@ -108,7 +108,7 @@ struct Begun {
     limit: Duration,
 }
 
-/// What to do next, after one look at the loop.
+/// The next step, after one look at the loop.
 enum Start {
     Session(Box<Begun>),
     /// The loop's time, money or tokens are used up: the judge ends it.

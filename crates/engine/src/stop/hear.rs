@@ -115,7 +115,7 @@ fn in_transcript(stop: &Stop<'_>, hook: &Hook<'_>, l: &Loop, now: Millis) -> Hea
     }
 }
 
-/// What was known at the ruling before this one.
+/// The knowledge of the ruling before this one.
 fn before<'l>(stop: &Stop<'_>, hook: &Hook<'_>, state: &'l State, now: Millis) -> Before<'l> {
     let read = state.read.as_ref().filter(|read| read.of == transcript_of(stop.session, hook.transcript));
     Before {
@@ -158,12 +158,12 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// The last round; `None` if there is no transcript.
+    /// The last iteration; `None` if there is no transcript.
     fn round(&self) -> Option<Round> {
         OpenFile::of_session(self.path, self.session).map(|file| transcript::last_round(&file, &self.before, self.event_text))
     }
 
-    /// The last round once the transcript has caught up with the event, or as far as it is when patience ends.
+    /// The last iteration once the transcript has caught up with the event, or as far as it is when patience ends.
     fn round_in_time(&self) -> Option<Round> {
         let (begun, mut waited) = (Instant::now(), Duration::ZERO);
         loop {

@@ -149,7 +149,7 @@ fn s2_1_closed_and_merged_ones() {
     assert_eq!(told["pull_request"]["state"], "merged");
     // New commits on the same branch: what was merged is history.
     hub.origin().commit("b.txt", "b\n");
-    assert_phase(&phase(&hub), "p0", "#2 was merged before what lies here", "gh pr create");
+    assert_phase(&phase(&hub), "p0", "#2 was merged before the commits here", "gh pr create");
 }
 
 #[test]

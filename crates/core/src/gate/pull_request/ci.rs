@@ -282,7 +282,7 @@ fn not_in_step(view: &View, request: &PullRequest) -> Option<Outcome> {
             let here = view.checkout.branch.as_deref().map_or("no branch".to_owned(), |branch| opening(branch, 100));
             let branch = opening(&request.branch, 100);
             Some(Outcome::fails(
-                format!("#{} is of {branch}, and {here} is checked out: what lies in it may not be pushed", request.number),
+                format!("#{} is of {branch}, and {here} is checked out: commits in it may not be pushed", request.number),
                 format!("Go back to it: `git switch {}`.", word(&request.branch)),
             ))
         }

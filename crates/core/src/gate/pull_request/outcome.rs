@@ -135,8 +135,8 @@ fn none(view: &View) -> Outcome {
     match (checkout.work_branch(), &checkout.branch) {
         (Some(branch), _) => {
             let past = match view.past {
-                Some((number, State::Merged)) => format!(": #{number} was merged before what lies here"),
-                Some((number, _)) => format!(": #{number} was closed before what lies here"),
+                Some((number, State::Merged)) => format!(": #{number} was merged before the commits here"),
+                Some((number, _)) => format!(": #{number} was closed before the commits here"),
                 None => String::new(),
             };
             Outcome::fails(format!("there is no pull request for {branch} in {repository}{past}"), format!("Open one: {}.", create(view)))

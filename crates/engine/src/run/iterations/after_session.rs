@@ -156,7 +156,7 @@ fn broke_in_words(outcome: &Outcome) -> String {
     }
 }
 
-/// What to tell a person who has to act.
+/// The sentence for a person who has to act.
 fn in_need(outcome: &Outcome, why: &str) -> String {
     let remedy = if let Outcome::Failed { trouble } = outcome { trouble.remedy() } else { None };
     let remedy = remedy.unwrap_or("the logs in .ralph/rounds/ may tell why; `ralph run --continue` tries again");
