@@ -24,7 +24,7 @@ use crate::{
     },
     ops::pause,
     stop::{
-        find::{Selected, select, under_lock},
+        find::under_lock,
         measure::{Waiting, is_of_this_client},
         wait::can_wake,
     },
@@ -55,10 +55,10 @@ fn error(call: &Call) -> &str {
 
 /// The first hook: says what becomes of the loop.
 pub(super) fn on_failure(call: &Call) -> Result<Outcome, Error> {
-    let session = call.event.session().unwrap_or_default();
-    let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
+    let session = call.session();
+    let Some(seen) = call.own_loop() else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     let trouble = api_error::trouble(error(call), line_in_time(call).as_ref());
-    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
+    let Some((locked, mut l)) = under_lock(&call.project, seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     let stop = fingerprint(call);
     let outcome = Outcome::silent(Reason::HOST_API_ERROR).of_loop(&l.id);
     if l.state.is_parked_by(&stop) {
@@ -112,7 +112,7 @@ pub(super) fn wait(call: &Call) -> Result<Outcome, Error> {
     }
     // A process that is asked to end removes its mark first.
     signals::notice();
-    let Selected::Own(found) = select(&call.project, call.event.session().unwrap_or_default()) else {
+    let Some(found) = call.own_loop() else {
         return Ok(Outcome::silent(Reason::WAIT_NONE));
     };
     wake::while_marked(call, &found, fingerprint(call), |watch| match watch.parked_until() {
@@ -167,6 +167,6 @@ impl Watch<'_> {
         let text =
             if l.file.prompt.len() <= MAX_TASK { l.file.prompt } else { "The task is the one of this loop, as you know it.".to_owned() };
         let answer = Answer::Block { reason: text, line };
-        Ok(Outcome { answer, ..Outcome::silent(Reason::SESSION_WAKES) })
+        Ok(Outcome::new(Reason::SESSION_WAKES, answer))
     }
 }

@@ -27,7 +27,7 @@ use crate::{
     },
     ops::{Asker, Refusal, cancel, pause, resume, start},
     stop::{
-        find::{Selected, client_pid, select, under_lock},
+        find::{client_pid, under_lock},
         hear::was_interrupted,
     },
     store::{Error, journal, last_ending, loops, project_lock::Loop, seal},
@@ -189,7 +189,7 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
          settings of the loop and already applied. Whenever you try to stop, the task comes back to you until it is done. {claim}"
     );
     let answer = Answer::Context { text: text.trim_end().to_owned(), line: Some(line) };
-    Ok(Outcome { answer, ..Outcome::silent(Reason::COMMAND_START) }.of_loop(&started.id))
+    Ok(Outcome::new(Reason::COMMAND_START, answer).of_loop(&started.id))
 }
 
 fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
@@ -215,7 +215,7 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
     };
     let text = format!("Go on with this task now:\n\n{}{known}", resumed.file.prompt);
     let answer = Answer::Context { text, line: Some(line) };
-    Ok(Outcome { answer, ..Outcome::silent(Reason::COMMAND_RESUME) }.of_loop(&resumed.id))
+    Ok(Outcome::new(Reason::COMMAND_RESUME, answer).of_loop(&resumed.id))
 }
 
 fn status(call: &Call) -> String {
@@ -235,14 +235,14 @@ fn go_on_with(l: &mut Loop) {
 ///
 /// Esc fires no hook. What the person types next is the first that ralph hears of it, and it must not end in the loop going on as if nothing had happened.
 fn on_message(call: &Call, typed: &str) -> Result<Outcome, Error> {
-    let session = call.event.session().unwrap_or_default();
-    let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
+    let session = call.session();
+    let Some(seen) = call.own_loop() else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     // Some of the client's own commands begin no turn, and then the wait has to go on.
     let is_parked = slash::split(typed).is_none() && journal::live_state(&call.project, &seen).parked.is_some();
     if !was_interrupted(call.transcript(), typed) {
         return if is_parked { heard_that(call, None, go_on_with) } else { Ok(Outcome::silent(Reason::PROMPT_TYPED)) };
     }
-    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
+    let Some((locked, mut l)) = under_lock(&call.project, seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     if !l.file.active || !pause::set_paused(&locked, &mut l, Some(session), Actor::Session, "interrupted")? {
         return Ok(Outcome::silent(Reason::LOOP_PAUSED).of_loop(&l.id));
     }

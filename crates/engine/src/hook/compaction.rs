@@ -28,7 +28,7 @@ pub(super) fn after_a_round(call: &Call, l: &Loop) -> Option<String> {
     if l.file.compact_every() == 0 {
         return None;
     }
-    let session = call.event.session().unwrap_or_default();
+    let session = call.session();
     let mut c = of_session(call, session)?;
     c.rounds += 1;
     wait_until_seen(&c);
@@ -101,7 +101,7 @@ fn is_shared(call: &Call, session: &str) -> bool {
 
 /// The conversation was compacted.
 pub(super) fn done(call: &Call) {
-    let session = call.event.session().unwrap_or_default();
+    let session = call.session();
     if let Some(mut c) = compaction::noted(&call.project) {
         if c.session == session {
             c.rounds = 0;

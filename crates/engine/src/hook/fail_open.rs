@@ -14,7 +14,7 @@ use crate::{
     hook::{Call, Outcome},
     hosts::Kind,
     ops::pause,
-    stop::find::{self, Selected},
+    stop::find,
     store::{Error, last_ending, loops},
     sys::{clock, env},
 };
@@ -71,8 +71,7 @@ fn was_ended(call: &Call) -> bool {
 
 fn pause_own_loop(call: &Call, what: &str) -> Option<bool> {
     let session = call.event.session()?;
-    let Selected::Own(seen) = find::select(&call.project, session) else { return None };
-    let (locked, mut l) = find::under_lock(&call.project, *seen).ok()??;
+    let (locked, mut l) = find::under_lock(&call.project, call.own_loop()?).ok()??;
     let _ = locked.record(&mut l, clock::now(), Some(session), Event::Error { what: what.to_owned() });
     pause::set_paused(&locked, &mut l, Some(session), Actor::Ralph, what).ok()
 }

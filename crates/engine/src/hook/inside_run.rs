@@ -30,7 +30,7 @@ pub(super) fn within_a_run(call: &Call, mark: &str) -> Result<Option<Outcome>, E
     }
     // The run may have died, or given the loop away: its session is still its own.
     let is_about = |found: &LoopOnDisk| mark.rsplit_once('.').is_some_and(|(id, _)| id == found.id());
-    match select(&call.project, call.event.session().unwrap_or_default()) {
+    match select(&call.project, call.session()) {
         Selected::Own(found) if is_about(&found) && event == Kind::Stop => on_stop(call, mark, *found).map(Some),
         Selected::Own(found) if is_about(&found) => Ok(Some(Outcome::silent(Reason::RUNNER_DRIVES).of_loop(&found.id()))),
         Selected::Own(_) => Ok(None),
@@ -56,7 +56,7 @@ fn on_stop(call: &Call, mark: &str, found: LoopOnDisk) -> Result<Outcome, Error>
     if let Some(last) = l.state.last.clone().filter(|last| stop.is_answered_by(last)) {
         note_second_report(&stop, &locked, &mut l);
         let repeated = last.note.map(|note| sent_back(call, note, last.told, l.file.continue_with()));
-        return Ok(repeated.map_or_else(drives, |answer| Outcome { answer, ..Outcome::silent(Reason::STOP_REPEATED) }.of_loop(&id)));
+        return Ok(repeated.map_or_else(drives, |answer| Outcome::new(Reason::STOP_REPEATED, answer).of_loop(&id)));
     }
     let declared = declared::of_loop(&call.project, &l.file);
     if !may_hold(&l.state) || !l.file.active || (declared.is_empty() && !l.state.gated) {
@@ -82,7 +82,7 @@ fn on_stop(call: &Call, mark: &str, found: LoopOnDisk) -> Result<Outcome, Error>
     l.state.last = Some(Answered { stop, at, uptime_ms, via, ruling, note: Some(hint.clone()), told: Some(told.clone()) });
     locked.record(&mut l, at, call.event.session(), event)?;
     let answer = sent_back(call, hint, Some(told), l.file.continue_with());
-    Ok(Outcome { answer, ..Outcome::silent(Reason::RUNNER_INNER) }.of_loop(&id))
+    Ok(Outcome::new(Reason::RUNNER_INNER, answer).of_loop(&id))
 }
 
 fn sent_back(call: &Call, hint: String, told: Option<String>, form: ContinueWith) -> Answer {

@@ -22,11 +22,16 @@ use ralph_core::{judge::Reason, loops::fnv1a};
 
 use crate::{
     hosts::{self, Answer, Caller, Client, Event, Invocation, Kind},
-    stop::{Deadline, Hook, Origin, Stop, is_awaited, is_second_report},
+    stop::{
+        Deadline, Hook, Origin, Stop,
+        find::{self, Selected},
+        is_awaited, is_second_report,
+    },
     store::{
         Error,
         hook_log::{self, Entry},
-        loops, notices,
+        loops::{self, LoopOnDisk},
+        notices,
         project::Project,
         trouble,
     },
@@ -70,7 +75,20 @@ impl Call {
         }
     }
 
-    /// Whether the project uses ralph, looked at before anything in it is.
+    /// The session's id; empty if the client names none.
+    fn session(&self) -> &str {
+        self.event.session().unwrap_or_default()
+    }
+
+    /// The session's own loop, read without the lock.
+    fn own_loop(&self) -> Option<LoopOnDisk> {
+        match find::select(&self.project, self.session()) {
+            Selected::Own(found) => Some(*found),
+            _ => None,
+        }
+    }
+
+    /// Whether the project uses ralph. Looked at before anything else in it.
     fn finds_ralph_in_use(&self) -> bool {
         let in_use = self.project.is_in_use();
         self.unused.store(!in_use, Ordering::Relaxed);
@@ -81,7 +99,7 @@ impl Call {
     fn stop(&self) -> Stop<'_> {
         Stop {
             project: &self.project,
-            session: self.event.session().unwrap_or_default(),
+            session: self.session(),
             fingerprint: self.event.stop_fingerprint(),
             turn: self.event.turn.as_deref(),
             message: self.event.message.as_deref(),
@@ -114,7 +132,7 @@ impl Call {
 
     /// A fingerprint of a command that was typed in this session: both events that report it name the same turn.
     fn command_fingerprint(&self, name: &str, args: &str) -> String {
-        let parts = [self.event.session().unwrap_or_default(), self.event.turn.as_deref().unwrap_or_default(), name, args.trim()];
+        let parts = [self.session(), self.event.turn.as_deref().unwrap_or_default(), name, args.trim()];
         format!("{:016x}", fnv1a(parts.join("\0").as_bytes()))
     }
 }
@@ -130,16 +148,20 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    fn new(code: Reason, answer: Answer) -> Self {
+        Outcome { answer, code, loop_id: String::new(), at_rest: false, error: None }
+    }
+
     fn silent(code: Reason) -> Self {
-        Outcome { answer: Answer::Silent, code, loop_id: String::new(), at_rest: false, error: None }
+        Outcome::new(code, Answer::Silent)
     }
 
     fn tell(code: Reason, line: impl Into<String>) -> Self {
-        Outcome { answer: Answer::Tell { line: line.into() }, ..Outcome::silent(code) }
+        Outcome::new(code, Answer::Tell { line: line.into() })
     }
 
     fn instead(code: Reason, text: impl Into<String>) -> Self {
-        Outcome { answer: Answer::Instead { text: text.into() }, ..Outcome::silent(code) }
+        Outcome::new(code, Answer::Instead { text: text.into() })
     }
 
     fn of_loop(self, id: &str) -> Self {
@@ -279,7 +301,7 @@ fn trouble_of(outcome: &Outcome) -> Option<&str> {
 fn log(call: &Call, outcome: &Outcome, in_use: bool) {
     let entry = Entry {
         trigger: &call.event.name,
-        session: call.event.session().unwrap_or_default(),
+        session: call.session(),
         decision: decision(&outcome.answer, call.event.kind),
         code: outcome.code.as_str(),
         loop_id: &outcome.loop_id,

@@ -10,10 +10,7 @@ use ralph_core::{
 use crate::{
     hook::{Call, MAX_TASK, Outcome, command::is_recent},
     hosts::{Answer, transcript::QUEUED},
-    stop::{
-        find::{Selected, select, under_lock},
-        hear::was_interrupted,
-    },
+    stop::{find::under_lock, hear::was_interrupted},
     store::{
         Error, journal,
         project_lock::{Locked, Loop},
@@ -37,13 +34,13 @@ pub(super) fn answered(call: &Call, outcome: Outcome, fingerprint: &str) -> Resu
     let task = if l.file.prompt.len() <= MAX_TASK { l.file.prompt.as_str() } else { "the task of the loop, as you know it." };
     let agent = format!("The person's command was for ralph, and is answered. Take no notice of it, and go on with your task:\n\n{task}");
     let answer = Answer::Context { text: agent, line: Some(text.clone()) };
-    Ok(Outcome { answer, ..Outcome::silent(outcome.code) }.of_loop(&l.id))
+    Ok(Outcome::new(outcome.code, answer).of_loop(&l.id))
 }
 
 /// The session's own loop, if the last thing that happened to it is a stop that was let through for the command that is typed now. After an interrupt the person
 /// wants it to rest, and then it rests for whatever comes next, too.
 fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Loop)>, Error> {
-    let Selected::Own(seen) = select(&call.project, call.event.session().unwrap_or_default()) else { return Ok(None) };
+    let Some(seen) = call.own_loop() else { return Ok(None) };
     let typed = call.event.prompt.as_str();
     let is_let_through = |record: Option<&Record>| {
         // A second report of that stop changes nothing.
@@ -58,7 +55,7 @@ fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Loop)>, Error> {
     if !is_let_through(journal::live(&call.project, &seen).0.as_ref()) {
         return Ok(None);
     }
-    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(None) };
+    let Some((locked, mut l)) = under_lock(&call.project, seen)? else { return Ok(None) };
     if !l.file.active || !is_let_through(journal::live(&call.project, &l.found).0.as_ref()) {
         return Ok(None);
     }
@@ -72,7 +69,7 @@ fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Loop)>, Error> {
 
 /// Whether this very command was answered a moment ago, and the agent sent on with it: clients report one command twice.
 pub(super) fn was_sent_on(call: &Call, fingerprint: &str) -> bool {
-    let Selected::Own(seen) = select(&call.project, call.event.session().unwrap_or_default()) else { return false };
+    let Some(seen) = call.own_loop() else { return false };
     journal::live(&call.project, &seen)
         .0
         .is_some_and(|r| matches!(r.event, Event::Heard { .. }) && r.state.command.as_deref() == Some(fingerprint) && is_recent(&r.at))

@@ -24,7 +24,7 @@ use crate::{
 
 /// `/clear` makes a new session in the same process: its loop comes along. After a compaction the agent is reminded; otherwise the person is told about a loop that waits here.
 pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
-    let session = call.event.session().unwrap_or_default();
+    let session = call.session();
     if call.event.about.as_deref() == Some("compact") {
         compaction::done(call);
     } else {
@@ -193,9 +193,9 @@ fn heard(call: &Call, change: impl FnOnce(&mut Loop)) -> Result<Outcome, Error> 
 
 /// Writes into the journal of the session's loop what an event was about.
 pub(super) fn heard_that(call: &Call, detail: Option<String>, change: impl FnOnce(&mut Loop)) -> Result<Outcome, Error> {
-    let session = call.event.session().unwrap_or_default();
-    let Selected::Own(seen) = select(&call.project, session) else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
-    let Some((locked, mut l)) = under_lock(&call.project, *seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
+    let session = call.session();
+    let Some(seen) = call.own_loop() else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
+    let Some((locked, mut l)) = under_lock(&call.project, seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     change(&mut l);
     let event = Event::Heard { event: messages::excerpt(&call.event.name, 60), detail };
     locked.record(&mut l, clock::now(), Some(session), event)?;

@@ -25,7 +25,7 @@ use crate::{
 };
 
 pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
-    let session = call.event.session().unwrap_or_default();
+    let session = call.session();
     let selected = select(&call.project, session);
     if matches!(selected, Selected::Nothing(Reason::LOOP_NONE)) {
         feature_folder::note_without_list(&call.project, session);
@@ -78,7 +78,7 @@ pub(super) fn rule<'p>(call: &Call, stop: &'p Stop<'p>, locked: Locked<'p>, l: L
         stop::Outcome::Ruled(ruled) => ruled_on(call, &ruled, waiting),
         stop::Outcome::Repeated(l, last) => {
             let answer = answer(call, &l, &last.ruling, last.note.clone(), last.told.as_deref());
-            Outcome { answer, ..Outcome::silent(Reason::STOP_REPEATED) }.of_loop(&l.id)
+            Outcome::new(Reason::STOP_REPEATED, answer).of_loop(&l.id)
         }
         stop::Outcome::Gone if signals::asked_to_end() => Outcome::silent(Reason::HOOK_ENDED),
         stop::Outcome::Gone => no_loop(call),

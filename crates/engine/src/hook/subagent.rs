@@ -131,7 +131,7 @@ impl<'a> SubagentStop<'a> {
                 let text = subagent_messages::for_agent(&findings, tries);
                 let line = subagent_messages::going_on(self.agent, &findings, tries);
                 let answer = Answer::go_on(text, line, ContinueWith::Auto, call.client);
-                Outcome { answer, ..Outcome::silent(ruling.code) }
+                Outcome::new(ruling.code, answer)
             }
             _ if ruling.code == Reason::VERIFY_PASSED => Outcome::silent(ruling.code),
             (_, Some(tries)) => Outcome::tell(ruling.code, subagent_messages::given_up(self.agent, &findings, tries)),

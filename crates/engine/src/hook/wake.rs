@@ -72,7 +72,7 @@ pub(super) fn while_marked(
 /// The session's loop, if it can be parked. One without an owner is the session's as soon as the hook that judges has taken it; several sessions may try at
 /// the same moment.
 fn own_loop(call: &Call) -> Option<(LoopOnDisk, Declared)> {
-    let session = call.event.session().unwrap_or_default();
+    let session = call.session();
     wait::poll(JUDGE_AT_WORK, wait::SOON, || match find::select(&call.project, session) {
         Selected::Own(found) => Some(parkable(call, &found).map(|declared| (*found, declared))),
         Selected::Adoptable(found) if call.is_awaited() && parkable(call, &found).is_some() => None,
@@ -192,7 +192,7 @@ pub(super) fn is_wake(call: &Call) -> bool {
 /// A session that was woken. What it was woken for may be over by then: it came behind a turn of the person's, whose own stop was judged meanwhile.
 pub(super) fn on_wake(call: &Call) -> Outcome {
     let late = |why: &str| Outcome::instead(Reason::SESSION_WOKEN_LATE, format!("Ralph: nothing is to be done about this: {why}."));
-    let Selected::Own(found) = find::select(&call.project, call.event.session().unwrap_or_default()) else {
+    let Some(found) = call.own_loop() else {
         return late("there is no loop in this session any more");
     };
     if found.parsed.as_ref().is_ok_and(|file| !file.active) {
