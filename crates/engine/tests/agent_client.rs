@@ -20,7 +20,7 @@ use ralph_engine::{
         session::{self, Agent, Ended, Session},
     },
     store::runner,
-    sys::{clock, random},
+    sys::clock,
 };
 use ralph_testkit::{Cached, Client, Gate, ModelServer, Project, Reply, SignIn, Skip, Version, or_skip};
 
@@ -46,7 +46,7 @@ impl Bed {
         let client = Client::installed(version)?;
         let project = Project::without_git();
         let program = client.as_program(&project, server, sign_in, &[("CLAUDE_CODE_MAX_RETRIES", "1")]);
-        let (agent, id) = (Agent::Claude(program), random::uuid());
+        let (agent, id) = (Agent::Claude(program), session::new_id());
         let (silence, permission_mode) = (Duration::from_mins(1), Some("bypassPermissions"));
         Ok(Bed { _alone: alone, project, agent, id, silence, permission_mode, heard: Mutex::default() })
     }

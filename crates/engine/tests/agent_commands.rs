@@ -22,7 +22,6 @@ use ralph_engine::{
         session::{self, Agent, Ended, Session},
     },
     store::runner,
-    sys::random,
 };
 use ralph_testkit::Project;
 
@@ -67,7 +66,7 @@ impl Bed {
     }
 
     fn run_telling(&self, hears: &(dyn Fn(&Heard) + Send + Sync), wish: &dyn Fn() -> bool) -> Ended {
-        let id = random::uuid();
+        let id = session::new_id();
         let session = Session {
             agent: &self.agent,
             folder: self.project.dir(),

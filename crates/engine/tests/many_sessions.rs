@@ -9,13 +9,12 @@ use ralph_core::judge::session_outcome::Outcome;
 use ralph_engine::{
     run::session::{self, Agent, Session},
     store::runner,
-    sys::random,
 };
 use ralph_testkit::Project;
 
 fn run(project: &Project, iteration: u64) {
     let agent = Agent::Command("cat > /dev/null; echo one; (sleep 1000 &); echo two >&2".to_owned());
-    let (id, mark) = (random::uuid(), runner::new_mark("many"));
+    let (id, mark) = (session::new_id(), runner::new_mark("many"));
     let session = Session {
         agent: &agent,
         folder: project.dir(),

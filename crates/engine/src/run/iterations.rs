@@ -46,7 +46,7 @@ use crate::{
         project_lock::{Locked, Loop},
         seal,
     },
-    sys::{clock, files, random},
+    sys::{clock, files},
 };
 
 /// The time between the request to end and the end of a session.
@@ -287,7 +287,7 @@ impl<'a> Iterations<'a> {
             return Ok(Start::UsedUp(Box::new(l)));
         }
         let plan = plan::plan(self.project, &self.orders.settings, &l, &self.before);
-        let (session, iteration) = (random::uuid(), l.file.iteration);
+        let (session, iteration) = (session::new_id(), l.file.iteration);
         l.state.arm(now);
         l.state.owner = Some(session.clone());
         l.state.parked = None;

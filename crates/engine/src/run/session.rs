@@ -29,7 +29,7 @@ use crate::{
     },
     sys::{
         command::{self, Asked, Failure, Leave, Listener, Task},
-        env, process_tree,
+        env, process_tree, random,
     },
 };
 
@@ -99,6 +99,11 @@ impl Ended {
     pub(super) fn of_nothing(text: Option<String>) -> Self {
         Ended { outcome: Outcome::Stopped, text, tools: ToolUse::Unknown, work: Work::default() }
     }
+}
+
+/// The id of a new session, a random UUID.
+pub fn new_id() -> String {
+    random::uuid()
 }
 
 /// Runs one session to its end. While it runs, `hears` is told what is heard, and `wanted` is asked again and again whether it may go on. Afterwards nothing that
