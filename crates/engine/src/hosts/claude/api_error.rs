@@ -8,7 +8,7 @@ use crate::hosts::claude::transcript::ApiError;
 const PAUSES_MIN: [Millis; 6] = [1, 2, 5, 10, 20, 30];
 
 /// The meaning of the client's word for an error, with the details of its transcript. `None`: neither waiting nor a pause would help.
-pub fn trouble(error: &str, seen: Option<&ApiError>) -> Option<Trouble> {
+pub(crate) fn trouble(error: &str, seen: Option<&ApiError>) -> Option<Trouble> {
     let status = seen.and_then(|seen| seen.status);
     let by_status = |status| match status {
         Some(402) => Some(Trouble::Billing { status }),
@@ -30,7 +30,7 @@ pub fn trouble(error: &str, seen: Option<&ApiError>) -> Option<Trouble> {
 }
 
 /// The thing to wait for, in words; `None`: a person is needed.
-pub fn waits_for(trouble: &Trouble) -> Option<String> {
+pub(crate) fn waits_for(trouble: &Trouble) -> Option<String> {
     match trouble {
         Trouble::Limit { quota, .. } => Some(match quota.as_deref() {
             Some("five_hour") => "the account's 5-hour limit".to_owned(),
@@ -45,7 +45,7 @@ pub fn waits_for(trouble: &Trouble) -> Option<String> {
 }
 
 /// Advice for the person about the rest.
-pub fn remedy(trouble: &Trouble) -> &'static str {
+pub(crate) fn remedy(trouble: &Trouble) -> &'static str {
     match trouble {
         Trouble::SignIn { .. } => "/login, then /ralph-resume",
         Trouble::Billing { .. } => "See to the account's credit, then /ralph-resume",
@@ -55,7 +55,7 @@ pub fn remedy(trouble: &Trouble) -> &'static str {
 }
 
 /// When to try again. A time that has passed says nothing.
-pub fn until(trouble: &Trouble, failures_before: u64, now: Millis, haste: Millis) -> Millis {
+pub(crate) fn until(trouble: &Trouble, failures_before: u64, now: Millis, haste: Millis) -> Millis {
     let reset = if let Trouble::Limit { until, .. } = trouble { until.filter(|until| *until > now) } else { None };
     let at = usize::try_from(failures_before).unwrap_or(usize::MAX).min(PAUSES_MIN.len() - 1);
     reset.unwrap_or_else(|| now.saturating_add(PAUSES_MIN[at] * 60_000 / haste.max(1)))

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use ralph_core::money::{Micros, in_dollars};
 
 /// Variables that make the client believe that it runs within another session, or speak to that one, or wait silently for the end of a limit.
-pub const FOREIGN: [&str; 15] = [
+pub(crate) const FOREIGN: [&str; 15] = [
     "AI_AGENT",
     "CLAUDECODE",
     "CLAUDE_CODE_CHILD_SESSION",
@@ -25,7 +25,7 @@ pub const FOREIGN: [&str; 15] = [
 
 /// The settings of one session.
 #[derive(Debug, Clone, Copy)]
-pub struct Launch<'a> {
+pub(crate) struct Launch<'a> {
     /// A UUID that no session has had.
     pub session: &'a str,
     pub model: Option<&'a str>,
@@ -39,7 +39,7 @@ impl Launch<'_> {
     ///
     /// Pieces of messages are asked for, because only they show that a long answer is still being written. Tools that ask a person are not offered in
     /// print mode (2.1.197, 2.1.325), so nothing has to be said about them.
-    pub fn args(&self) -> Vec<OsString> {
+    pub(crate) fn args(&self) -> Vec<OsString> {
         let mut args: Vec<OsString> =
             ["-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages", "--session-id", self.session]
                 .map(Into::into)

@@ -3,12 +3,12 @@
 //! `docs/hook-contract.md` has the measured facts behind this folder.
 
 pub(super) mod answer;
-pub mod api_error;
+pub(crate) mod api_error;
 pub mod commands;
 pub mod compaction;
 pub mod denials;
 pub(super) mod event;
-pub mod launch;
+pub(crate) mod launch;
 pub mod plugin;
 mod prices;
 pub mod program;

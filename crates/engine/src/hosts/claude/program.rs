@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    hosts::Version,
+    hosts::{Version, claude::version},
     sys::{
         command::{Task, USUAL_OUTPUT},
         env, process,
@@ -50,8 +50,7 @@ pub fn said_version(path: &Path) -> Option<String> {
 
 /// Reads `2.1.325 (Claude Code)`.
 pub fn version_in(said: &str) -> Option<Version> {
-    let mut numbers = said.split_whitespace().next()?.split('.').map(|n| n.parse().ok());
-    Some((numbers.next()??, numbers.next()??, numbers.next()??))
+    version::parse(said.split_whitespace().next()?)
 }
 
 pub fn dotted((major, minor, patch): Version) -> String {

@@ -43,9 +43,13 @@ pub(super) fn of_ai_agent(ai_agent: &str) -> Client {
 
 /// Reads `claude-code_2-1-325_harness`.
 fn version(ai_agent: &str) -> Option<Version> {
-    let numbers = ai_agent.strip_prefix("claude-code_")?.split('_').next()?;
-    let mut parts = numbers.split(['-', '.']).map(|n| n.parse().ok());
-    Some((parts.next()??, parts.next()??, parts.next()??))
+    parse(ai_agent.strip_prefix("claude-code_")?.split('_').next()?)
+}
+
+/// Reads `2.1.325` or `2-1-325`.
+pub(super) fn parse(text: &str) -> Option<Version> {
+    let mut numbers = text.split(['-', '.']).map(|n| n.parse().ok());
+    Some((numbers.next()??, numbers.next()??, numbers.next()??))
 }
 
 #[cfg(test)]
