@@ -1,11 +1,11 @@
 //! A checkout as git sees it: its branch, its commit, its remotes.
 
-use std::{ffi::OsStr, path::Path, time::Instant};
+use std::{path::Path, time::Instant};
 
 use ralph_core::gate::pull_request::{Checkout, Relation, Remote, Repository, Trouble};
 
 use super::{PATIENCE, Question};
-use crate::git::{Problem, Repository as Git, repository::Ask};
+use crate::git::{Ask, Problem, Repository as Git};
 
 /// An answer of git.
 struct Said {
@@ -19,8 +19,7 @@ fn git(folder: &Path, until: Instant) -> Result<Git, Trouble> {
 }
 
 fn ask(git: &Git, args: &[&str]) -> Result<Said, Trouble> {
-    let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-    let ran = git.ran(&args, Ask::default()).map_err(trouble)?;
+    let ran = git.ran(args, Ask::default()).map_err(trouble)?;
     Ok(Said { is_good: ran.code == Some(0), text: String::from_utf8_lossy(&ran.stdout).into_owned() })
 }
 

@@ -70,7 +70,7 @@ pub fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
         durations::note(ctx.project, &shown, &finding);
     }
     // Whatever ran may have changed the tree, and then what is known about it is no longer true.
-    ctx.forget_fingerprint();
+    ctx.forget_files();
     if let Some(key) = key.filter(|_| matches!(finding.verdict, Verdict::Pass | Verdict::Fail)) {
         // A command that changes the tree has been measured on neither of the two.
         if ctx.fingerprint() == fingerprint {

@@ -7,7 +7,8 @@ mod tests;
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    io,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -23,7 +24,7 @@ use ralph_core::{
 use crate::{
     forge,
     gates::{
-        baseline,
+        Context, baseline,
         declared::Declared,
         features,
         tree::{self, Tree},
@@ -53,7 +54,7 @@ pub fn note_start(project: &Project, loop_id: &str, declared: &Declared) {
         return;
     }
     // Without it there is nothing to compare with. With the guard off, too: an ending after which tests are missing is never told as a plain one.
-    let _ = write(project, loop_id, &look(project, declared, None));
+    let _ = write(project, loop_id, &look(project, declared, None, None));
 }
 
 /// Another loop begins that is called like a former one: what that one began with is no measure for it.
@@ -66,7 +67,7 @@ pub fn forget(project: &Project, loop_id: &str) {
 /// A person says that it is right as it is: from now on this is what it is compared with.
 pub fn accept(project: &Project, loop_id: &str, declared: &Declared) -> Result<(), Error> {
     baseline::accept_counts(project, loop_id);
-    write(project, loop_id, &look(project, declared, None))
+    write(project, loop_id, &look(project, declared, None, None))
 }
 
 /// A person has read a file of settings and trusts it: the gates that it declares now are what later ones are compared with. Everything else stays noted
@@ -110,7 +111,7 @@ impl Start {
     /// What looks as if the proof had been made easier since, one sentence each.
     pub fn suspicions(&self, project: &Project, declared: &Declared) -> Vec<String> {
         let Some(before) = &self.facts else { return Vec::new() };
-        guard::suspicions(before, &look(project, declared, Some(before)))
+        guard::suspicions(before, &look(project, declared, Some(before), None))
     }
 
     /// Whether the guard keeps the loop from ending, as far as files tell.
@@ -118,7 +119,7 @@ impl Start {
         let Some(before) = &self.facts else { return false };
         match self.policy(declared) {
             GuardPolicy::Off | GuardPolicy::Warn => false,
-            GuardPolicy::Tests => !guard::about_tests(before, &look(project, declared, Some(before))).is_empty(),
+            GuardPolicy::Tests => !guard::about_tests(before, &look(project, declared, Some(before), None)).is_empty(),
             GuardPolicy::Block => !self.suspicions(project, declared).is_empty(),
         }
     }
@@ -150,8 +151,8 @@ impl Start {
         self.facts.as_ref().map_or(declared.guard, |before| guard::stricter(before.guard, declared.guard))
     }
 
-    /// What looks as if the proof had been weakened. Where that may block, it is a finding of its own.
-    pub fn weigh(&self, project: &Project, declared: &Declared, findings: &mut Vec<Finding>) -> Vec<String> {
+    /// What looks as if the proof had been weakened. Where that may block, it is a finding of its own. `ctx`: the measurement that it belongs to.
+    pub fn weigh(&self, project: &Project, declared: &Declared, ctx: Option<&Context<'_>>, findings: &mut Vec<Finding>) -> Vec<String> {
         let policy = self.policy(declared);
         let counts = baseline::fewer_tests(project, &self.loop_id, findings);
         // Who switched it off is told about missing tests once: at the end.
@@ -161,7 +162,7 @@ impl Start {
         let (mut tests, mut rest) = match &self.facts {
             None => (Vec::new(), Vec::new()),
             Some(before) => {
-                let now = look(project, declared, Some(before));
+                let now = look(project, declared, Some(before), ctx);
                 (guard::about_tests(before, &now), guard::about_the_rest(before, &now))
             }
         };
@@ -211,9 +212,9 @@ fn write(project: &Project, loop_id: &str, facts: &Facts) -> Result<(), Error> {
 }
 
 /// What the work looks like. What cannot be seen now is as it was `before`: nothing is concluded from it.
-fn look(project: &Project, declared: &Declared, before: Option<&Facts>) -> Facts {
+fn look(project: &Project, declared: &Declared, before: Option<&Facts>, ctx: Option<&Context<'_>>) -> Facts {
     let scripts = scripts::of(project, &declared.gates);
-    let (sources, unseen) = match sources(project, before) {
+    let (sources, unseen) = match sources(project, before, ctx) {
         Ok((sources, unread)) => (Some(sources), unread),
         Err(why) => (None, vec![why]),
     };
@@ -239,26 +240,25 @@ fn look(project: &Project, declared: &Declared, before: Option<&Facts>) -> Facts
 }
 
 /// The tests in all files that hold some, and which of those that held some could not be read; or why they could not all be seen.
-fn sources(project: &Project, before: Option<&Facts>) -> Result<(BTreeMap<String, Source>, Vec<String>), String> {
+fn sources(
+    project: &Project,
+    before: Option<&Facts>,
+    ctx: Option<&Context<'_>>,
+) -> Result<(BTreeMap<String, Source>, Vec<String>), String> {
     let until = Instant::now() + PATIENCE;
-    let tree = Tree::of(project.root(), PATIENCE / 2)
-        .or_else(|| tree::walked(project.root(), until.saturating_duration_since(Instant::now())))
-        .ok_or("the project's files could not be listed")?;
+    let walked = || tree::walked(project.root(), until.saturating_duration_since(Instant::now()));
+    let look = || Tree::of(project.root(), PATIENCE / 2).or_else(walked).map(Arc::new);
+    let tree = ctx.and_then(Context::files).or_else(look).ok_or("the project's files could not be listed")?;
     let known = before.and_then(|before| before.sources.as_ref());
     let (mut found, mut unread) = (BTreeMap::new(), Vec::new());
-    for (n, path) in tree.files().filter(|path| guard::may_hold_tests(path)).enumerate() {
+    for (n, path) in tree.plain_files().filter(|path| guard::may_hold_tests(path)).enumerate() {
         if n >= MOST_SOURCES {
             return Err(format!("more than {MOST_SOURCES} files may hold tests"));
         }
         if Instant::now() > until {
             return Err(format!("looking at them takes longer than {} seconds", PATIENCE.as_secs()));
         }
-        let at = project.root().join(path);
-        // A link would be counted twice.
-        if !fs::symlink_metadata(&at).is_ok_and(|meta| meta.is_file()) {
-            continue;
-        }
-        let source = match files::read(&at, MAX_SOURCE) {
+        let source = match files::read(&project.root().join(path), MAX_SOURCE) {
             Ok(bytes) => guard::look(path, &String::from_utf8_lossy(&bytes)),
             Err(e) => {
                 let held = known.and_then(|known| known.get(path)).cloned();

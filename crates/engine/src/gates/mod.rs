@@ -18,7 +18,7 @@ pub mod wait;
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -28,7 +28,7 @@ use ralph_core::{
 };
 
 use crate::{
-    gates::durations::Time,
+    gates::{durations::Time, tree::Tree},
     store::project::Project,
     sys::{secrets, signals},
 };
@@ -56,23 +56,21 @@ pub struct Context<'a> {
     pub keeps: bool,
     /// A stop is judged that says that the work is done: what a gate does besides looking is done now.
     pub acts: bool,
-    pub fingerprint: Memo,
+    pub memo: Memo,
     pub forge: forge::Memo,
 }
 
 /// `about` of gates that are measured without a loop.
 pub const BY_HAND: &str = "gate";
 
-/// The tree's fingerprint, made when it is first needed.
+/// The tree's files and their fingerprint, once they were looked at.
 #[derive(Default)]
 pub struct Memo(Mutex<Known>);
 
 #[derive(Default)]
-enum Known {
-    #[default]
-    NotAsked,
-    CannotTell,
-    Is(String),
+struct Known {
+    files: Option<Option<Arc<Tree>>>,
+    fingerprint: Option<Option<String>>,
 }
 
 impl<'a> Context<'a> {
@@ -90,27 +88,37 @@ impl<'a> Context<'a> {
             keep_going: false,
             keeps: true,
             acts: false,
-            fingerprint: Memo::default(),
+            memo: Memo::default(),
             forge: forge::Memo::default(),
         }
     }
 
-    /// The tree's fingerprint, asked for once between two commands that run.
+    /// The tree's files, looked at once between two commands that run.
+    pub(crate) fn files(&self) -> Option<Arc<Tree>> {
+        self.files_in(&mut self.known())
+    }
+
+    /// The tree's fingerprint, made once between two commands that run.
     pub(crate) fn fingerprint(&self) -> Option<String> {
-        let mut known = self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*known, Known::NotAsked) {
-            let fingerprint = tree::fingerprint_within(self.project, self.tree, self.time_left());
-            *known = fingerprint.map_or(Known::CannotTell, Known::Is);
+        let mut known = self.known();
+        if known.fingerprint.is_none() {
+            known.fingerprint = Some(self.files_in(&mut known).and_then(|files| files.fingerprint(Some(self.project), |_| true)));
         }
-        match &*known {
-            Known::Is(fingerprint) => Some(fingerprint.clone()),
-            _ => None,
-        }
+        known.fingerprint.clone().flatten()
+    }
+
+    fn files_in(&self, known: &mut Known) -> Option<Arc<Tree>> {
+        let look = || Tree::of(self.tree, self.time_left().min(tree::PATIENCE)).map(Arc::new);
+        known.files.get_or_insert_with(look).clone()
     }
 
     /// Something ran that may have changed the tree.
-    fn forget_fingerprint(&self) {
-        *self.fingerprint.0.lock().unwrap_or_else(PoisonError::into_inner) = Known::NotAsked;
+    fn forget_files(&self) {
+        *self.known() = Known::default();
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.memo.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the result is not wanted any more, or this process was asked to end.

@@ -30,11 +30,6 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// More bytes than this in a folder without a repository are not read.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// A fingerprint of the contents of the files in `root`, if it can be had in so short a time. What was read is remembered with the project.
-pub fn fingerprint_within(project: &Project, root: &Path, limit: Duration) -> Option<String> {
-    Tree::of(root, limit.min(PATIENCE))?.fingerprint(Some(project), |_| true)
-}
-
 /// The files in the folder, ignored ones too, where nobody can say which they are.
 pub fn walked(root: &Path, limit: Duration) -> Option<Tree> {
     let root = root.canonicalize().ok()?;
@@ -96,6 +91,11 @@ impl Tree {
 
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter(|(_, content)| !matches!(content, Content::Commit(_))).map(|(path, _)| path.as_str())
+    }
+
+    /// The files without links, which would be counted twice.
+    pub(super) fn plain_files(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter(|(_, content)| matches!(content, Content::File(_))).map(|(path, _)| path.as_str())
     }
 
     /// A fingerprint of the contents of the files that are to be kept. `None`: it cannot be told. Files that were read before and did not change since

@@ -116,14 +116,13 @@ pub(super) struct Sealed {
     scratch: Scratch,
 }
 
-/// One question.
-pub(super) struct Question<'a> {
-    pub(super) args: &'a [&'a OsStr],
-    /// Where paths are seen from.
-    pub(super) folder: &'a Path,
-    pub(super) index: Option<&'a Path>,
-    pub(super) input: Vec<u8>,
-    pub(super) limit: Duration,
+/// What belongs to a question besides its words.
+#[derive(Default)]
+pub struct Ask<'a> {
+    pub index: Option<&'a Path>,
+    pub input: Vec<u8>,
+    /// Where paths are seen from; otherwise the top of the working tree.
+    pub folder: Option<&'a Path>,
 }
 
 impl Sealed {
@@ -143,26 +142,26 @@ impl Sealed {
     /// Refuses a repository of another user's that the person did not allow.
     pub(super) fn check_owner(&self, limit: Duration) -> Result<(), Problem> {
         let Some(user) = owner::stranger(&self.folders) else { return Ok(()) };
-        let args = ["config", "-z", "--type=path", "--get-all", "safe.directory"].map(OsStr::new);
-        let said = self.run(Question { args: &args, folder: self.scratch.path(), index: None, input: Vec::new(), limit })?;
+        let args = ["config", "-z", "--type=path", "--get-all", "safe.directory"];
+        let said = self.run(&args, Ask { folder: Some(self.scratch.path()), ..Ask::default() }, limit)?;
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
         let settings: Vec<&str> = said.split_terminator('\0').collect();
         if owner::is_allowed(&self.folders, &settings) { Ok(()) } else { Err(Problem::Foreign { user, top: self.folders.top.clone() }) }
     }
 
     /// Runs git, however it ends.
-    pub(super) fn run(&self, question: Question<'_>) -> Result<Ran, Problem> {
+    pub(super) fn run(&self, words: &[impl AsRef<OsStr>], ask: Ask<'_>, limit: Duration) -> Result<Ran, Problem> {
         let mut args: Vec<OsString> = vec!["--no-pager".into()];
         args.extend(settings().map(OsStr::to_owned));
-        args.extend(question.args.iter().map(|arg| (*arg).to_owned()));
+        args.extend(words.iter().map(|word| word.as_ref().to_owned()));
         let task = Task {
             program: self.program.clone().into(),
             args,
-            folder: question.folder,
-            vars: self.variables(question.index),
+            folder: ask.folder.unwrap_or(&self.folders.top),
+            vars: self.variables(ask.index),
             hidden: git_vars(),
-            input: question.input,
-            limit: question.limit,
+            input: ask.input,
+            limit,
             most_output: MOST_OUTPUT,
         };
         let ran = task.run_whole().map_err(|failure| match failure {

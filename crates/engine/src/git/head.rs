@@ -76,8 +76,9 @@ fn line(path: &Path) -> Option<String> {
     Some(text.trim_end().to_owned()).filter(|text| !text.is_empty())
 }
 
-fn is_id(word: &str) -> bool {
-    matches!(word.len(), 40 | 64) && word.bytes().all(|b| b.is_ascii_hexdigit())
+/// Whether a word is the id of a commit or another object.
+pub(crate) fn is_id(word: &str) -> bool {
+    matches!(word.len(), 40 | 64) && word.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
 #[cfg(test)]

@@ -7,10 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{
-    Folders, Repository, command,
-    repository::{Ask, HASTE},
-};
+use super::{Ask, Folders, Repository, command, repository::HASTE};
 use crate::sys::{files, temp_dir::Scratch};
 
 /// No system opens a longer one.
@@ -211,7 +208,7 @@ fn rewritten(folders: &Folders) -> Result<Vec<u8>, String> {
         Ok(())
     };
     copied().map_err(|e| e.to_string())?;
-    let args = ["update-index", "--no-split-index", "--force-write-index"].map(std::ffi::OsStr::new);
+    let args = ["update-index", "--no-split-index", "--force-write-index"];
     repository.answer(&args, Ask { index: Some(&index), ..Ask::default() })?;
     files::read(&index, LARGEST).map_err(|e| e.to_string())
 }

@@ -18,6 +18,6 @@ pub mod owner;
 pub mod repository;
 pub(crate) mod tracked;
 
-pub use command::Problem;
+pub use command::{Ask, Problem};
 pub use folders::Folders;
 pub use repository::Repository;

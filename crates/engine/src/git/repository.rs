@@ -1,7 +1,7 @@
 //! The repository around a project, and the questions that it is asked. Nothing that it brings is run ([`super::command`]).
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     ffi::OsStr,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -11,9 +11,9 @@ use ralph_core::text::messages;
 
 use super::{
     Folders, Problem, attributes,
-    command::{Question, Sealed},
+    command::{Ask, Sealed},
     config::Harmless,
-    head,
+    head::{self, is_id},
     index::Index,
 };
 use crate::{
@@ -34,15 +34,6 @@ pub struct Repository {
     pub(crate) harmless: Harmless,
     sealed: Sealed,
     until: Instant,
-}
-
-/// One question to git.
-#[derive(Default)]
-pub struct Ask<'a> {
-    pub index: Option<&'a Path>,
-    pub input: Vec<u8>,
-    /// Where paths are seen from; otherwise the top.
-    pub folder: Option<&'a Path>,
 }
 
 impl Repository {
@@ -77,7 +68,7 @@ impl Repository {
         if self.below.as_os_str().is_empty() {
             return Ok(false);
         }
-        let args = ["check-ignore".as_ref(), "-q".as_ref(), "--".as_ref(), self.below.as_os_str()];
+        let args = [OsStr::new("check-ignore"), OsStr::new("-q"), OsStr::new("--"), self.below.as_os_str()];
         Ok(self.ran(&args, Ask::default())?.code == Some(0))
     }
 
@@ -85,29 +76,27 @@ impl Repository {
         &self.folders.top
     }
 
-    fn time_left(&self) -> Result<Duration, Problem> {
-        self.until.checked_duration_since(Instant::now()).ok_or(Problem::TooSlow)
-    }
-
     /// Runs git, however it ends.
-    pub fn ran(&self, args: &[&OsStr], ask: Ask<'_>) -> Result<Ran, Problem> {
-        let folder = ask.folder.unwrap_or(&self.folders.top);
-        self.sealed.run(Question { args, folder, index: ask.index, input: ask.input, limit: self.time_left()? })
+    pub fn ran(&self, args: &[impl AsRef<OsStr>], ask: Ask<'_>) -> Result<Ran, Problem> {
+        let time_left = self.until.checked_duration_since(Instant::now()).ok_or(Problem::TooSlow)?;
+        self.sealed.run(args, ask, time_left)
     }
 
     /// What git answers; it must succeed.
-    pub(crate) fn answer(&self, args: &[&OsStr], ask: Ask<'_>) -> Result<Vec<u8>, Problem> {
+    pub(crate) fn answer(&self, args: &[impl AsRef<OsStr>], ask: Ask<'_>) -> Result<Vec<u8>, Problem> {
         let ran = self.ran(args, ask)?;
         if ran.code == Some(0) { Ok(ran.stdout) } else { Err(Problem::Other(complaint(args, &ran.stderr))) }
     }
 
-    pub(crate) fn ask(&self, args: &[&str]) -> Result<Vec<u8>, Problem> {
-        self.answer(&args.iter().map(OsStr::new).collect::<Vec<_>>(), Ask::default())
+    /// The same as text.
+    pub(crate) fn text(&self, args: &[&str], input: impl Into<Vec<u8>>) -> Result<String, Problem> {
+        let bytes = self.answer(args, Ask { input: input.into(), ..Ask::default() })?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// One word of git's; `None`: it has none.
     pub fn word(&self, args: &[&str]) -> Result<Option<String>, Problem> {
-        let ran = self.ran(&args.iter().map(OsStr::new).collect::<Vec<_>>(), Ask::default())?;
+        let ran = self.ran(args, Ask::default())?;
         let word = String::from_utf8_lossy(&ran.stdout).trim().to_owned();
         Ok(Some(word).filter(|word| ran.code == Some(0) && !word.is_empty()))
     }
@@ -123,16 +112,14 @@ impl Repository {
             return Ok(HashSet::new());
         }
         let tracked: Vec<u8> = index.entries.iter().flat_map(|entry| [&entry.path, b"\0".as_slice()].concat()).collect();
-        let args = ["check-attr", "-z", "--stdin", "filter"].map(OsStr::new);
-        let told = self.answer(&args, Ask { input: tracked, ..Ask::default() })?;
+        let told = self.answer(&["check-attr", "-z", "--stdin", "filter"], Ask { input: tracked, ..Ask::default() })?;
         let fields: Vec<&[u8]> = told.split(|b| *b == 0).collect();
         let has_one = |value: &[u8]| !matches!(value, b"unspecified" | b"unset" | b"set" | b"");
         let filtered: Vec<&[&[u8]]> = fields.chunks_exact(3).filter(|field| has_one(field[2])).collect();
         if filtered.is_empty() {
             return Ok(HashSet::new());
         }
-        let args = ["config", "-z", "--name-only", "--get-regexp", r"^filter\."].map(OsStr::new);
-        let names = self.ran(&args, Ask::default())?.stdout;
+        let names = self.ran(&["config", "-z", "--name-only", "--get-regexp", r"^filter\."], Ask::default())?.stdout;
         let of_person = |name: &[u8]| pieces(&names).any(|key| filter_in(key) == Some(name));
         Ok(filtered.iter().filter(|field| !of_person(field[2])).map(|field| field[0].to_vec()).collect())
     }
@@ -141,6 +128,19 @@ impl Repository {
     pub(crate) fn index(&self) -> Result<Index, Problem> {
         let cannot = |e| Problem::Other(format!("git's index cannot be read: {e}"));
         Index::full(&self.folders, self.harmless.id_length()).map_err(cannot)
+    }
+
+    /// The trees of those of these commits that exist.
+    pub(crate) fn trees<'c>(&self, commits: impl IntoIterator<Item = &'c str>) -> Result<HashMap<String, String>, Problem> {
+        let commits: Vec<&str> = commits.into_iter().collect::<HashSet<_>>().into_iter().collect();
+        if commits.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let asked: String = commits.iter().map(|commit| format!("{commit}^{{tree}}\n")).collect();
+        let told = self.text(&["cat-file", "--batch-check=%(objectname)"], asked)?;
+        // One line for each, in their order; `… missing` for one that does not exist.
+        let found = commits.iter().zip(told.lines()).filter(|(_, tree)| is_id(tree));
+        Ok(found.map(|(commit, tree)| ((*commit).to_owned(), tree.to_owned())).collect())
     }
 
     /// The commit that is checked out; `None` before the first one.
@@ -175,11 +175,11 @@ fn place(folders: &Folders, below: &Path) -> String {
 }
 
 /// What git complained about, in one line: the first thing that went wrong is the cause of the rest.
-fn complaint(args: &[&OsStr], stderr: &str) -> String {
+fn complaint(args: &[impl AsRef<OsStr>], stderr: &str) -> String {
     let is_complaint = |line: &&str| line.starts_with("error: ") || line.starts_with("fatal: ");
     let said = stderr.lines().find(is_complaint).or_else(|| stderr.lines().last()).unwrap_or("it failed without a word");
     let is_command = |arg: &str| !arg.starts_with('-') && !arg.contains('=');
-    let command = args.iter().filter_map(|arg| arg.to_str()).find(|arg| is_command(arg)).unwrap_or_default();
+    let command = args.iter().filter_map(|arg| arg.as_ref().to_str()).find(|arg| is_command(arg)).unwrap_or_default();
     format!("git {command}: {}", messages::clean(said))
 }
 

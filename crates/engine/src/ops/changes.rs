@@ -15,7 +15,7 @@ use ralph_core::text::time::Millis;
 use serde::Serialize;
 
 use crate::{
-    git::Repository,
+    git::{Repository, head::is_id},
     snapshots::{self, Snapshot},
     store::project::Project,
 };
@@ -36,10 +36,6 @@ pub struct Moment {
 /// The commit that a journal's `standstill.tree` begins with.
 pub fn head_of(tree: &str) -> Option<String> {
     tree.split(' ').next().filter(|word| is_id(word)).map(str::to_owned)
-}
-
-fn is_id(word: &str) -> bool {
-    matches!(word.len(), 40 | 64) && word.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
 /// What the rounds changed.

@@ -129,7 +129,7 @@ pub fn rollback(project: &Project, wish: Wish<'_>, asker: &Asker) -> Result<Roll
 
 /// Lets the branch point at another commit, and the index say what that commit has. The commit before stays known as `ORIG_HEAD`.
 fn move_branch(repository: &Repository, commit: &str, before: Option<&str>) -> Result<(), Problem> {
-    repository.ask(&["reset", "--quiet", "--mixed", "--no-recurse-submodules", commit])?;
+    repository.text(&["reset", "--quiet", "--mixed", "--no-recurse-submodules", commit], "")?;
     if let Some(before) = before.filter(|_| !repository.folders.has_reftable()) {
         let _ = files::write_whole(&repository.folders.git_dir.join("ORIG_HEAD"), format!("{before}\n").as_bytes());
     }
@@ -209,8 +209,8 @@ impl Way<'_> {
     fn commits_above(&self) -> Result<Vec<String>, String> {
         let Some(commit) = &self.to.head else { return Ok(Vec::new()) };
         let range = format!("{commit}..HEAD");
-        let log = self.repository.ask(&["log", "--no-color", "--no-decorate", "--format=%h %s", "--max-count=1000", &range, "--"])?;
-        Ok(String::from_utf8_lossy(&log).lines().map(messages::clean).collect())
+        let log = self.repository.text(&["log", "--no-color", "--no-decorate", "--format=%h %s", "--max-count=1000", &range, "--"], "")?;
+        Ok(log.lines().map(messages::clean).collect())
     }
 
     /// The commit that the branch shall point at; `None`: it does already.

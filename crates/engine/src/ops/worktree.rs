@@ -79,7 +79,7 @@ fn add(repository: &Repository, path: &Path, name: &str) -> Result<(), Problem> 
         return Err(Problem::Other(format!("the branch {branch} is checked out in another working tree: {}", other.display())));
     }
     if repository.word(&["rev-parse", "--quiet", "--verify", &reference])?.is_none() {
-        repository.ask(&["update-ref", "-m", "branch: Created from HEAD", &reference, "HEAD"])?;
+        repository.text(&["update-ref", "-m", "branch: Created from HEAD", &reference, "HEAD"], "")?;
     }
     let cannot = |e: io::Error| Problem::Other(format!("{} cannot be made: {e}", path.display()));
     let own = own_folder(repository, path, name).map_err(cannot)?;
@@ -136,16 +136,16 @@ fn link(repository: &Repository, path: &Path, own: &Path, reference: &str) -> io
 fn check_out(path: &Path, reference: &str) -> Result<(), Problem> {
     let there = Repository::around(path, PATIENCE)?.ok_or_else(|| Problem::Other("the new working tree is not found".to_owned()))?;
     if there.folders.has_reftable() {
-        there.ask(&["symbolic-ref", "HEAD", reference])?;
+        there.text(&["symbolic-ref", "HEAD", reference], "")?;
     }
-    there.ask(&["read-tree", "-m", "-u", "--no-recurse-submodules", "HEAD"]).map(drop)
+    there.text(&["read-tree", "-m", "-u", "--no-recurse-submodules", "HEAD"], "").map(drop)
 }
 
 /// The working trees that git knows: path and branch.
 fn known(repository: &Repository) -> Result<Vec<(PathBuf, String)>, Problem> {
-    let told = repository.ask(&["worktree", "list", "--porcelain"])?;
+    let told = repository.text(&["worktree", "list", "--porcelain"], "")?;
     let mut all: Vec<(PathBuf, String)> = Vec::new();
-    for line in String::from_utf8_lossy(&told).lines() {
+    for line in told.lines() {
         if let Some(path) = line.strip_prefix("worktree ") {
             all.push((PathBuf::from(path), String::new()));
         } else if let (Some(branch), Some(last)) = (line.strip_prefix("branch refs/heads/"), all.last_mut()) {
@@ -175,8 +175,8 @@ fn in_use(repository: &Repository, branch: &str, but: &Path) -> Result<Option<Pa
 /// What a new working tree does not have, in words; what a session cannot do without is copied.
 fn notes(repository: &Repository, project: &Project, there: &Project) -> Result<Vec<String>, Refusal> {
     let mut notes = Vec::new();
-    let status = repository.ask(&["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty"])?;
-    let changed = pieces(&status).count();
+    let status = repository.text(&["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty"], "")?;
+    let changed = pieces(status.as_bytes()).count();
     if changed > 0 {
         let files = if changed == 1 { "1 changed or new file is".to_owned() } else { format!("{changed} changed or new files are") };
         notes.push(format!("{files} not committed, and so not in the working tree of the loop"));

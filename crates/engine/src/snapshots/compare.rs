@@ -12,10 +12,7 @@ use serde::Serialize;
 
 use super::{Snapshot, working_tree::WorkingTree};
 use crate::{
-    git::{
-        Repository,
-        repository::{Ask, pieces},
-    },
+    git::{Ask, Repository, repository::pieces},
     store::project::Project,
 };
 
@@ -62,19 +59,9 @@ pub enum What {
     Repository,
 }
 
-/// Why there is nothing to compare: in words.
-pub type Problem = String;
-
-/// What a person may say about the two sides.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
-    pub a: Option<&'a str>,
-    pub b: Option<&'a str>,
-}
-
 impl Comparison {
-    /// Neither side: what all rounds did. One: what that round did. Both: from one to the other.
-    pub fn of(project: &Project, loop_id: &str, asked: Asked<'_>, limit: Duration) -> Result<Self, Problem> {
+    /// Neither side: what all iterations did. One: what that iteration did. Both: from one to the other. The error says why there is nothing to compare.
+    pub fn of(project: &Project, loop_id: &str, a: Option<&str>, b: Option<&str>, limit: Duration) -> Result<Self, String> {
         let repository = Repository::of(project, limit)?.ok_or("this is not a git repository")?;
         let all = super::list(&repository, loop_id)?;
         let rounds: Vec<&Snapshot> = all.iter().filter(|snapshot| snapshot.round().is_some()).collect();
@@ -84,7 +71,7 @@ impl Comparison {
             NOW => Ok(Side { name: NOW.to_owned(), id: WorkingTree::of(&repository, project)?.tree }),
             _ => find(&all, name).map(side_of),
         };
-        let (from, to) = match (asked.a, asked.b) {
+        let (from, to) = match (a, b) {
             (Some(NOW), None) => (side_of(newest.ok_or_else(nothing)?), side(NOW)?),
             (Some(a), None) => {
                 let to = find(&all, a)?;
@@ -105,12 +92,12 @@ impl Comparison {
         here.unwrap_or_else(|| self.repository.top().join(&self.repository.below))
     }
 
-    pub fn changes(&self, folder: &Path, paths: &[OsString]) -> Result<Vec<Change>, Problem> {
+    pub fn changes(&self, folder: &Path, paths: &[OsString]) -> Result<Vec<Change>, String> {
         changes(&self.repository, &self.from.id, &self.to.id, folder, paths)
     }
 
     /// Has git show it: with the person's colours and pager, and with no program that the repository names.
-    pub fn show(&self, folder: &Path, options: &[&str], paths: &[OsString]) -> Result<(), Problem> {
+    pub fn show(&self, folder: &Path, options: &[&str], paths: &[OsString]) -> Result<(), String> {
         let mut args: Vec<&OsStr> = Vec::new();
         args.extend(["diff", "--no-ext-diff", "--no-textconv", "--submodule=short"].map(OsStr::new));
         args.extend(options.iter().map(OsStr::new));
@@ -130,7 +117,7 @@ fn side_of(snapshot: &Snapshot) -> Side {
 }
 
 /// The snapshot of that name; otherwise, which there are.
-pub(crate) fn find<'a>(all: &'a [Snapshot], name: &str) -> Result<&'a Snapshot, Problem> {
+pub(crate) fn find<'a>(all: &'a [Snapshot], name: &str) -> Result<&'a Snapshot, String> {
     let found = all.iter().find(|snapshot| snapshot.name == name);
     found.ok_or_else(|| {
         let name = messages::opening(name, 64);
@@ -159,7 +146,7 @@ fn names(all: &[Snapshot]) -> String {
 const REPOSITORY: &[u8] = b"160000";
 
 /// The files that differ between two trees or commits.
-pub(crate) fn changes(repository: &Repository, from: &str, to: &str, folder: &Path, paths: &[OsString]) -> Result<Vec<Change>, Problem> {
+pub(crate) fn changes(repository: &Repository, from: &str, to: &str, folder: &Path, paths: &[OsString]) -> Result<Vec<Change>, String> {
     let options = ["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", from, to, "--"];
     let args: Vec<&OsStr> = options.iter().map(OsStr::new).chain(paths.iter().map(OsString::as_os_str)).collect();
     let told = repository.answer(&args, Ask { folder: Some(folder), ..Ask::default() })?;

@@ -8,7 +8,6 @@ pub(crate) mod working_tree;
 
 use std::{
     collections::{BTreeMap, HashSet},
-    ffi::OsStr,
     fmt::Write as _,
     time::Duration,
 };
@@ -17,7 +16,7 @@ use ralph_core::text::time::Millis;
 use serde::Serialize;
 
 use crate::{
-    git::{Repository, repository::Ask},
+    git::Repository,
     store::{loops, project::Project},
     sys::{clock, digest},
 };
@@ -98,8 +97,7 @@ fn set_aside(repository: &Repository, loop_id: &str, iteration: u64, tree: &str)
     let name = |n: usize| format!("{iteration}-earlier-{n}");
     let free = (1..1_000).map(name).find(|name| all.iter().all(|snapshot| snapshot.name != *name)).unwrap_or_else(|| name(1));
     let name = format!("{}{free}", folder(repository, loop_id));
-    repository.ask(&["-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref", &name, &before.commit])?;
-    Ok(())
+    point(repository, &name, &before.commit)
 }
 
 /// The snapshots of a loop: the rounds in order, then the others in the order of their making.
@@ -111,20 +109,15 @@ pub fn of_loop(project: &Project, loop_id: &str, limit: Duration) -> Result<Vec<
 /// The commits of those snapshots that have the very files of the commit that was checked out: nothing was left uncommitted.
 pub fn all_committed(project: &Project, snapshots: &[Snapshot], limit: Duration) -> Result<HashSet<String>, String> {
     let Some(repository) = Repository::of(project, limit)? else { return Ok(HashSet::new()) };
-    let on_a_commit: Vec<(&Snapshot, &str)> = snapshots.iter().filter_map(|snapshot| Some((snapshot, snapshot.head.as_deref()?))).collect();
-    let asked: Vec<String> = on_a_commit.iter().map(|(_, head)| format!("{head}^{{tree}}\n")).collect();
-    let args = ["cat-file", "--batch-check=%(objectname)"].map(OsStr::new);
-    let told = repository.answer(&args, Ask { input: asked.concat().into_bytes(), ..Ask::default() })?;
-    let told = String::from_utf8_lossy(&told).into_owned();
-    let is_the_same = |((snapshot, _), tree): &(&(&Snapshot, &str), &str)| snapshot.tree == *tree;
-    Ok(on_a_commit.iter().zip(told.lines()).filter(is_the_same).map(|((snapshot, _), _)| snapshot.commit.clone()).collect())
+    let trees = repository.trees(snapshots.iter().filter_map(|snapshot| snapshot.head.as_deref()))?;
+    let is_committed = |snapshot: &&Snapshot| snapshot.head.as_ref().and_then(|head| trees.get(head)) == Some(&snapshot.tree);
+    Ok(snapshots.iter().filter(is_committed).map(|snapshot| snapshot.commit.clone()).collect())
 }
 
 /// The ids of the project's loops that have snapshots. One that is no plain word is told by its fingerprint.
 pub fn loops(project: &Project, limit: Duration) -> Result<Vec<String>, String> {
     let Some(repository) = Repository::of(project, limit)? else { return Ok(Vec::new()) };
-    let names = repository.ask(&["for-each-ref", "--format=%(refname)", REFS])?;
-    let names = String::from_utf8_lossy(&names).into_owned();
+    let names = repository.text(&["for-each-ref", "--format=%(refname)", REFS], "")?;
     let of_here =
         |line: &str| Some(line.strip_prefix(REFS)?.split_once('/')?.0).and_then(|part| loop_in(&repository, part)).map(str::to_owned);
     let mut ids: Vec<String> = names.lines().filter_map(of_here).collect();
@@ -140,8 +133,7 @@ pub fn is_called(loop_id: &str, word: &str) -> bool {
 pub(crate) fn list(repository: &Repository, loop_id: &str) -> Result<Vec<Snapshot>, String> {
     let folder = folder(repository, loop_id);
     let format = "--format=%(refname)%00%(objectname)%00%(tree)%00%(parent)%00%(committerdate:unix)%00%(contents:body)%00";
-    let told = repository.ask(&["for-each-ref", format, &folder])?;
-    let told = String::from_utf8_lossy(&told).into_owned();
+    let told = repository.text(&["for-each-ref", format, &folder], "")?;
     let fields: Vec<&str> = told.split('\0').collect();
     let mut all: Vec<Snapshot> = fields.chunks_exact(6).filter_map(|fields| snapshot(fields, &folder)).collect();
     all.sort_by_key(|snapshot| (snapshot.round().is_none(), snapshot.round(), snapshot.at, snapshot.name.len()));
@@ -191,7 +183,7 @@ pub(crate) fn write(
     }
     let commit = commit(repository, &files.tree, &parents, &message)?;
     let name = format!("{}{name}", folder(repository, loop_id));
-    repository.ask(&["-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref", &name, &commit])?;
+    point(repository, &name, &commit)?;
     Ok(Kept { name, commit, left_out: files.left_out.clone() })
 }
 
@@ -199,9 +191,12 @@ fn commit(repository: &Repository, tree: &str, parents: &[String], message: &str
     let mut args = vec!["commit-tree", "--no-gpg-sign"];
     args.extend(parents.iter().flat_map(|parent| ["-p", parent.as_str()]));
     args.extend(["-F", "-", tree]);
-    let args: Vec<&OsStr> = args.into_iter().map(OsStr::new).collect();
-    let id = repository.answer(&args, Ask { input: message.as_bytes().to_vec(), ..Ask::default() })?;
-    Ok(String::from_utf8_lossy(&id).trim().to_owned())
+    Ok(repository.text(&args, message)?.trim().to_owned())
+}
+
+/// Makes a ref, without a reflog.
+fn point(repository: &Repository, name: &str, commit: &str) -> Result<(), String> {
+    Ok(repository.text(&["-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref", name, commit], "").map(drop)?)
 }
 
 /// Where a loop's snapshots are, with the slash. Linked working trees share their refs, so what is not the usual place has its own mark.
@@ -226,8 +221,7 @@ fn plain(loop_id: &str) -> String {
 /// Removes what nobody needs: snapshots of loops that are long over, and those of an earlier loop with the same id when a new one begins. The objects stay until
 /// git collects them. That this fails is no reason not to keep the next one.
 fn remove_old(repository: &Repository, project: &Project, loop_id: &str, iteration: u64) {
-    let Ok(told) = repository.ask(&["for-each-ref", "--format=%(refname) %(committerdate:unix)", REFS]) else { return };
-    let told = String::from_utf8_lossy(&told).into_owned();
+    let Ok(told) = repository.text(&["for-each-ref", "--format=%(refname) %(committerdate:unix)", REFS], "") else { return };
     let mut folders: BTreeMap<&str, (Millis, Vec<&str>)> = BTreeMap::new();
     for (name, at) in told.lines().filter_map(|line| line.split_once(' ')) {
         let Some((folder, _)) = name.strip_prefix(REFS).and_then(|rest| rest.split_once('/')) else { continue };
@@ -256,11 +250,7 @@ fn remove_old(repository: &Repository, project: &Project, loop_id: &str, iterati
         }
     }
     if !removed.is_empty() {
-        let mut input = String::new();
-        for name in removed {
-            let _ = writeln!(input, "delete {name}");
-        }
-        let args = ["update-ref", "--no-deref", "--stdin"].map(OsStr::new);
-        let _ = repository.answer(&args, Ask { input: input.into_bytes(), ..Ask::default() });
+        let input: String = removed.iter().map(|name| format!("delete {name}\n")).collect();
+        let _ = repository.text(&["update-ref", "--no-deref", "--stdin"], input);
     }
 }

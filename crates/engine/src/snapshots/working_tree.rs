@@ -5,7 +5,6 @@
 
 use std::{
     collections::HashMap,
-    ffi::OsStr,
     fs::{self, File, Metadata},
     path::{Path, PathBuf},
 };
@@ -15,9 +14,9 @@ use ralph_core::text::messages;
 
 use crate::{
     git::{
-        Folders, Repository, command, head,
+        Ask, Folders, Repository, command, head,
         index::{Entry, Index, MARGIN},
-        repository::{Ask, path_of, pieces},
+        repository::{path_of, pieces},
     },
     store::{feature_folder, project::Project},
     sys::temp_dir,
@@ -73,14 +72,13 @@ impl WorkingTree {
         // Git takes files that are as new as its index for changed ones. These were read when they were that new already.
         let later = index.and_then(|index| index.set_modified(index.metadata()?.modified()? + MARGIN));
         later.map_err(|e| format!("the temporary index cannot be changed: {e}"))?;
-        let args = ["read-tree", "-m", "-u", "--no-recurse-submodules", &self.tree, tree].map(OsStr::new);
+        let args = ["read-tree", "-m", "-u", "--no-recurse-submodules", &self.tree, tree];
         Ok(repository.answer(&args, Ask { index: Some(&self.index), ..Ask::default() }).map(drop)?)
     }
 }
 
 fn write_tree(repository: &Repository, index: &Path) -> Result<String, String> {
-    let args = ["write-tree", "--missing-ok"].map(OsStr::new);
-    let tree = repository.answer(&args, Ask { index: Some(index), ..Ask::default() })?;
+    let tree = repository.answer(&["write-tree", "--missing-ok"], Ask { index: Some(index), ..Ask::default() })?;
     Ok(String::from_utf8_lossy(&tree).trim().to_owned())
 }
 
@@ -119,8 +117,7 @@ enum Reached {
 
 impl Making<'_> {
     fn ask(&self, args: &[&str], input: Vec<u8>) -> Result<Vec<u8>, String> {
-        let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-        Ok(self.repository.answer(&args, Ask { index: Some(self.at), input, ..Ask::default() })?)
+        Ok(self.repository.answer(args, Ask { index: Some(self.at), input, ..Ask::default() })?)
     }
 
     fn is_own(&self, path: &[u8]) -> bool {

@@ -195,7 +195,8 @@ impl<'a> Measurement<'a> {
         let acts = self.wants_proof && findings.is_empty() && !self.is_doubtful(&start);
         let ctx = Context { acts, ..self.context(&cancelled) };
         findings.extend(gates::measure(&self.declared.gates, if self.wants_proof { Want::Everything } else { Want::Cheap }, &ctx));
-        let suspicions = if self.wants_proof { start.weigh(self.stop.project, self.declared, &mut findings) } else { Vec::new() };
+        let mut weigh = || start.weigh(self.stop.project, self.declared, Some(&ctx), &mut findings);
+        let suspicions = if self.wants_proof { weigh() } else { Vec::new() };
         let tree = if standstill::is_due(self.stop, self.l) { standstill::of(&ctx) } else { None };
         Measured { findings, suspicions, tree, ..Measured::default() }
     }

@@ -4,7 +4,7 @@ use std::{ffi::OsString, time::Duration};
 
 use anstream::ColorChoice;
 use ralph_engine::{
-    snapshots::compare::{Asked, Change, Comparison, Side},
+    snapshots::compare::{Change, Comparison, Side},
     store::project::Project,
 };
 use serde::Serialize;
@@ -63,8 +63,7 @@ struct Report<'a> {
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let id = find_loop::with_snapshots(project, args.of_loop.as_deref())?;
-    let asked = Asked { a: args.a.as_deref(), b: args.b.as_deref() };
-    let comparison = Comparison::of(project, &id, asked, PATIENCE).map_err(Failure::new)?;
+    let comparison = Comparison::of(project, &id, args.a.as_deref(), args.b.as_deref(), PATIENCE).map_err(Failure::new)?;
     let folder = comparison.folder(std::env::current_dir().ok());
     if args.json {
         let files = comparison.changes(&folder, &args.paths).map_err(Failure::new)?;

@@ -1,10 +1,10 @@
 //! The repository: can what a loop does be seen and undone, and do its files stay out of commits?
 
-use std::{cell::Cell, ffi::OsStr, time::Duration};
+use std::{cell::Cell, time::Duration};
 
 use ralph_core::loops::file_of;
 use ralph_engine::{
-    git::{Problem, Repository, repository::Ask},
+    git::{Ask, Problem, Repository},
     hosts::claude::commands::COMMANDS,
     setup::{places::Scope, survey::Origin},
     sys::command::Ran,
@@ -30,8 +30,7 @@ impl Git<'_> {
     }
 
     fn ask(&self, args: &[&str]) -> Option<Ran> {
-        let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-        let ask = || self.repository.ran(&args, Ask { folder: Some(self.case.project.root()), ..Ask::default() });
+        let ask = || self.repository.ran(args, Ask { folder: Some(self.case.project.root()), ..Ask::default() });
         let answer = (!self.hangs.get()).then(ask)?;
         self.hangs.set(matches!(answer, Err(Problem::TooSlow)));
         answer.ok()

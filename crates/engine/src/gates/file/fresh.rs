@@ -6,6 +6,7 @@
 use std::{
     fs::{self, Metadata},
     path::Path,
+    sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -16,7 +17,7 @@ use super::{Miss, SHOWN};
 use crate::{
     gates::{
         Context,
-        tree::{self, Patterns, Tree},
+        tree::{self, Patterns},
     },
     store::project::Project,
     sys::digest,
@@ -47,10 +48,10 @@ struct Sighting {
 pub(super) fn look(report: &Evidence<'_>, patterns: &[String], evidence: &[&str], ctx: &Context<'_>) -> Result<(), Miss> {
     let wanted = Patterns::new(patterns).map_err(|problem| Miss::unknown(format!("its sources cannot be told: {problem}")))?;
     let is_source = |path: &str| wanted.select(path) && !evidence.contains(&path);
-    let limit = ctx.time_left().min(tree::PATIENCE);
-    let tree = Tree::of(ctx.tree, limit)
-        .or_else(|| tree::walked(ctx.tree, limit))
-        .filter(Tree::is_whole)
+    let tree = ctx
+        .files()
+        .or_else(|| tree::walked(ctx.tree, ctx.time_left().min(tree::PATIENCE)).map(Arc::new))
+        .filter(|tree| tree.is_whole())
         .ok_or_else(|| Miss::unknown(format!("cannot tell whether {} is fresh: the project's files cannot be listed", report.shown)))?;
     let sources: Vec<String> = tree.files().filter(|path| is_source(path)).map(str::to_owned).collect();
     if sources.is_empty() && !patterns.is_empty() {

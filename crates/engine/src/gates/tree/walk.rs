@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    fs::{self, DirEntry},
+    fs::{self, DirEntry, Metadata},
     path::{Path, PathBuf},
     rc::Rc,
     time::Instant,
@@ -137,7 +137,7 @@ impl<'a> Walk<'a> {
     }
 
     fn add(&mut self, path: String, entry: &DirEntry, counts: bool) {
-        let content = counts.then(|| content(&entry.path())).flatten();
+        let content = counts.then(|| entry.metadata().ok().and_then(|meta| content(&meta))).flatten();
         self.entries.extend(content.map(|content| (path, content)));
     }
 
@@ -175,7 +175,7 @@ impl<'a> Walk<'a> {
             }
             match fs::symlink_metadata(&at) {
                 Ok(meta) if meta.is_dir() => {}
-                Ok(_) => match content(&at) {
+                Ok(meta) => match content(&meta) {
                     Some(content) => drop(self.entries.insert(path, content)),
                     // A pipe in the place of a file.
                     None => self.is_settled = false,
@@ -228,10 +228,9 @@ fn is_reached(at: &Path, root: &Path, real: &mut HashSet<PathBuf>) -> bool {
 }
 
 /// A plain file or a link; pipes and the like are nothing that a project is made of.
-fn content(at: &Path) -> Option<Content> {
-    let meta = fs::symlink_metadata(at).ok()?;
+fn content(meta: &Metadata) -> Option<Content> {
     if meta.is_file() {
-        Some(Content::File(Stat::of(&meta)))
+        Some(Content::File(Stat::of(meta)))
     } else if meta.is_symlink() {
         Some(Content::Link)
     } else {

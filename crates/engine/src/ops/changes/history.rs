@@ -2,20 +2,16 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    ffi::OsStr,
     fmt::Write as _,
 };
 
 use ralph_core::text::{messages, time::Millis};
 
 use super::{
-    Commit, is_id,
+    Commit,
     sizes::{Pair, Sizes},
 };
-use crate::{
-    git::{Repository, repository::Ask},
-    sys::files,
-};
+use crate::{git::Repository, sys::files};
 
 /// More commits than this are not looked at.
 const MOST_COMMITS: &str = "--max-count=100000";
@@ -63,7 +59,7 @@ impl Made {
 impl History {
     /// Reads it, as far back as the loop's beginning. Heads that are not there any more, after a rebase for instance, are taken out of the list.
     pub(super) fn read(repository: &Repository, heads: &mut [Option<String>], since: Millis) -> Result<Self, String> {
-        let trees = trees(repository, heads)?;
+        let trees = repository.trees(heads.iter().flatten().map(String::as_str))?;
         for head in heads.iter_mut() {
             head.take_if(|head| !trees.contains_key(head));
         }
@@ -73,25 +69,6 @@ impl History {
         let commits = if tips.is_empty() { Vec::new() } else { commits(repository, &tips, begun_at, since)? };
         Ok(History { is_known: true, commits, trees })
     }
-}
-
-/// The trees of those commits that are there.
-fn trees(repository: &Repository, heads: &[Option<String>]) -> Result<HashMap<String, String>, String> {
-    let wanted: HashSet<&str> = heads.iter().flatten().map(String::as_str).collect();
-    let wanted: Vec<&str> = wanted.into_iter().collect();
-    if wanted.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let mut input = String::new();
-    for head in &wanted {
-        let _ = writeln!(input, "{head}^{{tree}}");
-    }
-    let args = ["cat-file", "--batch-check=%(objectname)"].map(OsStr::new);
-    let told = repository.answer(&args, Ask { input: input.into_bytes(), ..Ask::default() })?;
-    let told = String::from_utf8_lossy(&told).into_owned();
-    // One line for each, in their order; `… missing` for those that are not there.
-    let found = wanted.iter().zip(told.lines()).filter(|(_, tree)| is_id(tree));
-    Ok(found.map(|(head, tree)| ((*head).to_owned(), tree.to_owned())).collect())
 }
 
 fn commits(repository: &Repository, tips: &HashSet<&str>, begun_at: Option<&str>, since: Millis) -> Result<Vec<Made>, String> {
@@ -106,9 +83,8 @@ fn commits(repository: &Repository, tips: &HashSet<&str>, begun_at: Option<&str>
     let format = "--format=tformat:%H%x00%P%x00%at%x00%ct%x00%s%x00";
     let options =
         ["log", "--stdin", "--ignore-missing", "--no-patch", "--no-color", "--no-notes", "--no-decorate", "--encoding=UTF-8", MOST_COMMITS];
-    let args: Vec<&OsStr> = options.into_iter().chain([since.as_str(), format]).map(OsStr::new).collect();
-    let told = repository.answer(&args, Ask { input: input.into_bytes(), ..Ask::default() })?;
-    let told = String::from_utf8_lossy(&told).into_owned();
+    let args: Vec<&str> = options.into_iter().chain([since.as_str(), format]).collect();
+    let told = repository.text(&args, input)?;
     let shallow = shallow(repository);
     let fields: Vec<&str> = told.split('\0').collect();
     Ok(fields.chunks_exact(5).filter_map(|fields| made(fields, &shallow)).collect())

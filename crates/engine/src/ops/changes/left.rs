@@ -5,7 +5,7 @@ use std::{ffi::OsStr, time::Duration};
 use ralph_core::text::time::Millis;
 
 use crate::{
-    git::repository::{Ask, Repository, pieces},
+    git::{Ask, Repository, repository::pieces},
     snapshots::working_tree::{is_own, own_of_folder},
     store::project::Project,
 };
@@ -30,11 +30,7 @@ pub fn left(project: &Project, since: Millis, limit: Duration) -> Option<Left> {
     let own = own_of_folder(&repository, project);
     let is_left = |path: &&[u8]| !is_own(path.strip_suffix(b"/").unwrap_or(path)) && !own.iter().any(|own| own == path);
     let files = pieces(&said).filter_map(|entry| entry.get(3..)).filter(is_left).map(|path| String::from_utf8_lossy(path).into_owned());
-    let stashed = repository.ask(&["stash", "list", "--format=%ct"]).ok()?;
-    let made = String::from_utf8_lossy(&stashed)
-        .lines()
-        .filter_map(|line| line.trim().parse::<Millis>().ok())
-        .filter(|at| *at >= since / 1000)
-        .count();
+    let stashed = repository.text(&["stash", "list", "--format=%ct"], "").ok()?;
+    let made = stashed.lines().filter_map(|line| line.trim().parse::<Millis>().ok()).filter(|at| *at >= since / 1000).count();
     Some(Left { files: files.collect(), stashes: made as u64 })
 }

@@ -2,16 +2,12 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    ffi::OsStr,
     fmt::Write as _,
 };
 
-use super::{Size, is_id};
+use super::Size;
 use crate::{
-    git::{
-        Repository,
-        repository::{Ask, pieces},
-    },
+    git::{Ask, Repository, head::is_id, repository::pieces},
     snapshots::working_tree::is_own,
 };
 
@@ -93,7 +89,7 @@ fn ask(repository: &Repository, pairs: &[&Pair]) -> Result<Vec<u8>, String> {
         };
     }
     let options = ["diff-tree", "--stdin", "-r", "-z", "--root", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv"];
-    Ok(repository.answer(&options.map(OsStr::new), Ask { input: input.into_bytes(), ..Ask::default() })?)
+    Ok(repository.answer(&options, Ask { input: input.into_bytes(), ..Ask::default() })?)
 }
 
 /// The pairs of trees that a piece begins with: of several, all but the last differ in nothing.

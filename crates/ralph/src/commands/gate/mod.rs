@@ -122,7 +122,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         return Err(Failure::coded(INTERRUPTED, if progress.has_shown_the_end() { "" } else { "interrupted" }));
     }
     let of_loop = subject.of_loop.as_deref();
-    let suspicions = of_loop.map(|id| Start::of(project, id).weigh(project, &subject.declared, &mut findings)).unwrap_or_default();
+    let suspicions = of_loop.map(|id| Start::of(project, id).weigh(project, &subject.declared, None, &mut findings)).unwrap_or_default();
     if let Some(id) = of_loop {
         // The findings count even if the journal cannot be written.
         let _ = manual_measure::by_hand(project, id, &findings);
