@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use ralph_engine::{
-    gates::tree::{PATIENCE, fingerprint_within},
+    gates::tree::{PATIENCE, Tree},
     ops::worktree::{self, Place},
     store::project::Project,
 };
@@ -96,7 +96,8 @@ fn s4_6_a_working_tree_shares_trust_and_disturbs_no_gate() {
     let root = prepare(&bed, "try").unwrap().project.root().to_owned();
     let within = ralph_in(&bed, &root, &["gate"]);
     assert_eq!(within.code, Some(0), "{within:?}");
-    let fingerprint = || fingerprint_within(&Project::at(bed.dir()), bed.dir(), PATIENCE).unwrap();
+    let project = Project::at(bed.dir());
+    let fingerprint = || Tree::of(bed.dir(), PATIENCE).unwrap().fingerprint(Some(&project), |_| true).unwrap();
     let before = fingerprint();
     fs::write(root.join("new-within"), "x").unwrap();
     assert_eq!(fingerprint(), before, "the tree outside is the same");
