@@ -4,9 +4,11 @@
 
 pub mod config;
 pub mod gate;
+pub mod history;
 pub mod journal;
 pub mod judge;
 pub mod loops;
+pub mod messages;
 pub mod money;
 pub mod report;
 pub mod text;

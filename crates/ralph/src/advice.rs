@@ -1,10 +1,10 @@
 //! Advice: the one place that knows which command goes on with a loop.
 
 use ralph_core::{
-    journal::history::History,
+    history::History,
     judge::{Code, Ending},
     text::{
-        messages::clean,
+        clean,
         time::{self, in_words},
     },
 };

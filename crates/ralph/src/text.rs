@@ -9,12 +9,12 @@ use ralph_core::{
     },
     money,
     text::{
-        messages::{clean, of_limit},
+        clean, of_limit,
         time::{self, in_words},
     },
 };
 
-pub(crate) use ralph_core::text::messages::quoted;
+pub(crate) use ralph_core::text::quoted;
 
 /// One record as one line, without its time.
 pub(crate) fn of_event(record: &Record) -> String {

@@ -7,10 +7,7 @@ use ralph_core::{
         session_outcome::{Outcome, Work},
     },
     money,
-    text::{
-        messages::{clean, of_limit, opening},
-        time::in_words,
-    },
+    text::{clean, of_limit, opening, time::in_words},
 };
 use ralph_engine::run::events::{Heard, RunEvent};
 

@@ -4,7 +4,6 @@
 //! record holds the whole evidence, so that it can be judged again.
 
 mod by_kind;
-pub mod history;
 mod spending;
 
 pub use spending::{Known, Spending};

@@ -15,7 +15,7 @@ mod reading;
 use reading::{Page, Spot};
 use serde::{Deserialize, Serialize};
 
-use crate::text::messages::is_shown;
+use crate::text::normalised;
 
 /// More of a reason than this is not for one line.
 const LONGEST_REASON: usize = 300;
@@ -87,25 +87,6 @@ impl Refusal {
     }
 }
 
-/// White space is one blank, at the ends none: both sides of the comparison are brought to this form (S0-8).
-pub fn normalised(text: &str) -> String {
-    // As it is shown, because the agent copies what it is shown.
-    let mut line = String::with_capacity(text.len());
-    let mut is_apart = false;
-    for c in text.chars() {
-        if c.is_whitespace() {
-            is_apart = true;
-        } else if is_shown(c) {
-            if is_apart && !line.is_empty() {
-                line.push(' ');
-            }
-            is_apart = false;
-            line.push(c);
-        }
-    }
-    line
-}
-
 /// The text blocks of one message as one text, in which each block still has its own last line.
 pub fn joined<'b>(blocks: impl Iterator<Item = &'b str>) -> String {
     let mut text = String::new();
@@ -149,7 +130,7 @@ pub fn blocked(message: &str) -> Option<String> {
     let why = normalised(page.spots.iter().rfind(counts)?.words);
     let plain = why.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let says_nothing = matches!(plain.as_str(), "" | "why" | "reason" | "the reason" | "your reason");
-    (!says_nothing).then(|| crate::text::messages::opening(&why, LONGEST_REASON))
+    (!says_nothing).then(|| crate::text::opening(&why, LONGEST_REASON))
 }
 
 /// Why the place of a tag disqualifies it, if it does.

@@ -173,7 +173,7 @@ impl Trouble {
             Trouble::SignIn { status: s } => format!("the agent is not signed in{}", status(s)),
             Trouble::Billing { status: s } => format!("the account has nothing left to pay with{}", status(s)),
             Trouble::Model { name: Some(name) } => {
-                format!("the model \"{}\" is not there for this account", crate::text::messages::opening(name, 60))
+                format!("the model \"{}\" is not there for this account", crate::text::opening(name, 60))
             }
             Trouble::Model { name: None } => "the model is not there for this account".to_owned(),
             Trouble::Refused { status: s } => format!("the model's service does not take the request{}", status(s)),

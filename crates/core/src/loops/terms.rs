@@ -9,7 +9,7 @@ use super::{
     file::{LoopFile, fnv1a},
     settings::Setting,
 };
-use crate::{money::Micros, text::messages};
+use crate::{money::Micros, text};
 
 /// The terms as they were when ralph last wrote them down. For all limits 0 means none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ impl Terms {
         if self.is_same(key, now) {
             return None;
         }
-        let text = |text: &Option<String>| text.as_deref().map_or_else(|| "none".to_owned(), |text| messages::opening(text, 60));
+        let text = |text: &Option<String>| text.as_deref().map_or_else(|| "none".to_owned(), |text| text::opening(text, 60));
         let (before, after, looser) = match key {
             "active" => (self.active.to_string(), now.active.to_string(), now.active),
             // A higher one is ralph's own: it was killed before it wrote that down.

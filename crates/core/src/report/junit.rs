@@ -9,7 +9,7 @@ use quick_xml::escape::escape;
 use crate::{
     gate::{Finding, Verdict},
     text::{
-        messages::clean,
+        clean,
         time::{self, Millis},
     },
 };

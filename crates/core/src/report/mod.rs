@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::{
     gate::Kind,
-    journal::history::{Mark, Refused, Round, Said, Span, Took, Used},
+    history::{Mark, Refused, Round, Said, Span, Took, Used},
     judge::{Code, Ending},
     money::Micros,
-    text::{messages::of_limit, time::Millis},
+    text::{of_limit, time::Millis},
 };
 
 /// The version of the form that this program writes. Fields are added within a version; none is taken away or changes its meaning.

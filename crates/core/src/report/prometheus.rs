@@ -5,10 +5,10 @@
 use std::fmt::Write;
 
 use crate::{
-    journal::history::Phase,
+    history::Phase,
     money::{self, Micros},
     report::{GateStory, Report, Standing},
-    text::{messages::is_unseen, time::Millis},
+    text::{is_unseen, time::Millis},
 };
 
 /// A loop, and the folder that it works in.

@@ -1,19 +1,17 @@
 //! Words: what agents and people are told, and how foreign text is read, cleaned and masked.
 
-pub mod gate_messages;
+mod clean;
 pub mod json;
 mod lines;
 pub(crate) mod markdown;
-pub mod messages;
 mod plain_lines;
 mod problem;
-pub mod prompt;
 pub mod secrets;
-pub mod subagent_messages;
 pub mod suggest;
 pub mod time;
 pub(crate) mod yaml;
 
+pub use clean::{clean, count, excerpt, is_shown, is_unseen, iterations, normalised, of_limit, opening, quoted};
 pub use lines::Lines;
 pub use plain_lines::PlainLines;
 pub use problem::Problem;

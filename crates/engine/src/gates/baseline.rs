@@ -10,7 +10,7 @@ use ralph_core::{
         Command, End, Finding, Gate, OldFailures, Verdict,
         test_results::{Split, TestResults},
     },
-    text::messages::opening,
+    text::opening,
 };
 use serde::{Deserialize, Serialize};
 

@@ -15,7 +15,7 @@ use ralph_core::{
         test_results::{self, TestResults},
     },
     text::{
-        messages::opening,
+        opening,
         secrets::Masking,
         time::{in_words, millis},
     },
@@ -305,6 +305,6 @@ fn told(tests: Option<&TestResults>) -> Option<String> {
     let failed = &tests?.failed;
     let names: Vec<String> = failed.iter().take(3).map(|name| opening(name, 80)).collect();
     let more = if failed.len() > names.len() { format!(" and {} more", failed.len() - names.len()) } else { String::new() };
-    let tests = ralph_core::text::messages::count(failed.len() as u64, "test fails", "tests fail");
+    let tests = ralph_core::text::count(failed.len() as u64, "test fails", "tests fail");
     (!failed.is_empty()).then(|| format!("{tests}: {}{more}", names.join(", ")))
 }

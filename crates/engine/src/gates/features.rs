@@ -13,7 +13,7 @@ use ralph_core::{
         Check, Command, Features, Finding, Gate, Origin, Run, Tally, Verdict,
         list::{Format, Item, List, MAX_BYTES},
     },
-    text::messages::{clean, opening},
+    text::{clean, opening},
 };
 
 use crate::{

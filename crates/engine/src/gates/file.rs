@@ -16,7 +16,7 @@ use ralph_core::{
         Check, File, Finding, Gate, Verdict, count_entries, decision,
         regex::{self, Unmatched},
     },
-    text::messages::opening,
+    text::opening,
 };
 
 use crate::{gates::Context, sys::files};
@@ -104,7 +104,7 @@ fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss>
 }
 
 fn entries_of(n: u64) -> String {
-    ralph_core::text::messages::count(n, "entry", "entries")
+    ralph_core::text::count(n, "entry", "entries")
 }
 
 fn at_least(n: u64) -> String {

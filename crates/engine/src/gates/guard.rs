@@ -18,7 +18,7 @@ use ralph_core::{
         guard::{self, Asked, Facts, Item, Source},
         list::{self as feature_list, List},
     },
-    text::messages::opening,
+    text::opening,
 };
 
 use crate::{

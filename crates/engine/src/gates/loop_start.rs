@@ -8,7 +8,7 @@ use std::{
 use ralph_core::{
     gate::{Check, Finding, Gate, OldFailures, Verdict},
     loops::LoopFile,
-    text::{messages::clean, time::in_words},
+    text::{clean, time::in_words},
 };
 
 use crate::{

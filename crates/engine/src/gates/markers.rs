@@ -2,7 +2,7 @@
 
 use ralph_core::{
     gate::{Finding, Gate, Markers, Verdict},
-    text::messages,
+    text,
 };
 
 use crate::gates::Context;
@@ -15,7 +15,7 @@ pub(super) fn measure(gate: &Gate, check: &Markers, ctx: &Context<'_>) -> Findin
     if missing.is_empty() {
         return gate.finding(Verdict::Pass, "all markers stand in the last message");
     }
-    let what = format!("the last message lacks {}", messages::opening(&missing.join(", "), SHOWN));
+    let what = format!("the last message lacks {}", text::opening(&missing.join(", "), SHOWN));
     let detail = "Write each of these markers in your last message, as it stands here, once what it stands for is really done.";
     gate.finding(Verdict::Fail, what).with_detail(detail)
 }

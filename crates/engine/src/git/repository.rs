@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::text::messages;
+use ralph_core::text;
 
 use super::{
     Folders, Problem, attributes,
@@ -180,7 +180,7 @@ fn complaint(args: &[impl AsRef<OsStr>], stderr: &str) -> String {
     let said = stderr.lines().find(is_complaint).or_else(|| stderr.lines().last()).unwrap_or("it failed without a word");
     let is_command = |arg: &str| !arg.starts_with('-') && !arg.contains('=');
     let command = args.iter().filter_map(|arg| arg.as_ref().to_str()).find(|arg| is_command(arg)).unwrap_or_default();
-    format!("git {command}: {}", messages::clean(said))
+    format!("git {command}: {}", text::clean(said))
 }
 
 /// The name in `filter.name.clean`.

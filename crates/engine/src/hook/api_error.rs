@@ -7,7 +7,7 @@ use ralph_core::{
     journal::{Actor, Event, Parked},
     judge::{Reason, limits::ToolUse},
     text::{
-        messages,
+        self,
         time::{self, Millis},
     },
 };
@@ -46,7 +46,7 @@ const LONGEST_STEP: Duration = Duration::from_secs(2);
 
 /// A fingerprint of this failure: a second hook on it counts nothing.
 fn fingerprint(call: &Call) -> String {
-    format!("{}-{}", call.event.stop_fingerprint(), messages::excerpt(error(call), 40))
+    format!("{}-{}", call.event.stop_fingerprint(), text::excerpt(error(call), 40))
 }
 
 fn error(call: &Call) -> &str {
@@ -80,7 +80,7 @@ pub(super) fn on_failure(call: &Call) -> Result<Outcome, Error> {
     }
     note_heard(call, &locked, &mut l)?;
     if pause::set_paused(&locked, &mut l, Some(session), Actor::Ralph, &trouble.words())? {
-        let round = messages::of_limit(l.file.iteration, l.file.max_iterations());
+        let round = text::of_limit(l.file.iteration, l.file.max_iterations());
         let line = format!("Ralph: paused at iteration {round}: {}. {}.", trouble.words(), api_error::remedy(&trouble));
         drop(locked);
         // The client shows no answer to this event.
@@ -161,7 +161,7 @@ impl Watch<'_> {
         let event = Event::Heard { event: "woken".to_owned(), detail: Some(format!("after {}", time::in_words(waited))) };
         locked.record(&mut l, now, Some(&owner), event)?;
         drop(locked);
-        let round = messages::of_limit(l.file.iteration, l.file.max_iterations());
+        let round = text::of_limit(l.file.iteration, l.file.max_iterations());
         let line = format!("Ralph: goes on by itself at iteration {round}, after {} of waiting.", time::in_words(waited));
         let _ = notices::keep(&self.call.project, &owner, now, &line);
         let text =

@@ -10,7 +10,8 @@ use ralph_core::{
     gate::{Finding, Verdict},
     journal::Actor,
     judge::Reason,
-    text::{gate_messages, messages},
+    messages::{self, gate_messages},
+    text,
 };
 
 use crate::{
@@ -107,7 +108,7 @@ fn carry_out(call: &Call, verb: Verb, args: &str, entered: Entered) -> Result<Ou
             .and_then(|name| cancel::cancel(&call.project, name.as_deref(), &asker))
             .map(|c| Outcome::instead(Reason::COMMAND_CANCEL, c.line()).of_loop(&c.id).at_rest()),
         Verb::Pause => named(args).and_then(|name| pause::pause(&call.project, name.as_deref(), &asker)).map(|paused| {
-            let round = messages::of_limit(paused.iteration, paused.max_iterations);
+            let round = text::of_limit(paused.iteration, paused.max_iterations);
             Outcome::instead(Reason::COMMAND_PAUSE, format!("Ralph: paused at iteration {round}. /ralph-resume goes on."))
                 .of_loop(&paused.id)
                 .at_rest()
@@ -170,7 +171,7 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
             return Err(Refusal::Because(format!("in a terminal, `{command}` does that: fresh sessions are not started from this one")));
         }
         Some(mode) => {
-            let mode = messages::opening(mode, 40);
+            let mode = text::opening(mode, 40);
             return Err(Refusal::Because(format!(
                 "--mode {mode} is not known here: `hook` works in this session, `fresh` is `ralph run` in a terminal"
             )));
@@ -202,7 +203,7 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
     }
     let request = resume::Request { which, settings: options.settings, again: !again.is_empty(), ..resume::Request::default() };
     let resumed = resume::resume(&call.project, &request, asker)?;
-    let round = messages::of_limit(resumed.file.iteration, resumed.file.max_iterations());
+    let round = text::of_limit(resumed.file.iteration, resumed.file.max_iterations());
     let edits = resumed.edits.join(", ");
     let edits = if edits.is_empty() { edits } else { format!(" Its file was edited, and that counts now: {edits}.") };
     let line = format!("Ralph: the loop goes on at iteration {round}.{edits}");
@@ -246,7 +247,7 @@ fn on_message(call: &Call, typed: &str) -> Result<Outcome, Error> {
     if !l.file.active || !pause::set_paused(&locked, &mut l, Some(session), Actor::Session, "interrupted")? {
         return Ok(Outcome::silent(Reason::LOOP_PAUSED).of_loop(&l.id));
     }
-    let round = messages::of_limit(l.file.iteration, l.file.max_iterations());
+    let round = text::of_limit(l.file.iteration, l.file.max_iterations());
     let line = format!(
         "Ralph: you interrupted the agent, so the loop is paused at iteration {round}. `ralph resume` or /ralph-resume goes on, /cancel-ralph ends it."
     );

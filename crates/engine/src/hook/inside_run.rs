@@ -6,7 +6,8 @@ use ralph_core::{
     journal::{Answered, Event, State},
     judge::{Decision, Reason},
     loops::ContinueWith,
-    text::{gate_messages, messages},
+    messages::{self, gate_messages},
+    text,
 };
 
 use crate::{
@@ -73,7 +74,7 @@ fn on_stop(call: &Call, mark: &str, found: LoopOnDisk) -> Result<Outcome, Error>
     runner.inner += 1;
     let told = format!(
         "Ralph: sent back within the iteration ({}): {}.",
-        messages::of_limit(runner.inner, runner.inner_limit),
+        text::of_limit(runner.inner, runner.inner_limit),
         secrets::mask(&gate_messages::in_short(&evidence))
     );
     let event = Event::Heard { event: Reason::RUNNER_INNER.as_str().to_owned(), detail: Some(gate_messages::in_short(&evidence)) };

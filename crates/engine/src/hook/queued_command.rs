@@ -4,7 +4,7 @@ use ralph_core::{
     journal::{Event, Record},
     judge::{Code, Reason},
     loops::Value,
-    text::messages,
+    text,
 };
 
 use crate::{
@@ -50,7 +50,7 @@ fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Loop)>, Error> {
             _ => false,
         };
         let queued = |r: &&Record| r.state.last.as_ref().is_some_and(|last| last.ruling.code == Code::HostQueuedInput);
-        record.filter(is_stop).filter(queued).is_some_and(|r| r.state.queue.contains(&messages::opening(typed, QUEUED)))
+        record.filter(is_stop).filter(queued).is_some_and(|r| r.state.queue.contains(&text::opening(typed, QUEUED)))
     };
     if !is_let_through(journal::live(&call.project, &seen).0.as_ref()) {
         return Ok(None);

@@ -4,7 +4,8 @@ use ralph_core::{
     journal::Event,
     judge::Reason,
     loops::Value,
-    text::{messages, time},
+    messages,
+    text::{self, time},
 };
 
 use crate::{
@@ -83,7 +84,7 @@ fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
         locked.record(&mut l, clock::now(), Some(session), Event::Rebound { from })?;
         let state = if l.file.active { "goes on in this session" } else { "is paused" };
         let line =
-            format!("Ralph: the loop (iteration {}) {state} after /clear.", messages::of_limit(l.file.iteration, l.file.max_iterations()));
+            format!("Ralph: the loop (iteration {}) {state} after /clear.", text::of_limit(l.file.iteration, l.file.max_iterations()));
         return Ok(Outcome::tell(Reason::SESSION_CLEARED, line).of_loop(&l.id));
     }
     Ok(Outcome::silent(Reason::LOOP_NONE))
@@ -130,7 +131,7 @@ fn task_that_waits(call: &Call, session: &str) -> Option<String> {
 
 /// The person's line about one loop when a session begins.
 fn told(v: &view::View, session: &str) -> Option<String> {
-    let round = messages::of_limit(v.iteration, v.max_iterations);
+    let round = text::of_limit(v.iteration, v.max_iterations);
     let named = if v.name == "main" { String::new() } else { format!(" {}", v.name) };
     let when = v.last_event_at.as_deref().map(|at| format!(", last active {}", ago(at))).unwrap_or_default();
     let own = v.session.as_deref() == Some(session);
@@ -141,11 +142,11 @@ fn told(v: &view::View, session: &str) -> Option<String> {
         ),
         Status::Parked if own && v.waits.as_ref().is_some_and(|waits| waits.until.is_some()) => format!(
             "Ralph: this session's loop is parked (iteration {round}{when}), for {}. It goes on at the next stop; /ralph-resume goes on now.",
-            v.waits.as_ref().map(|waits| messages::clean(&waits.what)).unwrap_or_default()
+            v.waits.as_ref().map(|waits| text::clean(&waits.what)).unwrap_or_default()
         ),
         Status::Parked if own => format!(
             "Ralph: this session's loop is parked (iteration {round}{when}){}. `ralph wait{named}` waits for it; /ralph-resume goes on now.",
-            v.waits.as_ref().map(|waits| format!(", for {}", messages::clean(&waits.what))).unwrap_or_default()
+            v.waits.as_ref().map(|waits| format!(", for {}", text::clean(&waits.what))).unwrap_or_default()
         ),
         Status::Waiting => format!(
             "Ralph: a loop waits for a session (iteration {round}). It takes this one at its first stop; `ralph cancel{named}` drops it."
@@ -197,14 +198,14 @@ pub(super) fn heard_that(call: &Call, detail: Option<String>, change: impl FnOnc
     let Some(seen) = call.own_loop() else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     let Some((locked, mut l)) = under_lock(&call.project, seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     change(&mut l);
-    let event = Event::Heard { event: messages::excerpt(&call.event.name, 60), detail };
+    let event = Event::Heard { event: text::excerpt(&call.event.name, 60), detail };
     locked.record(&mut l, clock::now(), Some(session), event)?;
     Ok(Outcome::silent(Reason::EVENT_HEARD).of_loop(&l.id))
 }
 
 /// The same for a loop that is open already.
 pub(super) fn note_heard(call: &Call, locked: &Locked<'_>, l: &mut Loop) -> Result<(), Error> {
-    let event = Event::Heard { event: messages::excerpt(&call.event.name, 60), detail: detail(call) };
+    let event = Event::Heard { event: text::excerpt(&call.event.name, 60), detail: detail(call) };
     locked.record(l, clock::now(), call.event.session(), event)
 }
 

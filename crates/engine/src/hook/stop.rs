@@ -3,7 +3,7 @@
 use ralph_core::{
     judge::{Next, Reason, Ruling},
     loops::file_of,
-    text::messages,
+    messages, text,
 };
 
 use crate::{
@@ -131,7 +131,7 @@ fn lost_list(call: &Call, session: &str) -> Result<Outcome, Error> {
     if !Locked::acquire(&call.project)?.note_lost_list(session)? {
         return Ok(no_loop(call));
     }
-    let list = messages::clean(&feature_folder::list(&call.project));
+    let list = text::clean(&feature_folder::list(&call.project));
     let line = format!("Ralph: the list {list} is gone, so the loop is at rest. It goes on once the list is there again.");
     Ok(Outcome::tell(Reason::LOOP_LOST_LIST, line).of_loop(&feature_folder::id(&call.project)))
 }

@@ -15,7 +15,8 @@ use ralph_core::{
         subagent::{self, AGENT, Asked, Evidence, Next, Tries, is_of_type},
     },
     loops::{ContinueWith, fnv1a},
-    text::{messages, subagent_messages},
+    messages::subagent_messages,
+    text,
 };
 
 use crate::{
@@ -177,7 +178,7 @@ fn keep_for_the_person(call: &Call, outcome: &Outcome) {
 
 /// A line in the journal of the session's loop, where it has one. The ruling stands without it.
 fn noted(call: &Call, agent: &str, outcome: Outcome) -> Outcome {
-    let detail = format!("{}: {}", messages::excerpt(agent, 60), outcome.code.as_str());
+    let detail = format!("{}: {}", text::excerpt(agent, 60), outcome.code.as_str());
     let heard = session::heard_that(call, Some(detail), |_| {})
         .unwrap_or_else(|e| Outcome { error: Some(e.to_string()), ..Outcome::silent(Reason::INTERNAL_ERROR) });
     let error = outcome.error.clone().or(heard.error);
@@ -251,7 +252,7 @@ impl Proofs {
         if self.problems.is_empty() {
             return outcome;
         }
-        let problems = messages::opening(&self.problems.join("; "), 500);
+        let problems = text::opening(&self.problems.join("; "), 500);
         // Where it was sent back or given up, that is said already.
         let is_let_go = matches!(outcome.code, Reason::VERIFY_PASSED | Reason::VERIFY_BROKEN);
         let whose = if self.misses_commands && is_let_go { subagent_messages::unverified(agent) } else { "Ralph".to_owned() };

@@ -10,12 +10,8 @@
 use std::ops::Range;
 
 use ralph_core::{
-    judge::claim::normalised,
     loops::{self, Kind, LoopSettings, SETTINGS, Setting},
-    text::{
-        messages::{opening, quoted},
-        suggest,
-    },
+    text::{normalised, opening, quoted, suggest},
 };
 
 /// The act that a typed command asks for.

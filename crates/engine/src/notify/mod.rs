@@ -15,7 +15,7 @@ use std::{
 use ralph_core::{
     money::{self, Micros},
     text::{
-        messages::{clean, opening},
+        clean, opening,
         time::{self, Millis},
     },
 };
@@ -91,7 +91,7 @@ impl News<'_> {
     /// Everything important in one line.
     pub fn body(&self) -> String {
         let mut parts = vec![secrets::opening(self.line, LONGEST_LINE)];
-        let rounds = ralph_core::text::messages::rounds(self.rounds);
+        let rounds = ralph_core::text::iterations(self.rounds);
         let cost = if self.usd_micros > 0 { format!(", {}", money::shown(self.usd_micros)) } else { String::new() };
         parts.push(format!("{rounds}{cost}"));
         parts.extend(self.until.map(|until| format!("goes on at {}", when(until))));

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::text::{messages::opening, time};
+use ralph_core::text::{opening, time};
 
 use super::News;
 use crate::sys::command::{self, Failure, Ran, Task};

@@ -2,7 +2,7 @@
 
 use ralph_core::{
     config::{self, Notify},
-    text::messages::opening,
+    text::opening,
 };
 
 use crate::{gates::declared, store::project::Project, sys::env};

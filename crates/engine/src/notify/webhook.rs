@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use ralph_core::text::messages::opening;
+use ralph_core::text::opening;
 
 use super::{
     News,

@@ -1,6 +1,6 @@
 //! Cancelling a loop. A cancel always wins: it needs no lock to take the file away, and the file is never put back.
 
-use ralph_core::{journal::Event, judge::Ending, text::messages};
+use ralph_core::{journal::Event, judge::Ending, text};
 
 use crate::{
     ops::{Asker, Refusal, choose},
@@ -29,7 +29,7 @@ pub struct Cancelled {
 
 impl Cancelled {
     pub fn line(&self) -> String {
-        let whose = self.of_session.as_deref().map(|s| format!(" of session {}", messages::opening(s, 8))).unwrap_or_default();
+        let whose = self.of_session.as_deref().map(|s| format!(" of session {}", text::opening(s, 8))).unwrap_or_default();
         let leftovers = leftovers(self.leftovers);
         format!(
             "Ralph loop{whose} cancelled at iteration {} ({}). {}: `ralph resume` brings it back.{leftovers}",

@@ -12,10 +12,7 @@ use ralph_core::{
         Check, Finding, Verdict,
         list::{Item, List, MAX_BYTES},
     },
-    text::{
-        messages::{clean, opening},
-        suggest,
-    },
+    text::{clean, opening, suggest},
 };
 
 use crate::{

@@ -15,7 +15,7 @@ pub mod worktree;
 
 use std::fmt;
 
-use ralph_core::{journal::Actor, text::messages};
+use ralph_core::{journal::Actor, text};
 
 use crate::{
     git,
@@ -94,7 +94,7 @@ pub fn choose(project: &Project, name: Option<&str>, session: Option<&str>) -> R
     if let Some(name) = name {
         let names = all.iter().map(|f| f.name.clone()).collect();
         let found = all.into_iter().find(|f| f.name == name || f.id() == name);
-        return found.ok_or_else(|| Refusal::NoSuch { name: messages::opening(name, 64), names });
+        return found.ok_or_else(|| Refusal::NoSuch { name: text::opening(name, 64), names });
     }
     if let Some(own) = session.and_then(|s| all.iter().position(|f| view::owner(project, f).as_deref() == Some(s))) {
         return Ok(all.swap_remove(own));

@@ -5,8 +5,7 @@ use ralph_core::{
     journal::{Event, Parked, Spending},
     judge::{Ending, session_outcome::Tokens},
     loops::{LoopFile, LoopSettings, MAX_FILE_BYTES, Value},
-    money,
-    text::messages,
+    messages, money, text,
 };
 
 use crate::{
@@ -130,7 +129,7 @@ fn archived(project: &Project, which: Option<&str>) -> Result<Archived, Refusal>
         (None, Some(gone)) => Err(deleted(&gone)),
         (None, None) => Err(match which {
             None => Refusal::NoLoop,
-            Some(which) => Refusal::Because(format!("there is no loop \"{}\"; `ralph list` shows all loops", messages::opening(which, 64))),
+            Some(which) => Refusal::Because(format!("there is no loop \"{}\"; `ralph list` shows all loops", text::opening(which, 64))),
         }),
     }
 }
@@ -148,10 +147,10 @@ fn refuse_what_is_done(l: &Loop, request: &Request) -> Result<(), Refusal> {
     if l.state.ended != Some(Ending::Complete) || request.again {
         return Ok(());
     }
-    let iterations = messages::iterations(l.file.iteration);
+    let iterations = text::iterations(l.file.iteration);
     Err(Refusal::Because(format!(
         "the loop {} is complete after {iterations}, so there is nothing to go on with: --again starts it again",
-        messages::clean(&l.id)
+        text::clean(&l.id)
     )))
 }
 
@@ -161,7 +160,7 @@ fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
     if max > 0 && l.file.iteration >= max {
         return Err(Refusal::Because(format!(
             "the loop is at iteration {}: give it more with --max-iterations {}",
-            messages::of_limit(l.file.iteration, max),
+            text::of_limit(l.file.iteration, max),
             l.file.iteration.saturating_add(max.max(1))
         )));
     }

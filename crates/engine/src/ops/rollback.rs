@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{journal::Event, text::messages};
+use ralph_core::{journal::Event, text};
 use serde::Serialize;
 
 use crate::{
@@ -149,7 +149,7 @@ fn only(differences: &[Change], wanted: What) -> Vec<String> {
 fn nobody_works_here(project: &Project) -> Result<(), Refusal> {
     let busy = view::live(project).into_iter().find(|view| matches!(view.status, Status::Active | Status::Parked));
     let Some(view) = busy else { return Ok(()) };
-    let (id, status) = (messages::clean(&view.id), view.status.words());
+    let (id, status) = (text::clean(&view.id), view.status.words());
     Err(Refusal::Because(format!("the loop {id} is {status}: an agent may be at work on these files. Pause it first: ralph pause {id}")))
 }
 
@@ -158,7 +158,7 @@ fn hold(project: &Project, loop_id: &str) -> Result<Option<Lock>, Refusal> {
     let Ok(folder) = project.folder("locks") else { return Ok(None) };
     let Ok(lock) = Lock::take(&folder.join(format!("{loop_id}.runner")), Duration::ZERO) else { return Ok(None) };
     lock.map(Some).ok_or_else(|| {
-        let id = messages::clean(loop_id);
+        let id = text::clean(loop_id);
         Refusal::Because(format!("`ralph run` is at work on the loop {id}. End it first: Ctrl-C there, or ralph pause {id}"))
     })
 }
@@ -182,7 +182,7 @@ impl Way<'_> {
             return Ok(());
         }
         let differences = self.differences(&newest.tree, &self.files.tree)?;
-        let names: Vec<String> = differences.iter().map(|change| messages::clean(&change.path)).collect();
+        let names: Vec<String> = differences.iter().map(|change| text::clean(&change.path)).collect();
         Err(Refusal::Because(format!(
             "somebody worked on the files since {} was kept: {}. `--force` goes back all the same, and keeps that work first",
             newest.words(),
@@ -195,7 +195,7 @@ impl Way<'_> {
         let of = |wanted: What| differences.iter().filter(move |change| change.what == wanted).map(|change| path_of(&change.bytes));
         let goes: BTreeSet<&Path> = of(What::Removed).collect();
         let blocks = of(What::Added).filter_map(|path| in_the_way(self.repository.top(), path, &goes));
-        let names: Vec<String> = blocks.map(|path| messages::clean(&path.display().to_string())).collect();
+        let names: Vec<String> = blocks.map(|path| text::clean(&path.display().to_string())).collect();
         if names.is_empty() {
             return Ok(());
         }
@@ -210,7 +210,7 @@ impl Way<'_> {
         let Some(commit) = &self.to.head else { return Ok(Vec::new()) };
         let range = format!("{commit}..HEAD");
         let log = self.repository.text(&["log", "--no-color", "--no-decorate", "--format=%h %s", "--max-count=1000", &range, "--"], "")?;
-        Ok(log.lines().map(messages::clean).collect())
+        Ok(log.lines().map(text::clean).collect())
     }
 
     /// The commit that the branch shall point at; `None`: it does already.
@@ -225,8 +225,8 @@ impl Way<'_> {
             return because("no branch is checked out (HEAD is detached): leave out --commits, or check out the branch first".to_owned());
         };
         if self.to.branch.as_ref() != Some(&branch) {
-            let then = self.to.branch.as_deref().map_or_else(|| "no branch".to_owned(), messages::clean);
-            return because(format!("{} is checked out now, and at {words} it was {then}: leave out --commits", messages::clean(&branch)));
+            let then = self.to.branch.as_deref().map_or_else(|| "no branch".to_owned(), text::clean);
+            return because(format!("{} is checked out now, and at {words} it was {then}: leave out --commits", text::clean(&branch)));
         }
         if let Some(sign) = UNDER_WAY.iter().find(|sign| repository.folders.git_dir.join(sign).exists()) {
             return because(format!("git is in the middle of something ({sign} is there): end that first, or leave out --commits"));

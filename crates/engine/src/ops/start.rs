@@ -7,7 +7,8 @@ use ralph_core::{
     journal::{Actor, Event},
     judge::limits::{self, Standstill},
     loops::{LoopFile, LoopSettings, MAX_FILE_BYTES, NewLoop, Preset, file_of, is_name},
-    text::{messages, time},
+    messages,
+    text::{self, time},
 };
 
 use crate::{
@@ -117,7 +118,7 @@ fn create(project: &Project, request: &Request, asker: &Asker) -> Result<Loop, R
     }
     l.state.standstill = Standstill::after(None, tree.as_deref(), &[]).filter(|_| l.file.hook_stall_rounds() > 0);
     l.state.gated = !declared::of_loop(project, &l.file).is_empty();
-    let event = Event::Started { file: file_of(name), by: asker.actor(), prompt: messages::opening(&request.prompt, 200) };
+    let event = Event::Started { file: file_of(name), by: asker.actor(), prompt: text::opening(&request.prompt, 200) };
     locked.record(&mut l, now, asker.session.as_deref(), event)?;
     project.introduce();
     Ok(l)
@@ -162,7 +163,7 @@ fn live(found: &LoopOnDisk) -> Refusal {
     let named = if found.name == "main" { String::new() } else { format!(" {}", found.name) };
     Refusal::Because(match &found.parsed {
         Ok(file) => {
-            let round = messages::of_limit(file.iteration, file.max_iterations());
+            let round = text::of_limit(file.iteration, file.max_iterations());
             let (state, way) = if file.active { ("active", "shows it") } else { ("paused", "shows it, `ralph resume` goes on with it") };
             let name = if named.is_empty() { String::new() } else { format!(" \"{}\"", found.name) };
             format!("a loop{name} is {state} in this project (iteration {round}). `ralph status` {way}, `ralph cancel{named}` ends it")

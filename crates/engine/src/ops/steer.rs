@@ -2,7 +2,7 @@
 
 use ralph_core::{
     journal::{Event, Note, Record},
-    text::prompt::{MAX_NOTE, MAX_NOTES, note},
+    messages::prompt::{MAX_NOTE, MAX_NOTES, note},
 };
 use serde::Serialize;
 

@@ -4,7 +4,7 @@ use ralph_core::{
     journal::{Event, Runner},
     judge::session_outcome::Failures,
     loops::{LoopFile, Value},
-    text::messages,
+    text,
 };
 
 use crate::{
@@ -66,7 +66,7 @@ fn refuse_anothers(project: &Project, found: &LoopOnDisk) -> Result<(), Refusal>
     if l.owner().is_none() && is_unreleased_checkout(project, &l.found, is_known) {
         return Err(Refusal::Because(format!(
             "the loop {} came with the repository, and you may not have written its task: read {}; `ralph resume` releases it, then `ralph run --continue` works on it",
-            messages::clean(&l.id),
+            text::clean(&l.id),
             l.found.path.display()
         )));
     }
@@ -76,7 +76,7 @@ fn refuse_anothers(project: &Project, found: &LoopOnDisk) -> Result<(), Refusal>
     }
     Err(Refusal::Because(format!(
         "session {} works on this loop. `ralph pause` first, or end that session; then `ralph run --continue` goes on with it",
-        messages::opening(l.owner().unwrap_or_default(), 8)
+        text::opening(l.owner().unwrap_or_default(), 8)
     )))
 }
 
@@ -144,11 +144,11 @@ pub(crate) fn carried(pid: Option<u32>) -> Refusal {
 }
 
 fn picked_up(l: &Loop, unfinished: bool) -> Option<String> {
-    let round = messages::of_limit(l.file.iteration, l.file.max_iterations());
+    let round = text::of_limit(l.file.iteration, l.file.max_iterations());
     match (unfinished, l.owner()) {
         (true, _) => Some(format!("iteration {round} was interrupted; it begins again")),
         (false, Some(owner)) if l.state.runner.is_none() => {
-            Some(format!("goes on at iteration {round}, from session {}", messages::opening(owner, 8)))
+            Some(format!("goes on at iteration {round}, from session {}", text::opening(owner, 8)))
         }
         _ if l.state.stops > 0 => Some(format!("goes on at iteration {round}")),
         _ => None,

@@ -20,10 +20,10 @@ use ralph_core::{
         limits::{Breaker, Standstill},
         session_outcome::Work,
     },
+    messages::prompt::Spent,
     money,
     text::{
-        Problem, messages,
-        prompt::Spent,
+        self, Problem,
         time::{Millis, millis},
     },
 };
@@ -224,7 +224,7 @@ impl<'a> Iterations<'a> {
             return Some(paused());
         }
         self.orders.rounds.is_some_and(|most| self.done >= most).then(|| {
-            let done = messages::count(self.done, "iteration is", "iterations are");
+            let done = text::count(self.done, "iteration is", "iterations are");
             (End::Enough, format!("{done} done, as asked: the loop rests at iteration {}", l.file.iteration))
         })
     }

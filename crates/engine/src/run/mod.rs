@@ -13,8 +13,8 @@ use std::sync::Arc;
 use ralph_core::{
     config::Running,
     loops::LoopFile,
-    money,
-    text::{messages, prompt::Spent},
+    messages::{self, prompt::Spent},
+    money, text,
 };
 
 use crate::{
@@ -83,7 +83,7 @@ pub fn drive(project: &Project, orders: &Orders, observer: &Arc<dyn Observer>) -
     let taken_name = taken.found.name.clone();
     let mut picked_up = taken.picked_up.clone();
     if let Some(picked_up) = picked_up.as_mut().filter(|_| ended > 0) {
-        let are = messages::count(ended as u64, "process of its was", "processes of its were");
+        let are = text::count(ended as u64, "process of its was", "processes of its were");
         *picked_up = format!("{picked_up}; {are} still running and ended");
     }
     observer.on_event(&RunEvent::Run {

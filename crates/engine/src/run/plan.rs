@@ -7,10 +7,8 @@ use ralph_core::{
         list::{Item, List},
     },
     judge::{Code, limits::ToolUse, session_outcome::Outcome},
-    text::{
-        messages::clean,
-        prompt::{self, Round, Spent},
-    },
+    messages::prompt::{self, Round, Spent},
+    text::clean,
 };
 
 use crate::{

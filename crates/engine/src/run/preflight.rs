@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ralph_core::{
     gate::{Check, Gate, Run},
-    text::messages::opening,
+    text::opening,
 };
 
 use crate::{

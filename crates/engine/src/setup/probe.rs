@@ -150,10 +150,10 @@ fn judge(registration: &Registration, ran: &Ran) -> Result<Answered, Problem> {
     let said = match (ran.code, answer.as_str(), ran.stderr.trim()) {
         (Some(127), ..) => return Err(not_run(registration, &Failure::CannotStart(io::ErrorKind::NotFound.into()))),
         (Some(0), "", "") => "it said nothing, so the agent would have been let go".to_owned(),
-        (Some(0), out, "") => format!("the answer is not one of ralph's: {}", ralph_core::text::messages::excerpt(out, 200)),
+        (Some(0), out, "") => format!("the answer is not one of ralph's: {}", ralph_core::text::excerpt(out, 200)),
         (code, out, err) => {
             let code = code.map_or_else(|| "was killed".to_owned(), |code| format!("exit code {code}"));
-            format!("{code}: {}", ralph_core::text::messages::excerpt(&format!("{err} {out}"), 200))
+            format!("{code}: {}", ralph_core::text::excerpt(&format!("{err} {out}"), 200))
         }
     };
     Err(Problem {

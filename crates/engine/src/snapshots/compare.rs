@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::text::messages;
+use ralph_core::text;
 use serde::Serialize;
 
 use super::{Snapshot, working_tree::WorkingTree};
@@ -66,7 +66,7 @@ impl Comparison {
         let all = super::list(&repository, loop_id)?;
         let rounds: Vec<&Snapshot> = all.iter().filter(|snapshot| snapshot.round().is_some()).collect();
         let newest = rounds.iter().max_by_key(|snapshot| (snapshot.at, snapshot.round())).copied();
-        let nothing = || format!("no files of {} are kept", messages::clean(loop_id));
+        let nothing = || format!("no files of {} are kept", text::clean(loop_id));
         let side = |name: &str| match name {
             NOW => Ok(Side { name: NOW.to_owned(), id: WorkingTree::of(&repository, project)?.tree }),
             _ => find(&all, name).map(side_of),
@@ -120,7 +120,7 @@ fn side_of(snapshot: &Snapshot) -> Side {
 pub(crate) fn find<'a>(all: &'a [Snapshot], name: &str) -> Result<&'a Snapshot, String> {
     let found = all.iter().find(|snapshot| snapshot.name == name);
     found.ok_or_else(|| {
-        let name = messages::opening(name, 64);
+        let name = text::opening(name, 64);
         match all {
             [] => format!("no files are kept after iteration {name}, nor after any other"),
             _ => format!("no files are kept under the name {name}; there are: {}", names(all)),
@@ -138,7 +138,7 @@ fn names(all: &[Snapshot]) -> String {
             one => one.iter().map(u64::to_string).collect(),
         });
     }
-    parts.extend(all.iter().filter(|snapshot| snapshot.round().is_none()).map(|snapshot| messages::clean(&snapshot.name)));
+    parts.extend(all.iter().filter(|snapshot| snapshot.round().is_none()).map(|snapshot| text::clean(&snapshot.name)));
     parts.join(", ")
 }
 

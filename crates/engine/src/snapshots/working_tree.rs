@@ -10,7 +10,7 @@ use std::{
 };
 
 use fast_glob::glob_match;
-use ralph_core::text::messages;
+use ralph_core::text;
 
 use crate::{
     git::{
@@ -235,7 +235,7 @@ impl Making<'_> {
     }
 
     fn leave_out(&mut self, path: &[u8], why: &str) {
-        self.left_out.push(format!("{} ({why})", messages::clean(&String::from_utf8_lossy(path))));
+        self.left_out.push(format!("{} ({why})", text::clean(&String::from_utf8_lossy(path))));
     }
 }
 

@@ -9,7 +9,8 @@ use ralph_core::{
         session_outcome::Failures,
     },
     loops::Value,
-    text::{gate_messages, time::Millis},
+    messages::gate_messages,
+    text::time::Millis,
 };
 
 use super::{Ruled, Stop, gather::Gathered};

@@ -3,7 +3,8 @@
 use ralph_core::{
     journal::Event,
     loops::{Edit, Value},
-    text::{messages, time::Millis},
+    messages,
+    text::time::Millis,
 };
 
 use super::{Stop, hear};

@@ -6,7 +6,7 @@ use ralph_core::{
     journal::{Actor, Event, Runner, State},
     judge::Reason,
     loops::file_of,
-    text::messages,
+    text,
 };
 
 use crate::{
@@ -68,7 +68,7 @@ pub(crate) fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<
     let now = clock::now();
     if l.is_new {
         let file = if l.found.is_folder() { feature_folder::LIST.to_owned() } else { file_of(&l.found.name) };
-        let event = Event::Started { file, by: Actor::File, prompt: messages::opening(&l.file.prompt, 200) };
+        let event = Event::Started { file, by: Actor::File, prompt: text::opening(&l.file.prompt, 200) };
         locked.record(l, now, None, event)?;
     }
     l.state.owner = Some(session.to_owned());

@@ -7,7 +7,8 @@ use ralph_core::{
     journal::{Event, Parked, State},
     judge::{Next, Said, judge},
     loops::LoopFile,
-    text::{gate_messages, time::millis},
+    messages::gate_messages,
+    text::time::millis,
 };
 
 use super::{Checking, Stop, find, gather, hear, notes, standstill, wait};

@@ -21,7 +21,7 @@ use ralph_core::{
     journal::{Answered, State},
     judge::{Decision, Evidence, Next, Ruling, judge, limits::ToolUse, session_outcome::Work},
     loops::LoopFile,
-    text::{gate_messages, messages},
+    messages::{self, gate_messages},
 };
 
 use crate::{

@@ -3,7 +3,7 @@
 use ralph_core::{
     journal::State,
     judge::{Code, Next, Ruling},
-    text::{messages, prompt},
+    messages::{self, prompt},
 };
 
 use super::Stop;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ralph_core::{gate::completion_markers, text::messages};
+use ralph_core::{gate::completion_markers, text};
 
 use crate::{
     store::{project::Project, trust},
@@ -22,7 +22,7 @@ const MAX_BYTES: usize = 4 * 1024;
 pub(crate) fn current(project: &Project, folder: &str) -> Option<String> {
     let bytes = files::read(&project.root().join(folder).join(CURRENT), MAX_BYTES).ok()?;
     let text = String::from_utf8_lossy(&bytes);
-    let line = text.lines().map(|line| messages::clean(line.trim_matches(['\u{feff}', ' ', '\t']))).find(|line| !line.trim().is_empty())?;
+    let line = text.lines().map(|line| text::clean(line.trim_matches(['\u{feff}', ' ', '\t']))).find(|line| !line.trim().is_empty())?;
     Some(line.chars().take(500).collect::<String>().trim().to_owned())
 }
 

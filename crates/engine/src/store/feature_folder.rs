@@ -22,7 +22,7 @@ use ralph_core::{
         progress_txt::{self as progress, DEFAULT_MAX_ITERATIONS, Key, Progress, Status},
     },
     text::{
-        Problem, messages,
+        self, Problem,
         time::{self, Millis},
     },
 };
@@ -263,7 +263,7 @@ fn ran_out(state: &State) -> bool {
 /// The loop as a loop file would describe it.
 fn as_loop(project: &Project, path: &Path, values: &Progress, active: bool, iteration: u64, max: u64) -> Result<LoopFile, Problem> {
     let list = path.strip_prefix(project.root()).unwrap_or(path).display().to_string();
-    let shown = messages::clean(&list);
+    let shown = text::clean(&list);
     let text = format!(
         "---\nactive: {active}\niteration: {iteration}\n---\n\n\
          Work through the features in {shown}, one at a time, in the order in which ralph names them. Do what its steps say, make sure that it works, \
@@ -384,14 +384,14 @@ pub(super) fn log(folder: &Folder, at: Millis, session: Option<&str>, event: &Ev
     let said =
         folder.progress.as_deref().filter(|_| matches!(event, Event::Adopted | Event::Stop { .. })).map(progress::odd).unwrap_or_default();
     for odd in said {
-        log_once(folder, at, session, &format!("{PROGRESS}: {}", messages::opening(&odd, 200)));
+        log_once(folder, at, session, &format!("{PROGRESS}: {}", text::opening(&odd, 200)));
     }
     write_log(folder, at, session, &line);
 }
 
 fn write_log(folder: &Folder, at: Millis, session: Option<&str>, line: &str) {
     let stamp = time::format(at).chars().take(19).map(|c| if c == 'T' { ' ' } else { c }).collect::<String>();
-    let session = session.map(|s| format!(" (session {})", messages::opening(s, 80))).unwrap_or_default();
+    let session = session.map(|s| format!(" (session {})", text::opening(s, 80))).unwrap_or_default();
     let path = folder.dir.join(LOG);
     let _ = files::append_bounded(&path, secrets::mask(&format!("[{stamp}] {line}{session}\n")).as_bytes(), MAX_LOG);
 }
@@ -400,27 +400,24 @@ fn in_words(event: &Event) -> Option<String> {
     Some(match event {
         Event::Stop { evidence: e, ruling, .. } => {
             let decision = if ruling.decision == Decision::Block { "block" } else { "allow" };
-            let round = messages::of_limit(e.iteration, e.max_iterations);
+            let round = text::of_limit(e.iteration, e.max_iterations);
             let mut line = format!("{decision} {}: iteration {round}", ruling.code.as_str());
             for f in &e.gates {
-                let _ = write!(line, "; {}: {}", messages::clean(&f.gate), messages::opening(&f.what, 300));
+                let _ = write!(line, "; {}: {}", text::clean(&f.gate), text::opening(&f.what, 300));
             }
             if let Message::Unreadable { transcript } = &e.message {
-                let _ = write!(
-                    line,
-                    "; the event carries no message, and its transcript is not there ({})",
-                    messages::opening(transcript, 300)
-                );
+                let _ =
+                    write!(line, "; the event carries no message, and its transcript is not there ({})", text::opening(transcript, 300));
             }
             line
         }
         Event::Adopted => "adopted by the session that stopped".to_owned(),
         Event::Paused { why, .. } if why.is_empty() => "paused".to_owned(),
-        Event::Paused { why, .. } => format!("paused: {}", messages::opening(why, 300)),
+        Event::Paused { why, .. } => format!("paused: {}", text::opening(why, 300)),
         Event::Resumed { iteration, .. } => format!("resumed at iteration {iteration}"),
         Event::Cancelled { iteration, .. } => format!("cancelled at iteration {iteration}"),
-        Event::Corrupt { problem } => format!("allow loop.corrupt: {}", unreadable(LIST, &messages::opening(problem, 300))),
-        Event::Error { what } => format!("error: {}", messages::opening(what, 300)),
+        Event::Corrupt { problem } => format!("allow loop.corrupt: {}", unreadable(LIST, &text::opening(problem, 300))),
+        Event::Error { what } => format!("error: {}", text::opening(what, 300)),
         _ => return None,
     })
 }

@@ -7,7 +7,8 @@ use std::{
 
 use ralph_core::{
     gate::Finding,
-    journal::{Event, Record, Runner, State, history::History, last_record, records},
+    history::History,
+    journal::{Event, Record, Runner, State, last_record, records},
     text::time::{self, Millis},
 };
 

@@ -2,7 +2,7 @@
 //!
 //! Failing to keep one never changes an answer; the hook's log has it in any case.
 
-use ralph_core::text::{messages, time::Millis};
+use ralph_core::text::{self, time::Millis};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -45,7 +45,7 @@ pub(crate) fn take(project: &Project, session: &str, now: Millis) -> Vec<String>
     }
     let mut taken = Vec::new();
     let changed = change(project, now, |all| {
-        taken = all.extract_if(.., |notice| notice.session == session).map(|notice| messages::opening(&notice.line, MAX_LINE)).collect();
+        taken = all.extract_if(.., |notice| notice.session == session).map(|notice| text::opening(&notice.line, MAX_LINE)).collect();
         taken.drain(..taken.len().saturating_sub(MAX_LINES));
     });
     if changed.is_ok() { taken } else { Vec::new() }

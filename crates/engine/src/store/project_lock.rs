@@ -6,10 +6,8 @@ use ralph_core::{
     journal::{Actor, Event, Record, State, VERSION},
     judge::Ending,
     loops::{Edit, LoopFile, NewLoop, Terms, Value, file_of},
-    text::{
-        messages,
-        time::{self, Millis},
-    },
+    messages,
+    text::time::{self, Millis},
 };
 
 use crate::{

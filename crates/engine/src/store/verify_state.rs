@@ -12,7 +12,7 @@ use std::{
 };
 
 use ralph_core::text::{
-    messages,
+    self,
     time::{self, Millis},
 };
 use serde::{Deserialize, Serialize};
@@ -235,7 +235,7 @@ impl<'p> VerifyState<'p> {
             Ok(contents) => (self.as_far_as_known(contents), None),
             Err(problem) => {
                 let what = format!("{} counts anew: {problem}", shown(self.project.root(), &self.path));
-                (Contents::default(), Some(messages::opening(&what, 300)))
+                (Contents::default(), Some(text::opening(&what, 300)))
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use ralph_core::text::{
-    messages,
+    self,
     secrets::{Masking, Secrets},
 };
 
@@ -35,11 +35,11 @@ pub fn masking() -> Masking {
 
 /// The first `max` characters, on one line.
 pub fn opening(text: &str, max: usize) -> String {
-    messages::opening(&mask(&text[..text.floor_char_boundary(4 * max + AROUND)]), max)
+    text::opening(&mask(&text[..text.floor_char_boundary(4 * max + AROUND)]), max)
 }
 
 /// The last `max` characters, on one line.
 pub fn excerpt(text: &str, max: usize) -> String {
     let from = text.ceil_char_boundary(text.len().saturating_sub(4 * max + AROUND));
-    messages::excerpt(&mask(&text[from..]), max)
+    text::excerpt(&mask(&text[from..]), max)
 }

@@ -4,14 +4,12 @@ use std::{fs, path::PathBuf};
 
 use ralph_core::{
     gate::{Finding, Kind},
-    journal::{
-        Event, Holder, Record, Spending, State,
-        history::{Denials, History},
-    },
+    history::{Denials, History},
+    journal::{Event, Holder, Record, Spending, State},
     loops::{LoopFile, MAX_FILE_BYTES},
     money,
     text::{
-        messages,
+        self,
         time::{self, Millis},
     },
 };
@@ -128,7 +126,7 @@ fn look(project: &Project, found: &LoopOnDisk, look: Look) -> View {
 
 /// Lines for a session begin with ralph's name.
 fn without_the_name(why: &str) -> String {
-    messages::opening(why.strip_prefix("Ralph: ").unwrap_or(why), 600)
+    text::opening(why.strip_prefix("Ralph: ").unwrap_or(why), 600)
 }
 
 /// The gates of a loop, with their last findings.
@@ -192,7 +190,7 @@ fn fill(view: &mut View, file: &LoopFile) {
     view.max_context = file.max_context();
     view.stall_limit = file.hook_stall_rounds();
     view.warnings.clone_from(&file.warnings);
-    view.prompt = messages::opening(&file.prompt, 200);
+    view.prompt = text::opening(&file.prompt, 200);
 }
 
 /// Whether spending was ever reported, even if it is nothing.

@@ -2,13 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::{
-    gate::Verdict,
-    journal::{Note, history::Denials},
-    judge::Ending,
-    money,
-    text::messages,
-};
+use ralph_core::{gate::Verdict, history::Denials, journal::Note, judge::Ending, messages, money, text};
 use serde::{Serialize, Serializer};
 
 /// Where a loop stands.
@@ -201,7 +195,7 @@ impl Waits {
     /// `the rate limit (until 2026-11-15T23:12:00Z)`.
     pub fn words(&self) -> String {
         let until = self.until.as_deref().map(|until| format!(" (until {until})")).unwrap_or_default();
-        format!("{}{until}", messages::clean(&self.what))
+        format!("{}{until}", text::clean(&self.what))
     }
 }
 
@@ -281,7 +275,7 @@ impl View {
     /// One line: where it stands and how far it is.
     pub fn line(&self) -> String {
         let named = if self.name == "main" { String::new() } else { format!(" \"{}\"", self.name) };
-        let round = messages::of_limit(self.iteration, self.max_iterations);
+        let round = text::of_limit(self.iteration, self.max_iterations);
         let spent = ralph_core::text::time::in_words(self.spent_ms);
         match &self.problem {
             Some(problem) => format!("Ralph loop{named}: {} ({problem})", self.status.words()),

@@ -8,7 +8,7 @@ use ralph_core::{
         Check, Ci, Gate,
         pull_request::{self, CheckRun, Phase, State, Told, View},
     },
-    text::messages::clean,
+    text::clean,
 };
 use serde::Serialize;
 

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ralph_core::{loops::is_name, text::messages};
+use ralph_core::{loops::is_name, text};
 
 use crate::{
     store::{place, project::Project},
@@ -43,7 +43,7 @@ pub fn live_or_last(project: &Project) -> Vec<Beside> {
 
 fn in_trees(project: &Project, look: impl Fn(&Project) -> Vec<View>) -> Vec<Beside> {
     let of_tree = |(name, folder): (String, PathBuf)| {
-        let beside = |view: View| Beside { worktree: messages::clean(&name), folder: folder.clone(), view };
+        let beside = |view: View| Beside { worktree: text::clean(&name), folder: folder.clone(), view };
         look(&Project::at(&folder)).into_iter().map(beside).collect::<Vec<_>>()
     };
     folders(project).into_iter().flat_map(of_tree).collect()

@@ -16,7 +16,8 @@ use ralph_core::{
         regex,
         test_results::{self, Reader},
     },
-    journal::{self, history::History},
+    history::History,
+    journal,
     judge::claim::{self as promise, Claim},
     loops::{
         FrontMatter, LoopFile, Value,
@@ -25,7 +26,7 @@ use ralph_core::{
     },
     report::junit,
     text::{
-        PlainLines, messages,
+        self, PlainLines,
         secrets::{Masking, Secrets},
     },
 };
@@ -636,13 +637,10 @@ fn promise(bytes: &[u8]) -> Result<u64, String> {
     let text = text(bytes);
     let claim = promise::find(&text, "ALL DONE", "Make it so.\n\nThen say <promise>ALL DONE</promise>");
     if claim == Claim::Made {
-        must(promise::normalised(&text).contains("ALL DONE"), "what is not said is not claimed")?;
+        must(ralph_core::text::normalised(&text).contains("ALL DONE"), "what is not said is not claimed")?;
     }
     let of_itself = promise::find("<promise>ALL DONE</promise>", &text, &text);
-    must(
-        messages::excerpt(&text, 160).chars().count() <= 161 && messages::opening(&text, 160).chars().count() <= 161,
-        "excerpts are bounded",
-    )?;
+    must(text::excerpt(&text, 160).chars().count() <= 161 && text::opening(&text, 160).chars().count() <= 161, "excerpts are bounded")?;
     what((format!("{claim:?}"), matches!(of_itself, Claim::Made)))
 }
 

@@ -1,6 +1,6 @@
 //! `ralph cancel`: end a loop now.
 
-use ralph_core::text::messages::clean;
+use ralph_core::text::clean;
 use ralph_engine::{
     hosts::claude::compaction,
     ops::{

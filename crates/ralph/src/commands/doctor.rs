@@ -1,6 +1,6 @@
 //! `ralph doctor`: check the setup, and fix it.
 
-use ralph_core::text::messages::clean;
+use ralph_core::text::clean;
 use ralph_engine::store::project::Project;
 use serde::Serialize;
 

@@ -6,10 +6,8 @@ use ralph_core::{
     gate::Verdict,
     journal::{Event, Record},
     judge::{Code, Evidence, Message, Ruling, claim::Claim, judge, limits::ToolUse},
-    text::{
-        messages::{clean, count, iterations, rounds, spent_of, tag},
-        time::in_words,
-    },
+    messages::{spent_of, tag},
+    text::{clean, count, iterations, time::in_words},
 };
 use ralph_engine::store::project::Project;
 use serde::Serialize;
@@ -135,7 +133,7 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
         out.push(("money", spent_of(e.spent_usd_micros, e.max_usd_micros)));
     }
     if e.stalled_rounds > 0 {
-        out.push(("standstill", format!("{} in a row changed nothing, of {}", rounds(e.stalled_rounds), e.stall_limit)));
+        out.push(("standstill", format!("{} in a row changed nothing, of {}", iterations(e.stalled_rounds), e.stall_limit)));
     }
     out.extend(e.blocked.as_ref().map(|why| {
         ("blocked", format!("the agent says that it cannot go on, {} in a row: {why}", count(e.blocked_rounds, "time", "times")))

@@ -8,7 +8,7 @@ use ralph_core::{
         Check, Gate,
         list::{Format, Item},
     },
-    text::messages::{clean, opening},
+    text::{clean, opening},
 };
 use ralph_engine::{
     gates::{Unwatched, Watch, durations::Time, features},

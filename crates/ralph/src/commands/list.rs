@@ -1,9 +1,6 @@
 //! `ralph list`: every loop of this project, live and ended.
 
-use ralph_core::text::{
-    messages::{clean, of_limit},
-    time::in_words,
-};
+use ralph_core::text::{clean, of_limit, time::in_words};
 use ralph_engine::{
     store::{project::Project, projects},
     view::{

@@ -1,6 +1,6 @@
 //! `ralph pause`: let the agent stop without ending the loop.
 
-use ralph_core::text::messages::of_limit;
+use ralph_core::text::of_limit;
 use ralph_engine::{
     hosts::claude::compaction,
     ops::{

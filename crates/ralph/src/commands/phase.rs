@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::{gate::pull_request::Phase, text::messages::clean};
+use ralph_core::{gate::pull_request::Phase, text::clean};
 use ralph_engine::{
     ops::{self, Refusal},
     store::project::Project,

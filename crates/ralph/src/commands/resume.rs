@@ -1,6 +1,6 @@
 //! `ralph resume`: go on with a paused, left-behind or ended loop.
 
-use ralph_core::text::messages::{clean, of_limit};
+use ralph_core::text::{clean, of_limit};
 use ralph_engine::{
     ops::resume::{self, Resumed},
     store::project::Project,

@@ -1,6 +1,6 @@
 //! `ralph rollback`: the files as they were after an earlier iteration.
 
-use ralph_core::text::messages::clean;
+use ralph_core::text::clean;
 use ralph_engine::{
     ops::rollback::{self, RolledBack, Wish},
     store::project::Project,

@@ -1,6 +1,6 @@
 //! Shared by `init` and `uninstall`: the scopes, showing a change, and making it.
 
-use ralph_core::text::messages::clean;
+use ralph_core::text::clean;
 use ralph_engine::setup::{Plan, change::Change, places::Scope, record::Records};
 use similar::TextDiff;
 
@@ -73,7 +73,7 @@ fn show_difference(path: &str, before: &str, after: &str) {
     let count = |sign: char| difference.lines().filter(|line| line.starts_with(sign)).count();
     ui::line(ui::dim(format!(
         "    ({} added, {} removed in {path})",
-        ralph_core::text::messages::count(count('+') as u64, "line", "lines"),
+        ralph_core::text::count(count('+') as u64, "line", "lines"),
         count('-')
     )));
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ralph_core::{gate::Gate, text::messages::clean};
+use ralph_core::{gate::Gate, text::clean};
 use ralph_engine::{
     gates::{Watch, durations::Time},
     ops::{

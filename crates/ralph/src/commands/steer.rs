@@ -1,6 +1,6 @@
 //! `ralph steer`: leave a note for the agent.
 
-use ralph_core::text::{messages::clean, prompt::MAX_NOTE};
+use ralph_core::{messages::prompt::MAX_NOTE, text::clean};
 use ralph_engine::{
     ops::steer::{self, Fate, Left, Story},
     store::{project::Project, seal},

@@ -1,6 +1,6 @@
 //! `ralph uninstall`: undo what `ralph init` did.
 
-use ralph_core::text::messages::clean;
+use ralph_core::text::clean;
 use ralph_engine::{
     setup::{
         places::{Places, Scope},

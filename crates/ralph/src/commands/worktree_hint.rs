@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ralph_core::text::messages::clean;
+use ralph_core::text::clean;
 use ralph_engine::{
     store::project::Project,
     view::{

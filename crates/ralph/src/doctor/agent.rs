@@ -1,6 +1,6 @@
 //! This program and the client that calls it.
 
-use ralph_core::text::messages::opening;
+use ralph_core::text::opening;
 use ralph_engine::hosts::{
     Version,
     claude::{

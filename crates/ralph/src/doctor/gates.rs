@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use ralph_core::{
     gate::{Command, Run},
     text::{
-        messages::opening,
+        opening,
         time::{in_words, millis},
     },
 };

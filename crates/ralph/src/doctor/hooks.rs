@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::{judge::limits, text::messages::opening};
+use ralph_core::{judge::limits, text::opening};
 use ralph_engine::{
     hosts::{
         SHORT,
@@ -342,7 +342,7 @@ fn block_cap(case: &Case) -> Finding {
             let (idle, _) = limits::idle_limit(None, Some(cap));
             let what = format!(
                 "the client ends a turn after {cap} stops in a row that were sent back without any tool call; ralph pauses the loop after {}",
-                ralph_core::text::messages::count(idle, "such iteration", "such iterations")
+                ralph_core::text::count(idle, "such iteration", "such iterations")
             );
             lift(case, Finding::note("block-cap", what))
         }

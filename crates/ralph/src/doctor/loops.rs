@@ -8,7 +8,7 @@ use std::{
 
 use ralph_core::{
     loops::is_name,
-    text::{messages::clean, time},
+    text::{clean, time},
 };
 use ralph_engine::{
     hosts::claude::{

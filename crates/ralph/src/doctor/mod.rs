@@ -12,7 +12,7 @@ mod repair;
 mod repository;
 mod twice;
 
-use ralph_core::text::messages::clean;
+use ralph_core::text::clean;
 use ralph_engine::{
     setup::{places::Places, record::Records, survey::Survey},
     store::project::Project,

@@ -1,6 +1,6 @@
 //! A made-up stop, sent through the registered command line as the client would send it: the one check that no look at a file can replace.
 
-use ralph_core::text::messages::opening;
+use ralph_core::text::opening;
 use ralph_engine::setup::{
     probe::{self, Answered, Failed, Problem},
     survey::{Origin, Registration},

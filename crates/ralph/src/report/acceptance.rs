@@ -5,10 +5,11 @@ use ralph_core::{
         Check, Finding, Gate, Kind, Origin, Verdict,
         list::{Item, List},
     },
-    journal::history::{GateHistory, History},
+    history::{GateHistory, History},
     judge::{Code, Ending},
+    messages::tag,
     report::{Acceptance, Evidence, Of, Standing},
-    text::messages::{clean, opening, tag},
+    text::{clean, opening},
 };
 use ralph_engine::{
     gates::{declared::Declared, features},

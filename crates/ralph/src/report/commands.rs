@@ -1,6 +1,6 @@
 //! Commands to look at a loop again, to undo what it did, and to go on.
 
-use ralph_core::{journal::history::History, report::Way};
+use ralph_core::{history::History, report::Way};
 use ralph_engine::view::Status;
 
 use super::{Snapshots, Sources};

@@ -3,9 +3,9 @@
 use std::{path::PathBuf, time::Duration};
 
 use ralph_core::{
-    journal::history::{History, Used},
+    history::{History, Used},
     report::{Changed, Left},
-    text::{messages, time::Millis},
+    text::{self, time::Millis},
 };
 use ralph_engine::{
     hosts::claude::usage::{self, Spent},
@@ -54,7 +54,7 @@ pub(super) fn add_used(history: &mut History, claude_config: Option<PathBuf>) {
 /// What is in no commit now. The hook draws the page when a loop ends, so git may not take long.
 pub(super) fn left(project: &Project, history: &History) -> Option<Left> {
     let left = changes::left(project, history.started.unwrap_or(0), PATIENCE)?;
-    let named = left.files.iter().take(NAMED).map(|path| messages::opening(path, 120)).collect();
+    let named = left.files.iter().take(NAMED).map(|path| text::opening(path, 120)).collect();
     Some(Left { files: left.files.len() as u64, named, stashes: left.stashes })
 }
 

@@ -1,7 +1,7 @@
 //! Puts neighbours together, so that ten thousand iterations take no more room than two hundred.
 
 use ralph_core::{
-    journal::history::{Phase, Span, Took},
+    history::{Phase, Span, Took},
     report::RoundRow,
     text::time::Millis,
 };

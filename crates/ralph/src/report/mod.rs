@@ -20,7 +20,7 @@ use std::{
 
 use ralph_core::{
     gate::{Finding, Gate, Kind, Verdict},
-    journal::history::{GateHistory, History, Round, Took},
+    history::{GateHistory, History, Round, Took},
     loops::{LoopFile, MAX_FILE_BYTES},
     money,
     report::{Acceptance, Changed, Figures, GateStory, Limits, Of, Report, RoundRow, Standing, Trouble, VERSION},

@@ -2,9 +2,9 @@
 
 use ralph_core::{
     gate::{Check, Gate, Origin, Verdict},
-    journal::history::{Denials, History},
+    history::{Denials, History},
     report::{About, Acceptance, Left, Need, Standing},
-    text::messages,
+    text,
 };
 use ralph_engine::{
     ops::command_sources::{self, Source},
@@ -93,7 +93,7 @@ fn untrusted(Sources { project, view, declared, history, .. }: Sources<'_>) -> V
 }
 
 fn of_source(source: &Source) -> Need {
-    let origin = messages::clean(&source.origin);
+    let origin = text::clean(&source.origin);
     let why = if source.trust == Trust::Changed { "has changed since it was trusted" } else { "is not trusted" };
     let commands = match source.commands.len() {
         1 => "its command is not run".to_owned(),
@@ -159,10 +159,10 @@ fn uncommitted(left: &Left, view: &View) -> Option<Need> {
     let more = left.files.saturating_sub(left.named.len() as u64);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let named = left.named.iter().map(|path| format!("`{}`", path.replace('`', ""))).collect::<Vec<_>>().join(", ");
-    let files = (left.files > 0)
-        .then(|| format!("{} changed and not committed: {named}{more}", messages::count(left.files, "file is", "files are")));
+    let files =
+        (left.files > 0).then(|| format!("{} changed and not committed: {named}{more}", text::count(left.files, "file is", "files are")));
     let stashes =
-        (left.stashes > 0).then(|| format!("{} made since the loop began", messages::count(left.stashes, "stash was", "stashes were")));
+        (left.stashes > 0).then(|| format!("{} made since the loop began", text::count(left.stashes, "stash was", "stashes were")));
     let how = [files.as_ref().map(|_| "`git status` shows them"), stashes.as_ref().map(|_| "`git stash list` shows them")];
     Some(Need {
         about: About::Uncommitted,
@@ -186,7 +186,7 @@ fn files(project: &Project, view: &View, c: &History) -> Vec<Need> {
         });
     }
     if c.unreadable > 0 {
-        let lines = messages::count(c.unreadable, "line", "lines");
+        let lines = text::count(c.unreadable, "line", "lines");
         all.push(Need {
             about: About::Files,
             what: format!("{lines} of the journal cannot be read; what they told is missing here."),

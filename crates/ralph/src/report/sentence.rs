@@ -1,10 +1,11 @@
 //! How a loop ended and why, or where it stands, in one sentence.
 
 use ralph_core::{
-    journal::history::History,
+    history::History,
+    messages,
     report::Mood,
     text::{
-        messages::{self, clean, of_limit, opening},
+        clean, of_limit, opening,
         time::{self, Millis, in_words},
     },
 };

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use ralph_core::{
-    journal::history::{History, Round},
+    history::{History, Round},
     report::Evidence,
     text::time::Millis,
 };

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::text::{json::parse_tolerant, messages::clean};
+use ralph_core::text::{clean, json::parse_tolerant};
 use ralph_engine::{
     store::{loops, project::Project},
     sys::{env, input},

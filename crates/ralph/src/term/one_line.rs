@@ -6,10 +6,7 @@ use anstyle::{AnsiColor, Style};
 use ralph_core::{
     gate::Verdict,
     money,
-    text::{
-        messages::{clean, of_limit},
-        time::in_words,
-    },
+    text::{clean, of_limit, time::in_words},
 };
 use ralph_engine::{
     sys::env,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use ralph_core::text::messages::{clean, is_unseen};
+use ralph_core::text::{clean, is_unseen};
 use ralph_engine::sys::env;
 use terminal_size::{Width, terminal_size_of};
 

@@ -7,7 +7,7 @@ use std::{
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ralph_core::text::{
-    messages::clean,
+    clean,
     time::{self, Millis},
 };
 use ralph_engine::{

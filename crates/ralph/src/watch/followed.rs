@@ -7,10 +7,12 @@ use std::{
 };
 
 use ralph_core::{
-    journal::{Event, Record, history::History},
+    history::History,
+    journal::{Event, Record},
     judge::{Code, Decision, Evidence, Next, Ruling},
+    messages::{self, gate_messages},
     text::{
-        gate_messages, messages,
+        opening,
         time::{self, Millis},
     },
 };
@@ -132,11 +134,11 @@ impl Followed {
         if let Event::Stop { evidence, ruling, .. } = &record.event {
             let at = time::parse(&record.at).or(self.history.last).unwrap_or(0);
             let sent_back = ruling.decision == Decision::Block;
-            let words = messages::opening(&in_words(evidence, ruling), WORDS);
+            let words = opening(&in_words(evidence, ruling), WORDS);
             push(&mut self.rulings, Ruled { at, stop: record.state.stops, code: ruling.code, sent_back, words }, RULINGS);
         }
         let is_trouble = matches!(record.event, Event::Broke { .. } | Event::Error { .. } | Event::Corrupt { .. });
-        self.log(Logged { at: when(&record.at), words: messages::opening(&of_event(&record), WORDS), is_trouble });
+        self.log(Logged { at: when(&record.at), words: opening(&of_event(&record), WORDS), is_trouble });
         self.history.take(record);
     }
 

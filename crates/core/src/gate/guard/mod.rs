@@ -19,7 +19,7 @@ pub use source::{Source, look, may_hold_tests};
 
 use crate::{
     gate::{Check, Gate, GuardPolicy, Kind, OldFailures, Origin},
-    text::messages::opening,
+    text::opening,
 };
 
 /// What can be compared.
@@ -236,7 +236,7 @@ fn tests_gone(before: &Sources, now: &Sources) -> Vec<String> {
             1 => "; 1 is new".to_owned(),
             n => format!("; {n} are new"),
         };
-        let are = crate::text::messages::count(gone.len() as u64, "test is", "tests are");
+        let are = crate::text::count(gone.len() as u64, "test is", "tests are");
         said.push(format!("{}: {are} gone ({}){new}", shown(file), listed(&gone)));
     }
     said
@@ -352,11 +352,11 @@ fn items_changed(before: &[Item], now: &[Item]) -> Vec<String> {
     let mut said = Vec::new();
     for (list, (gone, changed)) in lists {
         if !gone.is_empty() {
-            let items = crate::text::messages::count(gone.len() as u64, "item is", "items are");
+            let items = crate::text::count(gone.len() as u64, "item is", "items are");
             said.push(format!("{}: {items} gone ({})", shown(list), listed(&gone)));
         }
         if !changed.is_empty() {
-            let items = crate::text::messages::count(changed.len() as u64, "item", "items");
+            let items = crate::text::count(changed.len() as u64, "item", "items");
             said.push(format!("{}: what {items} asked for changed ({})", shown(list), listed(&changed)));
         }
     }

@@ -10,7 +10,7 @@ use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 
 use super::languages::{LANGUAGES, Language, NOT_LOOKED_AT, Span};
-use crate::text::messages::opening;
+use crate::text::opening;
 
 /// What a source file says about tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,11 +17,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 use json_tree::{Kind, Member, Node};
 
-use crate::text::{
-    Problem,
-    messages::{clean, opening},
-    utf8, without_bom,
-};
+use crate::text::{Problem, clean, opening, utf8, without_bom};
 
 /// A larger file is no list of work.
 pub const MAX_BYTES: usize = 8 * 1024 * 1024;

@@ -10,7 +10,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use self::errors::{Rank, habit};
-use crate::text::{PlainLines, messages::is_unseen};
+use crate::text::{PlainLines, is_unseen};
 
 /// A line is cut after so many characters, however much may be shown.
 const LONGEST_LINE: usize = 4000;

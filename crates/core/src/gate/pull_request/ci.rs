@@ -6,7 +6,7 @@ use super::{Outcome, PullRequest, Relation, State, View, commits, outcome, short
 use crate::{
     gate::Verdict,
     text::{
-        messages::opening,
+        opening,
         time::{Millis, in_words},
     },
 };
@@ -68,7 +68,7 @@ impl Word {
             "REQUESTED" => Word::Runs("requested"),
             "EXPECTED" => Word::Runs("expected"),
             "" => Word::Strange("says nothing".to_owned()),
-            _ => Word::Strange(format!("says \"{}\"", crate::text::messages::opening(said, 40))),
+            _ => Word::Strange(format!("says \"{}\"", crate::text::opening(said, 40))),
         }
     }
 

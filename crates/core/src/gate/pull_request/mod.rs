@@ -24,7 +24,7 @@ pub use trouble::{Trouble, of_answer, of_failure};
 
 use serde::Serialize;
 
-use crate::text::{messages::opening, time::Millis};
+use crate::text::{opening, time::Millis};
 
 /// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,5 +117,5 @@ fn word(name: &str) -> String {
 
 /// `1 commit is`, `3 commits are`.
 fn commits(n: u64) -> String {
-    crate::text::messages::count(n, "commit is", "commits are")
+    crate::text::count(n, "commit is", "commits are")
 }

@@ -1,7 +1,7 @@
 //! Findings about a pull request: whether it is open, whether it is merged, and what to do about it.
 
 use super::{CheckRun, PullRequest, Relation, State, View, commits, word};
-use crate::{gate::Verdict, text::messages::opening};
+use crate::{gate::Verdict, text::opening};
 
 /// A verdict with its words.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{CheckRun, PullRequest, Repository, State, Word};
 use crate::text::{
     json::parse_tolerant,
-    messages::opening,
+    opening,
     time::{self, Millis},
 };
 

@@ -1,6 +1,6 @@
 //! Why a forge could not be asked: does it pass by itself, or does it take a person?
 
-use crate::text::messages::opening;
+use crate::text::opening;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -63,7 +63,7 @@ impl File {
         }
         if self.open.is_empty() {
             if self.has_root || !matches!(kind, "testsuites" | "testsuite") {
-                return Err(format!("no JUnit file: <{}> is not a suite of tests", crate::text::messages::opening(kind, 40)));
+                return Err(format!("no JUnit file: <{}> is not a suite of tests", crate::text::opening(kind, 40)));
             }
             self.has_root = true;
         }

@@ -4,8 +4,9 @@
 
 use std::borrow::Cow;
 
-use super::{Refusal, normalised};
-use crate::text::{markdown::Fence, messages::is_unseen};
+use super::Refusal;
+use crate::text::normalised;
+use crate::text::{is_unseen, markdown::Fence};
 
 /// Begins each text block of a message but the first.
 pub(super) const BLOCK_END: char = '\u{c}';

@@ -18,7 +18,7 @@ fn why(message: &str) -> String {
 #[test]
 fn s0_8_a_promise_counts_as_it_is_shown() {
     for promise in ["\u{1f469}\u{200d}\u{1f467} done", "\u{feff}all\u{200b} \u{202e} done", "\u{5d4}\u{5db}\u{5dc}\u{200f} !", "a\u{7}b"] {
-        assert_eq!(find(&crate::text::messages::tag(promise), promise, ""), Claim::Made, "{promise:?}");
+        assert_eq!(find(&crate::messages::tag(promise), promise, ""), Claim::Made, "{promise:?}");
         assert_eq!(find(&format!("<promise>{promise}</promise>"), promise, ""), Claim::Made, "{promise:?}");
     }
     assert_ne!(claim("<promise>DON\u{200d}E</promise>"), Claim::Made);

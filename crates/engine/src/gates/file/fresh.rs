@@ -10,7 +10,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use ralph_core::text::messages::opening;
+use ralph_core::text::opening;
 use serde::{Deserialize, Serialize};
 
 use super::{Miss, SHOWN};

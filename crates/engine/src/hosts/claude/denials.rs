@@ -1,6 +1,6 @@
 //! Tool calls in a few words, and the permission rules that would have allowed them, as Claude Code spells rules.
 
-use ralph_core::{judge::session_outcome::Denied, text::messages::opening};
+use ralph_core::{judge::session_outcome::Denied, text::opening};
 use serde_json::Value;
 
 use crate::sys::secrets;

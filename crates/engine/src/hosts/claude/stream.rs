@@ -17,7 +17,7 @@ use ralph_core::{
     money::{self, Micros},
     text::{
         json::parse_tolerant,
-        messages::opening,
+        opening,
         secrets::Masking,
         time::{self, Millis},
     },

@@ -5,7 +5,7 @@ use std::{
     fmt::Write as _,
 };
 
-use ralph_core::text::{messages, time::Millis};
+use ralph_core::text::{self, time::Millis};
 
 use super::{
     Commit,
@@ -98,7 +98,7 @@ fn made(fields: &[&str], shallow: &HashSet<String>) -> Option<Made> {
         parents: parents.split_ascii_whitespace().map(str::to_owned).collect(),
         authored: ms(authored)?,
         committed: ms(committed)?,
-        subject: messages::opening(subject, 200),
+        subject: text::opening(subject, 200),
         is_shallow: shallow.contains(&hash),
         hash,
     })

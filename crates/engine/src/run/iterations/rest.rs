@@ -6,7 +6,7 @@ use ralph_core::{
     journal::{Event, Parked},
     judge::limits::ToolUse,
     text::{
-        messages,
+        self,
         time::{self, Millis},
     },
 };
@@ -48,7 +48,7 @@ impl Iterations<'_> {
         let per_hour = usize::try_from(self.orders.settings.calls_per_hour).unwrap_or(usize::MAX);
         let started = self.calls.len();
         (per_hour > 0 && started >= per_hour).then(|| {
-            let sessions = messages::count(started as u64, "session was", "sessions were");
+            let sessions = text::count(started as u64, "session was", "sessions were");
             (self.calls[started - per_hour] + HOUR, format!("{sessions} started within an hour, as many as `calls_per_hour` allows"))
         })
     }
@@ -56,7 +56,7 @@ impl Iterations<'_> {
     fn rest_before_a_trial(&mut self) -> Option<(Millis, String)> {
         let stalled = self.trial_after.filter(|_| self.before.broke.is_none() && self.orders.settings.cooldown_ms > 0)?;
         let cooldown = Millis::try_from(self.orders.settings.cooldown_ms).unwrap_or(Millis::MAX);
-        let why = format!("{} in a row changed nothing: after a rest comes one more, the last", messages::rounds(stalled));
+        let why = format!("{} in a row changed nothing: after a rest comes one more, the last", text::iterations(stalled));
         Some((clock::now().saturating_add(cooldown), why))
     }
 

@@ -3,7 +3,7 @@
 //! A gate's command is trusted to run, but its output may come from anywhere: the name of a file, a test's message, a page that was fetched. A sequence
 //! that sets the clipboard or the title, moves the cursor over what was said before or asks the terminal to type something never arrives.
 
-use ralph_core::text::messages::is_unseen;
+use ralph_core::text::is_unseen;
 
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;

@@ -16,7 +16,7 @@ use clap::ValueEnum;
 use ralph_core::{
     gate::{Check, Finding, Gate, Kind, Verdict, only_waits},
     report::junit,
-    text::messages::clean,
+    text::clean,
 };
 use ralph_engine::{
     gates::{

@@ -7,7 +7,7 @@ use std::{
 
 use ralph_core::{
     gate::{Check, Finding, Gate, Origin, Verdict, output::Stream},
-    text::{messages::clean, time::millis},
+    text::{clean, time::millis},
 };
 use ralph_engine::{
     gates::{Watch, durations::Time},

@@ -3,7 +3,7 @@
 use ralph_core::{
     config,
     gate::{Command, Finding, Gate, Origin},
-    text::messages::clean,
+    text::clean,
 };
 use ralph_engine::{
     gates::declared::{self, Declared},

@@ -2,7 +2,7 @@
 
 use ralph_core::{
     gate::{Finding, Kind, Verdict},
-    text::messages::clean,
+    text::clean,
 };
 
 use crate::{term::width::columns, ui};

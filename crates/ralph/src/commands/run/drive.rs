@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use ralph_core::{config::Running, text::messages::clean};
+use ralph_core::{config::Running, text::clean};
 use ralph_engine::{
     gates::{self, declared},
     hosts::claude::program,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use ralph_core::text::{
-    messages::clean,
+    clean,
     time::{self, Millis, in_words},
 };
 use ralph_engine::run::events::{Heard, Observer, RunEvent};

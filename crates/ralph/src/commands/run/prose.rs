@@ -1,6 +1,6 @@
 //! The agent's words as they come: in lines that fit, however they were cut.
 
-use ralph_core::text::messages::clean;
+use ralph_core::text::clean;
 
 use crate::term::width::{columns, wrap};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::text::{messages::clean, time::Millis};
+use ralph_core::text::{clean, time::Millis};
 use ralph_engine::run::events::{Heard, Observer, RunEvent};
 
 use crate::{

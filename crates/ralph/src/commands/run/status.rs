@@ -3,7 +3,7 @@
 use ralph_core::{
     judge::session_outcome::Then,
     text::{
-        messages::of_limit,
+        of_limit,
         time::{Millis, in_words},
     },
 };

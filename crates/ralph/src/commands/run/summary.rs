@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::{
     money::{self, Micros},
-    text::messages::clean,
+    text::clean,
 };
 use ralph_engine::run::events::{End, RunEvent};
 
@@ -46,7 +46,7 @@ impl Last {
     /// A headline, and sentences.
     pub(super) fn words(&self, ended: &RunEvent<'_>) -> (String, Vec<String>) {
         let RunEvent::Ended { how, line, rounds, spent_usd, spent_tokens, denied, doubtful, .. } = ended else { return Default::default() };
-        let rounds = ralph_core::text::messages::rounds(*rounds);
+        let rounds = ralph_core::text::iterations(*rounds);
         let head =
             joined([Some(ending(*how, *doubtful)), Some(rounds), used_tokens(self.tokens), money(money::in_dollars(self.usd_micros))]);
         let head = head + &self.of_the_loop(*spent_tokens, *spent_usd);

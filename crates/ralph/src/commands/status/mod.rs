@@ -2,7 +2,7 @@
 
 mod page;
 
-use ralph_core::text::messages::clean;
+use ralph_core::text::clean;
 use ralph_engine::{
     store::{project::Project, projects},
     view::{Status, View, status::Standing},

@@ -2,11 +2,9 @@
 
 use ralph_core::{
     gate::Verdict,
-    journal::history::Denials,
-    text::{
-        messages::{clean, ends_on, opening, rounds},
-        time::in_words,
-    },
+    history::Denials,
+    messages::ends_on,
+    text::{clean, iterations, opening, time::in_words},
 };
 use ralph_engine::view::{GateView, Status, View, Waits};
 
@@ -111,11 +109,11 @@ fn limits(v: &View) {
 
 fn trouble(v: &View) {
     if v.idle_rounds > 0 {
-        ui::field("idle", format!("{} without any tool call", rounds(v.idle_rounds)));
+        ui::field("idle", format!("{} without any tool call", iterations(v.idle_rounds)));
     }
     if v.stalled_rounds > 0 {
         let of = if v.stall_limit > 0 { format!(" (of {})", v.stall_limit) } else { String::new() };
-        ui::field("standstill", format!("{} changed nothing{of}", rounds(v.stalled_rounds)));
+        ui::field("standstill", format!("{} changed nothing{of}", iterations(v.stalled_rounds)));
     }
     for note in v.notes.iter().take(NOTES) {
         let fate = note.told_in.map_or_else(|| "waits for the next prompt".to_owned(), |round| format!("delivered in iteration {round}"));

@@ -10,7 +10,7 @@ use std::{
 use ralph_core::{
     gate::{Finding, Gate, only_waits},
     text::{
-        messages::clean,
+        clean,
         time::{self, Millis, in_words},
     },
 };

@@ -7,9 +7,9 @@ use std::{
 
 use ralph_core::{
     gate::Finding,
+    messages::gate_messages,
     text::{
-        gate_messages,
-        messages::clean,
+        clean,
         time::{Millis, format, in_words, millis},
     },
 };

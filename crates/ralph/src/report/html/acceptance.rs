@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ralph_core::{
     report::{Acceptance, Evidence, Of, Report, Standing},
-    text::{messages::opening, time::in_words},
+    text::{opening, time::in_words},
 };
 
 use super::{

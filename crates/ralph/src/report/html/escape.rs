@@ -1,7 +1,7 @@
 //! Texts of any origin, and moments, as a page may show them.
 
 use ralph_core::text::{
-    messages::clean,
+    clean,
     time::{self, Millis},
 };
 

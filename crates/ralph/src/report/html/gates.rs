@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use ralph_core::{
     gate::{TestCounts, Verdict},
-    journal::history::Mark,
+    history::Mark,
     report::{GateStory, Report},
-    text::{messages::opening, time::in_words},
+    text::{opening, time::in_words},
 };
 
 use super::{

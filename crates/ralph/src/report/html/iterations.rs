@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use ralph_core::{
-    journal::history::Refused,
+    history::Refused,
     report::{Report, RoundRow},
-    text::messages::opening,
+    text::opening,
 };
 
 use super::{

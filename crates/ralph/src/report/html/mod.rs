@@ -10,7 +10,7 @@ mod time;
 
 use std::fmt::Write as _;
 
-use ralph_core::{report::Report, text::messages::opening};
+use ralph_core::{report::Report, text::opening};
 
 use escape::plain;
 
@@ -58,5 +58,5 @@ fn section(id: &str, heading: &str, body: &str) -> String {
 
 /// `1 iteration`, `3 iterations`.
 fn count(n: u64, one: &str) -> String {
-    ralph_core::text::messages::count(n, one, &format!("{one}s"))
+    ralph_core::text::count(n, one, &format!("{one}s"))
 }

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use ralph_core::{
-    journal::history::{Phase, Took},
+    history::{Phase, Took},
     report::{Report, RoundRow},
     text::{
-        messages::opening,
+        opening,
         time::{Millis, in_words},
     },
 };

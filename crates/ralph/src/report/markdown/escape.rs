@@ -1,6 +1,6 @@
 //! Texts of any origin in Markdown as GitHub reads it: none becomes mark-up, a mention, a link, a picture or a reference.
 
-use ralph_core::text::messages::opening;
+use ralph_core::text::opening;
 
 use crate::report::shared::pieces;
 

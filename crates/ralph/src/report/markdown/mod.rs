@@ -5,7 +5,7 @@ mod escape;
 use std::fmt::Write as _;
 
 use ralph_core::{
-    journal::history::Mark,
+    history::Mark,
     report::{Acceptance, Evidence, Report, Standing},
     text::time::{self as clock, Millis, in_words},
 };

@@ -1,9 +1,9 @@
 //! What goes on right now: the agent's last tools and words, a gate that is measured, a wait.
 
 use ralph_core::{
-    journal::history::GateHistory,
+    history::GateHistory,
     text::{
-        messages::{clean, opening},
+        clean, opening,
         time::{self, Millis, in_words},
     },
 };

@@ -1,9 +1,9 @@
 //! The iterations in figures: a sparkline for each, the newest iteration at the right.
 
 use ralph_core::{
-    journal::history::Round,
+    history::Round,
     money,
-    text::{messages, time::in_words},
+    text::{iterations, time::in_words},
 };
 
 use crate::{
@@ -31,7 +31,7 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
         return Part::default();
     }
     let figures: Vec<Figure> = all(rounds).into_iter().filter(|figure| figure.values.iter().any(|value| *value > 0)).collect();
-    let count = messages::rounds(rounds.len() as u64);
+    let count = iterations(rounds.len() as u64);
     let mut lines = headed(scene, "iterations", &count);
     lines.extend(abreast(&figures, scene.width, scene.is_high, drawn));
     let least = lines.len().min(2);

@@ -2,11 +2,8 @@
 
 use ralph_core::{
     gate::Verdict,
-    journal::history::GateHistory,
-    text::{
-        messages::{clean, count},
-        time::in_words,
-    },
+    history::GateHistory,
+    text::{clean, count, time::in_words},
 };
 use ratatui::{style::Style, text::Line};
 

@@ -1,9 +1,9 @@
 //! How much of each limit is used.
 
 use ralph_core::{
-    journal::history::Used,
+    history::Used,
     money,
-    text::{messages::of_limit, time::in_words},
+    text::{of_limit, time::in_words},
 };
 use ralph_engine::view::activity::{self, Doing};
 use ratatui::style::Style;

@@ -19,7 +19,7 @@ pub(super) fn page(app: &App, width: usize, height: usize) -> (Vec<Line<'static>
     let place = match (below, followed.forgotten) {
         (0, _) => "follows the end".to_owned(),
         (_, forgotten) if from == 0 && forgotten > 0 => {
-            format!("{}: `ralph log`", ralph_core::text::messages::count(forgotten, "older line", "older lines"))
+            format!("{}: `ralph log`", ralph_core::text::count(forgotten, "older line", "older lines"))
         }
         _ => format!("{}–{end} of {}", from + 1, log.len()),
     };

@@ -17,7 +17,7 @@ mod simple;
 mod tests;
 mod title;
 
-use ralph_core::{journal::history::History, text::time::Millis};
+use ralph_core::{history::History, text::time::Millis};
 use ralph_engine::view::View;
 use ratatui::{
     Frame,
@@ -233,7 +233,7 @@ fn foot(frame: &mut Frame<'_>, area: Rect, app: &App) {
     let (line, cursor) = match &app.asks {
         Asks::Cancel { id, root } => {
             let folder = root.file_name().map(|name| format!(" in {}", name.to_string_lossy())).unwrap_or_default();
-            let asked = ralph_core::text::messages::clean(&format!("End {id}{folder} now? y: yes, any other key: no"));
+            let asked = ralph_core::text::clean(&format!("End {id}{folder} now? y: yes, any other key: no"));
             let asked = if asked.len() <= width { asked } else { "End it now? y / n".to_owned() };
             (Row::new(width).add(&asked, BOLD.patch(REVERSED)).line(), None)
         }

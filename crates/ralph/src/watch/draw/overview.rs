@@ -3,7 +3,7 @@
 use ralph_core::{
     gate::Verdict,
     text::{
-        messages::{clean, of_limit},
+        clean, of_limit,
         time::{self, Millis, in_words},
     },
 };
@@ -39,7 +39,7 @@ pub(super) fn tabs(loops: &Loops, width: usize) -> Line<'static> {
 
 pub(super) fn page(loops: &Loops, width: usize, height: usize, now: Millis) -> Vec<Line<'static>> {
     let here = loops.position();
-    let count = ralph_core::text::messages::count(loops.entries.len() as u64, "loop", "loops");
+    let count = ralph_core::text::count(loops.entries.len() as u64, "loop", "loops");
     let mut lines = vec![heading("loops", &count, width)];
     let mut chosen = 0;
     let mut folder = None;

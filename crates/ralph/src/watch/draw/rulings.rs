@@ -1,6 +1,6 @@
 //! The last rulings with their reasons, and what went wrong between them.
 
-use ralph_core::text::messages::clean;
+use ralph_core::text::clean;
 use ratatui::text::Line;
 
 use crate::{

@@ -1,12 +1,10 @@
 //! Which loop it is, how it stands, and what only a person can do about it.
 
 use ralph_core::{
-    journal::history::Ended,
+    history::Ended,
     judge::{Code, Ending},
-    text::{
-        messages::{clean, ends_on, of_limit, opening},
-        time::in_words,
-    },
+    messages::ends_on,
+    text::{clean, of_limit, opening, time::in_words},
 };
 use ralph_engine::view::{Carrier, Status, View};
 use ratatui::style::Style;
@@ -67,10 +65,8 @@ fn second(scene: &Scene<'_>) -> ratatui::text::Line<'static> {
     let round = format!("iteration {}", of_limit(view.iteration, view.max_iterations));
     let started = history.started.map(|at| format!("started {}", scene.ago(at)));
     let end = view.file.is_some().then(|| format!("ends on {}", ends_on(view.completion_promise.as_deref(), !view.gates.is_empty())));
-    let reading = scene
-        .followed
-        .is_behind
-        .then(|| format!("reading the journal: {}", ralph_core::text::messages::count(history.records, "line", "lines")));
+    let reading =
+        scene.followed.is_behind.then(|| format!("reading the journal: {}", ralph_core::text::count(history.records, "line", "lines")));
     let all = [reading, Some(round), end, started];
     parts(Row::new(scene.width), all.into_iter().flatten().map(|text| (clean(&text), DIM))).line()
 }

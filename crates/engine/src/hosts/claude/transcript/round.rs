@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use ralph_core::{
     judge::{claim, limits::ToolUse},
-    text::{messages::opening, time::Millis},
+    text::{opening, time::Millis},
 };
 use serde_json::Value;
 

@@ -3,11 +3,8 @@
 use crate::{
     gate::{Finding, Verdict},
     judge::subagent::Tries,
-    text::{
-        gate_messages,
-        messages::{self, clean, opening},
-        time::in_words,
-    },
+    messages::gate_messages,
+    text::{self, clean, opening, time::in_words},
 };
 
 /// For the agent that is sent back: what does not hold, failures first.
@@ -38,7 +35,7 @@ pub fn going_on(agent: &str, findings: &[Finding], tries: Tries) -> String {
 /// For the person, when the agent is let go without a proof.
 pub fn given_up(agent: &str, findings: &[Finding], tries: Tries) -> String {
     let after = if tries.iteration >= tries.max_iterations {
-        format!("{} of {}", tries.iteration, messages::rounds(tries.max_iterations))
+        format!("{} of {}", tries.iteration, text::iterations(tries.max_iterations))
     } else {
         in_words(tries.spent_ms)
     };

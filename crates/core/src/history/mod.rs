@@ -20,9 +20,10 @@ use crate::{
         claim::Claim,
         session_outcome::{Denied, Outcome, Tokens, Work},
     },
+    messages,
     money::Micros,
     text::{
-        messages,
+        self,
         time::{self, Millis},
     },
 };
@@ -467,7 +468,7 @@ impl History {
         // Without a promise every stop is a claim, and its rulings say enough.
         let is_refused = e.claim != Claim::None && !matches!(ruling.next, Next::Ends { ending: Ending::Complete });
         if is_refused {
-            let (why, said) = (why_refused(e), messages::excerpt(said, SAID));
+            let (why, said) = (why_refused(e), text::excerpt(said, SAID));
             self.refused.push(Refused { stop: stop.number, iteration: e.iteration, at: stop.at, code: ruling.code, why, said });
         }
         if ruling.next != Next::Stays || ruling.decision == Decision::Block {
@@ -541,7 +542,7 @@ fn why_refused(e: &Evidence) -> String {
     match &e.claim {
         Claim::Refused { why } => why.words(),
         _ if e.notes_waiting > 0 => "a note for the agent was not delivered yet".to_owned(),
-        _ => crate::text::gate_messages::in_short(e),
+        _ => crate::messages::gate_messages::in_short(e),
     }
 }
 

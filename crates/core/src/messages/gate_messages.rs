@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use crate::{
     gate::{Finding, Kind, Verdict},
     judge::{Evidence, claim::Claim, limits::Repeated},
-    text::messages::{clean, tag},
+    messages::tag,
+    text::clean,
 };
 
 /// Of the first failing gate the agent gets everything; of each further one no more than this.

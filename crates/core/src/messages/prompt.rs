@@ -10,9 +10,10 @@ use crate::{
         session_outcome::{Cut, Outcome},
     },
     loops::LoopFile,
+    messages::{HOW_TO_SAY_BLOCKED, how_to_claim},
     money::Micros,
     text::{
-        messages::{HOW_TO_SAY_BLOCKED, clean, count, how_to_claim, of_limit, opening},
+        clean, count, of_limit, opening,
         time::{Millis, in_words},
     },
 };
