@@ -30,7 +30,7 @@ pub fn text(subjects: &[Subject<'_>]) -> String {
         let mut samples = String::new();
         for subject in subjects {
             for (labels, value) in samples_of(subject.report) {
-                let own: String = labels.iter().map(|(name, value)| format!(",{name}=\"{}\"", escaped(value))).collect();
+                let own = labels.iter().fold(String::new(), |own, (name, value)| format!("{own},{name}=\"{}\"", escaped(value)));
                 let (folder, name, id) = (escaped(subject.folder), escaped(&subject.report.name), escaped(&subject.report.id));
                 let _ = writeln!(samples, "{family}{{project=\"{folder}\",name=\"{name}\",loop=\"{id}\"{own}}} {value}");
             }

@@ -17,6 +17,7 @@ pub mod tree;
 pub mod wait;
 
 use std::{
+    cell::OnceCell,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -69,8 +70,8 @@ pub struct Memo(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    files: Option<Option<Arc<Tree>>>,
-    fingerprint: Option<Option<String>>,
+    files: OnceCell<Option<Arc<Tree>>>,
+    fingerprint: OnceCell<Option<String>>,
 }
 
 impl<'a> Context<'a> {
@@ -95,21 +96,18 @@ impl<'a> Context<'a> {
 
     /// The tree's files, looked at once between two commands that run.
     pub(crate) fn files(&self) -> Option<Arc<Tree>> {
-        self.files_in(&mut self.known())
+        self.files_in(&self.known())
     }
 
     /// The tree's fingerprint, made once between two commands that run.
     pub(crate) fn fingerprint(&self) -> Option<String> {
-        let mut known = self.known();
-        if known.fingerprint.is_none() {
-            known.fingerprint = Some(self.files_in(&mut known).and_then(|files| files.fingerprint(Some(self.project), |_| true)));
-        }
-        known.fingerprint.clone().flatten()
+        let known = self.known();
+        known.fingerprint.get_or_init(|| self.files_in(&known)?.fingerprint(Some(self.project), |_| true)).clone()
     }
 
-    fn files_in(&self, known: &mut Known) -> Option<Arc<Tree>> {
+    fn files_in(&self, known: &Known) -> Option<Arc<Tree>> {
         let look = || Tree::of(self.tree, self.time_left().min(tree::PATIENCE)).map(Arc::new);
-        known.files.get_or_insert_with(look).clone()
+        known.files.get_or_init(look).clone()
     }
 
     /// Something ran that may have changed the tree.

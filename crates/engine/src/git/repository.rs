@@ -136,7 +136,7 @@ impl Repository {
         if commits.is_empty() {
             return Ok(HashMap::new());
         }
-        let asked: String = commits.iter().map(|commit| format!("{commit}^{{tree}}\n")).collect();
+        let asked = commits.iter().flat_map(|commit| [commit, "^{tree}\n"]).collect::<String>();
         let told = self.text(&["cat-file", "--batch-check=%(objectname)"], asked)?;
         // One line for each, in their order; `… missing` for one that does not exist.
         let found = commits.iter().zip(told.lines()).filter(|(_, tree)| is_id(tree));

@@ -175,7 +175,7 @@ pub(crate) fn write(
         let _ = writeln!(message, "Left out: {path}");
     }
     let mut parents: Vec<String> = head.clone().into_iter().collect();
-    if let Some((head, staged)) = head.filter(|_| with_staged).and_then(|head| Some((head, files.staged(repository)?))) {
+    if let Some((head, staged)) = head.filter(|_| with_staged).and_then(|head| Some((head, working_tree::staged(repository)?))) {
         let committed = repository.word(&["rev-parse", &format!("{head}^{{tree}}")])?;
         if staged != files.tree && committed.as_ref() != Some(&staged) {
             parents.push(commit(repository, &staged, &parents, "ralph: what was staged\n")?);
@@ -250,7 +250,7 @@ fn remove_old(repository: &Repository, project: &Project, loop_id: &str, iterati
         }
     }
     if !removed.is_empty() {
-        let input: String = removed.iter().map(|name| format!("delete {name}\n")).collect();
+        let input = removed.iter().flat_map(|name| ["delete ", name, "\n"]).collect::<String>();
         let _ = repository.text(&["update-ref", "--no-deref", "--stdin"], input);
     }
 }

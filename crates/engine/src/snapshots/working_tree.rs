@@ -52,18 +52,13 @@ impl WorkingTree {
         let mut making = Making { repository, at: &at, own, left_out: Vec::new(), info: Vec::new(), add: Vec::new() };
         let mut index = repository.index()?;
         let doubtful = making.take_tracked(&index)?;
-        doubtful.into_iter().for_each(|entry| index.doubt(entry));
+        for entry in doubtful {
+            index.doubt(entry);
+        }
         index.write(&at).map_err(|e| format!("a copy of git's index cannot be written: {e}"))?;
         making.take_new()?;
         let tree = making.put(&index)?;
         Ok(WorkingTree { tree, left_out: making.left_out, index: at })
-    }
-
-    /// What is staged, as a tree. `None`: in the middle of a merge there is no such tree.
-    pub(crate) fn staged(&self, repository: &Repository) -> Option<String> {
-        let at = repository.temporary("staged");
-        repository.index().ok()?.write(&at).ok()?;
-        write_tree(repository, &at).ok()
     }
 
     /// Puts the files into the state of another tree. Whatever somebody changed since this value was made keeps all of it from happening.
@@ -75,6 +70,13 @@ impl WorkingTree {
         let args = ["read-tree", "-m", "-u", "--no-recurse-submodules", &self.tree, tree];
         Ok(repository.answer(&args, Ask { index: Some(&self.index), ..Ask::default() }).map(drop)?)
     }
+}
+
+/// The staged files, as a tree. `None` in the middle of a merge, where there is no such tree.
+pub(super) fn staged(repository: &Repository) -> Option<String> {
+    let at = repository.temporary("staged");
+    repository.index().ok()?.write(&at).ok()?;
+    write_tree(repository, &at).ok()
 }
 
 fn write_tree(repository: &Repository, index: &Path) -> Result<String, String> {

@@ -162,7 +162,7 @@ fn rounds(r: &Report) -> String {
     } else {
         "Iterations".to_owned()
     };
-    let heads: String = COLUMNS.iter().map(|column| format!(" {} |", column.head)).collect();
+    let heads: String = COLUMNS.iter().flat_map(|column| [" ", column.head, " |"]).collect();
     let marks: String = COLUMNS.iter().map(|column| if column.is_number { "--:|" } else { "---|" }).collect();
     let mut out = format!("<details><summary>{which}</summary>\n\n| Iteration |{heads} Ruling |\n|--:|{marks}---|\n");
     for at in (r.rounds.len() - shown.len()..r.rounds.len()).rev() {
@@ -172,7 +172,7 @@ fn rounds(r: &Report) -> String {
             Some(number) if column.is_number => number,
             Some(text) => plain(&text, 60),
         };
-        let cells: String = COLUMNS.iter().map(|column| format!(" {} |", cell(column))).collect();
+        let cells: String = COLUMNS.iter().flat_map(|column| [" ".to_owned(), cell(column), " |".to_owned()]).collect();
         let _ = writeln!(out, "| {} |{cells} `{}` |", row.round.iteration, row.round.code.as_str());
     }
     out + "\n</details>\n\n"
