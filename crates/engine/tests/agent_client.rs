@@ -10,7 +10,7 @@ use std::{
 };
 
 use ralph_core::judge::{
-    limits::ToolUse,
+    brakes::ToolUse,
     session_outcome::{Cut, Outcome, Tokens, Trouble},
 };
 use ralph_engine::{

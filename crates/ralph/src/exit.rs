@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use ralph_engine::{ops::Refusal, run::events::End, setup, store};
 
-use crate::{help::EXIT_CODES, ui};
+use crate::ui;
 
 /// Something went wrong, or was refused.
 pub(crate) const FAILED: u8 = End::Failed.exit();
@@ -22,6 +22,31 @@ pub(crate) const BLOCKED: u8 = End::Blocked.exit();
 pub(crate) const PARKED: u8 = End::Parked.exit();
 /// A person or the system ended it before it was done.
 pub(crate) const INTERRUPTED: u8 = End::Interrupted.exit();
+
+/// The exit codes: in a word, and in a sentence.
+pub(crate) const EXIT_CODES: [(u8, &str, &str); 9] = [
+    (0, "done", "Done. A hook call ends with 0 whatever was decided."),
+    (FAILED, "failed", "Something went wrong, or was refused; standard error says what."),
+    (
+        USAGE,
+        "usage",
+        "Wrong usage. Under an agent (CLAUDE_PROJECT_DIR is set) an unknown command or option ends with 1, because a 2 would block the agent.",
+    ),
+    (NO_LOOP, "no loop", "There is no loop to do it to."),
+    (CAPPED, "capped", "`ralph run` ended at a limit of the loop: iterations, time, money or tokens."),
+    (STALLED, "stalled", "`ralph run` ended because iterations changed nothing, or went back and forth."),
+    (BLOCKED, "blocked", "`ralph run` ended because only a person can go on: to sign in, to trust a command, to allow a tool."),
+    (
+        PARKED,
+        "parked",
+        "Something outside, such as CI, is not decided yet, or (`ralph run --no-wait`) a quota is used up: try again later.",
+    ),
+    (
+        INTERRUPTED,
+        "interrupted",
+        "Ctrl-C, or a request to end, before `ralph run`, `ralph gate` or `ralph wait` was done; commands were ended first. Also `ralph run` when its loop is paused or cancelled elsewhere.",
+    ),
+];
 
 /// Why a command did not do what was asked.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::Command;
 
 use crate::{
+    exit,
     term::width::{columns, wrap},
     ui,
 };
@@ -16,35 +17,6 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Prove", &["gate", "item", "trust"]),
     ("Set up", &["init", "doctor", "notify", "demo", "plugin", "uninstall", "completions", "man"]),
     ("For agents", &["hook"]),
-];
-
-/// The exit codes: in a word, and in a sentence.
-pub(crate) const EXIT_CODES: [(u8, &str, &str); 9] = [
-    (0, "done", "Done. A hook call ends with 0 whatever was decided."),
-    (crate::exit::FAILED, "failed", "Something went wrong, or was refused; standard error says what."),
-    (
-        crate::exit::USAGE,
-        "usage",
-        "Wrong usage. Under an agent (CLAUDE_PROJECT_DIR is set) an unknown command or option ends with 1, because a 2 would block the agent.",
-    ),
-    (crate::exit::NO_LOOP, "no loop", "There is no loop to do it to."),
-    (crate::exit::CAPPED, "capped", "`ralph run` ended at a limit of the loop: iterations, time, money or tokens."),
-    (crate::exit::STALLED, "stalled", "`ralph run` ended because iterations changed nothing, or went back and forth."),
-    (
-        crate::exit::BLOCKED,
-        "blocked",
-        "`ralph run` ended because only a person can go on: to sign in, to trust a command, to allow a tool.",
-    ),
-    (
-        crate::exit::PARKED,
-        "parked",
-        "Something outside, such as CI, is not decided yet, or (`ralph run --no-wait`) a quota is used up: try again later.",
-    ),
-    (
-        crate::exit::INTERRUPTED,
-        "interrupted",
-        "Ctrl-C, or a request to end, before `ralph run`, `ralph gate` or `ralph wait` was done; commands were ended first. Also `ralph run` when its loop is paused or cancelled elsewhere.",
-    ),
 ];
 
 /// The environment variables, and what ralph takes from them.
@@ -235,7 +207,7 @@ pub(crate) fn is_heading(line: &str) -> bool {
 }
 
 pub(crate) fn exit_codes() -> String {
-    let codes: Vec<String> = EXIT_CODES.iter().map(|(code, word, _)| format!("{code} {word}")).collect();
+    let codes: Vec<String> = exit::EXIT_CODES.iter().map(|(code, word, _)| format!("{code} {word}")).collect();
     format!("Exit codes: {}", codes.join(", "))
 }
 

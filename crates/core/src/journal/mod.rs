@@ -14,7 +14,7 @@ use crate::{
     gate::Finding,
     judge::{
         Ending, Evidence, Ruling,
-        limits::{Repeated, Standstill, ToolUse},
+        brakes::{Repeated, Standstill, ToolUse},
         session_outcome::{Failures, Outcome, Then, Tokens, Work},
     },
     loops::{LoopFile, Terms},

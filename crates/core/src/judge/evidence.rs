@@ -6,8 +6,8 @@ use crate::{
     gate::{self, Finding, Kind, Verdict},
     judge::{
         Code,
+        brakes::{IdleLimitFrom, ToolUse},
         claim::Claim,
-        limits::{IdleLimitFrom, ToolUse},
     },
     money::Micros,
 };

@@ -2,9 +2,9 @@
 //!
 //! Everything that the ruling depends on is in [`Evidence`], which the journal keeps: any ruling can be judged again later.
 
+pub mod brakes;
 pub mod claim;
 mod evidence;
-pub mod limits;
 mod reason;
 mod ruling;
 pub mod session_outcome;
@@ -12,7 +12,7 @@ pub mod subagent;
 #[cfg(test)]
 mod tests;
 
-use limits::{IdleLimitFrom, SWINGS_BORNE};
+use brakes::{IdleLimitFrom, SWINGS_BORNE};
 
 use crate::gate::{Kind, Proof, Verdict};
 

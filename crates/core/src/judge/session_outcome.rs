@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{judge::limits::ToolUse, money::Micros, text::time::Millis};
+use crate::{judge::brakes::ToolUse, money::Micros, text::time::Millis};
 
 /// What one session used, as its agent reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

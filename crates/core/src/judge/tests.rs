@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::{
+    brakes::ToolUse,
     claim::{Claim, Refusal},
-    limits::ToolUse,
     *,
 };
 use crate::gate::Finding;

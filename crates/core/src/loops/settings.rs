@@ -10,8 +10,8 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::{
+    edits::{Sealed, Terms},
     front_matter::quoted,
-    terms::{Sealed, Terms},
 };
 use crate::{
     gate,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{
     gate::{Finding, Kind, Verdict},
-    judge::{Evidence, claim::Claim, limits::Repeated},
+    judge::{Evidence, brakes::Repeated, claim::Claim},
     messages::tag,
     text::clean,
 };

@@ -6,7 +6,7 @@
 use crate::{
     journal::{Note, State},
     judge::{
-        limits::SWINGS_TOLD,
+        brakes::SWINGS_TOLD,
         session_outcome::{Cut, Outcome},
     },
     loops::LoopFile,

@@ -1,8 +1,8 @@
 //! The forge: where pull requests and their checks are. That is GitHub, asked through the `gh` that people have (`github.rs`).
 
 mod checkout;
+mod first_seen;
 mod github;
-mod sightings;
 mod subject;
 
 pub use github::{job_log, mark_required, merge};
@@ -80,7 +80,7 @@ pub fn look(question: &Question<'_>) -> Result<View, Trouble> {
         // There may be more of them than such a list holds.
         *request = github::by_number(&asking, request.number)?;
     }
-    let seen_for_ms = choice.request.as_ref().map_or(0, |request| sightings::of(question, &request.head));
+    let seen_for_ms = choice.request.as_ref().map_or(0, |request| first_seen::of(question, &request.head));
     subject::keep(question, subject, choice.request.as_ref());
     let mut checkout = checkout;
     checkout.changed = checkout::changed(question);

@@ -7,12 +7,12 @@ pub mod declared;
 pub mod durations;
 pub mod features;
 pub mod file;
-pub mod forge;
 pub mod guard;
 mod logs;
 pub mod loop_start;
 pub mod markers;
 mod proven_items;
+pub mod pull_request;
 pub mod tree;
 pub mod wait;
 
@@ -58,7 +58,7 @@ pub struct Context<'a> {
     /// A stop is judged that says that the work is done: what a gate does besides looking is done now.
     pub acts: bool,
     pub memo: Memo,
-    pub forge: forge::Memo,
+    pub forge: pull_request::Memo,
 }
 
 /// `about` of gates that are measured without a loop.
@@ -90,7 +90,7 @@ impl<'a> Context<'a> {
             keeps: true,
             acts: false,
             memo: Memo::default(),
-            forge: forge::Memo::default(),
+            forge: pull_request::Memo::default(),
         }
     }
 
@@ -176,7 +176,7 @@ impl Measuring<'_, '_> {
     fn run(&mut self) {
         let mut at = 0;
         while at < self.gates.len() {
-            if !self.seen[at].runs || forge::is_about_the_merge(&self.gates[at]) {
+            if !self.seen[at].runs || pull_request::is_about_the_merge(&self.gates[at]) {
                 at += 1;
                 continue;
             }
@@ -197,7 +197,7 @@ impl Measuring<'_, '_> {
     /// Asks for the merges, or makes them.
     fn merge(&mut self) {
         let gates = self.gates;
-        for at in (0..gates.len()).filter(|at| forge::is_about_the_merge(&gates[*at])) {
+        for at in (0..gates.len()).filter(|at| pull_request::is_about_the_merge(&gates[*at])) {
             let gate = &gates[at];
             let finding = match self.failing.first() {
                 _ if !self.seen[at].runs => continue,
@@ -206,8 +206,8 @@ impl Measuring<'_, '_> {
                 None => {
                     let mut known = self.seen.iter().filter_map(|seen| seen.finding.as_ref());
                     let all_hold = known.all(|finding| finding.verdict == Verdict::Pass);
-                    let merges = if self.ctx.acts && all_hold { forge::Merges::Now } else { forge::Merges::NotYet };
-                    forge::measure(gate, gates, merges, self.ctx)
+                    let merges = if self.ctx.acts && all_hold { pull_request::Merges::Now } else { pull_request::Merges::NotYet };
+                    pull_request::measure(gate, gates, merges, self.ctx)
                 }
             };
             self.note(at, finding);
@@ -267,7 +267,7 @@ pub fn is_untrusted(gate: &Gate) -> bool {
 
 /// The finding about such a gate.
 pub fn untrusted(gate: &Gate) -> Finding {
-    if matches!(gate.check, Check::PullRequest(_)) { forge::untrusted(gate) } else { command::untrusted(gate) }
+    if matches!(gate.check, Check::PullRequest(_)) { pull_request::untrusted(gate) } else { command::untrusted(gate) }
 }
 
 /// Findings of gates that are not measured at all.
@@ -280,7 +280,7 @@ fn look(gate: &Gate, gates: &[Gate], want: Want, ctx: &Context<'_>) -> Seen {
     let known = |finding: Finding| Seen { finding: Some(finding), runs: false };
     match &gate.check {
         // Whether a merge is allowed is no question before everything else holds.
-        _ if is_untrusted(gate) && !forge::is_about_the_merge(gate) => known(untrusted(gate)),
+        _ if is_untrusted(gate) && !pull_request::is_about_the_merge(gate) => known(untrusted(gate)),
         Check::Command(_) | Check::PullRequest(_) | Check::Ci(_) if want == Want::Cheap && !gate.every_stop => {
             known(Finding { skipped: true, ..gate.finding(Verdict::Unknown, "not asked, because nothing was claimed") })
         }
@@ -305,7 +305,7 @@ fn run_group(group: &[Gate], gates: &[Gate], ctx: &Context<'_>) -> Vec<Finding> 
     let one = |gate: &Gate| match &gate.check {
         Check::Command(command) => command::run(gate, command, ctx),
         Check::Features(check) => features::measure(gate, check, ctx),
-        Check::PullRequest(_) | Check::Ci(_) => forge::measure(gate, gates, forge::Merges::NotYet, ctx),
+        Check::PullRequest(_) | Check::Ci(_) => pull_request::measure(gate, gates, pull_request::Merges::NotYet, ctx),
         Check::File(_) | Check::Markers(_) => gate.finding(Verdict::Unknown, "nothing of it can be run"),
     };
     if let [gate] = group {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ralph_core::{
     journal::{Actor, Event, Parked},
-    judge::{Reason, limits::ToolUse},
+    judge::{Reason, brakes::ToolUse},
     text::{
         self,
         time::{self, Millis},

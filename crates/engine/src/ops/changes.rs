@@ -3,8 +3,8 @@
 //! Git is asked a handful of times, however many rounds there are, and for a bounded time; what could not be had is said. Nothing of the repository is run or changed.
 
 mod history;
-mod left;
 mod sizes;
+mod uncommitted;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,8 +20,8 @@ use crate::{
     store::project::Project,
 };
 use history::History;
-pub use left::{Left, left};
 use sizes::{Pair, Sizes};
+pub use uncommitted::{Left, left};
 
 /// The beginning of a loop, or the end of one of its rounds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use ralph_core::{
     gate::Run,
     journal::{Actor, Event},
-    judge::limits::{self, Standstill},
+    judge::brakes::{self, Standstill},
     loops::{LoopFile, LoopSettings, MAX_FILE_BYTES, NewLoop, Preset, file_of, is_name},
     messages,
     text::{self, time},
@@ -60,8 +60,8 @@ pub struct Started {
 impl Started {
     /// The effective limits in words, for a client with this setting of its cap.
     pub fn limits(&self, block_cap: Option<&str>) -> Vec<String> {
-        let cap = limits::block_cap(block_cap);
-        let (idle, _) = limits::idle_limit(self.file.idle_rounds, cap);
+        let cap = brakes::block_cap(block_cap);
+        let (idle, _) = brakes::idle_limit(self.file.idle_rounds, cap);
         let f = &self.file;
         let mut limits = messages::limits(f.max_iterations(), f.completion_promise.as_deref(), self.gated, f.max_hours(), idle);
         let is_of_a_pull_request = f.preset.is_some_and(Preset::is_of_a_pull_request);

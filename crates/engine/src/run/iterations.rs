@@ -1,7 +1,7 @@
 //! The iterations of one run: start a session, hear it out, have it judged, and go on.
 
 mod after_session;
-mod rest;
+mod pause;
 mod snapshots;
 
 use std::{
@@ -17,7 +17,7 @@ use ralph_core::{
     journal::{Event, State},
     judge::{
         Budget, Code, Ending, Next,
-        limits::{Breaker, Standstill},
+        brakes::{Breaker, Standstill},
         session_outcome::Work,
     },
     messages::prompt::Spent,

@@ -182,7 +182,7 @@ fn notify_all(orders: &Orders, news: &News<'_>, observer: &Arc<dyn Observer>) {
 /// The loop's limits and what ends it, in words.
 fn limits(project: &Project, file: &LoopFile) -> Vec<String> {
     let declared = declared::of_loop(project, file);
-    let (idle, _) = ralph_core::judge::limits::idle_limit(file.idle_rounds, None);
+    let (idle, _) = ralph_core::judge::brakes::idle_limit(file.idle_rounds, None);
     let mut limits =
         messages::limits(file.max_iterations(), file.completion_promise.as_deref(), !declared.is_empty(), file.max_hours(), idle);
     limits.extend(messages::further_limits(file.max_usd_micros(), file.fresh_stall_rounds(), true));

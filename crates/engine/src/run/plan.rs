@@ -6,7 +6,7 @@ use ralph_core::{
         Check,
         list::{Item, List},
     },
-    judge::{Code, limits::ToolUse, session_outcome::Outcome},
+    judge::{Code, brakes::ToolUse, session_outcome::Outcome},
     messages::prompt::{self, Round, Spent},
     text::clean,
 };
@@ -58,7 +58,7 @@ pub(super) fn plan(project: &Project, settings: &Running, l: &Loop, before: &Bef
         unfinished: before.unfinished,
         spent: Spent::of(&l.state, clock::now()),
         stalled: (standstill.map_or(0, |s| s.rounds), limit),
-        swings: standstill.map_or(0, ralph_core::judge::limits::Standstill::swings),
+        swings: standstill.map_or(0, ralph_core::judge::brakes::Standstill::swings),
         idle: before.tools == ToolUse::None,
         denied: &before.denied,
     };

@@ -11,7 +11,7 @@ use std::{
 use ralph_core::{
     gate::output::Stream as Pipe,
     judge::{
-        limits::ToolUse,
+        brakes::ToolUse,
         session_outcome::{Cut, Outcome, Trouble, Work},
     },
     text::time::millis,

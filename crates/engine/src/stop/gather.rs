@@ -4,8 +4,9 @@ use ralph_core::{
     gate::{Proof, Tally},
     journal::{Items, Spending, State},
     judge::{
-        Evidence, Message, claim as promise,
-        limits::{self, Repeated, Standstill, ToolUse},
+        Evidence, Message,
+        brakes::{self, Repeated, Standstill, ToolUse},
+        claim as promise,
     },
     text::time::Millis,
 };
@@ -36,7 +37,7 @@ pub(super) fn gather(stop: &Stop<'_>, l: &Loop, heard: Heard, measured: Measured
     let spending = spending::count(stop, l, now);
     let items = items(&measured, &l.state, stop.session);
     let tallies = || measured.findings.iter().filter_map(|finding| finding.tally);
-    let (idle_limit, idle_limit_from) = limits::idle_limit(l.file.idle_rounds, block_cap(stop));
+    let (idle_limit, idle_limit_from) = brakes::idle_limit(l.file.idle_rounds, block_cap(stop));
     let blocked = promise::blocked(&heard.text);
     let (context, max_context) = context(stop, l);
     let (tools, idle_rounds) = match measured.after(&l.state) {
@@ -95,7 +96,7 @@ pub(super) fn gather(stop: &Stop<'_>, l: &Loop, heard: Heard, measured: Measured
 
 /// The client's own cap on how often a session may be sent back. A run's sessions are new ones.
 fn block_cap(stop: &Stop<'_>) -> Option<u64> {
-    if stop.report().is_some() { None } else { limits::block_cap(env::block_cap().as_deref()) }
+    if stop.report().is_some() { None } else { brakes::block_cap(env::block_cap().as_deref()) }
 }
 
 /// Iterations in a row without any tool call, this one included.
@@ -106,7 +107,7 @@ fn idle_rounds(stop: &Stop<'_>, l: &Loop, heard: &Heard, limit: u64) -> u64 {
     // A message that could not be read is not one like the last.
     let is_read = !matches!(heard.from, Message::Unreadable { .. });
     let same_message = is_read && l.state.message.as_deref() == Some(heard.fingerprint().as_str());
-    let idle = limits::count_idle(before, heard.tools, same_message);
+    let idle = brakes::count_idle(before, heard.tools, same_message);
     // Before the loop is paused for it: iterations that looked idle may have had tools whose lines came late.
     if idle >= limit && l.state.idle_since.is_some_and(|since| hear::used_tools_since(stop, since)) {
         return u64::from(heard.tools == ToolUse::None);

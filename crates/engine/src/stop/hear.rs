@@ -6,8 +6,8 @@ use ralph_core::{
     journal::{Read, State},
     judge::{
         Message,
+        brakes::ToolUse,
         claim::{self as promise, Claim},
-        limits::ToolUse,
     },
     loops::fnv1a,
     text::time::Millis,

@@ -2,7 +2,6 @@
 //!
 //! Both drivers report a stop as a plain [`Stop`]: the hook (`hook/stop.rs`) what the client told it, the run (`run/iterations.rs`) what it heard of a session that it started.
 
-mod commit;
 mod deadline;
 mod edits;
 pub(crate) mod find;
@@ -10,6 +9,7 @@ mod gather;
 pub(crate) mod hear;
 pub(crate) mod measure;
 mod notes;
+mod record;
 mod same_stop;
 mod spending;
 mod standstill;
@@ -19,7 +19,7 @@ use std::{sync::Arc, time::Duration};
 
 use ralph_core::{
     journal::{Answered, State},
-    judge::{Decision, Evidence, Next, Ruling, judge, limits::ToolUse, session_outcome::Work},
+    judge::{Decision, Evidence, Next, Ruling, brakes::ToolUse, judge, session_outcome::Work},
     loops::LoopFile,
     messages::{self, gate_messages},
 };
@@ -234,7 +234,7 @@ fn decide(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Loop, measured: Measured)
         (!gathered.evidence.gates.is_empty()).then(|| secrets::mask(&gate_messages::for_person(&gathered.evidence).unwrap_or_default()));
     let more = std::mem::take(&mut l.state.untold);
     let ruled = Ruled { l, gathered, ruling, note, told, more, at };
-    Ok(commit::commit(stop, locked, ruled)?.map_or(Outcome::Gone, |ruled| Outcome::Ruled(Box::new(ruled))))
+    Ok(record::commit(stop, locked, ruled)?.map_or(Outcome::Gone, |ruled| Outcome::Ruled(Box::new(ruled))))
 }
 
 /// The ruling that a stop would get now, and the loop to note it in. `None`: there is nothing left to answer.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ralph_core::judge::{
     Evidence,
-    limits::{Standstill, ToolUse},
+    brakes::{Standstill, ToolUse},
 };
 
 use super::Stop;

@@ -16,7 +16,7 @@ use crate::{
     forge::{self, Question},
     gates::{
         declared::{self, Declared},
-        forge as gate,
+        pull_request as gate,
     },
     store::{loops::LoopOnDisk, project::Project},
     sys::env,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ralph_core::{
     gate::Verdict,
     journal::{Event, Record},
-    judge::{Code, Evidence, Message, Ruling, claim::Claim, judge, limits::ToolUse},
+    judge::{Code, Evidence, Message, Ruling, brakes::ToolUse, claim::Claim, judge},
     messages::{spent_of, tag},
     text::{clean, count, iterations, time::in_words},
 };

@@ -1,6 +1,6 @@
 //! `ralph init`: have Claude Code call ralph.
 
-use ralph_core::judge::limits;
+use ralph_core::judge::brakes;
 use ralph_engine::{
     hosts::claude::registration::{BLOCK_CAP, DENY_EDITS},
     setup::{
@@ -99,7 +99,7 @@ fn offer_the_rule(survey: &Survey, args: &Args) {
 
 /// The cap is the user's: it is explained, and changed only when asked for.
 fn offer_the_cap(survey: &Survey, args: &Args) {
-    if args.block_cap.is_some() || limits::block_cap(survey.block_cap().as_deref()).is_none() {
+    if args.block_cap.is_some() || brakes::block_cap(survey.block_cap().as_deref()).is_none() {
         return;
     }
     let why = "Claude Code ends a turn after 8 stops in a row that were sent back without any tool call; ralph pauses the loop one iteration before.";

@@ -2,7 +2,7 @@
 
 use ralph_core::text::{clean, of_limit, time::in_words};
 use ralph_engine::{
-    store::{project::Project, projects},
+    store::{known_projects, project::Project},
     view::{
         self, View, status,
         worktrees::{self, Beside},
@@ -42,7 +42,7 @@ pub(crate) struct Args {
 
 #[expect(clippy::unnecessary_wraps, reason = "every command ends the same way")]
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    let projects = if args.all { projects::with(project) } else { vec![project.clone()] };
+    let projects = if args.all { known_projects::with(project) } else { vec![project.clone()] };
     let mut all: Vec<View> = projects.iter().flat_map(|project| view::live(project).into_iter().chain(view::ended(project))).collect();
     let mut beside: Vec<Beside> = projects.iter().flat_map(worktrees::live_or_last).collect();
     if args.all {

@@ -11,7 +11,7 @@ use ralph_core::report::{
     prometheus::{self, Subject},
 };
 use ralph_engine::{
-    store::{project::Project, projects},
+    store::{known_projects, project::Project},
     sys::{env, files, process, secrets},
     view,
 };
@@ -161,7 +161,7 @@ fn of_gates(project: &Project, which: Option<&str>) -> Result<String, Failure> {
 fn figures(project: &Project, args: &Args) -> Result<String, Failure> {
     let mut of_projects = Vec::new();
     if args.all {
-        for project in projects::with(project) {
+        for project in known_projects::with(project) {
             let live = view::live(&project);
             let seen = if live.is_empty() { view::ended(&project).into_iter().take(1).collect() } else { live };
             // One whose journal is gone has nothing to tell, and is no reason to say nothing of the others.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::{judge::limits, text::opening};
+use ralph_core::{judge::brakes, text::opening};
 use ralph_engine::{
     hosts::{
         SHORT,
@@ -19,7 +19,7 @@ use ralph_engine::{
     sys::{env, process},
 };
 
-use super::{Case, Finding, Repair, twice};
+use super::{Case, Finding, Repair, duplicate_hooks};
 use crate::text::quoted;
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
@@ -105,7 +105,7 @@ fn registered(case: &Case) -> Vec<Finding> {
         return vec![registering(case, finding, usual_scope(case))];
     };
     let mut findings = Vec::new();
-    match twice::check(case, &ours) {
+    match duplicate_hooks::check(case, &ours) {
         Some(finding) => findings.push(finding),
         None if origins.len() > 1 => {
             let all: Vec<String> = origins.iter().map(ToString::to_string).collect();
@@ -332,14 +332,14 @@ fn changed(case: &Case, scope: Scope, path: &Path, text: Option<&str>) -> Findin
 
 fn block_cap(case: &Case) -> Finding {
     let set = case.survey.block_cap();
-    match (&set, limits::block_cap(set.as_deref())) {
+    match (&set, brakes::block_cap(set.as_deref())) {
         (Some(text), Some(cap)) if text.trim().parse::<f64>().is_err() => {
             let what = format!("{BLOCK_CAP} is {:?}, which is no number: the client takes {cap}", opening(text, 40));
             lift(case, Finding::warning("block-cap", what))
         }
         (_, None) => Finding::good("block-cap", "the client's cap on stops that are sent back is lifted"),
         (_, Some(cap)) => {
-            let (idle, _) = limits::idle_limit(None, Some(cap));
+            let (idle, _) = brakes::idle_limit(None, Some(cap));
             let what = format!(
                 "the client ends a turn after {cap} stops in a row that were sent back without any tool call; ralph pauses the loop after {}",
                 ralph_core::text::count(idle, "such iteration", "such iterations")

@@ -1,6 +1,7 @@
 //! Is everything in place for a loop? One file for each kind of check; every finding says what is the matter and what to do about it.
 
 mod agent;
+mod duplicate_hooks;
 mod forge;
 mod gates;
 mod hooks;
@@ -10,7 +11,6 @@ mod permissions;
 mod probe;
 mod repair;
 mod repository;
-mod twice;
 
 use ralph_core::text::clean;
 use ralph_engine::{

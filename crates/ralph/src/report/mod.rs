@@ -7,7 +7,7 @@ mod git_and_transcripts;
 mod grouping;
 mod html;
 mod markdown;
-mod needs;
+mod needs_person;
 mod sentence;
 mod shared;
 mod snapshots;
@@ -141,7 +141,7 @@ fn of(project: &Project, view: &View, history: &History, now: Millis) -> Report 
         limits: Limits { iterations: view.max_iterations, ms: view.max_ms, usd_micros: money::of_dollars(view.max_usd) },
         cost: cost::of(&figures),
         figures,
-        needs: needs::of(sources, &acceptance, left.as_ref()),
+        needs: needs_person::of(sources, &acceptance, left.as_ref()),
         left,
         troubles: troubles(history),
         acceptance,

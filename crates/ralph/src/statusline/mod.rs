@@ -1,7 +1,7 @@
 //! `ralph statusline`: the loop in the one line that the client shows below its prompt. Called every few hundred milliseconds, so only the loop's file and
 //! the end of its journal are read; nothing is ever written, and nothing is an error.
 
-mod after;
+mod chained;
 
 use std::{
     ffi::OsString,
@@ -55,7 +55,7 @@ pub(crate) fn run(project: Option<Project>, after: Option<&str>) -> u8 {
     let text = match after {
         // An agent that may run `ralph` would have a shell.
         Some(_) if env::is_in_the_agents_shell() => String::new(),
-        Some(command) => after::joined(&after::said(command, &input), own, columns),
+        Some(command) => chained::joined(&chained::said(command, &input), own, columns),
         None => own.map(|line| line.fitted(columns)).unwrap_or_default(),
     };
     if !text.is_empty() {

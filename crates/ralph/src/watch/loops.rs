@@ -7,7 +7,7 @@ use std::{
 
 use ralph_core::text::time::Millis;
 use ralph_engine::{
-    store::{project::Project, projects},
+    store::{known_projects, project::Project},
     sys::clock,
     view::{self, Status, View, worktrees},
 };
@@ -122,7 +122,7 @@ impl Loops {
     }
 
     fn projects(&self) -> Vec<Project> {
-        let projects = if self.all { projects::with(&self.here) } else { vec![self.here.clone()] };
+        let projects = if self.all { known_projects::with(&self.here) } else { vec![self.here.clone()] };
         let trees = |project: &Project| worktrees::folders(project).into_iter().map(|(_, folder)| Project::at(folder)).collect::<Vec<_>>();
         let mut every: Vec<Project> = Vec::new();
         for project in projects.iter().flat_map(|project| [vec![project.clone()], trees(project)].concat()) {

@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 
 use ralph_core::{
     judge::{
+        brakes::ToolUse,
         claim,
-        limits::ToolUse,
         session_outcome::{Denied, Outcome, Tokens, Work},
     },
     money::{self, Micros},

@@ -3,7 +3,7 @@
 use ralph_core::{
     journal::Event,
     judge::{
-        limits::ToolUse,
+        brakes::ToolUse,
         session_outcome::{self, Did, Outcome, Then, Trouble, Work},
     },
     loops::Value,

@@ -8,7 +8,10 @@ use clap_mangen::{
     roff::{Inline, Roff, bold, italic, roman},
 };
 
-use crate::help::{EXIT_CODES, FILES, FOR_PROGRAMS, VARIABLES, is_heading};
+use crate::{
+    exit::EXIT_CODES,
+    help::{FILES, FOR_PROGRAMS, VARIABLES, is_heading},
+};
 
 /// The page's file name: `ralph.1`, `ralph-start.1`.
 pub(crate) fn file_name(command: &Command) -> String {

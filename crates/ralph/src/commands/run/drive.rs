@@ -25,7 +25,7 @@ use ralph_engine::{
     sys::signals,
 };
 
-use super::{Request, Sessions, Subject, ground};
+use super::{Request, Sessions, Subject, preconditions};
 use crate::{
     commands::start::begin as begin_loop,
     exit::{BLOCKED, Failure},
@@ -36,7 +36,7 @@ pub(super) fn drive(project: &Project, request: Request, observer: &Arc<dyn Obse
     // Once there is a loop, it has to be put to rest first.
     signals::notice();
     let warn = |text: String| observer.on_event(&RunEvent::Warning { text });
-    ground::look(project, &request, &warn)?;
+    preconditions::look(project, &request, &warn)?;
     let project = &*place(project, &request, &warn)?;
     refuse_what_cannot_be_proven(project)?;
     let (name, options) = options(project, &request);

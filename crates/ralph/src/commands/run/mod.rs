@@ -1,10 +1,10 @@
 //! `ralph run`: run a loop in fresh sessions, one for each iteration.
 
 mod drive;
-mod ground;
 mod json;
 mod lines;
 mod out;
+mod preconditions;
 mod prose;
 mod quiet;
 mod screen;

@@ -4,7 +4,7 @@ mod page;
 
 use ralph_core::text::clean;
 use ralph_engine::{
-    store::{project::Project, projects},
+    store::{known_projects, project::Project},
     view::{Status, View, status::Standing},
 };
 
@@ -70,7 +70,7 @@ fn one(project: &Project, which: &str, json: bool) -> Done {
 }
 
 fn everywhere(project: &Project, json: bool) -> Done {
-    let projects = projects::with(project);
+    let projects = known_projects::with(project);
     let standing = Standing::of_all(&projects);
     if json {
         ui::json(&standing);

@@ -2,7 +2,7 @@
 //!
 //! The hook reads them from their ends, and only as far as it has to.
 
-mod back;
+mod backwards;
 mod files;
 mod line;
 mod round;
@@ -10,10 +10,10 @@ mod round;
 use ralph_core::text::time::Millis;
 
 use crate::hosts::claude::{prices, stream::Quota};
-use back::LinesBack;
+use backwards::LinesBack;
 
-pub(crate) use back::OpenFile;
-pub use back::Source;
+pub(crate) use backwards::OpenFile;
+pub use backwards::Source;
 pub(crate) use files::{Transcript, find, of_subagents};
 pub(super) use line::{Kind, Line, has};
 pub use round::{Before, QUEUED, Round, last_round};

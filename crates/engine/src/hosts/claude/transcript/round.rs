@@ -10,14 +10,14 @@
 use std::collections::VecDeque;
 
 use ralph_core::{
-    judge::{claim, limits::ToolUse},
+    judge::{brakes::ToolUse, claim},
     text::{opening, time::Millis},
 };
 use serde_json::Value;
 
 use super::{
     ANSWERED, INTERRUPTED,
-    back::{LinesBack, Source},
+    backwards::{LinesBack, Source},
     line::{Content, Kind, Line, Message},
 };
 use crate::hosts::stop_word;

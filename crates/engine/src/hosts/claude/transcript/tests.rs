@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use ralph_core::{judge::limits::ToolUse, text::time};
+use ralph_core::{judge::brakes::ToolUse, text::time};
 
 use super::{
-    back::{BLOCK, LINE_COST, LINES_A_LOOK, REACH},
+    backwards::{BLOCK, LINE_COST, LINES_A_LOOK, REACH},
     *,
 };
 

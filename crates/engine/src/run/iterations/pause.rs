@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ralph_core::{
     journal::{Event, Parked},
-    judge::limits::ToolUse,
+    judge::brakes::ToolUse,
     text::{
         self,
         time::{self, Millis},

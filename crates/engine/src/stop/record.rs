@@ -5,7 +5,7 @@ use ralph_core::{
     journal::{Answered, Event, Parked, State},
     judge::{
         Code, Ending, Evidence, Next, Ruling,
-        limits::{self, Standstill},
+        brakes::{self, Standstill},
         session_outcome::Failures,
     },
     loops::Value,
@@ -143,7 +143,7 @@ fn remember_of_run(state: &mut State, evidence: &Evidence, ruling: &Ruling) {
     let held = passing.saturating_add(evidence.gates.iter().filter_map(|f| f.tally).map(|tally| tally.done).sum());
     let fails = evidence.gates.iter().any(|f| f.verdict == Verdict::Fail) || evidence.stalled_rounds > 0;
     let goes_on = matches!(ruling.next, Next::GoesOn { .. });
-    state.failing.rounds = if goes_on { limits::count_failing(state.failing.rounds, fails, state.failing.held, held) } else { 0 };
+    state.failing.rounds = if goes_on { brakes::count_failing(state.failing.rounds, fails, state.failing.held, held) } else { 0 };
     state.failing.held = held;
     // These were told and ruled on; a note that came meanwhile is told in the next iteration.
     if !matches!(ruling.next, Next::Stays) {
