@@ -110,7 +110,7 @@ fn eyes_1_without_a_terminal_it_says_what_to_use() {
     assert_eq!(pty.wait_exit(PATIENCE), Some(2));
     assert!(pty.wait_closed(PATIENCE));
     let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
-    assert!(raw.contains("lines only") && !raw.contains(ENTER), "{raw:?}");
+    assert!(raw.contains("cannot draw on this terminal") && !raw.contains(ENTER), "{raw:?}");
     let none = watch(&bed, &["nobody"]);
     assert_eq!(none.wait_exit(PATIENCE), Some(1));
     assert!(!String::from_utf8_lossy(&none.raw()).contains(ENTER));
