@@ -80,6 +80,13 @@ impl Entry {
         self.is_assumed || self.is_kept_out
     }
 
+    /// Whether the file looks as it did when it was put into the index: never known here.
+    #[cfg(not(unix))]
+    #[expect(clippy::unused_self, reason = "only Unix has what git keeps of a file")]
+    pub(crate) fn looks_like(&self, _meta: &Metadata) -> bool {
+        false
+    }
+
     /// Whether the file looks as it did when it was put into the index.
     #[cfg(unix)]
     pub(crate) fn looks_like(&self, meta: &Metadata) -> bool {
@@ -94,11 +101,6 @@ impl Entry {
         // Git keeps the lower half of each number.
         let is_same = |(kept, number): (&u32, &u64)| u64::from(*kept) == number & u64::from(u32::MAX);
         self.mode == mode && self.facts.iter().zip(times.iter().chain(&others)).all(is_same)
-    }
-
-    #[cfg(not(unix))]
-    pub(crate) fn looks_like(&self, _meta: &Metadata) -> bool {
-        false
     }
 }
 
