@@ -77,7 +77,7 @@ impl Project {
     /// A folder with a loop of the session, without a limit on iterations.
     pub(crate) fn with_loop(dir: impl Into<PathBuf>, ralph: &Path) -> Result<Self> {
         let project = Self::with_claude(dir)?;
-        project.start(ralph)?;
+        project.start(ralph, &[])?;
         Ok(project)
     }
 
@@ -117,14 +117,14 @@ impl Project {
         );
         fs::write(project.dir.join("ralph.toml"), settings)?;
         project.ralph(ralph, &["trust", "--yes"])?;
-        project.start(ralph)?;
+        project.start(ralph, &["--stall-rounds", "1000000"])?;
         Ok(project)
     }
 
-    /// Starts a loop whose brakes work as they do by default, and never hold it: its iterations change nothing.
-    fn start(&self, ralph: &Path) -> Result<()> {
-        let limits = ["--max-iterations", "0", "--stall-rounds", "1000000"];
-        self.ralph(ralph, &[&["start", PROMPT, "--completion-promise", "DONE", "--session", SESSION][..], &limits].concat())
+    /// Starts a loop of the session without a limit on iterations.
+    fn start(&self, ralph: &Path, options: &[&str]) -> Result<()> {
+        let start = ["start", PROMPT, "--completion-promise", "DONE", "--max-iterations", "0", "--session", SESSION];
+        self.ralph(ralph, &[&start[..], options].concat())
     }
 
     /// One of the files of a repository.

@@ -28,11 +28,11 @@ const FOREIGN_FIELDS: [(&str, &str); 11] = [
 
 pub(in crate::hosts) fn read(input: &[u8]) -> Result<(Event, Caller), serde_json::Error> {
     let mut fields = Fields(parse_tolerant(input)?);
-    let by_field = FOREIGN_FIELDS.iter().find(|(field, _)| fields.0.contains_key(*field)).map(|(_, agent)| *agent);
     let event = fields.event();
     // The one sign that no other agent gives, not even one that was started from Claude Code's own shell: its session is in the environment, too.
     let is_certain = event.session.is_some() && event.session == env::claude_session();
-    let foreign = if is_certain { None } else { by_field.or_else(env::foreign_agent) };
+    let by_field = || FOREIGN_FIELDS.iter().find(|(field, _)| fields.0.contains_key(*field)).map(|(_, agent)| *agent);
+    let foreign = if is_certain { None } else { by_field().or_else(env::foreign_agent) };
     let own = || Caller::Own(of_ai_agent(env::ai_agent().as_deref().unwrap_or_default()));
     Ok((event, foreign.map_or_else(own, Caller::Foreign)))
 }
@@ -90,7 +90,7 @@ impl Fields {
 
 /// Some clients, and the documentation, write `~` for the user's folder.
 fn at_home(path: String) -> String {
-    let at_home = || Some(env::home()?.join(path.strip_prefix("~/")?).to_string_lossy().into_owned());
+    let at_home = || path.strip_prefix("~/").and_then(|rest| Some(env::home()?.join(rest).to_string_lossy().into_owned()));
     at_home().unwrap_or(path)
 }
 
