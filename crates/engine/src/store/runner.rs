@@ -58,7 +58,7 @@ mod tests {
         assert!(carry(&project, "main-2").unwrap().is_ok());
         drop(first);
         // A child that another test is just starting has the lock's file, too, until it becomes its program.
-        let limit = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let limit = std::time::Instant::now() + std::time::Duration::from_mins(1);
         while carry(&project, "main-1").unwrap().is_err() {
             assert!(std::time::Instant::now() < limit, "the lock is free again");
             std::thread::sleep(std::time::Duration::from_millis(5));

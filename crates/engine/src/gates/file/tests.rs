@@ -150,7 +150,7 @@ fn an_expression_that_would_take_too_long_is_not_tried() {
     assert!(verdict == Verdict::Unknown && what.contains("in 1 MB would take too long: ask for plain words"), "{what}");
     bed.write(AUDIT, &format!("{}PASS", "a".repeat(MAX_BYTES - 4)), 0);
     bed.is(&says("PASS"), Verdict::Pass, "docs/AUDIT.md is there and says `PASS`");
-    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
     bed.write(AUDIT, &"a".repeat(1_000), 0);
     assert_eq!(bed.measure(&says(&hostile), &[]).0, Verdict::Fail);
 }

@@ -321,7 +321,7 @@ fn update(entry: &CstObject, hook: &Hook, command: &str, via: &str) {
     for name in BACKGROUND {
         match (is.get(name) == Some(&true.into()), wanted.get(name).is_some()) {
             (false, true) => set(entry, name, &wanted),
-            (true, false) => entry.get(name).into_iter().for_each(CstObjectProp::remove),
+            (true, false) => named(entry, name).for_each(CstObjectProp::remove),
             _ => {}
         }
     }
@@ -343,13 +343,22 @@ fn chosen_limit(entry: &Value, hook: &Hook, line: Option<&CommandLine>) -> Optio
     (!hook.measures() || is_told || seconds != SHORT).then_some(seconds)
 }
 
+/// Sets a field of an entry. Of several with its name the client takes the last: that one stays.
 fn set(entry: &CstObject, name: &str, wanted: &Value) {
-    match entry.get(name) {
-        Some(property) => property.set_value(input(&wanted[name])),
+    let mut all: Vec<CstObjectProp> = named(entry, name).collect();
+    match all.pop() {
+        Some(last) => {
+            all.into_iter().for_each(CstObjectProp::remove);
+            last.set_value(input(&wanted[name]));
+        }
         None => {
             entry.append(name, input(&wanted[name]));
         }
     }
+}
+
+fn named<'a>(parent: &CstObject, name: &'a str) -> impl Iterator<Item = CstObjectProp> + use<'a> {
+    parent.properties().into_iter().filter(move |property| property.decoded_name().as_deref() == Some(name))
 }
 
 fn object(parent: &CstObject, name: &str, path: &str) -> Result<CstObject, Problem> {
@@ -364,7 +373,7 @@ fn array(parent: &CstObject, name: &str, path: &str) -> Result<CstArray, Problem
 
 /// The property of that name. Of two the client takes the last, so a change to the first would change nothing.
 fn only(parent: &CstObject, name: &str, path: &str) -> Result<Option<CstObjectProp>, Problem> {
-    let mut all = parent.properties().into_iter().filter(|p| p.decoded_name().as_deref() == Some(name));
+    let mut all = named(parent, name);
     match (all.next(), all.next()) {
         (_, Some(_)) => Err(Problem(format!("has the key \"{path}\" twice"))),
         (first, None) => Ok(first),
