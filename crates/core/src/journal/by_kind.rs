@@ -1,7 +1,7 @@
 //! Reads an event by its `kind`, straight from its JSON.
 //!
 //! Serde reads a tagged enum by keeping all of its fields in memory until it has seen the tag, wherever it is. Ralph writes the kind first, so nothing has to be
-//! kept: a long journal is read in about half of the time, and the hook reads its last record faster, too.
+//! kept, for a long journal and for the last record that the hook reads.
 
 use std::fmt;
 
