@@ -7,9 +7,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::Result;
+use crate::{Result, dist::Target};
 
 /// The workspace's root folder.
 pub(crate) fn root() -> PathBuf {
@@ -17,22 +17,25 @@ pub(crate) fn root() -> PathBuf {
     own.parent().unwrap_or(own).to_owned()
 }
 
-/// The compiler flags of a build.
+/// A way to build the binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flags {
-    /// Those of `.cargo/config.toml`, which every build in a checkout has.
-    Ours,
-    /// None: what `cargo install ralph-loop` gives, which knows no configuration of ours.
-    Default,
+pub(crate) enum Build {
+    /// As it is released: for the published target, with the flags of `.cargo/config.toml`.
+    Released,
+    /// Without any flags of ours: what `cargo install ralph-loop` gives.
+    Installed,
 }
 
 /// Builds the binary with the profile that is shipped, and says where it is.
-pub(crate) fn dist_binary(flags: Flags) -> Result<PathBuf> {
+pub(crate) fn dist_binary(build: Build) -> Result<PathBuf> {
     let mut command = cargo();
     command.args(["build", "--profile", "dist", "--package", "ralph-loop", "--bin", "ralph", "--message-format=json-render-diagnostics"]);
-    if flags == Flags::Default {
+    match build {
+        Build::Released => ship(&mut command)?,
         // Set and empty: no flags at all, from wherever. The folder is its own, so that the two builds do not undo each other.
-        command.env("CARGO_ENCODED_RUSTFLAGS", "").arg("--target-dir").arg(target_dir()?.join("default-flags"));
+        Build::Installed => {
+            command.env("CARGO_ENCODED_RUSTFLAGS", "").arg("--target-dir").arg(target_dir()?.join("default-flags"));
+        }
     }
     let output = command.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
@@ -46,6 +49,37 @@ pub(crate) fn dist_binary(flags: Flags) -> Result<PathBuf> {
     executable.ok_or_else(|| "cargo did not say where the binary is".into())
 }
 
+/// The target of the build that people get: the published one of this machine, else the host itself.
+pub(crate) fn shipped_target() -> Result<String> {
+    Target::here().map_or_else(|| Ok(toolchain()?.1), |target| Ok(target.triple.to_owned()))
+}
+
+/// Why the build that people get cannot be made here.
+pub(crate) fn cannot_ship() -> Result<Option<String>> {
+    let target = shipped_target()?;
+    let library = first_output("rustc", &["--print", "target-libdir", "--target", &target])?;
+    let missing = || format!("the standard library for {target} is not installed: `rustup target add {target}` gets it");
+    Ok((!Path::new(&library).is_dir()).then(missing))
+}
+
+/// Makes it the build that people get: for its target, and without the names of this machine's folders.
+fn ship(command: &mut Command) -> Result<()> {
+    if let Some(why) = cannot_ship()? {
+        return Err(why.into());
+    }
+    let target = shipped_target()?;
+    let of_cargo = home().ok_or("no home folder")?;
+    let renamed = |folder: &Path, name: &str| format!("--remap-path-prefix={}={name}", folder.display());
+    let flags = json!([renamed(&of_cargo, "cargo"), renamed(&root(), "ralph")]);
+    command.args(["--target", &target, "--config"]).arg(format!("target.{target}.rustflags={flags}"));
+    Ok(())
+}
+
+/// Where cargo keeps the sources of packages.
+pub(crate) fn home() -> Option<PathBuf> {
+    env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")))
+}
+
 /// Where builds go; also a folder that is surely on a disk and that nobody minds.
 pub(crate) fn target_dir() -> Result<PathBuf> {
     let output = cargo().args(["metadata", "--no-deps", "--format-version=1"]).output()?;
@@ -53,7 +87,7 @@ pub(crate) fn target_dir() -> Result<PathBuf> {
     metadata["target_directory"].as_str().map(PathBuf::from).ok_or_else(|| "cargo did not say where builds go".into())
 }
 
-/// The compiler's version and its host: what instruction counts depend on.
+/// The compiler's version and its host.
 pub(crate) fn toolchain() -> Result<(String, String)> {
     let text = first_output("rustc", &["-vV"])?;
     let field = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)).map(str::to_owned);

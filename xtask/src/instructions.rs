@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Result, Verdict,
-    cargo::{self, Flags},
+    cargo::{self, Build},
     scene::{self, Project, Stops},
 };
 
 /// Count the instructions of a hook call, and compare with bench/instructions.json
 ///
-/// Fails when a path takes more than 10 % more than recorded. Needs valgrind, and the recorded toolchain and host.
+/// Fails when a path takes more than 10 % more than recorded. Needs valgrind, and the recorded toolchain and target.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Record what is counted instead of comparing
@@ -40,7 +40,7 @@ const FILE: &str = "bench/instructions.json";
 #[derive(Debug, Serialize, Deserialize)]
 struct Recorded {
     toolchain: String,
-    host: String,
+    target: String,
     valgrind: String,
     counts: BTreeMap<String, u64>,
 }
@@ -49,20 +49,23 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     let Ok(valgrind) = cargo::first_output("valgrind", &["--version"]) else {
         return Ok(skip("valgrind is not installed"));
     };
-    let (toolchain, host) = cargo::toolchain()?;
+    if let Some(why) = cargo::cannot_ship()? {
+        return Ok(skip(&why));
+    }
+    let (toolchain, target) = (cargo::toolchain()?.0, cargo::shipped_target()?);
     let file = cargo::root().join(FILE);
     let recorded = match fs::read(&file) {
         Ok(bytes) => Some(serde_json::from_slice::<Recorded>(&bytes)?),
         Err(_) => None,
     };
     if let (Some(r), false) = (&recorded, args.record)
-        && (&r.toolchain, &r.host) != (&toolchain, &host)
+        && (&r.toolchain, &r.target) != (&toolchain, &target)
     {
-        return Ok(skip(&format!("recorded with {} on {}, and this is {toolchain} on {host}", r.toolchain, r.host)));
+        return Ok(skip(&format!("recorded with {} for {}, and this is {toolchain} for {target}", r.toolchain, r.target)));
     }
-    let counts = count_all(&cargo::dist_binary(Flags::Ours)?)?;
+    let counts = count_all(&cargo::dist_binary(Build::Released)?)?;
     if args.record {
-        let text = serde_json::to_string_pretty(&Recorded { toolchain, host, valgrind, counts })?;
+        let text = serde_json::to_string_pretty(&Recorded { toolchain, target, valgrind, counts })?;
         fs::write(&file, text + "\n")?;
         println!("recorded in {FILE}");
         return Ok(Verdict::Good);

@@ -1,4 +1,4 @@
-//! Developer tools, run as `cargo xtask <command>`: how fast is the hook, has it grown, are the generated files fresh; and the pictures of the README.
+//! Developer tools, run as `cargo xtask <command>`: how fast is the hook, has it grown, are the generated files fresh; what people install; and the pictures of the README.
 
 #![expect(
     clippy::print_stdout,
@@ -7,11 +7,14 @@
     reason = "a tool for developers: it prints, and it starts programs and writes files outside of any user's project"
 )]
 
+#[cfg(unix)]
 mod bench;
 mod cargo;
+mod dist;
 mod fuzz;
 mod generate;
 mod instructions;
+#[cfg(unix)]
 mod picture;
 mod scene;
 
@@ -52,18 +55,24 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    #[cfg(unix)]
     Bench(bench::Args),
     Instructions(instructions::Args),
+    Dist(dist::Args),
     Generate(generate::Args),
+    #[cfg(unix)]
     Picture(picture::Args),
     Fuzz(fuzz::Args),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
+        #[cfg(unix)]
         Command::Bench(args) => bench::run(&args),
         Command::Instructions(args) => instructions::run(&args),
+        Command::Dist(args) => dist::run(&args),
         Command::Generate(args) => generate::run(&args),
+        #[cfg(unix)]
         Command::Picture(args) => picture::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
     };

@@ -4,6 +4,8 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    thread,
+    time::Duration,
 };
 
 use ralph_engine::hosts::{PLUGIN, claude::registration::Hook};
@@ -96,8 +98,9 @@ impl Project {
             fs::create_dir_all(file.parent().unwrap_or(&file))?;
             fs::write(file, format!("/// Number {n}.\npub fn number() -> u32 {{\n    {n}\n}}\n").repeat(10))?;
         }
-        // The home is the project's own folder here.
-        fs::write(project.dir.join(".gitignore"), "/.claude/\n/.local/\n/ralph.toml\n")?;
+        fs::write(project.dir.join(".gitignore"), "/.claude/\n/ralph.toml\n")?;
+        // Files that are almost as new as git's index are read at every look, because they may have changed since; in few repositories all of them are.
+        thread::sleep(Duration::from_millis(2_100));
         project.git(&["init", "--quiet"])?;
         project.git(&["add", "."])?;
         project.git(&["-c", "user.name=n", "-c", "user.email=n@localhost", "commit", "--quiet", "--message", "All"])?;
@@ -137,22 +140,22 @@ impl Project {
         let output = command
             .args(args)
             .current_dir(&self.dir)
-            .env("HOME", &self.dir)
+            .env("HOME", self.home())
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .stdin(Stdio::null())
             .output()?;
         if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into()) }
     }
 
-    /// Runs one of ralph's commands here.
-    pub(crate) fn ralph(&self, ralph: &Path, args: &[&str]) -> Result<()> {
-        self.ralph_of(&self.dir, ralph, args)
+    /// The user's home folder, beside the project.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.dir.with_extension("home")
     }
 
-    /// The same for somebody who lives in another folder.
-    pub(crate) fn ralph_of(&self, home: &Path, ralph: &Path, args: &[&str]) -> Result<()> {
+    /// Runs one of ralph's commands here.
+    pub(crate) fn ralph(&self, ralph: &Path, args: &[&str]) -> Result<()> {
         let mut command = Command::new(ralph);
-        command.args(args).current_dir(&self.dir).env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home).stdin(Stdio::null());
+        command.args(args).current_dir(&self.dir).env_clear().envs(self.env_of_person()).stdin(Stdio::null());
         let output = command.output()?;
         if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into()) }
     }
@@ -178,18 +181,21 @@ impl Project {
         Ok(value.ok_or("the loop file has no iteration")?.trim().parse()?)
     }
 
+    /// The environment of a person's own shell.
+    pub(crate) fn env_of_person(&self) -> Vec<(&'static str, String)> {
+        vec![("PATH", "/usr/bin:/bin".to_owned()), ("HOME", self.home().display().to_string())]
+    }
+
     /// The environment that the client gives a hook. `client` is its name and version.
     pub(crate) fn env(&self, client: Option<&str>) -> Vec<(&'static str, String)> {
-        let dir = self.dir.display().to_string();
-        let mut env = vec![
-            ("PATH", "/usr/bin:/bin".to_owned()),
-            ("HOME", dir.clone()),
-            ("CLAUDE_PROJECT_DIR", dir),
+        let mut env = self.env_of_person();
+        env.extend([
+            ("CLAUDE_PROJECT_DIR", self.dir.display().to_string()),
             ("CLAUDE_CODE_SESSION_ID", SESSION.to_owned()),
             ("CLAUDECODE", "1".to_owned()),
             ("CLAUDE_CODE_ENTRYPOINT", "cli".to_owned()),
             ("CLAUDE_PID", "12345".to_owned()),
-        ];
+        ]);
         env.extend(client.map(|c| ("AI_AGENT", c.to_owned())));
         env
     }

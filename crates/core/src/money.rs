@@ -14,7 +14,7 @@ pub fn of_dollars(dollars: f64) -> Micros {
     micros
 }
 
-/// What somebody says that was spent, to the nearest millionth; what is no amount is nothing.
+/// An amount that an agent reports, to the nearest millionth; a number that is no amount counts as nothing.
 pub fn of_reported(dollars: f64) -> Micros {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and nothing is 0")]
     let micros = (dollars * 1_000_000.0).round() as Micros;
@@ -23,17 +23,17 @@ pub fn of_reported(dollars: f64) -> Micros {
 
 /// Millionths as dollars, for programs.
 pub fn in_dollars(micros: Micros) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "nobody spends billions")]
+    #[expect(clippy::cast_precision_loss, reason = "amounts are far below 2^53 millionths")]
     let dollars = micros as f64 / 1_000_000.0;
     dollars
 }
 
-/// `$50`, `$3.20`, `$0.0042`.
+/// `$50`, `$3.20`, `$0.0042`, `$0.006`.
 pub fn shown(micros: Micros) -> impl fmt::Display {
     let (whole, rest) = (micros / DOLLAR, micros % DOLLAR);
     match (whole, rest) {
         (whole, 0) => format!("${whole}"),
-        (0, rest) if rest < 9_995 => format!("$0.{:04}", rest.div_ceil(100)),
+        (0, rest) if rest < 9_995 => format!("$0.{:04}", rest.div_ceil(100)).trim_end_matches('0').to_owned(),
         (whole, rest) if rest >= 995_000 => format!("${}.00", whole + 1),
         (whole, rest) => format!("${whole}.{:02}", (rest + 5_000) / 10_000),
     }
@@ -51,6 +51,8 @@ mod tests {
             (3_204_999, "$3.20"),
             (1, "$0.0001"),
             (4_200, "$0.0042"),
+            (6_000, "$0.006"),
+            (9_950, "$0.01"),
             (9_999, "$0.01"),
             (999_999, "$1.00"),
             (1_500_000, "$1.50"),

@@ -2,7 +2,7 @@
 
 #![allow(clippy::panic, clippy::print_stdout, reason = "tests: they fail loudly, and tell their figures")]
 
-use ralph_core::judge::claim::{Claim, find};
+use ralph_core::judge::Claim;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -21,7 +21,7 @@ struct Ending {
 
 impl Ending {
     fn is_accepted(&self) -> bool {
-        find(&self.text, self.promise.as_deref().unwrap_or("DONE"), &self.prompt) == Claim::Made
+        Claim::find(&self.text, self.promise.as_deref().unwrap_or("DONE"), &self.prompt) == Claim::Made
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use ralph_core::judge::{
-    brakes::ToolUse,
+    ToolUse,
     session_outcome::{Cut, Outcome, Tokens, Trouble},
 };
 use ralph_engine::{

@@ -13,7 +13,7 @@ use std::{
 };
 
 use ralph_core::judge::{
-    brakes::ToolUse,
+    ToolUse,
     session_outcome::{Cut, Outcome, Trouble},
 };
 use ralph_engine::{

@@ -2,7 +2,9 @@
 
 use ralph_core::{
     history::History,
-    judge::{Code, Ending},
+    judge::Ending,
+    messages::Limits,
+    money,
     text::{
         clean,
         time::{self, in_words},
@@ -11,18 +13,25 @@ use ralph_core::{
 use ralph_engine::{
     run::events::End,
     sys::clock,
-    view::{Status, View, Waiter, Waits},
+    view::{A_MESSAGE, Status, View, Waiter, Waits},
 };
 
-use crate::text::quoted;
+use crate::journal_lines::quoted;
 
 /// The next step for a person; `None`: it goes on by itself.
 pub(crate) fn step(v: &View) -> Option<String> {
     Some(match v.status {
-        Status::Paused if v.is_in_its_last_round() => "`ralph run` ends after this iteration".to_owned(),
+        Status::Paused if v.is_in_its_last_iteration() => {
+            "`ralph run` ends after this iteration; `ralph resume` takes the pause back".to_owned()
+        }
         Status::Paused => after_a_pause(v),
         Status::Parked => after_the_wait(v),
         Status::LeftBehind => after_the_session(v),
+        Status::Active if v.interrupted.is_some() => "in its session, /ralph-resume goes on; any other message pauses the loop".to_owned(),
+        Status::Active if v.waits.as_ref().is_some_and(|waits| waits.by == Waiter::Person) => {
+            let is_told = v.waits.as_ref().is_some_and(|waits| waits.what == A_MESSAGE);
+            if is_told { "tell the agent in its session to go on" } else { "answer in its session" }.to_owned()
+        }
         Status::Tracked => "`ralph resume` starts it: a loop that came with a repository does not start by itself".to_owned(),
         _ => return None,
     })
@@ -34,11 +43,13 @@ fn after_a_pause(v: &View) -> String {
     let why = match v.paused_at {
         Some(n) => format!(" `ralph explain {n}` says why it paused."),
         None if v.why.is_some() => String::new(),
-        None => " `ralph log` says why it paused.".to_owned(),
+        None => String::new(),
     };
+    // Whatever else pauses a loop says why.
+    let who = if v.paused_at.is_none() && v.why.is_none() { "you paused it: " } else { "" };
     match v.gates.iter().find_map(|gate| gate.needs.as_deref()) {
-        Some(needs) => format!("{needs}; then {goes_on} goes on.{why}"),
-        None => format!("{goes_on} goes on.{why}"),
+        Some(needs) => format!("{who}{needs}; then {goes_on} goes on.{why}"),
+        None => format!("{who}{goes_on} goes on.{why}"),
     }
 }
 
@@ -49,7 +60,7 @@ pub(crate) fn again(v: &View) -> String {
 
 /// The usual loop needs no name.
 fn run_again(name: &str) -> String {
-    let which = if name == "main" { String::new() } else { format!(" --name {name}") };
+    let which = if name == "main" { String::new() } else { format!(" {name}") };
     format!("ralph run --continue{which}")
 }
 
@@ -71,7 +82,7 @@ pub(crate) fn after_run(how: End, id: &str, has_kept: bool) -> String {
         End::Blocked => format!("See to that; then `{again}` goes on."),
         End::Enough | End::Paused | End::Interrupted => format!("`{again}` goes on."),
         End::Parked => format!("`{again}` goes on, later."),
-        End::Cancelled => "`ralph list` shows what can be brought back.".to_owned(),
+        End::Cancelled => "`ralph status --all` shows what can be brought back.".to_owned(),
         End::Failed => format!("`ralph doctor` looks for what is wrong; `{again}` goes on."),
     }
 }
@@ -84,21 +95,21 @@ pub(crate) fn command(v: &View, c: &History) -> String {
 
 /// Whether fresh sessions worked on it last.
 pub(crate) fn was_run(v: &View, c: &History) -> bool {
-    let in_last_round = || c.open.sessions > 0 || c.rounds.last().is_some_and(|round| round.used.sessions > 0);
-    v.by_run || (v.file.is_none() && in_last_round())
+    let in_last_iteration = || c.open.sessions > 0 || c.rounds.last().is_some_and(|iteration| iteration.used.sessions > 0);
+    v.by_run || (v.file.is_none() && in_last_iteration())
 }
 
 /// A loop at its limit needs more of what it has used up: as much again.
 fn more(v: &View, c: &History) -> String {
-    match c.ended.filter(|ended| ended.ending == Ending::Capped).and_then(|ended| ended.code) {
-        Some(Code::LimitIterations) => {
-            format!(" --max-iterations {}", v.iteration.max(c.state.iteration).saturating_add(v.max_iterations.max(1)))
-        }
-        Some(Code::LimitTime) => format!(" --hours {}", time::in_hours(v.max_ms.saturating_mul(2))),
-        Some(Code::LimitCost) => format!(" --usd {}", v.max_usd * 2.0),
-        Some(Code::LimitTokens) => format!(" --tokens {}", v.max_tokens.saturating_mul(2)),
-        _ => String::new(),
-    }
+    let limits = Limits {
+        iteration: v.iteration.max(c.state.iteration),
+        iterations: v.max_iterations,
+        ms: v.max_ms,
+        usd_micros: money::of_dollars(v.max_usd),
+        tokens: v.max_tokens,
+    };
+    let code = c.ended.filter(|ended| ended.ending == Ending::Capped).and_then(|ended| ended.code);
+    code.map(|code| limits.as_much_again(code)).unwrap_or_default()
 }
 
 /// Why a key in `watch` is not enough to bring it back, with what has to be typed instead.
@@ -107,9 +118,11 @@ pub(crate) fn why_no_key_resumes(v: &View, c: &History) -> Option<String> {
         Status::Corrupt | Status::Failed => Some("its file cannot be read: fix it first".to_owned()),
         Status::Gone => Some(format!("its file was removed; .ralph/backup/{}.md has the version before its last change", clean(&v.name))),
         Status::Capped if !more(v, c).is_empty() => Some(format!("it is at its limit: `{}` goes on", command(v, c))),
-        _ if v.is_in_its_last_round() => Some("`ralph run` ends after this iteration, and can go on then".to_owned()),
+        _ if v.is_in_its_last_iteration() => Some("`ralph run` ends after this iteration: `ralph resume` takes the pause back".to_owned()),
         // `ralph resume` would hand it to the next session that stops here, and there may be none.
-        _ if was_run(v, c) => Some(format!("it was in `ralph run`: `{}` goes on; `ralph resume` hands it to a session", command(v, c))),
+        _ if was_run(v, c) => {
+            Some(format!("it was in `ralph run`: `{}` goes on; `ralph resume --session` hands it to a session", command(v, c)))
+        }
         _ => None,
     }
 }
@@ -118,9 +131,9 @@ pub(crate) fn why_no_key_resumes(v: &View, c: &History) -> Option<String> {
 fn after_the_session(v: &View) -> String {
     let resume = "`ralph resume` hands it to the next session that stops here";
     match &v.waits {
-        _ if v.by_run => format!("`ralph run` has ended: {} goes on; {resume}", again(v)),
+        _ if v.by_run => format!("`ralph run` has ended: {} goes on", again(v)),
         Some(_) if is_until(v) => format!("its session has ended: {} goes on in fresh ones; {resume}", again(v)),
-        Some(_) => format!("its session has ended: `ralph wait` waits for that, and says how to go on; {resume}"),
+        Some(_) => format!("its session has ended: `ralph pr --wait` waits for that, and says how to go on; {resume}"),
         None => format!("its session has ended: {resume}"),
     }
 }
@@ -137,7 +150,7 @@ fn after_the_wait(v: &View) -> String {
         Some(Waiter::Session) if is_until(v) => "its session is woken then".to_owned(),
         Some(Waiter::Session) => "its session is woken when that is decided".to_owned(),
         _ if is_until(v) => format!("in its session, /ralph-resume goes on; {} does in fresh ones", again(v)),
-        _ => "`ralph wait` waits for it; in its session, /ralph-resume goes on".to_owned(),
+        _ => "`ralph pr --wait` waits for it; in its session, /ralph-resume goes on".to_owned(),
     }
 }
 

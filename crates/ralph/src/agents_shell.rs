@@ -4,7 +4,7 @@
 //! person's name, change files that it may not edit. This is no wall against an agent that may run any command at all.
 
 use clap::ArgMatches;
-use ralph_engine::sys::env;
+use ralph_engine::hosts;
 
 use crate::exit::{BLOCKED, FAILED, Failure};
 
@@ -28,7 +28,7 @@ const fn row(command: &'static str, rule: Rule, why: &'static str) -> Row {
     Row { command, rule, why }
 }
 
-pub(crate) const TABLE: [Row; 29] = [
+pub(crate) const TABLE: [Row; 30] = [
     row("hook", Rule::Refused, "events come from the client, which calls the hook itself"),
     row("start", Rule::Refused, "only a person can start a loop"),
     row("run", Rule::Refused, "a run inside a session would not be counted"),
@@ -41,6 +41,7 @@ pub(crate) const TABLE: [Row; 29] = [
     row("watch", Rule::Allowed, "it only shows; its keys do nothing there"),
     row("statusline", Rule::RefusedWith(&["after"]), "it would run any command"),
     row("list", Rule::Allowed, "it only shows"),
+    row("pr", Rule::Allowed, "it only shows, and waits for what is decided elsewhere"),
     row("log", Rule::Allowed, "it only shows"),
     row("explain", Rule::Allowed, "it only shows"),
     row("report", Rule::RefusedWith(&["html", "output", "open"]), "it would write a file that the agent may not be allowed to"),
@@ -49,7 +50,11 @@ pub(crate) const TABLE: [Row; 29] = [
     row("item", Rule::Allowed, "an item counts as done only if its own commands pass"),
     row("init", Rule::RefusedWithout("dry_run"), "only a person can change the client's settings"),
     row("uninstall", Rule::RefusedWithout("dry_run"), "only a person can change the client's settings"),
-    row("doctor", Rule::RefusedWith(&["fix"]), "only a person can change the client's settings"),
+    row(
+        "doctor",
+        Rule::RefusedWith(&["fix", "notify"]),
+        "only a person can change the client's settings, or have any command run (cmd:LINE)",
+    ),
     row("gate", Rule::RefusedWith(&["accept"]), "only a person can accept changes"),
     row("phase", Rule::Allowed, "it only shows"),
     row("trust", Rule::RefusedWithout("list"), "only a person can trust commands"),
@@ -70,7 +75,7 @@ pub(crate) fn refusal(command: &str, args: &ArgMatches) -> Option<Failure> {
         Rule::RefusedWithout(option) if is_given(option) => return None,
         Rule::Refused | Rule::RefusedWithout(_) => String::new(),
     };
-    let sign = env::of_an_agent()?;
+    let sign = hosts::of_an_agent()?;
     let message = format!(
         "this is an agent's shell ({sign} is set), and {}: ask the person to run `ralph {command}{form}` in their own terminal",
         row.why

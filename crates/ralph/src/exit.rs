@@ -44,7 +44,7 @@ pub(crate) const EXIT_CODES: [(u8, &str, &str); 9] = [
     (
         INTERRUPTED,
         "interrupted",
-        "Ctrl-C, or a request to end, before `ralph run`, `ralph gate` or `ralph wait` was done; commands were ended first. Also `ralph run` when its loop is paused or cancelled elsewhere.",
+        "Ctrl-C, or a request to end, before `ralph run`, `ralph gate` or `ralph pr --wait` was done; commands were ended first. Also `ralph run` when its loop is paused or cancelled elsewhere.",
     ),
 ];
 

@@ -2,7 +2,10 @@
 
 use std::{path::Path, time::Duration};
 
-use ralph_core::journal::{Record, records};
+use ralph_core::{
+    journal::{Record, records},
+    text::clean,
+};
 use ralph_engine::{
     snapshots,
     store::{journal, project::Project},
@@ -30,8 +33,15 @@ pub(crate) fn view(project: &Project, which: Option<&str>) -> Result<View, Failu
     })
 }
 
+/// Takes the word out of these that is a loop's name or id, unless it is `taken` for something else.
+pub(crate) fn among(project: &Project, words: &mut Vec<String>, taken: impl Fn(&str) -> bool) -> Option<String> {
+    let known = all(project);
+    let at = words.iter().position(|word| !taken(word) && known.iter().any(|view| view.id == *word || view.name == *word))?;
+    Some(words.remove(at))
+}
+
 pub(crate) fn no_such(which: &str) -> Failure {
-    Failure::new(format!("there is no loop \"{which}\"; `ralph list` shows all loops"))
+    Failure::new(format!("there is no loop \"{which}\"; `ralph status --all` shows all loops"))
 }
 
 /// The id of the loop called `which` whose files are kept; without it that of a live one, else of the one that something happened to last.
@@ -55,6 +65,12 @@ pub(crate) fn with_snapshots(project: &Project, which: Option<&str>) -> Result<S
         kept if kept.is_empty() => Failure::new(format!("the files of the loop \"{which}\" are not kept, and no other loop's are")),
         kept => Failure::new(format!("the files of the loop \"{which}\" are not kept; those of these are: {kept}")),
     })
+}
+
+/// A sentence about which loop this is, where a person named none and the files of the newest are not kept.
+pub(crate) fn instead_of_the_newest(project: &Project, id: &str) -> Option<String> {
+    let newest = all(project).into_iter().next().filter(|newest| newest.id != id)?;
+    Some(format!("The loop {} has no snapshots: this is about {}.", clean(&newest.id), clean(id)))
 }
 
 /// The records of a journal file.

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use clap::Command;
+use clap::{
+    Arg, Command,
+    error::{ContextKind, ContextValue},
+};
 
 use crate::{
     exit,
@@ -10,12 +13,15 @@ use crate::{
     ui,
 };
 
+/// The commands of the first day, in the order of `ralph --help`.
+const FIRST: [&str; 8] = ["init", "run", "start", "status", "watch", "report", "cancel", "doctor"];
+
 /// The commands by what people want to do. One that stands nowhere here is shown at the end.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Start and control", &["start", "run", "steer", "pause", "resume", "wait", "cancel", "rollback"]),
-    ("See", &["watch", "report", "status", "statusline", "phase", "list", "log", "explain", "diff"]),
+    ("Start and control", &["start", "run", "steer", "pause", "resume", "cancel", "rollback"]),
+    ("See", &["status", "watch", "report", "log", "explain", "diff", "pr", "statusline"]),
     ("Prove", &["gate", "item", "trust"]),
-    ("Set up", &["init", "doctor", "notify", "demo", "plugin", "uninstall", "completions", "man"]),
+    ("Set up", &["init", "doctor", "demo", "uninstall", "completions", "man", "help"]),
     ("For agents", &["hook"]),
 ];
 
@@ -46,6 +52,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ),
     ("DISPLAY, WAYLAND_DISPLAY, DBUS_SESSION_BUS_ADDRESS", "One of them is set where a desktop notification can be shown."),
     ("TMUX, STY", "Set within tmux and screen, which have to pass a terminal notification on."),
+    ("container", "Set in containers by podman and systemd: `bypassPermissions` gets no warning there."),
     ("IS_SANDBOX", "1 where the client may be run by root without asking for permissions."),
     ("SUDO_UID", "Whose repositories root may read, as in git."),
     ("XDG_CONFIG_HOME", "Where git keeps your own configuration (git/config, git/ignore), if not in ~/.config."),
@@ -70,6 +77,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("BROWSER", "The program with which `ralph report --open` shows the page; otherwise the system's default."),
     ("PATH", "Where `init` and `doctor` look for ralph and the client."),
     ("GH_HOST", "Your own GitHub server: only this server gets the token in GH_ENTERPRISE_TOKEN."),
+    ("TZ", "The zone of the times that people read; the system's own, if it is unset. Journals, logs and JSON are in UTC."),
     ("NO_COLOR", "No colour, if it is set and not empty."),
     (
         "CLICOLOR, CLICOLOR_FORCE",
@@ -125,6 +133,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
         "loops/<name>, ended/<id>",
         "In there: the last line of each loop's journal as ralph wrote it. Decisions go by this copy; a journal that differs is reported.",
     ),
+    ("previous/<name>", "In there: the copy before, for the case that a power cut breaks the last one."),
     ("notices.json", "In there: lines that a person has yet to see."),
     ("last-ending.json", "In there: what the last ended loop was answered, for a second hook on the same stop."),
     ("compaction.json", "In there: how far a session with `compact_every` is, and what its settings were."),
@@ -132,6 +141,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("verify/<folder>.json", "In there: how often each check agent was sent back."),
     ("~/.local/state/ralph/sessions/<id>", "The loop of a session, which hears of it if it loses the loop."),
     ("took/", "In there: how long the commands of gates took the last times; may be removed at any time."),
+    ("tests/", "In there: which tests the files of which tree hold; may be removed at any time."),
     ("verdicts/", "In there: what gates found on which tree; may be removed at any time."),
     (
         "baseline/<id>.json",
@@ -166,25 +176,71 @@ pub(crate) fn in_order(command: Command) -> Command {
     })
 }
 
-/// Makes the commands' help fit the terminal, and the first page easy to find one's way on.
+/// Makes the commands' help fit the terminal, and the first page fit one screen.
 pub(crate) fn arranged(command: Command) -> Command {
-    let width = ui::width().unwrap_or(WIDEST).min(WIDEST);
+    let first = |command: &Command| shown(command, &[Section { title: "Commands", names: FIRST.to_vec() }]);
+    paged(command, first, |_| {
+        let rows = [
+            ("ralph", "where this project stands, and what comes next"),
+            ("ralph help COMMAND", "one command, with examples"),
+            ("ralph help --all", "all other commands; `ralph man` has everything"),
+        ];
+        rows.map(|(line, help)| format!("{line:<20}{help}")).join("\n")
+    })
+}
+
+/// The page that has every command, and what all of them share.
+fn complete(command: Command) -> Command {
+    let groups = |command: &Command| shown(command, &sections(command));
+    paged(command, groups, |command| {
+        let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let codes = exit_codes();
+        format!(
+            "{examples}\n\n{codes}\n\n`ralph help COMMAND` says more about a command. `ralph man` shows all of it as a page, with the variables and files that \
+             ralph uses.\n\nFor programs:\n  {FOR_PROGRAMS}"
+        )
+    })
+}
+
+/// The root command with these sections of commands, and this text below its options.
+fn paged(command: Command, sections: impl Fn(&Command) -> String, after: impl Fn(&Command) -> String) -> Command {
     let heading = *command.get_styles().get_header();
+    let about = wrap(&command.get_about().map(|about| format!("{about}.")).unwrap_or_default(), width(), 0);
     let template = format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{}\n{heading}Options:{heading:#}\n{{options}}{{after-help}}",
-        commands(&command, width)
+        "{about}\n\n{{usage-heading}} {{usage}}\n{}\n{heading}Options:{heading:#}\n{}{{after-help}}",
+        sections(&command),
+        options(&command)
     );
-    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let short = format!("{examples}\n\n{}\n`ralph help COMMAND` says more about a command.", exit_codes());
-    let long = format!(
-        "{short} `ralph man` shows all of it as a page, with the variables and files that ralph uses.\n\nFor programs:\n  {FOR_PROGRAMS}"
-    );
+    let after = with_headings(&after(&command), heading);
     command
         .help_template(template)
-        .after_help(with_headings(&short, heading))
-        .after_long_help(with_headings(&long, heading))
+        .after_help(after.clone())
+        .after_long_help(after)
         .mut_subcommands(|sub| styled(sub, heading))
-        .term_width(width)
+        .term_width(width())
+}
+
+/// Prints the help of a command of this tree, or with `all` that of every one in short; otherwise the first page.
+pub(crate) fn show(tree: Command, name: Option<&str>, all: bool) {
+    let root = if all { complete(tree) } else { arranged(tree) };
+    let words = ["ralph"].into_iter().chain(name).chain(["--help"]);
+    if let Err(help) = root.try_get_matches_from(words) {
+        let _ = help.print();
+    }
+}
+
+/// Clap puts the closest of its suggestions last.
+pub(crate) fn with_the_closest_first(mut error: clap::Error) -> clap::Error {
+    for kind in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue] {
+        if let Some(ContextValue::Strings(names)) = error.get(kind).cloned() {
+            error.insert(kind, ContextValue::Strings(names.into_iter().rev().collect()));
+        }
+    }
+    error
+}
+
+fn width() -> usize {
+    ui::width().unwrap_or(WIDEST).min(WIDEST)
 }
 
 /// A command whose examples have headings like those of its options.
@@ -195,10 +251,21 @@ fn styled(command: Command, heading: anstyle::Style) -> Command {
     if let Some(text) = long { command.after_long_help(text) } else { command }
 }
 
-/// Lines like `Examples:` as headings.
+/// Lines like `Examples:` as headings. What does not fit in a line goes on below its own text.
 fn with_headings(text: &str, heading: anstyle::Style) -> String {
-    let line = |l: &str| if is_heading(l) { format!("{heading}{l}{heading:#}\n") } else { format!("{l}\n") };
+    let line = |l: &str| if is_heading(l) { format!("{heading}{l}{heading:#}\n") } else { wrap(l, width(), hang(l)) + "\n" };
     text.lines().map(line).collect::<String>().trim_end().to_owned()
+}
+
+/// Where a line goes on: below its second column, or further in than an example without one; a sentence goes on at the margin.
+fn hang(line: &str) -> usize {
+    let indent = line.len() - line.trim_start().len();
+    let text = &line[indent..];
+    match text.find("  ") {
+        Some(gap) => indent + columns(&text[..gap]) + text[gap..].len() - text[gap..].trim_start().len(),
+        None if indent > 0 => indent + 4,
+        None => 0,
+    }
 }
 
 /// Whether a line of a command's closing text is a heading.
@@ -211,30 +278,60 @@ pub(crate) fn exit_codes() -> String {
     format!("Exit codes: {}", codes.join(", "))
 }
 
-/// The commands in their groups. Clap knows groups for options only, so this part of its template is made here, from the commands themselves.
-fn commands(command: &Command, width: usize) -> String {
-    let heading = command.get_styles().get_header();
-    let literal = command.get_styles().get_literal();
-    let shown: Vec<&Command> = command.get_subcommands().filter(|sub| !sub.is_hide_set()).collect();
-    let pad = shown.iter().map(|sub| columns(sub.get_name())).max().unwrap_or(0);
+/// Commands under a title. Clap knows groups for options only, so this part of its template is made here, from the commands themselves.
+struct Section<'a> {
+    title: &'a str,
+    names: Vec<&'a str>,
+}
+
+/// The commands in their groups.
+fn sections(command: &Command) -> Vec<Section<'_>> {
+    let shown = || command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name);
+    let mut all: Vec<Section<'_>> = GROUPS.iter().map(|(title, names)| Section { title, names: names.to_vec() }).collect();
+    let known = |name: &&str| GROUPS.iter().any(|(_, names)| names.contains(name));
+    all.push(Section { title: "Other commands", names: shown().filter(|name| !known(name)).collect() });
+    all.retain(|section| !section.names.is_empty());
+    all
+}
+
+/// Sections of commands, with the descriptions below each other.
+fn shown(command: &Command, sections: &[Section<'_>]) -> String {
+    let (heading, literal) = (command.get_styles().get_header(), command.get_styles().get_literal());
+    let pad = sections.iter().flat_map(|section| &section.names).map(|name| columns(name)).max().unwrap_or(0);
     let mut out = String::new();
-    let mut group = |title: &str, subs: &[&Command]| {
-        if subs.is_empty() {
-            return;
-        }
+    for Section { title, names } in sections {
         let _ = writeln!(out, "\n{heading}{title}:{heading:#}");
-        for sub in subs {
+        for sub in names.iter().filter_map(|name| command.find_subcommand(name)) {
             let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
             let line = format!("  {literal}{:<pad$}{literal:#}  {about}", sub.get_name());
-            let _ = writeln!(out, "{}", wrap(&line, width, pad + 4));
+            let _ = writeln!(out, "{}", wrap(&line, width(), pad + 4));
         }
-    };
-    for (title, names) in GROUPS {
-        let subs: Vec<&Command> = names.iter().filter_map(|name| shown.iter().find(|sub| sub.get_name() == *name).copied()).collect();
-        group(title, &subs);
     }
-    let known = |sub: &&&Command| GROUPS.iter().any(|(_, names)| names.contains(&sub.get_name()));
-    let others: Vec<&Command> = shown.iter().filter(|sub| !known(sub)).copied().collect();
-    group("Other commands", &others);
     out
+}
+
+/// The options of every command, a line for each.
+fn options(command: &Command) -> String {
+    let literal = command.get_styles().get_literal();
+    let mut built = command.clone();
+    built.build();
+    let rows: Vec<(String, String)> = built.get_arguments().filter(|arg| !arg.is_hide_set()).map(option).collect();
+    let pad = rows.iter().map(|(spelled, _)| columns(spelled)).max().unwrap_or(0);
+    let line =
+        |(spelled, help): &(String, String)| wrap(&format!("  {literal}{spelled:<pad$}{literal:#}  {help}"), width(), pad + 4) + "\n";
+    rows.iter().map(line).collect::<String>().trim_end().to_owned()
+}
+
+/// `-C, --directory <DIR>`, and its help.
+fn option(arg: &Arg) -> (String, String) {
+    let short = arg.get_short().map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
+    let long = arg.get_long().unwrap_or_default();
+    let value = if arg.get_action().takes_values() {
+        arg.get_value_names().and_then(<[_]>::first).map(|name| format!(" <{name}>")).unwrap_or_default()
+    } else {
+        String::new()
+    };
+    // This page is the same for `-h` and `--help`.
+    let help = if long == "help" { "Print help".to_owned() } else { arg.get_help().map(ToString::to_string).unwrap_or_default() };
+    (format!("{short}--{long}{value}"), help)
 }

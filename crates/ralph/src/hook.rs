@@ -3,10 +3,11 @@
 use std::{
     ffi::{OsStr, OsString},
     io::{IsTerminal, Write, stderr, stdin, stdout},
-    panic::catch_unwind,
+    panic::{AssertUnwindSafe, catch_unwind},
 };
 
 use ralph_engine::{
+    hook::Reply,
     hosts::{Invocation, claude::registration::calls_the_hook},
     store::project::Project,
     sys::{
@@ -49,6 +50,7 @@ pub(crate) fn run(unknown: Option<&OsStr>) -> u8 {
         // A client that went away needs no answer.
         let _ = out.write_all(answer.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
     }
+    send_news(&reply);
     draw_page(reply.page_due);
     0
 }
@@ -65,13 +67,25 @@ pub(crate) fn wait() -> u8 {
         Err(code) => return code,
     };
     let Some(reply) = ralph_engine::hook::wait(&input, invocation()) else { return 0 };
-    let code = reply.answer.map_or(0, |text| {
+    let code = reply.answer.as_ref().map_or(0, |text| {
         let mut out = stderr().lock();
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         WAKES
     });
+    send_news(&reply);
     draw_page(reply.page_due);
     code
+}
+
+/// The process that sends the notifications of a session's loop, which only the hook starts; `false`: these arguments are for another.
+pub(crate) fn sends_news(args: &[OsString]) -> bool {
+    let line = || (!stdin().is_terminal()).then(|| input::read(MAX_EVENT, SILENCE).ok()).flatten();
+    ralph_engine::hook::send_news(args, || line().map(|line| String::from_utf8_lossy(&line.bytes).into_owned()))
+}
+
+/// A failure here must not change the exit code, either.
+fn send_news(reply: &Reply) {
+    let _ = catch_unwind(AssertUnwindSafe(|| reply.send_news()));
 }
 
 /// Draws the page of a loop that ended, paused or parked. A failure here must not change the exit code: the client would drop the answer.

@@ -12,19 +12,19 @@ mod exit;
 mod find_loop;
 mod help;
 mod hook;
+mod journal_lines;
 mod report;
+mod run_wording;
 mod statusline;
 mod term;
-mod text;
 mod watch;
-mod wording;
 
 use std::{
     ffi::OsString,
     io::{IsTerminal, stdin},
 };
 
-use ralph_engine::hosts::WAIT;
+use ralph_engine::hosts::{Host, WAIT};
 use term::ui;
 
 /// Where C does not call us (see `entry.rs`), and in tests of the program's parts.
@@ -65,9 +65,13 @@ fn called_as_hook(args: &[OsString]) -> u8 {
     if !hook::is_registered_so(args) && asks(args) {
         return commands::run();
     }
+    if hook::sends_news(args) {
+        return 0;
+    }
     if args.iter().any(|arg| arg == WAIT) {
         return hook::wait();
     }
-    let unknown = args.first().filter(|host| *host != "claude" && !host.to_string_lossy().starts_with('-'));
+    let is_known = |host: &OsString| host.to_str().is_some_and(|name| name.starts_with('-') || Host::by_name(name).is_some());
+    let unknown = args.first().filter(|host| !is_known(host));
     hook::run(unknown.map(OsString::as_os_str))
 }

@@ -47,7 +47,7 @@ fn front_matter(file: &str) -> Value {
 }
 
 fn start(project: &Project, args: &[&str]) {
-    let output: Output = project.run(env!("CARGO_BIN_EXE_ralph")).arg("start").args(args).output();
+    let output: Output = project.run(env!("CARGO_BIN_EXE_ralph")).args(["start", "--endless"]).args(args).output();
     assert!(output.success(), "{}{}", output.stdout, output.stderr);
 }
 

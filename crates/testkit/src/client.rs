@@ -26,7 +26,7 @@ const PACKAGE: &str = "@anthropic-ai/claude-code";
 const KEY: &str = "sk-ant-test-00000000000000000000000000000000";
 
 /// No traffic but to the scripted model, and no objection to root, which is who runs tests in a container.
-const SEALED: [(&str, &str); 7] = [
+const SEALED: [(&str, &str); 8] = [
     ("IS_SANDBOX", "1"),
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
     ("DISABLE_TELEMETRY", "1"),
@@ -34,6 +34,8 @@ const SEALED: [(&str, &str); 7] = [
     ("DISABLE_AUTOUPDATER", "1"),
     ("DISABLE_UPDATES", "1"),
     ("TERM", "xterm-256color"),
+    // The client's engine would compile what runs for long, on further threads; a test is over before that pays.
+    ("BUN_JSC_useDFGJIT", "0"),
 ];
 
 /// The client versions under test.
@@ -70,14 +72,14 @@ pub struct Client {
 
 /// Leave to run a client. There are two for each core: a client that starts takes most of one, and more of them at once only make each other late.
 #[derive(Debug)]
-struct Permit;
+pub(crate) struct Permit;
 
 static TAKEN: Mutex<usize> = Mutex::new(0);
 static GIVEN_BACK: Condvar = Condvar::new();
 
 impl Permit {
     /// Waits for one. A test needs only one, however many clients it runs: two that each wait for a second one would wait for ever.
-    fn take() -> Arc<Self> {
+    pub(crate) fn take() -> Arc<Self> {
         thread_local!(static MINE: RefCell<Weak<Permit>> = const { RefCell::new(Weak::new()) });
         MINE.with_borrow_mut(|mine| {
             mine.upgrade().unwrap_or_else(|| {
@@ -110,7 +112,7 @@ impl Client {
         if let Some(skip) = failed {
             return Err(skip.clone());
         }
-        match install_once(version) {
+        match install_claude(version) {
             Ok(binary) => Ok(Self { version, binary, _permit: permit }),
             Err(skip) => Err(failed.insert(skip).clone()),
         }
@@ -349,31 +351,41 @@ pub(crate) fn cache_dir() -> PathBuf {
 /// The link in an installation that points to the client's native binary. It is made last: where it is, all is there.
 const LINK: &str = "claude";
 
-fn install_once(version: Version) -> Result<PathBuf, Skip> {
+fn install_claude(version: Version) -> Result<PathBuf, Skip> {
+    let package = format!("{PACKAGE}@{}", version.number());
+    install_once(version.number(), &[&package], LINK, |dir| link_binary(dir, version))
+}
+
+/// Installs packages into a folder of the cache, unless `last` is there, which `finish` makes. Returns its path.
+pub(crate) fn install_once(
+    folder: &str,
+    packages: &[&str],
+    last: &str,
+    finish: impl FnOnce(&Path) -> Result<(), Skip>,
+) -> Result<PathBuf, Skip> {
     let cache = cache_dir();
-    let link = cache.join(version.number()).join(LINK);
-    if link.exists() {
-        return Ok(link);
+    let place = cache.join(folder);
+    let last = place.join(last);
+    if last.exists() {
+        return Ok(last);
     }
     let io = |error: std::io::Error| Skip(format!("the cache {} is not usable: {error}", cache.display()));
     fs::create_dir_all(&cache).map_err(io)?;
-    let lock = File::create(cache.join(format!("{}.lock", version.number()))).map_err(io)?;
+    let lock = File::create(cache.join(format!("{folder}.lock"))).map_err(io)?;
     lock.lock().map_err(io)?;
     // Another process may have finished it while this one waited for the lock.
-    if link.exists() {
-        return Ok(link);
+    if last.exists() {
+        return Ok(last);
     }
     let staging = tempfile::Builder::new().prefix("installing-").tempdir_in(&cache).map_err(io)?;
-    npm_install(staging.path(), version)?;
-    link_binary(staging.path(), version)?;
-    let place = cache.join(version.number());
+    npm_install(staging.path(), packages)?;
+    finish(staging.path())?;
     let _ = fs::remove_dir_all(&place);
     fs::rename(staging.path(), &place).map_err(io)?;
-    Ok(link)
+    Ok(last)
 }
 
-fn npm_install(dir: &Path, version: Version) -> Result<(), Skip> {
-    let name = format!("{PACKAGE}@{}", version.number());
+fn npm_install(dir: &Path, packages: &[&str]) -> Result<(), Skip> {
     let npm = find_on_path("npm").ok_or_else(|| Skip("npm is not installed".to_owned()))?;
     let mut command = Command::new(npm);
     command
@@ -381,13 +393,13 @@ fn npm_install(dir: &Path, version: Version) -> Result<(), Skip> {
         .args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"])
         .args(["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--prefix"])
         .arg(dir)
-        .arg(&name);
+        .args(packages);
     let output = run_bounded(&mut command, b"", Duration::from_mins(5));
     if output.success() {
         return Ok(());
     }
     let reason = output.stderr.lines().find(|line| !line.trim().is_empty());
-    Err(Skip(format!("npm cannot install {name}: {}", reason.unwrap_or("no reason given"))))
+    Err(Skip(format!("npm cannot install {}: {}", packages.join(" "), reason.unwrap_or("no reason given"))))
 }
 
 pub(crate) fn find_on_path(program: &str) -> Option<PathBuf> {
@@ -399,16 +411,18 @@ pub(crate) fn find_on_path(program: &str) -> Option<PathBuf> {
 fn link_binary(dir: &Path, version: Version) -> Result<(), Skip> {
     let scope = dir.join("node_modules/@anthropic-ai");
     let folders = fs::read_dir(&scope).into_iter().flatten().flatten();
-    let binary = folders.map(|folder| folder.path().join("claude")).find(|binary| binary.is_file() && runs(binary, version));
+    let binary = folders
+        .map(|folder| folder.path().join("claude"))
+        .find(|binary| binary.is_file() && runs(&mut Command::new(binary), version.number()));
     let binary = binary.ok_or_else(|| Skip("no native client binary for this machine".to_owned()))?;
     let relative = binary.strip_prefix(dir).unwrap();
     std::os::unix::fs::symlink(relative, dir.join(LINK)).map_err(|error| Skip(format!("cannot link the client: {error}")))
 }
 
-fn runs(binary: &Path, version: Version) -> bool {
+/// Whether a program says that it is of that version.
+pub(crate) fn runs(command: &mut Command, version: &str) -> bool {
     let home = tempfile::tempdir().unwrap();
-    let mut command = Command::new(binary);
     command.arg("--version").env_clear().env("HOME", home.path());
-    let output = run_bounded(&mut command, b"", Duration::from_mins(1));
-    output.stdout.contains(version.number())
+    let output = run_bounded(command, b"", Duration::from_mins(1));
+    output.stdout.contains(version)
 }

@@ -118,8 +118,17 @@ impl<'a, W: Write> EventStream<'a, W> {
     }
 
     pub(crate) fn event(&mut self, data: &serde_json::Value) -> std::io::Result<()> {
-        let name = data["type"].as_str().unwrap_or("message");
-        let text = format!("event: {name}\ndata: {data}\n\n");
+        // Only where it has a name: OpenAI's own library takes a named event for one of another service.
+        let name = data["type"].as_str().map(|name| format!("event: {name}\n"));
+        self.send(&format!("{}data: {data}\n\n", name.unwrap_or_default()))
+    }
+
+    /// An event that is no JSON.
+    pub(crate) fn data(&mut self, text: &str) -> std::io::Result<()> {
+        self.send(&format!("data: {text}\n\n"))
+    }
+
+    fn send(&mut self, text: &str) -> std::io::Result<()> {
         let chunk = format!("{:x}\r\n{text}\r\n", text.len());
         self.out.write_all(chunk.as_bytes())?;
         self.out.flush()

@@ -21,11 +21,11 @@ use crate::nightly;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
     Any,
-    /// Only those after which the disk can differ: they change, lock or sync files, or start a process that may. What is printed is not on it.
+    /// Only those after which the disk can differ: they change files, or start a process that may. What is printed is not on it.
     Writes,
     /// Only those that start a process or a thread.
     Spawns,
-    /// The same, and those that open, read or close files: what another process does to a file shows here first.
+    /// Those that change, lock or sync files, and those that open, read or close them: what another process does to a file shows here first.
     Files,
 }
 
@@ -236,7 +236,7 @@ impl Call {
             Filter::Any => true,
             Filter::Spawns => SPAWNS.contains(&self.number),
             Filter::Writes => self.creates() || (WRITES.contains(&self.number) && !self.prints()),
-            Filter::Files => READS.contains(&self.number) || self.counts(Filter::Writes),
+            Filter::Files => READS.contains(&self.number) || LOCKS.contains(&self.number) || self.counts(Filter::Writes),
         }
     }
 
@@ -270,7 +270,7 @@ const WRITES: &[i64] = &[
     libc::SYS_write, libc::SYS_writev, libc::SYS_pwrite64, libc::SYS_pwritev, libc::SYS_pwritev2,
     libc::SYS_copy_file_range, libc::SYS_sendfile, libc::SYS_fallocate, libc::SYS_truncate, libc::SYS_ftruncate,
     libc::SYS_renameat2, libc::SYS_unlinkat, libc::SYS_mkdirat, libc::SYS_linkat, libc::SYS_symlinkat,
-    libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_flock, libc::SYS_fchmod, libc::SYS_fchmodat,
+    libc::SYS_fchmod, libc::SYS_fchmodat,
     libc::SYS_renameat, libc::SYS_utimensat, libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_mknodat,
     libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr,
     libc::SYS_clone, libc::SYS_clone3,
@@ -285,6 +285,9 @@ const WRITES: &[i64] = &[
     #[cfg(target_arch = "x86_64")] libc::SYS_creat,
     #[cfg(target_arch = "x86_64")] libc::SYS_chmod,
 ];
+
+/// A program that is killed holds no lock any more, and what it wrote is there for the others with or without a sync: the disk is the same before and after.
+const LOCKS: &[i64] = &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_flock];
 
 #[rustfmt::skip]
 const READS: &[i64] = &[

@@ -1,8 +1,10 @@
-//! A scripted Anthropic Messages API on the loopback interface, for the real client to talk to.
+//! A scripted Anthropic Messages API on the loopback interface, for the real client to talk to; other agents' clients find the API of their own service there.
 //!
 //! A script is a closure from request to reply, or a list of replies used up in order. Only the main conversation (and
 //! its subagents) asks the script: the client's own side requests (session titles, quota probes, classifiers …) get a
 //! harmless answer, so that a script need not know about them.
+
+mod dialects;
 
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,6 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::http::{EventStream, RawRequest, read_request, write_json};
+use dialects::Dialect;
 
 /// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,18 +46,18 @@ impl Request {
     }
 
     pub fn messages(&self) -> &[Value] {
-        self.body["messages"].as_array().map_or(&[], Vec::as_slice)
+        ["messages", "input", "contents"].iter().find_map(|name| self.body[name].as_array()).map_or(&[], Vec::as_slice)
     }
 
     /// All text of the last user message, tool results included, one block per line.
     pub fn last_user_text(&self) -> String {
         let last = self.messages().iter().rfind(|m| m["role"] == "user");
-        last.map_or_else(String::new, |message| text_of(&message["content"]))
+        last.map_or_else(String::new, text_of)
     }
 
     /// All text of all messages: what the model knows. For "did this reach the model at all".
     pub fn all_text(&self) -> String {
-        let all: Vec<String> = self.messages().iter().map(|m| text_of(&m["content"])).collect();
+        let all: Vec<String> = self.messages().iter().map(text_of).collect();
         all.join("\n")
     }
 
@@ -68,12 +71,15 @@ impl Request {
     }
 }
 
-/// The text of a message's content: a string, or blocks (of which tool results hold blocks again).
+/// The text of a message or its content: a string, or blocks (of which tool results hold blocks again).
 pub fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => blocks.iter().map(text_of).collect::<Vec<_>>().join("\n"),
-        Value::Object(block) => text_of(block.get("text").or_else(|| block.get("content")).unwrap_or(&Value::Null)),
+        Value::Object(block) => {
+            let held = ["text", "content", "parts", "output", "functionResponse", "response"].iter().find_map(|name| block.get(*name));
+            text_of(held.unwrap_or(&Value::Null))
+        }
         _ => String::new(),
     }
 }
@@ -387,7 +393,8 @@ fn serve(stream: &TcpStream, shared: &Shared) {
 fn answer(out: &mut impl Write, raw: &RawRequest, shared: &Shared) -> std::io::Result<()> {
     let path = raw.path.split('?').next().unwrap_or_default();
     match (raw.method.as_str(), path) {
-        ("POST", "/v1/messages") => answer_message(out, raw, shared),
+        ("POST", "/v1/messages") => answer_message(out, raw, shared, None),
+        ("POST", path) if Dialect::of(path).is_some() => answer_message(out, raw, shared, Dialect::of(path)),
         ("POST", "/v1/messages/count_tokens") => write_json(out, 200, &[], r#"{"input_tokens":100}"#, false),
         ("HEAD" | "GET", "/") => write_json(out, 200, &[], "{}", raw.method == "HEAD"),
         _ => {
@@ -397,12 +404,14 @@ fn answer(out: &mut impl Write, raw: &RawRequest, shared: &Shared) -> std::io::R
     }
 }
 
-fn answer_message(out: &mut impl Write, raw: &RawRequest, shared: &Shared) -> std::io::Result<()> {
+/// In the words of the Messages API, unless it is another service that is asked.
+fn answer_message(out: &mut impl Write, raw: &RawRequest, shared: &Shared, dialect: Option<Dialect>) -> std::io::Result<()> {
     let Ok(body) = serde_json::from_slice::<Value>(&raw.body) else {
         let body = error_body("invalid_request_error", "the body is no JSON");
         return write_json(out, 400, &[], &body, false);
     };
-    let request = record(raw, body, shared);
+    let kind = dialect.map_or_else(|| kind_of(raw, &body), |dialect| dialect.kind_of(&body));
+    let request = record(raw, body, kind, shared);
     let reply = match request.kind {
         Kind::Side => side_reply(&request),
         Kind::Main | Kind::Subagent => (shared.script)(&request),
@@ -415,6 +424,9 @@ fn answer_message(out: &mut impl Write, raw: &RawRequest, shared: &Shared) -> st
         let body = error_body(&error.kind, &error.message);
         return write_json(out, error.status, &headers, &body, false);
     }
+    if let Some(dialect) = dialect {
+        return dialect.write(out, &request, &reply, id);
+    }
     if request.body["stream"] == true {
         let stream = EventStream::open(out, &headers)?;
         stream_message(stream, &request, &reply, id, shared)
@@ -424,9 +436,8 @@ fn answer_message(out: &mut impl Write, raw: &RawRequest, shared: &Shared) -> st
     }
 }
 
-fn record(raw: &RawRequest, body: Value, shared: &Shared) -> Request {
+fn record(raw: &RawRequest, body: Value, kind: Kind, shared: &Shared) -> Request {
     let mut requests = shared.requests.lock().unwrap();
-    let kind = kind_of(raw, &body);
     let request = Request {
         kind,
         path: raw.path.clone(),

@@ -1,6 +1,8 @@
 //! Runs a child process to its end within a time limit, without pipe deadlocks and without leaving descendants behind.
 
+use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -27,15 +29,29 @@ impl Output {
 
 /// Runs `command` in a process group of its own. Whatever it leaves running when `timeout` is over is killed.
 pub fn run_bounded(command: &mut Command, stdin: &[u8], timeout: Duration) -> Output {
-    run(command, stdin, timeout).0
+    run(command, stdin, timeout, ORPHANS).0
+}
+
+/// The same for a program that may leave no process behind that holds its pipes: that counts as if it were still running.
+pub fn run_alone(command: &mut Command, stdin: &[u8], timeout: Duration) -> Output {
+    run(command, stdin, timeout, Duration::MAX).0
 }
 
 /// The same for a program that prints no text: what it printed, byte for byte.
 pub(crate) fn run_bytes(command: &mut Command, stdin: &[u8], timeout: Duration) -> Vec<u8> {
-    run(command, stdin, timeout).1
+    run(command, stdin, timeout, ORPHANS).1
 }
 
-fn run(command: &mut Command, stdin: &[u8], timeout: Duration) -> (Output, Vec<u8>) {
+/// An orphan that inherited the pipes may keep them open for ever, so the wait for their end is short.
+const ORPHANS: Duration = Duration::from_secs(2);
+
+/// How often a program that prints nothing is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Less than a pipe holds.
+const SMALL: usize = 32 * 1024;
+
+fn run(command: &mut Command, stdin: &[u8], timeout: Duration, orphans: Duration) -> (Output, Vec<u8>) {
     let start = Instant::now();
     let mut child = command
         .stdin(Stdio::piped())
@@ -44,53 +60,87 @@ fn run(command: &mut Command, stdin: &[u8], timeout: Duration) -> (Output, Vec<u
         .process_group(0)
         .spawn()
         .unwrap_or_else(|error| panic!("cannot start {}: {error}", command.get_program().display()));
-    let writer = feed(&mut child, stdin);
-    let stdout = drain(child.stdout.take().unwrap());
-    let stderr = drain(child.stderr.take().unwrap());
-    let (status, timed_out) = wait_until(&mut child, start + timeout);
-    let _ = writer.join();
-    let bytes = collect(&stdout);
+    feed(&mut child, stdin);
+    let mut pipes = [Drained::of(child.stdout.take().unwrap()), Drained::of(child.stderr.take().unwrap())];
+    let (status, timed_out) = listen(&mut child, &mut pipes, start + timeout, orphans);
+    let [stdout, stderr] = pipes.map(|pipe| pipe.bytes);
     let output = Output {
         code: status.code(),
         signal: status.signal(),
-        stdout: text(&bytes),
-        stderr: text(&collect(&stderr)),
+        stdout: text(&stdout),
+        stderr: text(&stderr),
         duration: start.elapsed(),
         timed_out,
     };
-    (output, bytes)
+    (output, stdout)
 }
 
-fn feed(child: &mut Child, stdin: &[u8]) -> thread::JoinHandle<()> {
+fn feed(child: &mut Child, stdin: &[u8]) {
     let mut pipe = child.stdin.take().unwrap();
-    let bytes = stdin.to_vec();
     // A child that never reads its input closes the pipe: that is its right, not an error.
-    thread::spawn(move || drop(pipe.write_all(&bytes)))
-}
-
-type Drained = std::sync::mpsc::Receiver<Vec<u8>>;
-
-fn drain(mut pipe: impl Read + Send + 'static) -> Drained {
-    let (sender, receiver) = std::sync::mpsc::channel();
-    thread::spawn(move || {
-        let mut bytes = [0; 8192];
-        while let Ok(n) = pipe.read(&mut bytes) {
-            if n == 0 || sender.send(bytes[..n].to_vec()).is_err() {
-                break;
-            }
-        }
-    });
-    receiver
-}
-
-/// Gathers what was read. An orphan that inherited the pipe may keep it open for ever, so the wait for the end is short.
-fn collect(drained: &Drained) -> Vec<u8> {
-    let deadline = Instant::now() + Duration::from_secs(2);
-    let mut bytes = Vec::new();
-    while let Ok(part) = drained.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-        bytes.extend(part);
+    if stdin.len() < SMALL {
+        return drop(pipe.write_all(stdin));
     }
-    bytes
+    let bytes = stdin.to_vec();
+    thread::spawn(move || drop(pipe.write_all(&bytes)));
+}
+
+/// The end of a pipe, and all that came out of it.
+struct Drained {
+    /// `None`: it is closed.
+    pipe: Option<File>,
+    bytes: Vec<u8>,
+}
+
+impl Drained {
+    fn of(pipe: impl Into<OwnedFd>) -> Self {
+        Drained { pipe: Some(File::from(pipe.into())), bytes: Vec::new() }
+    }
+
+    fn read(&mut self) {
+        let mut block = [0; 8192];
+        match self.pipe.as_mut().map(|pipe| pipe.read(&mut block)) {
+            Some(Ok(n)) if n > 0 => self.bytes.extend(&block[..n]),
+            _ => self.pipe = None,
+        }
+    }
+}
+
+/// Reads the pipes to their ends and waits for the program, without threads: the suites make tens of thousands of short runs.
+fn listen(child: &mut Child, pipes: &mut [Drained], deadline: Instant, orphans: Duration) -> (ExitStatus, bool) {
+    let (mut ended, mut timed_out, mut orphans): (Option<(ExitStatus, Instant)>, _, _) = (None, false, orphans);
+    while pipes.iter().any(|drained| drained.pipe.is_some()) {
+        read_what_is_there(pipes);
+        let now = Instant::now();
+        if ended.is_none() {
+            ended = child.try_wait().unwrap().map(|status| (status, now));
+        }
+        if ended.is_some_and(|(_, at)| now.duration_since(at) >= orphans) {
+            break;
+        }
+        if now >= deadline && !timed_out {
+            kill_tree(child.id());
+            (timed_out, orphans) = (true, orphans.min(ORPHANS));
+        }
+    }
+    let (status, is_late) = ended.map_or_else(|| wait_until(child, deadline), |(status, _)| (status, false));
+    (status, timed_out || is_late)
+}
+
+/// Waits for something to read, not for long, and reads it.
+fn read_what_is_there(pipes: &mut [Drained]) {
+    // A negative number is not looked at.
+    let number = |drained: &Drained| drained.pipe.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+    let mut asked: Vec<libc::pollfd> =
+        pipes.iter().map(|drained| libc::pollfd { fd: number(drained), events: libc::POLLIN, revents: 0 }).collect();
+    let (count, wait) = (asked.len() as libc::nfds_t, i32::try_from(LOOK.as_millis()).unwrap());
+    // SAFETY: the kernel writes into as many live structures as it is told of.
+    unsafe { libc::poll(asked.as_mut_ptr(), count, wait) };
+    for (drained, asked) in pipes.iter_mut().zip(asked) {
+        if asked.revents != 0 {
+            drained.read();
+        }
+    }
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -163,7 +163,7 @@ impl Project {
 
     /// Runs git in the project and returns what it printed; a failure is a panic.
     pub fn git(&self, args: &[&str]) -> String {
-        let output = self.run("git").args(args).output();
+        let output = self.run(git_program()).args(args).output();
         assert!(output.success(), "git {args:?}: {}", output.stderr);
         output.stdout
     }
@@ -195,6 +195,7 @@ impl Project {
             ("GIT_CONFIG_GLOBAL".into(), "/dev/null".into()),
             ("GIT_CONFIG_NOSYSTEM".into(), "1".into()),
             ("GIT_TERMINAL_PROMPT".into(), "0".into()),
+            ("TZ".into(), "UTC".into()),
             // Nobody waits for the process that writes a page: it would still be there when the folder goes away.
             ("RALPH_REPORT".into(), "off".into()),
             // A person's shell, even where an agent runs the tests.
@@ -218,6 +219,12 @@ impl Project {
         found.sort_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok());
         found
     }
+}
+
+/// Where git is. A program that is named by its path is started without a copy of this process; one that is looked for on a path of its own is not.
+pub(crate) fn git_program() -> &'static Path {
+    static PLACE: OnceLock<PathBuf> = OnceLock::new();
+    PLACE.get_or_init(|| PATH.split(':').map(|dir| Path::new(dir).join("git")).find(|path| path.exists()).unwrap_or_else(|| "git".into()))
 }
 
 /// Where projects are made: in memory where there is room for them, because every change that ralph makes is synced, and a disk takes its time

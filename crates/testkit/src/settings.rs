@@ -7,8 +7,17 @@ use serde_json::{Map, Value, json};
 use crate::project::Project;
 
 /// Every event ralph may register for.
-pub const ALL_EVENTS: &[&str] =
-    &["Stop", "SubagentStop", "StopFailure", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd", "PreCompact"];
+pub const ALL_EVENTS: &[&str] = &[
+    "Stop",
+    "SubagentStop",
+    "StopFailure",
+    "UserPromptSubmit",
+    "UserPromptExpansion",
+    "SessionStart",
+    "SessionEnd",
+    "Notification",
+    "PreCompact",
+];
 
 /// One command, in exec form, for a list of events.
 #[derive(Debug, Clone)]

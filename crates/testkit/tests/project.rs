@@ -20,7 +20,7 @@ fn a_run_sees_nothing_of_the_machine() {
     names.sort_unstable();
     assert_eq!(
         names,
-        ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_TERMINAL_PROMPT", "HOME", "LANG", "PATH", "RALPH_ALONE", "RALPH_REPORT"]
+        ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_TERMINAL_PROMPT", "HOME", "LANG", "PATH", "RALPH_ALONE", "RALPH_REPORT", "TZ"]
     );
 }
 

@@ -23,7 +23,7 @@ pub(super) mod id {
     pub(in crate::bench) const FLOOR_RENAME_SYNC: &str = "floor: loop, fdatasync, rename";
     pub(in crate::bench) const FLOOR_SAME_WRITES: &str = "floor: loop, ralph's own writes";
     pub(in crate::bench) const NO_LOOP: &str = "no loop";
-    pub(in crate::bench) const NO_LOOP_CLAUDE: &str = "no loop, .claude is there";
+    pub(in crate::bench) const NO_LOOP_CLAUDE: &str = "no loop, .claude exists";
     pub(in crate::bench) const NO_LOOP_RALPH: &str = "no loop, project uses ralph";
     pub(in crate::bench) const LOOP: &str = "loop goes on";
     pub(in crate::bench) const LOOP_TRANSCRIPT: &str = "loop goes on, with transcript";
@@ -31,29 +31,29 @@ pub(super) mod id {
     pub(in crate::bench) const FALLBACK_MIDDLE: &str = "fallback, 10 MB";
     pub(in crate::bench) const FALLBACK_LARGE: &str = "fallback, largest";
     pub(in crate::bench) const FALLBACK_FAR: &str = "fallback, largest, message 5 MB before the end";
-    pub(in crate::bench) const DEFAULT_NO_LOOP: &str = "default build: no loop";
-    pub(in crate::bench) const DEFAULT_LOOP: &str = "default build: loop goes on";
+    pub(in crate::bench) const INSTALLED_NO_LOOP: &str = "cargo install: no loop";
+    pub(in crate::bench) const INSTALLED_LOOP: &str = "cargo install: loop goes on";
     pub(in crate::bench) const BASH_IDLE: &str = "bash + jq: no loop";
     pub(in crate::bench) const BASH_ACTIVE: &str = "bash + jq: loop goes on, 100 KB";
     pub(in crate::bench) const STATUSLINE: &str = "status line: ralph";
     pub(in crate::bench) const STATUSLINE_LONG: &str = "status line: ralph, 10 MB of journal";
     pub(in crate::bench) const STATUSLINE_NONE: &str = "status line: ralph, no loop";
-    pub(in crate::bench) const FLOOR_READ: &str = "floor: reads a journal of 10,000 rounds";
-    pub(in crate::bench) const REPORT_HTML: &str = "eyes: report, page, 10,000 rounds";
-    pub(in crate::bench) const REPORT_JSON: &str = "eyes: report, JSON, 10,000 rounds";
-    pub(in crate::bench) const WATCH_FIRST: &str = "eyes: watch, first screen, 10,000 rounds";
-    pub(in crate::bench) const WATCH_ALL: &str = "eyes: watch, all of 10,000 rounds";
+    pub(in crate::bench) const FLOOR_READ: &str = "floor: reads a journal of 10,000 iterations";
+    pub(in crate::bench) const REPORT_HTML: &str = "view: report, page, 10,000 iterations";
+    pub(in crate::bench) const REPORT_JSON: &str = "view: report, JSON, 10,000 iterations";
+    pub(in crate::bench) const WATCH_FIRST: &str = "view: watch, first screen, 10,000 iterations";
+    pub(in crate::bench) const WATCH_ALL: &str = "view: watch, all of 10,000 iterations";
     pub(in crate::bench) const COMMAND_ALONE: &str = "command alone: sh -c true";
     pub(in crate::bench) const GIT_STATUS: &str = "git status alone";
     pub(in crate::bench) const GATE: &str = "gate";
     pub(in crate::bench) const GATE_KNOWN: &str = "gate in git, verdict known";
     pub(in crate::bench) const GATE_CHANGED: &str = "gate in git, file changed";
     pub(in crate::bench) const BASH_GATE: &str = "bash + jq: runs the command";
-    pub(in crate::bench) const ROUNDS_ALONE: &str = "command alone: five times";
-    pub(in crate::bench) const ROUNDS_BASH: &str = "bash + jq: five rounds in git";
-    pub(in crate::bench) const ROUNDS: &str = "run: five rounds";
-    pub(in crate::bench) const ROUNDS_GIT: &str = "run: five rounds in git, no snapshots";
-    pub(in crate::bench) const ROUNDS_SNAPSHOTS: &str = "run: five rounds in git";
+    pub(in crate::bench) const RUN_ALONE: &str = "command alone: five times";
+    pub(in crate::bench) const RUN_BASH: &str = "bash + jq: five iterations in git";
+    pub(in crate::bench) const RUN: &str = "run: five iterations";
+    pub(in crate::bench) const RUN_GIT: &str = "run: five iterations in git, no snapshots";
+    pub(in crate::bench) const RUN_SNAPSHOTS: &str = "run: five iterations in git";
 }
 
 pub(super) const CLIENT: &str = "claude-code_2-1-325_harness";
@@ -69,6 +69,8 @@ pub(super) struct Case {
     pub(super) answers: bool,
     /// A file that gets another content before every run.
     pub(super) edits: Option<PathBuf>,
+    /// It takes longer than a hundred hook calls, and is run less often.
+    pub(super) is_slow: bool,
 }
 
 impl Case {
@@ -85,7 +87,7 @@ impl Case {
 pub(super) struct Stage<'a> {
     pub(super) folder: &'a Path,
     pub(super) ralph: &'a Path,
-    pub(super) default_build: Option<&'a Path>,
+    pub(super) cargo_install: Option<&'a Path>,
     pub(super) floors: &'a Floors,
     pub(super) largest: u64,
 }
@@ -99,7 +101,7 @@ impl Stage<'_> {
         cases.extend(self.statusline_cases()?);
         cases.extend(self.bash_cases()?);
         cases.extend(self.gate_cases()?);
-        cases.extend(self.round_cases()?);
+        cases.extend(self.iteration_cases()?);
         Ok(cases)
     }
 
@@ -136,8 +138,8 @@ impl Stage<'_> {
             idle(id::NO_LOOP_CLAUDE, self.ralph, Project::with_claude(self.dir("r-claude"))?),
             idle(id::NO_LOOP_RALPH, self.ralph, Project::with_ended_loop(self.dir("r-ended"), self.ralph)?),
         ];
-        if let Some(default) = self.default_build {
-            cases.push(idle(id::DEFAULT_NO_LOOP, default, Project::bare(self.dir("d-idle"))?));
+        if let Some(ralph) = self.cargo_install {
+            cases.push(idle(id::INSTALLED_NO_LOOP, ralph, Project::bare(self.dir("d-idle"))?));
         }
         Ok(cases)
     }
@@ -152,8 +154,8 @@ impl Stage<'_> {
             goes_on(id::LOOP, self.ralph, "r-loop", None)?,
             goes_on(id::LOOP_TRANSCRIPT, self.ralph, "r-transcript", Some(transcript))?,
         ];
-        if let Some(default) = self.default_build {
-            cases.push(goes_on(id::DEFAULT_LOOP, default, "d-loop", None)?);
+        if let Some(ralph) = self.cargo_install {
+            cases.push(goes_on(id::INSTALLED_LOOP, ralph, "d-loop", None)?);
         }
         Ok(cases)
     }
@@ -196,7 +198,7 @@ impl Stage<'_> {
         let transcript = self.transcript("b-active", 100_000, 0)?;
         Ok(vec![
             self.case(id::BASH_IDLE, shell, args(), idle, &Kind::Idle),
-            self.case(id::BASH_ACTIVE, shell, args(), active, &Kind::Transcript(transcript)),
+            Case { is_slow: true, ..self.case(id::BASH_ACTIVE, shell, args(), active, &Kind::Transcript(transcript)) },
         ])
     }
 
@@ -209,7 +211,9 @@ impl Stage<'_> {
         };
         let stdin = project.dir.with_extension("event.json");
         let program = Program { path: program.to_owned(), args, env: project.env(client), stdin };
-        Case { id, program, stops, counts: answers.then_some(project), answers, edits: None }
+        // A loop in which nothing changes is paused after a while.
+        let edits = answers.then(|| project.dir.join("work.txt"));
+        Case { id, program, stops, counts: answers.then_some(project), answers, edits, is_slow: false }
     }
 
     pub(super) fn dir(&self, name: &str) -> PathBuf {

@@ -34,7 +34,7 @@ impl Stage<'_> {
             claim(id::GATE, self.ralph, hook(), plain),
             claim(id::GATE_KNOWN, self.ralph, hook(), known),
             Case { edits: Some(edited), ..claim(id::GATE_CHANGED, self.ralph, hook(), changed) },
-            claim(id::BASH_GATE, sh, script, bash),
+            Case { is_slow: true, ..claim(id::BASH_GATE, sh, script, bash) },
         ])
     }
 
@@ -45,13 +45,21 @@ impl Stage<'_> {
 
 /// A program that is no hook.
 fn silent(id: &'static str, program: &Path, args: Vec<String>, project: &Project) -> Case {
-    Case { id, program: started(program, args, project), stops: Stops::with_claim(project), counts: None, answers: false, edits: None }
+    Case {
+        id,
+        program: started(program, args, project),
+        stops: Stops::with_claim(project),
+        counts: None,
+        answers: false,
+        edits: None,
+        is_slow: false,
+    }
 }
 
 /// A hook whose agent claims to be done, and is sent back.
 fn claim(id: &'static str, program: &Path, args: Vec<String>, project: Project) -> Case {
     let (program, stops) = (started(program, args, &project), Stops::with_claim(&project));
-    Case { id, program, stops, counts: Some(project), answers: true, edits: None }
+    Case { id, program, stops, counts: Some(project), answers: true, edits: None, is_slow: false }
 }
 
 fn started(program: &Path, args: Vec<String>, project: &Project) -> Program {

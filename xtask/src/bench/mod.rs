@@ -3,13 +3,13 @@
 //! All cases run interleaved, in another order each time, so that whatever else the machine does falls on all of them alike.
 
 mod cases;
-mod eyes;
 mod floor;
 mod gates;
+mod iterations;
 mod report;
-mod rounds;
 mod spawn;
 mod transcript;
+mod views;
 
 use std::{
     fs,
@@ -26,15 +26,15 @@ use crate::{
         floor::Floors,
         report::{Check, Measured},
     },
-    cargo::{self, Flags},
+    cargo::{self, Build},
 };
 
 /// Measure hook calls against static C floors and a bash + jq hook, and print the ratios
 ///
-/// Needs cc, bash and jq, about 3 GB of disk and two minutes. Fails when a target is missed; times are printed and never judged.
+/// Needs cc, bash and jq, about 3 GB of disk, and five minutes after the builds. Fails when a target is missed; times are printed and never judged.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// 40 runs of each case instead of 300, a largest transcript of 200 MB, and no build with cargo's default flags
+    /// 40 runs of each case instead of 300, a largest transcript of 200 MB, and nothing of the build that `cargo install` makes
     #[arg(long)]
     quick: bool,
     /// Another number of runs of each case
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     runs: Option<u64>,
     /// Only what looks at a long journal: report and watch
     #[arg(long, conflicts_with = "record")]
-    eyes: bool,
+    views: bool,
     /// Write everything that was measured to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -55,33 +55,34 @@ const RUNS: u64 = 300;
 const QUICK_RUNS: u64 = 40;
 /// Runs before the measuring begins.
 const WARM_UP: u64 = 3;
-/// A long journal is looked at so many times less often.
-const EYES: u64 = 10;
+/// A slow case is run so many times less often.
+const SLOW: u64 = 6;
+/// So is a look at a long journal.
+const VIEWS: u64 = 10;
 /// Runs that measure memory.
 const MEMORY_RUNS: u64 = 3;
 
 const GB: u64 = 1_000_000_000;
 
 pub(crate) fn run(args: &Args) -> Result<Verdict> {
-    // Not the system's temporary folder: that may be in memory, and writing to a disk is what costs.
-    let target = cargo::target_dir()?;
-    let folder = tempfile::Builder::new().prefix("ralph-bench-").tempdir_in(&target)?;
-    let largest = if args.quick || free_bytes(&target)? < 3 * GB { GB / 5 } else { GB };
+    let place = place()?;
+    let folder = tempfile::Builder::new().prefix("ralph-bench-").tempdir_in(&place)?;
+    let largest = if args.quick || free_bytes(&place)? < 3 * GB { GB / 5 } else { GB };
     let floors = Floors::compile(folder.path())?;
-    let ralph = installed(&cargo::dist_binary(Flags::Ours)?, &folder.path().join("ralph"))?;
-    let default_build = if args.quick || args.eyes {
+    let ralph = installed(&cargo::dist_binary(Build::Released)?, &folder.path().join("ralph"))?;
+    let cargo_install = if args.quick || args.views {
         None
     } else {
-        Some(installed(&cargo::dist_binary(Flags::Default)?, &folder.path().join("ralph-default"))?)
+        Some(installed(&cargo::dist_binary(Build::Installed)?, &folder.path().join("ralph-installed"))?)
     };
-    let stage = Stage { folder: folder.path(), ralph: &ralph, default_build: default_build.as_deref(), floors: &floors, largest };
-    let cases = if args.eyes { Vec::new() } else { stage.cases()? };
+    let stage = Stage { folder: folder.path(), ralph: &ralph, cargo_install: cargo_install.as_deref(), floors: &floors, largest };
+    let cases = if args.views { Vec::new() } else { stage.cases()? };
 
     let runs = args.runs.unwrap_or(if args.quick { QUICK_RUNS } else { RUNS });
     let mut all = measure(&cases, runs, &floors)?;
-    all.extend(stage.eyes(runs.div_ceil(EYES))?);
+    all.extend(stage.views(runs.div_ceil(VIEWS))?);
     let label = if largest == GB { "1 GB" } else { "200 MB" };
-    if largest < GB && !args.eyes {
+    if largest < GB && !args.views {
         println!("The largest transcript has 200 MB: {}.", if args.quick { "a quick run" } else { "less than 3 GB are free" });
     }
     let checks = report::checks(&all, label);
@@ -96,8 +97,15 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     Ok(Verdict::when(checks.iter().all(Check::is_met)))
 }
 
-/// Copies a program as an installation does. One that the linker has just written lies in the page cache in single pages, and each start of
-/// it takes some 20 % longer than that of a copy, which lies there in large pieces: nobody but the one who built it would ever see that.
+/// Where the projects are: not in the system's temporary folder, which may be in memory, because writing to a disk is what costs; and, where that is
+/// possible, not in this repository, because ralph would look at it.
+fn place() -> Result<PathBuf> {
+    let outside = Path::new("/var/tmp");
+    if outside.is_dir() { Ok(outside.to_owned()) } else { cargo::target_dir() }
+}
+
+/// Copies a program as an installation does. One that the linker has just written is in the page cache in single pages, and each start of
+/// it takes some 20 % longer than that of a copy, which is there in large pieces: only the person who built it would ever see that.
 fn installed(program: &Path, to: &Path) -> Result<PathBuf> {
     fs::copy(program, to)?;
     Ok(to.to_owned())
@@ -112,8 +120,11 @@ fn measure(cases: &[Case], runs: u64, floors: &Floors) -> Result<Vec<Measured>> 
         dice.shuffle(&mut order);
         for at in &order {
             let case = &cases[*at];
+            if case.is_slow && n >= WARM_UP && !(n - WARM_UP).is_multiple_of(SLOW) {
+                continue;
+            }
             case.prepare(n)?;
-            let run = case.program.run()?;
+            let run = case.program.run().map_err(|e| format!("{}, run {n}: {e}", case.id))?;
             if case.answers == run.stdout.is_empty() {
                 return Err(format!("{}: unexpected answer in run {n}: {}", case.id, String::from_utf8_lossy(&run.stdout)).into());
             }
@@ -124,9 +135,10 @@ fn measure(cases: &[Case], runs: u64, floors: &Floors) -> Result<Vec<Measured>> 
     }
     let mut all = Vec::new();
     for (case, times) in cases.iter().zip(times) {
+        let done = WARM_UP + times.len() as u64;
         let peak = peak(case, WARM_UP + runs, floors)?;
         all.push(Measured::of(case.id, times, peak));
-        counted(case, WARM_UP + runs + MEMORY_RUNS)?;
+        counted(case, done + MEMORY_RUNS)?;
     }
     Ok(all)
 }
@@ -176,14 +188,15 @@ fn machine() -> Vec<(&'static str, String)> {
     let ask = |program, args: &[&str]| cargo::first_output(program, args).unwrap_or_default().lines().next().unwrap_or_default().to_owned();
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu.lines().find_map(|l| l.strip_prefix("model name")).map(|l| l.trim_start_matches([' ', '\t', ':']).to_owned());
-    let target = cargo::target_dir().map(|t| t.display().to_string()).unwrap_or_default();
+    let place = place().map(|place| place.display().to_string()).unwrap_or_default();
     vec![
         ("date", ask("date", &["-u", "+%F"])),
         ("ralph", ask("git", &["--no-optional-locks", "describe", "--always", "--dirty"])),
         ("processor", format!("{} × {}", ask("nproc", &[]), model.unwrap_or_default())),
         // Without the build's own suffix, which says nothing about speed.
         ("kernel", ask("uname", &["-sr"]).split('-').next().unwrap_or_default().to_owned()),
-        ("file system", ask("stat", &["--file-system", "--format=%T", &target])),
+        ("file system", ask("stat", &["--file-system", "--format=%T", &place])),
+        ("target", cargo::shipped_target().unwrap_or_default()),
         ("rustc", ask("rustc", &["--version"])),
         ("cc", ask("cc", &["--version"])),
         ("bash", ask("bash", &["--version"])),
@@ -191,18 +204,28 @@ fn machine() -> Vec<(&'static str, String)> {
     ]
 }
 
+const INTRODUCTION: &str = "\
+# Speed
+
+Written by `cargo xtask bench --record`. All cases ran interleaved, in another order each time. Only the ratios mean anything elsewhere; the times are \
+those of one machine on one day. A target that is MISSED makes the benchmark fail.
+
+Measured is the program as it is released: static, for musl. The rows of `cargo install` are what that command builds: for the host's own C library, \
+without our flags.
+
+- A *floor* is a static C program (`bench/floor/`) that does the least that is possible: it reads the event and makes the same writes, with the same sync, and decides nothing.
+- *bash + jq* are scripts of the usual shape (`bench/baseline/`).
+- A *gate* is the command `true`, which has to prove a claim, in a folder without git and with `cache = false`, or in a repository of 200 files. Beside it \
+is a file that never exists, so that the loop goes on. What a gate costs besides its command: two sealed journal lines, the loop file with its sync, a log, \
+a second look at the settings and at what the loop began with; in git a fingerprint of all files, and after the command another one. No git process is started.
+- A *run* is five iterations of `ralph run` with the agent `true`, its own start and end included, in a folder without git or in a repository of 200 \
+files. With snapshots each iteration writes a commit object and a ref, and the end of the run lists them.
+- The *views* show a journal of 10,000 iterations, as `ralph run` writes them. Their floor reads that file into memory and finds its lines. `watch` runs in a \
+terminal, from its start until its first screen, and until its screen knows all iterations.
+- *Peak memory* counts the pages of the program's own file, too, which all processes share.
+";
+
 fn record(tables: &str) -> String {
     let machine: Vec<String> = machine().iter().map(|(name, value)| format!("- {name}: {value}")).collect();
-    let machine = machine.join("\n");
-    format!(
-        "# Speed of a hook call\n\nWritten by `cargo xtask bench --record`. All cases ran interleaved, in another order each time. Only the ratios \
-         mean anything elsewhere; the times are those of one machine on one day.\n\nA floor is a static C program (`bench/floor/`) that does the \
-         least that a hook can do; `bash + jq` are the hooks in `bench/baseline/`.\n\nA gate \
-         is the command `true`, which a claim has to be proven by, in a folder without git and with `cache = false`, or in a repository of 200 files. Beside it \
-         stands a file that is never there, so that the loop goes on. What it may cost is set in calls of git, because that is what it consists of: \
-         five where the verdict is known (three for the fingerprint of the tree, two for the guard), eight and the command where it is not. Next to a real test suite all of it is nothing.\n\nA run is five rounds of `ralph run` \
-         with the agent `true`, its own start included, in a folder without git or in a repository of 200 files; `bash + jq: five rounds` is `bench/baseline/run-loop.sh`.\n\n\
-         The eyes look at a journal of 10,000 rounds, made up as `ralph run` writes it; their floor reads that file into memory and finds its lines. \
-         `watch` runs in a terminal, from its start until its first screen, and until its screen knows all rounds.\n\n{machine}\n\n{tables}"
-    )
+    format!("{INTRODUCTION}\n{}\n\n{tables}", machine.join("\n"))
 }

@@ -1,7 +1,7 @@
 //! Starts a program as a client starts a hook, and says how long it took and how much memory it needed.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{Read, Write},
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -36,7 +36,8 @@ impl Program {
     /// From the start of the process to its end and the end of its output.
     pub(super) fn run(&self) -> Result<Run> {
         let mut command = self.command(&self.path, &[]);
-        command.stdin(File::open(&self.stdin)?).stdout(Stdio::piped()).stderr(Stdio::null());
+        let complaints = self.stdin.with_extension("err");
+        command.stdin(File::open(&self.stdin)?).stdout(Stdio::piped()).stderr(File::create(&complaints)?);
         let mut stdout = Vec::with_capacity(4096);
         let start = Instant::now();
         let mut child = command.spawn()?;
@@ -45,7 +46,11 @@ impl Program {
         }
         let status = child.wait()?;
         let wall = start.elapsed();
-        if status.success() { Ok(Run { wall, stdout }) } else { Err(format!("{}: {status}", self.path.display()).into()) }
+        if status.success() {
+            return Ok(Run { wall, stdout });
+        }
+        let said = fs::read(&complaints).unwrap_or_default();
+        Err(format!("{} {}: {status}\n{}", self.path.display(), self.args.join(" "), String::from_utf8_lossy(&said)).into())
     }
 
     /// The peak of its memory in KB.

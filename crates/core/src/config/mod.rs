@@ -2,15 +2,19 @@
 //!
 //! Everything in it is optional. An unknown key is an error: a gate that is silently missing proves nothing.
 
+pub mod detect;
+mod draft;
 mod keys;
 mod pull_requests;
 mod reader;
 mod running;
-pub mod worktree_yaml;
+pub(crate) mod worktree_yaml;
 
+pub use draft::draft;
 pub use keys::schema;
 pub use pull_requests::PullRequests;
 pub use running::{Notify, Run as Running, is_address};
+pub use worktree_yaml::worktree_commands;
 
 use keys::{Kind, table};
 use pull_requests::told;
@@ -44,13 +48,13 @@ table! {
         |field| field.pick([GuardPolicy::Tests, GuardPolicy::Block, GuardPolicy::Warn, GuardPolicy::Off]);
     /// Run further commands after one has failed.
     keep_going: bool = false, Kind::Bool, Field::bool;
-    /// What must hold before a loop may end, in this order.
+    /// The gates that must hold before a loop may end, in this order.
     gates as "gate": Vec<Gate> = Vec::new(), Kind::Gates, gates;
     /// Settings for all lists.
     per_session as "features": u64 = 0, Kind::Table(FeaturesTable::TABLE), |field| Ok(FeaturesTable::of(field)?.per_session);
-    /// What a subagent must prove when it stops.
+    /// The proof that a subagent must bring when it stops.
     verify: Option<Verify> = None, Kind::Table(Verify::TABLE), verify;
-    /// What the loops of a pull request look at.
+    /// The targets that loops of a pull request look at.
     pull_requests as "pr": PullRequests = PullRequests::default(), Kind::Table(PullRequests::TABLE), PullRequests::of;
     /// How `ralph run` runs fresh sessions.
     run: Running = Running::default(), Kind::Table(Running::TABLE), running::run;
@@ -61,11 +65,11 @@ table! {
 table! {
     /// One thing that must hold: a command, a file, a list, markers, a pull request or its checks.
     struct GateTable = "[[gate]]";
-    /// What it is called; made from what it checks if not given.
+    /// Its name; made from its check if not given.
     name: Option<String> = None, Kind::Text, gate_name;
     /// Measure it at every stop, not only when the agent claims to be done.
     every_stop: Option<bool> = None, Kind::Bool, Field::bool;
-    /// What the agent should do while it does not hold.
+    /// The agent's task while it does not hold.
     next: Option<String> = None, Kind::Text, told;
     /// A command that must pass: a line for the shell, or a program and its arguments.
     command: Option<Run> = None, Kind::Run, run;
@@ -81,12 +85,12 @@ table! {
     retry of "command": bool = false, Kind::Bool, Field::bool;
     /// Believe the last verdict while no file has changed. True if not given.
     cache of "command": bool = true, Kind::Bool, Field::bool;
-    /// What it started may outlive it.
+    /// Processes that it started may outlive it.
     leave_running of "command": bool = false, Kind::Bool, Field::bool;
     /// Failures that were there when the loop started: block (they count), allow (only new ones do).
     old_failures of "command": OldFailures = OldFailures::Block, Kind::Choice(&["block", "allow"]),
         |field| field.pick([OldFailures::Block, OldFailures::Allow]);
-    /// A JUnit file that it writes, relative to the project's root.
+    /// A JUnit file that it writes, or a folder of them, relative to the project's root.
     junit of "command": Option<String> = None, Kind::Text, inside;
     /// How many characters of its output the agent is shown. 500 if not given.
     excerpt of "command": usize = DEFAULT_EXCERPT, Kind::Count, excerpt;
@@ -117,14 +121,14 @@ table! {
 }
 
 table! {
-    /// What a subagent must prove when it stops.
+    /// The proof that a subagent must bring when it stops.
     pub struct Verify = "[verify]";
     /// The types of the agents that must prove their work; "check" if not given.
     agents: Option<Vec<String>> = None, Kind::Texts, Field::texts;
     /// The commands that must pass, in this order.
     commands: Vec<Command> = Vec::new(), Kind::Commands, |field| field.entries().into_iter().map(verify_command).collect::<Result<Vec<_>, _>>();
     // S3-5
-    /// Rounds after which an agent is let go, unverified. 5 if not given.
+    /// Iterations after which an agent is let go, unverified. 5 if not given.
     rounds: u64 = 5, Kind::Count, at_least_one;
     /// Minutes after which it is. 30 if not given.
     minutes: u64 = 30, Kind::Count, at_least_one;
@@ -334,6 +338,17 @@ pub fn short_name(text: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn u3_every_recipe_can_be_read() {
+        let page = include_str!("../../../../docs/recipes.md");
+        let blocks: Vec<&str> = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        assert!(blocks.len() >= 12, "{}", blocks.len());
+        for block in blocks {
+            let gates = parse(block.as_bytes()).unwrap_or_else(|problem| panic!("{problem}\n{block}")).gates;
+            assert!(!gates.is_empty(), "{block}");
+        }
+    }
 
     fn problem(text: &str) -> String {
         parse(text.as_bytes()).map_or_else(|p| p.to_string(), |c| format!("{c:?}"))

@@ -5,20 +5,20 @@ use super::{
     keys::{Kind, table},
     reader::Field,
 };
-use crate::gate::{Check, Ci, File, Gate, Merge, Origin, PullRequest, Stage, decision::DECISION};
+use crate::gate::{Check, Ci, DECISION, File, Gate, Merge, Origin, PullRequest, Stage};
 
 table! {
-    /// What the loops of a pull request (the presets pre-pr and after-pr) look at.
+    /// The targets that loops of a pull request (the presets pre-pr and after-pr) look at.
     pub struct PullRequests = "[pr]";
     /// The report of the audit, docs/AUDIT-REPORT.md if not given; false: none is asked for.
     audit: Option<String> = Some("docs/AUDIT-REPORT.md".to_owned()), Kind::Report, report;
     /// A regular expression that must match in the report; a line `Decision: PASS` if not given.
     audit_says: String = DECISION.to_owned(), Kind::Text, expression_of_lines;
-    /// What the agent is told to run for it; /audit if not given.
+    /// The command that the agent is told to run for it; /audit if not given.
     audit_command: String = "/audit".to_owned(), Kind::Text, told;
-    /// What the project's quality gate leaves behind, .quality-gate-passed if not given; false: none is asked for.
+    /// The file that the project's quality gate leaves behind, .quality-gate-passed if not given; false: none is asked for.
     quality: Option<String> = Some(".quality-gate-passed".to_owned()), Kind::Report, report;
-    /// What the agent is told to run for it; `npm run qa:gate` if not given.
+    /// The command that the agent is told to run for it; `npm run qa:gate` if not given.
     quality_command: String = "npm run qa:gate".to_owned(), Kind::Text, told;
     /// Patterns of the files that must not have changed since the quality gate passed; all if not given.
     sources: Vec<String> = Vec::new(), Kind::Texts, Field::texts;
@@ -75,6 +75,13 @@ impl PullRequests {
         let mut gates = self.before_the_request();
         gates.push(preset("ci", Check::Ci(self.ci()), None));
         gates.push(preset("merged", self.request(Stage::Merged), None));
+        gates
+    }
+
+    /// An open pull request whose checks are green; `merged`: and that is merged.
+    pub fn open_and_green(&self, merged: bool) -> Vec<Gate> {
+        let mut gates = vec![preset("pr", self.request(Stage::Open), None), preset("ci", Check::Ci(self.ci()), None)];
+        gates.extend(merged.then(|| preset("merged", self.request(Stage::Merged), None)));
         gates
     }
 

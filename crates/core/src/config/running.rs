@@ -17,23 +17,23 @@ table! {
     model: Option<String> = None, Kind::Text, told;
     /// The client's permission mode; what its own settings say if not given. Counts once this file is trusted.
     permission_mode: Option<String> = None, Kind::Choice(&PERMISSION_MODES), |field| field.pick(PERMISSION_MODES).map(str::to_owned);
-    /// So many times a session's own stop hook sends it back while gates fail, before its round ends. 0 if not given.
+    /// So many times a session's own stop hook sends it back while gates fail, before its iteration ends. 0 if not given.
     inner: u64 = 0, Kind::Count, Field::count;
     /// A session of which nothing is heard for so long is ended. 15m if not given.
     silence_ms as "silence": u64 = 15 * 60_000, Kind::Time, deadline;
-    /// One round may not take longer; 0 means no limit. 2h if not given.
+    /// One iteration may not take longer; 0 means no limit. 2h if not given.
     round_ms as "round": u64 = 2 * 3_600_000, Kind::Time, or_none;
     /// So many crashes of the agent in a row are borne. 3 if not given.
     retries: u64 = 3, Kind::Count, Field::count;
     /// So many sessions are started within an hour; 0 means no limit.
     calls_per_hour: u64 = 0, Kind::Count, Field::count;
-    /// After so many failing rounds in a row `escalate_model` gets its turn; 0 means never.
+    /// After so many failing iterations in a row `escalate_model` gets its turn; 0 means never.
     escalate_after: u64 = 0, Kind::Count, Field::count;
-    /// The model for rounds after failing ones.
+    /// The model for iterations after failing ones.
     escalate_model: Option<String> = None, Kind::Text, told;
-    /// Keep the files after every round under refs/ralph/, for `ralph diff` and `ralph rollback`. True if not given.
+    /// Keep the files after every iteration under refs/ralph/, for `ralph diff` and `ralph rollback`. True if not given.
     snapshots: bool = true, Kind::Bool, Field::bool;
-    /// How long nothing is tried after too many rounds without progress; then comes one last try. 1m if not given.
+    /// How long nothing is tried after too many iterations without progress; then comes one last try. 1m if not given.
     cooldown_ms as "cooldown": u64 = 60_000, Kind::Time, or_none;
 }
 

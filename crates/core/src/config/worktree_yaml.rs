@@ -11,13 +11,13 @@ use crate::{
 };
 
 /// A larger file was not written by hand.
-pub const MAX_BYTES: usize = 1024 * 1024;
+const MAX_BYTES: usize = 1024 * 1024;
 
 /// More commands than this are a mistake, or an attempt to keep the hook busy.
 const MAX_COMMANDS: usize = 100;
 
 /// The commands that a `worktree.yaml` asks for, in order; none if it does not say `verify:`.
-pub fn commands(bytes: &[u8]) -> Result<Vec<Command>, Problem> {
+pub fn worktree_commands(bytes: &[u8]) -> Result<Vec<Command>, Problem> {
     if bytes.len() > MAX_BYTES {
         return Err(Problem::new(None, format!("the file is larger than {MAX_BYTES} bytes")));
     }
@@ -121,11 +121,11 @@ mod tests {
     use super::*;
 
     fn lines(yaml: &str) -> Vec<String> {
-        commands(yaml.as_bytes()).unwrap_or_else(|e| panic!("{e}: {yaml:?}")).iter().map(|c| c.run.shown()).collect()
+        worktree_commands(yaml.as_bytes()).unwrap_or_else(|e| panic!("{e}: {yaml:?}")).iter().map(|c| c.run.shown()).collect()
     }
 
     fn problem(yaml: impl AsRef<[u8]>) -> String {
-        match commands(yaml.as_ref()) {
+        match worktree_commands(yaml.as_ref()) {
             Err(problem) => problem.to_string(),
             Ok(found) => panic!("{found:?}"),
         }
@@ -169,14 +169,14 @@ mod tests {
 
     #[test]
     fn s3_3_a_limit_for_one_command() {
-        let limit = |value: &str| commands(format!("verify: [{{run: x, timeout: {value}}}]").as_bytes()).map(|c| c[0].deadline_ms);
+        let limit = |value: &str| worktree_commands(format!("verify: [{{run: x, timeout: {value}}}]").as_bytes()).map(|c| c[0].deadline_ms);
         for (value, ms) in [("300", 300_000), ("'300'", 300_000), ("90s", 90_000), ("10 m", 600_000), ("2h", 7_200_000)] {
             assert_eq!(limit(value), Ok(ms), "{value}");
         }
         for value in ["0", "-1", "1.5", "soon", "", "25h", "99999999999999999999", "18446744073709551615h", "[1]", "m"] {
             assert!(limit(value).is_err_and(|e| e.line == Some(1)), "{value}");
         }
-        assert_eq!(commands(b"verify: x").map(|c| c[0].deadline_ms), Ok(crate::gate::DEFAULT_DEADLINE_MS));
+        assert_eq!(worktree_commands(b"verify: x").map(|c| c[0].deadline_ms), Ok(crate::gate::DEFAULT_DEADLINE_MS));
     }
 
     #[test]
@@ -227,19 +227,19 @@ mod tests {
     proptest! {
         #[test]
         fn s3_2_any_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = commands(&bytes);
+            let _ = worktree_commands(&bytes);
         }
 
         #[test]
         fn s3_2_any_yaml_never_panics(text in "[a-z:\\-\\[\\]{}&*#|>'\" \n\t<?!%,~]{0,80}") {
-            let _ = commands(format!("verify: {text}").as_bytes());
-            let _ = commands(format!("verify:\n{text}").as_bytes());
+            let _ = worktree_commands(format!("verify: {text}").as_bytes());
+            let _ = worktree_commands(format!("verify:\n{text}").as_bytes());
         }
 
         #[test]
         fn s3_2_a_quoted_command_comes_back_as_it_was(line in "[ -~é]{0,40}") {
-            let yaml = format!("verify:\n  - {}\n", crate::loops::quoted(&line));
-            match commands(yaml.as_bytes()) {
+            let yaml = format!("verify:\n  - {}\n", crate::loops::front_matter::quoted(&line));
+            match worktree_commands(yaml.as_bytes()) {
                 Ok(found) => prop_assert_eq!(found[0].run.shown(), line.trim()),
                 Err(_) => prop_assert!(line.trim().is_empty()),
             }

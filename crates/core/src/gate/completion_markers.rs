@@ -15,7 +15,7 @@ struct Line {
 }
 
 /// The marker of every reason, each once, in the order of the file. A line that is no JSON object asks for nothing.
-pub fn of_jsonl(bytes: &[u8]) -> Vec<String> {
+pub fn completion_markers(bytes: &[u8]) -> Vec<String> {
     let mut markers = Vec::new();
     for line in bytes.split(|b| *b == b'\n') {
         let reason = serde_json::from_slice::<Line>(line.trim_ascii()).ok().and_then(|line| line.reason);
@@ -45,16 +45,16 @@ mod tests {
     fn s3_6_a_marker_for_every_reason() {
         let file = b"{\"file\": \"a.md\", \"reason\": \"Lint\"}\r\n\n{\"reason\": \"type-check (strict)\"}\nnot json\n{\"file\": \"b\"}\n{\"reason\": \"lint\"}\n\
             {\"reason\": \"\"}\n{\"reason\": \" -- \"}\n{\"reason\": 7}\n[]\n{\"reason\": \"\xc3\xbcber\"}";
-        assert_eq!(of_jsonl(file), ["LINT_FINISH", "TYPE_CHECK__STRICT__FINISH", "ÜBER_FINISH"]);
-        assert_eq!(of_jsonl(b""), Vec::<String>::new());
+        assert_eq!(completion_markers(file), ["LINT_FINISH", "TYPE_CHECK__STRICT__FINISH", "ÜBER_FINISH"]);
+        assert_eq!(completion_markers(b""), Vec::<String>::new());
         let many = (0..500).map(|n| format!("{{\"reason\": \"r{n}\"}}")).collect::<Vec<_>>().join("\n");
-        assert_eq!(of_jsonl(many.as_bytes()).len(), MAX_MARKERS);
+        assert_eq!(completion_markers(many.as_bytes()).len(), MAX_MARKERS);
     }
 
     proptest! {
         #[test]
         fn s3_6_any_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), reason in ".{0,200}") {
-            let _ = of_jsonl(&bytes);
+            let _ = completion_markers(&bytes);
             if let Some(marker) = of_reason(&reason) {
                 prop_assert!(marker.ends_with("_FINISH") && marker.chars().all(|c| c.is_alphanumeric() || c == '_'));
             }

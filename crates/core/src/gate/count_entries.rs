@@ -6,7 +6,7 @@ use crate::text::markdown;
 const PLACEHOLDERS: [&str; 7] = ["todo", "tbd", "n/a", "none", "fixme", "xxx", "wip"];
 
 /// Counts the entries of a Markdown text.
-pub fn count(text: &str) -> u64 {
+pub fn count_entries(text: &str) -> u64 {
     let text = without_comments(text);
     let lines: Vec<&str> = text.lines().map(unquoted).collect();
     let mut counter = Counter::default();
@@ -192,19 +192,19 @@ mod tests {
             ("- todos are listed elsewhere\n", 1),
         ];
         for (text, entries) in table {
-            assert_eq!(count(text), *entries, "{text}");
+            assert_eq!(count_entries(text), *entries, "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn any_text_is_counted(text in "(?s).{0,300}") {
-            let _ = count(&text);
+            let _ = count_entries(&text);
         }
 
         #[test]
         fn odd_markdown_is_counted(text in "[-|#>`~*=<!\n 1.x]{0,200}") {
-            prop_assert!(count(&text) <= text.lines().count() as u64);
+            prop_assert!(count_entries(&text) <= text.lines().count() as u64);
         }
     }
 }

@@ -2,21 +2,33 @@
 //!
 //! A promise is a claim; a gate is a proof. Here are the plain values; the engine measures them.
 
-pub mod completion_markers;
-pub mod count_entries;
-pub mod decision;
+mod completion_markers;
+mod count_entries;
+mod decision;
 pub mod guard;
 pub mod list;
-pub mod output;
+mod output;
 pub mod pull_request;
-pub mod regex;
+pub(crate) mod regex;
 pub mod test_results;
+
+pub use completion_markers::completion_markers;
+pub use count_entries::count_entries;
+pub use decision::{DECISION, decision_failure, decision_passes};
+pub use output::{Stream, Useful};
+pub use regex::{Unmatched, matches};
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{gate::test_results::TestResults, text::time::parse_duration};
+use crate::{
+    gate::test_results::TestResults,
+    text::{
+        clean,
+        time::{Millis, parse_duration},
+    },
+};
 
 /// How long a command may run by default (S3-3).
 pub(crate) const DEFAULT_DEADLINE_MS: u64 = 120_000;
@@ -114,12 +126,12 @@ impl Run {
     }
 }
 
-/// What becomes of failures that were there when the loop started.
+/// The treatment of failures that were there when the loop started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OldFailures {
-    /// They count like any other: the task may be to mend them.
+    /// They count like any other: the task may be to fix them.
     #[default]
     Block,
     /// Only new ones count, where they can be told apart.
@@ -235,7 +247,7 @@ pub enum Kind {
     Ci,
     /// The comparison with the start of the loop, where it may block.
     Guard,
-    /// What declares gates and cannot be read.
+    /// Settings that declare gates and cannot be read.
     Config,
 }
 
@@ -317,7 +329,7 @@ impl Verdict {
     }
 }
 
-/// What measuring a gate found.
+/// The result of measuring a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
@@ -326,10 +338,10 @@ pub struct Finding {
     pub verdict: Verdict,
     /// One line, for people and agents.
     pub what: String,
-    /// What the agent needs to know in order to mend it, bounded.
+    /// Details that the agent needs to fix it, bounded.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
-    /// What the agent should do about it.
+    /// The agent's next step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// The whole output, relative to the project's root.
@@ -343,6 +355,9 @@ pub struct Finding {
     /// The verdict on the same tree as before: nothing was run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
+    /// When it was measured, where nothing was run for this stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
     /// It failed, and passed when it was tried again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flaky: bool,
@@ -361,6 +376,15 @@ pub struct Finding {
     /// How far a list is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tally: Option<Tally>,
+}
+
+/// The moment of a measurement.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Measured {
+    pub at: Millis,
+    /// On the person's clock: `05:38`.
+    pub shown: String,
 }
 
 /// How many tests a command told of.
@@ -408,6 +432,19 @@ impl Finding {
         Finding { gate: gate.to_owned(), kind, verdict, what: what.into(), ..Finding::default() }
     }
 
+    /// Why nothing was run, where the verdict is from before: `not run again: the files are the same as at 05:38`.
+    pub fn not_run_again(&self) -> Option<String> {
+        let at =
+            self.measured.as_ref().map_or_else(|| "when it was measured".to_owned(), |measured| format!("at {}", clean(&measured.shown)));
+        self.cached.then(|| format!("not run again: the files are the same as {at}"))
+    }
+
+    /// The finding in one line, and whether it is from before.
+    pub fn told(&self) -> String {
+        let parts = [Some(clean(&self.what)), self.not_run_again()];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+
     #[must_use]
     pub fn with_detail(self, detail: impl Into<String>) -> Self {
         Finding { detail: detail.into(), ..self }
@@ -453,7 +490,7 @@ pub fn only_waits(findings: &[Finding]) -> bool {
     open.peek().is_some() && open.all(|finding| finding.verdict == Verdict::Wait)
 }
 
-/// What happens when the work looks as if the proof had been weakened instead of the work been done.
+/// The reaction to signs that the proof was weakened instead of the work done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -463,7 +500,7 @@ pub enum GuardPolicy {
     Tests,
     /// It is listed.
     Warn,
-    /// It is listed, and the loop does not end before it is mended or a person accepts it.
+    /// It is listed, and the loop does not end before it is fixed or a person accepts it.
     Block,
     Off,
 }

@@ -19,7 +19,7 @@ pub enum Unmatched {
 }
 
 /// The expression, ready to be matched with a whole file: `^` and `$` match at every line.
-pub fn of_lines(expression: &str) -> Result<Regex, Error> {
+pub(crate) fn of_lines(expression: &str) -> Result<Regex, Error> {
     built(expression, MAX_SIZE)
 }
 

@@ -4,14 +4,18 @@
 //! end. It keeps a few bytes for each iteration, so ten thousand of them are no burden. It trusts no record: what an agent wrote into a journal must not break a page.
 
 mod gates;
+mod passing;
 mod timeline;
 
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
-pub use gates::{GateHistory, Mark, Ran};
-pub use timeline::{Phase, Span, Timeline, Took};
+use gates::Ran;
+pub use gates::{GateHistory, Mark};
+use passing::Passing;
+use timeline::Timeline;
+pub use timeline::{Phase, Span, Took};
 
 use crate::{
     journal::{Actor, Event, Holder, Record, State, lines},
@@ -20,7 +24,7 @@ use crate::{
         claim::Claim,
         session_outcome::{Denied, Outcome, Tokens, Work},
     },
-    messages,
+    messages::{self, Reader},
     money::Micros,
     text::{
         self,
@@ -50,7 +54,7 @@ pub struct History {
     /// The loop's state after the last record.
     pub state: State,
     /// Iterations that were ruled on, the oldest first.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<Iteration>,
     /// Used by the iteration that goes on, in sessions that broke.
     pub open: Used,
     pub timeline: Timeline,
@@ -88,7 +92,7 @@ pub struct History {
     pub why: Option<String>,
     /// The stop that paused it, if that was the last thing that changed it.
     pub paused_at: Option<u64>,
-    /// What a hook waits for, and since when, if it has not answered or begun something else since.
+    /// The wait of a hook and its start, if the hook has not answered or begun something else since.
     pub waiting: Option<(String, Millis)>,
     /// The session or command that works on this iteration.
     pub working: Option<Working>,
@@ -118,10 +122,10 @@ impl<T> Newest<T> {
     }
 }
 
-/// A round that was ruled on.
+/// An iteration that was ruled on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Round {
+pub struct Iteration {
     pub iteration: u64,
     /// The number of its last stop: the N of `ralph explain N`.
     pub stop: u64,
@@ -145,7 +149,7 @@ pub struct Round {
     pub head: Option<String>,
 }
 
-/// What was used, as far as it is known: an agent that is a plain command tells nothing, nor does a session without a transcript.
+/// Usage, as far as it is known: an agent that is a plain command reports nothing, nor does a session without a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Used {
@@ -218,7 +222,7 @@ pub struct Denials {
     /// For `permissions.allow` in the client's settings.
     pub rule: String,
     pub times: u64,
-    /// What the last one was about: the command, the file.
+    /// The subject of the last one: the command, the file.
     pub what: String,
 }
 
@@ -274,13 +278,13 @@ pub struct Said {
     pub what: String,
 }
 
-/// The files after a round.
+/// The files after an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kept {
     pub name: String,
     pub commit: String,
-    /// The rounds that were ruled on by then.
+    /// The iterations that were ruled on by then.
     pub stop: u64,
 }
 
@@ -311,11 +315,18 @@ impl History {
     /// The history that a journal, or its end, tells.
     pub fn of(journal: &[u8]) -> Self {
         let mut history = History::default();
+        let mut last = None;
         for line in lines(journal) {
-            match serde_json::from_slice(line) {
-                Ok(record) => history.take(record),
+            match serde_json::from_slice::<Passing>(line) {
+                Ok(record) => {
+                    history.take(record.into());
+                    last = Some(line);
+                }
                 Err(_) => history.unreadable += 1,
             }
+        }
+        if let Some(record) = last.and_then(|line| serde_json::from_slice::<Record>(line).ok()) {
+            history.state = record.state;
         }
         history
     }
@@ -416,6 +427,8 @@ impl History {
                 self.denied_in_run.clear();
             }
             Event::Adopted | Event::Rebound { .. } => (self.working, self.why, self.by_run) = (None, None, false),
+            // The pause of a run was taken back: its session works on.
+            Event::Resumed { .. } if self.state.runner.is_some() => (self.why, self.paused_at) = (None, None),
             Event::Resumed { .. } => (self.working, self.why, self.by_run, self.paused_at) = (None, None, false, None),
             Event::Steered { note, .. } if !note.is_empty() => self.notes.push(Said { at, iteration, what: note }),
             Event::Snapshot { name, commit } => self.snapshots.push(Kept { name, commit, stop: self.state.stops }),
@@ -448,7 +461,7 @@ impl History {
         self.measured(stop.at, stop.number, &e.gates, true);
         self.suspicions.clone_from(&e.suspicions);
         match ruling.next {
-            Next::Pauses => (self.paused_at, self.why) = (Some(stop.number), messages::ending(e, ruling)),
+            Next::Pauses => (self.paused_at, self.why) = (Some(stop.number), messages::ending(e, ruling, Reader::Terminal)),
             Next::GoesOn { .. } | Next::Ends { .. } => (self.paused_at, self.why) = (None, None),
             Next::Parks => self.why = None,
             // Stops change nothing about a loop that is paused.
@@ -471,19 +484,22 @@ impl History {
             let (why, said) = (why_refused(e), text::excerpt(said, SAID));
             self.refused.push(Refused { stop: stop.number, iteration: e.iteration, at: stop.at, code: ruling.code, why, said });
         }
-        if ruling.next != Next::Stays || ruling.decision == Decision::Block {
+        if e.before_the_first {
+            // The gates held before any session was started: that is no iteration.
+            self.timeline.end_iteration();
+        } else if ruling.next != Next::Stays || ruling.decision == Decision::Block {
             self.round(&stop, work.and_then(|work| work.model.clone()));
         }
         self.last_stop = Some(stop);
     }
 
     fn round(&mut self, stop: &Stop, model: Option<String>) {
-        let (from, took) = self.timeline.end_round();
+        let (from, took) = self.timeline.end_iteration();
         let used = std::mem::take(&mut self.open);
         let working = self.working.take();
         let head = self.state.standstill.as_ref().and_then(|s| s.tree.split(' ').next()).filter(|head| head.len() >= 40).map(str::to_owned);
         let e = &stop.evidence;
-        let round = Round {
+        let round = Iteration {
             iteration: e.iteration,
             stop: stop.number,
             began: from.min(stop.at),
@@ -511,20 +527,20 @@ impl History {
 
     /// Used by all iterations, and by the sessions of the one that goes on.
     pub fn used(&self) -> Used {
-        self.rounds.iter().map(|round| &round.used).chain([&self.open]).fold(Used::default(), |mut sum, used| {
+        self.rounds.iter().map(|iteration| &iteration.used).chain([&self.open]).fold(Used::default(), |mut sum, used| {
             sum.join(used);
             sum
         })
     }
 }
 
-impl Round {
+impl Iteration {
     /// The same iteration, ruled on once more.
-    fn join(&mut self, later: Round) {
+    fn join(&mut self, later: Iteration) {
         let (took, mut used) = (self.took.plus(later.took), self.used);
         used.join(&later.used);
         let (item, model) = (later.item.clone().or(self.item.take()), later.model.clone().or(self.model.take()));
-        *self = Round { began: self.began, claimed: self.claimed || later.claimed, took, used, item, model, ..later };
+        *self = Iteration { began: self.began, claimed: self.claimed || later.claimed, took, used, item, model, ..later };
     }
 
     /// From its beginning to its end, without pauses.

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::gate::Verdict;
+use crate::{gate::Verdict, journal::records};
 
 /// A journal whose records are written at so many seconds after noon.
 #[derive(Default)]
@@ -55,8 +55,16 @@ impl Journal {
         self
     }
 
+    /// The history, which is the same as the one that `watch` gathers of whole records.
     fn told(&self) -> History {
-        History::of(self.lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n").as_bytes())
+        let journal = self.lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+        let told = History::of(journal.as_bytes());
+        let mut whole = History { unreadable: told.unreadable, ..History::default() };
+        records(journal.as_bytes()).0.into_iter().for_each(|record| whole.take(record));
+        // Its order is another one in each.
+        let shown = |history: &History| format!("{:?}", History { known_sessions: HashSet::new(), ..history.clone() });
+        assert_eq!(shown(&told), shown(&whole));
+        told
     }
 }
 
@@ -133,7 +141,7 @@ fn eyes_2_quota_pauses_and_deaths_are_not_work() {
     assert_eq!(told.why.as_deref(), Some("lunch"));
 }
 
-/// The first round of a loop that a session took when it stopped, and the last one of a run that somebody pauses.
+/// The first iteration of a loop that a session took when it stopped, and the last one of a run that somebody pauses.
 #[test]
 fn eyes_2_who_stops_has_worked() {
     let mut journal = Journal::new();
@@ -202,7 +210,7 @@ fn eyes_1_clocks_that_run_backwards_and_times_that_are_none_break_nothing() {
     journal.stop(i64::MAX / 2_000_000, 2, (made(), "promise.unproven", goes_on(3)), json!([]), json!({}));
     let told = journal.told();
     assert_eq!(told.rounds.len(), 2);
-    assert!(told.rounds.iter().all(|round| round.began <= round.ended));
+    assert!(told.rounds.iter().all(|iteration| iteration.began <= iteration.ended));
 }
 
 #[test]

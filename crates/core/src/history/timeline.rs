@@ -5,10 +5,10 @@ use serde::Serialize;
 use crate::{
     journal::{Event, State},
     judge::session_outcome::{Outcome, Then, Trouble},
-    text::time::{Millis, in_words},
+    text::time::{Millis, measured},
 };
 
-/// What a loop does at a moment.
+/// The activity of a loop at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -21,7 +21,7 @@ pub enum Phase {
     Elsewhere,
     /// It waits for the model's service: a quota, an overload.
     Service,
-    /// Nobody works on it.
+    /// No agent works on it.
     Paused,
 }
 
@@ -89,7 +89,7 @@ impl Took {
     /// `2 h work, 20 min gates`; empty where nothing took any time.
     pub fn words(self) -> String {
         let parts = Phase::ALL.into_iter().filter(|phase| self.of(*phase) > 0);
-        parts.map(|phase| format!("{} {}", in_words(self.of(phase)), phase.words())).collect::<Vec<_>>().join(", ")
+        parts.map(|phase| format!("{} {}", measured(self.of(phase)), phase.words())).collect::<Vec<_>>().join(", ")
     }
 
     pub fn of(self, phase: Phase) -> u64 {
@@ -114,13 +114,13 @@ impl Took {
 /// The time of a loop so far.
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
-    /// What is over, the oldest first; neighbours differ in their phases.
+    /// Spans that are over, the oldest first; neighbours differ in their phases.
     pub spans: Vec<Span>,
     /// The phase that goes on, and since when; `None`: the loop has ended, or not begun.
     pub now: Option<(Phase, Millis)>,
     pub total: Took,
     round: Took,
-    round_from: Option<Millis>,
+    iteration_from: Option<Millis>,
     latest: Millis,
     /// The service broke the last session that broke.
     of_service: bool,
@@ -146,7 +146,7 @@ impl Timeline {
             self.of_service = is_of_service(outcome);
         }
         let next = phase_after(event, state, is_held, self.now.map(|(phase, _)| phase), self.of_service);
-        self.round_from.get_or_insert(at);
+        self.iteration_from.get_or_insert(at);
         match (self.now, next) {
             (Some((phase, _)), Some(next)) if phase == next && !matches!(event, Event::Stop { .. }) => {}
             (Some((phase, since)), _) => {
@@ -178,12 +178,21 @@ impl Timeline {
     }
 
     /// Ends an iteration: when it began, and how long it took.
-    pub(super) fn end_round(&mut self) -> (Millis, Took) {
-        let from = self.round_from.replace(self.latest).unwrap_or(self.latest);
+    pub(super) fn end_iteration(&mut self) -> (Millis, Took) {
+        let from = self.iteration_from.replace(self.latest).unwrap_or(self.latest);
         (from, std::mem::take(&mut self.round))
     }
 
-    /// The same with what goes on counted until `now`.
+    /// How long the iteration took so far that was not ruled on, until `now`.
+    pub fn open_until(&self, now: Millis) -> Took {
+        let mut all = self.clone();
+        if let Some((phase, since)) = self.now {
+            all.close(phase, since, now.max(since));
+        }
+        all.round
+    }
+
+    /// All with what goes on counted until `now`.
     pub fn until(&self, now: Millis) -> (Vec<Span>, Took) {
         let mut all = self.clone();
         if let Some((phase, since)) = self.now {

@@ -6,7 +6,7 @@
 mod by_kind;
 mod spending;
 
-pub use spending::{Known, Spending};
+pub use spending::{Known, Spending, is_older};
 
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +45,7 @@ pub struct Record {
 /// Declares the events once for both directions: they are written with their kind as a tag, and read by it (see `by_kind`).
 macro_rules! events {
     ($($variants:tt)*) => {
-        /// What happened.
+        /// The event.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "kebab-case", tag = "kind")]
@@ -64,7 +64,7 @@ events! {
         by: Actor,
         prompt: String,
     },
-    /// A session took a loop that belonged to nobody.
+    /// A session took a loop that had no session.
     Adopted,
     /// `/clear` gave the owner a new session id.
     Rebound {
@@ -78,33 +78,33 @@ events! {
         said: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client: Option<String>,
-        /// What the round's own session used, where it had one.
+        /// Usage of the iteration's own session, where it had one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         work: Option<Box<Work>>,
     },
-    /// A runner took the loop: from now on each round has a session of its own.
+    /// A runner took the loop: from now on each iteration has a session of its own.
     Taken {
         pid: u32,
         /// The session that had it before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<String>,
-        /// The round that a runner before had begun and did not live to end.
+        /// The iteration that a runner before had begun and did not live to end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unfinished: Option<u64>,
-        /// The round that it had ruled on, as the loop's file shows, and did not live to write down.
+        /// The iteration that it had ruled on, as the loop's file shows, and did not live to write down.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unwritten: Option<u64>,
     },
-    /// A session was started for a round.
+    /// A session was started for an iteration.
     Began {
         iteration: u64,
-        /// From 1: the round may need more than one session.
+        /// From 1: the iteration may need more than one session.
         attempt: u64,
-        /// What runs it: `claude`, or `command`.
+        /// The agent: `claude`, or `command`.
         agent: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// The item of a list that it shall work on.
+        /// The item of a list that it should work on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         item: Option<String>,
         /// The numbers of the notes that its prompt holds.
@@ -131,7 +131,7 @@ events! {
         id: u64,
         note: String,
     },
-    /// The files after a round were kept.
+    /// The files after an iteration were kept.
     Snapshot {
         name: String,
         commit: String,
@@ -213,7 +213,7 @@ pub enum Actor {
     File,
 }
 
-/// What ralph knows about a loop that its file does not say.
+/// Ralph's knowledge about a loop that its file does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -233,6 +233,12 @@ pub struct State {
     /// The owner's client process, to tell a loop that was left behind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_pid: Option<u32>,
+    /// The agent program of the owner's session, where it is not the first one that ralph knew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The owner's session was cleared: the next one of its program takes the loop.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cleared: bool,
     /// The owner's session has ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub left_behind: bool,
@@ -244,7 +250,7 @@ pub struct State {
     pub armed_since: Option<Millis>,
     /// Time armed before that.
     pub spent_ms: u64,
-    /// What was spent, where there is a limit on it.
+    /// Money spent, where there is a limit on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spending: Option<Spending>,
     /// Tokens that fresh sessions used.
@@ -253,13 +259,13 @@ pub struct State {
     /// The runner that carries the loop, as long as it lives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runner: Option<Runner>,
-    /// What went wrong in this round until now.
+    /// Failures in this iteration until now.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub failures: Failures,
-    /// Failing rounds in a row, and how much held at the last one.
+    /// Failing iterations in a row, and how much held at the last one.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub failing: Failing,
-    /// What a person wants the agent to know, until a round with it was judged.
+    /// Notes from a person for the agent, until an iteration with them was judged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
     /// How many notes there have been.
@@ -272,7 +278,7 @@ pub struct State {
     /// The loop has, or had, something to prove.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gated: bool,
-    /// Rounds in a row whose proof could not be had.
+    /// Iterations in a row whose proof could not be had.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub unknown_rounds: u64,
     /// Iterations in a row in which the agent said that it cannot go on.
@@ -284,10 +290,10 @@ pub struct State {
     /// How many items of lists were done when they were last counted, and whose count it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Items>,
-    /// The ruling after which the idle rounds began.
+    /// The ruling after which the idle iterations began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_since: Option<Millis>,
-    /// The person's turn that the idle rounds belong to.
+    /// The person's turn that the idle iterations belong to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
     /// Fingerprint of the last message.
@@ -298,7 +304,7 @@ pub struct State {
     pub parked: Option<Parked>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Answered>,
-    /// What waited in the client's queue at the last ruling, the oldest first.
+    /// Messages that waited in the client's queue at the last ruling, the oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub queue: Vec<String>,
     /// How far the transcript had been read then.
@@ -309,7 +315,7 @@ pub struct State {
     pub command: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ending>,
-    /// What the loop's file said about limits and endings, as far as it counts.
+    /// The limits and endings of the loop's file, as far as they count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terms: Option<Terms>,
     /// Edits of the file that do not count, and were told.
@@ -342,9 +348,9 @@ pub struct Runner {
     /// When it was born, where the system tells: numbers are given again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub born_ms: Option<u64>,
-    /// What its sessions have in their environment.
+    /// The mark that its sessions have in their environment.
     pub mark: String,
-    /// Which session of this round runs, or ran last; from 1.
+    /// Which session of this iteration runs, or ran last; from 1.
     pub attempt: u64,
     /// How often that session's own hook sent it back.
     #[serde(skip_serializing_if = "crate::is_default")]
@@ -364,7 +370,7 @@ pub enum Holder<'a> {
     Nobody,
 }
 
-/// Rounds that failed.
+/// Iterations that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -382,12 +388,12 @@ pub struct Note {
     /// From 1.
     pub id: u64,
     pub text: String,
-    /// The round whose prompt held it.
+    /// The iteration whose prompt held it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_in: Option<u64>,
 }
 
-/// What a loop waits for.
+/// The thing that a loop waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parked {
@@ -400,7 +406,7 @@ pub struct Parked {
     /// When that will be, where it is known beforehand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Millis>,
-    /// What the round before had: whoever rules again after the wait has nothing new to see of it.
+    /// The evidence of the iteration before: judging again after the wait has nothing newer to look at.
     pub tools: ToolUse,
     pub idle_rounds: u64,
 }
@@ -441,10 +447,10 @@ pub struct Answered {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<String>,
     pub ruling: Ruling,
-    /// What the agent was told besides the prompt, or what the person was told.
+    /// The message to the agent besides the prompt, or the message to the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// What the person was told about the gates; absent where there are none.
+    /// The message to the person about the gates; absent where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<String>,
 }

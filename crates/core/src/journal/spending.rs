@@ -7,13 +7,16 @@ use crate::{money::Micros, text::time::Millis};
 /// So many files are remembered: the session's own, and those of the subagents that wrote last.
 const MOST_FILES: usize = 16;
 
-/// What was spent since a moment, and how far the transcripts were read for it.
+/// A file's time can be so far behind the clock that times messages: the kernel's own is some milliseconds late, and some file systems keep even seconds only.
+const COARSE_MS: u64 = 2_000;
+
+/// Money spent since a moment, and how far the transcripts were read for it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Spending {
     pub usd_micros: Micros,
-    /// What is older than this does not count.
+    /// Older lines do not count.
     pub since: Millis,
     /// The session's own comes last, before it the one that was written last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -58,8 +61,7 @@ impl Spending {
     pub fn has_read(&self, file: &str, size: u64, changed: u64) -> bool {
         match self.files.iter().find(|known| known.file == file) {
             Some(known) => known.bytes == size && known.changed == changed,
-            // A file that was last changed before the loop began has nothing that counts.
-            None => changed <= self.settled.max(u64::try_from(self.since).unwrap_or(0)),
+            None => changed <= self.settled || is_older(changed, self.since),
         }
     }
 
@@ -71,4 +73,9 @@ impl Spending {
             self.settled = self.settled.max(oldest.changed);
         }
     }
+}
+
+/// Whether a file was last changed before a moment, by its own time: then it has no message that is newer.
+pub fn is_older(changed: u64, than: Millis) -> bool {
+    changed.saturating_add(COARSE_MS) <= u64::try_from(than).unwrap_or(0)
 }

@@ -9,10 +9,10 @@ use crate::{
     loops::{DEFAULT_IDLE_ROUNDS, fnv1a},
 };
 
-/// Consecutive blocks that Claude Code honours before it ends the turn by itself, unless its environment says otherwise.
+/// Consecutive blocks that the client honours before it ends the turn by itself, unless its environment says otherwise.
 const DEFAULT_BLOCK_CAP: u64 = 8;
 
-/// Whether the agent used a tool in the round that just ended.
+/// Whether the agent used a tool in the iteration that just ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -24,13 +24,16 @@ pub enum ToolUse {
     Unknown,
 }
 
-/// Who set the limit of idle rounds.
+/// Who set the limit of idle iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum IdleLimitFrom {
     Loop,
+    /// The host honours so many blocks in a row without a tool call.
     HostCap,
+    /// The host honours so many blocks in a turn, tool calls or not.
+    HostTurnCap,
     Default,
 }
 
@@ -70,7 +73,7 @@ pub fn count_idle(before: u64, tools: ToolUse, same_message: bool) -> u64 {
     }
 }
 
-/// What there was to see at the last stop, and for how many rounds it has been so.
+/// The state of the work at the last stop, and for how many iterations it has been the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -79,12 +82,12 @@ pub struct Standstill {
     pub tree: String,
     /// Fingerprints of what each gate found when it was last measured.
     pub findings: BTreeMap<String, String>,
-    /// Rounds in a row in which nothing changed.
+    /// Iterations in a row in which nothing changed.
     pub rounds: u64,
-    /// Rounds since then, in which nobody looked.
+    /// Iterations since then, in which the files were not looked at.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub unseen: u64,
-    /// Fingerprints of all files after the rounds before, the newest last.
+    /// Fingerprints of all files after the iterations before, the newest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trees: Vec<String>,
 }
@@ -190,7 +193,9 @@ impl Repeated {
         };
         let finding = fingerprint(f);
         let is_same = |last: &&Self| last.gate == f.gate && last.finding == finding;
-        let times = before.filter(is_same).map_or(0, |last| last.times).saturating_add(1);
+        // A verdict that is known from before was not found once more.
+        let before = before.filter(is_same).map_or(0, |last| last.times);
+        let times = if f.cached { before.max(1) } else { before.saturating_add(1) };
         Some(Repeated { gate: f.gate.clone(), finding, times })
     }
 }
@@ -264,7 +269,7 @@ mod tests {
         Finding::new(gate, Kind::Command, verdict, what)
     }
 
-    /// The count after looks at the tree and the gates, one for each round.
+    /// The count after looks at the tree and the gates, one for each iteration.
     fn stalled(looks: &[(Option<&str>, Vec<Finding>)]) -> u64 {
         let last = looks.iter().fold(None, |before, (tree, gates)| Standstill::after(before.as_ref(), *tree, gates));
         last.map_or(0, |s| s.rounds)
@@ -281,6 +286,8 @@ mod tests {
         };
         let (one, same) = (failing("exit code 1 after 3 s"), failing("exit code 1 after 12 s"));
         assert_eq!(looks(&[one.clone(), not_asked(), same.clone(), vec![]]), 2);
+        let known = || vec![Finding { cached: true, ..one[0].clone() }];
+        assert_eq!(looks(&[one.clone(), known(), known()]), 1, "u3: it ran once");
         assert_eq!(looks(&[one.clone(), failing("exit code 2 after 3 s"), same.clone()]), 1);
         assert_eq!(looks(&[one.clone(), vec![Finding::new("tests", Kind::Command, Verdict::Pass, "")], same]), 1);
         let list = vec![Finding::new("list", Kind::Features, Verdict::Fail, "2 of 5")];
@@ -317,14 +324,14 @@ mod tests {
 
     #[test]
     fn t16_ten_rounds_without_a_change_are_seen_with_two_looks() {
-        let round = |before: Option<Standstill>, tree: &str, gates: &[Finding], is_idle: bool| {
+        let iteration = |before: Option<Standstill>, tree: &str, gates: &[Finding], is_idle: bool| {
             let looked = Standstill::is_look_due(before.as_ref());
             (Standstill::now_and_then(before.as_ref(), looked, looked.then_some(tree), gates, is_idle), looked)
         };
         let run = |trees: &str| {
             let (mut state, mut looks) = (None, 0);
             for tree in trees.chars() {
-                let (next, looked) = round(state, &tree.to_string(), &[], false);
+                let (next, looked) = iteration(state, &tree.to_string(), &[], false);
                 looks += u64::from(looked);
                 state = Some(next);
             }
@@ -337,14 +344,14 @@ mod tests {
         assert_eq!(run("AAAABBBBBBB"), (5, 3), "a change is seen at the next look");
         assert_eq!(run("ABCDEFGHIJKLMNOP"), (0, 4));
         let found = |what: &str| vec![found("tests", Verdict::Fail, what)];
-        let (mut state, _) = round(None, "A", &found("3 fail"), false);
+        let (mut state, _) = iteration(None, "A", &found("3 fail"), false);
         for what in ["3 fail", "3 fail", "2 fail", "2 fail", "2 fail", "2 fail", "2 fail", "2 fail"] {
-            state = round(Some(state), "A", &found(what), false).0;
+            state = iteration(Some(state), "A", &found(what), false).0;
         }
         assert_eq!((state.rounds, state.unseen), (5, 0), "a finding that changed is progress");
-        let (mut idle, _) = round(None, "A", &[], false);
+        let (mut idle, _) = iteration(None, "A", &[], false);
         for _ in 0..30 {
-            idle = round(Some(idle), "A", &[], true).0;
+            idle = iteration(Some(idle), "A", &[], true).0;
         }
         assert_eq!((idle.rounds, idle.unseen), (0, 0), "iterations without any tool call have a brake of their own");
         let blind = Standstill::now_and_then(

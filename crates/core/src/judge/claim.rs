@@ -20,7 +20,7 @@ use crate::text::normalised;
 /// More of a reason than this is not for one line.
 const LONGEST_REASON: usize = 300;
 
-/// What the agent's last message says about completion.
+/// The statement of the agent's last message about completion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "is")]
@@ -88,7 +88,7 @@ impl Refusal {
 }
 
 /// The text blocks of one message as one text, in which each block still has its own last line.
-pub fn joined<'b>(blocks: impl Iterator<Item = &'b str>) -> String {
+pub fn join_blocks<'b>(blocks: impl Iterator<Item = &'b str>) -> String {
     let mut text = String::new();
     for (n, block) in blocks.enumerate() {
         if n > 0 {
@@ -100,37 +100,40 @@ pub fn joined<'b>(blocks: impl Iterator<Item = &'b str>) -> String {
     text
 }
 
-/// Looks for the claim of `promise` in `message` (its blocks [`joined`]). `prompt` is the loop's own, to recognise an echo.
-pub fn find(message: &str, promise: &str, prompt: &str) -> Claim {
-    let wanted = normalised(promise);
-    if wanted.is_empty() || !message.contains(reading::PROMISE.close) {
-        return Claim::None;
+impl Claim {
+    /// Looks for the claim of `promise` in `message` (its blocks [`join_blocks`]). `prompt` is the loop's own, to recognise an echo.
+    pub fn find(message: &str, promise: &str, prompt: &str) -> Self {
+        let wanted = normalised(promise);
+        if wanted.is_empty() || !message.contains(reading::PROMISE.close) {
+            return Claim::None;
+        }
+        let page = Page::read(message, &reading::PROMISE);
+        let mut claim = Claim::None;
+        for spot in &page.spots {
+            let found = || normalised(spot.words);
+            claim = match misplaced(spot, &page, prompt) {
+                Some(why) => Claim::Refused { why },
+                None if found() == wanted => return Claim::Made,
+                None => Claim::Refused { why: Refusal::OtherWords { found: found().chars().take(80).collect() } },
+            };
+        }
+        claim
     }
-    let page = Page::read(message, &reading::PROMISE);
-    let mut claim = Claim::None;
-    for spot in &page.spots {
-        let found = || normalised(spot.words);
-        claim = match misplaced(spot, &page, prompt) {
-            Some(why) => Claim::Refused { why },
-            None if found() == wanted => return Claim::Made,
-            None => Claim::Refused { why: Refusal::OtherWords { found: found().chars().take(80).collect() } },
-        };
-    }
-    claim
-}
 
-/// The reason why the agent says that it cannot go on: `<blocked>why</blocked>`, alone on the last line.
-pub fn blocked(message: &str) -> Option<String> {
-    if !message.contains(reading::BLOCKED.close) {
-        return None;
+    /// The reason why the agent says that it cannot go on: `<blocked>why</blocked>`, alone on the last line.
+    pub fn blocked(message: &str) -> Option<String> {
+        if !message.contains(reading::BLOCKED.close) {
+            return None;
+        }
+        let has_other = Page::read(message, &reading::BLOCKED).has_other;
+        let page = Page::read(message.rsplit(reading::BLOCK_END).next().unwrap_or(message), &reading::BLOCKED);
+        let counts =
+            |spot: &&Spot<'_>| !has_other && spot.is_last().is_ok() && spot.is_bare() && !spot.is_announced() && spot.hidden.is_none();
+        let why = normalised(page.spots.iter().rfind(counts)?.words);
+        let plain = why.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        let says_nothing = matches!(plain.as_str(), "" | "why" | "reason" | "the reason" | "your reason");
+        (!says_nothing).then(|| crate::text::opening(&why, LONGEST_REASON))
     }
-    let has_other = Page::read(message, &reading::BLOCKED).has_other;
-    let page = Page::read(message.rsplit(reading::BLOCK_END).next().unwrap_or(message), &reading::BLOCKED);
-    let counts = |spot: &&Spot<'_>| !has_other && spot.is_last().is_ok() && spot.is_bare() && !spot.is_announced() && spot.hidden.is_none();
-    let why = normalised(page.spots.iter().rfind(counts)?.words);
-    let plain = why.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    let says_nothing = matches!(plain.as_str(), "" | "why" | "reason" | "the reason" | "your reason");
-    (!says_nothing).then(|| crate::text::opening(&why, LONGEST_REASON))
 }
 
 /// Why the place of a tag disqualifies it, if it does.

@@ -44,12 +44,12 @@ pub struct Evidence {
     pub told_to_stop: bool,
     /// The person typed something that the client has not delivered yet.
     pub queued_input: bool,
-    /// What still runs in the background, in words.
+    /// Background work that still runs, in words.
     pub background: Vec<String>,
     pub spent_ms: u64,
     /// 0 means no limit.
     pub max_ms: u64,
-    /// What was spent, estimated, in millionths of a dollar; counted only where there is a limit.
+    /// Money spent, estimated, in millionths of a dollar; counted only where there is a limit.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub spent_usd_micros: Micros,
     /// 0 means no limit.
@@ -62,26 +62,26 @@ pub struct Evidence {
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub max_tokens: u64,
     pub tools: ToolUse,
-    /// Rounds in a row without any tool call, this one included.
+    /// Iterations in a row without any tool call, this one included.
     pub idle_rounds: u64,
     pub idle_limit: u64,
     pub idle_limit_from: IdleLimitFrom,
-    /// Rounds in a row in which nothing changed, this one included; counted only where there is a limit.
+    /// Iterations in a row in which nothing changed, this one included; counted only where there is a limit.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub stalled_rounds: u64,
     /// 0 means no limit.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub stall_limit: u64,
-    /// How often in a row the files came back to what they were two rounds before.
+    /// How often in a row the files came back to what they were two iterations before.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub swings: u64,
-    /// The round had a session of its own, which ralph started.
+    /// The iteration had a session of its own, which ralph started.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
     /// No session was started yet: it is only asked whether there is anything to do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub before_the_first: bool,
-    /// Rules that would have allowed what nobody was there to allow.
+    /// Permission rules that would have allowed the denied tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
     /// How full the session's context is, in hundredths; counted only where there is a limit.
@@ -90,10 +90,10 @@ pub struct Evidence {
     /// 0 means no limit.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub max_context: u64,
-    /// What the gates found, one finding for each. Empty: there is no gate.
+    /// The findings of the gates, one for each. Empty: there is no gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Finding>,
-    /// Rounds in a row whose proof could not be had, this one included.
+    /// Iterations in a row whose proof could not be had, this one included.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub unknown_rounds: u64,
     /// How often in a row the first failing gate was found to fail in the same way, this time included.
@@ -105,7 +105,7 @@ pub struct Evidence {
     /// So many may be done in one session; 0 means no limit.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub items_per_session: u64,
-    /// What looks as if the proof had been weakened since the loop began.
+    /// Signs that the proof was weakened since the loop began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspicions: Vec<String>,
     /// How long ralph waited for something outside before this ruling.
@@ -159,7 +159,7 @@ impl Evidence {
         gate::only_waits(&self.gates)
     }
 
-    /// Whether somebody else had to be asked and could not be, and nothing else asks for work. Nobody has to claim anything for that either: the agent can do
+    /// Whether a service had to be asked and could not be, and nothing else asks for work. No claim is needed for that either: the agent can do
     /// nothing about it.
     pub fn forge_unreachable(&self) -> bool {
         let fails = self.gates.iter().any(|f| f.verdict == Verdict::Fail);
@@ -167,7 +167,7 @@ impl Evidence {
     }
 }
 
-/// What a stop of a loop with gates says about the work. Known before the gates are measured, and decides whether they are measured in full.
+/// The statement of a stop about the work, in a loop with gates. Known before the gates are measured, and decides whether they are measured in full.
 #[derive(Debug, Clone, Copy)]
 pub struct Said<'a> {
     pub claim: &'a Claim,

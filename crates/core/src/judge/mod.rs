@@ -2,8 +2,8 @@
 //!
 //! Everything that the ruling depends on is in [`Evidence`], which the journal keeps: any ruling can be judged again later.
 
-pub mod brakes;
-pub mod claim;
+pub(crate) mod brakes;
+pub(crate) mod claim;
 mod evidence;
 mod reason;
 mod ruling;
@@ -12,10 +12,12 @@ pub mod subagent;
 #[cfg(test)]
 mod tests;
 
-use brakes::{IdleLimitFrom, SWINGS_BORNE};
+use brakes::SWINGS_BORNE;
 
 use crate::gate::{Kind, Proof, Verdict};
 
+pub use brakes::{Breaker, IdleLimitFrom, Repeated, Standstill, ToolUse, block_cap, count_failing, count_idle, idle_limit};
+pub use claim::{Claim, Refusal, join_blocks};
 pub use evidence::{Budget, Evidence, Message, Said};
 pub use reason::{Code, Reason};
 pub use ruling::{Decision, Ending, Next, Ruling};
@@ -103,7 +105,11 @@ pub fn judge(e: &Evidence) -> Ruling {
     }
     // S4-4, pains 7
     if e.idle_rounds >= e.idle_limit {
-        let code = if e.idle_limit_from == IdleLimitFrom::HostCap { Code::HostBlockCap } else { Code::ProgressNone };
+        let code = if matches!(e.idle_limit_from, IdleLimitFrom::HostCap | IdleLimitFrom::HostTurnCap) {
+            Code::HostBlockCap
+        } else {
+            Code::ProgressNone
+        };
         return allow(code, Next::Pauses);
     }
     // S1-4, S2-7, pains 11

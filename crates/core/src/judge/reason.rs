@@ -55,7 +55,7 @@ codes! {
         GateUntrusted = "gate.untrusted",
         /// A gate needs a person: what declares it cannot be read, or is not there.
         GateBroken = "gate.broken",
-        /// A gate needs a person: whoever decides it cannot be asked, or asks for somebody.
+        /// A gate needs a person: the service that decides it cannot be asked, or asks for one.
         GateBlocked = "gate.blocked",
         /// Something outside decides, and has not yet.
         GateWaiting = "gate.waiting",
@@ -77,11 +77,11 @@ codes! {
         LimitTokens = "limit.tokens",
         /// The files go back and forth between the same two states.
         ProgressOscillating = "progress.oscillating",
-        /// Tools that nobody was there to allow, and no progress without them.
+        /// Tools were denied because no person was there to allow them, and there is no progress without them.
         HostDenied = "host.denied",
         /// The session's context is as full as the loop may let it be.
         HostContextFull = "host.context-full",
-        /// Rounds without any tool call, or rounds in which nothing changed.
+        /// Iterations without any tool call, or iterations in which nothing changed.
         ProgressNone = "progress.none",
         HostBlockCap = "host.block-cap",
         HostBackground = "host.background",
@@ -151,6 +151,14 @@ codes! {
         LOOP_PAUSED = "loop.paused",
         /// Git tracks the loop's file: it waits for `ralph resume`.
         LOOP_TRACKED = "loop.tracked",
+        /// A notification about the loop could not be sent.
+        NEWS_UNSENT = "news.unsent",
+        /// A notification of the client's that is not about a permission.
+        NOTIFICATION_OTHER = "notification.other",
+        /// The client asks the person for a permission, and the agent waits meanwhile.
+        PERMISSION_ASKED = "permission.asked",
+        /// The agent reports the text that ralph sent it back with as a prompt.
+        PROMPT_OWN = "prompt.own",
         /// The person typed a message while the loop works.
         PROMPT_TYPED = "prompt.typed",
         /// The loop runs in `ralph run`, which did not start this session.

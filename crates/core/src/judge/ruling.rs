@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::judge::Code;
 
-/// What happens to this stop, and to the loop.
+/// The fate of this stop, and of the loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ruling {
@@ -28,15 +28,15 @@ pub enum Decision {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "loop")]
 pub enum Next {
-    /// Armed, in a new round.
+    /// Armed, in a new iteration.
     GoesOn {
         iteration: u64,
     },
     /// Just as it was.
     Stays,
-    /// Armed, in the same round, until something outside has decided.
+    /// Armed, in the same iteration, until something outside has decided.
     Parks,
-    /// Kept, and not armed until somebody resumes it.
+    /// Kept, and not armed until a person resumes it.
     Pauses,
     Ends {
         ending: Ending,

@@ -1,4 +1,4 @@
-//! What came of one session that ralph started, and what is done about it: judge the round, try again, wait, or ask a person.
+//! The outcome of one session that ralph started, and the next step: judge the iteration, try again, wait, or ask a person.
 //!
 //! Only structured fields decide: what the client's result says, a status, a time, an exit code. What the model wrote is never looked at for it: a project
 //! about rate limits is full of the words.
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{judge::brakes::ToolUse, money::Micros, text::time::Millis};
 
-/// What one session used, as its agent reports it.
+/// Usage of one session, as its agent reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -29,7 +29,7 @@ pub struct Work {
     pub context: u64,
     #[serde(skip_serializing_if = "crate::is_default")]
     pub context_window: u64,
-    /// Tool calls that nobody was there to allow.
+    /// Tool calls that were denied because no person was there to allow them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<Denied>,
 }
@@ -71,12 +71,12 @@ impl Tokens {
     }
 }
 
-/// A tool call that was denied because nobody could be asked.
+/// A tool call that was denied because no person could be asked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Denied {
     pub tool: String,
-    /// What it was about, in a few words: the command, the file.
+    /// Its subject, in a few words: the command, the file.
     pub what: String,
     /// The permission rule that would have allowed it.
     pub rule: String,
@@ -112,14 +112,14 @@ impl Outcome {
     }
 }
 
-/// What ended a session in the middle of its work.
+/// The cause that ended a session in the middle of its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cut {
     /// Nothing was heard of it for too long.
     Silence,
-    /// One round may not take longer.
+    /// One iteration may not take longer.
     Time,
     /// The loop's money was spent: the client ended it.
     Money,
@@ -142,7 +142,7 @@ pub enum Trouble {
     },
     /// The service is overloaded, out of order or out of reach.
     Service { status: Option<u16> },
-    /// Nobody is signed in, or not as somebody who may.
+    /// The agent is not signed in, or its user may not do this.
     SignIn { status: Option<u16> },
     /// There is nothing left to pay with.
     Billing { status: Option<u16> },
@@ -186,10 +186,10 @@ impl Trouble {
         }
     }
 
-    /// What a person can do about it.
+    /// The action that a person can take.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
-            Trouble::SignIn { .. } => Some("sign in (`claude`, then /login), then `ralph run --continue`"),
+            Trouble::SignIn { .. } => Some("start the agent and sign in (`/login`), then `ralph run --continue`"),
             Trouble::Billing { .. } => Some("see to the account's credit, then `ralph run --continue`"),
             Trouble::Model { .. } => Some("choose another one with `ralph run --continue --model M`"),
             Trouble::CannotStart { .. } => Some("install it or put it on the PATH (`ralph doctor` looks), then `ralph run --continue`"),
@@ -198,7 +198,7 @@ impl Trouble {
     }
 }
 
-/// How often in a row it went wrong before, in this round.
+/// How often in a row it went wrong before, in this iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -220,16 +220,16 @@ impl Failures {
     }
 }
 
-/// What is done after a session.
+/// The next step after a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "then")]
 pub enum Then {
-    /// The round is over: the judge rules on it.
+    /// The iteration is over: the judge rules on it.
     Judge,
-    /// The same round once more, not before that moment.
+    /// The same iteration once more, not before that moment.
     Again { at: Millis },
-    /// Nothing is to be done until then; the same round goes on.
+    /// Nothing is to be done until then; the same iteration goes on.
     Park { until: Millis },
     /// Only a person can go on.
     Pause,
@@ -257,8 +257,8 @@ pub struct Did {
     pub changed: bool,
 }
 
-/// What to do after a session, now. `before` counts what went wrong in this round until now; so many crashes in a row are borne as `retries` says.
-/// `jitter` is between 0 and 999: sessions of several machines shall not all come back at the same moment.
+/// Chooses the next step after a session. `before` counts the failures of this iteration until now; `retries` says how many crashes in a row are tolerated.
+/// `jitter` is between 0 and 999: sessions of several machines should not all come back at the same moment.
 pub fn after(outcome: &Outcome, did: Did, before: Failures, retries: u64, now: Millis, jitter: u64) -> Then {
     let again = |first: u64, failures: u64| Then::Again {
         at: now.saturating_add(Millis::try_from(pause_ms(first, failures, jitter)).unwrap_or(Millis::MAX)),
@@ -267,7 +267,7 @@ pub fn after(outcome: &Outcome, did: Did, before: Failures, retries: u64, now: M
     match outcome {
         Outcome::Interrupted => Then::Leave,
         Outcome::Stopped | Outcome::Cut { by: Cut::Money | Cut::Turns } => Then::Judge,
-        // What was worked on counts. A session of which nothing was ever heard is no round.
+        // What was worked on counts. A session of which nothing was ever heard is no iteration.
         Outcome::Cut { by: Cut::Silence | Cut::Time } if did.changed || did.tools == ToolUse::Used => Then::Judge,
         Outcome::Cut { .. } => own_fault(),
         Outcome::Failed { trouble } => match trouble {

@@ -257,7 +257,12 @@ fn s1_4_brakes_of_fresh_sessions() {
 
 fn any_evidence() -> impl Strategy<Value = Evidence> {
     let claim = prop_oneof![Just(Claim::None), Just(Claim::Made), Just(Claim::Refused { why: Refusal::Quoted })];
-    let from = prop_oneof![Just(IdleLimitFrom::Loop), Just(IdleLimitFrom::HostCap), Just(IdleLimitFrom::Default)];
+    let from = prop_oneof![
+        Just(IdleLimitFrom::Loop),
+        Just(IdleLimitFrom::HostCap),
+        Just(IdleLimitFrom::HostTurnCap),
+        Just(IdleLimitFrom::Default)
+    ];
     let message = prop_oneof![Just(Message::Event), Just(Message::NoText), Just(Message::Unreadable { transcript: String::new() })];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let numbers = (0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12);
@@ -347,7 +352,7 @@ proptest! {
         }
     }
 
-    /// However the rounds go, a loop with any one limit stops being blocked after that many rounds.
+    /// However the iterations go, a loop with any one limit stops being blocked after that many iterations.
     #[test]
     fn a_bounded_loop_always_ends(mut e in any_evidence(), max in 1u64..20) {
         e.iteration = 1;

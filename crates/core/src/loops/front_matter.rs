@@ -117,7 +117,7 @@ impl<'a> Value<'a> {
 }
 
 /// A string as a YAML scalar that means exactly that string: double quotes, and an escape for whatever YAML does not print.
-pub fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

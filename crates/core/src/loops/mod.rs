@@ -2,12 +2,12 @@
 
 mod edits;
 mod file;
-mod front_matter;
+pub(crate) mod front_matter;
 pub mod progress_txt;
 mod settings;
 
 pub use edits::{Edit, Terms};
 pub use file::{LoopFile, MAX_FILE_BYTES, NewLoop, file_of, fnv1a, is_loop_id, is_name, name_of, salvage};
-pub use front_matter::{FrontMatter, MAX_BYTES as MAX_FRONT_MATTER, Value, quoted};
+pub use front_matter::{FrontMatter, MAX_BYTES as MAX_FRONT_MATTER, Value};
 pub(crate) use settings::DEFAULT_IDLE_ROUNDS;
-pub use settings::{ContinueWith, DEFAULT_HOURS, Flag, Kind, LoopSettings, Preset, SETTINGS, Setting, schema, template};
+pub use settings::{ContinueWith, DEFAULT_HOURS, Flag, Kind, LoopSettings, Preset, RUN_USD, SETTINGS, Setting, schema, template};

@@ -27,6 +27,9 @@ pub(crate) const DEFAULT_IDLE_ROUNDS: u64 = 25;
 
 /// A loop about a pull request has no last iteration, so it has limits on money and on standstill when its file sets none (S2-7).
 const PULL_REQUEST_USD: f64 = 50.0;
+
+/// The budget of `ralph run`, which works unattended, where the person sets none.
+pub const RUN_USD: f64 = 50.0;
 const PULL_REQUEST_STALL_ROUNDS: u64 = 6;
 
 /// Iterations in a row that may change nothing by default: in fresh sessions, which run unattended, and in an agent's own session.
@@ -54,6 +57,8 @@ pub struct LoopSettings {
     /// How long each of them may run.
     pub deadline_ms: Option<u64>,
     pub preset: Option<Preset>,
+    /// With the preset `pr`: the pull request must be merged, too.
+    pub merge: Option<bool>,
 }
 
 impl LoopSettings {
@@ -67,6 +72,12 @@ impl LoopSettings {
         self.max_usd = self.max_usd.or(is_of_a_pull_request.then_some(PULL_REQUEST_USD));
         self.stall_rounds = self.stall_rounds.or(is_of_a_pull_request.then_some(PULL_REQUEST_STALL_ROUNDS));
         self
+    }
+
+    /// Whether nothing ends a loop with these settings but a cancel or a default brake: no promise, nothing to prove, no limit that the person set.
+    pub fn is_endless(&self) -> bool {
+        let has_limit = self.max_iterations() > 0 || self.max_hours > Some(0.0) || self.max_usd > Some(0.0) || self.max_tokens() > 0;
+        !has_limit && self.completion_promise.is_none() && self.preset.is_none() && self.verify.is_empty()
     }
 
     pub fn max_iterations(&self) -> u64 {
@@ -162,6 +173,8 @@ pub struct Setting {
 pub struct Flag {
     /// Without its hyphens.
     pub name: &'static str,
+    /// The name that it had before, which still counts.
+    pub alias: Option<&'static str>,
     /// The name of its value in help texts.
     pub value: &'static str,
     pub help: &'static str,
@@ -204,7 +217,8 @@ pub static SETTINGS: &[Setting] = &[
         "the words that the agent must put between <promise> and </promise>; null means that its gates end the loop, or without any only a limit or a cancel",
     )
     .field(field!(completion_promise))
-    .flag("completion-promise", "TEXT", "The words that the agent must put between <promise> and </promise> when all is done", ""),
+    .flag("promise", "TEXT", "The words that the agent must put between <promise> and </promise> when all is done", "")
+    .also("completion-promise"),
     Setting::key(
         "verify",
         Kind::Commands,
@@ -222,7 +236,7 @@ pub static SETTINGS: &[Setting] = &[
         "preset",
         Kind::Choice(Preset::WORDS),
         "verify",
-        "gates that need no ralph.toml: verify takes the commands of a worktree.yaml, features the list that is in the project, pre-pr leads to an open pull request, after-pr from red checks to the merge",
+        "gates that need no ralph.toml: verify takes the commands of a worktree.yaml, features the list that is in the project, pr leads to an open pull request with green checks, pre-pr and after-pr are the two loops that docs/pull-requests.md defines",
     )
     .commented()
     .field(field!(preset))
@@ -230,8 +244,12 @@ pub static SETTINGS: &[Setting] = &[
         "preset",
         "PRESET",
         "Gates that need no ralph.toml",
-        "verify: the commands of a worktree.yaml. features: the list in the project. pre-pr: the way to an open pull request. after-pr: from red checks to the merge.",
+        "verify: the commands of a worktree.yaml. features: the list in the project. pr: an open pull request with green checks. pre-pr: audit, quality gate and evidence, up to an open pull request. after-pr: the same, from red checks to the merge.",
     ),
+    Setting::key("merge", Kind::YesNo, "true", "with the preset pr: the loop ends only when the pull request is merged")
+        .commented()
+        .field(field!(merge))
+        .flag("merge", "", "With --preset pr: the pull request must be merged, too", ""),
     Setting::key("started_at", Kind::Text, "\"2026-01-31T22:00:00.000Z\"", "when the loop was started").commented(),
     Setting::key("loop_id", Kind::Text, "\"main-20260131-220000\"", "the name of this loop's journal").commented(),
     Setting::key(
@@ -249,7 +267,7 @@ pub static SETTINGS: &[Setting] = &[
         "max_usd",
         Kind::Dollars,
         "50",
-        "about how many dollars the loop may spend, estimated from the tokens that the client reports; 0 means no limit; if not given, 50 with the presets pre-pr and after-pr, else no limit",
+        "about how many dollars the loop may spend, estimated from the tokens that the client reports; 0 means no limit; if not given, 50 for `ralph run` and with the presets pr, pre-pr and after-pr, else no limit",
     )
     .commented()
     .field(field!(max_usd))
@@ -257,7 +275,7 @@ pub static SETTINGS: &[Setting] = &[
         "usd",
         "X",
         "End when about this many dollars are spent; 0 means no limit",
-        "Estimated from the tokens that the client reports. Default: 50 with the presets pre-pr and after-pr, else no limit.",
+        "Estimated from the tokens that the client reports. Default: 50 for `ralph run` and with the presets pr, pre-pr and after-pr, else no limit.",
     )
     .on_resume("A new allowance of dollars, from now on; 0 means no limit")
     .in_progress("Max USD:")
@@ -309,7 +327,7 @@ pub static SETTINGS: &[Setting] = &[
         "stall_rounds",
         Kind::Count,
         "6",
-        "iterations in a row that change nothing (no commit, no file, no finding) after which the loop is paused; 0 means never; if not given, 6 with the presets pre-pr and after-pr, else 10, and 4 in fresh sessions",
+        "iterations in a row that change nothing (no commit, no file, no finding) after which the loop is paused; 0 means never; if not given, 6 with the presets pr, pre-pr and after-pr, else 10, and 4 in fresh sessions",
     )
     .commented()
     .field(field!(stall_rounds))
@@ -317,7 +335,7 @@ pub static SETTINGS: &[Setting] = &[
         "stall-rounds",
         "N",
         "Pause after this many iterations in a row that change nothing; 0 means never",
-        "Nothing: no commit, no file, no finding. Default: 6 with the presets pre-pr and after-pr, else 4 in fresh sessions (`ralph run`) and 10 in a session of your own.",
+        "Nothing: no commit, no file, no finding. Default: 6 with the presets pr, pre-pr and after-pr, else 4 in fresh sessions (`ralph run`) and 10 in a session of your own.",
     )
     .on_resume("A new limit on iterations in a row that change nothing; 0 means none")
     .in_progress("Stall Rounds:")
@@ -366,7 +384,14 @@ impl Setting {
     }
 
     const fn flag(mut self, name: &'static str, value: &'static str, help: &'static str, more: &'static str) -> Self {
-        self.flag = Some(Flag { name, value, help, more, resume: None });
+        self.flag = Some(Flag { name, alias: None, value, help, more, resume: None });
+        self
+    }
+
+    const fn also(mut self, alias: &'static str) -> Self {
+        if let Some(flag) = &mut self.flag {
+            flag.alias = Some(alias);
+        }
         self
     }
 
@@ -388,7 +413,7 @@ impl Setting {
     }
 
     pub fn by_flag(name: &str) -> Option<&'static Setting> {
-        SETTINGS.iter().find(|setting| setting.flag.is_some_and(|flag| flag.name == name))
+        SETTINGS.iter().find(|setting| setting.flag.is_some_and(|flag| flag.name == name || flag.alias == Some(name)))
     }
 
     /// The keys that a loop file may have.
@@ -621,9 +646,9 @@ macro_rules! words {
 
         impl $name {
             #[allow(dead_code, reason = "not every one is the value of a setting")]
-            pub(super) const WORDS: &[&str] = &[$($word,)+];
+            pub const WORDS: &[&str] = &[$($word,)+];
 
-            pub(super) fn of(word: &str) -> Option<Self> {
+            pub fn of(word: &str) -> Option<Self> {
                 [$($name::$value,)+].into_iter().find(|value| value.as_str().eq_ignore_ascii_case(word))
             }
 
@@ -653,6 +678,8 @@ words! {
         Verify = "verify",
         /// The list of items in the project.
         Features = "features",
+        /// The project's own gates, an open pull request, green checks.
+        Pr = "pr",
         /// From code to an open pull request (S2-2).
         PrePr = "pre-pr",
         /// From red CI to a merged pull request (S2-3).
@@ -668,7 +695,7 @@ impl Preset {
 
     /// Whether it looks at a pull request.
     pub fn is_of_a_pull_request(self) -> bool {
-        matches!(self, Preset::PrePr | Preset::AfterPr)
+        matches!(self, Preset::Pr | Preset::PrePr | Preset::AfterPr)
     }
 }
 

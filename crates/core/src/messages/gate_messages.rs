@@ -34,6 +34,13 @@ fn to_tell(e: &Evidence) -> Vec<&Finding> {
 /// Different advice each time the same failure comes again: the same words lead to the same attempts.
 fn again(e: &Evidence) -> Option<String> {
     let gate = Repeated::failing(&e.gates)?;
+    if gate.cached {
+        let blocked = "end your message with <blocked>why</blocked> on a line of its own, and a person is asked";
+        return Some(format!(
+            "No file was changed since \"{}\" failed. If there is nothing that you can change, {blocked}.",
+            clean(&gate.gate)
+        ));
+    }
     let advice = match e.same_failure {
         0 | 1 => return None,
         2 => "The last change did not help: read the output once more before the next one.",
@@ -70,6 +77,12 @@ pub fn told(found: &[&Finding]) -> String {
     text
 }
 
+/// For an agent that goes on after a pause: what failed when it was last measured.
+pub fn last_measured<'f>(findings: impl Iterator<Item = &'f Finding>) -> Option<String> {
+    let failing: Vec<&Finding> = findings.filter(|f| f.verdict == Verdict::Fail).collect();
+    (!failing.is_empty()).then(|| format!("[ralph] When it was last measured: {}", told(&failing)))
+}
+
 /// `Gate "tests" fails: exit code 101 after 3 s.`
 fn sentence(f: &Finding) -> String {
     let verb = match f.verdict {
@@ -78,19 +91,9 @@ fn sentence(f: &Finding) -> String {
         Verdict::Wait => "waits",
         Verdict::Unknown => "could not be measured",
     };
-    let known = match (f.cached, f.verdict) {
-        (false, _) => "",
-        (true, Verdict::Fail) => {
-            " It was not run again, because no file has changed since; if the cause is elsewhere, run the command yourself with `ralph gate`."
-        }
-        (true, _) => " It was not run again, because no file has changed since.",
-    };
+    let elsewhere = if f.verdict == Verdict::Fail { " If the cause is elsewhere, run the command yourself with `ralph gate`." } else { "" };
+    let known = f.not_run_again().map(|why| format!(" It was {why}.{elsewhere}")).unwrap_or_default();
     format!("Gate \"{}\" {verb}: {}.{known}", clean(&f.gate), clean(&f.what))
-}
-
-/// A finding in a line, and whether it is from before.
-fn what(f: &Finding) -> String {
-    format!("{}{}", clean(&f.what), if f.cached { " (no file has changed since)" } else { "" })
 }
 
 fn append_detail(text: &mut String, f: &Finding, max: usize) {
@@ -107,7 +110,7 @@ fn append_detail(text: &mut String, f: &Finding, max: usize) {
     }
 }
 
-/// `tests fails (exit code 1), list could not be measured (…)`, for the person's line.
+/// `tests failed: exit code 1; lint unknown: …`, for the person's line.
 pub fn in_short(e: &Evidence) -> String {
     short(&e.gates)
 }
@@ -116,12 +119,13 @@ pub fn in_short(e: &Evidence) -> String {
 pub fn short(findings: &[Finding]) -> String {
     let one = |f: &&Finding| {
         let verb = match f.verdict {
-            Verdict::Fail => " fails",
+            // Right after "lint" and after "tests".
+            Verdict::Fail => " failed",
             Verdict::Unknown => " unknown",
             // What it waits for says it.
             Verdict::Pass | Verdict::Wait => "",
         };
-        format!("{}{verb}: {}", clean(&f.gate), what(f))
+        format!("{}{verb}: {}", clean(&f.gate), f.told())
     };
     let open: Vec<&Finding> = findings.iter().filter(|f| f.verdict != Verdict::Pass && !f.skipped).collect();
     let mut short: Vec<String> = open.iter().take(2).map(one).collect();
@@ -145,7 +149,7 @@ pub fn proven(e: &Evidence) -> Option<String> {
     };
     let list = match &e.gates[..] {
         [] => return None,
-        [one] if one.kind == Kind::Command => format!("its gate holds ({}: {})", clean(&one.gate), what(one)),
+        [one] if one.kind == Kind::Command => format!("its gate holds ({}: {})", clean(&one.gate), one.told()),
         [one] => format!("{} ({})", clean(&one.what), name(one)),
         all => {
             let names = all.iter().map(name).collect::<Vec<_>>().join(", ");
@@ -184,7 +188,7 @@ fn needing(e: &Evidence) -> Option<String> {
 fn needed(f: &Finding) -> String {
     let gate = if f.kind == Kind::Config { String::new() } else { format!("{}: ", clean(&f.gate)) };
     let needs = f.needs.as_deref().map(|needs| format!(": {}", clean(needs))).unwrap_or_default();
-    format!("{gate}{}{needs}", what(f))
+    format!("{gate}{}{needs}", f.told())
 }
 
 /// For the person's line while the loop goes on; `None` where there is nothing to say.

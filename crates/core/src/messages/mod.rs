@@ -1,15 +1,15 @@
-//! What people and agents are told: one place for the sentences, so that they agree with each other and with the ruling.
+//! Messages to people and agents: one place for the sentences, so that they agree with each other and with the ruling.
 
 pub mod gate_messages;
 pub mod prompt;
 pub mod subagent_messages;
 
 use crate::{
-    judge::{Code, Evidence, Next, Ruling, claim::Claim},
+    judge::{Code, Evidence, IdleLimitFrom, Next, Ruling, claim::Claim},
     money::{self, Micros},
     text::{
         clean, count, iterations, normalised, of_limit, opening,
-        time::{in_words, of_hours},
+        time::{self, in_words, of_hours},
     },
 };
 
@@ -30,7 +30,7 @@ pub fn going_on(iteration: u64, max_iterations: u64, promise: Option<&str>, gate
     }
 }
 
-/// What ends a loop, in a few words.
+/// The conditions that end a loop, in a few words.
 pub fn ends_on(promise: Option<&str>, gated: bool) -> String {
     match promise {
         Some(promise) if gated => format!("{} with its proof", tag(promise)),
@@ -41,12 +41,12 @@ pub fn ends_on(promise: Option<&str>, gated: bool) -> String {
 }
 
 /// How to claim, for the agent.
-pub fn how_to_claim(promise: &str) -> String {
+pub(crate) fn how_to_claim(promise: &str) -> String {
     format!("Only when all of it is completely true, end your message with {} on a line of its own.", tag(promise))
 }
 
 /// How to say that it cannot go on, for the agent.
-pub const HOW_TO_SAY_BLOCKED: &str = "If you cannot go on without a person, end your message with <blocked>why</blocked> on a line of its own, with the \
+pub(crate) const HOW_TO_SAY_BLOCKED: &str = "If you cannot go on without a person, end your message with <blocked>why</blocked> on a line of its own, with the \
                                       reason in place of \"why\".";
 
 /// How an agent ends its work, one way or the other.
@@ -54,7 +54,7 @@ pub fn how_to_end(promise: Option<&str>) -> String {
     promise.map(|promise| how_to_claim(promise) + " ").unwrap_or_default() + HOW_TO_SAY_BLOCKED
 }
 
-/// What the agent is told besides the prompt: that it should try another way, what is not proven, why a tag did not count, and, if the loop wants it, how to claim.
+/// The message to the agent besides the prompt: that it should try another way, what is not proven, why a tag did not count, and, if the loop wants it, how to claim.
 pub fn hint(e: &Evidence, remind: bool) -> Option<String> {
     let parts: Vec<String> =
         [about_being_blocked(e), gate_messages::for_agent(e), about_the_claim(e, remind)].into_iter().flatten().collect();
@@ -91,22 +91,86 @@ fn about_being_blocked(e: &Evidence) -> Option<String> {
     ))
 }
 
+/// Where a message is read: it names what can be typed there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// In the agent's own session.
+    Session,
+    Terminal,
+}
+
+impl Reader {
+    /// The command that goes on with a loop, with what follows it: `/ralph-resume`, `` `ralph resume docs --hours 8` ``.
+    pub fn resume(self, more: &str) -> String {
+        self.command("/ralph-resume", "ralph resume", more)
+    }
+
+    pub fn cancel(self, more: &str) -> String {
+        self.command("/cancel-ralph", "ralph cancel", more)
+    }
+
+    pub fn status(self) -> String {
+        self.command("/ralph-status", "ralph status", "")
+    }
+
+    fn command(self, slash: &str, command: &str, more: &str) -> String {
+        match self {
+            Reader::Session if more.is_empty() => slash.to_owned(),
+            Reader::Session => format!("`{slash}{more}`"),
+            Reader::Terminal => format!("`{command}{more}`"),
+        }
+    }
+}
+
 /// The person's line when a stop is allowed; `None` where silence is the better answer.
 pub fn allowed(e: &Evidence, ruling: &Ruling) -> Option<String> {
-    ending(e, ruling).map(|line| format!("Ralph: {line}"))
+    ending(e, ruling, Reader::Session).map(|line| format!("Ralph: {line}"))
+}
+
+/// The person's line at the first stop of a paused loop: a claim at the end of the session must not look like success.
+pub fn unchecked(e: &Evidence) -> String {
+    let (resume, cancel) = (Reader::Session.resume(""), Reader::Session.cancel(""));
+    let round = of_limit(e.iteration, e.max_iterations);
+    format!("Ralph: the loop is paused at iteration {round}, so this stop was not checked. {resume} goes on, {cancel} ends the loop.")
+}
+
+/// The limits of a loop, and how far it is.
+pub struct Limits {
+    pub iteration: u64,
+    pub iterations: u64,
+    pub ms: u64,
+    pub usd_micros: Micros,
+    pub tokens: u64,
+}
+
+impl Limits {
+    /// The flag that gives a loop as much again of what it used up: ` --usd 3`. Time, money and tokens count from the resume on, iterations from the start.
+    pub fn as_much_again(&self, code: Code) -> String {
+        match code {
+            Code::LimitIterations => format!(" --max-iterations {}", self.iteration.saturating_add(self.iterations.max(1))),
+            Code::LimitTime => format!(" --hours {}", time::in_hours(self.ms)),
+            Code::LimitCost => format!(" --usd {}", money::in_dollars(self.usd_micros)),
+            Code::LimitTokens => format!(" --tokens {}", self.tokens),
+            _ => String::new(),
+        }
+    }
 }
 
 /// How a loop ended, paused or parked at a stop, why, and how it goes on.
-pub fn ending(e: &Evidence, ruling: &Ruling) -> Option<String> {
+pub fn ending(e: &Evidence, ruling: &Ruling, reader: Reader) -> Option<String> {
     let round = of_limit(e.iteration, e.max_iterations);
-    let again = if e.fresh { "`ralph run --continue` goes on" } else { "`ralph resume` arms it again" };
-    let resume = if e.fresh { "ralph run --continue" } else { "ralph resume" };
+    let resume = |more: &str| if e.fresh { format!("`ralph run --continue{more}`") } else { reader.resume(more) };
+    let again = if e.fresh { "`ralph run --continue` goes on".to_owned() } else { format!("{} arms it again", reader.resume("")) };
+    let cancel = reader.cancel("");
+    let limits =
+        Limits { iteration: e.iteration, iterations: e.max_iterations, ms: e.max_ms, usd_micros: e.max_usd_micros, tokens: e.max_tokens };
+    let more = resume(&limits.as_much_again(ruling.code));
     let line = match (ruling.code, ruling.next) {
         (Code::GateWaiting, _) => {
-            // Whoever has not waited leaves it to the hook beside it, which wakes the session.
+            // A hook that has not waited leaves it to the hook beside it, which wakes the session.
             let (waited, then) = match e.waited_ms {
                 0 => (String::new(), "This session goes on by itself when that is decided."),
-                ms => (format!(" after {} of waiting", in_words(ms)), "`ralph wait` waits on, and says how to go on."),
+                ms => (format!(" after {} of waiting", in_words(ms)), "`ralph pr --wait` waits on, and says how to go on."),
             };
             format!("parked at iteration {round}{waited}, for {}. {then}", gate_messages::in_short(e))
         }
@@ -116,8 +180,10 @@ pub fn ending(e: &Evidence, ruling: &Ruling) -> Option<String> {
             format!("paused at iteration {round}: {}. Then {again}.", gate_messages::needs(e))
         }
         (Code::FeaturesPerSession, _) => format!(
-            "paused at iteration {round}: items done in this session: {}, and `per_session` is {}. `ralph resume` goes on, best in a new session.",
-            e.items_done, e.items_per_session
+            "paused at iteration {round}: items done in this session: {}, and `per_session` is {}. {} goes on, best in a new session.",
+            e.items_done,
+            e.items_per_session,
+            resume("")
         ),
         (Code::GateUnknown, _) => format!(
             "paused at iteration {round}: the proof could not be had {} in a row ({}). `ralph gate` tries it by hand; {again}.",
@@ -128,37 +194,32 @@ pub fn ending(e: &Evidence, ruling: &Ruling) -> Option<String> {
             "paused at iteration {round}: the agent says that it cannot go on: {}. `ralph steer TEXT` leaves it an answer; {again}.",
             e.blocked.as_deref().unwrap_or_default().trim_end_matches('.')
         ),
-        (Code::LimitIterations, _) => format!(
-            "stopped at its limit of {}{}. The loop is kept: `{resume} --max-iterations {}` goes on.",
-            iterations(e.max_iterations),
-            without(e),
-            e.iteration.saturating_add(e.max_iterations.max(1))
-        ),
+        (Code::LimitIterations, _) => {
+            format!("stopped at its limit of {}{}. The loop is kept: {more} goes on.", iterations(e.max_iterations), without(e))
+        }
         (Code::LimitTime, _) => format!(
-            "stopped at its time limit of {} (iteration {round}){}. The loop is kept: `{resume} --hours 8` goes on.",
+            "stopped at its time limit of {} (iteration {round}){}. The loop is kept: {more} goes on.",
             in_words(e.max_ms),
             at_a_limit(e)
         ),
         (Code::LimitCost, _) => format!(
-            "stopped at its limit of {}: about {} spent (iteration {round}){}. The loop is kept: `{resume} --usd {}` goes on.",
+            "stopped at its limit of {}: about {} spent (iteration {round}){}. The loop is kept: {more} goes on.",
             money::shown(e.max_usd_micros),
             money::shown(e.spent_usd_micros),
-            at_a_limit(e),
-            money::in_dollars(e.max_usd_micros)
+            at_a_limit(e)
         ),
         (Code::LimitTokens, _) => format!(
-            "stopped at its limit of {}: {} used (iteration {round}){}. The loop is kept: `{resume} --tokens {}` goes on.",
+            "stopped at its limit of {}: {} used (iteration {round}){}. The loop is kept: {more} goes on.",
             count(e.max_tokens, "token", "tokens"),
             e.spent_tokens,
-            at_a_limit(e),
-            e.max_tokens
+            at_a_limit(e)
         ),
         (Code::ProgressOscillating, _) => format!(
             "paused at iteration {round}: the files go back and forth between the same two states, {} in a row. {again}.",
             count(e.swings, "time", "times")
         ),
         (Code::HostDenied, _) => format!(
-            "paused at iteration {round}: nothing changes, and nobody was there to allow {}. Add it to `permissions.allow` in .claude/settings.json, \
+            "paused at iteration {round}: nothing changes, and these tools were denied: {}. Add them to `permissions.allow` in .claude/settings.json, \
              or choose another --permission-mode; {again}.",
             e.denied.iter().take(4).map(|rule| clean(rule)).collect::<Vec<_>>().join(", ")
         ),
@@ -167,8 +228,12 @@ pub fn ending(e: &Evidence, ruling: &Ruling) -> Option<String> {
              in this one, /compact and then /ralph-resume do.",
             e.context, e.max_context
         ),
+        (Code::HostBlockCap, _) if e.idle_limit_from == IdleLimitFrom::HostTurnCap => format!(
+            "paused at iteration {round}: the agent was sent back {} in this turn, and would soon end it by itself as if it were done. {again}.",
+            count(e.idle_rounds, "time", "times")
+        ),
         (Code::HostBlockCap, _) => format!(
-            "paused at iteration {round}: {} in a row without any tool call, and Claude Code would soon end the turn by itself as if it were done. \
+            "paused at iteration {round}: {} in a row without any tool call, and the client would soon end the turn by itself as if it were done. \
              {again}; `ralph init --block-cap 0` lifts the client's cap.",
             iterations(e.idle_rounds)
         ),
@@ -176,28 +241,43 @@ pub fn ending(e: &Evidence, ruling: &Ruling) -> Option<String> {
             let what = if e.gates.is_empty() { "same commit, same files" } else { "same commit, same files, same findings" };
             let open = gate_messages::in_short(e);
             let open = if open.is_empty() { String::new() } else { format!(" ({open})") };
-            format!("paused at iteration {round}: {} changed nothing: {what}{open}. {again}.", iterations(e.stalled_rounds))
+            format!("paused at iteration {round}: {}: {what}{open}. {again}.", stood_still(e))
         }
         (Code::ProgressNone, _) => {
             format!("paused at iteration {round}: {} in a row without any tool call. {again}.", iterations(e.idle_rounds))
         }
         (Code::HostInterrupted, _) => {
-            format!("you interrupted the agent, so the loop is paused at iteration {round}. {again}, /cancel-ralph ends it.")
+            format!("you interrupted the agent, so the loop is paused at iteration {round}. {again}, {cancel} ends it.")
         }
-        (Code::PersonStop, _) => format!("you said stop, so the loop is paused at iteration {round}. {again}, /cancel-ralph ends it."),
+        (Code::PersonStop, _) => format!("you said stop, so the loop is paused at iteration {round}. {again}, {cancel} ends it."),
         (Code::TranscriptMissing, _) => {
-            format!("paused at iteration {round}: the event carries no message, and its transcript is not there{}. {again}.", named(e))
+            format!("paused at iteration {round}: the event carries no message, and its transcript does not exist{}. {again}.", named(e))
         }
         (code, _) => format!("the loop stopped at iteration {round} ({}).", code.as_str()),
     };
     Some(line)
 }
 
+/// How many iterations changed nothing. A run has one more, for a last try.
+fn stood_still(e: &Evidence) -> String {
+    let (rounds, trial) = match e.stalled_rounds {
+        rounds @ 2.. if e.fresh => (rounds - 1, ", and one more try did not either"),
+        rounds => (rounds, ""),
+    };
+    format!("{} changed nothing{trial}", iterations(rounds))
+}
+
 /// How a loop is complete. An ending after which the proof is not what it was is never told as a plain one.
 fn complete(e: &Evidence, code: Code) -> String {
     let gates = gate_messages::proven(e);
     if e.before_the_first {
-        return format!("complete, with nothing to do: {}. No session was started.", gates.unwrap_or_default());
+        // With a promise, the agent would have been asked.
+        let more = if e.promise.is_some() {
+            ""
+        } else {
+            " If the task is more than that, add `--promise DONE`: then the agent has to claim it as well."
+        };
+        return format!("complete, with nothing to do: {} already. No session was started.{more}", gates.unwrap_or_default());
     }
     let complete = if e.suspicions.is_empty() { "complete" } else { "complete, with doubts," };
     let how = match (code, e.promise.as_deref()) {
@@ -209,7 +289,7 @@ fn complete(e: &Evidence, code: Code) -> String {
     format!("{complete} after {} ({}): {how}.", iterations(e.iteration), in_words(e.spent_ms))
 }
 
-/// What is missing at the limit of iterations.
+/// The missing parts at the limit of iterations.
 fn without(e: &Evidence) -> String {
     match e.claim {
         Claim::None if e.promise.is_some() && e.blocked.is_none() => ", without the promise".to_owned(),
@@ -218,7 +298,7 @@ fn without(e: &Evidence) -> String {
     }
 }
 
-/// What is not proven at a limit, and what the agent said that has come to nothing.
+/// The unproven gates at a limit, and a claim of the agent that did not count.
 fn at_a_limit(e: &Evidence) -> String {
     let said = match (&e.claim, &e.blocked) {
         (_, Some(why)) => format!(", and the agent says that it cannot go on ({why})"),
@@ -303,7 +383,7 @@ pub fn edited(counting: &[String], refused: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     let (paused, counting): (Vec<&String>, Vec<&String>) = counting.iter().partition(|change| *change == PAUSED_BY_HAND);
     if !paused.is_empty() {
-        lines.push("Ralph: the loop is paused: its file says `active: false` now. `ralph resume` goes on.".to_owned());
+        lines.push("Ralph: the loop is paused: its file says `active: false` now. /ralph-resume goes on.".to_owned());
     }
     if !counting.is_empty() {
         let counting: Vec<&str> = counting.into_iter().map(String::as_str).collect();
@@ -311,7 +391,7 @@ pub fn edited(counting: &[String], refused: &[String]) -> Vec<String> {
     }
     if !refused.is_empty() {
         lines.push(format!(
-            "Ralph: the agent seems to have edited the loop file itself: {}. That does not count; `ralph resume` with the limit that you want sets it.",
+            "Ralph: the agent seems to have edited the loop file itself: {}. That does not count; /ralph-resume with the limit that you want sets it.",
             refused.join(", ")
         ));
     }

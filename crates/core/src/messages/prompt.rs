@@ -30,7 +30,7 @@ const LANDING: f64 = 0.8;
 
 /// Facts for an iteration besides its task.
 #[derive(Debug, Default)]
-pub struct Round<'a> {
+pub struct Iteration<'a> {
     /// The item of a list that is open, in full.
     pub item: Option<&'a str>,
     /// The message of the last ruling.
@@ -66,7 +66,7 @@ impl Spent {
 }
 
 /// The whole prompt.
-pub fn prompt(file: &LoopFile, gated: bool, round: &Round<'_>) -> String {
+pub fn prompt(file: &LoopFile, gated: bool, round: &Iteration<'_>) -> String {
     let mut parts = vec![file.prompt.clone(), opened(file, gated)];
     let told: [Option<String>; 8] = [
         interrupted(round),
@@ -97,7 +97,7 @@ fn opened(file: &LoopFile, gated: bool) -> String {
     )
 }
 
-fn interrupted(round: &Round<'_>) -> Option<String> {
+fn interrupted(round: &Iteration<'_>) -> Option<String> {
     let how = match round.broke {
         Some(Outcome::Cut { by: Cut::Silence }) => "was ended, because nothing was heard of it any more",
         Some(Outcome::Cut { by: Cut::Time }) => "was ended, because it took too long",
@@ -110,7 +110,7 @@ fn interrupted(round: &Round<'_>) -> Option<String> {
     ))
 }
 
-fn stuck(round: &Round<'_>) -> Option<String> {
+fn stuck(round: &Iteration<'_>) -> Option<String> {
     if round.swings >= SWINGS_TOLD {
         return Some(
             "[ralph] The files go back and forth between the same two states: one iteration undoes what the one before did. Find out why (`git log -p` shows it), \
@@ -129,19 +129,19 @@ fn stuck(round: &Round<'_>) -> Option<String> {
     })
 }
 
-fn asked(round: &Round<'_>) -> Option<String> {
+fn asked(round: &Iteration<'_>) -> Option<String> {
     round.idle.then(|| {
         "[ralph] The last iteration used no tool. No person reads along: if it asked something, decide that yourself and go on.".to_owned()
     })
 }
 
-fn not_allowed(round: &Round<'_>) -> Option<String> {
+fn not_allowed(round: &Iteration<'_>) -> Option<String> {
     if round.denied.is_empty() {
         return None;
     }
     let rules: Vec<String> = round.denied.iter().take(8).map(|rule| format!("`{}`", opening(rule, 120))).collect();
     Some(format!(
-        "[ralph] No person is there to allow these, so they are denied: {}. Find another way, or do what can be done without.",
+        "[ralph] No one can allow these in this session, so they are denied: {}. Find another way, or do what can be done without.",
         rules.join(", ")
     ))
 }
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn the_task_comes_first_and_whole() {
-        let text = prompt(&file("max_iterations: 9\ncompletion_promise: DONE"), false, &Round::default());
+        let text = prompt(&file("max_iterations: 9\ncompletion_promise: DONE"), false, &Iteration::default());
         assert!(text.starts_with("Build the thing.\n\n[ralph] This is iteration 3 of 9 of a loop."), "{text}");
         assert!(text.contains("<promise>DONE</promise>"), "{text}");
     }
@@ -222,7 +222,7 @@ mod tests {
     fn a_round_knows_what_went_before() {
         let notes = [Note { id: 1, text: "Use tabs".to_owned(), told_in: None }];
         let denied = ["Bash(npm test)".to_owned()];
-        let round = Round {
+        let iteration = Iteration {
             item: Some("F2: the second"),
             last: Some("[ralph] Gate \"tests\" fails"),
             notes: &notes,
@@ -230,9 +230,9 @@ mod tests {
             stalled: (2, 4),
             idle: true,
             denied: &denied,
-            ..Round::default()
+            ..Iteration::default()
         };
-        let text = prompt(&file(""), true, &round);
+        let text = prompt(&file(""), true, &iteration);
         for part in [
             "F2: the second",
             "Gate \"tests\" fails",
@@ -246,14 +246,15 @@ mod tests {
         }
         assert!(text.ends_with("- Use tabs"), "the person has the last word\n{text}");
         assert!(!text.contains("last try"));
-        assert!(prompt(&file(""), true, &Round { stalled: (4, 4), ..Round::default() }).contains("last try"));
-        assert!(prompt(&file(""), true, &Round { swings: 2, stalled: (1, 4), ..Round::default() }).contains("back and forth"));
+        assert!(prompt(&file(""), true, &Iteration { stalled: (4, 4), ..Iteration::default() }).contains("last try"));
+        assert!(prompt(&file(""), true, &Iteration { swings: 2, stalled: (1, 4), ..Iteration::default() }).contains("back and forth"));
     }
 
     #[test]
     fn near_a_limit_the_agent_is_told_to_land() {
-        let told =
-            |keys: &str, spent: Spent| prompt(&file(keys), false, &Round { spent, ..Round::default() }).contains("There is little left");
+        let told = |keys: &str, spent: Spent| {
+            prompt(&file(keys), false, &Iteration { spent, ..Iteration::default() }).contains("There is little left")
+        };
         let spent = Spent { ms: 0, usd_micros: 0, tokens: 0 };
         assert!(!told("max_usd: 10", Spent { usd_micros: 7_900_000, ..spent }));
         assert!(told("max_usd: 10", Spent { usd_micros: 8_000_000, ..spent }));
@@ -266,7 +267,7 @@ mod tests {
     #[test]
     fn what_the_last_round_left_is_bounded() {
         let long = "é".repeat(20_000);
-        let text = prompt(&file(""), true, &Round { last: Some(&long), ..Round::default() });
+        let text = prompt(&file(""), true, &Iteration { last: Some(&long), ..Iteration::default() });
         assert!(text.len() < 10_000 && text.contains("more in the logs"));
         assert_eq!(note("  \n "), None);
         assert_eq!(note("a\u{1b}[31m\nb").as_deref(), Some("a[31m\nb"));

@@ -106,7 +106,7 @@ mod tests {
             last.starts_with("Ralph: the work of the agent check is unverified: ") && last.ends_with("after 5 of 5 iterations."),
             "{last}"
         );
-        assert!(last.contains("pnpm lint fails: exit code 1"), "{last}");
+        assert!(last.contains("pnpm lint failed: exit code 1"), "{last}");
         assert!(given_up("check", &findings, Tries { spent_ms: 1_860_000, ..round }).ends_with("after 31 min."));
     }
 }

@@ -36,7 +36,7 @@ pub fn of_findings(suite: &str, at: Millis, findings: &[Finding]) -> String {
     xml
 }
 
-/// What such files can say about a test.
+/// The states of a test in such files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Passed,
@@ -75,9 +75,9 @@ fn case(xml: &mut String, suite: &str, finding: &Finding) {
     let _ = writeln!(xml, "      <system-out>{}</system-out>\n    </testcase>", text(&beside(finding)));
 }
 
-/// What a person wants to know besides.
+/// Details for a person.
 fn beside(finding: &Finding) -> String {
-    let known = finding.cached.then(|| "known from before: no file has changed since".to_owned());
+    let known = finding.not_run_again();
     let flaky = finding.flaky.then(|| "it failed first, and passed when it was tried again".to_owned());
     let next = finding.next.as_ref().map(|next| format!("next: {next}"));
     let log = finding.log.as_ref().map(|log| format!("the whole output: {log}"));

@@ -1,6 +1,6 @@
 //! A loop's report: what people read in the morning, and what `ralph report --json` prints. Every other form is drawn from this one.
 //!
-//! Moments are milliseconds since 1970 in UTC, lengths of time milliseconds, money millionths of a dollar. What nobody knows is absent, and not 0.
+//! Moments are milliseconds since 1970 in UTC, lengths of time milliseconds, money millionths of a dollar. Unknown values are absent, and not 0.
 
 pub mod junit;
 pub mod prometheus;
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     gate::Kind,
-    history::{Mark, Refused, Round, Said, Span, Took, Used},
+    history::{Iteration, Mark, Refused, Said, Span, Took, Used},
     judge::{Code, Ending},
     money::Micros,
     text::{of_limit, time::Millis},
@@ -55,24 +55,27 @@ pub struct Report {
     pub limits: Limits,
     pub figures: Figures,
     pub cost: Cost,
-    /// What was in no commit when this was written; absent where nobody can tell.
+    /// Changes that were in no commit when this was written; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<Left>,
-    /// What only a person can do or decide; empty: nothing.
+    /// Steps that only a person can take or decide; empty: none.
     pub needs: Vec<Need>,
-    /// What went wrong on the way, alike ones together.
+    /// Problems on the way, equal ones together.
     pub troubles: Vec<Trouble>,
-    /// What has to hold, each with what proves it.
+    /// Acceptance criteria, each with its proof.
     pub acceptance: Vec<Acceptance>,
     /// Where the time went, the oldest first.
     pub spans: Vec<Span>,
     pub gates: Vec<GateStory>,
     /// Claims that did not end the loop: the newest.
     pub refused: Vec<Refused>,
-    /// What people told the agent: the newest.
+    /// Notes from people to the agent: the newest.
     pub notes: Vec<Said>,
-    /// All rounds, the oldest first.
-    pub rounds: Vec<RoundRow>,
+    /// All iterations, the oldest first.
+    pub rounds: Vec<IterationRow>,
+    /// The iteration that was cut off, or goes on; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<Unfinished>,
     /// How to look at it again, to undo it and to go on: what it does, and what to type.
     pub ways: Vec<Way>,
 }
@@ -117,9 +120,9 @@ pub struct Limits {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
     pub iteration: u64,
-    /// Rounds that were ruled on.
+    /// Iterations that were ruled on.
     pub rounds: u64,
-    /// Stops that were ruled on.
+    /// Stops that were decided.
     pub stops: u64,
     /// From its start until its end, or until now.
     pub elapsed_ms: u64,
@@ -131,7 +134,7 @@ pub struct Figures {
     pub verified: u64,
     /// Items of lists that are marked as done and have no command that could prove it: they are done by their marks alone.
     pub by_mark: u64,
-    /// Absent where nobody can tell.
+    /// Absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Changed>,
     pub refused: u64,
@@ -153,14 +156,14 @@ impl Figures {
     }
 }
 
-/// What git says has changed.
+/// Changes, by git's count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changed {
     pub commits: u64,
     pub added_lines: u64,
     pub removed_lines: u64,
-    /// The files themselves were not kept: lines that nobody committed are not counted.
+    /// The files themselves were not kept: uncommitted lines are not counted.
     pub only_commits: bool,
 }
 
@@ -182,7 +185,7 @@ impl Changed {
     }
 }
 
-/// What the loop's work costs, for what is proven.
+/// The cost of the loop's work, for each thing that is proven.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
@@ -195,7 +198,7 @@ pub struct Cost {
     pub words: String,
 }
 
-/// What is in the working tree, and in no commit.
+/// Changes in the working tree that are in no commit.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Left {
@@ -214,12 +217,12 @@ pub struct Need {
     pub about: About,
     /// In words.
     pub what: String,
-    /// What to do, in words or as a command.
+    /// The step, in words or as a command.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub how: Vec<String>,
 }
 
-/// What a person is needed for.
+/// The reason why a person is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -230,7 +233,7 @@ pub enum About {
     Gate,
     /// The proof itself has changed since the loop began.
     Suspicion,
-    /// Tools that nobody was there to allow.
+    /// Denied tools, because no person was there to allow them.
     Denied,
     /// Marked as done, and nothing proves it.
     Unproven,
@@ -243,7 +246,7 @@ pub enum About {
 impl About {
     pub fn words(self) -> &'static str {
         match self {
-            About::Resting => "The loop rests",
+            About::Resting => "The loop has stopped",
             About::Gate => "A gate needs you",
             About::Suspicion => "The proof itself changed",
             About::Denied => "Tools were denied",
@@ -272,16 +275,16 @@ pub struct Acceptance {
     pub of: Of,
     /// The gate's name, the item's id, the promise.
     pub name: String,
-    /// What an item asks for.
+    /// The demand of an item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The file that an item stands in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<String>,
     pub standing: Standing,
-    /// What was found, or why nothing was, in words.
+    /// The result, or why there is none, in words.
     pub what: String,
-    /// What it rests on; absent where nothing was ever measured.
+    /// The evidence for it; absent where nothing was ever measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
@@ -293,7 +296,7 @@ impl Acceptance {
     }
 }
 
-/// What it is that has to hold.
+/// The kind of an acceptance criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -309,11 +312,11 @@ pub enum Of {
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     Proven,
-    /// Somebody says so, and nothing that ralph ran proves it.
+    /// Claimed, and not proven by anything that ralph ran.
     Claimed,
     /// It was measured, and does not hold.
     Fails,
-    /// Nobody says that it is done.
+    /// Not claimed to be done.
     Open,
     /// Something outside has not decided.
     Waits,
@@ -353,11 +356,11 @@ impl Standing {
     }
 }
 
-/// What a standing rests on.
+/// The evidence for a standing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
-    /// What was run.
+    /// The command that was run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -373,7 +376,7 @@ pub struct Evidence {
     /// The commit that was checked out. It need not have the files that were measured: see `uncommitted`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Whether the files were others than that commit's; absent where nobody can tell.
+    /// Whether the files were others than that commit's; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uncommitted: Option<bool>,
     /// The name under which git has the files just as they were.
@@ -397,17 +400,27 @@ pub struct GateStory {
     pub marks: Vec<Mark>,
 }
 
-/// A round with what git says about it.
+/// An iteration with what git says about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RoundRow {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RoundRow"))]
+pub struct IterationRow {
     #[serde(flatten)]
-    pub round: Round,
+    pub round: Iteration,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Changed>,
     /// Gates that held after it, and how many had been measured by then.
     pub gates_held: u64,
     pub gates_known: u64,
+}
+
+/// An iteration that was not ruled on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Unfinished {
+    pub iteration: u64,
+    pub took: Took,
+    /// Usage of its sessions that are over.
+    pub used: Used,
 }
 
 /// A way on, back or into the details.

@@ -51,7 +51,7 @@ const FAMILIES: &[Family] = &[
     ("ralph_loop_iterations_limit", GAUGE, "The iteration after which the loop ends; absent without a limit.", |r| {
         limit(r.limits.iterations)
     }),
-    ("ralph_loop_stops_total", COUNTER, "Stops that were ruled on.", |r| plain(r.figures.stops)),
+    ("ralph_loop_stops_total", COUNTER, "Stops that were decided.", |r| plain(r.figures.stops)),
     ("ralph_loop_claims_refused_total", COUNTER, "Claims of the agent that did not end the loop.", |r| plain(r.figures.refused)),
     ("ralph_loop_seconds_total", COUNTER, "Time by what it was spent on.", phases),
     ("ralph_loop_seconds_limit", GAUGE, "The time that the loop may work; absent without a limit.", |r| {

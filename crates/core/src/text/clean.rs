@@ -47,7 +47,7 @@ pub fn clean(text: &str) -> String {
 }
 
 /// Whether a character is one that people see.
-pub fn is_shown(c: char) -> bool {
+fn is_shown(c: char) -> bool {
     if c.is_ascii() { !c.is_ascii_control() } else { !c.is_control() && !is_unseen(c) }
 }
 

@@ -2,22 +2,57 @@
 
 use std::time::Duration;
 
+use jiff::{Timestamp, Zoned, civil::DateTime, tz::TimeZone};
+
 /// Milliseconds since 1970-01-01T00:00:00Z.
 pub type Millis = i64;
 
 /// RFC 3339 in UTC with milliseconds: `2026-11-15T09:30:00.250Z`.
 pub fn format(at: Millis) -> String {
-    let stamp = jiff::Timestamp::from_millisecond(at).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    let stamp = Timestamp::from_millisecond(at).unwrap_or(Timestamp::UNIX_EPOCH);
     format!("{stamp:.3}")
 }
 
 /// Reads an RFC 3339 time stamp.
 pub fn parse(text: &str) -> Option<Millis> {
-    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+    text.parse::<Timestamp>().ok().map(Timestamp::as_millisecond)
 }
 
-/// When that was, for people: so long ago (`90s`, `30m`, `2h`, `3d`), or at a time (`2026-11-15T09:30:00Z`, `2026-11-15` for its beginning in UTC).
-pub fn since(text: &str, now: Millis) -> Option<Millis> {
+/// A moment as people in this zone read it: `2026-11-15 10:30:00 CET`, in UTC `2026-11-15 09:30:00Z`.
+pub fn in_zone(at: Millis, zone: &TimeZone) -> String {
+    let moment = moment(at, zone);
+    match zone_name(at, zone).as_str() {
+        "UTC" => moment.strftime("%Y-%m-%d %H:%M:%SZ").to_string(),
+        name => format!("{} {name}", moment.strftime("%Y-%m-%d %H:%M:%S")),
+    }
+}
+
+/// The same to the minute, without the zone: `2026-11-15 10:30`.
+pub fn minute_in_zone(at: Millis, zone: &TimeZone) -> String {
+    moment(at, zone).strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// The same to the second: `2026-11-15 10:30:07`.
+pub fn second_in_zone(at: Millis, zone: &TimeZone) -> String {
+    moment(at, zone).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// The name of the zone's time at that moment: `UTC`, `CET`, `+05:30`.
+pub fn zone_name(at: Millis, zone: &TimeZone) -> String {
+    let moment = moment(at, zone);
+    match moment.strftime("%Z").to_string() {
+        name if name.starts_with(|c: char| c.is_ascii_alphabetic()) => name,
+        _ => moment.strftime("%:z").to_string(),
+    }
+}
+
+fn moment(at: Millis, zone: &TimeZone) -> Zoned {
+    Timestamp::from_millisecond(at).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(zone.clone())
+}
+
+/// When that was, for people: so long ago (`90s`, `30m`, `2h`, `3d`), or at a time (`2026-11-15T09:30:00Z`); one without a zone is in theirs
+/// (`2026-11-15 10:30`, `2026-11-15` for its beginning).
+pub fn since(text: &str, now: Millis, zone: &TimeZone) -> Option<Millis> {
     let text = text.trim();
     let ago = || {
         let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
@@ -27,9 +62,8 @@ pub fn since(text: &str, now: Millis) -> Option<Millis> {
         };
         now.checked_sub(Millis::try_from(ms).ok()?)
     };
-    let begins = || parse(&format!("{text}T00:00:00Z"));
-    let in_utc = || parse(&format!("{text}Z"));
-    ago().or_else(|| parse(text)).or_else(begins).or_else(in_utc)
+    let local = || text.parse::<DateTime>().ok()?.to_zoned(zone.clone()).ok().map(|moment| moment.timestamp().as_millisecond());
+    ago().or_else(|| parse(text)).or_else(local)
 }
 
 /// Milliseconds of a length of time as people write it: `90s`, `10m`, `1h 30m`, `45`.
@@ -77,7 +111,7 @@ pub(crate) fn as_hours(ms: u64) -> f64 {
 }
 
 /// Hours as a person types them: `8`, `1.5`.
-pub fn in_hours(ms: u64) -> String {
+pub(crate) fn in_hours(ms: u64) -> String {
     let tenths = ms.div_ceil(360_000);
     if tenths.is_multiple_of(10) { (tenths / 10).to_string() } else { format!("{}.{}", tenths / 10, tenths % 10) }
 }
@@ -91,6 +125,19 @@ pub fn in_words(ms: u64) -> String {
         (0, 0, m) => pair(m, "min", seconds % 60, "s"),
         (0, h, m) => pair(h, "h", m, "min"),
         (d, h, _) => pair(d, "d", h, "h"),
+    }
+}
+
+/// The same for what was measured, which may be short: `526 ms`, `1.6 s`, `45 s`.
+pub fn measured(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..9_950 => {
+            let tenths = (ms + 50) / 100;
+            if tenths.is_multiple_of(10) { format!("{} s", tenths / 10) } else { format!("{}.{} s", tenths / 10, tenths % 10) }
+        }
+        9_950..10_000 => "10 s".to_owned(),
+        _ => in_words(ms),
     }
 }
 
@@ -133,11 +180,33 @@ mod tests {
             ("2026-11-15", Some(now - 34_200_000)),
         ];
         for (text, at) in told {
-            assert_eq!(since(text, now), at, "{text}");
+            assert_eq!(since(text, now, &TimeZone::UTC), at, "{text}");
         }
         for odd in ["", "2", "h", "-2h", "2x", "99999999999999999999d", "2026-13-01", "yesterday"] {
-            assert_eq!(since(odd, now), None, "{odd}");
+            assert_eq!(since(odd, now, &TimeZone::UTC), None, "{odd}");
         }
+    }
+
+    #[test]
+    fn u1_people_read_their_own_time() {
+        let now = 1_794_735_000_250;
+        assert_eq!(in_zone(now, &TimeZone::UTC), "2026-11-15 09:30:00Z");
+        let berlin = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        assert_eq!(in_zone(now, &berlin), "2026-11-15 10:30:00 CET");
+        assert_eq!(in_zone(now - 10_368_000_000, &berlin), "2026-07-18 11:30:00 CEST");
+        assert_eq!(minute_in_zone(now, &berlin), "2026-11-15 10:30");
+        let kolkata = TimeZone::fixed(jiff::tz::Offset::constant(5));
+        assert_eq!(in_zone(now, &kolkata), "2026-11-15 14:30:00 +05:00");
+        // What they read, they may type.
+        assert_eq!(since("2026-11-15 10:30", now, &berlin), Some(now - 250));
+        assert_eq!(since("2026-11-15", now, &berlin), Some(now - 250 - 37_800_000));
+        assert_eq!(since("2026-11-15T09:30:00Z", now, &berlin), Some(now - 250));
+    }
+
+    #[test]
+    fn u7_what_was_measured_may_be_short() {
+        let words = [0, 526, 1_000, 1_640, 9_949, 9_950, 10_400, 125_000].map(measured);
+        assert_eq!(words, ["0 ms", "526 ms", "1 s", "1.6 s", "9.9 s", "10 s", "10 s", "2 min 5 s"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 };
 
 use ralph_core::gate::{
-    output::Stream,
+    Stream,
     pull_request::{self, PullRequest, Repository, Trouble},
 };
 
@@ -45,30 +45,30 @@ pub(super) fn program(folder: &Path) -> Result<PathBuf, Trouble> {
 pub(super) fn has_token(asking: &Asking<'_>) -> Result<(), Trouble> {
     let host = &asking.repository.host;
     let code = run(asking, &["auth", "token", "--hostname", host], &(Arc::new(|_, _: &[u8]| {}) as Listener))?;
-    if code == Some(0) { Ok(()) } else { Err(pull_request::of_failure(Some(4), "", host, "")) }
+    if code == Some(0) { Ok(()) } else { Err(Trouble::of_failure(Some(4), "", host, "")) }
 }
 
 /// The newest pull requests whose head branch has this name, in any state and from any repository.
 pub(super) fn of_branch(asking: &Asking<'_>, branch: &str, most: usize) -> Result<Vec<PullRequest>, Trouble> {
     let (repository, most) = (asking.repository.to_string(), most.to_string());
     let said = ask(asking, &["pr", "list", "-R", &repository, "--head", branch, "--state", "all", "--limit", &most, "--json", FIELDS])?;
-    pull_request::requests(said.as_bytes(), asking.repository).ok_or_else(pull_request::of_answer)
+    PullRequest::list(said.as_bytes(), asking.repository).ok_or_else(Trouble::of_answer)
 }
 
 pub(super) fn by_number(asking: &Asking<'_>, number: u64) -> Result<PullRequest, Trouble> {
     let repository = asking.repository.to_string();
     let said = ask(asking, &["pr", "view", &number.to_string(), "-R", &repository, "--json", FIELDS])?;
-    let found = pull_request::requests(said.as_bytes(), asking.repository).and_then(|found| found.into_iter().next());
-    found.ok_or_else(pull_request::of_answer)
+    let found = PullRequest::list(said.as_bytes(), asking.repository).and_then(|found| found.into_iter().next());
+    found.ok_or_else(Trouble::of_answer)
 }
 
 /// Marks the checks that the base branch requires.
-pub fn mark_required(asking: &Asking<'_>, request: &mut PullRequest) -> Result<(), Trouble> {
+pub(crate) fn mark_required(asking: &Asking<'_>, request: &mut PullRequest) -> Result<(), Trouble> {
     let Repository { host, owner, name } = asking.repository;
     let (query, owner, name) = (format!("query={REQUIRED}"), format!("owner={owner}"), format!("name={name}"));
     let number = format!("number={}", request.number);
     let said = ask(asking, &["api", "graphql", "--hostname", host, "-f", &query, "-f", &owner, "-f", &name, "-F", &number])?;
-    let required = pull_request::required(said.as_bytes()).ok_or_else(pull_request::of_answer)?;
+    let required = pull_request::required(said.as_bytes()).ok_or_else(Trouble::of_answer)?;
     for check in &mut request.checks {
         // The answer holds a hundred of them; the others count, because they may be required.
         check.required = required.get(&(check.workflow.clone(), check.name.clone())).copied();
@@ -100,7 +100,7 @@ pub fn merge(asking: &Asking<'_>, request: &PullRequest) -> Result<(), Trouble> 
 
 fn failure(asking: &Asking<'_>, code: Option<i32>, said: &str) -> Trouble {
     let Repository { host, owner, name } = asking.repository;
-    pull_request::of_failure(code, said, host, &format!("{owner}/{name}"))
+    Trouble::of_failure(code, said, host, &format!("{owner}/{name}"))
 }
 
 fn keep(kept: &Mutex<Vec<u8>>, bytes: &[u8]) {

@@ -5,7 +5,8 @@ mod first_seen;
 mod github;
 mod subject;
 
-pub use github::{job_log, mark_required, merge};
+pub(crate) use github::mark_required;
+pub use github::{job_log, merge};
 pub use subject::{forget as forget_subject, note as note_subject};
 
 use std::{
@@ -56,7 +57,7 @@ pub struct Question<'a> {
 }
 
 impl<'a> Question<'a> {
-    pub fn asking(&self, repository: &'a Repository) -> Asking<'a> {
+    pub(crate) fn asking(&self, repository: &'a Repository) -> Asking<'a> {
         Asking { folder: self.tree, repository, until: self.until, cancelled: self.cancelled }
     }
 }
@@ -75,7 +76,7 @@ pub fn look(question: &Question<'_>) -> Result<View, Trouble> {
     }
     let wanted = Wanted { branch, ours: &subject.repositories, kept: subject.number, since: subject.since };
     let compare = |commit: &str| checkout.head.as_deref().map_or(Relation::NotHere, |head| checkout::compare(question, head, commit));
-    let mut choice = pull_request::choose(&requests, wanted, compare);
+    let mut choice = wanted.choose(&requests, compare);
     if let Some(request) = choice.request.as_mut().filter(|request| request.checks.len() >= pull_request::MOST_CHECKS) {
         // There may be more of them than such a list holds.
         *request = github::by_number(&asking, request.number)?;

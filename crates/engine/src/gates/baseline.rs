@@ -1,4 +1,4 @@
-//! What failed when the loop began, and what that means for what fails now.
+//! The failures that were there when the loop began, and their weight for failures now.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,7 +7,7 @@ use std::{
 
 use ralph_core::{
     gate::{
-        Command, End, Finding, Gate, OldFailures, Verdict,
+        Check, Command, End, Finding, Gate, OldFailures, Verdict,
         test_results::{Split, TestResults},
     },
     text::opening,
@@ -16,8 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     gates::Context,
+    hosts::client,
     store::project::Project,
-    sys::{env, files, lock::Lock},
+    sys::{files, lock::Lock},
 };
 
 /// Two gates may be measured for the first time at once.
@@ -26,7 +27,7 @@ const ALONE: Duration = Duration::from_secs(1);
 /// More than this is no list of failures.
 const MAX_BYTES: usize = 16 << 20;
 
-/// What a command did when the loop began.
+/// The result of a command when the loop began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Before {
     gate: String,
@@ -42,7 +43,10 @@ impl Before {
     /// The tests that failed, where they are known. A command that passed without a word of its tests had none that failed.
     fn failures(&self) -> Option<&BTreeSet<String>> {
         static NONE: BTreeSet<String> = BTreeSet::new();
-        self.tests.as_ref().map(|tests| &tests.failed).or((!self.failed).then_some(&NONE))
+        match &self.tests {
+            Some(tests) => tests.are_all_named().then_some(&tests.failed),
+            None => (!self.failed).then_some(&NONE),
+        }
     }
 }
 
@@ -64,7 +68,7 @@ struct Ran {
 
 impl Ran {
     fn of(tests: &TestResults) -> Self {
-        Ran { ran: tests.passed.saturating_add(tests.failed.len() as u64), skipped: tests.ignored }
+        Ran { ran: tests.ran(), skipped: tests.ignored }
     }
 }
 
@@ -86,7 +90,7 @@ pub(super) fn fewer_tests(project: &Project, loop_id: &str, findings: &[Finding]
     }
     let path = counts_path(loop_id);
     let known: BTreeMap<String, Ran> = project.load(&path).unwrap_or_default();
-    if !env::is_in_the_agents_shell() && told.iter().any(|(f, _)| !known.contains_key(&f.gate)) {
+    if !client::is_in_the_agents_shell() && told.iter().any(|(f, _)| !known.contains_key(&f.gate)) {
         project.update(&path, |all: &mut BTreeMap<String, Ran>| {
             for (finding, ran) in &told {
                 all.entry(finding.gate.clone()).or_insert(*ran);
@@ -108,11 +112,31 @@ pub(super) fn fewer_tests(project: &Project, loop_id: &str, findings: &[Finding]
     told.iter().filter_map(compared).collect()
 }
 
+/// Gates that hold and do not tell of tests any more, though they did when they were first measured in this loop. A tool that writes a report writes none where
+/// nothing has changed, and that is no sign of anything.
+pub(super) fn silent(project: &Project, loop_id: &str, gates: &[Gate], findings: &[Finding]) -> Vec<String> {
+    let writes_report = |name: &str| {
+        let is_it = |gate: &&Gate| gate.name == name;
+        gates.iter().find(is_it).is_some_and(|gate| matches!(&gate.check, Check::Command(command) if command.junit.is_some()))
+    };
+    let is_silent = |f: &&Finding| f.verdict == Verdict::Pass && f.tests.is_none() && !f.skipped && !writes_report(&f.gate);
+    let silent: Vec<&Finding> = findings.iter().filter(is_silent).collect();
+    if silent.is_empty() {
+        return Vec::new();
+    }
+    let known: BTreeMap<String, Ran> = project.load(&counts_path(loop_id)).unwrap_or_default();
+    let said = |finding: &&Finding| {
+        let then = known.get(&finding.gate).filter(|then| then.ran > 0)?;
+        Some(format!("gate \"{}\": {} tests ran at first, and now it does not tell of any", opening(&finding.gate, 60), then.ran))
+    };
+    silent.iter().filter_map(said).collect()
+}
+
 fn lines(project: &Project, loop_id: &str) -> Vec<u8> {
     project.state_file(&path(loop_id)).and_then(|path| files::read(&path, MAX_BYTES).ok()).unwrap_or_default()
 }
 
-/// What a gate's command did when the loop began, if that is known.
+/// The result of a gate's command when the loop began, if that is known.
 pub(super) fn of(project: &Project, loop_id: &str, gate: &str) -> Option<Before> {
     lines(project, loop_id)
         .split(|b| *b == b'\n')
@@ -137,10 +161,10 @@ pub(super) fn note(project: &Project, loop_id: &str, gate: &str, finding: &Findi
 
 /// A finding compared with what failed when the loop began.
 pub(super) fn weigh(gate: &Gate, command: &Command, ctx: &Context<'_>, finding: Finding) -> Finding {
-    let fails = |tests: &TestResults| !tests.failed.is_empty();
+    let fails = |tests: &TestResults| tests.failures() > 0;
     let is_asked = finding.verdict == Verdict::Fail || finding.tests.as_ref().is_some_and(fails);
     let before = if is_asked { of(ctx.project, ctx.about, &gate.name) } else { None };
-    let counts = finding.tests.as_ref().map(|tests| tests.counts(before.as_ref().and_then(Before::failures)));
+    let counts = finding.tests.as_ref().and_then(|tests| tests.counts(before.as_ref().and_then(Before::failures)));
     let finding = Finding { counts, ..finding };
     match before.filter(|before| before.failed && finding.verdict == Verdict::Fail) {
         Some(before) => compared(finding, &before, command),
@@ -152,7 +176,7 @@ pub(super) fn weigh(gate: &Gate, command: &Command, ctx: &Context<'_>, finding: 
 fn compared(finding: Finding, before: &Before, command: &Command) -> Finding {
     let allows = command.old_failures == OldFailures::Allow;
     let (only_old, note) = match (&finding.tests, &before.tests) {
-        (Some(now), Some(then)) => {
+        (Some(now), Some(then)) if now.are_all_named() && then.are_all_named() => {
             let Split { new, old } = now.split(&then.failed);
             match (new.len(), old.len()) {
                 (0, 1) => (true, "a failure from before the loop began".to_owned()),
@@ -161,7 +185,12 @@ fn compared(finding: Finding, before: &Before, command: &Command) -> Finding {
             }
         }
         (None, None) => (true, "it failed before the loop began, too".to_owned()),
-        // Without the names nobody can tell: a suite that no longer compiles is not an old failure.
+        // Numbers are all that this command ever told.
+        (Some(now), Some(then)) if now.failures() > 0 && !then.are_all_named() => {
+            let (now, then) = (now.failures(), then.failures());
+            (now <= then, format!("{then} failed before the loop began"))
+        }
+        // Without the names it is unknown: a suite that no longer compiles is not an old failure.
         _ => return finding,
     };
     let (only_old, note) = match (before.end, finding.end) {
@@ -176,7 +205,7 @@ fn compared(finding: Finding, before: &Before, command: &Command) -> Finding {
 
 /// Whether a command failed in the same way. A suite that crashes halfway tells of no new failure either. Some commands end with the number of their failures.
 fn ends_alike(then: (End, Option<&TestResults>), now: (End, Option<&TestResults>)) -> bool {
-    let counts = |(end, tests): (End, Option<&TestResults>)| matches!((end, tests), (End::Code(code), Some(tests)) if usize::try_from(code) == Ok(tests.failed.len()));
+    let counts = |(end, tests): (End, Option<&TestResults>)| matches!((end, tests), (End::Code(code), Some(tests)) if u64::try_from(code) == Ok(tests.failures()));
     then.0 == now.0 || (counts(then) && counts(now))
 }
 
@@ -186,7 +215,7 @@ fn count(failures: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ralph_core::gate::{Check, Kind, Origin, TestCounts};
+    use ralph_core::gate::{Kind, Origin, TestCounts};
 
     use super::*;
     use crate::sys::temp_dir::Scratch;
@@ -197,7 +226,8 @@ mod tests {
         let project = Project::with_state(scratch.path().join("project"), &scratch.path().join("state"));
         let command = Command::shell("cargo test");
         let counts_of = |about: &str, verdict, failed: &[&str]| {
-            let tests = TestResults { passed: 3, ignored: 1, failed: failed.iter().map(|name| (*name).to_owned()).collect() };
+            let failed = failed.iter().map(|name| (*name).to_owned()).collect();
+            let tests = TestResults { passed: 3, ignored: 1, failed, ..TestResults::default() };
             let finding = Finding { tests: Some(tests), ..Finding::new("tests", Kind::Command, verdict, "") };
             let gate = Gate::new("tests", Check::Command(command.clone()), Origin::Loop);
             let ctx = Context::new(&project, about, std::time::Duration::ZERO);
@@ -217,6 +247,55 @@ mod tests {
     }
 
     #[test]
+    fn u3_failures_without_names_are_compared_by_number_only_where_there_never_were_names() {
+        let command = Command { old_failures: OldFailures::Allow, ..Command::shell("npm test") };
+        let tests = |unnamed: u64, names: &[&str]| {
+            let failed = names.iter().map(|name| (*name).to_owned()).collect();
+            Some(TestResults { passed: 3, unnamed, failed, ..TestResults::default() })
+        };
+        let verdict = |then: Option<TestResults>, now: Option<TestResults>| {
+            let before = Before { gate: "g".to_owned(), failed: true, tests: then, end: Some(End::Code(1)) };
+            let finding = Finding { tests: now, end: Some(End::Code(1)), ..Finding::new("g", Kind::Command, Verdict::Fail, "") };
+            compared(finding, &before, &command).verdict
+        };
+        assert_eq!(verdict(tests(2, &[]), tests(2, &[])), Verdict::Pass);
+        assert_eq!(verdict(tests(2, &[]), tests(1, &["a"])), Verdict::Pass);
+        assert_eq!(verdict(tests(2, &[]), tests(3, &[])), Verdict::Fail, "more than before");
+        assert_eq!(verdict(tests(2, &[]), tests(0, &[])), Verdict::Fail, "it fails, and no test does");
+        assert_eq!(verdict(tests(0, &["a", "b"]), tests(0, &["b"])), Verdict::Pass);
+        assert_eq!(verdict(tests(0, &["a", "b"]), tests(1, &["b"])), Verdict::Fail, "a name that is missing now may be a new one");
+        assert_eq!(verdict(tests(0, &["a", "b"]), tests(2, &[])), Verdict::Fail);
+        assert_eq!(verdict(tests(2, &[]), None), Verdict::Fail);
+    }
+
+    #[test]
+    fn u3_a_gate_that_holds_with_fewer_tests_or_tells_of_none_is_noticed() {
+        let scratch = Scratch::create("ralph-baseline-", false).unwrap();
+        let project = Project::with_state(scratch.path().join("project"), &scratch.path().join("state"));
+        let found = |verdict, tests: Option<TestResults>| [Finding { tests, ..Finding::new("tests", Kind::Command, verdict, "") }];
+        let ran = |passed, ignored, packages| Some(TestResults { passed, ignored, packages, ..TestResults::default() });
+        let names = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
+        let said = |about: &str, finding: &[Finding]| fewer_tests(&project, about, finding);
+        let none: [String; 0] = [];
+        let at_first = TestResults { passed: 1, packages: 2, outside: 2, failed: names, ..TestResults::default() };
+        assert_eq!(said("a", &found(Verdict::Fail, Some(at_first))), none);
+        assert_eq!(said("a", &found(Verdict::Pass, ran(1, 0, 2))), none, "the same packages, and no failure");
+        assert_eq!(said("a", &found(Verdict::Pass, ran(1, 0, 1))), ["gate \"tests\": 2 tests ran, and 3 did at first"]);
+        assert_eq!(said("a", &found(Verdict::Pass, ran(3, 1, 0))), ["gate \"tests\": 1 tests were skipped, and 0 were at first"]);
+        let gate = |junit: Option<&str>| {
+            let command = Command { junit: junit.map(str::to_owned), ..Command::shell("npm test") };
+            [Gate::new("tests", Check::Command(command), Origin::Loop)]
+        };
+        let silent = |about: &str, gates: &[Gate], finding: &[Finding]| silent(&project, about, gates, finding);
+        let passed = found(Verdict::Pass, None);
+        assert_eq!(silent("a", &gate(None), &passed), ["gate \"tests\": 3 tests ran at first, and now it does not tell of any"]);
+        assert_eq!(silent("a", &gate(Some("reports")), &passed), none, "nothing to do for the tool that writes the report");
+        assert_eq!(silent("a", &gate(None), &found(Verdict::Fail, None)), none, "it fails anyway");
+        assert_eq!(silent("a", &gate(None), &found(Verdict::Pass, ran(3, 0, 0))), none);
+        assert_eq!(silent("b", &gate(None), &passed), none, "it never told of any");
+    }
+
+    #[test]
     fn the_first_word_counts() {
         let scratch = Scratch::create("ralph-baseline-", false).unwrap();
         let project = Project::with_state(scratch.path().join("project"), &scratch.path().join("state"));
@@ -224,7 +303,7 @@ mod tests {
         assert_eq!(of(&project, "a", "tests"), None);
         note(&project, "a", "tests", &found(Verdict::Unknown));
         assert_eq!(of(&project, "a", "tests"), None, "nothing was measured");
-        let tests = TestResults { passed: 3, ignored: 0, failed: BTreeSet::from(["x::y".to_owned()]) };
+        let tests = TestResults { passed: 3, ignored: 0, failed: BTreeSet::from(["x::y".to_owned()]), ..TestResults::default() };
         note(&project, "a", "tests", &Finding { tests: Some(tests.clone()), ..found(Verdict::Fail) });
         note(&project, "a", "tests", &found(Verdict::Pass));
         note(&project, "a", "lint", &found(Verdict::Pass));

@@ -1,14 +1,15 @@
 //! Verdicts of commands on trees: an unchanged tree is not tested again.
 //!
-//! A failure may have had its cause outside of the tree, so it is believed for a while only: nobody shall be held for ever by what is no longer true.
+//! A failure may have had its cause outside of the tree, so it is believed for a while only: a stale failure must not hold a loop for ever.
 
 use ralph_core::{
-    gate::{Command, End, Finding, Run, Verdict, test_results::TestResults},
+    gate::{Command, End, Finding, Measured, Run, Verdict, test_results::TestResults},
     text::time::Millis,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    gates::Context,
     store::project::Project,
     sys::{clock, digest},
 };
@@ -23,12 +24,15 @@ const KEPT: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
     at: Millis,
+    /// The loop whose stop it was measured for; empty: none.
+    #[serde(default)]
+    about: String,
     finding: Finding,
     tests: Option<TestResults>,
     end: Option<End>,
 }
 
-/// What a verdict belongs to.
+/// The key of a verdict.
 pub(super) struct Key(String);
 
 impl Key {
@@ -47,22 +51,38 @@ impl Key {
     }
 }
 
+/// The verdict on this tree, if it is still believed and counts in this measurement.
+pub(super) fn find_for(ctx: &Context<'_>, key: &Key) -> Option<Finding> {
+    let counts = |kept: &Kept| {
+        let is_own = |since| kept.about == ctx.about && kept.at >= since;
+        kept.finding.verdict != Verdict::Pass || ctx.since.is_none_or(is_own)
+    };
+    believed(ctx.project, ctx.project.load(&key.path()).filter(counts)?)
+}
+
 /// The verdict on this tree, if it is still believed.
 pub(super) fn find(project: &Project, key: &Key) -> Option<Finding> {
-    let kept: Kept = project.load(&key.path())?;
+    believed(project, project.load(&key.path())?)
+}
+
+fn believed(project: &Project, kept: Kept) -> Option<Finding> {
     let age = u64::try_from(clock::now() - kept.at).ok()?;
     let believed = kept.finding.verdict == Verdict::Pass || age < FAILURE_MS.max(kept.finding.took_ms.saturating_mul(3));
     let log = kept.finding.log.clone().filter(|log| project.root().join(log).exists());
-    believed.then_some(Finding { cached: true, log, tests: kept.tests, end: kept.end, ..kept.finding })
+    let measured = Some(Measured { at: kept.at, shown: clock::shortly(kept.at) });
+    believed.then_some(Finding { cached: true, measured, log, tests: kept.tests, end: kept.end, ..kept.finding })
 }
 
 /// Keeps a verdict. One that cannot be kept is measured again, and nothing else.
-pub(super) fn keep(project: &Project, key: &Key, finding: &Finding) {
-    let kept = Kept { at: clock::now(), finding: finding.clone(), tests: finding.tests.clone(), end: finding.end };
-    project.save_one_of(&key.path(), &kept, KEPT);
+pub(super) fn keep(ctx: &Context<'_>, key: &Key, finding: &Finding) {
+    // What a person measures by hand, or another loop, ends no loop.
+    let about = if ctx.since.is_some() { ctx.about.to_owned() } else { String::new() };
+    let tests = finding.tests.clone();
+    let kept = Kept { at: clock::now(), about, finding: finding.clone(), tests, end: finding.end };
+    ctx.project.save_one_of(&key.path(), &kept, KEPT);
 }
 
-/// Somebody whose word does not count says that it passes: if it is known to fail, that is measured once more.
+/// An unproven report that it passes: if it is known to fail, it is measured once more.
 pub(super) fn doubt(project: &Project, key: &Key) {
     if find(project, key).is_some_and(|known| known.verdict == Verdict::Fail) {
         project.delete(&key.path());

@@ -10,14 +10,12 @@ use std::{
 use ralph_core::{
     config::short_name,
     gate::{
-        Command, End, Finding, Gate, Origin, Run, Verdict,
-        output::{Stream, Useful},
+        Command, End, Finding, Gate, Origin, Run, Stream, Useful, Verdict,
         test_results::{self, TestResults},
     },
     text::{
-        opening,
-        secrets::Masking,
-        time::{in_words, millis},
+        Masking, opening,
+        time::{self, in_words, millis},
     },
 };
 
@@ -25,12 +23,13 @@ use crate::{
     gates::{
         Context, Watch, baseline, cache,
         durations::{self, Time},
+        junit_files::Report,
         logs::Log,
         masked,
     },
     sys::{
         command::{self, Asked, Ended, Failure, HURRY, Leave, Listener, Task},
-        env, files, process_tree, secrets, signals,
+        env, process_tree, secrets, signals,
     },
 };
 
@@ -40,9 +39,6 @@ const GRACE: Duration = Duration::from_secs(2);
 /// With less time left there is no point in starting.
 const WORTH_BEGINNING: Duration = Duration::from_millis(500);
 
-/// A larger report is not read.
-const MAX_REPORT: usize = 64 << 20;
-
 /// The finding about a command that no person has trusted.
 pub(super) fn untrusted(gate: &Gate) -> Finding {
     let what = format!("its command was not run, because {} is not trusted, or has changed since it was", gate.origin.shown());
@@ -50,13 +46,13 @@ pub(super) fn untrusted(gate: &Gate) -> Finding {
 }
 
 /// Runs a command, unless its verdict on this very tree is known.
-pub fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
+pub(crate) fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     if !gate.trusted {
         return untrusted(gate);
     }
-    let fingerprint = if command.cache { ctx.fingerprint() } else { None };
+    let fingerprint = if command.cache { ctx.verdict_fingerprint() } else { None };
     let key = fingerprint.as_deref().map(|tree| cache::Key::of(&gate.name, command, tree));
-    if let Some(finding) = key.as_ref().filter(|_| !ctx.again).and_then(|key| cache::find(ctx.project, key)) {
+    if let Some(finding) = key.as_ref().filter(|_| !ctx.again).and_then(|key| cache::find_for(ctx, key)) {
         return baseline::weigh(gate, command, ctx, finding);
     }
     if let Some(why) = why_not(ctx) {
@@ -73,9 +69,9 @@ pub fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     ctx.forget_files();
     if let Some(key) = key.filter(|_| matches!(finding.verdict, Verdict::Pass | Verdict::Fail)) {
         // A command that changes the tree has been measured on neither of the two.
-        if ctx.fingerprint() == fingerprint {
+        if ctx.verdict_fingerprint() == fingerprint {
             if ctx.keeps {
-                cache::keep(ctx.project, &key, &finding);
+                cache::keep(ctx, &key, &finding);
             } else if finding.verdict == Verdict::Pass {
                 cache::doubt(ctx.project, &key);
             }
@@ -96,7 +92,7 @@ fn why_not(ctx: &Context<'_>) -> Option<&'static str> {
 
 /// The verdict on this very tree, if it is known without running anything.
 pub(super) fn known(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Option<Finding> {
-    let fingerprint = ctx.fingerprint().filter(|_| command.cache && gate.trusted)?;
+    let fingerprint = ctx.verdict_fingerprint().filter(|_| command.cache && gate.trusted)?;
     cache::find(ctx.project, &cache::Key::of(&gate.name, command, &fingerprint))
 }
 
@@ -140,8 +136,7 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
         Ok(folder) => folder,
         Err(what) => return gate.finding(Verdict::Unknown, what),
     };
-    let report = command.junit.as_ref().map(|path| ctx.tree.join(path));
-    let stale = report.as_deref().and_then(|path| path.metadata().ok()?.modified().ok());
+    let report = command.junit.as_ref().map(|path| Report::before(ctx.tree.join(path)));
     let shown = durations::shown(command);
     let secrets = secrets::own().and(command.env.iter().map(|(name, value)| (name, value)));
     let heard = Arc::new(Mutex::new(Heard {
@@ -166,7 +161,7 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let (log, problem) = heard.log.take().map(|log| log.finish(ctx.project, &state)).unwrap_or_default();
     let held = || ended.as_ref().is_ok_and(|ended| !ended.whole).then(|| "what it left running holds its output".to_owned());
     let problem = problem.or_else(held);
-    let tests = tests_of(&mut heard, report.as_deref(), stale);
+    let tests = tests_of(&mut heard, report.as_ref());
     let excerpt = std::mem::replace(&mut heard.useful, Useful::new(0)).finish();
     let what = if gate.name == short_name(&command.run.shown()) { state } else { format!("`{shown}`: {state}") };
     let what = [Some(what), told(tests.as_ref()), problem].into_iter().flatten().collect::<Vec<_>>().join("; ");
@@ -204,9 +199,7 @@ fn listener(gate: &Gate, ctx: &Context<'_>, heard: &Arc<Mutex<Heard>>) -> Listen
 impl Heard {
     /// Takes what was said, and gives back what may be shown.
     fn hear(&mut self, stream: Stream, bytes: &[u8]) -> Vec<u8> {
-        if stream == Stream::Out {
-            self.tests.feed(bytes);
-        }
+        self.tests.feed(stream, bytes);
         let mut shown = Vec::with_capacity(bytes.len());
         self.masking[stream as usize].feed(bytes, &mut shown);
         self.keep(stream, &shown);
@@ -258,7 +251,7 @@ fn program(run: &Run) -> (OsString, Vec<OsString>) {
 
 /// The verdict of an end, and the end in words.
 fn state(ended: &Result<Ended, Failure>, took_ms: u64, too_long: impl FnOnce() -> String) -> (Verdict, String) {
-    let after = if took_ms < 1_000 { format!("{took_ms} ms") } else { in_words(took_ms) };
+    let after = time::measured(took_ms);
     match ended {
         Ok(Ended { code: Some(0), .. }) => (Verdict::Pass, format!("passed in {after}")),
         // What the shell says when it does not find or may not run a program: nothing was measured.
@@ -292,19 +285,22 @@ fn too_long(gate: &Gate, command: &Command, limit: Duration) -> String {
 }
 
 /// The test results: those of a report that this run wrote, else those that it printed.
-fn tests_of(heard: &mut Heard, report: Option<&Path>, stale: Option<std::time::SystemTime>) -> Option<TestResults> {
+fn tests_of(heard: &mut Heard, report: Option<&Report>) -> Option<TestResults> {
     let printed = std::mem::take(&mut heard.tests).finish();
-    let Some(path) = report else { return printed };
-    let is_new = path.metadata().and_then(|meta| meta.modified()).is_ok_and(|at| Some(at) != stale);
-    let written = || test_results::of_junit(&files::read(path, MAX_REPORT).ok()?).ok();
-    is_new.then(written).flatten().or(printed)
+    report.and_then(Report::results).or(printed)
 }
 
 /// The failing tests in a few words.
 fn told(tests: Option<&TestResults>) -> Option<String> {
-    let failed = &tests?.failed;
-    let names: Vec<String> = failed.iter().take(3).map(|name| opening(name, 80)).collect();
-    let more = if failed.len() > names.len() { format!(" and {} more", failed.len() - names.len()) } else { String::new() };
-    let tests = ralph_core::text::count(failed.len() as u64, "test fails", "tests fail");
-    (!failed.is_empty()).then(|| format!("{tests}: {}{more}", names.join(", ")))
+    let tests = tests?;
+    let count = tests.failures();
+    let names: Vec<String> = tests.failed.iter().take(3).map(|name| opening(name, 80)).collect();
+    let more = count.saturating_sub(names.len() as u64);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let fail = ralph_core::text::count(count, "test fails", "tests fail");
+    match &names[..] {
+        _ if count == 0 => None,
+        [] => Some(fail),
+        names => Some(format!("{fail}: {}{more}", names.join(", "))),
+    }
 }

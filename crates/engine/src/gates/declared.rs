@@ -3,8 +3,8 @@
 use std::io;
 
 use ralph_core::{
-    config::{self, Config, PullRequests, worktree_yaml as verify_yaml},
-    gate::{Check, Command, Features, Finding, Gate, GuardPolicy, Kind, Merge, Origin, Verdict},
+    config::{self, Config, PullRequests},
+    gate::{Check, Command, Features, Finding, Gate, GuardPolicy, Kind, Merge, OldFailures, Origin, Verdict},
     loops::{LoopFile, Preset},
 };
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Files whose `verify:` asks for commands, the first that has any counts (S3-2).
-pub const WORKTREE_FILES: [&str; 2] = [".ideal/worktree.yaml", ".trellis/worktree.yaml"];
+pub(crate) const WORKTREE_FILES: [&str; 2] = [".ideal/worktree.yaml", ".trellis/worktree.yaml"];
 
 /// The origin under which the commands of loop files are trusted.
 pub const LOOP_ORIGIN: &str = "loop";
@@ -55,6 +55,18 @@ impl Declared {
             let name = config::short_name(&command.run.shown());
             self.add(Gate { trusted, ..Gate::new(name, Check::Command(command), origin.clone()) });
         }
+    }
+
+    /// Whether a gate runs this very command and asks for no less. It is measured once then, and the longer deadline counts.
+    fn has_command(&mut self, wanted: &Command) -> bool {
+        let is_same = |command: &Command| {
+            let is_plain = command.folder.is_none() && command.env.is_empty() && command.old_failures == OldFailures::Block;
+            is_plain && command.run.shown() == wanted.run.shown()
+        };
+        let commands =
+            self.gates.iter_mut().filter_map(|gate| if let Check::Command(command) = &mut gate.check { Some(command) } else { None });
+        let same = commands.into_iter().find(|command| is_same(command));
+        same.map(|command| command.deadline_ms = command.deadline_ms.max(wanted.deadline_ms)).is_some()
     }
 }
 
@@ -98,7 +110,7 @@ pub fn worktree_commands(project: &Project) -> Read<(&'static str, Vec<Command>,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
             Err(e) => return Some(Err(unreadable(file, &e.to_string()))),
         };
-        match verify_yaml::commands(&bytes) {
+        match config::worktree_commands(&bytes) {
             Ok(commands) if commands.is_empty() => None,
             Ok(commands) => Some(Ok((file, commands, trust::of_bytes(project, file, &bytes)))),
             Err(problem) => Some(Err(unreadable(file, &problem.to_string()))),
@@ -124,7 +136,7 @@ pub fn of_project(project: &Project) -> Declared {
 }
 
 /// Whether a loop may have something to prove, at a glance: what that is, [`of_loop`] says.
-pub fn may_ask(project: &Project, file: &LoopFile) -> bool {
+pub(crate) fn may_ask(project: &Project, file: &LoopFile) -> bool {
     let of_its_own = !file.verify.is_empty() || file.preset.is_some() || file.list.is_some();
     of_its_own || project.root().join(config::FILE).symlink_metadata().is_ok()
 }
@@ -133,11 +145,14 @@ pub fn may_ask(project: &Project, file: &LoopFile) -> bool {
 pub fn of_loop(project: &Project, file: &LoopFile) -> Declared {
     let (mut declared, settings) = of_settings(config(project));
     for command in &file.verify {
+        if declared.has_command(command) {
+            continue;
+        }
         let trust = trust::of_commands(project, LOOP_ORIGIN, std::slice::from_ref(&command.run));
         declared.add_commands(vec![command.clone()], &Origin::Loop, trust.is_trusted());
     }
     if let Some(preset) = file.preset {
-        add_preset(project, preset, &settings, &mut declared);
+        add_preset(project, preset, file.merge.unwrap_or_default(), &settings, &mut declared);
     }
     if let Some(path) = &file.list {
         add_list(path.clone(), &settings, &mut declared);
@@ -146,22 +161,30 @@ pub fn of_loop(project: &Project, file: &LoopFile) -> Declared {
 }
 
 /// Why a preset would ask for nothing that can be proven, in words.
-pub fn preset_problem(project: &Project, preset: Preset) -> Option<String> {
+pub(crate) fn preset_problem(project: &Project, preset: Preset) -> Option<String> {
     let (mut declared, settings) = of_settings(config(project));
     let of_settings = declared.problems.len();
-    add_preset(project, preset, &settings, &mut declared);
+    add_preset(project, preset, false, &settings, &mut declared);
     let problem = declared.problems.into_iter().nth(of_settings).map(|finding| finding.what);
     problem.or_else(|| {
-        let obstacle = matches!(preset, Preset::PrePr | Preset::AfterPr).then(|| forge::obstacle(project)).flatten()?;
+        let obstacle = preset.is_of_a_pull_request().then(|| forge::obstacle(project)).flatten()?;
         let needs = obstacle.needs.map(|needs| format!("; {needs}")).unwrap_or_default();
         Some(format!("the preset \"{}\" needs a pull request: {}{needs}", preset.as_str(), obstacle.what))
     })
 }
 
-fn add_preset(project: &Project, preset: Preset, settings: &Settings, declared: &mut Declared) {
+/// The gates of a loop that has this preset and nothing else of its own.
+pub fn of_preset(project: &Project, preset: Preset) -> Declared {
+    let (mut declared, settings) = of_settings(config(project));
+    add_preset(project, preset, false, &settings, &mut declared);
+    declared
+}
+
+fn add_preset(project: &Project, preset: Preset, merge: bool, settings: &Settings, declared: &mut Declared) {
     match preset {
         Preset::Verify => add_verify(project, settings, declared),
         Preset::Features => add_features(project, settings, declared),
+        Preset::Pr => add_pull_request(settings.pull_requests.open_and_green(merge), settings, declared),
         Preset::PrePr => add_pull_request(settings.pull_requests.before_the_request(), settings, declared),
         Preset::AfterPr => add_pull_request(settings.pull_requests.after_the_request(), settings, declared),
     }
@@ -224,7 +247,7 @@ fn add_features(project: &Project, settings: &Settings, declared: &mut Declared)
         Some(path) => add_list(path, settings, declared),
         None => declared
             .problems
-            .push(missing("features", "the preset \"features\" finds no list: neither feature_list.json nor prd.json is there".to_owned())),
+            .push(missing("features", "the preset \"features\" finds no list: neither feature_list.json nor prd.json exists".to_owned())),
     }
 }
 

@@ -38,7 +38,7 @@ pub fn find(project: &Project) -> Option<String> {
 }
 
 /// The commands of an item, as gates of their own. They are called after the item, and cannot be taken for a gate of that name.
-pub fn gates_of(project: &Project, path: &str, item: &Item) -> Vec<Gate> {
+pub(crate) fn gates_of(project: &Project, path: &str, item: &Item) -> Vec<Gate> {
     let gate = |line: &String| {
         let run = Run::Shell(line.clone());
         let trusted = trust::of_commands(project, path, std::slice::from_ref(&run)).is_trusted();
@@ -118,7 +118,7 @@ pub fn bytes(project: &Project, tree: &Path, path: &str) -> io::Result<Vec<u8>> 
 
 /// The file that a list is in, past all links. One that leads out of the working tree is no list of the project, but for the folder that a person
 /// named in the environment.
-pub fn locate(project: &Project, tree: &Path, path: &str) -> io::Result<PathBuf> {
+pub(crate) fn locate(project: &Project, tree: &Path, path: &str) -> io::Result<PathBuf> {
     let file = tree.join(path).canonicalize()?;
     let is_named_by_person = env::loop_dir().is_some() && path == feature_folder::list(project);
     if is_named_by_person || file.starts_with(Place::of(&Project::at(tree)).top()) {
@@ -280,7 +280,7 @@ impl<'l> Seen<'l> {
 }
 
 /// How the agent says that an item is done.
-pub fn how_to_mark(item: &Item) -> String {
+pub(crate) fn how_to_mark(item: &Item) -> String {
     let first = if item.verify.is_empty() { "" } else { " That runs its commands first." };
     format!("When it is done and works, mark it with `ralph item done {}`.{first}", argument(&item.id))
 }

@@ -12,10 +12,7 @@ use std::{
 };
 
 use ralph_core::{
-    gate::{
-        Check, File, Finding, Gate, Verdict, count_entries, decision,
-        regex::{self, Unmatched},
-    },
+    gate::{Check, DECISION, File, Finding, Gate, Unmatched, Verdict, count_entries, decision_failure, decision_passes, matches},
     text::opening,
 };
 
@@ -69,11 +66,11 @@ pub(super) fn measure(gate: &Gate, check: &File, gates: &[Gate], ctx: &Context<'
 fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss> {
     let path = opening(&check.path, SHOWN);
     let (bytes, meta) = read(&path, &check.path, ctx.tree)?;
-    let mut holds = vec![format!("{path} is there")];
+    let mut holds = vec![format!("{path} exists")];
     if let Some(expression) = &check.contains {
         let shown = opening(check.called.as_ref().unwrap_or(expression), SHOWN);
-        if expression == decision::DECISION {
-            decision::passes(&String::from_utf8_lossy(&bytes)).map_err(|instead| {
+        if expression == DECISION {
+            decision_passes(&String::from_utf8_lossy(&bytes)).map_err(|instead| {
                 let instead = instead.map(|says| format!(": its decision is `{}`", opening(&says, SHOWN))).unwrap_or_default();
                 Miss::fails(format!("{path} does not say `{shown}`{instead}"))
             })?;
@@ -82,11 +79,11 @@ fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss>
         }
         holds.push(format!("says `{shown}`"));
     }
-    if let Some(line) = decision::failure(&String::from_utf8_lossy(&bytes)).filter(|_| check.of_success) {
-        return Err(Miss::fails(format!("{path} is there, but says `{}`", opening(line, SHOWN))));
+    if let Some(line) = decision_failure(&String::from_utf8_lossy(&bytes)).filter(|_| check.of_success) {
+        return Err(Miss::fails(format!("{path} exists, but says `{}`", opening(line, SHOWN))));
     }
     if check.entries > 0 {
-        let found = count_entries::count(&String::from_utf8_lossy(&bytes));
+        let found = count_entries(&String::from_utf8_lossy(&bytes));
         if found < check.entries {
             let has = if found == 0 { "no entry".to_owned() } else { entries_of(found) };
             return Err(Miss::fails(format!("{path} has {has}, and {} must be there", at_least(check.entries))));
@@ -144,7 +141,7 @@ fn read(shown: &str, path: &str, tree: &Path) -> Result<(Vec<u8>, Metadata), Mis
 fn says(bytes: &[u8], expression: &str) -> Result<bool, Miss> {
     let shown = opening(expression, SHOWN);
     let text = String::from_utf8_lossy(bytes);
-    regex::matches(expression, &text).map_err(|why| {
+    matches(expression, &text).map_err(|why| {
         Miss::unknown(match why {
             Unmatched::TooSlow => {
                 let mb = text.len().div_ceil(1 << 20);

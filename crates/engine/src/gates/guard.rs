@@ -33,7 +33,7 @@ use crate::{
     sys::{digest, files},
 };
 
-/// Longer than this nobody waits for a suspicion.
+/// The longest time that looking for suspicions may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// In a larger file tests are not looked for.
@@ -48,8 +48,11 @@ const MAX_FACTS: usize = 16 << 20;
 /// The beginnings of so many loops are kept, in two files each.
 const KEPT: usize = 200;
 
+/// The tests of so many trees are remembered.
+const TREES: usize = 8;
+
 /// Notes what the work looks like, once for each loop.
-pub fn note_start(project: &Project, loop_id: &str, declared: &Declared) {
+pub(crate) fn note_start(project: &Project, loop_id: &str, declared: &Declared) {
     if project.state_file(&path(loop_id)).is_some_and(|path| path.exists()) {
         return;
     }
@@ -71,8 +74,8 @@ pub fn accept(project: &Project, loop_id: &str, declared: &Declared) -> Result<(
 }
 
 /// A person has read a file of settings and trusts it: the gates that it declares now are what later ones are compared with. Everything else stays noted
-/// as it was, the scripts that its gates run above all: nobody has been shown those.
-pub fn accept_settings(project: &Project, loop_id: &str, declared: &Declared, file: &str) -> Result<(), Error> {
+/// as it was, the scripts that its gates run above all: no person has been shown those.
+pub(crate) fn accept_settings(project: &Project, loop_id: &str, declared: &Declared, file: &str) -> Result<(), Error> {
     let Some(mut before) = read(project, loop_id) else { return Ok(()) };
     let is_own = |gate: &&Gate| gate.origin == Origin::File(file.to_owned());
     let own: Vec<Gate> = declared.gates.iter().filter(is_own).cloned().collect();
@@ -85,19 +88,19 @@ pub fn accept_settings(project: &Project, loop_id: &str, declared: &Declared, fi
             before.files.entry(path).or_insert(digest);
         }
     }
-    before.guard = guard::stricter(before.guard, declared.guard);
+    before.guard = before.guard.stricter(declared.guard);
     write(project, loop_id, &before)
 }
 
 /// The gates of a file of settings that are gone or ask for less than when the loop began, one sentence each.
-pub fn weaker_settings(project: &Project, loop_id: &str, declared: &Declared, file: &str) -> Vec<String> {
+pub(crate) fn weaker_settings(project: &Project, loop_id: &str, declared: &Declared, file: &str) -> Vec<String> {
     let Some(mut before) = read(project, loop_id) else { return Vec::new() };
     before.gates.retain(|gate| gate.file.as_deref() == Some(file));
     // A gate that has moved to another file still asks.
-    guard::gates_weakened(&before.gates, &declared.gates.iter().map(Asked::of).collect::<Vec<_>>())
+    Asked::weakened(&before.gates, &declared.gates.iter().map(Asked::of).collect::<Vec<_>>())
 }
 
-/// What a loop began with, as far as it was noted. Read once for each stop: it knows every test.
+/// The facts that a loop began with, as far as they were noted. Read once for each stop: it knows every test.
 pub struct Start {
     facts: Option<Facts>,
     loop_id: String,
@@ -108,10 +111,10 @@ impl Start {
         Start { facts: read(project, loop_id), loop_id: loop_id.to_owned() }
     }
 
-    /// What looks as if the proof had been made easier since, one sentence each.
+    /// Signs that the proof was made easier since, one sentence each.
     pub fn suspicions(&self, project: &Project, declared: &Declared) -> Vec<String> {
         let Some(before) = &self.facts else { return Vec::new() };
-        guard::suspicions(before, &look(project, declared, Some(before), None))
+        Facts::suspicions(before, &look(project, declared, Some(before), None))
     }
 
     /// Whether the guard keeps the loop from ending, as far as files tell.
@@ -119,12 +122,12 @@ impl Start {
         let Some(before) = &self.facts else { return false };
         match self.policy(declared) {
             GuardPolicy::Off | GuardPolicy::Warn => false,
-            GuardPolicy::Tests => !guard::about_tests(before, &look(project, declared, Some(before), None)).is_empty(),
+            GuardPolicy::Tests => !Facts::about_tests(before, &look(project, declared, Some(before), None)).is_empty(),
             GuardPolicy::Block => !self.suspicions(project, declared).is_empty(),
         }
     }
 
-    /// Gates that the loop began with and that nobody declares any more, whatever the guard's policy is: a gate that is not there proves nothing.
+    /// Gates that the loop began with and that are not declared any more, whatever the guard's policy is: a gate that is not there proves nothing.
     pub fn gone(&self, declared: &Declared) -> Vec<Finding> {
         let finding = |name: &str, what: String| Finding {
             needs: Some("put it back, or `ralph gate --accept` says that it is right so".to_owned()),
@@ -136,7 +139,7 @@ impl Start {
             _ if !declared.problems.is_empty() => Vec::new(),
             Some(before) => {
                 let what = |gate: &Asked| format!("the gate \"{}\", which the loop began with, is not declared any more", gate.name);
-                let gone = guard::gone(&before.gates, &now).into_iter().map(|gate| finding(&gate.name, what(gate)));
+                let gone = Asked::gone(&before.gates, &now).into_iter().map(|gate| finding(&gate.name, what(gate)));
                 gone.chain(weaker(&before.gates, &now).into_iter().map(|(name, what)| finding(&name, what))).collect()
             }
             None if now.is_empty() => {
@@ -146,15 +149,16 @@ impl Start {
         }
     }
 
-    /// How strict the guard is: as strict as when the loop began, or stricter. Whoever is watched must not switch it off.
+    /// How strict the guard is: as strict as when the loop began, or stricter. The agent that it watches must not switch it off.
     pub fn policy(&self, declared: &Declared) -> GuardPolicy {
-        self.facts.as_ref().map_or(declared.guard, |before| guard::stricter(before.guard, declared.guard))
+        self.facts.as_ref().map_or(declared.guard, |before| before.guard.stricter(declared.guard))
     }
 
-    /// What looks as if the proof had been weakened. Where that may block, it is a finding of its own. `ctx`: the measurement that it belongs to.
+    /// Signs that the proof was weakened. Where they may block, they are a finding of their own. `ctx`: the measurement that they belong to.
     pub fn weigh(&self, project: &Project, declared: &Declared, ctx: Option<&Context<'_>>, findings: &mut Vec<Finding>) -> Vec<String> {
         let policy = self.policy(declared);
-        let counts = baseline::fewer_tests(project, &self.loop_id, findings);
+        let mut counts = baseline::fewer_tests(project, &self.loop_id, findings);
+        counts.extend(baseline::silent(project, &self.loop_id, &declared.gates, findings));
         // Who switched it off is told about missing tests once: at the end.
         if policy == GuardPolicy::Off && findings.iter().any(|f| f.verdict != Verdict::Pass) {
             return Vec::new();
@@ -163,7 +167,7 @@ impl Start {
             None => (Vec::new(), Vec::new()),
             Some(before) => {
                 let now = look(project, declared, Some(before), ctx);
-                (guard::about_tests(before, &now), guard::about_the_rest(before, &now))
+                (Facts::about_tests(before, &now), Facts::about_the_rest(before, &now))
             }
         };
         tests.extend(counts);
@@ -186,8 +190,7 @@ impl Start {
 /// Gates that ask for less than when the loop began. A person who trusts changed settings, or accepts them, changes what they are compared with.
 fn weaker(before: &[Asked], now: &[Asked]) -> Vec<(String, String)> {
     let there = |gate: &&Asked| now.iter().any(|other| other.name == gate.name && other.kind == gate.kind);
-    let one =
-        |gate: &Asked| guard::gates_weakened(std::slice::from_ref(gate), now).into_iter().map(|what| (gate.name.clone(), what)).next();
+    let one = |gate: &Asked| Asked::weakened(std::slice::from_ref(gate), now).into_iter().map(|what| (gate.name.clone(), what)).next();
     before.iter().filter(there).filter_map(one).collect()
 }
 
@@ -211,7 +214,7 @@ fn write(project: &Project, loop_id: &str, facts: &Facts) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the work looks like. What cannot be seen now is as it was `before`: nothing is concluded from it.
+/// The facts about the work now. A fact that cannot be seen now is as it was `before`: nothing is concluded from it.
 fn look(project: &Project, declared: &Declared, before: Option<&Facts>, ctx: Option<&Context<'_>>) -> Facts {
     let scripts = scripts::of(project, &declared.gates);
     let (sources, unseen) = match sources(project, before, ctx) {
@@ -239,8 +242,26 @@ fn look(project: &Project, declared: &Declared, before: Option<&Facts>, ctx: Opt
     facts
 }
 
-/// The tests in all files that hold some, and which of those that held some could not be read; or why they could not all be seen.
+/// The tests in all files that hold some, and which of those that held some could not be read; or why they could not all be seen. On a tree with the same
+/// fingerprint they are the same, and no file is read again.
 fn sources(
+    project: &Project,
+    before: Option<&Facts>,
+    ctx: Option<&Context<'_>>,
+) -> Result<(BTreeMap<String, Source>, Vec<String>), String> {
+    let fingerprint = ctx.filter(|ctx| ctx.tree == project.root()).and_then(Context::known_fingerprint);
+    let path = fingerprint.map(|fingerprint| format!("tests/{}-{fingerprint}", env!("CARGO_PKG_VERSION")));
+    if let Some(known) = path.as_ref().and_then(|path| project.load(path)) {
+        return Ok((known, Vec::new()));
+    }
+    let (found, unread) = read_sources(project, before, ctx)?;
+    if let Some(path) = path.filter(|_| unread.is_empty()) {
+        project.save_one_of(&path, &found, TREES);
+    }
+    Ok((found, unread))
+}
+
+fn read_sources(
     project: &Project,
     before: Option<&Facts>,
     ctx: Option<&Context<'_>>,
@@ -251,7 +272,7 @@ fn sources(
     let tree = ctx.and_then(Context::files).or_else(look).ok_or("the project's files could not be listed")?;
     let known = before.and_then(|before| before.sources.as_ref());
     let (mut found, mut unread) = (BTreeMap::new(), Vec::new());
-    for (n, path) in tree.plain_files().filter(|path| guard::may_hold_tests(path)).enumerate() {
+    for (n, path) in tree.plain_files().filter(|path| Source::may_hold_tests(path)).enumerate() {
         if n >= MOST_SOURCES {
             return Err(format!("more than {MOST_SOURCES} files may hold tests"));
         }
@@ -259,7 +280,7 @@ fn sources(
             return Err(format!("looking at them takes longer than {} seconds", PATIENCE.as_secs()));
         }
         let source = match files::read(&project.root().join(path), MAX_SOURCE) {
-            Ok(bytes) => guard::look(path, &String::from_utf8_lossy(&bytes)),
+            Ok(bytes) => Source::read(path, &String::from_utf8_lossy(&bytes)),
             Err(e) => {
                 let held = known.and_then(|known| known.get(path)).cloned();
                 unread.extend(held.as_ref().map(|_| format!("{} cannot be read: {e}", opening(path, 120))));

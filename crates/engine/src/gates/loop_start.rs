@@ -18,8 +18,8 @@ use crate::{
         declared::{self, Declared},
         guard, is_untrusted,
     },
+    hosts,
     store::project::Project,
-    sys::env,
 };
 
 /// The proof that a new loop needs.
@@ -61,7 +61,7 @@ impl Begun {
 }
 
 /// The gates by name, with the limits of their commands, while a person can still change them.
-pub fn named(gates: &[Gate]) -> String {
+pub(crate) fn named(gates: &[Gate]) -> String {
     let limit = |gate: &Gate| if let Check::Command(command) = &gate.check { Some(command.deadline_ms) } else { None };
     let name = |gate: &Gate| clean(&gate.name);
     let timed = |gate: &Gate| limit(gate).map_or_else(|| name(gate), |ms| format!("{} (at most {})", name(gate), in_words(ms)));
@@ -77,7 +77,7 @@ pub fn named(gates: &[Gate]) -> String {
 }
 
 /// Notes the state that the loop begins with. Commands are run only if their old failures should not count; of others, known findings are noted.
-pub fn note(project: &Project, loop_id: &str, file: &LoopFile, budget: Duration, watch: Arc<dyn Watch>) -> Begun {
+pub(crate) fn note(project: &Project, loop_id: &str, file: &LoopFile, budget: Duration, watch: Arc<dyn Watch>) -> Begun {
     let declared = declared::of_loop(project, file);
     if declared.is_empty() {
         return Begun { declared, before: Vec::new() };
@@ -86,7 +86,7 @@ pub fn note(project: &Project, loop_id: &str, file: &LoopFile, budget: Duration,
     if declared.gates.iter().any(Gate::is_decided_elsewhere) {
         forge::note_subject(project, loop_id, file.began(), Instant::now() + budget);
     }
-    let ctx = Context { watch, keeps: env::of_an_agent().is_none(), ..Context::new(project, loop_id, budget) };
+    let ctx = Context { watch, keeps: hosts::of_an_agent().is_none(), ..Context::new(project, loop_id, budget) };
     let (mut before, mut known_at_start) = (Vec::new(), Vec::new());
     for gate in &declared.gates {
         let Check::Command(wanted) = &gate.check else { continue };

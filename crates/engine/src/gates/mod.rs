@@ -2,17 +2,18 @@
 
 mod baseline;
 pub(crate) mod cache;
-pub mod command;
+pub(crate) mod command;
 pub mod declared;
 pub mod durations;
 pub mod features;
-pub mod file;
+pub(crate) mod file;
 pub mod guard;
+mod junit_files;
 mod logs;
-pub mod loop_start;
-pub mod markers;
+pub(crate) mod loop_start;
+pub(crate) mod markers;
 mod proven_items;
-pub mod pull_request;
+pub(crate) mod pull_request;
 pub mod tree;
 pub mod wait;
 
@@ -24,8 +25,8 @@ use std::{
 };
 
 use ralph_core::{
-    gate::{Check, Finding, Gate, Verdict, output::Stream, test_results::TestResults},
-    text::secrets::Secrets,
+    gate::{Check, Finding, Gate, Stream, Verdict, test_results::TestResults},
+    text::{Secrets, time::Millis},
 };
 
 use crate::{
@@ -51,6 +52,8 @@ pub struct Context<'a> {
     pub watch: Arc<dyn Watch>,
     /// Earlier findings on the same tree do not count.
     pub again: bool,
+    /// A pass ends a loop, so it counts only if it was measured for this loop, and not before this moment. `None`: any pass counts.
+    pub since: Option<Millis>,
     /// Further commands are run after one has failed.
     pub keep_going: bool,
     /// The findings count later. Not those from an agent's own shell, where the agent may have put other programs on the path.
@@ -72,6 +75,7 @@ pub struct Memo(Mutex<Known>);
 struct Known {
     files: OnceCell<Option<Arc<Tree>>>,
     fingerprint: OnceCell<Option<String>>,
+    ignored: OnceCell<Option<String>>,
 }
 
 impl<'a> Context<'a> {
@@ -86,6 +90,7 @@ impl<'a> Context<'a> {
             cancelled: &|| false,
             watch: Arc::new(Unwatched),
             again: false,
+            since: None,
             keep_going: false,
             keeps: true,
             acts: false,
@@ -103,6 +108,19 @@ impl<'a> Context<'a> {
     pub(crate) fn fingerprint(&self) -> Option<String> {
         let known = self.known();
         known.fingerprint.get_or_init(|| self.files_in(&known)?.fingerprint(Some(self.project), |_| true)).clone()
+    }
+
+    /// What a verdict belongs to: the tree's fingerprint, and that of the ignored files that a command may read.
+    pub(crate) fn verdict_fingerprint(&self) -> Option<String> {
+        let work = self.fingerprint()?;
+        let known = self.known();
+        let ignored = known.ignored.get_or_init(|| self.files_in(&known)?.ignored_fingerprint(Some(self.project))).clone()?;
+        Some(format!("{work} {ignored}"))
+    }
+
+    /// The tree's fingerprint, if it was made since the last command ran.
+    pub(crate) fn known_fingerprint(&self) -> Option<String> {
+        self.known().fingerprint.get().cloned().flatten()
     }
 
     fn files_in(&self, known: &Known) -> Option<Arc<Tree>> {
@@ -271,7 +289,7 @@ pub fn untrusted(gate: &Gate) -> Finding {
 }
 
 /// Findings of gates that are not measured at all.
-pub fn unasked(gates: &[Gate]) -> Vec<Finding> {
+pub(crate) fn unasked(gates: &[Gate]) -> Vec<Finding> {
     gates.iter().map(|gate| Finding { skipped: true, ..gate.finding(Verdict::Unknown, "not asked") }).collect()
 }
 
@@ -282,7 +300,7 @@ fn look(gate: &Gate, gates: &[Gate], want: Want, ctx: &Context<'_>) -> Seen {
         // Whether a merge is allowed is no question before everything else holds.
         _ if is_untrusted(gate) && !pull_request::is_about_the_merge(gate) => known(untrusted(gate)),
         Check::Command(_) | Check::PullRequest(_) | Check::Ci(_) if want == Want::Cheap && !gate.every_stop => {
-            known(Finding { skipped: true, ..gate.finding(Verdict::Unknown, "not asked, because nothing was claimed") })
+            known(Finding { skipped: true, ..gate.finding(Verdict::Unknown, "not measured: a claim that counts asks for it") })
         }
         Check::Command(_) | Check::PullRequest(_) | Check::Ci(_) => Seen { finding: None, runs: true },
         Check::File(check) => known(file::measure(gate, check, gates, ctx)),

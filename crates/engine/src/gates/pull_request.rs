@@ -10,7 +10,7 @@ use std::{
 use ralph_core::{
     gate::{
         Check, Ci, Finding, Gate, Merge, PullRequest, Stage, Verdict,
-        pull_request::{self, CheckRun, Outcome, State, Trouble, View},
+        pull_request::{CheckRun, Outcome, Standing, State, Trouble, View},
     },
     text::time::millis,
 };
@@ -131,23 +131,23 @@ fn measure_ci(gate: &Gate, check: &Ci, ctx: &Context<'_>) -> Finding {
 }
 
 /// Asks which checks are required, where that makes a difference.
-pub fn require(check: &Ci, view: &mut View, question: &Question<'_>) -> Result<(), Trouble> {
+pub(crate) fn require(check: &Ci, view: &mut View, question: &Question<'_>) -> Result<(), Trouble> {
     let repository = view.repository.clone();
     let Some(request) = view.request.as_mut().filter(|_| check.required_only) else { return Ok(()) };
     let is_asked = request.checks.iter().any(|check| check.required.is_some());
-    if is_asked || pull_request::standing(&request.checks, |run| !is_ignored(check, run)).is_green() {
+    if is_asked || Standing::of(&request.checks, |run| !is_ignored(check, run)).is_green() {
         return Ok(());
     }
     forge::mark_required(&question.asking(&repository), request)
 }
 
 /// The verdict on the checks that count.
-pub fn weigh(check: &Ci, view: &View) -> Outcome {
-    pull_request::ci(view, |run| counts(check, run), check.may_have_none)
+pub(crate) fn weigh(check: &Ci, view: &View) -> Outcome {
+    view.ci(|run| counts(check, run), check.may_have_none)
 }
 
 /// Whether a check counts.
-pub fn counts(check: &Ci, run: &CheckRun) -> bool {
+pub(crate) fn counts(check: &Ci, run: &CheckRun) -> bool {
     let is_optional = check.required_only && run.required == Some(false);
     !is_ignored(check, run) && !is_optional
 }
@@ -159,19 +159,19 @@ fn is_ignored(check: &Ci, run: &CheckRun) -> bool {
 }
 
 fn measure_request(gate: &Gate, request: &PullRequest, gates: &[Gate], merges: Merges, ctx: &Context<'_>) -> Finding {
-    if let Ok(Some(astray)) = ctx.seen(|view| Ok(pull_request::astray(view, request.base.as_deref()))) {
+    if let Ok(Some(astray)) = ctx.seen(|view| Ok(view.astray(request.base.as_deref()))) {
         return told(gate, Ok(astray));
     }
     match (request.must_be, request.merge) {
-        (Stage::Open, _) => told(gate, ctx.seen(|view| Ok(pull_request::proposed(view)))),
-        (Stage::Merged, Merge::Agent) => told(gate, ctx.seen(|view| Ok(pull_request::merged(view)))),
+        (Stage::Open, _) => told(gate, ctx.seen(|view| Ok(view.proposed()))),
+        (Stage::Merged, Merge::Agent) => told(gate, ctx.seen(|view| Ok(view.merged()))),
         (Stage::Merged, Merge::Ralph) => merge(gate, gates, merges, ctx),
     }
 }
 
 /// Merges, once everything else holds and the agent says that it is done.
 fn merge(gate: &Gate, gates: &[Gate], merges: Merges, ctx: &Context<'_>) -> Finding {
-    let outcome = ctx.seen(|view| Ok(pull_request::merged(view)));
+    let outcome = ctx.seen(|view| Ok(view.merged()));
     let is_ready = |view: &mut View| {
         let request = view.request.as_ref().filter(|request| request.state == State::Open && !request.is_draft && !request.has_conflicts);
         Ok(request.cloned().map(|request| (request, view.repository.clone())))
@@ -200,7 +200,7 @@ fn merge(gate: &Gate, gates: &[Gate], merges: Merges, ctx: &Context<'_>) -> Find
         let what = format!("#{} could not be merged: {}", request.number, trouble.what);
         return told(gate, Err(Trouble { what, ..trouble }));
     }
-    let again = ctx.seen(|view| Ok(pull_request::merged(view)));
+    let again = ctx.seen(|view| Ok(view.merged()));
     match again {
         Ok(Outcome { verdict: Verdict::Pass, what, .. }) => gate.finding(Verdict::Pass, format!("{what}, by ralph")),
         Ok(_) => gate.finding(Verdict::Wait, format!("#{} was handed over to be merged, and is not yet", request.number)),

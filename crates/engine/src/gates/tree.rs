@@ -30,8 +30,11 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// More bytes than this in a folder without a repository are not read.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The files in the folder, ignored ones too, where nobody can say which they are.
-pub fn walked(root: &Path, limit: Duration) -> Option<Tree> {
+/// Larger files that git ignores (logs, databases, built programs) are not read: their size and time of change stand for their content.
+const LARGEST_IGNORED: u64 = 1 << 20;
+
+/// The files in the folder, ignored ones too, where it is unknown which they are.
+pub(crate) fn walked(root: &Path, limit: Duration) -> Option<Tree> {
     let root = root.canonicalize().ok()?;
     let mut walk = Walk::new(&root, Instant::now() + limit);
     walk.folder_without_repository()?;
@@ -45,6 +48,8 @@ pub fn walked(root: &Path, limit: Duration) -> Option<Tree> {
 pub struct Tree {
     root: PathBuf,
     entries: BTreeMap<String, Content>,
+    /// Ignored files in folders that are not ignored.
+    ignored: BTreeMap<String, Content>,
     /// Every file has a name that is text.
     is_whole: bool,
     /// Nothing is in the middle of a merge, and everything that is tracked is a file.
@@ -53,7 +58,7 @@ pub struct Tree {
     until: Instant,
 }
 
-/// What is at a path.
+/// The kind of file at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Content {
     File(Stat),
@@ -79,9 +84,9 @@ impl Tree {
     }
 
     fn from(walk: Walk<'_>, in_repository: bool) -> Self {
-        let Walk { root, mut entries, is_whole, is_settled, until } = walk;
-        remove_own(&mut entries);
-        Tree { root: root.to_owned(), entries, is_whole, is_settled, in_repository, until }
+        let Walk { root, mut entries, mut ignored, is_whole, is_settled, until } = walk;
+        remove_own(&mut entries, &mut ignored);
+        Tree { root: root.to_owned(), entries, ignored, is_whole, is_settled, in_repository, until }
     }
 
     /// Whether [`Tree::files`] are all there are.
@@ -121,8 +126,33 @@ impl Tree {
         };
         let told = kept().try_for_each(|(path, content)| add(path, content));
         // What was read in too short a time need not be read again the next time.
-        seen.save(memory, |path| self.entries.contains_key(path));
+        seen.save(memory, |path| self.is_known(path));
         told.map(|()| whole.finish())
+    }
+
+    /// A fingerprint of the ignored files that stand beside the others: settings and data (`.env`) that tests read. One that cannot be read, or is large,
+    /// counts by how it looks. `None`: there was not enough time.
+    pub(super) fn ignored_fingerprint(&self, memory: Option<&Project>) -> Option<String> {
+        let mut seen = Seen::load(memory, &self.root);
+        let mut whole = digest::Running::default();
+        for (path, content) in &self.ignored {
+            let read = match content {
+                Content::File(stat) if stat.size() > LARGEST_IGNORED => None,
+                _ => self.told(path, content, &mut seen).map(|(_, digest)| digest),
+            };
+            if Instant::now() > self.until {
+                return None;
+            }
+            whole.add(&read.unwrap_or_else(|| content.looks()));
+            whole.add(&path.len().to_be_bytes());
+            whole.add(path.as_bytes());
+        }
+        seen.save(memory, |path| self.is_known(path));
+        Some(whole.finish())
+    }
+
+    fn is_known(&self, path: &str) -> bool {
+        self.entries.contains_key(path) || self.ignored.contains_key(path)
     }
 
     /// The kind of a file in six bytes, and the digest of its content.
@@ -137,19 +167,31 @@ impl Tree {
     }
 }
 
-fn remove_own(entries: &mut BTreeMap<String, Content>) {
-    let own: Vec<String> = entries.keys().filter(|path| is_own(path, entries)).cloned().collect();
-    for path in own {
-        entries.remove(&path);
+impl Content {
+    /// A digest of how it looks from outside.
+    fn looks(&self) -> [u8; 32] {
+        match self {
+            Content::File(stat) => stat.digest(),
+            Content::Link | Content::Commit(_) => [0; 32],
+        }
     }
 }
 
-/// What ralph and agents keep for themselves says nothing about the work.
-fn is_own(path: &str, all: &BTreeMap<String, Content>) -> bool {
+fn remove_own(entries: &mut BTreeMap<String, Content>, ignored: &mut BTreeMap<String, Content>) {
+    let is_there = |path: &str| entries.contains_key(path) || ignored.contains_key(path);
+    let own: Vec<String> = entries.keys().chain(ignored.keys()).filter(|path| is_own(path, is_there)).cloned().collect();
+    for path in own {
+        entries.remove(&path);
+        ignored.remove(&path);
+    }
+}
+
+/// Ralph's and agents' own files say nothing about the work.
+fn is_own(path: &str, is_there: impl Fn(&str) -> bool) -> bool {
     const STATES: [&str; 2] = [".ideal/.verify-state.json", ".trellis/.verify-state.json"];
     let in_a_feature_folder = |name| {
         let folder = path.strip_suffix(name).filter(|folder| folder.is_empty() || folder.ends_with('/'));
-        folder.is_some_and(|folder| all.contains_key(&format!("{folder}feature_list.json")))
+        folder.is_some_and(|folder| is_there(&format!("{folder}feature_list.json")))
     };
     is_agents(path) || STATES.contains(&path) || in_a_feature_folder("progress.txt") || in_a_feature_folder("hook.log")
 }

@@ -26,7 +26,7 @@ pub(crate) const PREFIX: &str = "ralph-git-";
 /// A list of some hundred thousand files.
 const MOST_OUTPUT: usize = 64 << 20;
 
-/// What the sealed folder has of the one that all working trees share, and of that of one linked working tree.
+/// The links of the sealed folder into the one that all working trees share, and into that of one linked working tree.
 const SHARED: [&str; 9] = ["objects", "refs", "packed-refs", "reftable", "logs", "info", "shallow", "worktrees", "lfs"];
 const OF_TREE: [&str; 4] = ["refs", "reftable", "logs", "info"];
 
@@ -56,7 +56,7 @@ const VARIABLES: [(&str, &str); 10] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     // No way of fetching or pushing is allowed.
     ("GIT_ALLOW_PROTOCOL", ""),
-    // Whoever keeps snapshots needs no `user.name`.
+    // Snapshots need no `user.name`.
     ("GIT_AUTHOR_NAME", "ralph"),
     ("GIT_AUTHOR_EMAIL", "ralph@localhost"),
     ("GIT_COMMITTER_NAME", "ralph"),
@@ -112,11 +112,11 @@ impl From<String> for Problem {
 pub(super) struct Sealed {
     program: PathBuf,
     folders: Folders,
-    /// What git takes for the repository's folder; it goes with this value.
+    /// The folder that git takes for the repository's; it goes with this value.
     scratch: Scratch,
 }
 
-/// What belongs to a question besides its words.
+/// The circumstances of a question.
 #[derive(Default)]
 pub struct Ask<'a> {
     pub index: Option<&'a Path>,

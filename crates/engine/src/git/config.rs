@@ -43,7 +43,7 @@ const HARMLESS: [(&str, &str); 22] = [
     ("url.*", "pushinsteadof"),
 ];
 
-/// Extensions of the repository's format that change nothing about what is asked here. With others nobody knows how to read it.
+/// Extensions of the repository's format that change nothing about what is asked here. With others it cannot be read safely.
 const EXTENSIONS: [&str; 9] = [
     "noop",
     "noop-v1",
@@ -109,7 +109,7 @@ impl Harmless {
         self.settings.iter().rfind(|setting| setting.is(section, key))
     }
 
-    /// Another folder than its top that it takes for its working tree: somebody's home, for instance.
+    /// Another folder than its top that it takes for its working tree: a home folder, for instance.
     pub(super) fn other_worktree(&self, folders: &Folders) -> Option<PathBuf> {
         let named = folders.git_dir.join(path_of(self.worktree.as_deref()?));
         let real = named.canonicalize().unwrap_or(named);

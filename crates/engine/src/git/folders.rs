@@ -15,15 +15,15 @@ const LONGEST_POINTER: usize = 16 << 10;
 pub struct Folders {
     /// The top of the working tree.
     pub top: PathBuf,
-    /// What belongs to this working tree alone: its HEAD, its index.
+    /// The folder of this working tree alone: its HEAD, its index.
     pub git_dir: PathBuf,
-    /// What all working trees of the repository share: objects, refs, configuration.
+    /// The folder that all working trees of the repository share: objects, refs, configuration.
     pub common: PathBuf,
 }
 
 impl Folders {
     /// The repository around a folder; `None`: there is none. The error says what is wrong with it.
-    pub fn around(folder: &Path) -> Result<Option<Self>, String> {
+    pub(crate) fn around(folder: &Path) -> Result<Option<Self>, String> {
         let Ok(folder) = folder.canonicalize() else { return Ok(None) };
         for dir in folder.ancestors() {
             if let Some(found) = Folders::at(dir)? {
@@ -34,7 +34,7 @@ impl Folders {
     }
 
     /// The repository whose working tree begins in this very folder. A `.git` folder that holds no repository is none, as for git itself.
-    pub fn at(top: &Path) -> Result<Option<Self>, String> {
+    pub(crate) fn at(top: &Path) -> Result<Option<Self>, String> {
         let dot_git = top.join(".git");
         let Ok(meta) = fs::metadata(&dot_git) else { return Ok(None) };
         let broken = || format!("{} does not lead to a git repository", dot_git.display());

@@ -1,4 +1,4 @@
-//! The commit that is checked out, read without git.
+//! The commit that is checked out, and other refs, read without git.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -38,12 +38,12 @@ pub(super) fn branch(folders: &Folders) -> Option<String> {
     head.strip_prefix("ref:").map(str::trim).filter(|name| is_name(name)).map(str::to_owned)
 }
 
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let is_part = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.chars().any(|c| c.is_control() || c == ' ');
     name.starts_with("refs/") && name.split('/').all(is_part)
 }
 
-/// What HEAD says: `ref: refs/heads/main`, or a commit. Very old repositories have a link there.
+/// Reads HEAD: `ref: refs/heads/main`, or a commit. Very old repositories have a link there.
 pub(super) fn head(git_dir: &Path) -> Option<String> {
     let path = git_dir.join("HEAD");
     if let Ok(target) = fs::read_link(&path) {
@@ -52,7 +52,8 @@ pub(super) fn head(git_dir: &Path) -> Option<String> {
     line(&path)
 }
 
-fn named(folders: &Folders, name: &str) -> Option<String> {
+/// The value of a ref, if refs are plain files.
+pub(super) fn named(folders: &Folders, name: &str) -> Option<String> {
     if !is_name(name) {
         return None;
     }

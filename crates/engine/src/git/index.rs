@@ -41,7 +41,7 @@ pub(crate) struct Index {
     is_split: bool,
 }
 
-/// What the index has for one path.
+/// The index entry of one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) path: Vec<u8>,
@@ -221,7 +221,7 @@ struct Reader<'a> {
     id_length: usize,
 }
 
-/// What follows the entries.
+/// The extensions after the entries.
 struct Rest {
     is_split: bool,
     tree: Option<Vec<u8>>,

@@ -15,6 +15,7 @@ use super::{
     config::Harmless,
     head::{self, is_id},
     index::Index,
+    refs,
 };
 use crate::{
     store::project::Project,
@@ -63,7 +64,7 @@ impl Repository {
         Ok(Some(Repository { folders, below, place, harmless, sealed, until }))
     }
 
-    /// A repository around the project, of somebody's home folder for instance, need not have anything to do with it.
+    /// A repository around the project, a home folder for instance, need not have anything to do with it.
     fn is_ignored(&self) -> Result<bool, Problem> {
         if self.below.as_os_str().is_empty() {
             return Ok(false);
@@ -82,7 +83,7 @@ impl Repository {
         self.sealed.run(args, ask, time_left)
     }
 
-    /// What git answers; it must succeed.
+    /// Git's answer; it must succeed.
     pub(crate) fn answer(&self, args: &[impl AsRef<OsStr>], ask: Ask<'_>) -> Result<Vec<u8>, Problem> {
         let ran = self.ran(args, ask)?;
         if ran.code == Some(0) { Ok(ran.stdout) } else { Err(Problem::Other(complaint(args, &ran.stderr))) }
@@ -159,6 +160,22 @@ impl Repository {
         Ok(head::branch(&self.folders))
     }
 
+    /// The value of a ref; `None`: there is none.
+    pub(crate) fn reference(&self, name: &str) -> Result<Option<String>, Problem> {
+        if self.folders.has_reftable() {
+            return self.word(&["rev-parse", "--quiet", "--verify", name]);
+        }
+        Ok(head::named(&self.folders, name))
+    }
+
+    /// Points a ref to a commit, without a reflog.
+    pub(crate) fn set_reference(&self, name: &str, commit: &str) -> Result<(), Problem> {
+        if refs::write(&self.folders, name, commit) {
+            return Ok(());
+        }
+        self.text(&["-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref", name, commit], "").map(drop)
+    }
+
     /// A path for a file that goes with this value.
     pub(crate) fn temporary(&self, name: &str) -> PathBuf {
         self.sealed.temporary(name)
@@ -174,7 +191,7 @@ fn place(folders: &Folders, below: &Path) -> String {
     digest::short(&place).chars().take(8).collect()
 }
 
-/// What git complained about, in one line: the first thing that went wrong is the cause of the rest.
+/// Git's complaint, in one line: the first error is the cause of the rest.
 fn complaint(args: &[impl AsRef<OsStr>], stderr: &str) -> String {
     let is_complaint = |line: &&str| line.starts_with("error: ") || line.starts_with("fatal: ");
     let said = stderr.lines().find(is_complaint).or_else(|| stderr.lines().last()).unwrap_or("it failed without a word");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ralph_core::{
     journal::{Actor, Event, Parked},
-    judge::{Reason, brakes::ToolUse},
+    judge::{Reason, ToolUse},
     text::{
         self,
         time::{self, Millis},
@@ -15,18 +15,21 @@ use ralph_core::{
 use crate::{
     hook::{
         Call, MAX_TASK, Outcome,
+        news::News,
         session::note_heard,
         wake::{self, Watch},
     },
     hosts::{
-        Answer, api_error,
+        Answer, api_error, client,
         transcript::{self, ApiError, OpenFile},
     },
+    notify::LONG_REST,
     ops::pause,
+    run::events::End,
     stop::{
         find::under_lock,
         measure::{Waiting, is_of_this_client},
-        wait::can_wake,
+        waiting_hook::can_wake,
     },
     store::{Error, notices},
     sys::{clock, env, signals, wait},
@@ -74,24 +77,31 @@ pub(super) fn on_failure(call: &Call) -> Result<Outcome, Error> {
         l.state.failures = l.state.failures.after(&trouble);
         l.state.disarm(now);
         let idle_rounds = l.state.idle_rounds;
+        let round = text::of_limit(l.file.iteration, l.file.max_iterations());
+        let is_long = |since: Millis, until: Millis| until - since > LONG_REST;
+        let is_known = l.state.parked.as_ref().is_some_and(|parked| parked.until.is_some_and(|until| is_long(parked.since, until)));
+        let is_news = is_long(now, until) && !is_known;
+        let news = if is_news { News::of(End::Parked, format!("parked at iteration {round}: {what}")) } else { None };
         l.state.parked = Some(Parked { since: now, stop, what, until: Some(until), tools: ToolUse::Unknown, idle_rounds });
         note_heard(call, &locked, &mut l)?;
-        return Ok(outcome.at_rest());
+        return Ok(outcome.at_rest().with_news(news));
     }
     note_heard(call, &locked, &mut l)?;
+    let mut news = None;
     if pause::set_paused(&locked, &mut l, Some(session), Actor::Ralph, &trouble.words())? {
-        let round = text::of_limit(l.file.iteration, l.file.max_iterations());
-        let line = format!("Ralph: paused at iteration {round}: {}. {}.", trouble.words(), api_error::remedy(&trouble));
+        let iteration = text::of_limit(l.file.iteration, l.file.max_iterations());
+        let line = format!("Ralph: paused at iteration {iteration}: {}. {}.", trouble.words(), api_error::remedy(&trouble));
         drop(locked);
         // The client shows no answer to this event.
         let _ = notices::keep(&call.project, session, now, &line);
+        news = News::of(End::Blocked, line);
     }
-    Ok(outcome.at_rest())
+    Ok(outcome.at_rest().with_news(news))
 }
 
 /// The error's line in the transcript. Where a session goes on after the error, it is waited for: it may say when the limit ends.
 fn line_in_time(call: &Call) -> Option<ApiError> {
-    let is_worth_waiting = env::is_interactive() && resumes_by_itself(call);
+    let is_worth_waiting = client::is_interactive() && resumes_by_itself(call);
     wait::poll(if is_worth_waiting { LINE_PATIENCE } else { Duration::ZERO }, wait::SOON, || line(call))
 }
 
@@ -150,7 +160,7 @@ impl Watch<'_> {
         if !self.is_wanted()
             || !l.file.active
             || !l.state.is_parked_by(&self.waiter.stop)
-            || !is_of_this_client(self.call.event.session(), &l, Waiting::IsOver)
+            || !is_of_this_client(&self.call.stop(), &l, Waiting::IsOver)
         {
             return over();
         }
@@ -161,8 +171,8 @@ impl Watch<'_> {
         let event = Event::Heard { event: "woken".to_owned(), detail: Some(format!("after {}", time::in_words(waited))) };
         locked.record(&mut l, now, Some(&owner), event)?;
         drop(locked);
-        let round = text::of_limit(l.file.iteration, l.file.max_iterations());
-        let line = format!("Ralph: goes on by itself at iteration {round}, after {} of waiting.", time::in_words(waited));
+        let iteration = text::of_limit(l.file.iteration, l.file.max_iterations());
+        let line = format!("Ralph: goes on by itself at iteration {iteration}, after {} of waiting.", time::in_words(waited));
         let _ = notices::keep(&self.call.project, &owner, now, &line);
         let text =
             if l.file.prompt.len() <= MAX_TASK { l.file.prompt } else { "The task is the one of this loop, as you know it.".to_owned() };

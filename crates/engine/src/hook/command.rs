@@ -7,10 +7,9 @@
 use std::sync::Arc;
 
 use ralph_core::{
-    gate::{Finding, Verdict},
     journal::Actor,
     judge::Reason,
-    messages::{self, gate_messages},
+    messages::{self, Reader, gate_messages},
     text,
 };
 
@@ -23,16 +22,13 @@ use crate::{
         wake,
     },
     hosts::{
-        Answer, Kind,
+        Answer, Kind, client,
         slash::{self, Verb},
     },
     ops::{Asker, Refusal, cancel, pause, resume, start},
-    stop::{
-        find::{client_pid, under_lock},
-        hear::was_interrupted,
-    },
+    stop::{find::under_lock, hear::was_interrupted},
     store::{Error, journal, last_ending, loops, project_lock::Loop, seal},
-    sys::{clock, env},
+    sys::clock,
     view,
 };
 
@@ -41,8 +37,11 @@ const SAME_COMMAND_MS: i64 = 60_000;
 
 pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
     let typed = call.event.prompt.as_str();
+    if is_own_text(call, typed) {
+        return Ok(Outcome::silent(Reason::PROMPT_OWN));
+    }
     let expanded = call.event.command.as_ref().map(|(name, args)| (name.as_str(), args.as_str()));
-    if let Some((name, args)) = expanded.or_else(|| slash::split(typed))
+    if let Some((name, args)) = expanded.or_else(|| call.client.host.typed_command(typed))
         && let Some((verb, args)) = slash::verb_of(name, args)
     {
         return match Entered::of(call) {
@@ -55,6 +54,12 @@ pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
         return Ok(wake::on_wake(call));
     }
     if call.event.kind == Kind::Prompt { on_message(call, typed) } else { Ok(Outcome::silent(Reason::COMMAND_OTHER)) }
+}
+
+/// Whether it is what ralph sent the agent back with: several agents report that as a prompt. It begins with the loop's task, which may look like a command.
+fn is_own_text(call: &Call, typed: &str) -> bool {
+    let is_task = |found: loops::LoopOnDisk| found.parsed.is_ok_and(|file| typed.trim_start().starts_with(file.prompt.trim()));
+    !call.client.host.is_claude() && call.own_loop().is_some_and(is_task)
 }
 
 /// Who entered a command.
@@ -90,7 +95,7 @@ fn carry_out(call: &Call, verb: Verb, args: &str, entered: Entered) -> Result<Ou
     let asker = Asker {
         by: Some(Actor::Session),
         session: call.event.session().map(str::to_owned),
-        client_pid: client_pid(),
+        client_pid: call.client.pid(),
         command: Some(fingerprint.clone()),
         typed: entered == Entered::ByPerson,
     };
@@ -106,10 +111,10 @@ fn carry_out(call: &Call, verb: Verb, args: &str, entered: Entered) -> Result<Ou
         Verb::Start => start_loop(call, args, &asker),
         Verb::Cancel => named(args)
             .and_then(|name| cancel::cancel(&call.project, name.as_deref(), &asker))
-            .map(|c| Outcome::instead(Reason::COMMAND_CANCEL, c.line()).of_loop(&c.id).at_rest()),
+            .map(|c| Outcome::instead(Reason::COMMAND_CANCEL, c.line(Reader::Session)).of_loop(&c.id).at_rest()),
         Verb::Pause => named(args).and_then(|name| pause::pause(&call.project, name.as_deref(), &asker)).map(|paused| {
-            let round = text::of_limit(paused.iteration, paused.max_iterations);
-            Outcome::instead(Reason::COMMAND_PAUSE, format!("Ralph: paused at iteration {round}. /ralph-resume goes on."))
+            let iteration = text::of_limit(paused.iteration, paused.max_iterations);
+            Outcome::instead(Reason::COMMAND_PAUSE, format!("Ralph: paused at iteration {iteration}. /ralph-resume goes on."))
                 .of_loop(&paused.id)
                 .at_rest()
         }),
@@ -120,7 +125,7 @@ fn carry_out(call: &Call, verb: Verb, args: &str, entered: Entered) -> Result<Ou
         Err(Refusal::Store(e)) => return Err(e),
         // Another hook did the same command while this one waited for the lock.
         Err(_) if is_repeated(call, verb, &fingerprint) => return Ok(repeated(call, verb, &fingerprint)),
-        Err(Refusal::NoLoop) => Outcome::instead(Reason::LOOP_NONE, "No active Ralph loop"),
+        Err(Refusal::NoLoop) => Outcome::instead(Reason::LOOP_NONE, no_loop(call)),
         Err(refusal) => Outcome::instead(Reason::COMMAND_REFUSED, format!("Ralph: {refusal}.")),
     };
     answered(call, outcome, &fingerprint)
@@ -178,10 +183,17 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
         }
     }
     let request = start::Request { name: options.name, prompt: options.prompt, settings: options.settings };
+    let is_endless = !options.endless && request.is_endless(&call.project);
     let started = start::start(&call.project, &request, asker, call.deadline.time_left(), Arc::new(Unwatched), &|| !call.is_awaited())?;
-    let mut lines = vec![format!("Ralph: loop started: {}.", started.limits(env::block_cap().as_deref()).join("; "))];
+    let mut lines = vec![format!("Ralph: loop started: {}.", started.limits(client::block_cap().as_deref()).join("; "))];
     lines.extend(started.phase.as_ref().map(|phase| format!("Ralph: {phase}.")));
     lines.extend(started.begun.told().into_iter().chain(started.begun.in_the_way()).map(|told| format!("Ralph: {told}.")));
+    lines.extend(is_endless.then(|| {
+        "Ralph: nothing but you ends this loop before its 8 hours are over, because it has no promise, no gate and no limit. /cancel-ralph ends it; \
+         the next time add --promise TEXT, --verify CMD or --max-iterations N (or --endless, if that is what you want)."
+            .to_owned()
+    }));
+    lines.extend(request.remark().map(|remark| format!("Ralph: {remark}.")));
     lines.extend(options.warnings.iter().map(|w| format!("Ralph: {w}.")));
     let line = lines.join("\n");
     let claim = messages::how_to_end(started.file.completion_promise.as_deref());
@@ -203,17 +215,12 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
     }
     let request = resume::Request { which, settings: options.settings, again: !again.is_empty(), ..resume::Request::default() };
     let resumed = resume::resume(&call.project, &request, asker)?;
-    let round = text::of_limit(resumed.file.iteration, resumed.file.max_iterations());
+    let iteration = text::of_limit(resumed.file.iteration, resumed.file.max_iterations());
     let edits = resumed.edits.join(", ");
     let edits = if edits.is_empty() { edits } else { format!(" Its file was edited, and that counts now: {edits}.") };
-    let line = format!("Ralph: the loop goes on at iteration {round}.{edits}");
+    let line = format!("Ralph: the loop goes on at iteration {iteration}.{edits}");
     let history = journal::history(&call.project.journal(&resumed.id));
-    let failing: Vec<&Finding> = history.findings().filter(|f| f.verdict == Verdict::Fail).collect();
-    let known = if failing.is_empty() {
-        String::new()
-    } else {
-        format!("\n\n[ralph] When it was last measured: {}", gate_messages::told(&failing))
-    };
+    let known = gate_messages::last_measured(history.findings()).map(|known| format!("\n\n{known}")).unwrap_or_default();
     let text = format!("Go on with this task now:\n\n{}{known}", resumed.file.prompt);
     let answer = Answer::Context { text, line: Some(line) };
     Ok(Outcome::new(Reason::COMMAND_RESUME, answer).of_loop(&resumed.id))
@@ -221,7 +228,14 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
 
 fn status(call: &Call) -> String {
     let lines: Vec<String> = view::live(&call.project).iter().map(view::View::line).collect();
-    if lines.is_empty() { "No active Ralph loop".to_owned() } else { lines.join("\n") }
+    if lines.is_empty() { no_loop(call) } else { lines.join("\n") }
+}
+
+/// There is no live loop; how the last one ended, which may have been while the command waited.
+fn no_loop(call: &Call) -> String {
+    let none = "No active Ralph loop".to_owned();
+    let Some(last) = view::ended(&call.project).into_iter().next() else { return none };
+    format!("{none}. The last one ({}) is {}, at iteration {}.", text::clean(&last.id), last.stands(), last.iteration)
 }
 
 /// A session that answers a message works on the loop again.
@@ -239,17 +253,18 @@ fn on_message(call: &Call, typed: &str) -> Result<Outcome, Error> {
     let session = call.session();
     let Some(seen) = call.own_loop() else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     // Some of the client's own commands begin no turn, and then the wait has to go on.
-    let is_parked = slash::split(typed).is_none() && journal::live_state(&call.project, &seen).parked.is_some();
-    if !was_interrupted(call.transcript(), typed) {
+    let state = journal::live_state(&call.project, &seen);
+    let is_parked = slash::split(typed).is_none() && state.parked.is_some();
+    if !was_interrupted(call.transcript(), typed, &state) {
         return if is_parked { heard_that(call, None, go_on_with) } else { Ok(Outcome::silent(Reason::PROMPT_TYPED)) };
     }
     let Some((locked, mut l)) = under_lock(&call.project, seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     if !l.file.active || !pause::set_paused(&locked, &mut l, Some(session), Actor::Session, "interrupted")? {
         return Ok(Outcome::silent(Reason::LOOP_PAUSED).of_loop(&l.id));
     }
-    let round = text::of_limit(l.file.iteration, l.file.max_iterations());
+    let iteration = text::of_limit(l.file.iteration, l.file.max_iterations());
     let line = format!(
-        "Ralph: you interrupted the agent, so the loop is paused at iteration {round}. `ralph resume` or /ralph-resume goes on, /cancel-ralph ends it."
+        "Ralph: you interrupted the agent, so the loop is paused at iteration {iteration}. /ralph-resume goes on, /cancel-ralph ends it."
     );
     Ok(Outcome::tell(Reason::LOOP_INTERRUPTED, line).of_loop(&l.id).at_rest())
 }

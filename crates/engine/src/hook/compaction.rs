@@ -24,7 +24,7 @@ const STOPS: u64 = 2;
 
 /// A stop was sent back: counts the iteration, and asks for a compaction when it is time. The result is a line for the person. Without the lock,
 /// because the client needs a moment.
-pub(super) fn after_a_round(call: &Call, l: &Loop) -> Option<String> {
+pub(super) fn after_an_iteration(call: &Call, l: &Loop) -> Option<String> {
     if l.file.compact_every() == 0 {
         return None;
     }

@@ -11,9 +11,10 @@ use ralph_core::{
 };
 
 use crate::{
-    hook::{Call, Outcome},
+    hook::{Call, Outcome, news::News},
     hosts::Kind,
     ops::pause,
+    run::events::End,
     stop::find,
     store::{Error, last_ending, loops},
     sys::{clock, env},
@@ -52,14 +53,16 @@ fn failed(call: &Call, what: &str, may_pause: bool) -> Outcome {
         && call.event.kind == Kind::Stop
         && catch_unwind(AssertUnwindSafe(|| pause_own_loop(call, what))).is_ok_and(|paused| paused.is_some_and(|p| p));
     let kept = if paused {
-        "the loop is paused; `ralph resume` goes on"
+        "the loop is paused; /ralph-resume goes on"
     } else if was_ended(call) {
-        "the loop has ended; its file is in .ralph/archive, and `ralph resume` brings it back"
+        "the loop has ended; its file is in .ralph/archive, and /ralph-resume brings it back"
     } else {
         "the loop is kept as it is"
     };
     let line = format!("Ralph: {what}. The stop is allowed and {kept}.");
-    Outcome { error: Some(what.to_owned()), ..Outcome::tell(Reason::INTERNAL_ERROR, line) }
+    let news = if paused { News::of(End::Failed, &line) } else { None };
+    let id = news.as_ref().and_then(|_| call.own_loop()).map(|found| found.id()).unwrap_or_default();
+    Outcome { error: Some(what.to_owned()), news, ..Outcome::tell(Reason::INTERNAL_ERROR, line) }.of_loop(&id)
 }
 
 /// Whether this very stop ended the loop before something went wrong.

@@ -7,11 +7,15 @@ mod command;
 mod compaction;
 mod fail_open;
 mod inside_run;
+mod news;
+mod permission;
 mod queued_command;
 mod session;
 mod stop;
 mod subagent;
 mod wake;
+
+pub use news::send as send_news;
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -20,8 +24,9 @@ use std::{
 
 use ralph_core::{judge::Reason, loops::fnv1a};
 
+use self::news::{News, NewsDue};
 use crate::{
-    hosts::{self, Answer, Caller, Client, Event, Invocation, Kind},
+    hosts::{self, Answer, Caller, Client, Event, Invocation, Kind, client},
     stop::{
         Deadline, Hook, Origin, Stop,
         find::{self, Selected},
@@ -144,12 +149,14 @@ pub(crate) struct Outcome {
     loop_id: String,
     /// The loop ended, paused or parked in this call.
     at_rest: bool,
+    /// What the person's notifications say of it.
+    news: Option<News>,
     error: Option<String>,
 }
 
 impl Outcome {
     fn new(code: Reason, answer: Answer) -> Self {
-        Outcome { answer, code, loop_id: String::new(), at_rest: false, error: None }
+        Outcome { answer, code, loop_id: String::new(), at_rest: false, news: None, error: None }
     }
 
     fn silent(code: Reason) -> Self {
@@ -171,32 +178,45 @@ impl Outcome {
     fn at_rest(self) -> Self {
         Outcome { at_rest: true, ..self }
     }
+
+    fn with_news(self, news: Option<News>) -> Self {
+        Outcome { news, ..self }
+    }
 }
 
-/// The answer to a call, and the loop whose page is due once the answer is out.
+/// The answer to a call, and what is due once it is out.
 pub struct Reply {
     /// `None` is silence.
     pub answer: Option<String>,
+    news: Option<NewsDue>,
     /// A loop that ended, paused or parked in this call, if there is time left to draw its page.
     pub page_due: Option<(Project, String)>,
 }
 
 impl Reply {
+    /// Has the person's notifications sent, without waiting for them.
+    pub fn send_news(&self) {
+        if let Some(news) = &self.news {
+            news.send();
+        }
+    }
+
     fn of(call: Call, answer: Option<String>, outcome: Outcome) -> Self {
         // The client drops the answer of a hook that it has to end. How old this process is costs a look at the system.
         let is_due = outcome.at_rest && call.deadline.until_the_end() >= TIME_FOR_PAGE;
+        let news = outcome.news.map(|news| NewsDue::of(call.project.clone(), outcome.loop_id.clone(), news));
         let page_due = is_due.then_some((call.project, outcome.loop_id));
         // The process ends soon: freeing the event would take time for nothing.
         std::mem::forget(call.event);
-        Reply { answer, page_due }
+        Reply { answer, news, page_due }
     }
 }
 
 /// Answers the event in `input`, within the time that the client gives this process. Never fails: the worst case is a line for the person.
 pub fn answer(input: &Input, invocation: Invocation) -> Reply {
-    let (event, caller) = match hosts::read(&input.bytes) {
+    let (event, caller) = match hosts::read(&input.bytes, &invocation) {
         Ok(read) => read,
-        Err(e) => return Reply { answer: invalid_input(input, &e), page_due: None },
+        Err(e) => return Reply { answer: invalid_input(input, &e), news: None, page_due: None },
     };
     let call = Call::of(event, caller, invocation);
     let outcome = match caller {
@@ -204,7 +224,7 @@ pub fn answer(input: &Input, invocation: Invocation) -> Reply {
         _ if env::is_within_gate() => Outcome::silent(Reason::GATE_WITHIN),
         Caller::Foreign(agent) => Outcome { error: Some(format!("called by {agent}")), ..Outcome::silent(Reason::HOST_FOREIGN) },
         // An agent must not report events of its own: with `ralph` allowed in its shell it could enter what only a person may.
-        Caller::Own(_) if env::is_in_the_agents_shell() => Outcome::silent(Reason::HOOK_SHELL),
+        Caller::Own(_) if client::is_in_the_agents_shell() => Outcome::silent(Reason::HOOK_SHELL),
         Caller::Own(_) => fail_open::guarded(&call, || dispatch(&call)),
     };
     // One look for both: where ralph is not used, nothing waits and nothing is logged.
@@ -212,16 +232,16 @@ pub fn answer(input: &Input, invocation: Invocation) -> Reply {
     let outcome = if in_use { told_what_waits(&call, outcome) } else { outcome };
     let outcome = Outcome { error: outcome.error.or_else(trouble::take_missed), ..outcome };
     log(&call, &outcome, in_use);
-    let answer = hosts::print(&outcome.answer, &call.event);
+    let answer = hosts::print(&outcome.answer, &call.event, call.client.host);
     Reply::of(call, answer, outcome)
 }
 
 /// Waits in the background of an interactive session for what its stop, or a failure, was parked for; the answer is what to wake the session with.
 /// `None`: there is nothing to wait for.
 pub fn wait(input: &Input, invocation: Invocation) -> Option<Reply> {
-    let (event, caller) = hosts::read(&input.bytes).ok()?;
+    let (event, caller) = hosts::read(&input.bytes, &invocation).ok()?;
     // A runner waits for its sessions by itself.
-    if env::is_within_gate() || env::is_in_the_agents_shell() || env::run_mark().is_some() || !matches!(caller, Caller::Own(_)) {
+    if env::is_within_gate() || client::is_in_the_agents_shell() || env::run_mark().is_some() || !matches!(caller, Caller::Own(_)) {
         return None;
     }
     let call = Call::of(event, caller, invocation);
@@ -245,6 +265,8 @@ fn dispatch(call: &Call) -> Result<Outcome, Error> {
         Kind::SessionStart => session::on_start(call),
         Kind::SessionEnd => session::on_end(call),
         Kind::TurnFailed => api_error::on_failure(call),
+        Kind::Interrupted => session::on_interrupt(call),
+        Kind::Notification => Ok(permission::on_notification(call)),
         Kind::Other => session::on_other(call),
     }
 }
@@ -279,7 +301,7 @@ fn invalid_input(input: &Input, problem: &serde_json::Error) -> Option<String> {
     };
     hook_log::write(&project, project.is_in_use(), &entry);
     trouble::note(&project, "?", outcome.code, &format!("the hook's input is not a JSON event: {problem} ({} bytes)", input.bytes.len()));
-    hosts::print(&outcome.answer, &Event::default())
+    hosts::print(&outcome.answer, &Event::default(), Client::default().host)
 }
 
 /// The event could not be read from standard input.

@@ -1,18 +1,19 @@
 //! A session begins, ends, or reports something that changes nothing.
 
 use ralph_core::{
-    journal::Event,
+    journal::{Actor, Event, State},
     judge::Reason,
     loops::Value,
-    messages,
+    messages::{self, Reader},
     text::{self, time},
 };
 
 use crate::{
     hook::{Call, MAX_TASK, Outcome, compaction},
     hosts::Answer,
+    ops::pause,
     stop::{
-        find::{Selected, client_pid, is_unreleased_checkout, select, under_lock},
+        find::{Selected, is_unreleased_checkout, select, under_lock},
         hear::read_until_now,
     },
     store::{
@@ -43,7 +44,8 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
             heard(call, |l| {
                 l.stop_clock_if_abandoned();
                 l.state.left_behind = false;
-                l.state.client_pid = client_pid();
+                l.state.client_pid = call.client.pid();
+                l.state.host = call.client.host.in_journal();
                 l.state.runner = None;
                 // What an earlier process had in its queue went with it.
                 l.state.queue.clear();
@@ -59,9 +61,10 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
 
 fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
     // Without the lock first: a session that has no loop leaves no trace.
-    let pid = client_pid();
-    let carried = |found: &loops::LoopOnDisk| pid.is_some() && journal::live_state(&call.project, found).client_pid == pid;
-    if !loops::all(&call.project).iter().any(carried) {
+    let carried = |found: &loops::LoopOnDisk| was_cleared(call, &journal::live_state(&call.project, found));
+    let found = loops::all(&call.project).iter().filter(|found| carried(found)).count();
+    // Of several loops whose sessions say nothing as they are cleared, none is surely this one's.
+    if found == 0 || (found > 1 && !call.client.host.announces_clear()) {
         return Ok(Outcome::silent(Reason::LOOP_NONE));
     }
     let locked = Locked::acquire(&call.project)?;
@@ -79,7 +82,7 @@ fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
         } else {
             l.state.owner = Some(session.to_owned());
         }
-        l.state.left_behind = false;
+        (l.state.left_behind, l.state.cleared) = (false, false);
         l.state.last = None;
         locked.record(&mut l, clock::now(), Some(session), Event::Rebound { from })?;
         let state = if l.file.active { "goes on in this session" } else { "is paused" };
@@ -90,14 +93,26 @@ fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
     Ok(Outcome::silent(Reason::LOOP_NONE))
 }
 
+/// Whether a loop belongs to the session that was cleared just now: it has the same process, or, where a process says nothing, the session said so as it ended.
+fn was_cleared(call: &Call, state: &State) -> bool {
+    match call.client.pid() {
+        Some(pid) => state.client_pid == Some(pid),
+        None => is_of_host(call, state) && (state.cleared || !call.client.host.announces_clear()),
+    }
+}
+
+fn is_of_host(call: &Call, state: &State) -> bool {
+    state.host == call.client.host.in_journal()
+}
+
 /// A summary may have lost how the loop ends.
 fn after_compact(call: &Call) -> Result<Outcome, Error> {
     let mut reminder = None;
     let mut outcome = heard(call, |l| {
         let promise = l.file.completion_promise.as_deref().filter(|_| l.file.active);
-        let round = l.file.iteration;
+        let iteration = l.file.iteration;
         reminder =
-            promise.map(|p| format!("A Ralph loop is active in this session (iteration {round}). {}", messages::how_to_end(Some(p))));
+            promise.map(|p| format!("A Ralph loop is active in this session (iteration {iteration}). {}", messages::how_to_end(Some(p))));
     })?;
     if let Some(text) = reminder {
         outcome.answer = Answer::Context { text, line: None };
@@ -131,31 +146,32 @@ fn task_that_waits(call: &Call, session: &str) -> Option<String> {
 
 /// The person's line about one loop when a session begins.
 fn told(v: &view::View, session: &str) -> Option<String> {
-    let round = text::of_limit(v.iteration, v.max_iterations);
+    let iteration = text::of_limit(v.iteration, v.max_iterations);
     let named = if v.name == "main" { String::new() } else { format!(" {}", v.name) };
     let when = v.last_event_at.as_deref().map(|at| format!(", last active {}", ago(at))).unwrap_or_default();
     let own = v.session.as_deref() == Some(session);
-    let choose = format!("`ralph resume{named}` goes on with it, `ralph cancel{named}` drops it");
+    let (resume, cancel) = (Reader::Session.resume(&named), Reader::Session.cancel(&named));
+    let choose = format!("{resume} goes on with it, {cancel} drops it");
     Some(match v.status {
-        Status::Active if own => format!(
-            "Ralph: this session's loop is armed (iteration {round}{when}). It goes on at the next stop; `ralph cancel{named}` ends it."
-        ),
+        Status::Active if own => {
+            format!("Ralph: this session's loop is armed (iteration {iteration}{when}). It goes on at the next stop; {cancel} ends it.")
+        }
         Status::Parked if own && v.waits.as_ref().is_some_and(|waits| waits.until.is_some()) => format!(
-            "Ralph: this session's loop is parked (iteration {round}{when}), for {}. It goes on at the next stop; /ralph-resume goes on now.",
+            "Ralph: this session's loop is parked (iteration {iteration}{when}), for {}. It goes on at the next stop; {resume} goes on now.",
             v.waits.as_ref().map(|waits| text::clean(&waits.what)).unwrap_or_default()
         ),
         Status::Parked if own => format!(
-            "Ralph: this session's loop is parked (iteration {round}{when}){}. `ralph wait{named}` waits for it; /ralph-resume goes on now.",
+            "Ralph: this session's loop is parked (iteration {iteration}{when}){}. `ralph pr{named} --wait` waits for it; {resume} goes on now.",
             v.waits.as_ref().map(|waits| format!(", for {}", text::clean(&waits.what))).unwrap_or_default()
         ),
-        Status::Waiting => format!(
-            "Ralph: a loop waits for a session (iteration {round}). It takes this one at its first stop; `ralph cancel{named}` drops it."
-        ),
-        Status::Tracked => {
-            format!("Ralph: a loop came with this repository (iteration {round}). It does nothing until you say `ralph resume`.")
+        Status::Waiting => {
+            format!("Ralph: a loop waits for a session (iteration {iteration}). It takes this one at its first stop; {cancel} drops it.")
         }
-        Status::Paused => format!("Ralph: a loop is paused here (iteration {round}{when}). {choose}."),
-        Status::LeftBehind => format!("Ralph: a loop was left behind here (iteration {round}{when}). {choose}."),
+        Status::Tracked => {
+            format!("Ralph: a loop came with this repository (iteration {iteration}). It does nothing until you say {resume}.")
+        }
+        Status::Paused => format!("Ralph: a loop is paused here (iteration {iteration}{when}). {choose}."),
+        Status::LeftBehind => format!("Ralph: a loop was left behind here (iteration {iteration}{when}). {choose}."),
         Status::Corrupt => format!("Ralph: {} cannot be read: {}.", v.file.as_deref()?.display(), v.problem.as_deref()?),
         // Another session or a run works on it, or it has ended.
         Status::Active | Status::Parked | Status::Complete | Status::Capped | Status::Cancelled | Status::Failed | Status::Gone => {
@@ -175,12 +191,22 @@ pub(super) fn on_end(call: &Call) -> Result<Outcome, Error> {
     let clearing = call.event.about.as_deref() == Some("clear");
     compaction::forget(call);
     heard(call, |l| {
-        l.state.left_behind = !clearing;
+        (l.state.left_behind, l.state.cleared) = (!clearing, clearing);
         // The clock stands still until a session takes it up again.
         if !clearing {
             l.state.disarm(clock::now());
         }
     })
+}
+
+/// The person interrupted the agent, and the client says so: the loop waits for their word.
+pub(super) fn on_interrupt(call: &Call) -> Result<Outcome, Error> {
+    let Some(seen) = call.own_loop() else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
+    let Some((locked, mut l)) = under_lock(&call.project, seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
+    if l.file.active {
+        pause::set_paused(&locked, &mut l, call.event.session(), Actor::Session, "interrupted")?;
+    }
+    Ok(Outcome::silent(Reason::LOOP_INTERRUPTED).of_loop(&l.id).at_rest())
 }
 
 /// Journalled and never blocked: most subagents' stops, a compaction, an event that ralph does not know.

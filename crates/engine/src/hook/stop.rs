@@ -8,8 +8,9 @@ use ralph_core::{
 
 use crate::{
     gates::guard,
-    hook::{Call, Outcome, compaction},
+    hook::{Call, Outcome, compaction, news::News},
     hosts::Answer,
+    run::events::End,
     stop::{
         self, Ruled, Stop,
         find::{self, Selected, select},
@@ -65,17 +66,21 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         Some(owner) if owner != session => return Ok(Outcome::silent(Reason::SESSION_OTHER).of_loop(&l.id)),
         // Written by hand for this very session.
         Some(_) if l.is_new => call.project.introduce(),
-        Some(_) if l.state.client_pid != find::client_pid() => l.stop_clock_if_abandoned(),
+        Some(_) if l.state.client_pid != call.client.pid() => l.stop_clock_if_abandoned(),
         Some(_) => {}
-        None => find::adopt(&locked, &mut l, session)?,
+        None => find::adopt(&locked, &mut l, session, call.client)?,
     }
     rule(call, &stop, locked, l, Waiting::Here)
 }
 
 /// Has a stop ruled on, and puts the ruling into an answer.
 pub(super) fn rule<'p>(call: &Call, stop: &'p Stop<'p>, locked: Locked<'p>, l: Loop, waiting: Waiting) -> Result<Outcome, Error> {
+    let was_parked = l.state.parked.is_some();
     Ok(match stop::rule(stop, locked, l, waiting)? {
-        stop::Outcome::Ruled(ruled) => ruled_on(call, &ruled, waiting),
+        stop::Outcome::Ruled(ruled) => {
+            let news = News::of_ruling(&ruled.ruling, ruled.note.as_deref(), was_parked);
+            ruled_on(call, &ruled, waiting).with_news(news)
+        }
         stop::Outcome::Repeated(l, last) => {
             let answer = answer(call, &l, &last.ruling, last.note.clone(), last.told.as_deref());
             Outcome::new(Reason::STOP_REPEATED, answer).of_loop(&l.id)
@@ -90,7 +95,7 @@ fn ruled_on(call: &Call, ruled: &Ruled, waiting: Waiting) -> Outcome {
     let mut more = ruled.more.clone();
     match ruled.ruling.next {
         _ if waiting == Waiting::IsOver => {}
-        Next::GoesOn { .. } => more.extend(compaction::after_a_round(call, l)),
+        Next::GoesOn { .. } => more.extend(compaction::after_an_iteration(call, l)),
         _ if l.file.compact_every() > 0 => compaction::heal(call),
         _ => {}
     }
@@ -132,7 +137,7 @@ fn lost_list(call: &Call, session: &str) -> Result<Outcome, Error> {
         return Ok(no_loop(call));
     }
     let list = text::clean(&feature_folder::list(&call.project));
-    let line = format!("Ralph: the list {list} is gone, so the loop is at rest. It goes on once the list is there again.");
+    let line = format!("Ralph: the list {list} is gone, so the loop waits. It goes on once the list exists again.");
     Ok(Outcome::tell(Reason::LOOP_LOST_LIST, line).of_loop(&feature_folder::id(&call.project)))
 }
 
@@ -145,12 +150,13 @@ fn corrupt(call: &Call, locked: &Locked<'_>, found: &LoopOnDisk) -> Result<Outco
     let id = found.id();
     let session = call.event.session();
     let line = format!(
-        "Ralph: {} cannot be read: {problem}. The loop has ended; its file is in .ralph/archive/{id}.md. Fix it there, then `ralph resume {id}`.",
+        "Ralph: {} cannot be read: {problem}. The loop has ended; its file is in .ralph/archive/{id}.md. Fix it there, then `/ralph-resume {id}`.",
         found.path.strip_prefix(call.project.root()).unwrap_or(&found.path).display()
     );
     last_ending::note(&call.project, &id, &call.event.stop_fingerprint(), Some(call.invocation.via()), &line);
     locked.archive_corrupt(found, session, &problem)?;
-    Ok(Outcome::tell(Reason::LOOP_CORRUPT, line).of_loop(&id).at_rest())
+    let news = News::of(End::Failed, &line);
+    Ok(Outcome::tell(Reason::LOOP_CORRUPT, line).of_loop(&id).at_rest().with_news(news))
 }
 
 /// A list that cannot be read lets the agent stop and changes nothing. It is told once, as long as nothing else is wrong with it.

@@ -28,7 +28,7 @@ use crate::{
         place::Place,
         project::Project,
         trust::Trust,
-        verify_state::{Round, Stop, VerifyState},
+        verify_state::{Iteration, Stop, VerifyState},
     },
     sys::clock,
 };
@@ -114,8 +114,8 @@ impl<'a> SubagentStop<'a> {
         let stop = Stop { agent: key, asked_by: by, task: task.as_deref(), fingerprint: &fingerprint, via: &via };
         let now = clock::now();
         let (tries, error) = match state.count(&stop, now, &|via, at| call.is_second_report(via, at)) {
-            Ok(Round::Repeated) => return Outcome::silent(Reason::STOP_REPEATED),
-            Ok(Round::Counted { iteration, started_at, anew }) => {
+            Ok(Iteration::Repeated) => return Outcome::silent(Reason::STOP_REPEATED),
+            Ok(Iteration::Counted { iteration, started_at, anew }) => {
                 let spent_ms = u64::try_from(now.saturating_sub(started_at)).unwrap_or(0);
                 (Some(Tries { iteration, spent_ms, ..self.asked.limits }), anew)
             }

@@ -21,7 +21,7 @@ use crate::{
     stop::{
         find::{self, Selected},
         measure::{self, Measurement, Waiting},
-        wait::can_wake,
+        waiting_hook::can_wake,
     },
     store::{
         Error, journal,

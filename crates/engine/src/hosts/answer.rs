@@ -37,7 +37,7 @@ impl Answer {
 
     /// The same with one line more for the person.
     #[must_use]
-    pub fn and_tell(self, more: &str) -> Self {
+    pub(crate) fn and_tell(self, more: &str) -> Self {
         let with = |line: String| if line.is_empty() { more.to_owned() } else { format!("{line}\n{more}") };
         match self {
             Answer::Silent => Answer::Tell { line: more.to_owned() },

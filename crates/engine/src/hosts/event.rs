@@ -17,6 +17,10 @@ pub enum Kind {
     TypedCommand,
     SessionStart,
     SessionEnd,
+    /// The client wants the person's attention.
+    Notification,
+    /// The person interrupted the agent.
+    Interrupted,
     #[default]
     Other,
 }
@@ -45,7 +49,7 @@ pub struct Event {
     pub command: Option<(String, String)>,
     /// The id of a subagent.
     pub agent_id: Option<String>,
-    /// The detail that matters: the error, the type of a subagent, why a session began or ended.
+    /// The detail that matters: the error, the type of a subagent, why a session began or ended, what a notification is for.
     pub about: Option<String>,
     /// Made once: a message can have some megabytes.
     pub(super) fingerprint: OnceLock<String>,

@@ -4,7 +4,7 @@ use std::{ffi::OsString, time::Duration};
 
 use ralph_core::loops::fnv1a;
 
-use crate::sys::env;
+use crate::hosts::{claude, client};
 
 /// How a hook is told that it is the one that waits.
 pub const WAIT: &str = "--wait";
@@ -37,6 +37,13 @@ impl Invocation {
         Invocation { line }
     }
 
+    /// The agent that this hook is registered with: `ralph hook NAME`. Old clients drop the arguments, and those are Claude Code's.
+    pub(super) fn host(&self) -> &str {
+        let hook = self.line.iter().position(|arg| arg == "hook");
+        let name = hook.and_then(|at| self.line.get(at + 1)?.to_str()).filter(|name| !name.starts_with('-'));
+        name.unwrap_or(claude::HOST.name)
+    }
+
     /// How long the client lets it run. A value that makes no sense is none: the shortest limit that ralph registers is the safe guess.
     pub fn limit(&self) -> Duration {
         let seconds = self.value(TIMEOUT).and_then(|text| text.trim().parse::<f64>().ok()).filter(|seconds| *seconds > 0.0);
@@ -52,7 +59,7 @@ impl Invocation {
     /// A name for the registration that this is a call of, the same at every stop: where it says that it is, and a hash of its command line and of the
     /// plugin that it came with. By these alone two registrations of an older version differ, and two plugins, and two entries of one file.
     pub fn via(&self) -> String {
-        let plugin = env::plugin_root();
+        let plugin = client::plugin_root();
         let unnamed = if plugin.is_some() { PLUGIN } else { "other" };
         let place = self.value(VIA).filter(|place| PLACES.contains(place)).unwrap_or(unnamed);
         let parts = self.line.iter().chain(&plugin).map(|part| part.as_encoded_bytes());

@@ -1,23 +1,38 @@
 //! The agents that ralph works with: what an agent is to the rest of ralph, and one folder for each.
 //!
 //! A folder turns its agent's words into [`Event`]s, ralph's [`Answer`]s into its agent's words, and its versions into a [`Client`]. It also knows how the
-//! agent is registered with, how it is started without a person, and what its transcripts and its stream say. Today there is one; this file is
-//! where a second one is chosen.
+//! agent is registered with, how it is started without a person, and what its transcripts and its stream say. [`Host`] is the table of them.
 
 mod agent_event;
 mod answer;
 pub mod claude;
+mod codex;
+mod copilot;
+mod droid;
 mod event;
+mod gemini;
+mod grok;
+mod host;
 mod invocation;
+mod printing;
+mod qwen;
+mod reading;
+mod signs;
 pub mod slash;
 mod stop_word;
+mod transcript_end;
 
 pub use agent_event::Heard;
 pub use answer::Answer;
-pub use claude::usage;
 pub(crate) use claude::{api_error, compaction, transcript};
+pub use claude::{usage, variables as client};
 pub use event::{Event, Kind, fingerprint};
+pub use host::{ALL, Host};
+pub(crate) use host::{CommandForm, Form, Registration};
 pub use invocation::{Invocation, PLUGIN, SHORT, WAIT};
+pub use signs::of_an_agent;
+
+use crate::sys::process;
 
 /// `(2, 1, 325)`.
 pub type Version = (u32, u32, u32);
@@ -25,36 +40,59 @@ pub type Version = (u32, u32, u32);
 /// Who sent an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
-    /// The agent that ralph is registered with.
+    /// The agent that this hook is registered with.
     Own(Client),
-    /// Another agent, by name, that runs the hooks of the first. Its loops are not ours to judge.
+    /// Another agent, by name, that runs the hooks of the first. It has a registration of its own, or none.
     Foreign(&'static str),
 }
 
 /// The abilities of the calling program, as far as its version tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client {
+    pub host: &'static Host,
     pub version: Option<Version>,
     /// It sends the agent's last message with a stop, so that a stop without one means a message without text.
-    pub sends_message: bool,
+    pub(crate) sends_message: bool,
     /// A stop hook can add context instead of blocking.
-    pub takes_context: bool,
+    pub(crate) takes_context: bool,
     /// A hook in the background can wake a session.
     pub wakes: bool,
     /// It reports a command that a person entered, and no other, as [`Kind::TypedCommand`].
-    pub reports_typed: bool,
+    pub(crate) reports_typed: bool,
     /// It compacts when its settings change in the middle of a session.
     pub compacts: bool,
     /// It says when an account's limit ends, and goes on then by itself.
     pub resumes: bool,
 }
 
-/// Reads an event from a hook's standard input, and finds out who sent it.
-pub fn read(input: &[u8]) -> Result<(Event, Caller), serde_json::Error> {
-    claude::event::read(input)
+impl Default for Client {
+    fn default() -> Self {
+        Client {
+            host: &claude::HOST,
+            version: None,
+            sends_message: false,
+            takes_context: false,
+            wakes: false,
+            reports_typed: false,
+            compacts: false,
+            resumes: false,
+        }
+    }
 }
 
-/// The answer to an event as the agent reads it; `None`: nothing is printed.
-pub fn print(answer: &Answer, event: &Event) -> Option<String> {
-    claude::answer::print(answer, &event.name)
+impl Client {
+    /// The process that this session lives and dies with. Only Claude Code names it, or starts its hooks itself.
+    pub(crate) fn pid(self) -> Option<u32> {
+        self.host.is_claude().then(|| client::pid().or_else(process::parent_pid)).flatten()
+    }
+}
+
+/// Reads an event from a hook's standard input, and finds out who sent it.
+pub fn read(input: &[u8], invocation: &Invocation) -> Result<(Event, Caller), serde_json::Error> {
+    reading::read(input, invocation.host())
+}
+
+/// The answer to an event as that agent reads it; `None`: nothing is printed.
+pub fn print(answer: &Answer, event: &Event, host: &Host) -> Option<String> {
+    printing::print(answer, event, host)
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use ralph_core::{
     loops::{self, Kind, LoopSettings, SETTINGS, Setting},
-    text::{normalised, opening, quoted, suggest},
+    text::{nearest, normalised, opening, quoted},
 };
 
 /// The act that a typed command asks for.
@@ -61,7 +61,12 @@ pub fn verb_of<'a>(name: &str, args: &'a str) -> Option<(Verb, &'a str)> {
 
 /// Splits a raw prompt that begins with a slash into the command's name and its argument text.
 pub fn split(prompt: &str) -> Option<(&str, &str)> {
-    let text = prompt.trim_start().strip_prefix('/')?;
+    split_at('/', prompt)
+}
+
+/// The same for an agent whose commands begin with another mark.
+pub(crate) fn split_at(mark: char, prompt: &str) -> Option<(&str, &str)> {
+    let text = prompt.trim_start().strip_prefix(mark)?;
     let (name, args) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     (!name.is_empty()).then_some((name, args))
 }
@@ -73,6 +78,8 @@ pub struct Options {
     pub settings: LoopSettings,
     pub name: Option<String>,
     pub mode: Option<String>,
+    /// The person wants a loop that nothing else ends.
+    pub endless: bool,
     /// The person asks what can be typed here.
     pub help: bool,
     /// Worth telling the person, and no reason to refuse.
@@ -86,7 +93,8 @@ const OWN_FLAGS: [(&str, &str, &str); 2] = [
 ];
 
 fn flags() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().filter_map(|setting| Some(setting.flag.as_ref()?.name)).chain(OWN_FLAGS.map(|(name, ..)| name))
+    let of_settings = SETTINGS.iter().filter_map(|setting| setting.flag.as_ref()).flat_map(|flag| [Some(flag.name), flag.alias]).flatten();
+    of_settings.chain(OWN_FLAGS.map(|(name, ..)| name))
 }
 
 /// Reads the argument text of a start or resume command.
@@ -109,12 +117,20 @@ pub fn parse(args: &str) -> Result<Options, String> {
                 options.help = true;
                 at = word.end;
             }
+            Some("endless") => {
+                options.endless = true;
+                (at, is_after_a_piece) = (word.end, true);
+            }
+            Some(flag) if is_switch(flag) => {
+                options.set(flag, "true")?;
+                (at, is_after_a_piece) = (word.end, true);
+            }
             Some(flag) if flag.starts_with(|c: char| c.is_ascii_alphabetic()) => {
                 let (name, value) = flag_value(args, &word, flag)?;
                 options.set(name, unquoted(&args[value.clone()]))?;
                 // The white space before a flag goes with it, so that what stays reads as it was typed.
                 (at, is_after_a_piece) = (value.end, true);
-                if name == "completion-promise" {
+                if Setting::by_flag(name).is_some_and(|setting| setting.key == "completion_promise") {
                     promise = Some(value);
                 }
             }
@@ -164,7 +180,12 @@ fn is_before_a_piece(args: &str, at: usize, prompt: &str) -> bool {
 }
 
 fn is_known(flag: &str) -> bool {
-    flags().any(|known| known == flag)
+    flag == "endless" || flags().any(|known| known == flag)
+}
+
+/// A flag that needs no value.
+fn is_switch(flag: &str) -> bool {
+    Setting::by_flag(flag).is_some_and(|setting| setting.kind == Kind::YesNo)
 }
 
 /// Comments, and nothing else until the end. `#12` is none.
@@ -204,8 +225,8 @@ fn is_whole(args: &str, promise: &Range<usize>, prompt: &str) -> Result<(), Stri
     }
     let whole = opening(&format!("{first} {rest}"), 60);
     Err(format!(
-        "a promise of several words needs quotes: --completion-promise \"{whole}\". If \"{first}\" alone is the promise, write \
-         --completion-promise \"{first}\", and the words after it belong to the prompt"
+        "a promise of several words needs quotes: --promise \"{whole}\". If \"{first}\" alone is the promise, write \
+         --promise \"{first}\", and the words after it belong to the prompt"
     ))
 }
 
@@ -228,15 +249,34 @@ fn start_help() -> String {
     let of_settings = SETTINGS.iter().filter_map(|setting| {
         let flag = setting.flag?;
         let choices = if let Kind::Choice(names) = setting.kind { format!(": {}", names.join(", ")) } else { String::new() };
-        Some((format!("--{} {}", flag.name, flag.value), format!("{}{choices}", flag.help)))
+        let also = flag.alias.map(|alias| format!(" (also --{alias})")).unwrap_or_default();
+        Some((format!("--{} {}", flag.name, flag.value).trim_end().to_owned(), format!("{}{choices}{also}", flag.help)))
     });
     let own = OWN_FLAGS.map(|(name, value, help)| (format!("--{name} {value}"), help.to_owned()));
-    let rows = of_settings.chain(own).chain([("--".to_owned(), "All that follows is prompt".to_owned())]);
-    let rows = rows.map(|(flag, help)| format!("  {flag:25}  {help}\n")).collect::<Vec<_>>().concat();
+    let rows = of_settings.chain(own).chain([
+        ("--endless".to_owned(), "Start a loop that nothing ends but you: no promise, no gate, no limit".to_owned()),
+        ("--".to_owned(), "All that follows is prompt".to_owned()),
+    ]);
+    let rows = rows.map(|(flag, help)| row(&flag, &help)).collect::<Vec<_>>().concat();
     format!(
-        "/ralph-loop PROMPT [options]: work on PROMPT in this session until it is done.\n{rows}\
-         Also: /ralph-status, /ralph-pause, /ralph-resume, /cancel-ralph. More: `ralph start --help`."
+        "/ralph-loop PROMPT [options]: work on PROMPT in this session.\n{rows}\
+         Also: /ralph-status, /ralph-pause, /ralph-resume, /cancel-ralph.\nMore: `ralph start --help`, in a terminal."
     )
+}
+
+/// A flag and its help, in lines for a narrow session; the help goes on below itself.
+fn row(flag: &str, help: &str) -> String {
+    const WIDEST: usize = 76;
+    const MARGIN: usize = 26;
+    let mut lines = vec![format!("  {flag}")];
+    for word in help.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.len() < MARGIN => *line = format!("{line:MARGIN$}{word}"),
+            Some(line) if line.len() + 1 + word.len() <= WIDEST && line.trim_start() != flag => *line = format!("{line} {word}"),
+            _ => lines.push(format!("{:MARGIN$}{word}", "")),
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 impl Options {
@@ -254,13 +294,18 @@ impl Options {
     }
 
     /// The command line that does the same in fresh sessions.
-    pub fn as_run(&self) -> String {
+    pub(crate) fn as_run(&self) -> String {
         let mut words = vec!["ralph run".to_owned()];
         words.extend((!self.prompt.is_empty()).then(|| quoted(&self.prompt)));
         words.extend(self.name.as_ref().map(|name| format!("--name {}", quoted(name))));
-        for (_, flag, values) in self.settings.given() {
-            words.extend(values.iter().map(|value| format!("--{} {}", flag.name, quoted(value))));
+        for (setting, flag, values) in self.settings.given() {
+            let spelled = |value: &String| match setting.kind {
+                Kind::YesNo => format!("--{}={value}", flag.name),
+                _ => format!("--{} {}", flag.name, quoted(value)),
+            };
+            words.extend(values.iter().map(spelled));
         }
+        words.extend(self.endless.then(|| "--endless".to_owned()));
         words.join(" ")
     }
 
@@ -318,7 +363,7 @@ fn unquoted(text: &str) -> &str {
 }
 
 fn unknown(flag: &str) -> String {
-    let hint = match suggest::nearest(&flag.replace('_', "-"), flags()) {
+    let hint = match nearest(&flag.replace('_', "-"), flags()) {
         Some(near) => format!("did you mean --{near}?"),
         None => format!("the flags are {}.", flags().map(|f| format!("--{f}")).collect::<Vec<_>>().join(", ")),
     };
@@ -435,7 +480,7 @@ mod tests {
             ("Fix it --completion-promise DONE and commit\nsoon", "\"DONE and commit\""),
         ] {
             let error = parse(args).err().unwrap_or_default();
-            assert!(error.contains(&format!("--completion-promise {quoted}")), "{args}: {error}");
+            assert!(error.contains(&format!("--promise {quoted}")), "{args}: {error}");
         }
         expect("Fix it --completion-promise DONE", "Fix it", None, Some("DONE"));
         expect("--completion-promise DONE Fix it", "Fix it", None, Some("DONE"));
@@ -462,7 +507,7 @@ mod tests {
             run(
                 "Don't stop --mode fresh --completion-promise \"ALL DONE\" --max-iterations 5 --hours 1.5 --verify \"cargo test\" --deadline 10m"
             ),
-            "ralph run 'Don'\\''t stop' --max-iterations 5 --completion-promise 'ALL DONE' --verify 'cargo test' --deadline 10m --hours 1.5"
+            "ralph run 'Don'\\''t stop' --max-iterations 5 --promise 'ALL DONE' --verify 'cargo test' --deadline 10m --hours 1.5"
         );
     }
 
@@ -473,6 +518,11 @@ mod tests {
         assert!(!asks("-- --help") && !asks("\"--help\""));
         assert!(parse("add a --help flag").err().unwrap_or_default().contains("put the prompt in quotes"));
         assert_eq!(verb_of("ralph", "help"), Some((Verb::Start, "--help")));
+        // u1: it fits a narrow session, and what goes on is below its own text.
+        for line in help(Verb::Start).lines() {
+            assert!(line.len() <= 76, "{line:?}");
+            assert!(!line.starts_with(' ') || line.starts_with("  --") || line.starts_with(&" ".repeat(26)), "{line:?}");
+        }
         for flag in flags() {
             assert!(help(Verb::Start).contains(&format!("--{flag}")), "{flag}");
         }

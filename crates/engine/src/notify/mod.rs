@@ -1,4 +1,4 @@
-//! Notifications when a run ends, parks or needs a person. A failure takes little time, and costs the run only a sentence.
+//! Notifications when a loop ends, parks or needs a person. A failure takes little time, and costs only a sentence.
 
 mod desktop;
 mod programs;
@@ -21,12 +21,15 @@ use ralph_core::{
 };
 use serde_json::{Value, json};
 
-use crate::sys::secrets;
+use crate::sys::{clock, secrets};
 
 pub use ways::Ways;
 
 /// The time for all notifications together.
 pub const LIMIT: Duration = Duration::from_secs(10);
+
+/// A shorter rest is taken in any case, and is no news.
+pub(crate) const LONG_REST: Millis = 60_000;
 
 const LONGEST_LINE: usize = 300;
 
@@ -38,6 +41,8 @@ pub enum Kind {
 }
 
 impl Kind {
+    pub const ALL: [Kind; 3] = [Kind::Ended, Kind::NeedsPerson, Kind::Parked];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Ended => "ended",
@@ -61,13 +66,13 @@ pub struct News<'a> {
     /// The same in a sentence.
     pub line: &'a str,
     pub iteration: u64,
-    /// How many iterations this run had.
+    /// How many iterations this run had; in a session, the loop.
     pub rounds: u64,
     /// The cost of the loop; 0: not counted.
     pub usd_micros: Micros,
     /// When it goes on by itself.
     pub until: Option<Millis>,
-    /// What to type next.
+    /// The command to type next.
     pub next: Option<&'a str>,
 }
 
@@ -122,10 +127,10 @@ impl News<'_> {
     }
 }
 
-/// `2026-11-15 09:30 UTC`
+/// `2026-11-15 10:30 CET`
 fn when(at: Millis) -> String {
-    let whole = time::format(at);
-    whole.get(..16).map_or_else(|| whole.clone(), |minutes| format!("{} UTC", minutes.replace('T', " ")))
+    let zone = clock::zone();
+    format!("{} {}", time::minute_in_zone(at, zone), time::zone_name(at, zone))
 }
 
 /// Sends all notifications at once, and returns a sentence for each that failed.

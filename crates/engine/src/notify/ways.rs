@@ -5,7 +5,7 @@ use ralph_core::{
     text::opening,
 };
 
-use crate::{gates::declared, store::project::Project, sys::env};
+use crate::{gates::declared, hosts, store::project::Project, sys::env};
 
 /// The ways to notify.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,16 +21,28 @@ pub struct Ways {
 impl Ways {
     /// All ways of a run in this project, and a sentence for each that is left out. `asked` is what the command line names; an error is a mistake in that.
     pub fn of_run(project: &Project, asked: &[String]) -> Result<(Self, Vec<String>), String> {
-        let mut ways = Ways::default();
-        let mut left_out = ways.add_settings(project);
         // A variable that an agent set does not count.
-        if let Some(wanted) = env::notify().filter(|_| env::of_an_agent().is_none()) {
-            left_out.extend(ways.add_list(&wanted));
-        }
+        let (mut ways, left_out) = Ways::of_project(project, env::notify().filter(|_| hosts::of_an_agent().is_none()));
         for text in asked {
             ways.add(text).map_err(|why| format!("--notify: {why}"))?;
         }
         Ok((ways, left_out))
+    }
+
+    /// The same for a loop in the client's own session, whose hooks have the client's environment. The client has the terminal, and shows notifications of its
+    /// own there.
+    pub fn of_session(project: &Project) -> (Self, Vec<String>) {
+        let (ways, left_out) = Ways::of_project(project, env::notify());
+        (Ways { terminal: false, ..ways }, left_out)
+    }
+
+    fn of_project(project: &Project, variable: Option<String>) -> (Self, Vec<String>) {
+        let mut ways = Ways::default();
+        let mut left_out = ways.add_settings(project);
+        if let Some(wanted) = variable {
+            left_out.extend(ways.add_list(&wanted));
+        }
+        (ways, left_out)
     }
 
     pub fn is_empty(&self) -> bool {

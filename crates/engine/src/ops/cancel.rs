@@ -1,6 +1,6 @@
 //! Cancelling a loop. A cancel always wins: it needs no lock to take the file away, and the file is never put back.
 
-use ralph_core::{journal::Event, judge::Ending, text};
+use ralph_core::{journal::Event, judge::Ending, messages::Reader, text};
 
 use crate::{
     ops::{Asker, Refusal, choose},
@@ -22,24 +22,25 @@ pub struct Cancelled {
     /// Its session, if another one cancelled it.
     pub of_session: Option<String>,
     /// It has a feature folder instead of a file.
-    pub is_folder: bool,
+    pub(crate) is_folder: bool,
     /// Processes that a dead run had left, and that were ended.
     pub leftovers: usize,
 }
 
 impl Cancelled {
-    pub fn line(&self) -> String {
+    pub fn line(&self, reader: Reader) -> String {
         let whose = self.of_session.as_deref().map(|s| format!(" of session {}", text::opening(s, 8))).unwrap_or_default();
         let leftovers = leftovers(self.leftovers);
         format!(
-            "Ralph loop{whose} cancelled at iteration {} ({}). {}: `ralph resume` brings it back.{leftovers}",
+            "Ralph loop{whose} cancelled at iteration {} ({}). {}: {} brings it back.{leftovers}",
             self.iteration,
             ralph_core::text::time::in_words(self.spent_ms),
             if self.is_folder {
                 "Its folder stays as it is, with `Status: CANCELLED` in progress.txt"
             } else {
                 "It is kept in the archive"
-            }
+            },
+            reader.resume("")
         )
     }
 }
@@ -48,8 +49,8 @@ impl Cancelled {
 pub fn leftovers(ended: usize) -> String {
     match ended {
         0 => String::new(),
-        1 => " 1 process that its runner had left running was ended.".to_owned(),
-        n => format!(" {n} processes that its runner had left running were ended."),
+        1 => " 1 process that its `ralph run` had left running was ended.".to_owned(),
+        n => format!(" {n} processes that its `ralph run` had left running were ended."),
     }
 }
 
@@ -71,7 +72,7 @@ pub fn cancel(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Ca
     let iteration = found.parsed.as_ref().map_or(state.iteration, |f| f.iteration);
     let spent_ms = state.spent(clock::now());
     let mut cancelled = Cancelled { iteration, spent_ms, id, of_session, is_folder: found.is_folder(), leftovers: 0 };
-    last_ending::note(project, &cancelled.id, asker.command.as_deref().unwrap_or_default(), None, &cancelled.line());
+    last_ending::note(project, &cancelled.id, asker.command.as_deref().unwrap_or_default(), None, &cancelled.line(asker.reader()));
     if !end(project, &found, &cancelled.id, Ending::Cancelled)? {
         return Err(Refusal::NoLoop);
     }

@@ -1,6 +1,6 @@
-//! What each round of a loop changed, asked of git: the commits that were made in it, and how much is different after it.
+//! The changes of each iteration of a loop, asked of git: its commits, and how much is different after it.
 //!
-//! Git is asked a handful of times, however many rounds there are, and for a bounded time; what could not be had is said. Nothing of the repository is run or changed.
+//! Git is asked a handful of times, however many iterations there are, and for a bounded time; what could not be had is said. Nothing of the repository is run or changed.
 
 mod history;
 mod sizes;
@@ -23,33 +23,34 @@ use history::History;
 use sizes::{Pair, Sizes};
 pub use uncommitted::{Left, left};
 
-/// The beginning of a loop, or the end of one of its rounds.
+/// The beginning of a loop, or the end of one of its iterations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Moment {
-    /// The round that ended; 0 at the beginning.
+    /// The iteration that ended; 0 at the beginning.
     pub iteration: u64,
     pub at: Millis,
-    /// The commit that was checked out, where that is known: [`head_of`].
+    /// The commit that was checked out, where that is known.
     pub head: Option<String>,
 }
 
-/// The commit that a journal's `standstill.tree` begins with.
-pub fn head_of(tree: &str) -> Option<String> {
-    tree.split(' ').next().filter(|word| is_id(word)).map(str::to_owned)
-}
-
-/// What the rounds changed.
+/// The changes of all iterations.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Changes {
     /// One for each end that was asked for.
-    pub rounds: Vec<Round>,
-    /// What could not be had, in words.
+    pub rounds: Vec<Iteration>,
+    /// The parts that could not be found out, in words.
     pub problems: Vec<String>,
+    /// The files that were kept: those of the rounds in order, then the others.
+    #[serde(skip)]
+    pub snapshots: Vec<Snapshot>,
+    /// The commits of those of them that have the very files of the commit that was checked out: nothing was left uncommitted.
+    #[serde(skip)]
+    pub all_committed: HashSet<String>,
 }
 
-/// What one round changed.
+/// The changes of one iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Round {
+pub struct Iteration {
     /// The oldest first.
     pub commits: Vec<Commit>,
     /// `None`: not known.
@@ -57,11 +58,11 @@ pub struct Round {
     pub by: By,
 }
 
-/// Where the size of a round's change is known from.
+/// Where the size of an iteration's change is known from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
-    /// The files before and after the round, committed or not.
+    /// The files before and after the iteration, committed or not.
     Snapshots,
     /// The commits before and after it.
     Heads,
@@ -76,7 +77,7 @@ pub struct Commit {
     /// The first line of its message, short and clean.
     pub subject: String,
     /// When the work was done, and when it was committed, as git has it.
-    pub authored: Millis,
+    pub(crate) authored: Millis,
     pub committed: Millis,
     /// `None`: not known. Of a merge nothing is its own.
     pub size: Option<Size>,
@@ -101,15 +102,12 @@ impl Size {
     }
 }
 
-/// What the rounds that ended at `ends` changed, in their order. For a loop that goes on, now may be the last end.
-pub fn of_rounds(project: &Project, loop_id: &str, begun: &Moment, ends: &[Moment], limit: Duration) -> Changes {
-    let mut changes = Changes { rounds: vec![Round::default(); ends.len()], problems: Vec::new() };
-    if ends.is_empty() {
-        return changes;
-    }
+/// The changes of the iterations that ended at `ends`, in their order. For a loop that goes on, now may be the last end.
+pub fn of_iterations(project: &Project, loop_id: &str, begun: &Moment, ends: &[Moment], limit: Duration) -> Changes {
+    let mut changes = Changes { rounds: vec![Iteration::default(); ends.len()], ..Changes::default() };
     match Repository::of(project, limit) {
         Ok(Some(repository)) => {
-            let known = Known::of(&repository, loop_id, begun, ends, &mut changes.problems);
+            let known = Known::of(&repository, loop_id, begun, ends, &mut changes);
             known.fill(&repository, &mut changes);
         }
         Ok(None) => changes.problems.push("there is no git repository here".to_owned()),
@@ -118,7 +116,7 @@ pub fn of_rounds(project: &Project, loop_id: &str, begun: &Moment, ends: &[Momen
     changes
 }
 
-/// What is known about the beginning and the ends before git counts anything. In all lists the beginning is the first.
+/// The commits and trees at the beginning and the ends, before git counts anything. In all lists the beginning is the first.
 struct Known {
     times: Vec<Millis>,
     heads: Vec<Option<String>>,
@@ -126,20 +124,21 @@ struct Known {
 }
 
 impl Known {
-    fn of(repository: &Repository, loop_id: &str, begun: &Moment, ends: &[Moment], problems: &mut Vec<String>) -> Self {
-        let all = snapshots::list(repository, loop_id).unwrap_or_else(|problem| {
-            problems.push(format!("the snapshots are not known: {problem}"));
-            Vec::new()
-        });
-        let mut by_round: HashMap<u64, Snapshot> = all.into_iter().filter_map(|snapshot| Some((snapshot.round()?, snapshot))).collect();
+    fn of(repository: &Repository, loop_id: &str, begun: &Moment, ends: &[Moment], changes: &mut Changes) -> Self {
+        match snapshots::list(repository, loop_id) {
+            Ok(all) => changes.snapshots = all,
+            Err(problem) => changes.problems.push(format!("the snapshots are not known: {problem}")),
+        }
+        let by_iteration = changes.snapshots.iter().filter_map(|snapshot| Some((snapshot.iteration()?, snapshot.clone())));
+        let mut by_iteration: HashMap<u64, Snapshot> = by_iteration.collect();
         let moments: Vec<&Moment> = [begun].into_iter().chain(ends).collect();
-        // A round that was done twice has the snapshot of its last time.
-        let mut snapshots: Vec<Option<Snapshot>> = moments.iter().rev().map(|moment| by_round.remove(&moment.iteration)).collect();
+        // An iteration that was done twice has the snapshot of its last time.
+        let mut snapshots: Vec<Option<Snapshot>> = moments.iter().rev().map(|moment| by_iteration.remove(&moment.iteration)).collect();
         snapshots.reverse();
         let of_snapshot = |snapshot: &Option<Snapshot>| snapshot.as_ref()?.head.clone();
         let heads = moments.iter().zip(&snapshots).map(|(moment, snapshot)| of_snapshot(snapshot).or_else(|| moment.head.clone()));
         let heads = heads.map(|head| head.filter(|head| is_id(head))).collect();
-        // A clock that was set back takes no round its time.
+        // A clock that was set back takes no iteration its time.
         let mut latest = Millis::MIN;
         let times = moments.iter().map(|moment| {
             latest = latest.max(moment.at);
@@ -149,17 +148,20 @@ impl Known {
     }
 
     fn fill(mut self, repository: &Repository, changes: &mut Changes) {
-        let history = match History::read(repository, &mut self.heads, self.times[0]) {
+        let of_snapshots = changes.snapshots.iter().filter_map(|snapshot| snapshot.head.as_deref());
+        let history = match History::read(repository, &mut self.heads, of_snapshots, self.times[0]) {
             Ok(history) => history,
             Err(problem) => {
                 changes.problems.push(format!("the commits are not known: {problem}"));
                 History::default()
             }
         };
+        let is_committed = |snapshot: &&Snapshot| snapshot.head.as_ref().and_then(|head| history.trees.get(head)) == Some(&snapshot.tree);
+        changes.all_committed = changes.snapshots.iter().filter(is_committed).map(|snapshot| snapshot.commit.clone()).collect();
         let rounds = history.rounds(&self.times, &self.heads);
         let pairs = self.pairs(&history);
         let mut sizes = Sizes::default();
-        // What rounds changed first: of the time, the single commits get what is left.
+        // What iterations changed first: of the time, the single commits get what is left.
         let wanted: Vec<Pair> = pairs.iter().flatten().map(|(pair, _)| pair.clone()).collect();
         let single = rounds.iter().flatten().map(|n| &history.commits[*n]).filter(|commit| !commit.is_cut_off());
         let single: Vec<Pair> = single.map(|commit| Pair::Commit(commit.hash.clone())).collect();
@@ -168,10 +170,11 @@ impl Known {
                 changes.problems.push(format!("how much some {what} changed is not known: {problem}"));
             }
         }
-        for (n, round) in changes.rounds.iter_mut().enumerate() {
-            round.commits = rounds[n].iter().map(|at| history.commits[*at].told(&sizes)).collect();
-            let of_commits = || round.commits.iter().map(|commit| commit.size).try_fold(Size::default(), |sum, size| Some(sum.plus(size?)));
-            (round.size, round.by) = match &pairs[n] {
+        for (n, iteration) in changes.rounds.iter_mut().enumerate() {
+            iteration.commits = rounds[n].iter().map(|at| history.commits[*at].told(&sizes)).collect();
+            let of_commits =
+                || iteration.commits.iter().map(|commit| commit.size).try_fold(Size::default(), |sum, size| Some(sum.plus(size?)));
+            (iteration.size, iteration.by) = match &pairs[n] {
                 Some((pair, by)) => (sizes.of(pair), *by),
                 None if history.is_known => (of_commits(), By::Commits),
                 None => (None, By::Commits),
@@ -179,7 +182,7 @@ impl Known {
         }
     }
 
-    /// What is compared for each round, where more is known than its commits.
+    /// The trees to compare for each iteration, where more is known than its commits.
     fn pairs(&self, history: &History) -> Vec<Option<(Pair, By)>> {
         let pair = |n: usize| {
             let trees =
@@ -193,7 +196,7 @@ impl Known {
 }
 
 impl History {
-    /// The commits of each round, the oldest first: those that its end can see and no earlier one could. Where a round's end is not known, the time tells.
+    /// The commits of each iteration, the oldest first: those that its end can see and no earlier one could. Where an iteration's end is not known, the time tells.
     fn rounds(&self, times: &[Millis], heads: &[Option<String>]) -> Vec<Vec<usize>> {
         let ends = &times[1..];
         let by_hash: HashMap<&str, usize> = self.commits.iter().enumerate().map(|(n, commit)| (commit.hash.as_str(), n)).collect();
@@ -201,24 +204,24 @@ impl History {
         let mut rounds: Vec<Vec<usize>> = vec![Vec::new(); ends.len()];
         let mut seen: HashSet<usize> = HashSet::new();
         let mut first = 0;
-        for (round, head) in heads.iter().skip(1).enumerate().filter_map(|(round, head)| Some((round, head.as_deref()?))) {
+        for (iteration, head) in heads.iter().skip(1).enumerate().filter_map(|(iteration, head)| Some((iteration, head.as_deref()?))) {
             let mut left: Vec<usize> = by_hash.get(head).copied().into_iter().collect();
             while let Some(n) = left.pop() {
                 if seen.insert(n) {
-                    rounds[by_time(n).clamp(first, round)].push(n);
+                    rounds[by_time(n).clamp(first, iteration)].push(n);
                     left.extend(self.commits[n].parents.iter().filter_map(|parent| by_hash.get(parent.as_str())));
                 }
             }
-            first = round + 1;
+            first = iteration + 1;
         }
         for n in (0..self.commits.len()).filter(|n| !seen.contains(n)) {
-            if let Some(round) = rounds.get_mut(by_time(n)) {
-                round.push(n);
+            if let Some(iteration) = rounds.get_mut(by_time(n)) {
+                iteration.push(n);
             }
         }
         // Git tells the newest first.
-        for round in &mut rounds {
-            round.sort_by_key(|n| (self.commits[*n].committed, std::cmp::Reverse(*n)));
+        for iteration in &mut rounds {
+            iteration.sort_by_key(|n| (self.commits[*n].committed, std::cmp::Reverse(*n)));
         }
         rounds
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, io};
 
 use ralph_core::{
-    config::{self, Notify, Running, worktree_yaml as verify_yaml},
+    config::{self, Notify, Running, worktree_commands},
     gate::{
         Check, Command, Gate, Merge, Run,
         list::{Item, List},
@@ -39,6 +39,9 @@ pub struct Source {
     basis: Basis,
 }
 
+/// The name of `[run] permission_mode` among the commands.
+const MODE: &str = "permission_mode";
+
 #[derive(Debug, Clone)]
 pub struct Named {
     pub name: String,
@@ -59,6 +62,19 @@ pub enum Purpose {
 impl Named {
     fn new(name: &str, run: Run, purpose: Purpose) -> Self {
         Named { name: name.to_owned(), command: Command { run, ..Command::shell("") }, purpose }
+    }
+
+    /// The permission mode that `ralph run` passes on, which is listed among the commands and is none.
+    pub fn permission_mode(&self) -> Option<&str> {
+        match &self.command.run {
+            Run::Argv(words) if self.purpose == Purpose::Runs && self.name == MODE => words.last().map(String::as_str),
+            _ => None,
+        }
+    }
+
+    /// Whether it has to pass, in a loop or for a subagent.
+    pub fn is_check(&self) -> bool {
+        self.purpose != Purpose::Runs
     }
 
     fn of_subagents(commands: Vec<Command>) -> impl Iterator<Item = Self> {
@@ -239,7 +255,7 @@ fn merge() -> Named {
 
 /// The commands of `[run]` and `[notify]`.
 fn of_runs(run: &Running, notify: Notify) -> impl Iterator<Item = Named> {
-    let mode = run.permission_mode.as_deref().map(|mode| ("permission_mode", argv(&["claude", "--permission-mode", mode])));
+    let mode = run.permission_mode.as_deref().map(|mode| (MODE, argv(&["claude", "--permission-mode", mode])));
     let webhook = notify.webhook.map(|address| ("notify", argv(&["curl", "--data", "NEWS", &address])));
     let command = notify.command.map(|line| ("notify", Run::Shell(line)));
     [mode, command, webhook].into_iter().flatten().map(|(name, run)| Named::new(name, run, Purpose::Runs))
@@ -252,7 +268,7 @@ fn argv(words: &[&str]) -> Run {
 /// The commands for subagents that check the work (S3-2).
 fn worktree(project: &Project, file: &str) -> Option<Result<Source, Broken>> {
     Some(content(project, file, Role::Verify)?.and_then(|bytes| {
-        let commands = verify_yaml::commands(&bytes).map_err(|problem| Broken::new(file, &problem, Role::Verify))?;
+        let commands = worktree_commands(&bytes).map_err(|problem| Broken::new(file, &problem, Role::Verify))?;
         Ok(Source::of_content(project, file, Role::Verify, bytes, Named::of_subagents(commands).collect()))
     }))
 }

@@ -12,7 +12,7 @@ use ralph_core::{
         Check, Finding, Verdict,
         list::{Item, List, MAX_BYTES},
     },
-    text::{clean, opening, suggest},
+    text::{clean, nearest, opening},
 };
 
 use crate::{
@@ -21,10 +21,10 @@ use crate::{
         declared::{self, Declared},
         features,
     },
+    hosts,
     ops::Refusal,
     store::{Error, loops, project::Project, project_lock::Locked},
     sys::{
-        env,
         exchange::{self, Swapped},
         files,
         lock::Lock,
@@ -41,7 +41,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// How long the project's lock is held while another one is waited for.
 const BRIEFLY: Duration = Duration::from_millis(500);
 
-/// Nobody waits longer for the commands of one item.
+/// The longest time for the commands of one item.
 const LONGEST: Duration = Duration::from_hours(24);
 
 /// How many ids are listed in an error.
@@ -168,7 +168,7 @@ pub fn done(project: &Project, lists: &mut [Listed], id: &str, watch: Arc<dyn Wa
     let (holder, place) = find(lists, id)?;
     let listed = &mut lists[holder];
     let item = listed.list.items[place].clone();
-    let ctx = Context { watch, keeps: env::of_an_agent().is_none(), ..Context::new(project, "item", LONGEST) };
+    let ctx = Context { watch, keeps: hosts::of_an_agent().is_none(), ..Context::new(project, "item", LONGEST) };
     if let Some(finding) = features::prove(&listed.path, &item, &ctx).filter(|f| f.verdict != Verdict::Pass) {
         return Err(refuted(&item, &finding));
     }
@@ -252,7 +252,7 @@ fn unknown(lists: &[Listed], id: &str) -> Refusal {
     // Another number is another item, and no misspelling.
     let number = |id: &str| id.chars().filter(char::is_ascii_digit).collect::<String>();
     let candidates = ids().map(|item| item.id.as_str()).filter(|known| number(known) == number(id));
-    let near = suggest::nearest(id, candidates).map(|near| format!(" Did you mean {}?", clean(near))).unwrap_or_default();
+    let near = nearest(id, candidates).map(|near| format!(" Did you mean {}?", clean(near))).unwrap_or_default();
     let open: Vec<String> = ids().filter(|item| item.is_open()).map(|item| clean(&item.id)).collect();
     let more = if open.len() > TOLD_IDS { format!(" and {} more", open.len() - TOLD_IDS) } else { String::new() };
     let rest = match open.len() {

@@ -15,7 +15,7 @@ pub mod worktree;
 
 use std::fmt;
 
-use ralph_core::{journal::Actor, text};
+use ralph_core::{journal::Actor, messages::Reader, text};
 
 use crate::{
     git,
@@ -43,6 +43,11 @@ pub struct Asker {
 impl Asker {
     pub fn actor(&self) -> Actor {
         self.by.unwrap_or(Actor::CommandLine)
+    }
+
+    /// Where the answer is read.
+    pub fn reader(&self) -> Reader {
+        if self.actor() == Actor::Session { Reader::Session } else { Reader::Terminal }
     }
 }
 

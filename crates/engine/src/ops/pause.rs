@@ -47,12 +47,15 @@ pub fn pause(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Pau
 }
 
 /// Marks an open loop as paused. `false`: its file was deleted meanwhile.
-pub fn set_paused(locked: &Locked<'_>, l: &mut Loop, session: Option<&str>, by: Actor, why: &str) -> Result<bool, Error> {
+pub(crate) fn set_paused(locked: &Locked<'_>, l: &mut Loop, session: Option<&str>, by: Actor, why: &str) -> Result<bool, Error> {
     if !locked.set(l, &[("active", Value::Plain("false"))])? {
         return Ok(false);
     }
     let now = clock::now();
-    l.state.disarm(now);
+    // The agent of a run works on until its iteration ends, and its time counts.
+    if journal::runner_of(&l.state).is_none() || l.state.parked.is_some() {
+        l.state.disarm(now);
+    }
     l.state.parked = None;
     locked.record(l, now, session, Event::Paused { by, why: why.to_owned() })?;
     Ok(true)

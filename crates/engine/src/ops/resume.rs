@@ -31,6 +31,8 @@ pub struct Request {
     pub settings: LoopSettings,
     /// The session that gets the loop.
     pub session: Option<String>,
+    /// A loop that was in `ralph run` may go to a session, too: to the one that is named, or to the next one that stops.
+    pub to_a_session: bool,
     /// A loop that is complete is started again.
     pub again: bool,
     /// For `ralph run`: iterations that changed nothing still count, and a wait goes on. A resume by hand begins both again.
@@ -48,9 +50,15 @@ pub struct Resumed {
     pub was_active: bool,
     /// Edits of its file, which count now.
     pub edits: Vec<String>,
+    /// The run that was to end after its iteration, and goes on now.
+    pub runner_pid: Option<u32>,
 }
 
 pub fn resume(project: &Project, request: &Request, asker: &Asker) -> Result<Resumed, Refusal> {
+    // Taking the lock makes ralph's folder: not where there is nothing to resume.
+    if !project.is_in_use() && live(project, request, asker)?.is_none() && ended_folder(project, request.which.as_deref()).is_none() {
+        archived(project, request.which.as_deref())?;
+    }
     let locked = Locked::acquire(project)?;
     match live(project, request, asker)? {
         Some(found) => {
@@ -70,6 +78,7 @@ pub fn resume(project: &Project, request: &Request, asker: &Asker) -> Result<Res
             let l = locked.open_ended(candidate).map_err(|f| unreadable(&f))?;
             // Refuse before the file moves.
             refuse_what_is_done(&l, request)?;
+            refuse_a_runs(project, &l, request, asker)?;
             check_limits(&l, request)?;
             let found = locked
                 .bring_back(&path, &name, &id)?
@@ -129,7 +138,9 @@ fn archived(project: &Project, which: Option<&str>) -> Result<Archived, Refusal>
         (None, Some(gone)) => Err(deleted(&gone)),
         (None, None) => Err(match which {
             None => Refusal::NoLoop,
-            Some(which) => Refusal::Because(format!("there is no loop \"{}\"; `ralph list` shows all loops", text::opening(which, 64))),
+            Some(which) => {
+                Refusal::Because(format!("there is no loop \"{}\"; `ralph status --all` shows all loops", text::opening(which, 64)))
+            }
         }),
     }
 }
@@ -137,7 +148,7 @@ fn archived(project: &Project, which: Option<&str>) -> Result<Archived, Refusal>
 /// Refuses, so that no older loop is resumed instead of the deleted one.
 fn deleted(gone: &view::View) -> Refusal {
     Refusal::Because(format!(
-        "the file of {} was deleted; .ralph/backup/{}.md has the version before its last change. `ralph list` shows the loops that can be resumed",
+        "the file of {} was deleted; .ralph/backup/{}.md has the version before its last change. `ralph status --all` shows the loops that can be resumed",
         gone.id, gone.name
     ))
 }
@@ -152,6 +163,33 @@ fn refuse_what_is_done(l: &Loop, request: &Request) -> Result<(), Refusal> {
         "the loop {} is complete after {iterations}, so there is nothing to go on with: --again starts it again",
         text::clean(&l.id)
     )))
+}
+
+/// A loop that was in `ralph run` has no session: the next one that stops here may be about something else.
+fn refuse_a_runs(project: &Project, l: &Loop, request: &Request, asker: &Asker) -> Result<(), Refusal> {
+    let is_asked_for = request.goes_on || request.to_a_session || request.session.is_some() || asker.session.is_some();
+    // A wait is ended by a person's word, wherever the loop goes on then.
+    if is_asked_for || l.state.parked.is_some() || !journal::history(&project.journal(&l.id)).by_run {
+        return Ok(());
+    }
+    let named = if l.found.name == "main" { String::new() } else { format!(" {}", l.found.name) };
+    Err(Refusal::Because(format!(
+        "this loop was in `ralph run`: `ralph run --continue{named}` goes on with it. `ralph resume{named} --session` hands it to the next session that stops here instead"
+    )))
+}
+
+/// Takes back the pause of a run that works on its last iteration: it goes on.
+fn unpause(locked: &Locked<'_>, mut l: Loop, runner_pid: u32, asker: &Asker) -> Result<Resumed, Refusal> {
+    if !locked.set(&mut l, &[("active", Value::Plain("true"))])? {
+        return Err(Refusal::NoLoop);
+    }
+    let now = clock::now();
+    l.state.arm(now);
+    l.state.command.clone_from(&asker.command);
+    let event = Event::Resumed { by: asker.actor(), iteration: l.file.iteration };
+    locked.record(&mut l, now, None, event)?;
+    let owner = l.owner().map(str::to_owned);
+    Ok(Resumed { id: l.id, file: l.file, owner, was_active: false, edits: Vec::new(), runner_pid: Some(runner_pid) })
 }
 
 /// A loop at its limit would end again at its first stop.
@@ -187,12 +225,16 @@ fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
 }
 
 fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Result<Resumed, Refusal> {
-    if let Some(runner) = journal::runner_of(&l.state).filter(|runner| runner.pid != std::process::id()) {
+    if let Some(pid) = journal::runner_of(&l.state).map(|runner| runner.pid).filter(|pid| *pid != std::process::id()) {
+        let is_for_the_run = asker.session.is_none() && request.session.is_none() && !request.to_a_session && !request.goes_on;
+        if !l.file.active && is_for_the_run && request.settings.limits().next().is_none() {
+            return unpause(locked, l, pid, asker);
+        }
         return Err(Refusal::Because(format!(
-            "the runner {} carries this loop: Ctrl-C there, or `ralph pause`, ends the run; then it can be resumed",
-            runner.pid
+            "`ralph run` (pid {pid}) works on this loop: Ctrl-C there, or `ralph pause`, ends the run after its iteration; then it can be resumed"
         )));
     }
+    refuse_a_runs(locked.project, &l, request, asker)?;
     let mut edits = l.accept_edits();
     edits.extend(l.found.known_as.as_ref().map(|_| "loop_id (it is what it was again)".to_owned()));
     check_limits(&l, request)?;
@@ -230,8 +272,9 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
         Some(spending) if !was_active => spending.since = now,
         _ => {}
     }
-    // A loop that waits for a session does not age.
+    // A loop that waits for a session does not age. What was interrupted before this moment is over.
     if owner.is_some() {
+        l.state.disarm(now);
         l.state.arm(now);
     }
     l.state.owner = if l.file.session_id.is_some() { None } else { owner.clone() };
@@ -261,5 +304,5 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     }
     let event = Event::Resumed { by: asker.actor(), iteration: l.file.iteration };
     locked.record(&mut l, now, owner.as_deref(), event)?;
-    Ok(Resumed { id: l.id, file: l.file, owner, was_active, edits })
+    Ok(Resumed { id: l.id, file: l.file, owner, was_active, edits, runner_pid: None })
 }

@@ -1,4 +1,4 @@
-//! Going back: the files become what they were after an earlier round. What is there now is kept first, and can come back the same way.
+//! Going back: the files become what they were after an earlier iteration. What is there now is kept first, and can come back the same way.
 
 use std::{
     collections::BTreeSet,
@@ -32,13 +32,13 @@ const FEW: usize = 10;
 /// Signs, in git's folder, that it is in the middle of something.
 const UNDER_WAY: [&str; 6] = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "index.lock"];
 
-/// What is asked for.
+/// The request.
 #[derive(Debug, Clone, Copy)]
 pub struct Wish<'a> {
     pub loop_id: &'a str,
-    /// The snapshot: a round, or `before-rollback-1`.
+    /// The snapshot: an iteration, or `before-rollback-1`.
     pub to: &'a str,
-    /// Even if the files are not as any round left them.
+    /// Even if the files are not as any iteration left them.
     pub force: bool,
     /// The branch goes back, too.
     pub commits: bool,
@@ -46,14 +46,14 @@ pub struct Wish<'a> {
     pub dry_run: bool,
 }
 
-/// What was done, or would be.
+/// The result, or with `--dry-run` the plan.
 #[derive(Debug, Serialize)]
 pub struct RolledBack {
     #[serde(rename = "loop")]
     pub of_loop: String,
     pub to: Snapshot,
     pub dry_run: bool,
-    /// What was there before; `None` if nothing was done.
+    /// The state before; `None` if nothing was done.
     pub kept: Option<Kept>,
     /// Files that have other contents now.
     pub changed: Vec<String>,
@@ -175,22 +175,22 @@ impl Way<'_> {
         compare::changes(self.repository, from, to, self.repository.top(), &[]).map_err(Refusal::Because)
     }
 
-    /// Files that are as a snapshot has them cannot get lost. Others are somebody's work since then.
+    /// Files that are as a snapshot has them cannot get lost. Others are work that was done since then.
     fn all_is_kept(&self, all: &[Snapshot]) -> Result<(), Refusal> {
-        let Some(newest) = all.iter().max_by_key(|snapshot| (snapshot.at, snapshot.round())) else { return Ok(()) };
+        let Some(newest) = all.iter().max_by_key(|snapshot| (snapshot.at, snapshot.iteration())) else { return Ok(()) };
         if all.iter().any(|snapshot| snapshot.tree == self.files.tree) {
             return Ok(());
         }
         let differences = self.differences(&newest.tree, &self.files.tree)?;
         let names: Vec<String> = differences.iter().map(|change| text::clean(&change.path)).collect();
         Err(Refusal::Because(format!(
-            "somebody worked on the files since {} was kept: {}. `--force` goes back all the same, and keeps that work first",
+            "the files changed since {} was kept: {}. `--force` goes back anyway, and keeps that work first",
             newest.words(),
             some_of(&names)
         )))
     }
 
-    /// What git ignores, or what was too large to be kept, may lie where a file comes back. It is in no snapshot, so it must not go.
+    /// Protects files that are in no snapshot: an ignored or too large file may be where a file has to come back.
     fn nothing_is_in_the_way(&self, differences: &[Change]) -> Result<(), Refusal> {
         let of = |wanted: What| differences.iter().filter(move |change| change.what == wanted).map(|change| path_of(&change.bytes));
         let goes: BTreeSet<&Path> = of(What::Removed).collect();
@@ -213,7 +213,7 @@ impl Way<'_> {
         Ok(log.lines().map(text::clean).collect())
     }
 
-    /// The commit that the branch shall point at; `None`: it does already.
+    /// The commit that the branch should point at; `None`: it does already.
     fn commit_to_move_to(&self) -> Result<Option<String>, Refusal> {
         let because = |why: String| Err(Refusal::Because(why));
         let words = self.to.words();
@@ -229,7 +229,7 @@ impl Way<'_> {
             return because(format!("{} is checked out now, and at {words} it was {then}: leave out --commits", text::clean(&branch)));
         }
         if let Some(sign) = UNDER_WAY.iter().find(|sign| repository.folders.git_dir.join(sign).exists()) {
-            return because(format!("git is in the middle of something ({sign} is there): end that first, or leave out --commits"));
+            return because(format!("git is in the middle of something ({sign} exists): end that first, or leave out --commits"));
         }
         if repository.head()?.as_ref() == Some(commit) {
             return Ok(None);
@@ -251,7 +251,7 @@ impl Way<'_> {
     }
 }
 
-/// What keeps a file from coming back to its place.
+/// The obstacle that keeps a file from coming back to its place.
 fn in_the_way(top: &Path, path: &Path, goes: &BTreeSet<&Path>) -> Option<PathBuf> {
     let mut at = PathBuf::new();
     for part in path {

@@ -5,9 +5,9 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use ralph_core::{
     gate::Run,
     journal::{Actor, Event},
-    judge::brakes::{self, Standstill},
+    judge::{self, Standstill},
     loops::{LoopFile, LoopSettings, MAX_FILE_BYTES, NewLoop, Preset, file_of, is_name},
-    messages,
+    messages::{self, Reader},
     text::{self, time},
 };
 
@@ -17,15 +17,17 @@ use crate::{
         declared::{self, LOOP_ORIGIN},
         loop_start::{self, Begun},
     },
+    hosts,
     ops::{Asker, Refusal},
     stop,
     store::{
+        journal,
         loops::{self, LoopOnDisk},
         project::Project,
         project_lock::{Locked, Loop},
         trust,
     },
-    sys::{clock, env},
+    sys::clock,
     view::{self, phase},
 };
 
@@ -44,12 +46,34 @@ pub struct Request {
     pub settings: LoopSettings,
 }
 
+/// A prompt longer than this is worth a word: it is sent at every iteration.
+const LONG_PROMPT: usize = 100 << 10;
+
+impl Request {
+    /// Whether it would start a loop that nothing ends but a cancel or a default brake.
+    pub fn is_endless(&self, project: &Project) -> bool {
+        let is_taken = || loops::all(project).iter().any(|found| found.name == self.name.as_deref().unwrap_or("main"));
+        self.settings.is_endless() && declared::of_project(project).is_empty() && !is_taken()
+    }
+
+    /// What to tell the person who starts it, and no reason not to.
+    pub fn remark(&self) -> Option<String> {
+        let size = self.prompt.len();
+        (size > LONG_PROMPT).then(|| {
+            format!(
+                "the prompt has {} KB, and all of it is sent at every iteration: put the details in a file and name that in the prompt",
+                size >> 10
+            )
+        })
+    }
+}
+
 /// The loop that was started.
 pub struct Started {
     pub id: String,
     pub path: PathBuf,
     pub file: LoopFile,
-    /// What it has to prove, and what fails already.
+    /// The gates that it has to pass, and those that fail already.
     pub begun: Begun,
     /// How far its pull request is, if it has to do with one.
     pub phase: Option<String>,
@@ -60,8 +84,8 @@ pub struct Started {
 impl Started {
     /// The effective limits in words, for a client with this setting of its cap.
     pub fn limits(&self, block_cap: Option<&str>) -> Vec<String> {
-        let cap = brakes::block_cap(block_cap);
-        let (idle, _) = brakes::idle_limit(self.file.idle_rounds, cap);
+        let cap = judge::block_cap(block_cap);
+        let (idle, _) = judge::idle_limit(self.file.idle_rounds, cap);
         let f = &self.file;
         let mut limits = messages::limits(f.max_iterations(), f.completion_promise.as_deref(), self.gated, f.max_hours(), idle);
         let is_of_a_pull_request = f.preset.is_some_and(Preset::is_of_a_pull_request);
@@ -94,7 +118,7 @@ fn create(project: &Project, request: &Request, asker: &Asker) -> Result<Loop, R
     let locked = Locked::acquire(project)?;
     refuse_a_live_one(project, name, asker)?;
     // A person who types a command trusts it. An agent that runs ralph in its shell does not, nor does a prompt that anything may have written.
-    let by_person = if asker.actor() == Actor::Session { asker.typed } else { env::of_an_agent().is_none() };
+    let by_person = if asker.actor() == Actor::Session { asker.typed } else { hosts::of_an_agent().is_none() };
     if by_person && !verify.is_empty() {
         trust::trust_commands(project, LOOP_ORIGIN, &verify)?;
     }
@@ -104,7 +128,7 @@ fn create(project: &Project, request: &Request, asker: &Asker) -> Result<Loop, R
     let new =
         NewLoop { id: &id, session_id: asker.session.as_deref(), started_at, settings: request.settings.clone(), prompt: &request.prompt };
     if !locked.create(name, &new)? {
-        return Err(Refusal::Because(format!("{} is there already", file_of(name))));
+        return Err(Refusal::Because(format!("{} already exists", file_of(name))));
     }
     let found = loops::read(project, name)?.ok_or(Refusal::NoLoop)?;
     let mut l = locked.open(found).map_err(|f| Refusal::Because(format!("{} cannot be read back", f.path.display())))?;
@@ -126,10 +150,10 @@ fn create(project: &Project, request: &Request, asker: &Asker) -> Result<Loop, R
 
 /// Checks the request. Returns its commands as they will be read from the file: only what is trusted letter by letter runs.
 fn checked(project: &Project, request: &Request, name: &str) -> Result<Vec<Run>, Refusal> {
-    let LoopSettings { completion_promise, verify, deadline_ms, preset, .. } = &request.settings;
+    let LoopSettings { completion_promise, verify, deadline_ms, preset, merge, .. } = &request.settings;
     let verify: Vec<Run> = verify.iter().map(|line| Run::Shell(line.trim().to_owned())).collect();
     let problem = if request.prompt.trim().is_empty() {
-        Some("there is no prompt: say what the agent should work on".to_owned())
+        Some("there is no prompt: say what the agent should work on, as in `/ralph-loop Fix the failing tests`; `/ralph help` shows the options".to_owned())
     } else if completion_promise.as_ref().is_some_and(|p| p.trim().is_empty()) {
         Some("the completion promise needs words".to_owned())
     } else if request.prompt.len() > MAX_PROMPT {
@@ -138,6 +162,8 @@ fn checked(project: &Project, request: &Request, name: &str) -> Result<Vec<Run>,
         Some(format!("\"{name}\" is no name for a loop: use letters, digits, - and _"))
     } else if verify.iter().any(|run| run.shown().is_empty() || run.shown().contains('\0')) {
         Some("a command to verify with needs words".to_owned())
+    } else if merge.is_some() && *preset != Some(Preset::Pr) {
+        Some("--merge goes with --preset pr".to_owned())
     } else if deadline_ms.is_some() && verify.is_empty() {
         Some("a deadline needs a command that it is for: give --verify as well".to_owned())
     } else {
@@ -152,23 +178,34 @@ fn refuse_a_live_one(project: &Project, name: &str, asker: &Asker) -> Result<(),
     for found in loops::all(project) {
         let of_session = asker.session.is_some() && view::owner(project, &found) == asker.session;
         if found.name == name || of_session {
-            return Err(live(&found));
+            return Err(live(project, &found, asker.reader()));
         }
     }
     Ok(())
 }
 
 /// Why no loop can be started beside this one.
-fn live(found: &LoopOnDisk) -> Refusal {
+fn live(project: &Project, found: &LoopOnDisk, reader: Reader) -> Refusal {
     let named = if found.name == "main" { String::new() } else { format!(" {}", found.name) };
     Refusal::Because(match &found.parsed {
         Ok(file) => {
-            let round = text::of_limit(file.iteration, file.max_iterations());
-            let (state, way) = if file.active { ("active", "shows it") } else { ("paused", "shows it, `ralph resume` goes on with it") };
+            let iteration = text::of_limit(file.iteration, file.max_iterations());
+            let by_run = || journal::history(&project.journal(&found.id())).by_run;
+            let resume = match reader {
+                Reader::Session => format!(", {} goes on with it", reader.resume(&named)),
+                // Its session, or its run, works on it.
+                Reader::Terminal if file.active => String::new(),
+                Reader::Terminal if by_run() => format!(", `ralph run --continue{named}` goes on with it"),
+                Reader::Terminal => {
+                    format!(", {} goes on with it in a session, `ralph run --continue{named}` in fresh ones", reader.resume(&named))
+                }
+            };
+            let state = if file.active { "active" } else { "paused" };
+            let (status, cancel) = (reader.status(), reader.cancel(&named));
             let name = if named.is_empty() { String::new() } else { format!(" \"{}\"", found.name) };
-            format!("a loop{name} is {state} in this project (iteration {round}). `ralph status` {way}, `ralph cancel{named}` ends it")
+            format!("a loop{name} is {state} in this project (iteration {iteration}). {status} shows it{resume}, {cancel} ends it")
         }
-        Err(problem) => format!("{} cannot be read: {problem}. Fix it, or `ralph cancel{named}` puts it aside", found.path.display()),
+        Err(problem) => format!("{} cannot be read: {problem}. Fix it, or {} puts it aside", found.path.display(), reader.cancel(&named)),
     })
 }
 

@@ -137,20 +137,20 @@ pub(crate) fn take(project: &Project, found: LoopOnDisk, mark: &str, inner_limit
 }
 
 pub(crate) fn carried(pid: Option<u32>) -> Refusal {
-    let who = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+    let who = pid.map_or_else(|| "another `ralph run`".to_owned(), |pid| format!("`ralph run` (pid {pid})"));
     Refusal::Because(format!(
-        "{who} carries this loop already: `ralph status` shows it, Ctrl-C there or `ralph pause` ends it after its iteration"
+        "{who} has this loop already: `ralph status` shows it, Ctrl-C there or `ralph pause` ends it after its iteration"
     ))
 }
 
 fn picked_up(l: &Loop, unfinished: bool) -> Option<String> {
-    let round = text::of_limit(l.file.iteration, l.file.max_iterations());
+    let iteration = text::of_limit(l.file.iteration, l.file.max_iterations());
     match (unfinished, l.owner()) {
-        (true, _) => Some(format!("iteration {round} was interrupted; it begins again")),
+        (true, _) => Some(format!("iteration {iteration} was interrupted; it begins again")),
         (false, Some(owner)) if l.state.runner.is_none() => {
-            Some(format!("goes on at iteration {round}, from session {}", text::opening(owner, 8)))
+            Some(format!("goes on at iteration {iteration}, from session {}", text::opening(owner, 8)))
         }
-        _ if l.state.stops > 0 => Some(format!("goes on at iteration {round}")),
+        _ if l.state.stops > 0 => Some(format!("goes on at iteration {iteration}")),
         _ => None,
     }
 }

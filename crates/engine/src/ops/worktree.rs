@@ -1,4 +1,4 @@
-//! A working tree beside the person's own, linked to the same repository, for a loop that shall not work in theirs: `.ralph/worktrees/<name>`.
+//! A working tree beside the person's own, linked to the same repository, for a loop that should not work in theirs: `.ralph/worktrees/<name>`.
 
 use std::{
     fs::{self, File},
@@ -23,7 +23,7 @@ use crate::{
 /// Checking out a large repository takes its time.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// What a session needs and what git often does not track. The commands in there run only once they are trusted, and linked working trees share that.
+/// Files that a session needs and that git often does not track. The commands in there run only once they are trusted, and linked working trees share that.
 const SET_UP: [&str; 3] = [".claude/settings.json", ".claude/settings.local.json", "ralph.toml"];
 
 /// Where the loop works.
@@ -33,11 +33,11 @@ pub struct Place {
     /// The branch that is checked out there; empty if there is none.
     pub branch: String,
     pub is_new: bool,
-    /// What the person should know, one sentence each.
+    /// Remarks for the person, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Makes the working tree of that name, on the branch `ralph/<name>`, from the commit that is checked out; or finds it again, with all that lies in it.
+/// Makes the working tree of that name, on the branch `ralph/<name>`, from the commit that is checked out; or finds it again, with everything in it.
 ///
 /// Nothing of the repository's own is run: no hook, and no filter. Where it has filters, that is said.
 pub fn prepare(project: &Project, name: &str) -> Result<Place, Refusal> {
@@ -172,7 +172,7 @@ fn in_use(repository: &Repository, branch: &str, but: &Path) -> Result<Option<Pa
     Ok(known(repository)?.into_iter().find(|(path, used)| used == branch && *path != but).map(|(path, _)| path))
 }
 
-/// What a new working tree does not have, in words; what a session cannot do without is copied.
+/// Parts that a new working tree does not have, in words; files that a session cannot do without are copied.
 fn notes(repository: &Repository, project: &Project, there: &Project) -> Result<Vec<String>, Refusal> {
     let mut notes = Vec::new();
     let status = repository.text(&["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty"], "")?;

@@ -8,6 +8,7 @@ use std::{
 use crate::{
     run::events::{Observer, RunEvent},
     store::{
+        Error,
         loops::{self, LoopOnDisk},
         project::Project,
     },
@@ -46,6 +47,8 @@ struct Seen {
     is_gone: bool,
     /// The observer knows that the run ends after this iteration.
     is_finishing: bool,
+    /// The loop was paused at the last look, and the observer knows it.
+    is_paused: bool,
 }
 
 impl Control {
@@ -66,28 +69,36 @@ impl Control {
 
     /// Whether the session, or what is measured after it, should go on. Asked again and again; the observer is told once that this iteration is the last.
     pub(super) fn is_work_wanted(&self) -> bool {
-        let asked = self.asked();
+        let (asked, mut paused) = (self.asked(), None);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let is_news = asked == Asked::Finish && !seen.is_finishing;
         seen.is_finishing |= is_news;
         if seen.looked.is_none_or(|at| at.elapsed() >= LOOK) {
             seen.looked = Some(Instant::now());
+            let found = loops::reread(&self.project, self.found.clone());
             // Editors and git take a file away for a moment: it is gone when two looks in a row miss it.
-            let was_missing = std::mem::replace(&mut seen.is_missing, self.is_missing());
+            let was_missing = std::mem::replace(&mut seen.is_missing, self.is_missing(&found));
             seen.is_gone = was_missing && seen.is_missing;
+            if let Ok(Some(LoopOnDisk { parsed: Ok(file), .. })) = found {
+                paused = (file.active == seen.is_paused).then_some(!file.active);
+                seen.is_paused = !file.active;
+            }
         }
         let is_gone = seen.is_gone;
         drop(seen);
         if is_news {
             self.observer.on_event(&RunEvent::Finishing);
         }
+        if let Some(paused) = paused {
+            self.observer.on_event(&RunEvent::Paused { paused });
+        }
         asked < Asked::End && !is_gone
     }
 
     /// Whether the loop was cancelled, or its file deleted. The list of a feature folder is the agent's, who may put it away for a while; that folder's loop is
     /// gone when its status says so.
-    fn is_missing(&self) -> bool {
-        match loops::reread(&self.project, self.found.clone()) {
+    fn is_missing(&self, found: &Result<Option<LoopOnDisk>, Error>) -> bool {
+        match found {
             Ok(None) if self.found.is_folder() => loops::of_folder(&self.project).is_some(),
             Ok(None) => true,
             Ok(Some(found)) => found.parsed.is_ok() && found.id() != self.found.id(),

@@ -1,13 +1,15 @@
-//! What a runner tells while it works: one event at a time, for a screen, for plain lines, or as JSON for programs.
+//! The events of a run, one at a time: for a screen, for plain lines, or as JSON for programs.
 
 use ralph_core::{
     gate::Finding,
     judge::{
-        Ruling,
+        Code, Ending, Next, Ruling,
         session_outcome::{Outcome, Then, Work},
     },
 };
 use serde::Serialize;
+
+use crate::notify;
 
 pub use crate::hosts::Heard;
 
@@ -38,7 +40,7 @@ pub enum RunEvent<'a> {
         iteration: u64,
         /// 0 means no limit.
         max_iterations: u64,
-        /// It is not the first time that somebody carries it: what is picked up, in words.
+        /// The unfinished work that this run picks up, in words, if it is not the loop's first run.
         picked_up: Option<String>,
         /// Where the agent works.
         folder: &'a str,
@@ -48,7 +50,8 @@ pub enum RunEvent<'a> {
     /// Something that a person should see to, or know: one sentence.
     Warning { text: String },
     /// A session begins.
-    Round {
+    #[serde(rename = "round")]
+    Iteration {
         iteration: u64,
         /// 0 means no limit.
         max_iterations: u64,
@@ -76,7 +79,7 @@ pub enum RunEvent<'a> {
     },
     /// The session is over.
     Over { iteration: u64, attempt: u64, outcome: &'a Outcome, work: &'a Work, then: Then },
-    /// The round was judged.
+    /// The iteration was judged.
     Ruled {
         iteration: u64,
         ruling: &'a Ruling,
@@ -88,26 +91,32 @@ pub enum RunEvent<'a> {
         spent_usd: f64,
         spent_tokens: u64,
     },
-    /// The files after the round are kept.
+    /// The files after the iteration are kept.
     Snapshot { name: &'a str, commit: &'a str },
     /// Nothing is done until then.
     Rests { until: &'a str, until_ms: i64, why: String },
     /// The rest is over.
     GoesOn,
-    /// A person asked for the end after this round.
+    /// A person asked for the end after this iteration.
     Finishing,
+    /// A person paused the loop, so this iteration is the last; or took the pause back (`false`), and the run goes on.
+    Paused { paused: bool },
     /// The run is over.
     Ended {
         how: End,
         exit: u8,
         /// In one sentence.
         line: String,
-        /// Rounds of this run that were ruled on.
+        /// Iterations of this run that were ruled on.
         rounds: u64,
         /// All that was spent on the loop, by this run and before, since its limit was last set.
         spent_usd: f64,
         /// The same in tokens.
         spent_tokens: u64,
+        /// All that was spent on the loop since it began, whatever limits were set meanwhile.
+        total_usd: f64,
+        /// The same in tokens.
+        total_tokens: u64,
         /// Rules that would have allowed what was denied.
         denied: Vec<String>,
         /// The loop is complete, and the proof is not what it was when it began.
@@ -124,16 +133,16 @@ pub enum End {
     Complete,
     /// A limit of the loop's was reached.
     Capped,
-    /// Rounds changed nothing.
+    /// Iterations changed nothing.
     Stalled,
     /// Only a person can go on.
     Blocked,
-    /// As many rounds as this run was to do are done.
+    /// As many iterations as this run was to do are done.
     Enough,
-    /// Somebody paused the loop.
+    /// A person paused the loop.
     Paused,
     Cancelled,
-    /// Something outside has not been decided yet, and nobody waits for it.
+    /// Something outside has not been decided yet, and the run does not wait for it.
     Parked,
     /// A person or the system wanted the run to end.
     Interrupted,
@@ -142,6 +151,30 @@ pub enum End {
 }
 
 impl End {
+    /// How a ruling ends the work on a loop; `None`: it goes on, or nothing changes.
+    pub(crate) fn of(ruling: &Ruling) -> Option<Self> {
+        Some(match ruling.next {
+            Next::GoesOn { .. } | Next::Stays => return None,
+            Next::Parks => End::Parked,
+            Next::Pauses if matches!(ruling.code, Code::ProgressNone | Code::ProgressOscillating | Code::HostBlockCap) => End::Stalled,
+            Next::Pauses => End::Blocked,
+            Next::Ends { ending: Ending::Complete } => End::Complete,
+            Next::Ends { ending: Ending::Capped } => End::Capped,
+            Next::Ends { ending: Ending::Cancelled } => End::Cancelled,
+            Next::Ends { ending: Ending::Failed } => End::Failed,
+        })
+    }
+
+    /// The notification that it is worth; `None`: the person who did it knows.
+    pub(crate) fn news(self) -> Option<notify::Kind> {
+        match self {
+            End::Interrupted | End::Paused | End::Cancelled => None,
+            End::Blocked | End::Stalled | End::Failed => Some(notify::Kind::NeedsPerson),
+            End::Parked => Some(notify::Kind::Parked),
+            End::Complete | End::Capped | End::Enough => Some(notify::Kind::Ended),
+        }
+    }
+
     pub const fn as_str(self) -> &'static str {
         match self {
             End::Complete => "complete",
@@ -166,7 +199,7 @@ impl End {
             End::Stalled => 11,
             End::Blocked => 12,
             End::Parked => 75,
-            // Somebody wanted it, here or elsewhere, before the work was done.
+            // A person wanted it, here or elsewhere, before the work was done.
             End::Paused | End::Cancelled | End::Interrupted => 130,
         }
     }

@@ -15,12 +15,8 @@ use ralph_core::{
     config::Running,
     gate::Check,
     journal::{Event, State},
-    judge::{
-        Budget, Code, Ending, Next,
-        brakes::{Breaker, Standstill},
-        session_outcome::Work,
-    },
-    messages::prompt::Spent,
+    judge::{Breaker, Budget, Next, Standstill, session_outcome::Work},
+    messages::{gate_messages, prompt::Spent},
     money,
     text::{
         self, Problem,
@@ -134,7 +130,11 @@ impl<'a> Iterations<'a> {
             mark,
             iteration: taken.file.iteration,
             is_first_run: taken.picked_up.is_none() && !journal::has_begun(&journal),
-            before: Before { unfinished: taken.unfinished.is_some(), ..Before::default() },
+            before: Before {
+                unfinished: taken.unfinished.is_some(),
+                measured: gate_messages::last_measured(journal::history(&journal).findings()),
+                ..Before::default()
+            },
             unfinished: taken.unfinished,
             found: taken.found,
             tree: None,
@@ -161,6 +161,9 @@ impl<'a> Iterations<'a> {
         self.charge_the_unfinished()?;
         if let Some(ends) = self.nothing_to_do()? {
             return Ok(ends);
+        }
+        for text in &self.orders.remarks {
+            self.observer.on_event(&RunEvent::Warning { text: text.clone() });
         }
         self.keep_the_start()?;
         self.tree = stop::tree(self.project, &self.found.id(), LOOK);
@@ -213,7 +216,7 @@ impl<'a> Iterations<'a> {
     /// Whether a person wants no further session. Looks at signals only.
     fn is_asked_to_end(&mut self) -> Option<Ends> {
         if self.control.asked() > Asked::Nothing {
-            return Some((End::Interrupted, format!("interrupted: the loop rests at iteration {}", self.iteration)));
+            return Some((End::Interrupted, format!("interrupted: the loop stops at iteration {}", self.iteration)));
         }
         self.doubt.take().map(|doubt| (End::Blocked, doubt))
     }
@@ -225,7 +228,7 @@ impl<'a> Iterations<'a> {
         }
         self.orders.rounds.is_some_and(|most| self.done >= most).then(|| {
             let done = text::count(self.done, "iteration is", "iterations are");
-            (End::Enough, format!("{done} done, as asked: the loop rests at iteration {}", l.file.iteration))
+            (End::Enough, format!("{done} done, as asked: the loop stops at iteration {}", l.file.iteration))
         })
     }
 
@@ -260,11 +263,13 @@ impl<'a> Iterations<'a> {
         let state = seal::last(self.project, &id).map(|record| record.state);
         let exists = loops::reread(self.project, self.found.clone()).ok().flatten().is_some_and(|found| found.id() == id);
         if exists && !state.as_ref().is_some_and(|state| state.ended.is_some() || state.runner.is_some()) {
-            let line = "what ralph knew about the loop was deleted; it rests, and `ralph run --continue` goes on with what its file says";
+            let line = "what ralph knew about the loop was deleted; it stops, and `ralph run --continue` goes on with what its file says";
             return (End::Paused, line.to_owned());
         }
         let line = match state {
-            Some(State { ended: Some(_), .. }) => format!("the loop was cancelled at iteration {iteration}; `ralph resume` brings it back"),
+            Some(State { ended: Some(_), .. }) => {
+                format!("the loop was cancelled at iteration {iteration}; `ralph run --continue` brings it back")
+            }
             Some(State { runner: Some(runner), .. }) if runner.mark != self.mark => {
                 format!("process {} has taken the loop at iteration {iteration}", runner.pid)
             }
@@ -324,7 +329,7 @@ impl<'a> Iterations<'a> {
 
     /// Runs the session, and listens.
     fn hear(&mut self, begun: &Begun) -> Ended {
-        self.observer.on_event(&RunEvent::Round {
+        self.observer.on_event(&RunEvent::Iteration {
             iteration: begun.iteration,
             max_iterations: self.found.parsed.as_ref().map_or(0, |file| file.max_iterations()),
             attempt: begun.attempt,
@@ -474,16 +479,9 @@ fn paused() -> Ends {
 
 /// How a ruling ends the run; `None`: it goes on.
 fn ends(ruled: &RuledSession) -> Option<Ends> {
-    let end = match ruled.ruling.next {
-        Next::GoesOn { .. } => return None,
-        Next::Stays => return Some(paused()),
-        Next::Parks => End::Parked,
-        Next::Pauses if matches!(ruled.ruling.code, Code::ProgressNone | Code::ProgressOscillating | Code::HostBlockCap) => End::Stalled,
-        Next::Pauses => End::Blocked,
-        Next::Ends { ending: Ending::Complete } => End::Complete,
-        Next::Ends { ending: Ending::Capped } => End::Capped,
-        Next::Ends { ending: Ending::Cancelled } => End::Cancelled,
-        Next::Ends { ending: Ending::Failed } => End::Failed,
-    };
+    if ruled.ruling.next == Next::Stays {
+        return Some(paused());
+    }
+    let end = End::of(&ruled.ruling)?;
     Some((end, ruled.line.clone().unwrap_or_else(|| format!("the loop stopped ({})", ruled.ruling.code.as_str()))))
 }

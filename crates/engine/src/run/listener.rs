@@ -11,8 +11,8 @@ use std::{
 };
 
 use ralph_core::{
-    gate::output::Stream as Pipe,
-    text::{Lines, PlainLines, secrets::Masking, time::millis},
+    gate::Stream as Pipe,
+    text::{Lines, Masking, PlainLines, time::millis},
 };
 
 use crate::{

@@ -19,7 +19,7 @@ use ralph_core::{
 
 use crate::{
     gates::{declared, loop_start},
-    notify::{self, Kind, News, Ways},
+    notify::{self, News, Ways},
     ops::{Refusal, resume, take_over},
     run::{
         control::Control,
@@ -27,7 +27,7 @@ use crate::{
         iterations::Iterations,
         session::Agent,
     },
-    store::{Error, project::Project, runner},
+    store::{Error, journal, project::Project, runner},
     sys::{env, signals},
 };
 
@@ -47,6 +47,8 @@ pub struct Orders {
     pub ways: Ways,
     /// How the loop was run before, and is run again, as a person would type it.
     pub as_before: Option<String>,
+    /// What may be in the way of the first session; told only if there is one.
+    pub remarks: Vec<String>,
 }
 
 /// How a run ended.
@@ -92,7 +94,7 @@ pub fn drive(project: &Project, orders: &Orders, observer: &Arc<dyn Observer>) -
         max_iterations: taken.file.max_iterations(),
         picked_up,
         folder: &project.root().to_string_lossy(),
-        limits: limits(project, &taken.file)
+        limits: limits(project, &taken.file, &orders.agent)
             .into_iter()
             .chain(orders.as_before.as_ref().map(|options| format!("as before: {options}")))
             .collect(),
@@ -110,7 +112,7 @@ pub fn drive(project: &Project, orders: &Orders, observer: &Arc<dyn Observer>) -
     // The lock is given back by the end of this process anyway; that the loop rests is what counts.
     let line = match take_over::leave(project, &iterations.found, &mark, &line) {
         Ok(()) => line,
-        Err(e) => format!("{line} (and the loop could not be put to rest: {e})"),
+        Err(e) => format!("{line} (and the loop could not be paused: {e})"),
     };
     let finished = iterations.finished(id, end, line);
     tell(project, orders, &taken_name, &finished, observer);
@@ -139,6 +141,7 @@ fn could_not_go_on(e: &Error) -> (End, String) {
 
 /// Tells the observer, and sends the notifications that the orders ask for.
 fn tell(project: &Project, orders: &Orders, name: &str, finished: &Finished, observer: &Arc<dyn Observer>) {
+    let total = journal::history(&project.journal(&finished.loop_id)).used();
     observer.on_event(&RunEvent::Ended {
         how: finished.end,
         exit: finished.end.exit(),
@@ -146,16 +149,12 @@ fn tell(project: &Project, orders: &Orders, name: &str, finished: &Finished, obs
         rounds: finished.rounds,
         spent_usd: money::in_dollars(finished.spent.usd_micros),
         spent_tokens: finished.spent.tokens,
+        total_usd: money::in_dollars(total.usd_micros.unwrap_or(0).max(finished.spent.usd_micros)),
+        total_tokens: total.total_tokens().max(finished.spent.tokens),
         denied: finished.denied.clone(),
         doubtful: finished.doubtful,
     });
-    let kind = match finished.end {
-        // The person who did it knows.
-        End::Interrupted | End::Paused | End::Cancelled => return,
-        End::Blocked | End::Stalled | End::Failed => Kind::NeedsPerson,
-        End::Parked => Kind::Parked,
-        End::Complete | End::Capped | End::Enough => Kind::Ended,
-    };
+    let Some(kind) = finished.end.news() else { return };
     let news = News {
         loop_id: &finished.loop_id,
         name,
@@ -180,12 +179,18 @@ fn notify_all(orders: &Orders, news: &News<'_>, observer: &Arc<dyn Observer>) {
 }
 
 /// The loop's limits and what ends it, in words.
-fn limits(project: &Project, file: &LoopFile) -> Vec<String> {
+fn limits(project: &Project, file: &LoopFile, agent: &session::Agent) -> Vec<String> {
     let declared = declared::of_loop(project, file);
-    let (idle, _) = ralph_core::judge::brakes::idle_limit(file.idle_rounds, None);
+    let (idle, _) = ralph_core::judge::idle_limit(file.idle_rounds, None);
     let mut limits =
         messages::limits(file.max_iterations(), file.completion_promise.as_deref(), !declared.is_empty(), file.max_hours(), idle);
-    limits.extend(messages::further_limits(file.max_usd_micros(), file.fresh_stall_rounds(), true));
+    match agent {
+        session::Agent::Claude(_) => limits.extend(messages::further_limits(file.max_usd_micros(), file.fresh_stall_rounds(), true)),
+        session::Agent::Command(_) => {
+            limits.push("no limit on money: what this agent costs cannot be known".to_owned());
+            limits.extend(messages::further_limits(0, file.fresh_stall_rounds(), true).into_iter().skip(1));
+        }
+    }
     if !declared.gates.is_empty() {
         limits.insert(1, loop_start::named(&declared.gates));
     }

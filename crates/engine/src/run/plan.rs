@@ -6,8 +6,8 @@ use ralph_core::{
         Check,
         list::{Item, List},
     },
-    judge::{Code, brakes::ToolUse, session_outcome::Outcome},
-    messages::prompt::{self, Round, Spent},
+    judge::{Code, ToolUse, session_outcome::Outcome},
+    messages::prompt::{self, Iteration, Spent},
     text::clean,
 };
 
@@ -39,18 +39,20 @@ pub(super) struct Before {
     pub unfinished: bool,
     pub tools: ToolUse,
     pub denied: Vec<String>,
+    /// What failed when it was last measured, by a run or session before this one.
+    pub measured: Option<String>,
 }
 
 pub(super) fn plan(project: &Project, settings: &Running, l: &Loop, before: &Before) -> Plan {
     let declared = declared::of_loop(project, &l.file);
     let item = next_item(project, &declared);
     let told = item.as_ref().map(|item| format!("{}\n{}", features::told(item), features::how_to_mark(item)));
-    let last = l.state.last.as_ref().and_then(|last| last.note.as_deref()).filter(|_| goes_on(l));
+    let last = l.state.last.as_ref().and_then(|last| last.note.as_deref()).filter(|_| goes_on(l)).or(before.measured.as_deref());
     // What failed last names the item already, unless the list has changed since.
     let is_named = |item: &Item| last.is_some_and(|last| last.contains(&format!("Next: {}: ", clean(&item.id))));
     let limit = l.file.fresh_stall_rounds();
     let standstill = l.state.standstill.as_ref();
-    let round = Round {
+    let iteration = Iteration {
         item: told.as_deref().filter(|_| !item.as_ref().is_some_and(is_named)),
         last,
         notes: &l.state.notes,
@@ -58,11 +60,11 @@ pub(super) fn plan(project: &Project, settings: &Running, l: &Loop, before: &Bef
         unfinished: before.unfinished,
         spent: Spent::of(&l.state, clock::now()),
         stalled: (standstill.map_or(0, |s| s.rounds), limit),
-        swings: standstill.map_or(0, ralph_core::judge::brakes::Standstill::swings),
+        swings: standstill.map_or(0, ralph_core::judge::Standstill::swings),
         idle: before.tools == ToolUse::None,
         denied: &before.denied,
     };
-    let prompt = prompt::prompt(&l.file, !declared.is_empty(), &round);
+    let prompt = prompt::prompt(&l.file, !declared.is_empty(), &iteration);
     let is_escalated = settings.escalate_after > 0 && l.state.failing.rounds >= settings.escalate_after;
     let model = settings.escalate_model.clone().filter(|_| is_escalated);
     Plan {

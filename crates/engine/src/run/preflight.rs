@@ -59,6 +59,7 @@ pub fn look(project: &Project, permission_mode: Option<&str>, agent: &Agent) -> 
     let survey = Survey::take(&Places::of(project));
     let (permissions, ignored_rules) = Permissions::unattended(&survey, project.root(), permission_mode);
     remarks.extend(impossible(permissions.mode.as_deref()));
+    remarks.extend(unguarded(permissions.mode.as_deref(), env::is_container()));
     if let Some((mode, file)) = &permissions.ignored_mode {
         let text = format!(
             "permission mode \"{mode}\" in {} does not count, because the client takes it from your own settings only: `ralph run --permission-mode {mode}`, if that is what you want",
@@ -76,14 +77,14 @@ pub fn look(project: &Project, permission_mode: Option<&str>, agent: &Agent) -> 
         remarks.extend(run_unasked(project, &survey));
     }
     if remarks.iter().all(|remark| remark.weight < Weight::Refusal) {
-        remarks.extend(denied(&permissions));
-        remarks.extend(unproven_by_itself(project, &permissions));
+        let rules = rules_of_gates(project, &permissions);
+        remarks.extend(denied(&permissions, &rules).or_else(|| unproven_by_itself(&rules)));
     }
     remarks
 }
 
 /// Sending a session back within its iteration needs its own stop hook. `inner`: how many are wanted.
-pub fn inner_rounds(project: &Project, inner: u64, agent: &Agent) -> Option<Remark> {
+pub fn inner_iterations(project: &Project, inner: u64, agent: &Agent) -> Option<Remark> {
     let Agent::Claude(_) = agent else { return None };
     let is_registered = || Survey::take(&Places::of(project)).ours().iter().any(|ours| ours.hook.event == "Stop");
     (inner > 0 && !is_registered()).then(|| {
@@ -96,10 +97,7 @@ pub fn inner_rounds(project: &Project, inner: u64, agent: &Agent) -> Option<Rema
 
 /// Looks at the folder that the agent would work in. `keeps`: its files are to be kept after each iteration.
 pub fn ground(project: &Project, keeps: bool) -> Option<Remark> {
-    let root = project.root().canonicalize().unwrap_or_else(|_| project.root().to_owned());
-    let is_home = env::home().and_then(|home| home.canonicalize().ok()).is_some_and(|home| home == root);
-    if is_home || root.parent().is_none() {
-        let place = if is_home { "your home folder" } else { "the top folder of the system" };
+    if let Some(place) = project.no_project() {
         let text = format!("refusing to run unattended in {place}: cd into a project, or pass -C");
         return Some(Remark::new(Weight::Refusal, text));
     }
@@ -162,8 +160,17 @@ fn impossible(mode: Option<&str>) -> Option<Remark> {
     Some(Remark::new(Weight::Refusal, text))
 }
 
+/// A mode in which nothing holds the agent back, where nothing around it does either.
+fn unguarded(mode: Option<&str>, is_container: bool) -> Option<Remark> {
+    (mode == Some("bypassPermissions") && !is_container).then(|| {
+        let text = "permission mode \"bypassPermissions\" outside a container: the agent may run any command and change or delete any file that you can, and no one is asked. \
+                    `--permission-mode acceptEdits` with rules under permissions.allow is safer; so is a container";
+        Remark::new(Weight::Warning, text)
+    })
+}
+
 /// The tools that every session will miss: in a session without a person, whatever would be asked for is denied.
-fn denied(permissions: &Permissions) -> Option<Remark> {
+fn denied(permissions: &Permissions, rules: &[String]) -> Option<Remark> {
     let mode = permissions
         .mode
         .as_deref()
@@ -174,24 +181,30 @@ fn denied(permissions: &Permissions) -> Option<Remark> {
         return None;
     }
     let for_edits = if edits { "`ralph run --permission-mode acceptEdits` lets it change files; " } else { "" };
+    let rules = if rules.is_empty() { "rules".to_owned() } else { rules.join(", ") };
     let text = format!(
-        "in {mode} {} will be denied, because no person is there to be asked: {for_edits}rules such as \"Bash(npm test:*)\" under permissions.allow in your settings let it run commands",
+        "in {mode} {} will be denied, because there is no one to ask: {for_edits}{rules} under permissions.allow in .claude/settings.json would let it run commands",
         missing.join(", ")
     );
     Some(Remark::new(Weight::Warning, text))
 }
 
-/// Gate commands that the agent may not run to check its own work. Ralph measures them all the same.
-fn unproven_by_itself(project: &Project, permissions: &Permissions) -> Option<Remark> {
+/// The rules that would allow the commands of the gates, where none does.
+fn rules_of_gates(project: &Project, permissions: &Permissions) -> Vec<String> {
     let mut rules: Vec<String> = Vec::new();
     for line in gate_lines(project) {
         rules.extend(permissions.unallowed(&line).into_iter().filter_map(rule));
     }
     rules.dedup();
     rules.truncate(5);
+    rules
+}
+
+/// Gate commands that the agent may not run to check its own work. Ralph measures them all the same.
+fn unproven_by_itself(rules: &[String]) -> Option<Remark> {
     (!rules.is_empty()).then(|| {
         let text = format!(
-            "the agent cannot run the gates by itself before it stops; these rules under permissions.allow would let it: {}",
+            "the agent cannot run the gates by itself before it stops; these rules under permissions.allow in .claude/settings.json would let it: {}",
             rules.join(", ")
         );
         Remark::new(Weight::Hint, text)
@@ -230,6 +243,15 @@ fn rule(command: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn u4_no_permissions_and_no_container_is_worth_a_warning() {
+        let told = |mode, is_container| unguarded(mode, is_container).map(|remark| (remark.weight, remark.text.contains("any command")));
+        assert_eq!(told(Some("bypassPermissions"), false), Some((Weight::Warning, true)));
+        assert_eq!(told(Some("bypassPermissions"), true), None);
+        assert_eq!(told(Some("acceptEdits"), false), None);
+        assert_eq!(told(None, false), None);
+    }
 
     #[test]
     fn s4_6_a_rule_names_a_program_and_its_subcommand() {

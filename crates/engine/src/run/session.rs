@@ -9,19 +9,22 @@ use std::{
 };
 
 use ralph_core::{
-    gate::output::Stream as Pipe,
+    gate::Stream as Pipe,
     judge::{
-        brakes::ToolUse,
+        ToolUse,
         session_outcome::{Cut, Outcome, Trouble, Work},
     },
     text::time::millis,
 };
 
 use crate::{
-    hosts::claude::{
-        launch::{self, Launch},
-        stream::{Exit, Stream, why},
-        usage,
+    hosts::{
+        claude::{
+            launch::{self, Launch},
+            stream::{Exit, Stream, why},
+            usage,
+        },
+        client,
     },
     run::{
         events::Heard,
@@ -237,7 +240,7 @@ impl Session<'_> {
     /// The session's use. If the client could not report it at its end, its transcripts may know more than was heard.
     fn work(&self, stream: &Stream) -> Work {
         let work = stream.work();
-        let written = || usage::of_session(&env::claude_config()?, self.id);
+        let written = || usage::of_session(&client::config_folder()?, self.id);
         match (!stream.is_accounted()).then(written).flatten() {
             Some((tokens, usd_micros)) if tokens.total() > work.tokens.total() => Work { tokens, usd_micros, estimated: true, ..work },
             _ => work,

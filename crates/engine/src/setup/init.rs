@@ -6,11 +6,11 @@ use crate::{
     hosts::claude::{
         commands,
         registration::{BLOCK_CAP, CommandLine, DENY_EDITS, Hook},
-        settings::{Settings, as_the_client_reads},
+        settings_file::{Settings, as_the_client_reads},
     },
     setup::{
         Plan, Problem,
-        change::{self, Change},
+        file_change::{self, Change},
         places::{Places, Scope},
         record::Records,
         survey::{Origin, Plugin, Registration, Survey},
@@ -34,10 +34,12 @@ pub struct Wish {
 pub fn own_command(scope: Scope) -> (String, Option<String>) {
     let Ok(exe) = std::env::current_exe() else { return ("ralph".to_owned(), None) };
     let found = process::which("ralph");
-    if found.as_deref().is_some_and(process::is_this_program) {
+    let lasts = !found.as_deref().is_some_and(is_run_by_npm);
+    if lasts && found.as_deref().is_some_and(process::is_this_program) {
         return ("ralph".to_owned(), None);
     }
     let on_path = match &found {
+        Some(_) if !lasts => "`ralph` is on your PATH only while npm runs it".to_owned(),
         Some(other) => format!("the `ralph` on your PATH is another one ({})", other.display()),
         None => "`ralph` is not on your PATH".to_owned(),
     };
@@ -55,6 +57,11 @@ pub fn own_command(scope: Scope) -> (String, Option<String>) {
     }
 }
 
+/// `npx` and `npm exec` put a project's commands on the PATH of what they run, and of nothing else.
+fn is_run_by_npm(path: &Path) -> bool {
+    path.parent().is_some_and(|folder| folder.ends_with("node_modules/.bin"))
+}
+
 pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) -> Result<Plan, Problem> {
     let mut plan = Plan::default();
     let path = places.settings(wish.scope).ok_or_else(no_home)?;
@@ -70,7 +77,7 @@ pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) ->
     for command in commands::COMMANDS {
         let path = folder.join(command.file_name());
         let text = command.text();
-        match change::read(&path) {
+        match file_change::read(&path) {
             Ok(now) if is_ours(&path, records, now.as_deref(), &text) => plan.changes.extend(Change::to(&path, now, text, None)),
             Err(problem) if fs::symlink_metadata(&path).is_err() => return Err(problem),
             // A file that cannot be read was not written by ralph either.
@@ -143,7 +150,7 @@ fn hooks_for(places: &Places, survey: &Survey, wish: &Wish, notes: &mut Vec<Stri
 /// The new text of the settings file, and the change, if there is any.
 fn settings_change(path: &Path, records: &Records, wish: &Wish, hooks: Hooks) -> Result<(String, Option<Change>), Problem> {
     let left_alone = |e| Problem::left_alone(path, &e);
-    let before = change::read_settled(path)?;
+    let before = file_change::read_settled(path)?;
     let settings = Settings::parse(before.as_deref().unwrap_or("{\n}\n").as_bytes()).map_err(left_alone)?;
     match hooks {
         Hooks::In => settings.register(&wish.command.0, wish.scope.word()).map_err(left_alone)?,
@@ -186,7 +193,7 @@ pub(super) fn original(path: &Path, records: &Records, now: Option<&str>) -> Res
 }
 
 /// Restores the cap, if it is still the value that ralph set.
-fn restore_cap(settings: &Settings, was: Option<&Settings>, after: &str) -> Result<(), crate::hosts::claude::settings::Problem> {
+fn restore_cap(settings: &Settings, was: Option<&Settings>, after: &str) -> Result<(), crate::hosts::claude::settings_file::Problem> {
     let became = Settings::parse(after.as_bytes()).ok().and_then(|settings| settings.env(BLOCK_CAP));
     let before = was.and_then(|was| was.env(BLOCK_CAP));
     if became.is_none() || became == before || settings.env(BLOCK_CAP) != became {

@@ -2,11 +2,14 @@
 //!
 //! A setup is first planned, as a list of changes that can be shown, and then carried out.
 
-pub mod change;
+pub mod agents;
+pub mod file_change;
 pub mod init;
 pub mod permissions;
 pub mod places;
 pub mod probe;
+pub mod purge;
+pub mod ralph_toml;
 pub mod record;
 pub mod survey;
 pub mod uninstall;
@@ -17,9 +20,9 @@ use std::{
 };
 
 use crate::{
-    hosts::claude::settings,
+    hosts::claude::settings_file,
     setup::{
-        change::Change,
+        file_change::Change,
         record::{Record, Records},
     },
 };
@@ -77,7 +80,7 @@ impl Problem {
     }
 
     /// A settings file that cannot be read as one.
-    fn left_alone(path: &Path, problem: &settings::Problem) -> Self {
+    fn left_alone(path: &Path, problem: &settings_file::Problem) -> Self {
         Problem::new(path, format!("{problem}. It is left as it is; fix it, then run this again"))
     }
 

@@ -62,12 +62,12 @@ impl Permissions {
         TOOLS.into_iter().filter(|tool| self.fate(tool) == wanted).collect()
     }
 
-    pub fn has_command_rules(&self) -> bool {
+    pub(crate) fn has_command_rules(&self) -> bool {
         self.allow.iter().any(|rule| rule.starts_with("Bash"))
     }
 
     /// The commands of a shell line that no rule allows, split as the client splits them.
-    pub fn unallowed<'l>(&self, line: &'l str) -> Vec<&'l str> {
+    pub(crate) fn unallowed<'l>(&self, line: &'l str) -> Vec<&'l str> {
         if self.fate("Bash") == Fate::Allowed {
             return Vec::new();
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{store::project::Project, sys::env};
+use crate::{hosts::client, store::project::Project};
 
 /// Who a setup is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Places {
 
 impl Places {
     pub fn of(project: &Project) -> Self {
-        Places { project: project.clone(), config: env::claude_config() }
+        Places { project: project.clone(), config: client::config_folder() }
     }
 
     /// The settings file of a scope.

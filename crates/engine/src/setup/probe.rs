@@ -33,7 +33,6 @@ const PROMPT: &str = "Answer the doctor.";
 /// The stop was blocked, as it should be.
 #[derive(Debug)]
 pub struct Answered {
-    pub answer: String,
     pub took: Duration,
 }
 
@@ -48,7 +47,7 @@ pub enum Failed {
 #[derive(Debug)]
 pub struct Problem {
     pub what: String,
-    /// What to do; empty if registering again fixes it.
+    /// The remedy; empty if registering again fixes it.
     pub advice: String,
 }
 
@@ -111,7 +110,7 @@ fn task<'a>(registration: &Registration, survey: &Survey, at: &Project, folder: 
         ("CLAUDE_CODE_SESSION_ID".into(), SESSION.into()),
         ("CLAUDE_PLUGIN_ROOT".into(), root.into()),
         ("RALPH_DOCTOR_AT".into(), here.into()),
-        // Nobody reads a page about a stop that was made up, and of its project nothing is remembered: a folder of its own is not believed.
+        // A made-up stop needs no page, and nothing of its project is remembered: a folder of its own is not believed.
         ("RALPH_REPORT".into(), "off".into()),
         ("XDG_STATE_HOME".into(), folder.into()),
     ]);
@@ -124,7 +123,7 @@ fn not_run(registration: &Registration, failure: &Failure) -> Problem {
             what: "the program was not found".to_owned(),
             advice: match &registration.origin {
                 Origin::Plugin(_) => {
-                    "Put `ralph` on the PATH (`cargo install --locked --path crates/ralph`), or install a plugin that brings it: `ralph plugin DIR`.".to_owned()
+                    "Put `ralph` on the PATH (`cargo install --locked --path crates/ralph`), or install a plugin that brings it: `ralph init --plugin`.".to_owned()
                 }
                 _ => String::new(),
             },
@@ -145,7 +144,7 @@ fn judge(registration: &Registration, ran: &Ran) -> Result<Answered, Problem> {
         value.get("reason").or(context).and_then(Value::as_str).is_some_and(|text| text.starts_with(PROMPT))
     };
     if value.as_ref().is_some_and(text) {
-        return Ok(Answered { answer, took: ran.took });
+        return Ok(Answered { took: ran.took });
     }
     let said = match (ran.code, answer.as_str(), ran.stderr.trim()) {
         (Some(127), ..) => return Err(not_run(registration, &Failure::CannotStart(io::ErrorKind::NotFound.into()))),

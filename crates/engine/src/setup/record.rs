@@ -36,7 +36,7 @@ impl Records {
         Records { folder: env::state_dir().map(|dir| dir.join("setup")) }
     }
 
-    pub fn are_kept(&self) -> bool {
+    pub(crate) fn are_kept(&self) -> bool {
         self.folder.is_some()
     }
 

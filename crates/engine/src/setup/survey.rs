@@ -9,16 +9,18 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
-    hosts::claude::{
-        registration::BLOCK_CAP,
-        settings::{Registered, as_the_client_reads, registered},
+    hosts::{
+        claude::{
+            registration::BLOCK_CAP,
+            settings_file::{Registered, as_the_client_reads, registered},
+        },
+        client,
     },
     setup::{
-        change,
+        file_change,
         places::{Places, Scope},
         record::real,
     },
-    sys::env,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +60,7 @@ pub struct SettingsFile {
 
 impl SettingsFile {
     fn read(origin: Origin, path: PathBuf) -> Self {
-        let (text, parsed) = match change::read(&path) {
+        let (text, parsed) = match file_change::read(&path) {
             Ok(None) => (None, Ok(Value::Null)),
             Ok(Some(text)) => {
                 let parsed = as_the_client_reads(&text).map_err(|p| p.to_string());
@@ -115,7 +117,7 @@ impl Survey {
         let of_user = places.settings(Scope::User).map(|path| real(&path));
         files.retain(|file| file.origin == Origin::Settings(Scope::User) || Some(real(&file.path)) != of_user);
         let plugins = places.config.as_deref().map(|config| plugins(config, places.project.root(), &files)).unwrap_or_default();
-        Survey { files, plugins, memory: env::claude_memory().map(|path| json(&path)).unwrap_or_default() }
+        Survey { files, plugins, memory: client::memory_file().map(|path| json(&path)).unwrap_or_default() }
     }
 
     pub fn file(&self, scope: Scope) -> Option<&SettingsFile> {
@@ -175,7 +177,7 @@ impl Survey {
 
     /// The client's cap on stops in a row that are sent back, as a session here would have it.
     pub fn block_cap(&self) -> Option<String> {
-        self.says(&["env", BLOCK_CAP]).and_then(|(value, _)| value.as_str().map(str::to_owned)).or_else(env::block_cap)
+        self.says(&["env", BLOCK_CAP]).and_then(|(value, _)| value.as_str().map(str::to_owned)).or_else(client::block_cap)
     }
 
     /// The folders that the client was told to trust, with all that is below them.
@@ -211,7 +213,7 @@ impl Survey {
     }
 
     /// The same without the project's settings.
-    pub fn own_lists(&self, keys: &[&str]) -> Vec<String> {
+    pub(crate) fn own_lists(&self, keys: &[&str]) -> Vec<String> {
         self.lists_of(keys, Origin::is_own)
     }
 
@@ -268,7 +270,7 @@ fn install_path(record: &Value, project: &Path) -> Option<PathBuf> {
 
 /// A file of the client's own; empty, if it cannot be read.
 fn json(path: &Path) -> Map<String, Value> {
-    let text = change::read(path).ok().flatten().unwrap_or_default();
+    let text = file_change::read(path).ok().flatten().unwrap_or_default();
     match as_the_client_reads(&text) {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),

@@ -1,15 +1,18 @@
 //! `ralph uninstall`: removes what `ralph init` wrote, and restores every file.
 
+use std::fs;
+
 use crate::{
-    hosts::claude::{commands, settings::Settings},
+    hosts::claude::{commands, settings_file::Settings},
     setup::{
-        Plan, Problem,
-        change::{self, Change},
+        Plan, Problem, agents,
+        file_change::{self, Change},
         init::original,
         places::{Places, Scope},
         record::{Records, real},
         survey::Survey,
     },
+    store::project::Project,
 };
 
 /// The changes, and the problems: a file of one scope that cannot be read does not keep the others. The project and local scopes share one folder of commands.
@@ -30,6 +33,12 @@ pub fn plan(places: &Places, survey: &Survey, records: &Records, scopes: &[Scope
         all.notes.extend(plan.notes);
         all.settled.extend(plan.settled);
     }
+    if scopes.contains(&Scope::User) {
+        match agents::back(records) {
+            Ok(changes) => all.changes.extend(changes),
+            Err(problem) => problems.push(problem),
+        }
+    }
     all.notes.dedup();
     (all, problems)
 }
@@ -40,6 +49,13 @@ pub fn own_scopes(places: &Places, records: &Records) -> Vec<Scope> {
         *scope != Scope::Project || !records.are_kept() || places.settings(*scope).is_some_and(|path| records.get(&path).is_some())
     };
     Scope::ALL.into_iter().filter(is_own).collect()
+}
+
+/// Removes the project's `.claude` if it is empty and a loop was here, which may have been the first to need it. Call it before a purge.
+pub fn remove_empty_folder(project: &Project) {
+    if project.own().is_dir() && project.no_project().is_none() {
+        let _ = fs::remove_dir(project.claude());
+    }
 }
 
 fn of_scope(places: &Places, survey: &Survey, records: &Records, scope: Scope, scopes: &[Scope]) -> Result<Plan, Problem> {
@@ -64,7 +80,7 @@ fn others_need_commands(survey: &Survey, scope: Scope, going: &[Scope]) -> bool 
 
 fn settings_back(places: &Places, records: &Records, scope: Scope, plan: &mut Plan) -> Result<(), Problem> {
     let Some(path) = places.settings(scope) else { return Ok(()) };
-    let Some(now) = change::read_settled(&path)? else {
+    let Some(now) = file_change::read_settled(&path)? else {
         plan.settled.push(path);
         return Ok(());
     };
@@ -84,7 +100,7 @@ fn commands_back(places: &Places, records: &Records, scope: Scope, plan: &mut Pl
     for command in commands::COMMANDS {
         let path = folder.join(command.file_name());
         let record = records.get(&path);
-        match change::read(&path) {
+        match file_change::read(&path) {
             Ok(None) => plan.settled.push(path),
             Ok(Some(now)) if now == command.text() || record.as_ref().is_some_and(|r| r.after == now) => {
                 plan.changes.extend(Change::back(&path, now, None));

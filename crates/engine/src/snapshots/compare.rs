@@ -1,4 +1,4 @@
-//! What changed between two snapshots, or between one and now.
+//! The changes between two snapshots, or between one and now.
 
 use std::{
     collections::HashMap,
@@ -64,8 +64,8 @@ impl Comparison {
     pub fn of(project: &Project, loop_id: &str, a: Option<&str>, b: Option<&str>, limit: Duration) -> Result<Self, String> {
         let repository = Repository::of(project, limit)?.ok_or("this is not a git repository")?;
         let all = super::list(&repository, loop_id)?;
-        let rounds: Vec<&Snapshot> = all.iter().filter(|snapshot| snapshot.round().is_some()).collect();
-        let newest = rounds.iter().max_by_key(|snapshot| (snapshot.at, snapshot.round())).copied();
+        let rounds: Vec<&Snapshot> = all.iter().filter(|snapshot| snapshot.iteration().is_some()).collect();
+        let newest = rounds.iter().max_by_key(|snapshot| (snapshot.at, snapshot.iteration())).copied();
         let nothing = || format!("no files of {} are kept", text::clean(loop_id));
         let side = |name: &str| match name {
             NOW => Ok(Side { name: NOW.to_owned(), id: WorkingTree::of(&repository, project)?.tree }),
@@ -75,7 +75,7 @@ impl Comparison {
             (Some(NOW), None) => (side_of(newest.ok_or_else(nothing)?), side(NOW)?),
             (Some(a), None) => {
                 let to = find(&all, a)?;
-                let before = rounds.iter().rev().find(|snapshot| snapshot.round() < to.round());
+                let before = rounds.iter().rev().find(|snapshot| snapshot.iteration() < to.iteration());
                 let before = before
                     .ok_or_else(|| format!("nothing is kept from before {}: `ralph diff {a} now` compares it with now", to.words()))?;
                 (side_of(before), side_of(to))
@@ -86,7 +86,7 @@ impl Comparison {
         Ok(Comparison { repository, from, to })
     }
 
-    /// The folder that paths are seen from: the person's, where it lies in the working tree, else the project's.
+    /// The folder that paths are seen from: the person's, where it is in the working tree, else the project's.
     pub fn folder(&self, here: Option<PathBuf>) -> PathBuf {
         let here = here.and_then(|here| here.canonicalize().ok()).filter(|here| here.starts_with(self.repository.top()));
         here.unwrap_or_else(|| self.repository.top().join(&self.repository.below))
@@ -122,8 +122,8 @@ pub(crate) fn find<'a>(all: &'a [Snapshot], name: &str) -> Result<&'a Snapshot, 
     found.ok_or_else(|| {
         let name = text::opening(name, 64);
         match all {
-            [] => format!("no files are kept after iteration {name}, nor after any other"),
-            _ => format!("no files are kept under the name {name}; there are: {}", names(all)),
+            [] => format!("there is no snapshot {name}: this loop has none"),
+            _ => format!("there is no snapshot {name}; this loop has {}", names(all)),
         }
     })
 }
@@ -131,14 +131,14 @@ pub(crate) fn find<'a>(all: &'a [Snapshot], name: &str) -> Result<&'a Snapshot, 
 /// `0–7, 9, before-rollback-1`.
 fn names(all: &[Snapshot]) -> String {
     let mut parts: Vec<String> = Vec::new();
-    let rounds: Vec<u64> = all.iter().filter_map(Snapshot::round).collect();
+    let rounds: Vec<u64> = all.iter().filter_map(Snapshot::iteration).collect();
     for row in rounds.chunk_by(|a, b| b - a == 1) {
         parts.push(match row {
             [first, .., last] => format!("{first}–{last}"),
             one => one.iter().map(u64::to_string).collect(),
         });
     }
-    parts.extend(all.iter().filter(|snapshot| snapshot.round().is_none()).map(|snapshot| text::clean(&snapshot.name)));
+    parts.extend(all.iter().filter(|snapshot| snapshot.iteration().is_none()).map(|snapshot| text::clean(&snapshot.name)));
     parts.join(", ")
 }
 

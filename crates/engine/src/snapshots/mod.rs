@@ -1,16 +1,12 @@
-//! Snapshots: the files of a project after each round of a loop, as commits under `refs/ralph/<loop>/<round>`.
+//! Snapshots: the files of a project after each iteration of a loop, as commits under `refs/ralph/<loop>/<iteration>`.
 //!
 //! Keeping one reads the working tree and writes objects and one ref; no branch, index, reflog or file of the person's changes, and no hook runs.
-//! What git ignores is no part of it, nor is what belongs to ralph itself.
+//! Ignored files are no part of it, nor are ralph's own files.
 
 pub mod compare;
 pub(crate) mod working_tree;
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    fmt::Write as _,
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 
 use ralph_core::text::time::Millis;
 use serde::Serialize;
@@ -27,16 +23,16 @@ const REFS: &str = "refs/ralph/";
 
 /// Snapshots of a loop that is not there any more are kept for so long.
 const KEPT: Duration = Duration::from_hours(30 * 24);
-/// The same for loops of other working trees: nobody looks there whether they live.
+/// The same for loops of other working trees: whether they are live is not looked up there.
 const KEPT_FOR_OTHERS: Duration = Duration::from_hours(90 * 24);
 
-/// What was kept.
+/// A snapshot that was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Kept {
     /// The ref: `refs/ralph/main-20261115-093000/3`.
     pub name: String,
     pub commit: String,
-    /// What is not in it, in words: `dump.sql (812 MB)`.
+    /// Files that are not in it, in words: `dump.sql (812 MB)`.
     pub left_out: Vec<String>,
 }
 
@@ -59,14 +55,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The round after which it was made; 0 before the first one.
-    pub fn round(&self) -> Option<u64> {
+    /// The iteration after which it was made; 0 before the first one.
+    pub fn iteration(&self) -> Option<u64> {
         self.name.parse().ok()
     }
 
     /// `round 3`, `the start`, `before-rollback-1`.
     pub fn words(&self) -> String {
-        match self.round() {
+        match self.iteration() {
             Some(0) => "the start".to_owned(),
             Some(n) => format!("iteration {n}"),
             None => self.name.clone(),
@@ -74,7 +70,7 @@ impl Snapshot {
     }
 }
 
-/// Keeps the files as they are after a round; 0 is the moment before the first one. `is_again`: the round may have been kept before, and that stays, under a
+/// Keeps the files as they are after an iteration; 0 is the moment before the first one. `is_again`: the iteration may have been kept before, and that stays, under a
 /// name of its own. `None`: there is no git, or no repository that knows the project.
 pub fn keep(project: &Project, loop_id: &str, iteration: u64, is_again: bool, limit: Duration) -> Result<Option<Kept>, String> {
     let Some(repository) = Repository::of(project, limit)? else { return Ok(None) };
@@ -90,28 +86,23 @@ pub fn keep(project: &Project, loop_id: &str, iteration: u64, is_again: bool, li
     write(&repository, loop_id, &iteration.to_string(), &what, &files, false).map(Some)
 }
 
-/// Gives the snapshot that a round has already a name of its own, if its files were others.
+/// Gives the snapshot that an iteration has already a name of its own, if its files were others.
 fn set_aside(repository: &Repository, loop_id: &str, iteration: u64, tree: &str) -> Result<(), String> {
+    if repository.reference(&format!("{}{iteration}", folder(repository, loop_id)))?.is_none() {
+        return Ok(());
+    }
     let all = list(repository, loop_id)?;
-    let Some(before) = all.iter().find(|snapshot| snapshot.round() == Some(iteration) && snapshot.tree != tree) else { return Ok(()) };
+    let Some(before) = all.iter().find(|snapshot| snapshot.iteration() == Some(iteration) && snapshot.tree != tree) else { return Ok(()) };
     let name = |n: usize| format!("{iteration}-earlier-{n}");
     let free = (1..1_000).map(name).find(|name| all.iter().all(|snapshot| snapshot.name != *name)).unwrap_or_else(|| name(1));
     let name = format!("{}{free}", folder(repository, loop_id));
-    point(repository, &name, &before.commit)
+    Ok(repository.set_reference(&name, &before.commit)?)
 }
 
-/// The snapshots of a loop: the rounds in order, then the others in the order of their making.
-pub fn of_loop(project: &Project, loop_id: &str, limit: Duration) -> Result<Vec<Snapshot>, String> {
-    let Some(repository) = Repository::of(project, limit)? else { return Ok(Vec::new()) };
-    list(&repository, loop_id)
-}
-
-/// The commits of those snapshots that have the very files of the commit that was checked out: nothing was left uncommitted.
-pub fn all_committed(project: &Project, snapshots: &[Snapshot], limit: Duration) -> Result<HashSet<String>, String> {
-    let Some(repository) = Repository::of(project, limit)? else { return Ok(HashSet::new()) };
-    let trees = repository.trees(snapshots.iter().filter_map(|snapshot| snapshot.head.as_deref()))?;
-    let is_committed = |snapshot: &&Snapshot| snapshot.head.as_ref().and_then(|head| trees.get(head)) == Some(&snapshot.tree);
-    Ok(snapshots.iter().filter(is_committed).map(|snapshot| snapshot.commit.clone()).collect())
+/// Whether the files after an iteration of a loop are kept; 0 is the moment before the first one.
+pub fn has(project: &Project, loop_id: &str, iteration: u64, limit: Duration) -> Result<bool, String> {
+    let Some(repository) = Repository::of(project, limit)? else { return Ok(false) };
+    Ok(repository.reference(&format!("{}{iteration}", folder(&repository, loop_id)))?.is_some())
 }
 
 /// The ids of the project's loops that have snapshots. One that is no plain word is told by its fingerprint.
@@ -125,18 +116,34 @@ pub fn loops(project: &Project, limit: Duration) -> Result<Vec<String>, String> 
     Ok(ids)
 }
 
+/// Removes the snapshots of every loop of this project, and tells how many there were.
+pub(crate) fn remove_all(project: &Project, limit: Duration) -> Result<usize, String> {
+    let Some(repository) = Repository::of(project, limit)? else { return Ok(0) };
+    let names = repository.text(&["for-each-ref", "--format=%(refname)", REFS], "")?;
+    let is_own = |name: &&str| {
+        name.strip_prefix(REFS).and_then(|rest| rest.split_once('/')).is_some_and(|(part, _)| loop_in(&repository, part).is_some())
+    };
+    let own: Vec<&str> = names.lines().filter(is_own).collect();
+    let input: Vec<String> = own.iter().map(|name| format!("delete {name}\n")).collect();
+    if !own.is_empty() {
+        repository.text(&["update-ref", "--no-deref", "--stdin"], input.concat())?;
+    }
+    Ok(own.len())
+}
+
 /// Whether a loop of this id has snapshots under that name.
 pub fn is_called(loop_id: &str, word: &str) -> bool {
     plain(loop_id) == word
 }
 
+/// The snapshots of a loop: the rounds in order, then the others in the order of their making.
 pub(crate) fn list(repository: &Repository, loop_id: &str) -> Result<Vec<Snapshot>, String> {
     let folder = folder(repository, loop_id);
     let format = "--format=%(refname)%00%(objectname)%00%(tree)%00%(parent)%00%(committerdate:unix)%00%(contents:body)%00";
     let told = repository.text(&["for-each-ref", format, &folder], "")?;
     let fields: Vec<&str> = told.split('\0').collect();
     let mut all: Vec<Snapshot> = fields.chunks_exact(6).filter_map(|fields| snapshot(fields, &folder)).collect();
-    all.sort_by_key(|snapshot| (snapshot.round().is_none(), snapshot.round(), snapshot.at, snapshot.name.len()));
+    all.sort_by_key(|snapshot| (snapshot.iteration().is_none(), snapshot.iteration(), snapshot.at, snapshot.name.len()));
     Ok(all)
 }
 
@@ -183,7 +190,7 @@ pub(crate) fn write(
     }
     let commit = commit(repository, &files.tree, &parents, &message)?;
     let name = format!("{}{name}", folder(repository, loop_id));
-    point(repository, &name, &commit)?;
+    repository.set_reference(&name, &commit)?;
     Ok(Kept { name, commit, left_out: files.left_out.clone() })
 }
 
@@ -192,11 +199,6 @@ fn commit(repository: &Repository, tree: &str, parents: &[String], message: &str
     args.extend(parents.iter().flat_map(|parent| ["-p", parent.as_str()]));
     args.extend(["-F", "-", tree]);
     Ok(repository.text(&args, message)?.trim().to_owned())
-}
-
-/// Makes a ref, without a reflog.
-fn point(repository: &Repository, name: &str, commit: &str) -> Result<(), String> {
-    Ok(repository.text(&["-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref", name, commit], "").map(drop)?)
 }
 
 /// Where a loop's snapshots are, with the slash. Linked working trees share their refs, so what is not the usual place has its own mark.
@@ -218,7 +220,7 @@ fn plain(loop_id: &str) -> String {
     if can_be { loop_id.to_owned() } else { format!("x{}", digest::short(loop_id.as_bytes())) }
 }
 
-/// Removes what nobody needs: snapshots of loops that are long over, and those of an earlier loop with the same id when a new one begins. The objects stay until
+/// Removes old snapshots: those of loops that are long over, and those of an earlier loop with the same id when a new one begins. The objects stay until
 /// git collects them. That this fails is no reason not to keep the next one.
 fn remove_old(repository: &Repository, project: &Project, loop_id: &str, iteration: u64) {
     let Ok(told) = repository.text(&["for-each-ref", "--format=%(refname) %(committerdate:unix)", REFS], "") else { return };

@@ -27,7 +27,7 @@ const LARGEST: u64 = 50 << 20;
 /// Of all such files together.
 const LARGEST_ALL: u64 = 500 << 20;
 
-/// What belongs to ralph and must stay as it is when files go back: the loop itself.
+/// Ralph's own files, which must stay as they are when files go back: the loop itself.
 const OWN: [&str; 4] = [
     "**/.ralph/**",
     "**/.claude/ralph-loop*.local.md",
@@ -38,7 +38,7 @@ const OWN: [&str; 4] = [
 /// The files at one moment.
 pub(crate) struct WorkingTree {
     pub(crate) tree: String,
-    /// What is not in it, in words.
+    /// Files that are not in it, in words.
     pub(crate) left_out: Vec<String>,
     /// An index that says the same as the tree, with what the files looked like on the disk. It goes with the repository's value.
     index: PathBuf,
@@ -61,7 +61,7 @@ impl WorkingTree {
         Ok(WorkingTree { tree, left_out: making.left_out, index: at })
     }
 
-    /// Puts the files into the state of another tree. Whatever somebody changed since this value was made keeps all of it from happening.
+    /// Puts the files into the state of another tree. A file that changed since this value was made keeps all of it from happening.
     pub(crate) fn become_tree(&self, repository: &Repository, tree: &str) -> Result<(), String> {
         let index = File::options().append(true).open(&self.index);
         // Git takes files that are as new as its index for changed ones. These were read when they were that new already.
@@ -194,7 +194,7 @@ impl Making<'_> {
         }
     }
 
-    /// What git does not track and does not ignore, but for repositories of their own, and what is too large or cannot be read.
+    /// Untracked files that git does not ignore, without repositories of their own, and without files that are too large or cannot be read.
     fn take_new(&mut self) -> Result<(), String> {
         let mut room = LARGEST_ALL;
         for path in pieces(&self.ask(&["ls-files", "-z", "--others", "--exclude-standard"], Vec::new())?) {

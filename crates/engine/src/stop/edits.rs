@@ -27,8 +27,9 @@ pub(super) fn note(stop: &Stop<'_>, locked: &Locked<'_>, l: &mut Loop, at: Milli
         l.state.refused.clear();
         return Ok(());
     }
-    // What is not in the client's own folder any agent may write, its subagents too.
-    let is_within_reach = l.found.own_file().is_some_and(|file| !file.starts_with(stop.project.claude()));
+    // Only Claude Code protects its folder: what is elsewhere, or what another agent works on, the agent may have written, or one of its subagents.
+    let is_guarded = stop.hook().is_none_or(|hook| hook.client.host.is_claude());
+    let is_within_reach = !is_guarded || !l.found.own_file().starts_with(stop.project.claude());
     let by_agent = stop.report().is_some() || is_within_reach || hear::named_in_tools(stop, l);
     // What did not count once does not count because time has passed; `ralph resume` is how a person says that it does.
     let before = l.state.refused.clone();

@@ -11,13 +11,14 @@ use ralph_core::{
 
 use crate::{
     git::tracked,
+    hosts::Client,
     store::{
         Error, feature_folder, journal,
         loops::{self, Carrier, LoopOnDisk},
         project::Project,
         project_lock::{Locked, Loop},
     },
-    sys::{clock, env, process},
+    sys::{clock, env},
 };
 
 /// The loop that a session finds in its project when it stops.
@@ -58,13 +59,8 @@ pub(crate) fn is_carried_elsewhere(state: &State) -> bool {
     journal::runner_of(state).is_some_and(|runner| !is_ours(runner))
 }
 
-/// The client that started this process.
-pub(crate) fn client_pid() -> Option<u32> {
-    env::claude_pid().or_else(process::parent_pid)
-}
-
 /// Gives a loop without an owner to the first session that stops in the project; its file is not touched.
-pub(crate) fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<(), Error> {
+pub(crate) fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str, client: Client) -> Result<(), Error> {
     let now = clock::now();
     if l.is_new {
         let file = if l.found.is_folder() { feature_folder::LIST.to_owned() } else { file_of(&l.found.name) };
@@ -72,7 +68,8 @@ pub(crate) fn adopt(locked: &Locked<'_>, l: &mut Loop, session: &str) -> Result<
         locked.record(l, now, None, event)?;
     }
     l.state.owner = Some(session.to_owned());
-    l.state.client_pid = client_pid();
+    l.state.client_pid = client.pid();
+    l.state.host = client.host.in_journal();
     l.state.released = false;
     l.state.left_behind = false;
     l.state.arm(now);

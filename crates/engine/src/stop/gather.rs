@@ -3,11 +3,7 @@
 use ralph_core::{
     gate::{Proof, Tally},
     journal::{Items, Spending, State},
-    judge::{
-        Evidence, Message,
-        brakes::{self, Repeated, Standstill, ToolUse},
-        claim as promise,
-    },
+    judge::{self, Claim, Evidence, IdleLimitFrom, Message, Repeated, Standstill, ToolUse},
     text::time::Millis,
 };
 
@@ -17,7 +13,10 @@ use super::{
     measure::Measured,
     notes, spending, standstill,
 };
-use crate::{hosts::transcript, store::project_lock::Loop, sys::env};
+use crate::{
+    hosts::{Host, transcript},
+    store::project_lock::Loop,
+};
 
 /// Evidence, and what the next stop is compared with.
 pub(crate) struct Gathered {
@@ -37,13 +36,13 @@ pub(super) fn gather(stop: &Stop<'_>, l: &Loop, heard: Heard, measured: Measured
     let spending = spending::count(stop, l, now);
     let items = items(&measured, &l.state, stop.session);
     let tallies = || measured.findings.iter().filter_map(|finding| finding.tally);
-    let (idle_limit, idle_limit_from) = brakes::idle_limit(l.file.idle_rounds, block_cap(stop));
-    let blocked = promise::blocked(&heard.text);
+    let (idle_limit, idle_limit_from) = idle_limit(stop, l);
+    let blocked = Claim::blocked(&heard.text);
     let (context, max_context) = context(stop, l);
     let (tools, idle_rounds) = match measured.after(&l.state) {
         // Counted when the loop was parked.
         Some(parked) => (parked.tools, parked.idle_rounds),
-        None => (heard.tools, idle_rounds(stop, l, &heard, idle_limit)),
+        None => (heard.tools, idle_rounds(stop, l, &heard, (idle_limit, idle_limit_from))),
     };
     let mut evidence = Evidence {
         active: stop.counts(&l.file),
@@ -94,20 +93,28 @@ pub(super) fn gather(stop: &Stop<'_>, l: &Loop, heard: Heard, measured: Measured
     Gathered { evidence, heard, standstill, failure, items, spending }
 }
 
-/// The client's own cap on how often a session may be sent back. A run's sessions are new ones.
-fn block_cap(stop: &Stop<'_>) -> Option<u64> {
-    if stop.report().is_some() { None } else { brakes::block_cap(env::block_cap().as_deref()) }
+/// How many iterations may be idle: the loop's own limit, or the client's cap on how often a session may be sent back. A run's sessions are new ones.
+fn idle_limit(stop: &Stop<'_>, l: &Loop) -> (u64, IdleLimitFrom) {
+    let host = stop.hook().map(|hook| hook.client.host);
+    match judge::idle_limit(l.file.idle_rounds, host.and_then(Host::block_cap)) {
+        (limit, IdleLimitFrom::HostCap) if host.is_some_and(Host::counts_every_block) => (limit, IdleLimitFrom::HostTurnCap),
+        limit => limit,
+    }
 }
 
 /// Iterations in a row without any tool call, this one included.
-fn idle_rounds(stop: &Stop<'_>, l: &Loop, heard: &Heard, limit: u64) -> u64 {
+fn idle_rounds(stop: &Stop<'_>, l: &Loop, heard: &Heard, (limit, from): (u64, IdleLimitFrom)) -> u64 {
+    if from == IdleLimitFrom::HostTurnCap {
+        let is_first = stop.hook().is_some_and(|hook| !hook.after_a_block);
+        return if is_first { 1 } else { l.state.idle_rounds.saturating_add(1) };
+    }
     // The client counts within one turn of the person's: so do we.
     let same_turn = stop.report().is_some() || l.state.turn.as_deref() == stop.turn;
     let before = if same_turn { l.state.idle_rounds } else { 0 };
     // A message that could not be read is not one like the last.
     let is_read = !matches!(heard.from, Message::Unreadable { .. });
     let same_message = is_read && l.state.message.as_deref() == Some(heard.fingerprint().as_str());
-    let idle = brakes::count_idle(before, heard.tools, same_message);
+    let idle = judge::count_idle(before, heard.tools, same_message);
     // Before the loop is paused for it: iterations that looked idle may have had tools whose lines came late.
     if idle >= limit && l.state.idle_since.is_some_and(|since| hear::used_tools_since(stop, since)) {
         return u64::from(heard.tools == ToolUse::None);

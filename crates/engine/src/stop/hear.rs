@@ -4,20 +4,19 @@ use std::time::{Duration, Instant};
 
 use ralph_core::{
     journal::{Read, State},
-    judge::{
-        Message,
-        brakes::ToolUse,
-        claim::{self as promise, Claim},
-    },
+    judge::{Claim, Message, ToolUse, join_blocks},
     loops::fnv1a,
     text::time::Millis,
 };
 
 use super::{Hook, Origin, SessionReport, Stop};
 use crate::{
-    hosts::transcript::{self, Before, OpenFile, Round},
+    hosts::{
+        client,
+        transcript::{self, Before, Iteration, OpenFile},
+    },
     store::project_lock::Loop,
-    sys::{clock, env, process},
+    sys::{clock, process},
 };
 
 /// The agent's side of one stop.
@@ -43,7 +42,7 @@ impl Heard {
 
     pub(super) fn claim(&self, stop: &Stop<'_>, l: &Loop) -> Claim {
         let prompt = stop.report().map_or(l.file.prompt.as_str(), |report| &report.prompt);
-        l.file.completion_promise.as_deref().map_or(Claim::None, |promise| promise::find(&self.text, promise, prompt))
+        l.file.completion_promise.as_deref().map_or(Claim::None, |promise| Claim::find(&self.text, promise, prompt))
     }
 }
 
@@ -92,26 +91,26 @@ fn in_transcript(stop: &Stop<'_>, hook: &Hook<'_>, l: &Loop, now: Millis) -> Hea
         sends_message: stop.message.is_some() || hook.client.sends_message,
     };
     // A claim in the event itself needs no waiting.
-    let claimed = matches!((look.event_text, &l.file.completion_promise), (Some(text), Some(p)) if promise::find(text, p, &l.file.prompt) == Claim::Made);
-    let round = if l.file.active && !claimed { look.round_in_time() } else { look.round() };
-    let from = match (&round, look.event_text) {
+    let claimed = matches!((look.event_text, &l.file.completion_promise), (Some(text), Some(p)) if Claim::find(text, p, &l.file.prompt) == Claim::Made);
+    let iteration = if l.file.active && !claimed { look.iteration_in_time() } else { look.iteration() };
+    let from = match (&iteration, look.event_text) {
         (_, Some(_)) => Message::Event,
-        (Some(Round { text: Some(_), .. }), None) => Message::Transcript,
+        (Some(Iteration { text: Some(_), .. }), None) => Message::Transcript,
         (None, None) if !look.sends_message => Message::Unreadable { transcript: look.path.to_owned() },
         _ => Message::NoText,
     };
-    let alone = || look.event_text.map(|text| promise::joined([text].into_iter()));
-    let mut round = round.unwrap_or_else(|| Round { text: alone(), ..Round::default() });
+    let alone = || look.event_text.map(|text| join_blocks([text].into_iter()));
+    let mut iteration = iteration.unwrap_or_else(|| Iteration { text: alone(), ..Iteration::default() });
     // The queue is in every line of the journal.
-    round.queue.truncate(MOST_QUEUED);
+    iteration.queue.truncate(MOST_QUEUED);
     Heard {
-        text: round.text.unwrap_or_default(),
+        text: iteration.text.unwrap_or_default(),
         from,
-        tools: round.tools,
-        interrupted: round.interrupted,
-        told_to_stop: round.told_to_stop,
-        queue: round.queue,
-        read: (!look.path.is_empty()).then(|| Read { of: transcript_of(stop.session, hook.transcript), upto: round.upto }),
+        tools: iteration.tools,
+        interrupted: iteration.interrupted,
+        told_to_stop: iteration.told_to_stop,
+        queue: iteration.queue,
+        read: (!look.path.is_empty()).then(|| Read { of: transcript_of(stop.session, hook.transcript), upto: iteration.upto }),
     }
 }
 
@@ -142,7 +141,7 @@ pub(crate) fn read_until_now(session: &str, path: &str) -> Option<Read> {
 /// When the client was started, where the system tells. A client that does not name its process started this one, unless a shell stands between them.
 fn client_born(now: Millis) -> Option<Millis> {
     const SLACK_MS: u64 = 1_000;
-    let pid = env::claude_pid().or_else(|| process::parent_pid().filter(|pid| !process::is_shell(*pid)))?;
+    let pid = client::pid().or_else(|| process::parent_pid().filter(|pid| !process::is_shell(*pid)))?;
     let age = clock::uptime_ms().saturating_sub(clock::birth_of(pid)?).saturating_add(SLACK_MS);
     now.checked_sub(Millis::try_from(age).ok()?)
 }
@@ -159,24 +158,24 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// The last iteration; `None` if there is no transcript.
-    fn round(&self) -> Option<Round> {
-        OpenFile::of_session(self.path, self.session).map(|file| transcript::last_round(&file, &self.before, self.event_text))
+    fn iteration(&self) -> Option<Iteration> {
+        OpenFile::of_session(self.path, self.session).map(|file| transcript::last_iteration(&file, &self.before, self.event_text))
     }
 
     /// The last iteration once the transcript has caught up with the event, or as far as it is when patience ends.
-    fn round_in_time(&self) -> Option<Round> {
+    fn iteration_in_time(&self) -> Option<Iteration> {
         let (begun, mut waited) = (Instant::now(), Duration::ZERO);
         loop {
-            let round = self.round();
-            if waited >= PATIENCE || begun.elapsed() >= LONGEST || !self.is_worth_waiting(round.as_ref()) {
-                return round;
+            let iteration = self.iteration();
+            if waited >= PATIENCE || begun.elapsed() >= LONGEST || !self.is_worth_waiting(iteration.as_ref()) {
+                return iteration;
             }
             std::thread::sleep(STEP);
             waited += STEP;
         }
     }
 
-    fn is_worth_waiting(&self, round: Option<&Round>) -> bool {
+    fn is_worth_waiting(&self, round: Option<&Iteration>) -> bool {
         match (round, self.event_text) {
             (Some(round), Some(_)) => !round.caught_up,
             // Nothing says when the file is complete: wait for a message that has to be there, or until the queue is surely not stale.
@@ -199,12 +198,13 @@ pub(super) fn transcript(stop: &Stop<'_>) -> Option<OpenFile> {
 
 /// Whether the agent's own tool calls name the loop's file since the ruling before.
 pub(super) fn named_in_tools(stop: &Stop<'_>, l: &Loop) -> bool {
-    let Some(file) = l.found.own_file().and_then(|path| path.file_name()?.to_str().map(str::to_owned)) else { return false };
+    let Some(file) = l.found.own_file().file_name().and_then(|name| name.to_str()).map(str::to_owned) else { return false };
     let since = l.state.last.as_ref().map(|last| last.at);
     transcript(stop).is_some_and(|source| transcript::named_in_tools(&source, since, &file))
 }
 
-/// Whether the transcript at `path` ends with an interrupt.
-pub(crate) fn was_interrupted(path: &str, typed: &str) -> bool {
-    OpenFile::of_session(path, None).is_some_and(|file| transcript::was_interrupted(&file, typed))
+/// Whether the transcript at `path` ends with an interrupt of this loop. One that is older than a resume is over.
+pub(crate) fn was_interrupted(path: &str, typed: &str, state: &State) -> bool {
+    let last = OpenFile::of_session(path, None).and_then(|file| transcript::last_talk(&file, typed));
+    last.is_some_and(|last| last.interrupted && last.at.is_none_or(|at| state.armed_since.is_none_or(|armed| at >= armed)))
 }

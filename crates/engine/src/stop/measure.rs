@@ -8,10 +8,10 @@ use ralph_core::{
     judge::{Next, Said, judge},
     loops::LoopFile,
     messages::gate_messages,
-    text::time::millis,
+    text::time::{Millis, millis},
 };
 
-use super::{Checking, Stop, find, gather, hear, notes, standstill, wait};
+use super::{Checking, Stop, find, gather, hear, notes, standstill, waiting_hook};
 use crate::{
     forge,
     gates::{
@@ -36,6 +36,8 @@ use crate::{
 pub(crate) struct Measured {
     pub(super) findings: Vec<Finding>,
     pub(super) suspicions: Vec<String>,
+    /// When measuring began.
+    pub(super) began: Option<Millis>,
     /// How long this process waited for what is decided elsewhere.
     pub(super) waited_ms: u64,
     /// The stop was ruled on before, and parked.
@@ -91,8 +93,10 @@ pub(super) fn measure<'p>(
         return Ok(Some((locked, l, Measured { findings: gates::unasked(&declared.gates), ..Measured::default() })));
     }
     drop(locked);
+    let began = Some(clock::now());
     let measured =
         if gated { gates_of(stop, &l, &declared, waiting)? } else { Measured { tree: standstill::look(stop, &l), ..Measured::default() } };
+    let measured = Measured { began, ..measured };
     Ok(again(stop, l.found, waiting)?.map(|(locked, l)| (locked, l, measured)))
 }
 
@@ -128,7 +132,7 @@ fn again<'p>(stop: &Stop<'p>, found: LoopOnDisk, waiting: Waiting) -> Result<Opt
         let settled = Locked::acquire(stop.project)?.settled(found)?;
         l = settled.map(|found| find::under_lock(stop.project, found)).transpose()?.flatten();
     }
-    Ok(l.filter(|(_, l)| l.owner().is_none() || is_of_this_client(stop.session(), l, waiting)))
+    Ok(l.filter(|(_, l)| l.owner().is_none() || is_of_this_client(stop, l, waiting)))
 }
 
 /// Measures, and where there is nothing to do but to wait, waits within this process's time until there is something else to rule. All is measured again
@@ -136,13 +140,13 @@ fn again<'p>(stop: &Stop<'p>, found: LoopOnDisk, waiting: Waiting) -> Result<Opt
 fn until_nothing_waits(measurement: &Measurement<'_>) -> Result<Measured, Error> {
     let Measurement { stop, l, wanted, .. } = *measurement;
     let mut measured = measurement.take();
-    if !measurement.has_to_wait(&measured.findings) || !stop.may_wait() || wait::takes_over(stop, &l.id) {
+    if !measurement.has_to_wait(&measured.findings) || !stop.may_wait() || waiting_hook::takes_over(stop, &l.id) {
         return Ok(measured);
     }
     let began = Instant::now();
     let mut pauses = Pauses::default();
     let mut waited = measurement.until_decided(&measured.findings, &mut pauses);
-    while waited == Waited::Decided && !wait::is_there(stop, &l.id) {
+    while waited == Waited::Decided && !waiting_hook::is_there(stop, &l.id) {
         let Some((_, l)) = find::under_lock(stop.project, l.found.clone())? else { break };
         let declared = declared::of_loop(stop.project, &l.file);
         let measurement = Measurement::of(stop, &l, &declared, wanted);
@@ -156,9 +160,9 @@ fn until_nothing_waits(measurement: &Measurement<'_>) -> Result<Measured, Error>
 }
 
 /// Whether a loop is this session's; or, for one that waited, that of the session that `/clear` began in the same client.
-pub(crate) fn is_of_this_client(session: Option<&str>, l: &Loop, waiting: Waiting) -> bool {
-    let has_waited = waiting == Waiting::IsOver && l.state.client_pid.is_some() && l.state.client_pid == find::client_pid();
-    l.owner() == session || has_waited
+pub(crate) fn is_of_this_client(stop: &Stop<'_>, l: &Loop, waiting: Waiting) -> bool {
+    let has_waited = waiting == Waiting::IsOver && l.state.client_pid.is_some() && l.state.client_pid == stop.holder_pid();
+    l.owner() == stop.session() || has_waited
 }
 
 /// One look at what a loop has to prove.
@@ -217,8 +221,20 @@ impl<'a> Measurement<'a> {
             cancelled,
             watch: Arc::new(progress),
             keep_going: self.declared.keep_going,
+            since: Some(self.since()),
             ..Context::new(self.stop.project, &self.l.id, self.stop.deadline.time_left())
         }
+    }
+
+    /// From when on a pass counts for this loop: it was started or resumed then, or a run is about to begin.
+    fn since(&self) -> Millis {
+        let is_new = self.stop.report().is_some_and(|report| report.before_the_first);
+        if is_new {
+            return clock::now();
+        }
+        // Nothing is armed while something outside decides, and that is no resume.
+        let parked = || self.l.state.parked.as_ref().and_then(|_| self.l.file.began());
+        self.l.state.armed_since.or_else(parked).unwrap_or_else(clock::now)
     }
 
     /// Whether a ruling now would park the loop.
@@ -239,7 +255,7 @@ impl<'a> Measurement<'a> {
         note(self.stop.project, &self.l.found, self.stop.session(), event);
         let waiting = gates::wait::waiting(&self.declared.gates, findings);
         let cancelled = || !(self.wanted)();
-        let over = || self.is_outdated() || !self.has_to_wait(findings) || wait::is_there(self.stop, &self.l.id);
+        let over = || self.is_outdated() || !self.has_to_wait(findings) || waiting_hook::is_there(self.stop, &self.l.id);
         gates::wait::until_decided(
             &waiting,
             self.stop.deadline.instant(),

@@ -13,13 +13,13 @@ mod record;
 mod same_stop;
 mod spending;
 mod standstill;
-pub(crate) mod wait;
+pub(crate) mod waiting_hook;
 
 use std::{sync::Arc, time::Duration};
 
 use ralph_core::{
     journal::{Answered, State},
-    judge::{Decision, Evidence, Next, Ruling, brakes::ToolUse, judge, session_outcome::Work},
+    judge::{Code, Decision, Evidence, Next, Ruling, ToolUse, judge, session_outcome::Work},
     loops::LoopFile,
     messages::{self, gate_messages},
 };
@@ -79,7 +79,7 @@ pub(crate) struct Hook<'a> {
 pub type Checking = Arc<dyn Fn(&str, Time) + Send + Sync>;
 
 /// A session that a run has listened to until it stopped.
-pub struct SessionReport {
+pub(crate) struct SessionReport {
     /// The session's prompt: an agent that only repeats it claims nothing.
     pub prompt: String,
     /// The agent's last message.
@@ -134,7 +134,7 @@ impl Stop<'_> {
 
     /// The process that has the loop: the client that runs this hook, or the run itself.
     fn holder_pid(&self) -> Option<u32> {
-        if self.hook().is_some() { find::client_pid() } else { Some(std::process::id()) }
+        self.hook().map_or_else(|| Some(std::process::id()), |hook| hook.client.pid())
     }
 
     /// Whether the stop counts as one of a loop that works. The end of a run's session does, even if the loop was paused meanwhile: a pause means that no other session begins.
@@ -203,9 +203,9 @@ pub(crate) fn rule<'p>(stop: &'p Stop<'p>, locked: Locked<'p>, l: Loop, waiting:
     if same_stop::is_repeated(stop, &l, waiting) {
         return Ok(same_stop::repeated(stop, &locked, l));
     }
-    if l.owner().is_none() && stop.hook().is_some() {
+    if let (None, Some(hook)) = (l.owner(), stop.hook()) {
         // A command removed ralph's files, and with them the loop's owner.
-        find::adopt(&locked, &mut l, stop.session)?;
+        find::adopt(&locked, &mut l, stop.session, hook.client)?;
     }
     decide(stop, &locked, l, measured)
 }
@@ -215,8 +215,9 @@ fn decide(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Loop, measured: Measured)
     locked.note_misfit(&mut l, at, stop.session())?;
     edits::note(stop, locked, &mut l, at)?;
     // A pause by hand is first seen here.
-    if l.file.active {
-        l.state.arm(at);
+    if stop.counts(&l.file) {
+        // What was measured for this stop was measured in this loop.
+        l.state.arm(measured.began.unwrap_or(at));
     } else {
         l.state.disarm(at);
     }
@@ -225,8 +226,12 @@ fn decide(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Loop, measured: Measured)
     }
     let gathered = gather(stop, &l, hear::hear(stop, &l, at), measured, at);
     let ruling = judge(&gathered.evidence);
+    let is_told = |l: &Loop| l.state.untold.iter().any(|line| line.contains("is paused"));
+    let was_checked = |l: &Loop| l.state.last.as_ref().is_none_or(|last| last.ruling.code != Code::LoopPaused);
+    let is_first_unchecked = ruling.code == Code::LoopPaused && was_checked(&l) && !is_told(&l);
     let note = match ruling.decision {
         Decision::Block => messages::hint(&gathered.evidence, l.file.remind()),
+        Decision::Allow if is_first_unchecked => Some(messages::unchecked(&gathered.evidence)),
         Decision::Allow => messages::allowed(&gathered.evidence, &ruling).or_else(|| notes::goes_first(&ruling, &gathered.heard.queue)),
     };
     let note = notes::add(stop, &mut l.state, &ruling, note.map(|note| secrets::mask(&note)));
@@ -250,7 +255,7 @@ pub(crate) fn preview<'p>(stop: &'p Stop<'p>, locked: Locked<'p>, l: Loop) -> Re
 
 /// How a session of a run was ruled on.
 #[derive(Debug)]
-pub struct RuledSession {
+pub(crate) struct RuledSession {
     pub ruling: Ruling,
     pub evidence: Evidence,
     /// The person's line.
@@ -261,7 +266,7 @@ pub struct RuledSession {
 }
 
 /// Rules on a session that a run has heard out, which takes no longer than `patience`. `None`: the loop is gone, or is another session's.
-pub fn rule_on_session(
+pub(crate) fn rule_on_session(
     project: &Project,
     found: &LoopOnDisk,
     session: &str,

@@ -3,11 +3,7 @@
 use ralph_core::{
     gate::Verdict,
     journal::{Answered, Event, Parked, State},
-    judge::{
-        Code, Ending, Evidence, Next, Ruling,
-        brakes::{self, Standstill},
-        session_outcome::Failures,
-    },
+    judge::{self, Code, Ending, Evidence, Next, Ruling, Standstill, session_outcome::Failures},
     loops::Value,
     messages::gate_messages,
     text::time::Millis,
@@ -41,8 +37,9 @@ pub(super) fn commit(stop: &Stop<'_>, locked: &Locked<'_>, mut ruled: Ruled) -> 
     }
     remember(&mut l.state, &stop.fingerprint, at, gathered, ruling);
     l.state.client_pid = stop.holder_pid();
-    if stop.hook().is_some() {
+    if let Some(hook) = stop.hook() {
         l.state.runner = None;
+        l.state.host = hook.client.host.in_journal();
     }
     l.state.turn = stop.turn.map(str::to_owned);
     let via = stop.reporters(l.state.last.as_ref().filter(|last| last.stop == stop.fingerprint));
@@ -143,7 +140,7 @@ fn remember_of_run(state: &mut State, evidence: &Evidence, ruling: &Ruling) {
     let held = passing.saturating_add(evidence.gates.iter().filter_map(|f| f.tally).map(|tally| tally.done).sum());
     let fails = evidence.gates.iter().any(|f| f.verdict == Verdict::Fail) || evidence.stalled_rounds > 0;
     let goes_on = matches!(ruling.next, Next::GoesOn { .. });
-    state.failing.rounds = if goes_on { brakes::count_failing(state.failing.rounds, fails, state.failing.held, held) } else { 0 };
+    state.failing.rounds = if goes_on { judge::count_failing(state.failing.rounds, fails, state.failing.held, held) } else { 0 };
     state.failing.held = held;
     // These were told and ruled on; a note that came meanwhile is told in the next iteration.
     if !matches!(ruling.next, Next::Stays) {

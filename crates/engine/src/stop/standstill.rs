@@ -5,10 +5,7 @@
 
 use std::time::Duration;
 
-use ralph_core::judge::{
-    Evidence,
-    brakes::{Standstill, ToolUse},
-};
+use ralph_core::judge::{Evidence, Standstill, ToolUse};
 
 use super::Stop;
 use crate::{

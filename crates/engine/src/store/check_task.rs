@@ -40,7 +40,7 @@ pub(crate) fn markers(project: &Project, folder: &str) -> Option<(String, Vec<St
     let of_file = beside.filter(|_| !is_list && project.root().join(task).is_file());
     let all = places.into_iter().chain(of_file).chain(is_list.then(|| task.to_owned()));
     all.into_iter().find_map(|path| {
-        let markers = completion_markers::of_jsonl(&trust::read(project, &path).ok()?);
+        let markers = completion_markers(&trust::read(project, &path).ok()?);
         (!markers.is_empty()).then_some((path, markers))
     })
 }

@@ -49,7 +49,7 @@ const NAME: &str = "feature-list";
 /// The name of its journal; others add the name of their folder and a fingerprint of its path.
 const ID: &str = "feature-list-folder";
 /// The list in the folder.
-pub const LIST: &str = "feature_list.json";
+pub(crate) const LIST: &str = "feature_list.json";
 
 const USUAL: &str = ".claude/data/ralph-loops/current";
 
@@ -92,18 +92,18 @@ pub(super) enum Want {
 }
 
 /// Where a project's feature folder would be.
-pub fn place(project: &Project) -> PathBuf {
+pub(crate) fn place(project: &Project) -> PathBuf {
     env::loop_dir().map_or_else(|| project.root().join(USUAL), |dir| project.root().join(dir))
 }
 
 /// The path of the list in a project's feature folder, relative to the project's root if it is there.
-pub fn list(project: &Project) -> String {
+pub(crate) fn list(project: &Project) -> String {
     let path = place(project).join(LIST);
     path.strip_prefix(project.root()).unwrap_or(&path).display().to_string()
 }
 
 /// The id of the loop in the project's feature folder.
-pub fn id(project: &Project) -> String {
+pub(crate) fn id(project: &Project) -> String {
     names(project, &place(project)).1
 }
 
@@ -205,14 +205,14 @@ fn read_at(project: &Project, dir: PathBuf, want: Want) -> Option<LoopOnDisk> {
 }
 
 /// Whether the list is gone while the loop was alive and this session's.
-pub fn lost_its_list(project: &Project, session: &str) -> bool {
+pub(crate) fn lost_its_list(project: &Project, session: &str) -> bool {
     let was_alive = |state: &State| state.ended.is_none() && state.armed_since.is_some() && state.owner.as_deref() == Some(session);
     let (name, id) = names(project, &place(project));
     seal::last_of(project, &name, &id).is_some_and(|record| was_alive(&record.state)) && !place(project).join(LIST).exists()
 }
 
 /// Logs in the folder that there is nothing to work on: it has a `progress.txt`, and no list. Costs one look where there is neither.
-pub fn note_without_list(project: &Project, session: &str) {
+pub(crate) fn note_without_list(project: &Project, session: &str) {
     let dir = place(project);
     if fs::symlink_metadata(dir.join(PROGRESS)).is_err() || dir.join(LIST).exists() {
         return;
@@ -231,7 +231,7 @@ fn log_once(folder: &Folder, at: Millis, session: Option<&str>, line: &str) {
 }
 
 /// A sentence about a file that cannot be read: the list, or `progress.txt` beside it.
-pub fn unreadable(list: &str, problem: &str) -> String {
+pub(crate) fn unreadable(list: &str, problem: &str) -> String {
     if problem.starts_with(PROGRESS) { problem.to_owned() } else { format!("{list} cannot be read: {problem}") }
 }
 
@@ -407,7 +407,7 @@ fn in_words(event: &Event) -> Option<String> {
             }
             if let Message::Unreadable { transcript } = &e.message {
                 let _ =
-                    write!(line, "; the event carries no message, and its transcript is not there ({})", text::opening(transcript, 300));
+                    write!(line, "; the event carries no message, and its transcript does not exist ({})", text::opening(transcript, 300));
             }
             line
         }

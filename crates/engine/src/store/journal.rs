@@ -30,7 +30,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// The end of a journal.
 #[derive(Debug, Default)]
-pub struct Tail {
+pub(crate) struct Tail {
     pub last: Option<Record>,
     /// The last line has no end: a writer was killed, and the next one must begin a new line.
     pub(super) torn: bool,
@@ -56,12 +56,12 @@ pub fn live(project: &Project, found: &LoopOnDisk) -> (Option<Record>, State) {
 }
 
 /// The run that has a loop, while it lives.
-pub fn runner_of(state: &State) -> Option<&Runner> {
+pub(crate) fn runner_of(state: &State) -> Option<&Runner> {
     state.runner.as_ref().filter(|runner| runner::is_alive(runner))
 }
 
 /// Whether the session or the run that has a loop may still live.
-pub fn owner_may_live(state: &State) -> bool {
+pub(crate) fn owner_may_live(state: &State) -> bool {
     if state.runner.is_some() {
         return runner_of(state).is_some();
     }
@@ -69,12 +69,12 @@ pub fn owner_may_live(state: &State) -> bool {
 }
 
 /// The state of a loop that has a file.
-pub fn live_state(project: &Project, found: &LoopOnDisk) -> State {
+pub(crate) fn live_state(project: &Project, found: &LoopOnDisk) -> State {
     live(project, found).1
 }
 
 /// The findings of the last stop that was judged.
-pub fn last_findings(path: &Path) -> Vec<Finding> {
+pub(crate) fn last_findings(path: &Path) -> Vec<Finding> {
     let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
     let found = |record: Record| if let Event::Stop { evidence, .. } = record.event { Some(evidence.gates) } else { None };
     records(&end).0.into_iter().rev().find_map(found).unwrap_or_default()
@@ -86,7 +86,7 @@ pub fn history(path: &Path) -> History {
 }
 
 /// The same from the last few records, where there is no time for more.
-pub fn recent_history(path: &Path) -> History {
+pub(crate) fn recent_history(path: &Path) -> History {
     History::of(&files::read_end(path, 4 * TAIL).unwrap_or_default())
 }
 
@@ -98,7 +98,7 @@ pub fn has_begun(path: &Path) -> bool {
 }
 
 /// When sessions were started for a loop since then, as far as the end of its journal tells.
-pub fn began_since(path: &Path, since: Millis) -> Vec<Millis> {
+pub(crate) fn began_since(path: &Path, since: Millis) -> Vec<Millis> {
     let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
     let began = |record: Record| matches!(record.event, Event::Began { .. }).then(|| time::parse(&record.at)).flatten();
     records(&end).0.into_iter().filter_map(began).filter(|at| *at > since).collect()

@@ -27,7 +27,7 @@ pub struct LoopOnDisk {
     pub parsed: Result<LoopFile, Problem>,
     pub carrier: Carrier,
     /// The id of the loop that ralph knows under this name, if the file has another one.
-    pub known_as: Option<String>,
+    pub(crate) known_as: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -71,16 +71,16 @@ impl LoopOnDisk {
     }
 
     /// The file that holds the loop's limits.
-    pub fn own_file(&self) -> Option<PathBuf> {
+    pub(crate) fn own_file(&self) -> PathBuf {
         match &self.carrier {
-            Carrier::File => Some(self.path.clone()),
-            Carrier::Folder(folder) => Some(folder.dir.join("progress.txt")),
+            Carrier::File => self.path.clone(),
+            Carrier::Folder(folder) => folder.dir.join("progress.txt"),
         }
     }
 
     /// The same as the loop `id`, whatever the file says.
     #[must_use]
-    pub fn known_as(mut self, id: &str) -> Self {
+    pub(crate) fn known_as(mut self, id: &str) -> Self {
         if self.own_id() != id {
             self.known_as = Some(id.to_owned());
             if let Ok(file) = &mut self.parsed {
@@ -90,7 +90,7 @@ impl LoopOnDisk {
         self
     }
 
-    pub fn is_folder(&self) -> bool {
+    pub(crate) fn is_folder(&self) -> bool {
         matches!(self.carrier, Carrier::Folder(_))
     }
 
@@ -151,7 +151,7 @@ pub fn read(project: &Project, name: &str) -> Result<Option<LoopOnDisk>, Error> 
 }
 
 /// Reads a loop again, and parses it only if it has changed.
-pub fn reread(project: &Project, found: LoopOnDisk) -> Result<Option<LoopOnDisk>, Error> {
+pub(crate) fn reread(project: &Project, found: LoopOnDisk) -> Result<Option<LoopOnDisk>, Error> {
     if let Carrier::Folder(folder) = &found.carrier {
         return Ok(feature_folder::again(project, folder));
     }

@@ -1,7 +1,7 @@
 //! Files on disk: loop files, journals, the archive, locks, the hook's log, trust, and state files.
 
 pub(crate) mod check_task;
-pub mod feature_folder;
+pub(crate) mod feature_folder;
 pub(crate) mod hook_log;
 pub mod journal;
 pub mod known_projects;
@@ -9,6 +9,7 @@ pub(crate) mod last_ending;
 pub mod loops;
 pub(crate) mod measure_lock;
 pub(crate) mod notices;
+pub(crate) mod permission;
 pub(crate) mod place;
 mod private;
 pub mod project;

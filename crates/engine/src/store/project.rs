@@ -80,6 +80,17 @@ impl Project {
         &self.root
     }
 
+    /// Why the root is no project, in the words for it: an agent in it would have everything of a person, or of the machine.
+    pub fn no_project(&self) -> Option<&'static str> {
+        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        let is_home = env::home().and_then(|home| home.canonicalize().ok()).is_some_and(|home| home == root);
+        match root.parent() {
+            _ if is_home => Some("your home folder"),
+            None => Some("the top folder of the system"),
+            Some(_) => None,
+        }
+    }
+
     /// The client's folder, with the loop files.
     pub fn claude(&self) -> PathBuf {
         self.root.join(".claude")
@@ -122,7 +133,7 @@ impl Project {
     }
 
     /// Whether ralph has a folder here. A link in its place is not followed.
-    pub fn is_in_use(&self) -> bool {
+    pub(crate) fn is_in_use(&self) -> bool {
         fs::symlink_metadata(self.own()).is_ok_and(|meta| meta.is_dir())
     }
 

@@ -62,7 +62,7 @@ pub struct Loop {
 
 impl Loop {
     /// The time of its last event.
-    pub fn last_event(&self) -> Option<Millis> {
+    pub(crate) fn last_event(&self) -> Option<Millis> {
         time::parse(&self.tail.last.as_ref()?.at)
     }
 
@@ -79,7 +79,7 @@ impl Loop {
     }
 
     /// A person takes the loop up, so all edits count. Returns them in words.
-    pub fn accept_edits(&mut self) -> Vec<String> {
+    pub(crate) fn accept_edits(&mut self) -> Vec<String> {
         let edits = self.edits();
         self.settle(&edits, |_| true);
         edits.into_iter().map(|edit| edit.what).collect()
@@ -99,7 +99,7 @@ impl Loop {
     }
 
     /// Stops the clock of a loop whose session or run is gone without a word: at the last event, because work is known until then.
-    pub fn stop_clock_if_abandoned(&mut self) {
+    pub(crate) fn stop_clock_if_abandoned(&mut self) {
         let is_abandoned = self.owner().is_none() || !owner_may_live(&self.state);
         if let Some(at) = self.last_event().filter(|_| is_abandoned && self.state.armed_since.is_some()) {
             self.state.disarm(at);
@@ -109,7 +109,7 @@ impl Loop {
 
 impl<'p> Locked<'p> {
     /// Takes the lock within [`PATIENCE`], making ralph's folder if need be.
-    pub fn acquire(project: &'p Project) -> Result<Self, Error> {
+    pub(crate) fn acquire(project: &'p Project) -> Result<Self, Error> {
         project.prepare()?;
         let path = project.own().join("lock");
         let lock = Lock::take(&path, PATIENCE).map_err(Error::io("lock", &path))?.ok_or(Error::Busy)?;
@@ -176,7 +176,7 @@ impl<'p> Locked<'p> {
     }
 
     /// Writes down first that the journal was changed from outside, and leaves a line for the person.
-    pub fn note_misfit(&self, l: &mut Loop, at: Millis, session: Option<&str>) -> Result<(), Error> {
+    pub(crate) fn note_misfit(&self, l: &mut Loop, at: Millis, session: Option<&str>) -> Result<(), Error> {
         let Some(what) = l.tail.misfit.take() else { return Ok(()) };
         l.state.untold.push(messages::misfit(&l.id, &what));
         self.write(l, at, session, Event::Misfit { what })
@@ -283,7 +283,7 @@ impl<'p> Locked<'p> {
     }
 
     /// Writes a journal line for a loop file that cannot be read, and archives the file.
-    pub fn archive_corrupt(&self, found: &LoopOnDisk, session: Option<&str>, problem: &str) -> Result<bool, Error> {
+    pub(crate) fn archive_corrupt(&self, found: &LoopOnDisk, session: Option<&str>, problem: &str) -> Result<bool, Error> {
         let id = found.id();
         let (mut tail, mut state) = self.known(Some(&found.name), &id);
         let now = clock::now();
@@ -296,7 +296,7 @@ impl<'p> Locked<'p> {
     }
 
     /// Writes down that the list of a feature folder cannot be read; the loop stays as it is. `false`: the last event says so already.
-    pub fn note_unreadable(&self, found: &LoopOnDisk, session: Option<&str>, problem: &str) -> Result<bool, Error> {
+    pub(crate) fn note_unreadable(&self, found: &LoopOnDisk, session: Option<&str>, problem: &str) -> Result<bool, Error> {
         let id = found.id();
         let (mut tail, mut state) = self.known(Some(&found.name), &id);
         let event = Event::Corrupt { problem: problem.to_owned() };
@@ -314,7 +314,7 @@ impl<'p> Locked<'p> {
     }
 
     /// Pauses the loop of a feature folder whose list is gone, until there is one again. `false`: it is paused already.
-    pub fn note_lost_list(&self, session: &str) -> Result<bool, Error> {
+    pub(crate) fn note_lost_list(&self, session: &str) -> Result<bool, Error> {
         if !feature_folder::lost_its_list(self.project, session) {
             return Ok(false);
         }

@@ -9,12 +9,18 @@ use crate::{
     sys::{clock, env, lock::Lock, process, process_tree, random},
 };
 
+/// The lock of a run that was killed is waited for so long: a program that it was just starting has the lock's file, too, until it becomes that program.
+const BECOMES: Duration = Duration::from_secs(10);
+
 /// Takes the lock of a loop's run. `Err(Some(pid))`: that process has it.
 pub fn carry(project: &Project, loop_id: &str) -> Result<Result<Lock, Option<u32>>, Error> {
     let path = project.folder("locks")?.join(format!("{loop_id}.runner"));
-    let Some(mut lock) = Lock::take(&path, Duration::ZERO).map_err(Error::io("lock", &path))? else {
-        return Ok(Err(Lock::holder(&path)));
-    };
+    let take = |patience| Lock::take(&path, patience).map_err(Error::io("lock", &path));
+    let mut lock = take(Duration::ZERO)?;
+    if lock.is_none() && Lock::holder(&path).is_some_and(|pid| !process::is_alive(pid)) {
+        lock = take(BECOMES)?;
+    }
+    let Some(mut lock) = lock else { return Ok(Err(Lock::holder(&path))) };
     lock.sign().map_err(Error::io("write", &path))?;
     Ok(Ok(lock))
 }
@@ -40,7 +46,7 @@ pub fn end_leftovers(mark: &str) -> usize {
 }
 
 /// The same, if the run that had the loop is dead.
-pub fn end_what_a_dead_run_left(state: &State) -> usize {
+pub(crate) fn end_what_a_dead_run_left(state: &State) -> usize {
     state.runner.as_ref().filter(|runner| !is_alive(runner)).map_or(0, |runner| end_leftovers(&runner.mark))
 }
 
@@ -63,6 +69,23 @@ mod tests {
             assert!(std::time::Instant::now() < limit, "the lock is free again");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
+    }
+
+    /// The file of a lock is open in a program that a run starts, until that has become its program; the run may be killed meanwhile.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the lock's own file, as a dead run leaves it")]
+    fn s4_6_the_lock_of_a_dead_run_is_waited_for() {
+        let scratch = Scratch::create("ralph-runner-test-", false).unwrap();
+        let project = Project::at(scratch.path());
+        let first = carry(&project, "main-1").unwrap().unwrap();
+        // No process has this number.
+        std::fs::write(project.own().join("locks/main-1.runner"), "4194999\n").unwrap();
+        let ends = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            drop(first);
+        });
+        assert!(carry(&project, "main-1").unwrap().is_ok());
+        ends.join().unwrap();
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! a difference is reported. The seal is written first: if a writer is killed in between, the next one adds the missing line to the journal.
 //!
 //! A live loop is sealed under its name (`loops/main`), so that a loop file cannot pose as another loop; an ended one under its id (`ended/<id>`). The first line of a seal has
-//! the loop's id and the offset of the line in the journal.
+//! the loop's id and the offset of the line in the journal. `previous/main` is the seal before: it counts where a power cut broke the last one.
 
 use std::{fs, path::Path};
 
@@ -20,7 +20,7 @@ use crate::{
         project::Project,
         trouble,
     },
-    sys::files,
+    sys::{exchange, files},
 };
 
 /// A larger file is no seal.
@@ -32,6 +32,7 @@ const MAX_HEAD: usize = 256;
 const KEPT: usize = 200;
 
 const LIVE: &str = "loops";
+const PREVIOUS: &str = "previous";
 const ENDED: &str = "ended";
 
 /// The first line of a seal.
@@ -77,17 +78,28 @@ struct Seal {
     head: Head,
     /// The journal's last line, with its end.
     line: Vec<u8>,
+    record: Record,
 }
 
 impl Seal {
     fn read(project: &Project, kind: Kind, name: &str) -> Option<Self> {
         let path = if kind == Kind::Ended { ended(name) } else { live(name) };
-        let bytes = files::read(&project.state_file(&path)?, MAX_BYTES).ok()?;
+        let read = |path: &str| files::read(&project.state_file(path)?, MAX_BYTES).ok();
+        let seal = Seal::parse(kind, read(&path)?);
+        if seal.is_some() || kind == Kind::Ended {
+            return seal;
+        }
+        // Two records may have been written between opening and reading it: the file that was opened is written over then.
+        read(&path).and_then(|bytes| Seal::parse(kind, bytes)).or_else(|| Seal::parse(kind, read(&previous(name))?))
+    }
+
+    fn parse(kind: Kind, bytes: Vec<u8>) -> Option<Self> {
         let end = memchr::memchr(b'\n', &bytes)?;
         let head = Head::parse(&bytes[..end])?;
         let mut line = bytes;
         line.drain(..=end);
-        line.ends_with(b"\n").then_some(Seal { kind, head, line })
+        let record = serde_json::from_slice(line.strip_suffix(b"\n")?).ok()?;
+        Some(Seal { kind, head, line, record })
     }
 
     /// The seal of the loop `id`, if that lives under this name.
@@ -95,24 +107,20 @@ impl Seal {
         Seal::read(project, Kind::Live, name).filter(|seal| seal.head.id == id)
     }
 
-    fn record(&self) -> Option<Record> {
-        serde_json::from_slice(&self.line).ok()
-    }
-
     /// The end of the journal according to the seal, and how the journal differs from it.
-    fn tail(self, journal: &Path) -> Option<Tail> {
-        let mut tail = Tail { last: Some(self.record()?), kind: self.kind, ..Tail::default() };
+    fn tail(self, journal: &Path) -> Tail {
+        let mut tail = Tail { last: Some(self.record), kind: self.kind, ..Tail::default() };
         let (from, end) = (self.head.from, self.head.from + self.line.len() as u64);
         let misfit = match journal::from(journal, from, self.line.len() + 1) {
             Ok((size, bytes)) => {
                 (tail.size, tail.torn) = (size, bytes.last().is_some_and(|b| *b != b'\n'));
                 match size {
-                    _ if size == end && bytes == self.line => return Some(tail),
+                    _ if size == end && bytes == self.line => return tail,
                     // A writer was killed before its line was complete.
                     _ if (from..end).contains(&size) && self.line.starts_with(&bytes) => {
                         tail.torn = false;
                         tail.missing = self.line[bytes.len()..].to_vec();
-                        return Some(tail);
+                        return tail;
                     }
                     _ if size < from => "lines are missing at its end".to_owned(),
                     _ if size > end => "something was added to it".to_owned(),
@@ -121,18 +129,22 @@ impl Seal {
             }
             Err(e) if files::is_missing(&e) && from == 0 => {
                 tail.missing.clone_from(&self.line);
-                return Some(tail);
+                return tail;
             }
             Err(e) if files::is_missing(&e) => "it was deleted".to_owned(),
             Err(e) => format!("it cannot be read: {e}"),
         };
         tail.misfit = Some(misfit);
-        Some(tail)
+        tail
     }
 }
 
 fn live(name: &str) -> String {
     format!("{LIVE}/{name}")
+}
+
+fn previous(name: &str) -> String {
+    format!("{PREVIOUS}/{name}")
 }
 
 fn ended(id: &str) -> String {
@@ -147,11 +159,11 @@ pub(super) fn head(project: &Project, name: &str) -> Option<Head> {
 
 /// The last line that ralph wrote about a loop, however the journal looks now. Without a seal it is the journal's, as far as that can be believed.
 pub fn last(project: &Project, id: &str) -> Option<Record> {
-    sealed(project, id).and_then(|seal| seal.record()).or_else(|| unsealed(project, id).last)
+    sealed(project, id).map(|seal| seal.record).or_else(|| unsealed(project, id).last)
 }
 
 /// The same for a loop whose name is known, which is faster.
-pub fn last_of(project: &Project, name: &str, id: &str) -> Option<Record> {
+pub(crate) fn last_of(project: &Project, name: &str, id: &str) -> Option<Record> {
     living(project, name, id).or_else(|| last(project, id))
 }
 
@@ -162,18 +174,18 @@ pub fn is_known(project: &Project, id: &str) -> bool {
 
 /// The last line of the loop of this name and id, while it lives.
 pub(super) fn living(project: &Project, name: &str, id: &str) -> Option<Record> {
-    Seal::living(project, name, id)?.record()
+    Some(Seal::living(project, name, id)?.record)
 }
 
 /// How the journal of a sealed loop differs from its seal.
 pub fn misfit(project: &Project, id: &str) -> Option<String> {
-    sealed(project, id)?.tail(&project.journal(id))?.misfit
+    sealed(project, id)?.tail(&project.journal(id)).misfit
 }
 
 /// The end of a loop's journal, for the next line to be added.
 pub(super) fn tail(project: &Project, name: Option<&str>, id: &str) -> Tail {
     let own = name.and_then(|name| Seal::living(project, name, id));
-    own.or_else(|| sealed(project, id)).and_then(|seal| seal.tail(&project.journal(id))).unwrap_or_else(|| unsealed(project, id))
+    own.or_else(|| sealed(project, id)).map_or_else(|| unsealed(project, id), |seal| seal.tail(&project.journal(id)))
 }
 
 /// The seal of a loop, whether it lives or has ended.
@@ -238,9 +250,16 @@ fn write(project: &Project, head: &Head, state: &State, before: Kind, line: &[u8
     if before == Kind::None {
         make_room(project, name, &head.id);
     }
-    files::replace_private(&file, &[head.to_line().as_bytes(), line].concat()).map_err(Error::io("write", &file))?;
+    let bytes = [head.to_line().as_bytes(), line].concat();
+    let rewritten = || exchange::rewrite(&file, &project.make_state_file(&previous(name)).ok()?, &bytes).ok();
+    if kind == Kind::Ended || rewritten().is_none() {
+        files::replace_private(&file, &bytes).map_err(Error::io("write", &file))?;
+    }
     match (before, kind) {
-        (Kind::Live, Kind::Ended) => project.delete(&live(name)),
+        (Kind::Live, Kind::Ended) => {
+            project.delete(&live(name));
+            project.delete(&previous(name));
+        }
         (Kind::Ended, Kind::Live) => project.delete(&ended(&head.id)),
         _ => {}
     }

@@ -53,7 +53,7 @@ impl Trouble {
             }
             Some(Reason::INPUT_UNREAD) => "The client closed the pipe. If it happens again, check what runs the hook.",
             _ if self.cause.contains(".ralph/lock") => "Another ralph process holds the lock: `fuser .ralph/lock` says which.",
-            _ => "Remove the cause; `ralph status` says whether a loop rests because of it, and `ralph resume` goes on.",
+            _ => "Remove the cause; `ralph status` says whether a loop is paused because of it, and `ralph resume` goes on.",
         }
     }
 }
@@ -71,7 +71,7 @@ pub(super) fn missed(what: &impl std::fmt::Display) {
 }
 
 /// The failures since the last call.
-pub fn take_missed() -> Option<String> {
+pub(crate) fn take_missed() -> Option<String> {
     let missed = std::mem::take(&mut *MISSED.lock().unwrap_or_else(PoisonError::into_inner));
     (!missed.is_empty()).then(|| missed.join("; "))
 }

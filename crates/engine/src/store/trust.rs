@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// A larger file declares no gates.
-pub const LARGEST_FILE: usize = 1 << 20;
+pub(crate) const LARGEST_FILE: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -53,7 +53,7 @@ pub struct Decision {
 }
 
 /// Whether a file with this content is trusted. Run what these very bytes say, and nothing else.
-pub fn of_bytes(project: &Project, relative: &str, content: &[u8]) -> Trust {
+pub(crate) fn of_bytes(project: &Project, relative: &str, content: &[u8]) -> Trust {
     of_hashes(project, relative, &[of_content(content)])
 }
 
@@ -72,12 +72,12 @@ fn of_hashes(project: &Project, origin: &str, hashes: &[String]) -> Trust {
 }
 
 /// A person lets a file with this content run commands.
-pub fn trust_bytes(project: &Project, relative: &str, content: &[u8]) -> Result<(), Error> {
+pub(crate) fn trust_bytes(project: &Project, relative: &str, content: &[u8]) -> Result<(), Error> {
     trust(project, relative, &[of_content(content)], Kind::Content)
 }
 
 /// A person lets these commands of a file run.
-pub fn trust_commands(project: &Project, origin: &str, commands: &[Run]) -> Result<(), Error> {
+pub(crate) fn trust_commands(project: &Project, origin: &str, commands: &[Run]) -> Result<(), Error> {
     trust(project, origin, &of_each(commands), Kind::Command)
 }
 

@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Project {
     /// The path of a state file (`verdicts/x`), if its folders exist and can be believed.
-    pub fn state_file(&self, path: &str) -> Option<PathBuf> {
+    pub(crate) fn state_file(&self, path: &str) -> Option<PathBuf> {
         let file = self.state_folder()?.join(path);
         // In a folder that only this user can write into, a real folder of the user's is where it seems to be.
         let is_believed = file.ancestors().skip(1).take(path.split('/').count() - 1).all(private::is_own_folder);
@@ -38,7 +38,7 @@ impl Project {
     }
 
     /// The same, creating the folders. Most callers go on without the file, so a failure is logged here.
-    pub fn make_state_file(&self, path: &str) -> Result<PathBuf, Error> {
+    pub(crate) fn make_state_file(&self, path: &str) -> Result<PathBuf, Error> {
         self.state_file(path).map_or_else(|| self.make_folders(path).inspect_err(trouble::missed), Ok)
     }
 
@@ -56,12 +56,12 @@ impl Project {
     }
 
     /// Whether anything can be kept at all: there is a state folder, and it is not in the project.
-    pub fn keeps_state(&self) -> bool {
+    pub(crate) fn keeps_state(&self) -> bool {
         self.state_folder().is_some() || self.state().is_some_and(|state| private::may_be_made(state, &Place::of(self)))
     }
 
     /// Adds the project to those that `--all` lists.
-    pub fn introduce(&self) {
+    pub(crate) fn introduce(&self) {
         if !self.state_file(ROOT).is_some_and(|root| root.exists()) {
             let _ = self.make_folders(ROOT).inspect_err(trouble::missed);
         }
@@ -77,7 +77,7 @@ impl Project {
     }
 
     /// The same for one of many: the oldest files beside it go, until `kept` are left.
-    pub fn save_one_of(&self, path: &str, value: &impl Serialize, kept: usize) {
+    pub(crate) fn save_one_of(&self, path: &str, value: &impl Serialize, kept: usize) {
         if let Ok(file) = self.write(path, value) {
             files::prune_beside(&file, kept);
         }

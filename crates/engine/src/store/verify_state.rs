@@ -45,7 +45,7 @@ pub(crate) struct VerifyState<'p> {
 pub(crate) struct Stop<'a> {
     pub agent: &'a str,
     /// The file that asks for its proof.
-    pub asked_by: &'a str,
+    pub(crate) asked_by: &'a str,
     pub task: Option<&'a str>,
     /// Tells this stop from the next, together with who reports it.
     pub fingerprint: &'a str,
@@ -57,7 +57,7 @@ pub(crate) struct Stop<'a> {
 pub(crate) type IsSecondReport<'a> = &'a dyn Fn(&[String], u64) -> bool;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Round {
+pub(crate) enum Iteration {
     Counted {
         /// From 1.
         iteration: u64,
@@ -140,14 +140,14 @@ impl<'p> VerifyState<'p> {
     }
 
     /// Counts a stop. The lock is held only for the count.
-    pub(crate) fn count(&self, stop: &Stop<'_>, now: Millis, is_second_report: IsSecondReport<'_>) -> Result<Round, Error> {
+    pub(crate) fn count(&self, stop: &Stop<'_>, now: Millis, is_second_report: IsSecondReport<'_>) -> Result<Iteration, Error> {
         let _locked = Locked::acquire(self.project)?;
         let (mut contents, anew) = self.read();
         let last = contents.agents.get_mut(stop.agent).and_then(|entry| entry.stop.as_mut());
         if let Some(last) = last.filter(|last| last.is_same(stop, is_second_report)) {
             last.via.push(stop.via.to_owned());
             self.write(&contents)?;
-            return Ok(Round::Repeated);
+            return Ok(Iteration::Repeated);
         }
         let known = contents.agents.get(stop.agent).filter(|entry| !entry.let_go && time::parse(&entry.started_at).is_some());
         let started_at = known.and_then(|entry| time::parse(&entry.started_at)).unwrap_or(now);
@@ -169,7 +169,7 @@ impl<'p> VerifyState<'p> {
         contents.agents.insert(stop.agent.to_owned(), entry);
         forget(&mut contents.agents, stop.agent, now);
         self.write(&contents)?;
-        Ok(Round::Counted { iteration, started_at, anew })
+        Ok(Iteration::Counted { iteration, started_at, anew })
     }
 
     /// The agent was sent back. A second report of the same stop will be recognised.
@@ -234,7 +234,7 @@ impl<'p> VerifyState<'p> {
         match parsed {
             Ok(contents) => (self.as_far_as_known(contents), None),
             Err(problem) => {
-                let what = format!("{} counts anew: {problem}", shown(self.project.root(), &self.path));
+                let what = format!("{} starts counting again: {problem}", shown(self.project.root(), &self.path));
                 (Contents::default(), Some(text::opening(&what, 300)))
             }
         }
@@ -307,13 +307,13 @@ mod tests {
         Stop { agent, asked_by: "ralph.toml", task: Some("t1"), fingerprint, via: "user" }
     }
 
-    fn count(state: &VerifyState<'_>, agent: &str, now: Millis) -> Round {
+    fn count(state: &VerifyState<'_>, agent: &str, now: Millis) -> Iteration {
         let fingerprint = now.to_string();
         state.count(&stop(agent, &fingerprint), now, &|_, _| false).unwrap()
     }
 
-    fn nth(iteration: u64, started_at: Millis) -> Round {
-        Round::Counted { iteration, started_at, anew: None }
+    fn nth(iteration: u64, started_at: Millis) -> Iteration {
+        Iteration::Counted { iteration, started_at, anew: None }
     }
 
     #[test]
@@ -351,9 +351,9 @@ mod tests {
             (&vec![b' '; MAX_BYTES + 1], true),
         ] {
             files::write_whole(&file, text).unwrap();
-            let Round::Counted { iteration: 1, started_at: 7_000, anew } = count(&state, "a", 7_000) else { panic!("{text:?}") };
+            let Iteration::Counted { iteration: 1, started_at: 7_000, anew } = count(&state, "a", 7_000) else { panic!("{text:?}") };
             assert_eq!(anew.is_some(), is_told, "{anew:?}");
-            assert!(anew.is_none_or(|what| what.starts_with(".ideal/.verify-state.json counts anew: ")));
+            assert!(anew.is_none_or(|what| what.starts_with(".ideal/.verify-state.json starts counting again: ")));
             assert_eq!(count(&state, "a", 8_000), nth(2, 7_000));
         }
         // A folder in its place can be neither read nor written: an error, not a loop without end.
@@ -394,10 +394,10 @@ mod tests {
         };
         let parent = process::parent_pid();
         of_another(parent, None);
-        assert_eq!(state.count(&stop("a", "f"), 1, &|_, _| false).unwrap(), Round::Repeated, "it is being measured");
+        assert_eq!(state.count(&stop("a", "f"), 1, &|_, _| false).unwrap(), Iteration::Repeated, "it is being measured");
         of_another(None, Some(5));
         let by_the_plugin = |via: &[String], at: u64| via.len() == 1 && via[0] == "plugin" && at == 5;
-        assert_eq!(state.count(&stop("a", "f"), 1, &by_the_plugin).unwrap(), Round::Repeated, "it has been answered");
+        assert_eq!(state.count(&stop("a", "f"), 1, &by_the_plugin).unwrap(), Iteration::Repeated, "it has been answered");
         assert_eq!(state.read().0.agents["a"].stop.as_ref().unwrap().via, ["plugin", "user"], "both have reported it now");
         assert_eq!(state.count(&stop("a", "f"), 1, &|_, _| false).unwrap(), nth(2, 0), "the same words again");
         of_another(Some(4_194_303), None);
@@ -415,7 +415,7 @@ mod tests {
         assert!(state.read().0.agents["a"].stop.as_ref().is_some_and(|s| s.pid.is_none() && s.answered_ms.is_some()));
     }
 
-    /// The first hook let the agent go when its rounds were used up; the second one, which comes late, does not begin anew with it.
+    /// The first hook let the agent go when its iterations were used up; the second one, which comes late, does not begin anew with it.
     #[test]
     fn t13_a_late_second_report_of_an_agent_that_was_let_go_counts_nothing() {
         let bed = bed();
@@ -425,7 +425,7 @@ mod tests {
         state.let_go("a").unwrap();
         assert!(!state.knows("a") && state.asked_by("a").is_none());
         let late = Stop { via: "plugin", ..stop("a", "f") };
-        assert_eq!(state.count(&late, 1, &reported).unwrap(), Round::Repeated);
+        assert_eq!(state.count(&late, 1, &reported).unwrap(), Iteration::Repeated);
         assert_eq!(state.count(&late, 2, &reported).unwrap(), nth(1, 2), "called again, with the same words");
     }
 }

@@ -1,13 +1,40 @@
-//! Three clocks: the wall clock, one that is never set, and the birth of a process.
+//! Three clocks: the wall clock, one that is never set, and the birth of a process; and the zone that people read the first one in.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    sync::OnceLock,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
-use ralph_core::text::time::Millis;
+use jiff::tz::TimeZone;
+
+use ralph_core::text::time::{self, Millis};
 
 /// The wall clock.
 #[expect(clippy::disallowed_methods, reason = "the one place that asks for the time")]
 pub fn now() -> Millis {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| Millis::try_from(d.as_millis()).unwrap_or(Millis::MAX))
+}
+
+/// The zone of the person: `TZ`, else the system's; UTC where neither can be read.
+pub fn zone() -> &'static TimeZone {
+    static ZONE: OnceLock<TimeZone> = OnceLock::new();
+    // Tests expect the same words on every machine.
+    ZONE.get_or_init(|| if cfg!(test) { TimeZone::UTC } else { TimeZone::try_system().unwrap_or(TimeZone::UTC) })
+}
+
+/// A moment for people: `2026-11-15 10:30:00 CET`.
+pub fn local(at: Millis) -> String {
+    time::in_zone(at, zone())
+}
+
+/// A moment of the last hours for people: `10:30`; an older one with its day.
+pub fn shortly(at: Millis) -> String {
+    const HALF_A_DAY: Millis = 12 * 3_600_000;
+    let minute = time::minute_in_zone(at, zone());
+    match minute.split_once(' ') {
+        Some((_, time)) if now() - at < HALF_A_DAY => time.to_owned(),
+        _ => minute,
+    }
 }
 
 /// Milliseconds on a clock that is the same for all processes and is never set.
@@ -36,7 +63,7 @@ pub fn born_ms() -> u64 {
 }
 
 /// When a process was started, where the system tells: the number of a dead one may be reused.
-pub fn birth_of(pid: u32) -> Option<u64> {
+pub(crate) fn birth_of(pid: u32) -> Option<u64> {
     birth_from_proc(&pid.to_string())
 }
 

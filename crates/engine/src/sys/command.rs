@@ -14,18 +14,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::gate::output::Stream;
+use ralph_core::gate::Stream;
 
 use crate::sys::process_tree;
 
 /// Enough for most programs.
-pub const USUAL_OUTPUT: usize = 1 << 20;
+pub(crate) const USUAL_OUTPUT: usize = 1 << 20;
 
 /// How long to read on while a process that left the group holds a pipe.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The grace period in a hook: clients kill it a second after they asked it to end, and Claude Code 2.1.197 leaves its children running.
-pub const HURRY: Duration = Duration::from_millis(300);
+pub(crate) const HURRY: Duration = Duration::from_millis(300);
 
 /// How often the caller is asked whether it still wants the program.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -123,7 +123,7 @@ impl Task<'_> {
     }
 
     /// The same for a program that leaves nothing running: a busy machine may take its time to hand over the rest.
-    pub fn run_whole(self) -> Result<Ran, Failure> {
+    pub(crate) fn run_whole(self) -> Result<Ran, Failure> {
         self.collected(LAST_WORDS * 20)
     }
 

@@ -1,11 +1,13 @@
-//! Every environment variable that ralph reads, in one place.
+//! The environment: every variable that ralph reads, but those of an agent (`hosts/`).
 
-use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
-
-use crate::sys::process_tree;
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
 
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
-fn os(name: &str) -> Option<OsString> {
+pub(crate) fn os(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|v| !v.is_empty())
 }
 
@@ -14,7 +16,7 @@ pub fn all() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-fn text(name: &str) -> Option<String> {
+pub(crate) fn text(name: &str) -> Option<String> {
     os(name)?.into_string().ok()
 }
 
@@ -23,33 +25,8 @@ pub fn project_dir() -> Option<PathBuf> {
     os("CLAUDE_PROJECT_DIR").map(PathBuf::from)
 }
 
-/// Claude Code's session id; it is also set for the commands that the model runs.
-pub fn claude_session() -> Option<String> {
-    text("CLAUDE_CODE_SESSION_ID")
-}
-
-/// The client and its version: `claude-code_2-1-325_harness`.
-pub fn ai_agent() -> Option<String> {
-    text("AI_AGENT")
-}
-
-/// The folder of the plugin whose hook this is; the client sets it for no other hook.
-pub fn plugin_root() -> Option<OsString> {
-    os("CLAUDE_PLUGIN_ROOT")
-}
-
-/// Whether a person sits at the client's own screen, rather than a program that waits for its output.
-pub fn is_interactive() -> bool {
-    text("CLAUDE_CODE_ENTRYPOINT").as_deref() == Some("cli")
-}
-
-/// The client's process, where it says so.
-pub fn claude_pid() -> Option<u32> {
-    text("CLAUDE_PID")?.parse().ok()
-}
-
 /// The server that gh asks, if that is not github.com.
-pub fn gh_host() -> Option<String> {
+pub(crate) fn gh_host() -> Option<String> {
     text("GH_HOST")
 }
 
@@ -65,16 +42,11 @@ pub fn is_on(value: &str) -> bool {
     !matches!(value.trim(), "" | "0")
 }
 
-/// Whether the agent itself started this process in its shell. The client's own calls (hooks, the status line) say `harness` there.
-pub fn is_in_the_agents_shell() -> bool {
-    ai_agent().is_some_and(|agent| agent.starts_with("claude-code_") && agent.ends_with("_agent"))
-}
-
 /// Set for every command of a gate, to the gate's name.
 pub const GATE: &str = "RALPH_GATE";
 
 /// Whether a gate's command started this process.
-pub fn is_within_gate() -> bool {
+pub(crate) fn is_within_gate() -> bool {
     os(GATE).is_some()
 }
 
@@ -82,37 +54,32 @@ pub fn is_within_gate() -> bool {
 pub const RUN: &str = "RALPH_RUN";
 
 /// The mark of the run that this process's session belongs to.
-pub fn run_mark() -> Option<String> {
+pub(crate) fn run_mark() -> Option<String> {
     text(RUN)
 }
 
 /// Set for every command of a gate that a run measures: which loop, and which run.
-pub const RUNNER: &str = "RALPH_RUNNER";
+pub(crate) const RUNNER: &str = "RALPH_RUNNER";
 
 static RUNNER_MARK: OnceLock<String> = OnceLock::new();
 
 /// This process is a run, with this mark.
-pub fn note_runner(mark: &str) {
+pub(crate) fn note_runner(mark: &str) {
     RUNNER_MARK.get_or_init(|| mark.to_owned());
 }
 
 /// The mark of the run that this process is.
-pub fn runner_mark() -> Option<&'static str> {
+pub(crate) fn runner_mark() -> Option<&'static str> {
     RUNNER_MARK.get().map(String::as_str)
 }
 
-/// The client's own cap on consecutive blocks.
-pub fn block_cap() -> Option<String> {
-    text("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")
-}
-
 /// A file that gets a line for every hook call, in projects without ralph too.
-pub fn log_file() -> Option<PathBuf> {
+pub(crate) fn log_file() -> Option<PathBuf> {
     os("RALPH_LOG").map(PathBuf::from)
 }
 
 /// The path of a feature folder in another place than the usual one, relative to the project.
-pub fn loop_dir() -> Option<PathBuf> {
+pub(crate) fn loop_dir() -> Option<PathBuf> {
     os("RALPH_LOOP_DIR").map(PathBuf::from)
 }
 
@@ -121,23 +88,14 @@ pub fn home() -> Option<PathBuf> {
 }
 
 /// The user's configuration folder. A relative one would be another in every project.
-pub fn config_home() -> Option<PathBuf> {
+pub(crate) fn config_home() -> Option<PathBuf> {
     os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute())
 }
 
 /// The user who called `sudo`.
-pub fn sudo_user() -> Option<u32> {
+#[cfg(unix)]
+pub(crate) fn sudo_user() -> Option<u32> {
     os("SUDO_UID")?.to_str()?.parse().ok()
-}
-
-/// Where Claude Code keeps a user's settings, commands and plugins.
-pub fn claude_config() -> Option<PathBuf> {
-    os("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(home()?.join(".claude")))
-}
-
-/// The file in which Claude Code remembers projects and answers.
-pub fn claude_memory() -> Option<PathBuf> {
-    Some(os("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(home)?.join(".claude.json"))
 }
 
 /// Ralph's state folder for this user.
@@ -157,19 +115,24 @@ pub fn state_dir() -> Option<PathBuf> {
 }
 
 /// The user's browsers, the preferred one first.
-pub fn browsers() -> Vec<String> {
+pub(crate) fn browsers() -> Vec<String> {
     let named = os("BROWSER").unwrap_or_default();
     let names = std::env::split_paths(&named).filter_map(|name| name.to_str().map(|name| name.trim_end_matches("%s").trim().to_owned()));
     names.filter(|name| !name.is_empty()).collect()
 }
 
+/// Whether there is a screen that a browser could be drawn on.
+pub(crate) fn has_display() -> bool {
+    ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| os(name).is_some_and(|value| !value.is_empty()))
+}
+
 /// The folders in which programs are looked for.
-pub fn search_path() -> Vec<PathBuf> {
+pub(crate) fn search_path() -> Vec<PathBuf> {
     os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
 /// The variables that a program needs to run at all.
-pub fn for_any_program() -> Vec<(&'static str, OsString)> {
+pub(crate) fn for_any_program() -> Vec<(&'static str, OsString)> {
     ["PATH", "SystemRoot"].into_iter().filter_map(|name| Some((name, os(name)?))).collect()
 }
 
@@ -222,58 +185,36 @@ pub fn notify() -> Option<String> {
 }
 
 /// Whether programs started here reach a desktop.
-pub fn has_desktop() -> bool {
+pub(crate) fn has_desktop() -> bool {
     ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"].into_iter().any(|name| os(name).is_some())
 }
 
 /// Whether the terminal is in tmux, which needs sequences wrapped.
-pub fn is_in_tmux() -> bool {
+pub(crate) fn is_in_tmux() -> bool {
     os("TMUX").is_some()
 }
 
-pub fn is_in_screen() -> bool {
+pub(crate) fn is_in_screen() -> bool {
     os("STY").is_some()
 }
 
 /// Whether this machine is a sandbox; otherwise the client refuses to skip permissions as root.
-pub fn is_sandbox() -> bool {
+pub(crate) fn is_sandbox() -> bool {
     text("IS_SANDBOX").as_deref() == Some("1")
 }
 
-/// Agents that run Claude Code's hooks, by a variable that only they set. Qwen Code sets Gemini's variables too, so it comes first.
-const SIGNS: [(&str, &str); 7] = [
-    ("QWEN_CODE_SESSION_ID", "qwen"),
-    ("COPILOT_CLI", "copilot"),
-    ("GROK_SESSION_ID", "grok"),
-    ("GROK_HOOK_EVENT", "grok"),
-    ("DROID_PROJECT_DIR", "droid"),
-    ("FACTORY_PROJECT_DIR", "droid"),
-    ("GEMINI_SESSION_ID", "gemini"),
-];
-
-pub fn foreign_agent() -> Option<&'static str> {
-    SIGNS.iter().find(|(name, _)| os(name).is_some()).map(|(_, agent)| *agent)
-}
-
-/// The variable that shows that an agent started this program, not a person: set here, or, where the system tells, in a process above this one. An agent
-/// can clear the environment of a command, but not that of its shell.
-pub fn of_an_agent() -> Option<&'static str> {
-    static FOUND: OnceLock<Option<&'static str>> = OnceLock::new();
-    *FOUND.get_or_init(|| {
-        let claude = [RUN, "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "AI_AGENT"].into_iter();
-        let names: Vec<&'static str> = claude.chain(SIGNS.iter().map(|(name, _)| *name)).collect();
-        let here = names.iter().copied().find(|name| os(name).is_some());
-        here.or_else(|| if stands_alone() { None } else { process_tree::set_above(&names) })
-    })
+/// Whether a container is around this process, as far as the usual signs tell.
+pub fn is_container() -> bool {
+    is_sandbox() || os("container").is_some() || ["/.dockerenv", "/run/.containerenv"].iter().any(|sign| Path::new(sign).exists())
 }
 
 /// Lets a test that an agent runs act as a person. In builds with debug assertions only.
-fn stands_alone() -> bool {
+pub(crate) fn stands_alone() -> bool {
     cfg!(debug_assertions) && os("RALPH_ALONE").is_some()
 }
 
 /// How many times faster than usual waits for the model's service go by, in builds with debug assertions only.
-pub fn time_scale() -> i64 {
+pub(crate) fn time_scale() -> i64 {
     let asked = || text("RALPH_HASTE")?.parse().ok().filter(|times| *times > 0);
     if cfg!(debug_assertions) { asked().unwrap_or(1) } else { 1 }
 }

@@ -82,6 +82,24 @@ pub(crate) fn create_new(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Res
     move_new(temporary, path).inspect_err(|_| drop(fs::remove_file(temporary)))
 }
 
+/// Writes a small file of ralph's own that changes all the time, in one step. `previous` is on the same file system; it gets the version before, and is
+/// written over the next time.
+///
+/// A new file that replaces the old one would cost many times as much: some file systems then begin to write it to the disk at once. That is what this one
+/// gives up: after a power cut the file may be older, or broken, and `previous` is the one before it. For readers, and for a writer that is killed, it is
+/// always whole. The caller holds a lock that keeps other writers away.
+pub(crate) fn rewrite(path: &Path, previous: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = options().write(true).create(true).truncate(false).open(previous)?;
+    file.write_all(bytes)?;
+    if file.metadata()?.len() > bytes.len() as u64 {
+        file.set_len(bytes.len() as u64)?;
+    }
+    match exchange(path, previous) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound || is_unsupported(&e) => fs::rename(previous, path),
+        other => other,
+    }
+}
+
 /// Moves a file to a name that must be free. To another file system it is copied, and the old one goes only when the new one is on the disk.
 pub(crate) fn move_new(from: &Path, to: &Path) -> io::Result<()> {
     match rename_new(from, to) {

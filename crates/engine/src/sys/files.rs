@@ -23,14 +23,14 @@ pub fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
 }
 
 /// The first bytes of a file, at most `max`.
-pub fn read_head(path: &Path, max: usize) -> io::Result<Vec<u8>> {
+pub(crate) fn read_head(path: &Path, max: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(max);
     open_regular(path)?.0.take(max as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// The last bytes of a file, at most `max`.
-pub fn read_end(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_end(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let (mut file, size) = open_regular(path)?;
     file.seek(SeekFrom::Start(size.saturating_sub(max)))?;
     let mut bytes = Vec::new();
@@ -60,14 +60,14 @@ pub fn options() -> OpenOptions {
 }
 
 /// The same for files that a person named, with the usual permissions.
-pub(super) fn named_options() -> OpenOptions {
+pub(crate) fn named_options() -> OpenOptions {
     let mut options = File::options();
     platform::no_follow_no_wait(&mut options);
     options
 }
 
 /// Makes a private folder, and those around it.
-pub fn make_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     private_folders().recursive(true).create(folder)
 }
 
@@ -78,10 +78,11 @@ pub(super) fn private_folders() -> DirBuilder {
     builder
 }
 
-pub use platform::{is_mine, is_mine_alone, is_open_to_others, may_write_into};
+pub(crate) use platform::is_mine_alone;
+pub use platform::{is_mine, is_open_to_others, may_write_into};
 
 /// Makes a file or folder of ralph's own private; returns whether it was open to others before.
-pub fn make_private(path: &Path) -> bool {
+pub(crate) fn make_private(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| platform::make_private(path, &meta))
 }
 
@@ -128,7 +129,7 @@ mod platform {
     }
 
     /// Whether it belongs to this user and others cannot change it.
-    pub fn is_mine_alone(meta: &Metadata) -> bool {
+    pub(crate) fn is_mine_alone(meta: &Metadata) -> bool {
         is_mine(meta) && meta.mode() & 0o022 == 0
     }
 
@@ -182,7 +183,7 @@ mod platform {
         true
     }
 
-    pub fn is_mine_alone(_meta: &Metadata) -> bool {
+    pub(crate) fn is_mine_alone(_meta: &Metadata) -> bool {
         true
     }
 
@@ -215,7 +216,7 @@ pub fn append_named(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Adds a line to a log. When that is longer than `max`, it is put aside as `.log.old`.
-pub fn append_bounded(path: &Path, line: &[u8], max: u64) -> io::Result<()> {
+pub(crate) fn append_bounded(path: &Path, line: &[u8], max: u64) -> io::Result<()> {
     let mut file = options().append(true).create(true).open(path)?;
     file.write_all(line)?;
     // Several processes may find it full at the same moment: the one that locks the file while it still has this name puts it aside.
@@ -239,7 +240,7 @@ pub fn is_older(meta: &Metadata, age: Duration) -> bool {
 }
 
 /// When a file was last changed, in milliseconds since the epoch; 0 where that is unknown.
-pub fn changed_ms(meta: &Metadata) -> u64 {
+pub(crate) fn changed_ms(meta: &Metadata) -> u64 {
     meta.modified().ok().and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).map_or(0, ralph_core::text::time::millis)
 }
 
@@ -287,7 +288,7 @@ pub fn place_program(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Removes the oldest files of a file's folder if there are more than `kept`; then a few more, so that not every new file has to ask for the age of all.
-pub fn prune_beside(file: &Path, kept: usize) {
+pub(crate) fn prune_beside(file: &Path, kept: usize) {
     let folder = file.parent().and_then(|folder| fs::read_dir(folder).ok());
     let entries: Vec<DirEntry> = folder.into_iter().flatten().flatten().collect();
     if entries.len() <= kept {

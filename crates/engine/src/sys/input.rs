@@ -5,7 +5,7 @@
 use std::{io, time::Duration};
 
 #[cfg(unix)]
-use ralph_core::text::json::ObjectEnd;
+use ralph_core::text::ObjectEnd;
 
 /// The longest wait for a caller that stops in the middle or says nothing.
 pub const SILENCE: Duration = Duration::from_secs(10);
@@ -14,7 +14,7 @@ pub const SILENCE: Duration = Duration::from_secs(10);
 pub struct Input {
     pub bytes: Vec<u8>,
     /// The pipe is open, and no object is complete.
-    pub fell_silent: bool,
+    pub(crate) fell_silent: bool,
 }
 
 impl From<&[u8]> for Input {

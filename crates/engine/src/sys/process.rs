@@ -7,21 +7,21 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use crate::sys::{clock, env};
+use crate::sys::{clock, env, process_tree};
 
 /// The process that started this one.
 #[cfg(unix)]
-pub fn parent_pid() -> Option<u32> {
+pub(crate) fn parent_pid() -> Option<u32> {
     rustix::process::getppid().and_then(|p| u32::try_from(p.as_raw_nonzero().get()).ok())
 }
 
 #[cfg(not(unix))]
-pub fn parent_pid() -> Option<u32> {
+pub(crate) fn parent_pid() -> Option<u32> {
     None
 }
 
 /// Whether a process is a shell, as far as the system tells: clients start hooks through one.
-pub fn is_shell(pid: u32) -> bool {
+pub(crate) fn is_shell(pid: u32) -> bool {
     const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ash", "ksh", "fish"];
     std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| SHELLS.contains(&name.trim_end()))
 }
@@ -43,7 +43,7 @@ pub fn is_same(pid: u32, born_ms: Option<u64>) -> bool {
     is_alive(pid) && clock::birth_of(pid) == born_ms
 }
 
-pub fn is_this_program(path: &Path) -> bool {
+pub(crate) fn is_this_program(path: &Path) -> bool {
     let this = || std::env::current_exe().ok()?.canonicalize().ok();
     path.is_absolute() && path.canonicalize().is_ok_and(|path| Some(path) == this())
 }
@@ -55,7 +55,7 @@ pub fn which(name: &str) -> Option<PathBuf> {
 }
 
 /// The same, but never in `folder`, where a repository can put programs.
-pub fn which_outside(name: &str, folder: &Path) -> Option<PathBuf> {
+pub(crate) fn which_outside(name: &str, folder: &Path) -> Option<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     // If the project is the whole disk, there is no outside.
@@ -98,6 +98,17 @@ pub fn run_self(args: &[&str], folder: &Path, vars: &[(&str, &OsStr)], input: &[
     child.wait_with_output()
 }
 
+/// Starts this program in a process group of its own, with this environment and `input`, and leaves it to itself: it lives on when this process ends.
+#[expect(clippy::disallowed_methods, reason = "the one place that leaves this program running")]
+pub(crate) fn leave_self(args: &[&OsStr], input: &[u8]) -> io::Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = process_tree::start_and_leave(&mut command)?;
+    child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input))
+}
+
 /// Shows a text in a pager, and waits for it. `false`: it could not be shown.
 ///
 /// A program of that name in the current folder is never used, even if the PATH has an empty part.
@@ -113,27 +124,31 @@ pub fn show_with(program: &str, args: &[&str], text: &[u8]) -> bool {
     child.wait().is_ok_and(|status| status.success())
 }
 
-/// Opens a file in the browser, without waiting. `false`: there is none. A program in `project` is not used.
+/// Opens a file in the browser, without waiting, and says with which program. `None`: there is none. A program in `project` is not used.
 #[expect(clippy::disallowed_methods, reason = "the one place that starts a browser")]
-pub fn open_in_browser(file: &Path, project: &Path) -> bool {
+pub fn open_in_browser(file: &Path, project: &Path) -> Option<PathBuf> {
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let named = env::browsers().into_iter().map(|name| (name, Vec::new()));
     let usual: &[(&str, &[&str])] = if cfg!(target_os = "macos") {
         &[("open", &[])]
     } else if cfg!(windows) {
         &[("explorer", &[])]
-    } else {
+    } else if env::has_display() {
         &[("xdg-open", &[]), ("wslview", &[]), ("gio", &["open"])]
+    } else {
+        // The others would start, and show nothing.
+        &[("wslview", &[])]
     };
     let usual = usual.iter().map(|(name, args)| ((*name).to_owned(), args.to_vec()));
     let mut found = named.chain(usual).filter_map(|(name, args)| Some((browser(&name, project)?, args)));
-    found.any(|(program, args)| {
+    let started = found.find(|(program, args)| {
         let mut command = Command::new(program);
         command.args(args).arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.spawn().is_ok()
-    })
+    });
+    started.map(|(program, _)| program)
 }
 
 fn browser(name: &str, project: &Path) -> Option<PathBuf> {

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::sys::files;
+use crate::sys::{clock, files};
 
 pub(crate) use platform::has_children;
 use platform::{has_in_environment, is_zombie, parent_of, parents, reap};
@@ -128,6 +128,23 @@ impl All {
         reap(strays.iter());
         !strays.is_empty()
     }
+}
+
+/// Whether a process has a child that was started after that time, in milliseconds since the machine was, and has run for a while: many programs start others for
+/// moments. `false` where the system does not tell.
+pub(crate) fn has_child_since(pid: u32, since_ms: u64) -> bool {
+    const A_WHILE_MS: u64 = 2_000;
+    let born = |child: u32| clock::birth_of(child).is_some_and(|born| born > since_ms && born + A_WHILE_MS < clock::uptime_ms());
+    parents().into_iter().any(|(child, parent)| parent == pid && born(child) && !is_zombie(child))
+}
+
+/// Starts a program that lives on when this process ends.
+pub(super) fn start_and_leave(command: &mut Command) -> io::Result<Child> {
+    with_all(|all| {
+        let child = command.spawn()?;
+        all.left.push(child.id());
+        Ok(child)
+    })
 }
 
 /// The first of these variables that is set in the environment of a process above this one, as it was when that one was started.

@@ -2,10 +2,7 @@
 
 use std::sync::OnceLock;
 
-use ralph_core::text::{
-    self,
-    secrets::{Masking, Secrets},
-};
+use ralph_core::text::{self, Masking, Secrets};
 
 use crate::sys::env;
 

@@ -10,6 +10,10 @@ static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 /// If signals are told apart, these decide what is a request to end.
 static TOLD: OnceLock<Told> = OnceLock::new();
 
+/// Whether an interrupt ends this process, where it is caught for the sake of a question.
+#[cfg(unix)]
+static OBEYED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
 /// From now on a request to end is only noted. SIGHUP stays ignored under `nohup`.
 #[cfg(unix)]
 pub fn notice() {
@@ -22,6 +26,7 @@ pub fn notice() {
         }
         asked
     });
+    obey_no_more();
 }
 
 #[cfg(not(unix))]
@@ -74,6 +79,7 @@ impl Told {
         if was_asked() {
             told.ended.store(true, Ordering::Relaxed);
         }
+        obey_no_more();
         TOLD.get_or_init(|| told).clone()
     }
 
@@ -93,6 +99,54 @@ impl Told {
     /// The system wants this process to end, or the terminal is gone.
     pub fn ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
+    }
+}
+
+/// Ctrl-C while a person is asked something: noted for as long as this lives. Then it ends the process again, unless it is noted for something else.
+#[cfg(unix)]
+#[derive(Debug)]
+pub(super) struct Held {
+    came: Arc<AtomicBool>,
+    was_obeyed: bool,
+}
+
+#[cfg(unix)]
+impl Held {
+    pub(super) fn new() -> Self {
+        use signal_hook::consts::SIGINT;
+        static CAME: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+        let obeyed = OBEYED.get_or_init(|| {
+            let obeyed = Arc::new(AtomicBool::new(ASKED.get().is_none() && TOLD.get().is_none()));
+            let _ = signal_hook::flag::register_conditional_default(SIGINT, Arc::clone(&obeyed));
+            obeyed
+        });
+        let came = CAME.get_or_init(|| {
+            let came = Arc::new(AtomicBool::new(false));
+            let _ = signal_hook::flag::register(SIGINT, Arc::clone(&came));
+            came
+        });
+        came.store(false, Ordering::SeqCst);
+        Held { came: Arc::clone(came), was_obeyed: obeyed.swap(false, Ordering::SeqCst) }
+    }
+
+    pub(super) fn came(&self) -> bool {
+        self.came.load(Ordering::SeqCst)
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(obeyed) = OBEYED.get() {
+            obeyed.store(self.was_obeyed, Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn obey_no_more() {
+    if let Some(obeyed) = OBEYED.get() {
+        obeyed.store(false, Ordering::SeqCst);
     }
 }
 

@@ -22,6 +22,28 @@ pub fn wait_for_input() -> io::Result<bool> {
     Ok(true)
 }
 
+/// Waits for the answer to a question. `false`: Ctrl-C came first, which does not end this process meanwhile.
+#[cfg(unix)]
+pub fn wait_for_answer() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    let interrupt = super::signals::Held::new();
+    let stdin = rustix::stdio::stdin();
+    loop {
+        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&LOOK)) {
+            _ if interrupt.came() => return false,
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            // What went wrong is told by the read that follows.
+            Ok(_) | Err(_) => return true,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+pub fn wait_for_answer() -> bool {
+    true
+}
+
 /// Stops this process, as Ctrl-Z does outside of a full-screen program. Without a shell that could continue it, the system ignores this.
 #[cfg(unix)]
 pub fn step_aside() {

@@ -21,7 +21,12 @@ pub fn poll<T>(limit: Duration, step: Duration, look: impl FnMut() -> Option<T>)
 }
 
 /// The same, each pause twice as long as the one before, up to `longest`.
-pub fn poll_more_rarely<T>(limit: Duration, mut step: Duration, longest: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+pub(crate) fn poll_more_rarely<T>(
+    limit: Duration,
+    mut step: Duration,
+    longest: Duration,
+    mut look: impl FnMut() -> Option<T>,
+) -> Option<T> {
     let begun = Instant::now();
     loop {
         if let Some(seen) = look() {

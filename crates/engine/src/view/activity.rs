@@ -22,11 +22,12 @@ use crate::{
             stream::{Line, Stream},
             transcript,
         },
+        client,
     },
     store::project::Project,
     sys::{
-        env, files,
-        follow::{Follower, Look, Seen},
+        files,
+        follow_file::{Follower, Look, Seen},
         secrets,
     },
     view::{Carrier, View},
@@ -74,7 +75,7 @@ impl Source {
 
     /// The transcript of a session, if its client has written one.
     pub fn of_session(session: &str) -> Option<Self> {
-        transcript::find(&env::claude_config()?, session).map(Source::Transcript)
+        transcript::find(&client::config_folder()?, session).map(Source::Transcript)
     }
 
     /// The file of this loop's agent, or of its last one.
@@ -252,6 +253,11 @@ impl Doing {
     /// Whether a tool call of its own has not come back yet.
     pub fn is_in_a_call(&self) -> bool {
         self.calls > 0 && !self.stream.is_over()
+    }
+
+    /// The session has ended, and its agent has said what it used.
+    pub fn is_over(&self) -> bool {
+        self.stream.is_over()
     }
 
     /// Its last activities, the oldest first.

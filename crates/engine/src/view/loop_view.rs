@@ -28,7 +28,10 @@ use crate::{
     sys::{clock, files},
 };
 
-use crate::view::model::{Carrier, Checking, GateView, Status, View, Waiter, Waits};
+use crate::view::{
+    model::{Carrier, Checking, GateView, Status, View, Waiter, Waits},
+    person,
+};
 
 /// A loop in the archive.
 #[derive(Debug, Clone)]
@@ -118,8 +121,13 @@ fn look(project: &Project, found: &LoopOnDisk, look: Look) -> View {
         if status == Status::Tracked && look == Look::Whole {
             view.why = Some(why_not_armed(project, found).to_owned());
         }
-        view.checking = record.as_ref().filter(|_| status.is_armed()).and_then(|record| checking(project, record));
+        view.checking = record.as_ref().filter(|_| status.is_armed()).and_then(|record| checking(project, &id, record));
         view.waits = if status.is_armed() { waits(project, &id, &state, past.waiting) } else { None };
+        let may_be_held = status == Status::Active && view.checking.is_none() && view.waits.is_none();
+        if let Some(session) = view.session.as_deref().filter(|_| may_be_held && view.carrier == Carrier::Session) {
+            let held = person::held(project, &id, session, &state);
+            (view.waits, view.interrupted) = (held.waits, held.interrupted);
+        }
     }
     view
 }
@@ -148,11 +156,11 @@ fn of_finding(f: &Finding) -> GateView {
     GateView { name: f.gate.clone(), verdict: Some(f.verdict), what: f.what.clone(), needs: f.needs.clone() }
 }
 
-/// The command that runs now. One that is over its limit has ended with its hook.
-fn checking(project: &Project, record: &Record) -> Option<Checking> {
+/// The command that runs now: as long as the process that measures lives, which a hook that was interrupted does not.
+fn checking(project: &Project, id: &str, record: &Record) -> Option<Checking> {
     let Event::Checking { gate, command, limit_ms } = &record.event else { return None };
     let for_ms = u64::try_from(clock::now() - time::parse(&record.at)?).ok()?;
-    let is_running = for_ms < limit_ms + 10_000;
+    let is_running = for_ms < limit_ms + 10_000 && measure_lock::is_taken(project, id);
     let usual_ms = || durations::usual_ms(project, gate, command);
     is_running.then(|| Checking { gate: gate.clone(), since: record.at.clone(), for_ms, limit_ms: *limit_ms, usual_ms: usual_ms() })
 }
@@ -200,8 +208,8 @@ fn was_heard(spending: &Spending, state: &State) -> bool {
 
 /// The parts of a view that the loop's state has.
 fn of_state(project: &Project, id: &str, name: &str, status: Status, state: &State, record: Option<&Record>) -> View {
-    // Only an armed loop ages.
-    let is_ageing = status.is_armed() && status != Status::LeftBehind;
+    // Only an armed loop ages, and one whose run still works on its last iteration.
+    let is_ageing = (status.is_armed() && status != Status::LeftBehind) || journal::runner_of(state).is_some();
     let now = if is_ageing { clock::now() } else { record.and_then(|r| time::parse(&r.at)).unwrap_or(0) };
     View {
         id: id.to_owned(),

@@ -1,4 +1,4 @@
-//! What a look at a loop shows; the JSON of `ralph status --json` and `ralph list --json` is made of it.
+//! A loop as people see it; the JSON of `ralph status --json` and `ralph list --json` is made of it.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ pub enum Status {
     Parked,
     /// No session has it yet: the first one that stops in the project takes it.
     Waiting,
-    /// It came with the repository: nobody takes it until a person says so.
+    /// It came with the repository: no session takes it until a person says so.
     Tracked,
     Paused,
     /// Its session is gone; `ralph resume` hands it to another one.
@@ -27,7 +27,7 @@ pub enum Status {
     Capped,
     Cancelled,
     Failed,
-    /// The file is gone, and no ending was written down: somebody removed it, or ralph was killed at that moment.
+    /// The file is gone, and no ending was written down: a person removed it, or ralph was killed at that moment.
     #[default]
     Gone,
 }
@@ -81,9 +81,9 @@ pub struct View {
     pub spent_ms: u64,
     /// 0 means no limit.
     pub max_usd: f64,
-    /// An estimate; `None`: nobody ever told.
+    /// An estimate; `None`: unknown.
     pub spent_usd: Option<f64>,
-    /// What fresh sessions used; in a person's session nobody counts.
+    /// Tokens of fresh sessions; in a person's session they are not counted.
     pub tokens: u64,
     /// 0 means no limit.
     pub max_tokens: u64,
@@ -92,7 +92,7 @@ pub struct View {
     /// 0 means no limit.
     pub max_context: u64,
     pub idle_rounds: u64,
-    /// Rounds in a row in which nothing changed, where that is counted.
+    /// Iterations in a row in which nothing changed, where that is counted.
     pub stalled_rounds: u64,
     /// 0 means no limit.
     pub stall_limit: u64,
@@ -117,7 +117,7 @@ pub struct View {
     #[serde(serialize_with = "readable")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub journal: PathBuf,
-    /// What it has to prove, with what was found last.
+    /// Its gates, with their last findings.
     pub gates: Vec<GateView>,
     /// The stop that paused it.
     pub paused_at: Option<u64>,
@@ -128,11 +128,13 @@ pub struct View {
     pub by_run: bool,
     /// The command that a hook is running for it right now.
     pub checking: Option<Checking>,
-    /// What it waits for.
+    /// The thing that it waits for.
     pub waits: Option<Waits>,
-    /// What a person left for the agent, until a round with it was judged.
+    /// Since when the agent does nothing, because its person interrupted it.
+    pub interrupted: Option<String>,
+    /// Notes from a person for the agent, until an iteration with them was judged.
     pub notes: Vec<Note>,
-    /// What nobody was there to allow since fresh sessions carry it.
+    /// Tool calls that were denied since fresh sessions work on it, because no person was there to allow them.
     pub denied: Vec<Denials>,
     pub problem: Option<String>,
     /// Keys that look misspelt.
@@ -192,8 +194,11 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// `the rate limit (until 2026-11-15T23:12:00Z)`.
+    /// `the rate limit (until 2026-11-15T23:12:00Z)`, `your permission since 02:14 UTC`.
     pub fn words(&self) -> String {
+        if self.by == Waiter::Person {
+            return format!("{} since {} UTC", text::clean(&self.what), self.since.get(11..16).unwrap_or(&self.since));
+        }
         let until = self.until.as_deref().map(|until| format!(" (until {until})")).unwrap_or_default();
         format!("{}{until}", text::clean(&self.what))
     }
@@ -210,6 +215,8 @@ pub enum Waiter {
     Session,
     /// `ralph run`, which goes on then.
     Runner,
+    /// The agent, for its person.
+    Person,
     Nobody,
 }
 
@@ -224,23 +231,24 @@ impl View {
         self.file.is_some() && self.status != Status::Corrupt
     }
 
-    /// It is paused, and its runner still lives: the round that runs is finished before it leaves.
-    pub fn is_in_its_last_round(&self) -> bool {
+    /// It is paused, and its runner still lives: the iteration that runs is finished before it leaves.
+    pub fn is_in_its_last_iteration(&self) -> bool {
         self.status == Status::Paused && self.carrier == Carrier::Runner
     }
 
     /// Where it stands, in words.
     pub fn stands(&self) -> &'static str {
         match self.status {
-            _ if self.is_in_its_last_round() => "paused: this iteration is the last",
+            _ if self.is_in_its_last_iteration() => "paused: this iteration is the last",
             Status::Complete if self.doubtful => "complete, with doubts",
+            Status::Active if self.interrupted.is_some() => "interrupted",
             status => status.words(),
         }
     }
 
-    /// `carried by the runner 4711`; `None`: the status says enough.
+    /// ``running in `ralph run` (pid 4711)``; `None`: the status says enough.
     pub fn carried(&self) -> Option<String> {
-        self.runner_pid.map(|pid| format!("carried by the runner {pid}"))
+        self.runner_pid.map(|pid| format!("running in `ralph run` (pid {pid})"))
     }
 
     /// Whether a figure is known for what was used, or one will be: of fresh sessions only their agent can tell, and not every one does.
@@ -252,7 +260,7 @@ impl View {
         }
     }
 
-    /// `not counted`, where nobody tells what sessions cost.
+    /// `not counted`, where the cost of sessions is unknown.
     pub fn uncounted_money(&self) -> Option<&'static str> {
         self.uncounted(self.spent_usd.is_some())
     }
@@ -262,7 +270,7 @@ impl View {
         self.uncounted(self.tokens > 0)
     }
 
-    /// `about $3.20 of $50`, `not counted (limit $50)`; `None`: nobody counts.
+    /// `about $3.20 of $50`, `not counted (limit $50)`; `None`: it is not counted.
     pub fn money(&self) -> Option<String> {
         let spent = self.spent_usd.or((self.max_usd > 0.0).then_some(0.0))?;
         let most = money::of_dollars(self.max_usd);
@@ -275,7 +283,7 @@ impl View {
     /// One line: where it stands and how far it is.
     pub fn line(&self) -> String {
         let named = if self.name == "main" { String::new() } else { format!(" \"{}\"", self.name) };
-        let round = text::of_limit(self.iteration, self.max_iterations);
+        let iteration = text::of_limit(self.iteration, self.max_iterations);
         let spent = ralph_core::text::time::in_words(self.spent_ms);
         match &self.problem {
             Some(problem) => format!("Ralph loop{named}: {} ({problem})", self.status.words()),
@@ -284,7 +292,7 @@ impl View {
                 let money = self.money().map(|money| format!(", {money}")).unwrap_or_default();
                 let waits = self.waits.as_ref().map(|waits| format!(", waits for {}", waits.words())).unwrap_or_default();
                 let carried = self.carried().map(|carried| format!(", {carried}")).unwrap_or_default();
-                format!("Ralph loop{named}: {}{carried}, iteration {round}, {spent}{money}, ends on {end}{waits}", self.stands())
+                format!("Ralph loop{named}: {}{carried}, iteration {iteration}, {spent}{money}, ends on {end}{waits}", self.stands())
             }
         }
     }

@@ -6,7 +6,7 @@ use ralph_core::{
     config::PullRequests,
     gate::{
         Check, Ci, Gate,
-        pull_request::{self, CheckRun, Phase, State, Told, View},
+        pull_request::{CheckRun, Phase, State, Told, View},
     },
     text::clean,
 };
@@ -18,11 +18,11 @@ use crate::{
         declared::{self, Declared},
         pull_request as gate,
     },
+    hosts,
     store::{loops::LoopOnDisk, project::Project},
-    sys::env,
 };
 
-/// The phase and its evidence; the JSON of `ralph phase --json`.
+/// The phase and its evidence; the JSON of `ralph pr --json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub phase: Phase,
@@ -77,7 +77,7 @@ pub fn subject(project: &Project, found: &LoopOnDisk, is_named: bool) -> Option<
 const AT_THE_START: Duration = Duration::from_secs(10);
 
 /// A line for the start of a loop; `None`: it has nothing to do with a pull request. From then on the loop keeps to the pull request that is found.
-pub fn at_the_start(project: &Project, loop_id: &str, declared: &Declared, cancelled: &(dyn Fn() -> bool + Sync)) -> Option<String> {
+pub(crate) fn at_the_start(project: &Project, loop_id: &str, declared: &Declared, cancelled: &(dyn Fn() -> bool + Sync)) -> Option<String> {
     if !declared.gates.iter().any(Gate::is_decided_elsewhere) {
         return None;
     }
@@ -100,15 +100,15 @@ fn rules(project: &Project, declared: Option<&Declared>) -> Ci {
 pub fn tell(project: &Project, subject: Option<&(String, Declared)>, time: Duration, cancelled: &(dyn Fn() -> bool + Sync)) -> Report {
     let of_loop = subject.map(|(id, _)| id.as_str());
     let rules = rules(project, subject.map(|(_, declared)| declared));
-    let keeps = env::of_an_agent().is_none();
+    let keeps = hosts::of_an_agent().is_none();
     let question = Question { project, tree: project.root(), of_loop, keeps, until: Instant::now() + time, cancelled };
     let looked = forge::look(&question).and_then(|mut view| {
         gate::require(&rules, &mut view, &question)?;
         Ok(view)
     });
     let (told, view) = match looked {
-        Ok(view) => (pull_request::phase(&view, |run| gate::counts(&rules, run), rules.may_have_none), Some(view)),
-        Err(trouble) => (pull_request::of_trouble(&trouble), None),
+        Ok(view) => (view.phase(|run| gate::counts(&rules, run), rules.may_have_none), Some(view)),
+        Err(trouble) => (Told::of_trouble(&trouble), None),
     };
     report(told, view.as_ref(), &rules, of_loop)
 }

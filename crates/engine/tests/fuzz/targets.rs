@@ -7,34 +7,34 @@ use std::{
 };
 
 use ralph_core::{
-    config::{self, worktree_yaml as verify_yaml},
+    config::{
+        self,
+        detect::{self, Root},
+        worktree_commands,
+    },
     gate::{
-        Finding, Kind, Verdict, completion_markers, count_entries,
+        Finding, Kind, Stream as Pipe, Useful, Verdict, completion_markers, count_entries,
         list::{Item, List},
-        output::{Stream as Pipe, Useful},
-        pull_request::{self, Repository, job_log},
-        regex,
+        matches,
+        pull_request::{self, JobLog, PullRequest, Repository},
         test_results::{self, Reader},
     },
     history::History,
     journal,
-    judge::claim::{self as promise, Claim},
+    judge::Claim,
     loops::{
         FrontMatter, LoopFile, Value,
         progress_txt::{self as progress, Progress},
         salvage,
     },
     report::junit,
-    text::{
-        self, PlainLines,
-        secrets::{Masking, Secrets},
-    },
+    text::{self, Masking, PlainLines, Secrets},
 };
 use ralph_engine::hosts::{
-    self,
+    self, Invocation,
     claude::{
         denials,
-        settings::{self, Settings},
+        settings_file::{self, Settings},
         stream::{Exit, Stream},
         transcript::{self, Before},
         usage::Meter,
@@ -79,7 +79,7 @@ const SETTINGS: &str = "{\n  // comment\n  \"hooks\": {\n    \"Stop\": [{\"hooks
 
 const SECRETS: &str = "API_TOKEN=abcdef12\n{\"password\": \"hunter2\", \"n\": 12345678901234567}\nhttps://user:pass1@host/x?token=0a1b2c3d&y\nAuthorization: Bearer 0a1b2c3d4e5f6a7b8c\n\\\"api_key\\\": \\\"0a1b2c\\\"\n-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ\nQw==\n-----END PRIVATE KEY-----\nghp_0a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5d6e7f\n";
 
-pub(crate) const TARGETS: [Target; 25] = [
+pub(crate) const TARGETS: [Target; 26] = [
     Target {
         name: "event",
         run: event,
@@ -218,10 +218,21 @@ pub(crate) const TARGETS: [Target; 25] = [
         ],
     },
     Target {
+        name: "detect",
+        run: detect,
+        samples: &[
+            "{\"packageManager\":\"pnpm@9\",\"scripts\":{\"test\":\"jest\",\"lint\":\"eslint .\"},\"tasks\":{\"test\":\"x\"}}",
+            "[workspace]\n[workspace.lints.clippy]\n[tool.pytest.ini_options]\n[tool.ruff]\n[tool.mypy]\nfiles = 'a'\n[testenv]\n",
+            ".PHONY: test\nX := 1\ntest lint: a\n\tb\n@check x='':\n",
+        ],
+        files: "",
+        words: &["\"scripts\":{", "\"test\":\"", "[tool.", "[lints]\n", "test:\n", ":=", "enable_testing", "task :test", "\"typescript\""],
+    },
+    Target {
         name: "tests",
         run: tests,
         samples: &[LIBTEST, TAP],
-        files: "",
+        files: "../core/tests/test_output",
         words: &[
             "running ",
             "test x ... ok\n",
@@ -233,6 +244,26 @@ pub(crate) const TARGETS: [Target; 25] = [
             "test result: ok. ",
             "failures:\n",
             "Bail out!",
+            "3 failed, 4 passed in 0.1s\n",
+            "== short test summary info ==\nFAILED a.py::b - x\n",
+            "== test session starts ==\n",
+            "Test Suites: 1 failed, 1 total\nTests:       1 failed, 1 total\n",
+            "  ● a › b\n",
+            " Test Files  1 failed (1)\n      Tests  1 failed (1)\n",
+            " FAIL  a.test.js > b\n",
+            "  1 passing (3ms)\n",
+            "  1 failing\n",
+            "  1) a\n       b:\n",
+            "--- FAIL: TestA (0.00s)\n",
+            "FAIL\tx/y\t0.1s\n",
+            "ok  \tx/y\t0.1s\n",
+            "{\"Action\":\"fail\",\"Package\":\"p\",\"Test\":\"T\"}\n",
+            "────\n     Summary [   0.1s] 2 tests run: 1 passed, 1 failed, 0 skipped\n",
+            "        FAIL [   0.1s] (1/2) a b\n",
+            "Finished in 1 second\n2 examples, 1 failure\n",
+            "18446744073709551615 passed in 1s\n",
+            "Ran 3 tests in 0.1s\n",
+            "FAILED (failures=1)\n",
         ],
     },
     Target {
@@ -404,7 +435,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn event(bytes: &[u8]) -> Result<u64, String> {
-    let Ok((event, _)) = hosts::read(bytes) else { return what("no event") };
+    let Ok((event, _)) = hosts::read(bytes, &Invocation::default()) else { return what("no event") };
     let background = &event.background;
     must(background.iter().all(|task| task.chars().count() <= 101), "what runs in the background is told in short")?;
     must(event.stop_fingerprint().len() == 16, "a fingerprint has 16 digits")?;
@@ -457,10 +488,10 @@ fn front_matter(bytes: &[u8]) -> Result<u64, String> {
 }
 
 fn transcript(bytes: &[u8]) -> Result<u64, String> {
-    let round = transcript::last_round(bytes, &Before::default(), Some("BBB"));
+    let round = transcript::last_iteration(bytes, &Before::default(), Some("BBB"));
     let queue = ["/cancel-ralph".to_owned()];
     let before = Before { at: Some(1_700_000_000_000), upto: Some(bytes.len() as u64 / 2), queue: &queue, ..Before::default() };
-    let later = transcript::last_round(bytes, &before, None);
+    let later = transcript::last_iteration(bytes, &before, None);
     let interrupted = transcript::was_interrupted(bytes, "go");
     let used = transcript::used_tools_since(bytes, 0);
     let error = transcript::last_error(bytes).is_some();
@@ -525,7 +556,7 @@ fn toml(bytes: &[u8]) -> Result<u64, String> {
 }
 
 fn yaml(bytes: &[u8]) -> Result<u64, String> {
-    match verify_yaml::commands(bytes) {
+    match worktree_commands(bytes) {
         Ok(commands) => what(("fine", size(commands.len()))),
         Err(problem) => what(kind(&problem.to_string())),
     }
@@ -588,10 +619,31 @@ fn junit(bytes: &[u8]) -> Result<u64, String> {
     }
 }
 
+/// The same bytes in every file that is looked at: all of them at the same time, and each alone.
+fn detect(bytes: &[u8]) -> Result<u64, String> {
+    let root = |files: &[&str]| Root {
+        names: files.iter().map(|file| (*file).to_owned()).collect(),
+        contents: files.iter().map(|file| ((*file).to_owned(), text(bytes))).collect(),
+    };
+    let mut seen = Vec::new();
+    for files in detect::FILES.chunks(1).chain([detect::FILES]) {
+        let found = root(files).proposals();
+        let gates: Vec<String> =
+            found.iter().map(|one| format!("[[gate]]\nname = {:?}\ncommand = {:?}\n", one.name, one.command)).collect();
+        let read = config::parse(gates.concat().as_bytes()).map_err(|e| format!("what is proposed cannot be read: {e}"))?;
+        must(read.gates.len() == found.len() && found.len() <= 4, "there are few, and all of them can be declared")?;
+        seen.push(found.into_iter().map(|one| one.name).collect::<Vec<_>>());
+    }
+    what(seen)
+}
+
 fn tests(bytes: &[u8]) -> Result<u64, String> {
     let read = |size: usize| {
         let mut reader = Reader::default();
-        bytes.chunks(size).for_each(|part| reader.feed(part));
+        // The second half comes from the other stream.
+        let (out, err) = bytes.split_at(bytes.len() / 2);
+        out.chunks(size).for_each(|part| reader.feed(Pipe::Out, part));
+        err.chunks(size).for_each(|part| reader.feed(Pipe::Err, part));
         reader.finish()
     };
     let whole = read(bytes.len().max(1));
@@ -602,7 +654,7 @@ fn tests(bytes: &[u8]) -> Result<u64, String> {
 }
 
 fn settings(bytes: &[u8]) -> Result<u64, String> {
-    let as_read = settings::as_the_client_reads(&text(bytes)).map(|value| settings::registered(&value).len());
+    let as_read = settings_file::as_the_client_reads(&text(bytes)).map(|value| settings_file::registered(&value).len());
     let settings = match Settings::parse(bytes) {
         Ok(settings) => settings,
         Err(problem) => return what((kind(&problem.to_string()), as_read.is_ok())),
@@ -635,11 +687,11 @@ fn slash(bytes: &[u8]) -> Result<u64, String> {
 
 fn promise(bytes: &[u8]) -> Result<u64, String> {
     let text = text(bytes);
-    let claim = promise::find(&text, "ALL DONE", "Make it so.\n\nThen say <promise>ALL DONE</promise>");
+    let claim = Claim::find(&text, "ALL DONE", "Make it so.\n\nThen say <promise>ALL DONE</promise>");
     if claim == Claim::Made {
         must(ralph_core::text::normalised(&text).contains("ALL DONE"), "what is not said is not claimed")?;
     }
-    let of_itself = promise::find("<promise>ALL DONE</promise>", &text, &text);
+    let of_itself = Claim::find("<promise>ALL DONE</promise>", &text, &text);
     must(text::excerpt(&text, 160).chars().count() <= 161 && text::opening(&text, 160).chars().count() <= 161, "excerpts are bounded")?;
     what((format!("{claim:?}"), matches!(of_itself, Claim::Made)))
 }
@@ -697,13 +749,13 @@ fn output(bytes: &[u8]) -> Result<u64, String> {
 }
 
 fn markers(bytes: &[u8]) -> Result<u64, String> {
-    let markers = completion_markers::of_jsonl(bytes);
+    let markers = completion_markers(bytes);
     what(size(markers.len()))
 }
 
 fn entries(bytes: &[u8]) -> Result<u64, String> {
     let text = text(bytes);
-    let count = count_entries::count(&text);
+    let count = count_entries(&text);
     must(count <= text.lines().count() as u64, "there are no more entries than lines")?;
     what(count.min(40))
 }
@@ -711,19 +763,19 @@ fn entries(bytes: &[u8]) -> Result<u64, String> {
 fn expression(bytes: &[u8]) -> Result<u64, String> {
     let text = text(bytes);
     let (pattern, rest) = text.split_once('\n').unwrap_or((&text, ""));
-    what((regex::of_lines(pattern).is_ok(), regex::matches(pattern, rest).ok()))
+    what(matches(pattern, rest).ok())
 }
 
 fn requests(bytes: &[u8]) -> Result<u64, String> {
     let repository = Repository::of_url("https://github.com/o/r").ok_or("a repository")?;
-    let requests = pull_request::requests(bytes, &repository);
+    let requests = PullRequest::list(bytes, &repository);
     let required = pull_request::required(bytes);
     what((requests.map(|all| size(format!("{all:?}").len())), required.is_some()))
 }
 
 fn of_job(bytes: &[u8]) -> Result<u64, String> {
     let read = |size: usize| {
-        let mut reader = job_log::Reader::default();
+        let mut reader = JobLog::default();
         let mut out = Vec::new();
         bytes.chunks(size).for_each(|part| reader.feed(part, &mut |text| out.extend_from_slice(text)));
         reader.finish(&mut |text| out.extend_from_slice(text));

@@ -1,6 +1,6 @@
 //! `ralph cancel`: end a loop now.
 
-use ralph_core::text::clean;
+use ralph_core::{messages::Reader, text::clean};
 use ralph_engine::{
     hosts::claude::compaction,
     ops::{
@@ -33,7 +33,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let cancelled = act(project, args.which.get())?;
-    show(project, &cancelled.id, args.json, clean(&cancelled.line()));
+    show(project, &cancelled.id, args.json, clean(&cancelled.line(Reader::Terminal)));
     report::save_page(project, &cancelled.id);
     Ok(())
 }

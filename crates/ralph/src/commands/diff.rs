@@ -3,6 +3,7 @@
 use std::{ffi::OsString, time::Duration};
 
 use anstream::ColorChoice;
+use ralph_core::text::clean;
 use ralph_engine::{
     snapshots::compare::{Change, Comparison, Side},
     store::project::Project,
@@ -26,18 +27,16 @@ const PATIENCE: Duration = Duration::from_mins(5);
 #[command(after_help = "Examples:
   ralph diff                     what all iterations did
   ralph diff 3                   what iteration 3 did
+  ralph diff 3 docs              what iteration 3 of the loop \"docs\" did
   ralph diff 3 now --stat        what changed since iteration 3, in short
   ralph diff 2 5 -- src tests    from iteration 2 to iteration 5, in these folders
   ralph diff --json | jq -r '.files[].path'")]
 pub(crate) struct Args {
-    /// An iteration, `now`, or the name of another snapshot
-    #[arg(value_name = "A")]
-    a: Option<String>,
-    /// To which iteration, or `now`
-    #[arg(value_name = "B")]
-    b: Option<String>,
-    /// A loop's name or id, as `ralph list` shows them; one that ended, too
-    #[arg(long = "loop", value_name = "NAME")]
+    /// An iteration, `now`, or the name of another snapshot; then to which one; and the name or id of a loop, as `ralph status --all` shows them
+    #[arg(value_name = "A [B] [LOOP]", num_args = 0..=3)]
+    what: Vec<String>,
+    /// The loop, as an option
+    #[arg(long = "loop", value_name = "LOOP", hide = true)]
     of_loop: Option<String>,
     /// Only how much changed in which files
     #[arg(long)]
@@ -62,13 +61,31 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    let id = find_loop::with_snapshots(project, args.of_loop.as_deref())?;
-    let comparison = Comparison::of(project, &id, args.a.as_deref(), args.b.as_deref(), PATIENCE).map_err(Failure::new)?;
+    let mut what = args.what.clone();
+    let is_side = |word: &str| word == "now" || word.parse::<u64>().is_ok();
+    let named = find_loop::among(project, &mut what, is_side);
+    let (a, b) = match &what[..] {
+        [] => (None, None),
+        [a] => (Some(a.as_str()), None),
+        [a, b] => (Some(a.as_str()), Some(b.as_str())),
+        [.., odd] => return Err(find_loop::no_such(odd)),
+    };
+    let named = args.of_loop.as_deref().or(named.as_deref());
+    let id = find_loop::with_snapshots(project, named)?;
+    if let Some(which) = find_loop::instead_of_the_newest(project, &id).filter(|_| named.is_none()) {
+        ui::note(&which);
+    }
+    let comparison = Comparison::of(project, &id, a, b, PATIENCE).map_err(Failure::new)?;
     let folder = comparison.folder(std::env::current_dir().ok());
     if args.json {
         let files = comparison.changes(&folder, &args.paths).map_err(Failure::new)?;
         let (added, removed) = (files.iter().filter_map(|f| f.added).sum(), files.iter().filter_map(|f| f.removed).sum());
         ui::json(&Report { of_loop: &id, from: &comparison.from, to: &comparison.to, files: &files, added, removed });
+        return Ok(());
+    }
+    if comparison.changes(&folder, &args.paths).is_ok_and(|files| files.is_empty()) {
+        let (from, to) = (&comparison.from, &comparison.to);
+        ui::note(&format!("No file changed from {} to {} of {}.", clean(&from.name), clean(&to.name), clean(&id)));
         return Ok(());
     }
     let colour = match anstream::AutoStream::choice(&std::io::stdout()) {

@@ -5,6 +5,7 @@ use ralph_engine::store::project::Project;
 use serde::Serialize;
 
 use crate::{
+    commands::notify,
     doctor::{Case, Finding, Severity},
     exit::{Done, Failure},
     ui,
@@ -19,6 +20,7 @@ use crate::{
 #[command(after_help = "Examples:
   ralph doctor
   ralph doctor --fix
+  ralph doctor --notify desktop
   ralph doctor --json | jq '.findings[] | select(.severity == \"error\")'")]
 pub(crate) struct Args {
     /// For programs: JSON
@@ -27,6 +29,9 @@ pub(crate) struct Args {
     /// Fix what can be fixed without any risk, then look again
     #[arg(long)]
     fix: bool,
+    /// Check nothing, and send a test notification: wherever ralph.toml and `RALPH_NOTIFY` say, and to desktop, terminal, an https:// address or cmd:LINE
+    #[arg(long, value_name = "WHERE", num_args = 0.., conflicts_with = "fix")]
+    notify: Option<Vec<String>>,
 }
 
 /// Where the text of a finding begins.
@@ -44,6 +49,9 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    if let Some(ways) = &args.notify {
+        return notify::run(project, &notify::Args { ways: ways.clone(), json: args.json });
+    }
     let mut findings = Case::of(project).examine();
     let (mut fixed, mut failed) = (Vec::new(), Vec::new());
     if args.fix {

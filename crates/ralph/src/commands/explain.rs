@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ralph_core::{
     gate::Verdict,
     journal::{Event, Record},
-    judge::{Code, Evidence, Message, Ruling, brakes::ToolUse, claim::Claim, judge},
+    judge::{Claim, Code, Evidence, Message, Ruling, ToolUse, judge},
     messages::{spent_of, tag},
     text::{clean, count, iterations, time::in_words},
 };
@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::{
     exit::{Done, Failure},
     find_loop,
-    text::{of_ruling, of_work, when},
+    journal_lines::{of_ruling, of_work, when},
     ui,
 };
 
@@ -24,16 +24,20 @@ use crate::{
 #[command(after_help = "Examples:
   ralph explain            the last stop
   ralph explain 3          the third stop of the loop
+  ralph explain 3 docs     that of the loop \"docs\"
   ralph explain --replay .ralph/journal/main-20261115-093000.jsonl")]
 pub(crate) struct Args {
     /// Which stop, from 1 (otherwise the last), or which loop
     #[arg(value_name = "N|LOOP")]
     what: Option<String>,
-    /// A loop's name or id; otherwise the latest
-    #[arg(long = "loop", value_name = "LOOP", alias = "name")]
+    /// Which loop, by name or id; otherwise the latest
+    #[arg(value_name = "LOOP")]
+    of_loop: Option<String>,
+    /// The same, as an option
+    #[arg(long = "loop", value_name = "LOOP", alias = "name", hide = true, conflicts_with = "of_loop")]
     which: Option<String>,
     /// Judge every stop of a journal again and compare
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "which"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "of_loop", "which"])]
     replay: Option<PathBuf>,
     /// For programs: JSON
     #[arg(long)]
@@ -46,7 +50,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     }
     let number = args.what.as_deref().and_then(|w| w.parse::<u64>().ok());
     let named = args.what.as_deref().filter(|_| number.is_none());
-    let view = find_loop::view(project, args.which.as_deref().or(named))?;
+    let view = find_loop::view(project, args.which.as_deref().or(args.of_loop.as_deref()).or(named))?;
     let (records, _) = find_loop::read(&view.journal).unwrap_or_default();
     let stops: Vec<&Record> = records.iter().filter(|r| matches!(r.event, Event::Stop { .. })).collect();
     let wanted = match number {
@@ -99,25 +103,29 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
     let claim = match (&e.claim, &e.promise) {
         (_, None) => "no promise is configured".to_owned(),
         (Claim::None, Some(p)) => format!("none; {} was not said", tag(p)),
+        (Claim::Made, Some(p)) if e.notes_waiting > 0 => format!("{} was claimed, and did not count: a note comes first", tag(p)),
         (Claim::Made, Some(p)) => format!("{} was claimed", tag(p)),
         (Claim::Refused { why }, Some(_)) => format!("refused: {}", why.words()),
     };
     let message = match &e.message {
-        Message::Event => "sent with the event".to_owned(),
+        _ if e.before_the_first => "none: no session was started".to_owned(),
+        Message::Event => "the client sent it".to_owned(),
         Message::Transcript => "read from the transcript".to_owned(),
         Message::NoText => "the turn ended without text".to_owned(),
         Message::Unreadable { transcript } => format!("not sent, and {transcript} is not there"),
     };
     let limit = |n: u64, text: String| if n == 0 { "no limit".to_owned() } else { text };
+    let iteration = format!("{} ({})", e.iteration, limit(e.max_iterations, format!("of {}", e.max_iterations)));
     let mut out = vec![
-        ("iteration", format!("{} ({})", e.iteration, limit(e.max_iterations, format!("of {}", e.max_iterations)))),
+        ("iteration", if e.before_the_first { "none: no session was started".to_owned() } else { iteration }),
         ("claim", claim),
         ("message", message),
         ("time", format!("{} ({})", in_words(e.spent_ms), limit(e.max_ms, format!("of {}", in_words(e.max_ms))))),
         (
             "tools",
             match e.tools {
-                ToolUse::Used => "used in this iteration".to_owned(),
+                _ if e.before_the_first => "none: no session was started".to_owned(),
+                ToolUse::Used => "at least one call in this iteration".to_owned(),
                 ToolUse::None => {
                     format!(
                         "none in this iteration; {} in a row of {}",
@@ -132,8 +140,10 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
     if e.max_usd_micros > 0 {
         out.push(("money", spent_of(e.spent_usd_micros, e.max_usd_micros)));
     }
-    if e.stalled_rounds > 0 {
-        out.push(("standstill", format!("{} in a row changed nothing, of {}", iterations(e.stalled_rounds), e.stall_limit)));
+    if e.stalled_rounds > 0 && !e.before_the_first {
+        // A run has one more, for a last try.
+        let limit = if e.fresh { format!("{} and one more try", e.stall_limit.saturating_sub(1)) } else { e.stall_limit.to_string() };
+        out.push(("standstill", format!("{} in a row changed nothing; it pauses after {limit}", iterations(e.stalled_rounds))));
     }
     out.extend(e.blocked.as_ref().map(|why| {
         ("blocked", format!("the agent says that it cannot go on, {} in a row: {why}", count(e.blocked_rounds, "time", "times")))
@@ -168,8 +178,7 @@ fn proof(e: &Evidence) -> Vec<(&'static str, String)> {
             out.push(("gate", format!("{}: {}", f.gate, f.what)));
             continue;
         }
-        let how = if f.cached { " (known)" } else { "" };
-        out.push(("gate", format!("{}: {}{how}: {}", f.gate, f.verdict.as_str(), f.what)));
+        out.push(("gate", format!("{}: {}: {}", f.gate, f.verdict.as_str(), f.told())));
         out.extend(f.log.as_ref().map(|log| ("log", log.clone())));
         out.extend(f.needs.as_ref().map(|needs| ("needs", needs.clone())));
     }

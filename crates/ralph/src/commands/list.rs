@@ -12,8 +12,8 @@ use ralph_engine::{
 use crate::{
     commands::worktree_hint,
     exit::Done,
+    journal_lines::when,
     term::width::{columns, cut},
-    text::when,
     ui,
 };
 
@@ -23,7 +23,7 @@ const GAP: usize = 2;
 /// Less of a prompt than this says nothing.
 const SHORTEST_PROMPT: usize = 12;
 
-/// List the loops of this project, live and ended
+/// List the loops of this project, live and ended; now `ralph status --all`
 ///
 /// Those that are live come first, then those that ended, the last one first. On a narrow terminal columns are left out; a pipe gets all of them.
 #[derive(clap::Args)]

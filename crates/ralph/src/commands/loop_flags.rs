@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
-use ralph_core::loops::{Flag, Kind, LoopSettings, SETTINGS, Setting};
+use ralph_core::loops::{Flag, Kind, LoopSettings, SETTINGS, Setting, is_name};
 use ralph_engine::ops::{resume, start};
 
 use crate::{
@@ -14,17 +14,20 @@ use crate::{
 /// A loop that is wanted.
 #[derive(clap::Args)]
 pub(super) struct NewLoop {
-    /// The task for the agent
+    /// The task for the agent; - reads it from standard input
     #[arg(value_name = "PROMPT", help_heading = None::<&'static str>)]
     pub(super) prompt: Vec<String>,
     /// Take the prompt from a file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "stdin"])]
     pub(super) prompt_file: Option<PathBuf>,
-    /// Take the prompt from standard input
-    #[arg(long, conflicts_with = "prompt")]
+    /// Take the prompt from standard input; the same as - for a prompt
+    #[arg(long, conflicts_with = "prompt", hide = true)]
     pub(super) stdin: bool,
     #[command(flatten)]
     pub(super) settings: LoopFlags<true>,
+    /// Start a loop that nothing ends but you: no promise, no gate, no limit
+    #[arg(long)]
+    pub(super) endless: bool,
     /// A name, for more than one loop in a project
     #[arg(long, value_parser = name)]
     pub(super) name: Option<String>,
@@ -41,6 +44,19 @@ impl NewLoop {
         !self.prompt.is_empty() || self.prompt_file.is_some() || self.stdin
     }
 
+    /// Where a loop is continued, the words are no prompt, but its name or id.
+    pub(super) fn take_the_loops_name(&mut self) -> Result<(), Failure> {
+        match &self.prompt[..] {
+            [] => {}
+            [one] if self.name.is_none() && is_name(one) => self.name = self.prompt.pop(),
+            _ => {
+                let message = "a loop that is continued keeps its prompt: name only the loop, as in `ralph run --continue docs`, or leave out --continue to start a new one";
+                return Err(Failure::usage(message));
+            }
+        }
+        Ok(())
+    }
+
     /// The new loop, with its prompt read from wherever it is.
     pub(super) fn request(self) -> Result<start::Request, Failure> {
         let prompt = self.prompt()?;
@@ -52,10 +68,14 @@ impl NewLoop {
         resume::Request { which: self.name, settings: self.settings.0, goes_on: true, ..resume::Request::default() }
     }
 
+    fn is_from_stdin(&self) -> bool {
+        self.stdin || self.prompt == ["-"]
+    }
+
     fn prompt(&self) -> Result<String, Failure> {
         let raw = if let Some(path) = &self.prompt_file {
             fs::read(path).map_err(Failure::cannot_read(path))?
-        } else if self.stdin {
+        } else if self.is_from_stdin() {
             read_stdin("the prompt", u64::MAX)?
         } else {
             self.prompt.join(" ").into_bytes()
@@ -64,10 +84,12 @@ impl NewLoop {
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let prompt = text.trim_matches(['\r', '\n']);
         if prompt.trim().is_empty() {
-            return Err(Failure::usage(match (&self.prompt_file, self.stdin) {
+            return Err(Failure::usage(match (&self.prompt_file, self.is_from_stdin()) {
                 (Some(path), _) => format!("there is no prompt in {}", path.display()),
                 (None, true) => "standard input was empty: there is no prompt".to_owned(),
-                (None, false) => "there is no prompt: give it as words, with --prompt-file FILE or with --stdin".to_owned(),
+                (None, false) => {
+                    "there is no prompt: give it as words, with --prompt-file FILE, or - to read it from standard input".to_owned()
+                }
             }));
         }
         Ok(prompt.to_owned())
@@ -115,7 +137,7 @@ fn rows(is_new: bool) -> impl Iterator<Item = (&'static Setting, &'static Flag)>
 
 fn arg(setting: &'static Setting, flag: &'static Flag, is_new: bool) -> Arg {
     let help = flag.resume.filter(|_| !is_new).unwrap_or(flag.help);
-    let arg = Arg::new(flag.name).long(flag.name).value_name(flag.value).help(help);
+    let arg = Arg::new(flag.name).long(flag.name).visible_aliases(flag.alias).value_name(flag.value).help(help);
     let arg = if is_new && !flag.more.is_empty() { arg.long_help(format!("{help}\n\n{}", flag.more)) } else { arg };
     let checked = move |text: &str| match setting.set(&mut LoopSettings::default(), text) {
         Ok(()) => Ok(text.to_owned()),
@@ -126,6 +148,13 @@ fn arg(setting: &'static Setting, flag: &'static Flag, is_new: bool) -> Arg {
         Kind::Commands => arg.value_parser(checked).action(ArgAction::Append),
         Kind::Text => arg.value_parser(checked),
         Kind::Time => arg.value_parser(checked).requires("verify"),
-        Kind::YesNo | Kind::Count | Kind::Percent | Kind::Hours | Kind::Dollars => arg.value_parser(checked).allow_hyphen_values(true),
+        Kind::YesNo => arg
+            .value_name("true|false")
+            .value_parser(checked)
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .hide_possible_values(true),
+        Kind::Count | Kind::Percent | Kind::Hours | Kind::Dollars => arg.value_parser(checked).allow_hyphen_values(true),
     }
 }

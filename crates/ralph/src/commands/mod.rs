@@ -6,6 +6,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod explain;
+mod first_page;
 mod gate;
 mod init;
 mod item;
@@ -17,6 +18,7 @@ mod notify;
 mod pause;
 mod phase;
 mod plugin;
+mod pr;
 mod report;
 mod resume;
 mod rollback;
@@ -41,7 +43,13 @@ use clap::{
     ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint,
     builder::{PossibleValue, PossibleValuesParser},
 };
-use ralph_engine::{ops::Asker, store::project::Project, sys::env, view};
+use ralph_engine::{
+    hosts::{self, client},
+    ops::Asker,
+    store::project::Project,
+    sys::env,
+    view,
+};
 
 use crate::{agents_shell, exit, help, ui};
 
@@ -49,16 +57,16 @@ use crate::{agents_shell, exit, help, ui};
 ///
 /// The agent tries to stop; ralph, called as its stop hook, lets it stop or sends it back with the reason.
 #[derive(Parser)]
-#[command(name = "ralph", version, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "ralph", version, disable_help_subcommand = true, after_help = EXAMPLES)]
 struct Cli {
-    /// The project's folder; by default found from the current folder upwards
+    /// The project's folder [default: found from here upwards]
     #[arg(short = 'C', long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = GLOBAL)]
     directory: Option<PathBuf>,
-    /// When to use colour
+    /// When to use colour: auto, always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = GLOBAL)]
     color: ColorChoice,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 /// The heading of the options that every command has.
@@ -66,7 +74,8 @@ const GLOBAL: &str = "Global options";
 
 const EXAMPLES: &str = "Examples:
   ralph demo
-  ralph start \"Fix the failing tests\" --completion-promise DONE --max-iterations 20
+  ralph init
+  ralph start \"Fix the failing tests\" --promise DONE --max-iterations 20
   ralph run \"Fix the failing tests\" --verify \"cargo test\" --max-iterations 20
   ralph status
   ralph explain";
@@ -80,11 +89,14 @@ enum Command {
     Pause(pause::Args),
     Resume(resume::Args),
     Steer(steer::Args),
+    #[command(hide = true)]
     Wait(wait::Args),
     Status(status::Args),
     Watch(watch::Args),
     Statusline(StatuslineArgs),
+    #[command(hide = true)]
     List(list::Args),
+    Pr(pr::Args),
     Log(log::Args),
     Explain(explain::Args),
     Report(report::Args),
@@ -95,13 +107,31 @@ enum Command {
     Uninstall(uninstall::Args),
     Doctor(doctor::Args),
     Gate(gate::Args),
+    #[command(hide = true)]
     Phase(phase::Args),
     Trust(trust::Args),
+    #[command(hide = true)]
     Notify(notify::Args),
+    #[command(hide = true)]
     Plugin(plugin::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),
+    Help(HelpArgs),
+}
+
+/// Show the help of a command, or list all commands
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ralph help run
+  ralph help --all")]
+struct HelpArgs {
+    /// The command
+    #[arg(value_name = "COMMAND")]
+    command: Option<String>,
+    /// All commands, grouped by what they are for
+    #[arg(long, conflicts_with = "command")]
+    all: bool,
 }
 
 /// Answer an agent's hook event (called by agents, not by people)
@@ -121,7 +151,7 @@ enum Command {
   }")]
 struct HookArgs {
     /// The agent that calls
-    #[arg(value_parser = ["claude"])]
+    #[arg(value_parser = hosts::ALL.map(|host| host.name))]
     host: Option<String>,
 
     /// Wait in the background for what a parked loop waits for, then wake the session with exit code 2
@@ -164,6 +194,7 @@ pub(crate) fn run() -> u8 {
     let (cli, called) = match parsed {
         Ok(parsed) => parsed,
         Err(e) => {
+            let e = help::with_the_closest_first(e);
             ui::colour(asked_colour(std::env::args_os()));
             let _ = e.print();
             // An agent's hook that is registered with a typo must not block the agent, which is what 2 means to it.
@@ -184,7 +215,8 @@ pub(crate) fn run() -> u8 {
         None => Project::upwards_from(std::path::Path::new(".")),
     };
     let project = &project;
-    let done = match cli.command {
+    let Some(command) = cli.command else { return end(first_page::run(project)) };
+    let done = match command {
         Command::Hook(_) => return crate::hook::run(None),
         Command::Start(args) => start::run(project, args),
         Command::Run(args) => run::run(project, args),
@@ -199,6 +231,7 @@ pub(crate) fn run() -> u8 {
             return crate::statusline::run(cli.directory.is_some().then(|| project.clone()), args.after.as_deref());
         }
         Command::List(args) => list::run(project, &args),
+        Command::Pr(args) => pr::run(project, args),
         Command::Log(args) => log::run(project, &args),
         Command::Explain(args) => explain::run(project, &args),
         Command::Report(args) => report::run(project, &args),
@@ -216,6 +249,10 @@ pub(crate) fn run() -> u8 {
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
+        Command::Help(args) => {
+            help::show(tree(), args.command.as_deref(), args.all);
+            Ok(())
+        }
     };
     end(if called.wants_json { done } else { worktree_hint::pointed_out(project, &called.command, done) })
 }
@@ -242,7 +279,10 @@ pub(crate) fn tree() -> clap::Command {
     let name = |sub: &clap::Command| PossibleValue::new(sub.get_name().to_owned()).hide(sub.is_hide_set());
     let names: Vec<PossibleValue> = tree.get_subcommands().map(name).collect();
     // Only the whole tree knows which pages there are.
-    tree.mut_subcommand("man", |man| man.mut_arg("command", |arg| arg.value_parser(PossibleValuesParser::new(names))))
+    ["man", "help"].into_iter().fold(tree, |tree, command| {
+        let names = PossibleValuesParser::new(names.clone());
+        tree.mut_subcommand(command, |sub| sub.mut_arg("command", |arg| arg.value_parser(names).hide_possible_values(true)))
+    })
 }
 
 /// The colour that was asked for on a command line that ends in help or an error, which clap prints before it tells the options.
@@ -291,7 +331,7 @@ fn name(text: &str) -> Result<String, String> {
 /// Which loop is meant, where there are several.
 #[derive(clap::Args)]
 struct Which {
-    /// A loop's name or id, as `ralph list` shows them
+    /// A loop's name or id, as `ralph status --all` shows them
     #[arg(value_name = "LOOP")]
     which: Option<String>,
     /// The same, as an option
@@ -307,5 +347,5 @@ impl Which {
 
 /// Who is asking: a person in a terminal, or an agent's shell, whose session is in the environment.
 pub(crate) fn asker() -> Asker {
-    Asker { session: env::claude_session(), ..Asker::default() }
+    Asker { session: client::session(), ..Asker::default() }
 }

@@ -1,4 +1,4 @@
-//! `ralph notify`: try the notifications, before a night depends on them.
+//! `ralph doctor --notify`, also called `ralph notify`: try the notifications, before a night depends on them.
 
 use ralph_engine::{
     notify::{self, Kind, News, Ways},
@@ -11,7 +11,7 @@ use crate::{
     ui,
 };
 
-/// Send a test notification
+/// Send a test notification; now `ralph doctor --notify`
 ///
 /// It goes wherever `[notify]` in ralph.toml and `RALPH_NOTIFY` say, and to what is named here. Exit code 1 if it could not be sent somewhere.
 #[derive(clap::Args)]
@@ -22,10 +22,10 @@ use crate::{
 pub(crate) struct Args {
     /// desktop, terminal, an address that gets JSON by POST, or cmd:LINE for the shell
     #[arg(value_name = "WHERE")]
-    ways: Vec<String>,
+    pub(super) ways: Vec<String>,
     /// For programs: JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {

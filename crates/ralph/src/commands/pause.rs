@@ -45,10 +45,10 @@ pub(crate) fn act(project: &Project, which: Option<&str>) -> Result<Paused, Refu
 }
 
 pub(crate) fn line(paused: &Paused) -> String {
-    let round = of_limit(paused.iteration, paused.max_iterations);
+    let iteration = of_limit(paused.iteration, paused.max_iterations);
     let state = if paused.already { "was paused already" } else { "is paused" };
-    let runner = paused.runner_pid.map(|pid| format!(" The runner {pid} ends after this iteration.")).unwrap_or_default();
+    let runner = paused.runner_pid.map(|pid| format!(" `ralph run` (pid {pid}) ends after this iteration.")).unwrap_or_default();
     let goes_on = if paused.by_run { "ralph run --continue" } else { "ralph resume" };
     let leftovers = leftovers(paused.leftovers);
-    format!("Ralph loop {state} at iteration {round}.{runner} `{goes_on}` goes on.{leftovers}")
+    format!("Ralph loop {state} at iteration {iteration}.{runner} `{goes_on}` goes on.{leftovers}")
 }

@@ -1,4 +1,4 @@
-//! `ralph phase`: where the branch's pull request stands.
+//! `ralph pr` without `--wait`, also called `ralph phase`: where the branch's pull request stands.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::{
 /// How long git and GitHub may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Show how far the branch's pull request is, and what comes next
+/// Show how far the branch's pull request is; now `ralph pr`
 ///
 /// Asks git about this branch, and GitHub, through gh, about its pull request and the checks on its head commit. p0: there is no open pull request. p1: it needs
 /// work, because CI is red, because commits are not pushed, or because it has conflicts. pending: CI has not decided. p2: CI is green, or it is merged.
@@ -38,14 +38,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    let subject = match ops::choose(project, args.name.as_deref(), asker().session.as_deref()) {
-        Ok(found) => phase::subject(project, &found, args.name.is_some()),
-        Err(Refusal::NoLoop | Refusal::Which { .. }) if args.name.is_none() => None,
+    tell(project, args.name.as_deref(), args.json)
+}
+
+/// Shows the phase of the pull request of this loop, or of the branch.
+pub(super) fn tell(project: &Project, which: Option<&str>, json: bool) -> Done {
+    let subject = match ops::choose(project, which, asker().session.as_deref()) {
+        Ok(found) => phase::subject(project, &found, which.is_some()),
+        Err(Refusal::NoLoop | Refusal::Which { .. }) if which.is_none() => None,
         Err(refusal) => return Err(refusal.into()),
     };
     signals::notice();
     let report = phase::tell(project, subject.as_ref(), PATIENCE, &signals::asked_to_end);
-    if args.json {
+    if json {
         ui::json(&report);
     } else {
         show(&report);

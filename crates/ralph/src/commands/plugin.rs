@@ -1,4 +1,4 @@
-//! `ralph plugin`: the plugin as a folder that Claude Code can install from, with this program inside.
+//! `ralph init --plugin`, also called `ralph plugin`: the plugin as a folder that Claude Code can install from, with this program inside.
 
 use std::{
     fs, io,
@@ -13,11 +13,11 @@ use serde_json::Value;
 
 use crate::{
     exit::{Done, Failure},
-    text::quoted,
+    journal_lines::quoted,
     ui,
 };
 
-/// Write the Claude Code plugin, with this program inside, into a folder
+/// Write the Claude Code plugin into a folder; now `ralph init --plugin`
 ///
 /// For machines where `ralph` is not on the PATH of Claude Code. Run it again after an update of ralph. It never replaces files that it did not write.
 #[derive(clap::Args)]
@@ -31,13 +31,18 @@ pub(crate) struct Args {
     folder: PathBuf,
 }
 
+pub(crate) fn run(args: &Args) -> Done {
+    write(&args.folder)
+}
+
 /// The file that tells what a folder offers.
 const OFFER: &str = ".claude-plugin/marketplace.json";
 /// Ralph's own is far smaller.
 const MAX_OFFER: usize = 1 << 20;
 
-pub(crate) fn run(args: &Args) -> Done {
-    let folder = std::path::absolute(&args.folder).unwrap_or_else(|_| args.folder.clone());
+/// Writes the plugin, with this program inside, into a folder.
+pub(super) fn write(folder: &Path) -> Done {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let program = format!("plugin/bin/ralph{}", std::env::consts::EXE_SUFFIX);
     let files = files(INSIDE).map_err(|e| Failure::new(e.to_string()))?;
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).chain([program.as_str()]).collect();
@@ -67,7 +72,7 @@ fn may_write(folder: &Path, names: &[&str], program: &str) -> Done {
     }
     let taken = names.iter().map(|name| folder.join(name)).find(|path| fs::symlink_metadata(path).is_ok());
     match taken {
-        Some(path) if !is_earlier(folder, program) => Err(refused(&path, "is there already, and no earlier `ralph plugin` wrote it")),
+        Some(path) if !is_earlier(folder, program) => Err(refused(&path, "already exists, and no earlier `ralph init --plugin` wrote it")),
         _ => Ok(()),
     }
 }

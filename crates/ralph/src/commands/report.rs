@@ -22,7 +22,7 @@ use crate::{
     report, ui,
 };
 
-/// Write one page about a loop: how it went, what is proven, what needs you
+/// Write one page about a loop: how it went, what is proven
 ///
 /// The page is HTML that needs nothing but itself: no network, no script. It says how the loop ended and why, what needs a person, what proves each thing that had
 /// to hold, where the time and the money went, which claims were refused, and how to replay and undo it. Without an option it goes to .ralph/reports, where ralph
@@ -120,8 +120,11 @@ fn report(project: &Project, args: &Args) -> Done {
 fn written(project: &Project, gathered: &Report, path: &Path, open: bool) -> Done {
     ui::paragraph(&gathered.sentence, 0);
     ui::line(ui::path(path));
-    if open && !process::open_in_browser(path, project.root()) {
-        ui::note("No program was found that opens pages: open it yourself.");
+    if open {
+        match process::open_in_browser(path, project.root()) {
+            Some(program) => ui::line(format!("Opened with {}.", ui::path(&program))),
+            None => ui::note("Not opened: there is no display, or no program that opens pages. Open the file yourself."),
+        }
     }
     Ok(())
 }

@@ -15,7 +15,8 @@ use crate::{
 
 /// Resume a paused, left-behind or ended loop at the iteration where it was
 ///
-/// Without a name, the only live loop is meant, else the one that ended last.
+/// Without a name, the only live loop is meant, else the one that ended last. A loop of `ralph run` that is paused in its last iteration goes on there; after
+/// the run has ended, `ralph run --continue` goes on with it, or a session if --session is given.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph resume
@@ -29,8 +30,8 @@ pub(crate) struct Args {
     /// Resume the loop even if it is complete
     #[arg(long)]
     again: bool,
-    /// The session that gets the loop
-    #[arg(long, value_name = "ID")]
+    /// The session that gets the loop; without ID the next one that stops here
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     session: Option<String>,
     /// For programs: the loop as JSON, as `ralph status --json` shows it
     #[arg(long)]
@@ -41,7 +42,8 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let request = resume::Request {
         which: args.which.get().map(str::to_owned),
         settings: args.limits.0.clone(),
-        session: args.session.clone(),
+        session: args.session.clone().filter(|id| !id.is_empty()),
+        to_a_session: args.session.is_some(),
         again: args.again,
         goes_on: false,
     };
@@ -63,12 +65,16 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 
 /// Its state, and who goes on with it.
 pub(crate) fn lines(project: &Project, resumed: &Resumed) -> [String; 2] {
-    let round = of_limit(resumed.file.iteration, resumed.file.max_iterations());
+    let iteration = of_limit(resumed.file.iteration, resumed.file.max_iterations());
+    if let Some(pid) = resumed.runner_pid {
+        let state = format!("Ralph loop {} is not paused any more, at iteration {iteration}.", ui::bold(clean(&resumed.id)));
+        return [state, format!("`ralph run` (pid {pid}) goes on after this iteration.")];
+    }
     let state = if resumed.was_active { "was active all along" } else { "is active again" };
     let root = ui::path(project.root());
     let next = match &resumed.owner {
         Some(session) => format!("Session {} has it: tell the agent there to go on.", clean(session)),
         None => format!("The next session that stops takes it: start the agent in {root} and tell it to go on."),
     };
-    [format!("Ralph loop {} {state} at iteration {round}.", ui::bold(clean(&resumed.id))), next]
+    [format!("Ralph loop {} {state} at iteration {iteration}.", ui::bold(clean(&resumed.id))), next]
 }

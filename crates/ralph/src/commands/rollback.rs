@@ -6,16 +6,24 @@ use ralph_engine::{
     store::project::Project,
 };
 
-use crate::{commands::asker, exit::Done, find_loop, text::short, ui};
+use crate::{
+    commands::asker,
+    exit::{Done, Failure},
+    find_loop,
+    journal_lines::short,
+    term::ask::{self, Answer},
+    ui,
+};
 
 /// More names than this are counted.
 const FEW: usize = 20;
 
 /// Put the files back to what they were after an earlier iteration
 ///
-/// What is there now is kept first, as before-rollback-1 and so on, and comes back the same way. If somebody worked on the files since the last iteration, nothing is
+/// What is there now is kept first, as before-rollback-1 and so on, and comes back the same way. If the files changed since the last iteration, nothing is
 /// done unless you say --force. What git ignores stays as it is, and so do the index, the branch and its commits: `git status` shows the way back as changes.
 /// With --commits the branch goes back as well; that is refused if those commits are pushed. The loop must not be at work: pause it first. Its iteration stays.
+/// In a terminal it shows what would change and asks first.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph rollback 3 --dry-run
@@ -26,26 +34,44 @@ pub(crate) struct Args {
     /// The iteration; 0 is the moment before the first one. Or the name of another snapshot
     #[arg(value_name = "N")]
     to: String,
-    /// A loop's name or id, as `ralph list` shows them; one that ended, too
-    #[arg(long = "loop", value_name = "NAME")]
+    /// A loop's name or id, as `ralph status --all` shows them; one that ended, too
+    #[arg(value_name = "LOOP")]
+    which: Option<String>,
+    /// The same, as an option
+    #[arg(long = "loop", value_name = "LOOP", hide = true, conflicts_with = "which")]
     of_loop: Option<String>,
     /// The branch goes back to the commit of that iteration, too
     #[arg(long)]
     commits: bool,
-    /// Even if somebody worked on the files since the last iteration; that work is kept first
+    /// Even if the files changed since the last iteration; that work is kept first
     #[arg(long)]
     force: bool,
     /// Only show what would be done
     #[arg(long)]
     dry_run: bool,
+    /// Do not ask, in a terminal
+    #[arg(short, long)]
+    yes: bool,
     /// For programs: what was done as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    let id = find_loop::with_snapshots(project, args.of_loop.as_deref())?;
+    let named = args.which.as_deref().or(args.of_loop.as_deref());
+    let id = find_loop::with_snapshots(project, named)?;
+    if let Some(which) = find_loop::instead_of_the_newest(project, &id).filter(|_| named.is_none()) {
+        ui::note(&which);
+    }
     let wish = Wish { loop_id: &id, to: &args.to, force: args.force, commits: args.commits, dry_run: args.dry_run };
+    if !(args.yes || args.dry_run || args.json) && ask::is_possible() {
+        show(&rollback::rollback(project, Wish { dry_run: true, ..wish }, &asker())?);
+        if ask::ask("Put the files back?", Answer::No, "Yes makes the files what they were then; a snapshot of how they are now is kept.")
+            != Answer::Yes
+        {
+            return Err(Failure::new("nothing was changed"));
+        }
+    }
     let done = rollback::rollback(project, wish, &asker())?;
     if args.json {
         ui::json(&done);
@@ -90,7 +116,7 @@ fn show(done: &RolledBack) {
     }
 }
 
-/// What became of the commits.
+/// The fate of the commits.
 fn branch(done: &RolledBack) {
     let branch = done.branch.as_deref().map_or("HEAD", |name| name.trim_start_matches("refs/heads/"));
     let above = match done.commits_above.len() {

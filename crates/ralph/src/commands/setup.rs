@@ -1,12 +1,14 @@
 //! Shared by `init` and `uninstall`: the scopes, showing a change, and making it.
 
-use ralph_core::text::clean;
-use ralph_engine::setup::{Plan, change::Change, places::Scope, record::Records};
+use std::path::Path;
+
+use ralph_core::text::{self, clean, count};
+use ralph_engine::setup::{Plan, file_change::Change, places::Scope, record::Records};
 use similar::TextDiff;
 
 use crate::{exit::Failure, ui};
 
-/// For whom the set-up is.
+/// The reach of the set-up.
 #[derive(clap::Args)]
 #[group(multiple = false)]
 pub(crate) struct Scopes {
@@ -28,6 +30,39 @@ impl Scopes {
     }
 }
 
+/// One line for each settings file and for all commands, and what the person should know. `parts`: what changes in settings that stay.
+pub(crate) fn summarise(plan: &Plan, parts: &str) {
+    let (settings, commands): (Vec<&Change>, Vec<&Change>) = plan.changes.iter().partition(|change| is_settings(change));
+    for change in settings {
+        let parts = if change.after.is_some() { parts } else { "" };
+        ui::paragraph(format!("{} {}{parts}", will(change), ui::path_from_home(&change.path)), 12);
+    }
+    for row in commands.chunk_by(|a, b| a.path.parent() == b.path.parent() && will(a) == will(b)) {
+        let folder = ui::path_from_home(row[0].path.parent().unwrap_or(Path::new("")));
+        ui::paragraph(format!("{} {} in {folder}", will(row[0]), count(row.len() as u64, "command", "commands")), 12);
+    }
+    tell_notes(plan);
+}
+
+/// What a change would do to its file.
+fn will(change: &Change) -> String {
+    ui::bold(match (&change.before, &change.after) {
+        (None, _) => "will write ",
+        (Some(_), Some(_)) => "will change",
+        (Some(_), None) => "will remove",
+    })
+}
+
+fn is_settings(change: &Change) -> bool {
+    change.path.extension().is_some_and(|ending| ending == "json")
+}
+
+fn tell_notes(plan: &Plan) {
+    for note in &plan.notes {
+        ui::paragraph(format!("{} {}", ui::warn("note:"), clean(note)), 0);
+    }
+}
+
 /// Shows every change and makes it, unless it is only asked for; tells whether there was any.
 pub(crate) fn carry_out(plan: &Plan, records: &Records, only_show: bool) -> Result<bool, Failure> {
     if only_show {
@@ -38,16 +73,14 @@ pub(crate) fn carry_out(plan: &Plan, records: &Records, only_show: bool) -> Resu
     } else {
         plan.carry_out(records, show)?;
     }
-    for note in &plan.notes {
-        ui::paragraph(format!("{} {}", ui::warn("note:"), clean(note)), 0);
-    }
+    tell_notes(plan);
     Ok(!plan.changes.is_empty())
 }
 
 /// A settings file as a difference; a whole new or old file as one line.
 fn show(change: &Change) {
     let path = clean(&change.path.display().to_string());
-    let is_settings = change.path.extension().is_some_and(|e| e == "json");
+    let is_settings = is_settings(change);
     match (&change.before, &change.after) {
         (None, Some(_)) if !is_settings => ui::line(format!("{} {path}", ui::good("new    "))),
         (Some(_), None) if !is_settings => ui::line(format!("{} {path}", ui::warn("removed"))),
@@ -71,11 +104,7 @@ fn show_difference(path: &str, before: &str, after: &str) {
     }
     // The name of the file may have scrolled away.
     let count = |sign: char| difference.lines().filter(|line| line.starts_with(sign)).count();
-    ui::line(ui::dim(format!(
-        "    ({} added, {} removed in {path})",
-        ralph_core::text::count(count('+') as u64, "line", "lines"),
-        count('-')
-    )));
+    ui::line(ui::dim(format!("    ({} added, {} removed in {path})", text::count(count('+') as u64, "line", "lines"), count('-'))));
 }
 
 fn word(was: bool, is: bool) -> &'static str {

@@ -16,7 +16,8 @@ use ralph_engine::{
 use crate::{
     commands::{asker, loop_flags::NewLoop, show_json},
     doctor::Case,
-    exit::Done,
+    exit::{Done, Failure},
+    term::ask::{self, Answer},
     ui,
 };
 
@@ -26,9 +27,9 @@ use crate::{
 /// the first session that stops in this project takes it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  ralph start \"Make all tests pass\" --completion-promise DONE --verify \"cargo test\" --deadline 10m
+  ralph start \"Make all tests pass\" --promise DONE --verify \"cargo test\" --deadline 10m
   ralph start --prompt-file TASK.md --hours 2
-  git diff | ralph start --stdin --completion-promise REVIEWED")]
+  git diff | ralph start - --promise REVIEWED")]
 pub(crate) struct Args {
     #[command(flatten)]
     wanted: NewLoop,
@@ -41,7 +42,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: Args) -> Done {
+    if let Some(place) = project.no_project() {
+        return Err(Failure::new(format!("refusing to start a loop in {place}: cd into a project, or pass -C")));
+    }
+    let endless = args.wanted.endless;
     let request = args.wanted.request()?;
+    confirm_endless(project, &request, endless, !args.json, "8 hours are over")?;
     let caller = asker();
     let asker = Asker { session: args.session.or(caller.session.clone()), ..caller };
     let started = begin(project, &request, &asker)?;
@@ -52,6 +58,9 @@ pub(crate) fn run(project: &Project, args: Args) -> Done {
         return Ok(());
     }
     ui::line(format!("{} {}", ui::good("Ralph loop started:"), ui::bold(clean(&started.id))));
+    if let Some(remark) = request.remark() {
+        ui::warning(&remark);
+    }
     for limit in started.limits(case.survey.block_cap().as_deref()) {
         ui::paragraph(format!("  {}", clean(&limit)), 4);
     }
@@ -68,6 +77,25 @@ pub(crate) fn run(project: &Project, args: Args) -> Done {
     }
     case.warn();
     Ok(())
+}
+
+/// A loop that nothing ends has to be wanted: by its flag, or by an answer in a terminal where that may be asked.
+pub(super) fn confirm_endless(project: &Project, request: &Request, endless: bool, may_ask: bool, limits: &str) -> Done {
+    if endless || !request.is_endless(project) {
+        return Ok(());
+    }
+    let before = if request.settings.max_hours == Some(0.0) { String::new() } else { format!(" before {limits}") };
+    let why = format!("nothing but you would end this loop{before}: it has no promise and no gate");
+    let way = "`ralph init` finds checks for this project; or add --promise TEXT, --verify CMD or --max-iterations N, or --endless, if that is what you want";
+    if !may_ask || !ask::is_possible() {
+        return Err(Failure::usage(format!("{why}. {way}")));
+    }
+    ui::warning(&why);
+    if ask::ask("Start it all the same?", Answer::No, way) == Answer::Yes {
+        Ok(())
+    } else {
+        Err(Failure::new(format!("no loop was started. {way}")))
+    }
 }
 
 /// How long the commands whose old failures do not count may take together.

@@ -11,7 +11,7 @@ use crate::{
     commands::{asker, read_stdin, show},
     exit::{Done, Failure},
     find_loop,
-    text::when,
+    journal_lines::when,
     ui,
 };
 
@@ -22,20 +22,21 @@ use crate::{
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ralph steer \"Leave the parser alone, the bug is in the printer\"
+  ralph steer docs \"Use British spelling\"
   ralph steer - < remarks.txt
   ralph steer --list")]
 pub(crate) struct Args {
-    /// The note; - reads it from standard input
-    #[arg(value_name = "TEXT", required_unless_present_any = ["list", "clear"])]
+    /// The note; - reads it from standard input. Where there are several loops, the first of two arguments is a loop's name or id
+    #[arg(value_name = "[LOOP] TEXT", required_unless_present_any = ["list", "clear"])]
     text: Vec<String>,
-    /// A loop's name or id, as `ralph list` shows them
-    #[arg(long, value_name = "LOOP")]
+    /// The loop, as an option
+    #[arg(long, value_name = "LOOP", hide = true)]
     name: Option<String>,
     /// Show the notes, and the iteration that got each of them
-    #[arg(long, conflicts_with_all = ["text", "clear"])]
+    #[arg(long, conflicts_with = "clear")]
     list: bool,
     /// Take back the notes that are not delivered yet
-    #[arg(long, conflicts_with = "text")]
+    #[arg(long)]
     clear: bool,
     /// For programs: the loop as JSON, as `ralph status --json` shows it; with --list the notes
     #[arg(long)]
@@ -43,17 +44,30 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    if args.list { list(project, args) } else { steer(project, args) }
-}
-
-fn steer(project: &Project, args: &Args) -> Done {
-    let (id, line) = if args.clear { clear(project, args)? } else { leave(project, args)? };
+    let (which, words) = addressed(project, args)?;
+    let which = which.as_deref();
+    if args.list {
+        return list(project, which, args.json);
+    }
+    let (id, line) = if args.clear { clear(project, which)? } else { leave(project, which, &words)? };
     show(project, &id, args.json, line);
     Ok(())
 }
 
-fn leave(project: &Project, args: &Args) -> Result<(String, String), Failure> {
-    let left = steer::leave(project, args.name.as_deref(), &text(args)?, &asker())?;
+/// The loop that is named, and the words of the note. With --list and --clear there is no note, and the only word is a loop's name.
+fn addressed(project: &Project, args: &Args) -> Result<(Option<String>, Vec<String>), Failure> {
+    match &args.text[..] {
+        [one] if args.list || args.clear => Ok((Some(one.clone()), Vec::new())),
+        [_, ..] if args.list || args.clear => Err(Failure::usage("--list and --clear take the name of a loop, and no note")),
+        [first, note] if args.name.is_none() && find_loop::view(project, Some(first)).is_ok() => {
+            Ok((Some(first.clone()), vec![note.clone()]))
+        }
+        words => Ok((args.name.clone(), words.to_vec())),
+    }
+}
+
+fn leave(project: &Project, which: Option<&str>, words: &[String]) -> Result<(String, String), Failure> {
+    let left = steer::leave(project, which, &text(words)?, &asker())?;
     let line = line(&left);
     Ok((left.id, line))
 }
@@ -69,8 +83,8 @@ pub(crate) fn line(left: &Left) -> String {
     format!("Note {} is left for the agent of {}. {then}{others}", left.note, ui::bold(clean(&left.id)))
 }
 
-fn clear(project: &Project, args: &Args) -> Result<(String, String), Failure> {
-    let (id, cleared) = steer::clear(project, args.name.as_deref(), &asker())?;
+fn clear(project: &Project, which: Option<&str>) -> Result<(String, String), Failure> {
+    let (id, cleared) = steer::clear(project, which, &asker())?;
     let line = match cleared.len() {
         0 => "No note is waiting.".to_owned(),
         1 => "The note is taken back.".to_owned(),
@@ -79,9 +93,9 @@ fn clear(project: &Project, args: &Args) -> Result<(String, String), Failure> {
     Ok((id, line))
 }
 
-fn text(args: &Args) -> Result<String, Failure> {
-    if args.text != ["-"] {
-        return Ok(args.text.join(" "));
+fn text(words: &[String]) -> Result<String, Failure> {
+    if words != ["-"] {
+        return Ok(words.join(" "));
     }
     // More than is taken, so that a note that is too long is seen, but not all that a pipe can bring.
     let most = 8 * MAX_NOTE;
@@ -94,15 +108,15 @@ fn text(args: &Args) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::usage("the note is not UTF-8 text"))
 }
 
-fn list(project: &Project, args: &Args) -> Done {
-    let view = find_loop::view(project, args.name.as_deref())?;
+fn list(project: &Project, which: Option<&str>, json: bool) -> Done {
+    let view = find_loop::view(project, which)?;
     // A loop that nothing has happened to yet has no journal.
     let mut records = if view.journal.exists() { find_loop::read(&view.journal)?.0 } else { Vec::new() };
     // The last line may have been written down elsewhere and not here yet.
     let last = seal::last(project, &view.id).filter(|last| records.last().is_none_or(|known| known.seq < last.seq));
     records.extend(last);
     let stories = steer::stories(&records);
-    if args.json {
+    if json {
         ui::json(&json!({ "loop": view.id, "notes": stories }));
         return Ok(());
     }
@@ -120,10 +134,10 @@ fn list(project: &Project, args: &Args) -> Done {
 
 fn fate(story: &Story) -> String {
     match (story.fate, story.told_in) {
-        (Fate::Told, Some(round)) => ui::good(format!("delivered in iteration {round}")),
+        (Fate::Told, Some(iteration)) => ui::good(format!("delivered in iteration {iteration}")),
         (Fate::Told, None) => ui::good("delivered"),
         (Fate::Waiting, _) => ui::warn("waiting"),
         (Fate::TakenBack, _) => ui::dim("taken back"),
-        (Fate::Dropped, _) => ui::dim("never delivered: the loop began anew"),
+        (Fate::Dropped, _) => ui::dim("never delivered: the loop was started again"),
     }
 }

@@ -1,9 +1,7 @@
 //! `ralph trust`: let the commands of a repository's files run.
 
-use std::io::{self, BufRead, IsTerminal, Write as _};
-
 use ralph_core::{
-    gate::{Command, Run},
+    gate::Run,
     text::time::{self, in_words},
 };
 use ralph_engine::{
@@ -20,7 +18,8 @@ use serde_json::{Value, json};
 
 use crate::{
     exit::{Done, Failure},
-    text::{quoted, visible, when},
+    journal_lines::{quoted, visible, when},
+    term::ask::{self, Answer},
     ui,
 };
 
@@ -73,38 +72,56 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         ui::paragraph(nothing_new(&sources), 0);
         return Ok(());
     }
-    for source in &new {
-        show(source);
-        for what in command_sources::weaker(project, source) {
-            ui::paragraph(format!("  {} {}", ui::bad("Weaker than when the loop began:"), visible(&what)), 4);
-        }
-    }
+    review(project, &new);
     if !args.yes {
-        ask(&new)?;
+        confirm(&new)?;
     }
-    command_sources::allow(project, &new)?;
-    ui::paragraph(format!("{} {}. {}", ui::good("Trusted:"), names(&new), asks_again(&new)), 0);
+    allow(project, &new)?;
     if view::live(project).iter().any(|live| live.status == Status::Paused) {
         ui::line("A loop is paused here: `ralph resume` goes on.");
     }
     Ok(())
 }
 
-/// Only on a terminal, where the person has seen what it is about. Anything but a clear yes is a no.
-fn ask(new: &[&Source]) -> Done {
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+/// Shows what a person is asked to trust.
+pub(super) fn review(project: &Project, new: &[&Source]) {
+    for source in new {
+        show(source);
+        for what in command_sources::weaker(project, source) {
+            ui::paragraph(format!("  {} {}", ui::bad("Weaker than when the loop began:"), visible(&what)), 4);
+        }
+    }
+}
+
+/// The question, for what [`review`] has shown.
+pub(super) fn ask_to_trust(new: &[&Source]) -> Answer {
+    let question = match count(new) {
+        0 => "Trust this?",
+        1 => "Let this command run?",
+        _ => "Let these commands run?",
+    };
+    let about = "  ralph runs these commands to check the agent's work. They come from files of this repository, which others may have written: \
+                 say yes only if you would run them yourself. `ralph trust --revoke` takes it back.";
+    ask::ask(question, Answer::No, about)
+}
+
+/// Trusts it, and says so.
+pub(super) fn allow(project: &Project, new: &[&Source]) -> Done {
+    command_sources::allow(project, new)?;
+    ui::paragraph(format!("{} {}. {}", ui::good("Trusted:"), names(new), asks_again(new)), 0);
+    Ok(())
+}
+
+/// Only on a terminal, where the person has seen what it is about.
+fn confirm(new: &[&Source]) -> Done {
+    if !ask::is_possible() {
         return Err(Failure::new("nothing was trusted: there is no terminal to ask in. Read the commands above, then `ralph trust --yes`"));
     }
-    let mut out = anstream::stdout().lock();
-    let _ = write!(out, "{} [y/N] ", ui::bold(if count(new) == 1 { "Let this command run?" } else { "Let these commands run?" }));
-    let _ = out.flush();
-    let mut answer = String::new();
-    let _ = io::stdin().lock().read_line(&mut answer);
-    if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") { Ok(()) } else { Err(Failure::new("nothing was trusted")) }
+    if ask_to_trust(new) == Answer::Yes { Ok(()) } else { Err(Failure::new("nothing was trusted")) }
 }
 
 fn count(sources: &[&Source]) -> usize {
-    sources.iter().map(|source| source.commands.len()).sum()
+    sources.iter().flat_map(|source| &source.commands).filter(|named| named.permission_mode().is_none()).count()
 }
 
 fn names(sources: &[&Source]) -> String {
@@ -136,10 +153,14 @@ fn show(source: &Source) {
     ui::line(format!("{}  {state}", ui::bold(visible(&source.origin))));
     for named in &source.commands {
         ui::line(format!("  {}", visible(&named.name)));
+        if let Some(mode) = named.permission_mode() {
+            ui::paragraph(format!("    `ralph run` starts Claude Code with the permission mode {}", visible(mode)), 4);
+            continue;
+        }
         for line in lines_of(&named.command.run) {
             ui::line(format!("    {line}"));
         }
-        ui::line(format!("    {}", ui::dim(around(&named.command))));
+        ui::line(format!("    {}", ui::dim(around(named))));
     }
 }
 
@@ -160,11 +181,13 @@ fn lines_of(run: &Run) -> Vec<String> {
 }
 
 /// Where it runs, with what, and for how long.
-fn around(command: &Command) -> String {
+fn around(named: &Named) -> String {
+    let command = &named.command;
     let mut parts = vec![if matches!(command.run, Run::Shell(_)) { "in the shell" } else { "without a shell" }.to_owned()];
     parts.extend(command.folder.as_deref().map(|folder| format!("in {}", visible(folder))));
     parts.extend(command.env.iter().map(|(name, value)| format!("{}={}", visible(name), visible(&quoted(value)))));
-    parts.push(format!("at most {}", in_words(command.deadline_ms)));
+    // The deadline is one of checks.
+    parts.extend(named.is_check().then(|| format!("at most {}", in_words(command.deadline_ms))));
     parts.join(", ")
 }
 

@@ -2,8 +2,13 @@
 
 use std::io::{IsTerminal, stdin, stdout};
 
+use ralph_core::text::time::in_words;
 use ralph_engine::{
-    ops::{Refusal, resume, steer},
+    ops::{
+        Refusal,
+        cancel::{Cancelled, leftovers},
+        resume, steer,
+    },
     store::project::Project,
     sys::env,
 };
@@ -14,7 +19,7 @@ use crate::{
     watch::{self, Act},
 };
 
-/// Watch a loop on the whole screen: limits, gates, what the agent does, decisions
+/// Watch a loop as it goes: limits, gates, what the agent does
 ///
 /// Watching disturbs nothing; keys pause, resume, cancel and steer the loop as the commands do. `?` shows all keys, q leaves.
 #[derive(clap::Args)]
@@ -45,7 +50,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 fn act(project: &Project, id: &str, act: &Act) -> Result<String, Refusal> {
     match act {
         Act::Pause => commands::pause::act(project, Some(id)).map(|paused| commands::pause::line(&paused)),
-        Act::Cancel => commands::cancel::act(project, Some(id)).map(|cancelled| cancelled.line()),
+        Act::Cancel => commands::cancel::act(project, Some(id)).map(|cancelled| of_cancel(&cancelled)),
         Act::Steer(note) => steer::leave(project, Some(id), note, &asker()).map(|left| commands::steer::line(&left)),
         Act::Resume => {
             let request = resume::Request { which: Some(id.to_owned()), ..resume::Request::default() };
@@ -53,4 +58,14 @@ fn act(project: &Project, id: &str, act: &Act) -> Result<String, Refusal> {
             Ok(commands::resume::lines(project, &resumed).join(" "))
         }
     }
+}
+
+/// Without advice: the screen says what to type next.
+fn of_cancel(cancelled: &Cancelled) -> String {
+    format!(
+        "Ralph loop cancelled at iteration {} ({}).{}",
+        cancelled.iteration,
+        in_words(cancelled.spent_ms),
+        leftovers(cancelled.leftovers)
+    )
 }

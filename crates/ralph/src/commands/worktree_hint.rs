@@ -13,20 +13,20 @@ use ralph_engine::{
 
 use crate::{
     exit::{Done, Failure, NO_LOOP},
-    text::quoted,
+    journal_lines::quoted,
     ui,
 };
 
-/// More of them are for `ralph list`.
+/// More of them are for `ralph status --all`.
 const SHOWN: usize = 3;
 
-/// What a command returned; if it found no loop, with those that are in working trees.
+/// The result of a command; if it found no loop, with those that are in working trees.
 pub(super) fn pointed_out(project: &Project, command: &str, done: Done) -> Done {
     let failure = match done {
         Err(failure) if failure.code == NO_LOOP && !failure.in_json => failure,
         done => return done,
     };
-    let needs_a_live_one = matches!(command, "pause" | "cancel" | "steer" | "wait");
+    let needs_a_live_one = matches!(command, "pause" | "cancel" | "steer" | "wait" | "pr");
     let mut found = worktrees::live_or_last(project);
     found.retain(|beside| beside.view.is_live() || !needs_a_live_one);
     found.sort_by(|a, b| b.view.last_event_at.cmp(&a.view.last_event_at));

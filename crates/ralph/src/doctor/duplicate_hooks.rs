@@ -12,7 +12,7 @@ use super::{
     Case, Finding, Repair,
     hooks::{broken, called},
 };
-use crate::text::quoted;
+use crate::journal_lines::quoted;
 
 pub(super) fn check(case: &Case, ours: &[Registration]) -> Option<Finding> {
     let (hook, first, second) = of_stops().find_map(|hook| second(ours, hook).map(|(first, second)| (hook, first, second)))?;

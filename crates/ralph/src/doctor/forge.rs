@@ -18,7 +18,7 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
     }
     match forge::obstacle(project).or_else(|| forge::not_signed_in(project)) {
         Some(trouble) => vec![told(trouble)],
-        None => vec![Finding::good("gates.forge", "gates about pull requests can be asked: gh is there, and signed in")],
+        None => vec![Finding::good("gates.forge", "gates about pull requests can be asked: gh is installed and signed in")],
     }
 }
 

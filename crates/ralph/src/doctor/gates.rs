@@ -53,7 +53,7 @@ fn distrusted(case: &Case, source: &Source) -> Option<Finding> {
         Trust::Untrusted => "you have not trusted it",
         Trust::Changed => "it has changed since you trusted it",
     };
-    let (commands, them) = match source.commands.len() {
+    let (commands, them) = match source.commands.iter().filter(|named| named.is_check()).count() {
         1 => ("its command does".to_owned(), "it"),
         n => (format!("its {n} commands do"), "them"),
     };
@@ -64,7 +64,7 @@ fn distrusted(case: &Case, source: &Source) -> Option<Finding> {
             "gates.trust",
             format!("{}: {why}, so {commands} not run and the work of check agents stays unverified", source.origin),
         )
-    } else if source.commands.iter().all(|named| named.purpose == Purpose::Runs) {
+    } else if !source.commands.iter().any(Named::is_check) {
         Finding::note(
             "gates.trust",
             format!("{}: {why}, so `ralph run` leaves out what it says about permissions and notifications", source.origin),
@@ -87,7 +87,7 @@ fn folder(case: &Case, command: &Command) -> PathBuf {
 /// The commands of gates, with the file that names them.
 fn of_gates(sources: &[Source]) -> impl Iterator<Item = (&Source, &Named)> {
     let named = sources.iter().flat_map(|source| source.commands.iter().map(move |named| (source, named)));
-    named.filter(|(_, named)| named.purpose != Purpose::Runs)
+    named.filter(|(_, named)| named.is_check())
 }
 
 /// Commands that cannot begin, because they have no place to run in.
@@ -189,14 +189,18 @@ fn sound(sources: &[Source], findings: &[Finding]) -> Option<Finding> {
         return None;
     }
     let files: Vec<&str> = sources.iter().map(|source| source.origin.as_str()).collect();
-    let deadlines: Vec<u64> = sources.iter().flat_map(|source| &source.commands).map(|named| named.command.deadline_ms).collect();
+    let files = files.join(", ");
+    let commands = || sources.iter().flat_map(|source| &source.commands);
+    let deadlines: Vec<u64> = commands().filter(|named| named.is_check()).map(|named| named.command.deadline_ms).collect();
     let longest = in_words(deadlines.iter().copied().max().unwrap_or(0));
-    let what = match deadlines.len() {
-        1 => format!("1 command of {} may run, for {longest} at most", files.join(", ")),
+    let checks = match deadlines.len() {
+        0 => format!("{files} is trusted"),
+        1 => format!("1 check of {files} may run, for {longest} at most"),
         n if deadlines.iter().all(|deadline| *deadline == deadlines[0]) => {
-            format!("{n} commands of {} may run, each for {longest} at most", files.join(", "))
+            format!("{n} checks of {files} may run, each for {longest} at most")
         }
-        n => format!("{n} commands of {} may run, the longest for {longest} at most", files.join(", ")),
+        n => format!("{n} checks of {files} may run, the longest for {longest} at most"),
     };
-    Some(Finding::good("gates", what))
+    let mode = commands().find_map(Named::permission_mode).map(|mode| format!("; `ralph run` uses the permission mode {mode}"));
+    Some(Finding::good("gates", format!("{checks}{}", mode.unwrap_or_default())))
 }

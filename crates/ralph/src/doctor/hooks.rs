@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::{judge::brakes, text::opening};
+use ralph_core::{judge, text::opening};
 use ralph_engine::{
     hosts::{
         SHORT,
@@ -12,7 +12,7 @@ use ralph_engine::{
         },
     },
     setup::{
-        change, init,
+        file_change, init,
         places::Scope,
         survey::{Origin, Registration, SettingsFile},
     },
@@ -20,7 +20,7 @@ use ralph_engine::{
 };
 
 use super::{Case, Finding, Repair, duplicate_hooks};
-use crate::text::quoted;
+use crate::journal_lines::quoted;
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let mut findings = unreadable(case);
@@ -153,7 +153,7 @@ fn in_the_wrong_place(case: &Case, r: &Registration) -> Option<Finding> {
     let (called, origin) = (called(hook), &r.origin);
     let what = if hook.waits && !r.hook.rewakes {
         format!("{called} has no \"{REWAKES}\" in {origin}: it runs in the way of the session, and can hold it for hours")
-    } else if !hook.waits && r.hook.in_background {
+    } else if !hook.waits && !hook.in_background && r.hook.in_background {
         format!("{called} runs in the background in {origin}, so its answer is lost: {}", hook.without)
     } else {
         return None;
@@ -297,7 +297,7 @@ fn commands(case: &Case) -> Vec<Finding> {
     for command in &COMMANDS {
         let files = places.iter().map(|(scope, folder)| (*scope, folder.join(command.file_name())));
         let found =
-            files.filter(|(_, path)| path.symlink_metadata().is_ok()).map(|(scope, path)| (scope, change::read(&path), path)).next();
+            files.filter(|(_, path)| path.symlink_metadata().is_ok()).map(|(scope, path)| (scope, file_change::read(&path), path)).next();
         match found {
             None => missing.push(format!("/{}", command.short)),
             Some((_, Ok(Some(text)), _)) if text == command.text() => {}
@@ -306,7 +306,7 @@ fn commands(case: &Case) -> Vec<Finding> {
     }
     match (missing.is_empty(), case.survey.our_plugin()) {
         (true, _) if findings.is_empty() => {
-            findings.push(Finding::good("commands", "the commands /ralph-loop, /cancel-ralph and the others are there"));
+            findings.push(Finding::good("commands", "/ralph-loop, /cancel-ralph and the others are there"));
         }
         (true, _) => {}
         (false, Some(_)) => {
@@ -332,16 +332,16 @@ fn changed(case: &Case, scope: Scope, path: &Path, text: Option<&str>) -> Findin
 
 fn block_cap(case: &Case) -> Finding {
     let set = case.survey.block_cap();
-    match (&set, brakes::block_cap(set.as_deref())) {
+    match (&set, judge::block_cap(set.as_deref())) {
         (Some(text), Some(cap)) if text.trim().parse::<f64>().is_err() => {
             let what = format!("{BLOCK_CAP} is {:?}, which is no number: the client takes {cap}", opening(text, 40));
             lift(case, Finding::warning("block-cap", what))
         }
         (_, None) => Finding::good("block-cap", "the client's cap on stops that are sent back is lifted"),
         (_, Some(cap)) => {
-            let (idle, _) = brakes::idle_limit(None, Some(cap));
+            let (idle, _) = judge::idle_limit(None, Some(cap));
             let what = format!(
-                "the client ends a turn after {cap} stops in a row that were sent back without any tool call; ralph pauses the loop after {}",
+                "the client ends a turn after {cap} stops in a row that were sent back without a tool call; ralph pauses a loop after {}",
                 ralph_core::text::count(idle, "such iteration", "such iterations")
             );
             lift(case, Finding::note("block-cap", what))

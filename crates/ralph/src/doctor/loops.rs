@@ -7,6 +7,7 @@ use std::{
 };
 
 use ralph_core::{
+    config,
     loops::is_name,
     text::{clean, time},
 };
@@ -25,7 +26,7 @@ use ralph_engine::{
 };
 
 use super::{Case, Finding, Repair};
-use crate::{advice, text::quoted};
+use crate::{advice, journal_lines::quoted};
 
 /// Writing one small file never takes so long.
 const ABANDONED: Duration = Duration::from_mins(1);
@@ -100,6 +101,7 @@ fn leftovers(case: &Case) -> Option<Finding> {
         left.extend(left_in(&folder.join("commands"), &commands));
         left.extend(left_in(&folder, &["settings.json", "settings.local.json"]));
     }
+    left.extend(left_in(case.project.root(), &[config::FILE]));
     left.sort();
     left.dedup();
     let first = left.first()?.display().to_string();
@@ -153,10 +155,19 @@ fn troubles(case: &Case) -> Vec<Finding> {
     trouble::last(MOST_TROUBLES).iter().filter(|trouble| is_recent(&trouble.at)).map(told).collect()
 }
 
+/// A project that nothing can be written into has no place for ralph's folder, nor for the agent's work.
+fn read_only(case: &Case) -> Option<Finding> {
+    let root = case.project.root();
+    (!files::may_write_into(root)).then(|| {
+        Finding::error("store.folder", format!("{} cannot be written, so no loop can start here", root.display()))
+            .advice("Make it a folder that you can write to, or work in a copy of it.")
+    })
+}
+
 /// Ralph's own folder: a real one, ignored by git, writable, and its lock free.
 fn own_folder(case: &Case) -> Vec<Finding> {
     let own = case.project.own();
-    let Ok(meta) = fs::symlink_metadata(&own) else { return Vec::new() };
+    let Ok(meta) = fs::symlink_metadata(&own) else { return read_only(case).into_iter().collect() };
     let mut findings = Vec::new();
     if meta.is_dir() && files::is_open_to_others(&meta) {
         let what = format!("{} contains whole sessions, and other users can read it", own.display());

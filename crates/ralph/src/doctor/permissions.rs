@@ -1,8 +1,13 @@
 //! Will the agent be asked for permission in the middle of the night? Settings against the tools that a loop needs.
 
-use ralph_engine::setup::permissions::{Fate, Permissions, TOOLS};
+use ralph_core::config::FILE;
+use ralph_engine::{
+    ops::command_sources::{self, Named},
+    setup::permissions::{Fate, Permissions, TOOLS},
+    sys::env,
+};
 
-use super::{Case, Finding};
+use super::{Case, Finding, Severity};
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let permissions = Permissions::of_settings(&case.survey);
@@ -12,7 +17,21 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
         Finding::warning("permissions.ignored", what).advice("Set it in the user settings, or start the session with --permission-mode.")
     });
     let (asked, denied) = (permissions.of_fate(Fate::Asked), permissions.of_fate(Fate::Denied));
-    ignored.into_iter().chain([of_fates(permissions.mode.as_deref(), &asked, &denied)]).chain(ralph_allowed(case)).collect()
+    let mut of_sessions = of_fates(permissions.mode.as_deref(), &asked, &denied);
+    if of_sessions.severity > Severity::Good {
+        of_sessions.what.extend(of_runs(case));
+    }
+    ignored.into_iter().chain([of_sessions]).chain(ralph_allowed(case)).collect()
+}
+
+/// What else holds for sessions of `ralph run`, where a trusted `ralph.toml` gives them a mode of their own.
+fn of_runs(case: &Case) -> Option<String> {
+    let (sources, _) = command_sources::all(&case.project);
+    let trusted = sources.iter().filter(|source| source.trust.is_trusted());
+    let mode = trusted.flat_map(|source| &source.commands).find_map(Named::permission_mode)?;
+    let (permissions, _) = Permissions::unattended(&case.survey, case.project.root(), Some(mode));
+    let allowed = permissions.of_fate(Fate::Allowed);
+    (!allowed.is_empty()).then(|| format!(". In sessions of `ralph run`, \"{mode}\" of {FILE} allows {}", allowed.join(", ")))
 }
 
 fn of_fates(mode: Option<&str>, asked: &[&str], denied: &[&str]) -> Finding {
@@ -27,13 +46,13 @@ fn of_fates(mode: Option<&str>, asked: &[&str], denied: &[&str]) -> Finding {
         return Finding::warning("permissions", what).advice(ADVICE);
     }
     if !asked.is_empty() {
-        let what =
-            format!("{named}: {} may need your approval in the middle of the night; without a terminal they are refused", asked.join(", "));
+        let what = format!("{named}: {} may need your approval; without a terminal they are refused", asked.join(", "));
         return Finding::note("permissions", what).advice(ADVICE);
     }
     if mode == Some("bypassPermissions") {
-        return Finding::note("permissions", format!("{named}: nothing is asked, and nothing is held back either"))
-            .advice("Use it in a container, or on a machine that you can afford to lose.");
+        let what = format!("{named}: nothing is asked, and nothing is held back either");
+        let finding = if env::is_container() { Finding::note } else { Finding::warning };
+        return finding("permissions", what).advice("Use it in a container, or on a machine that you can afford to lose.");
     }
     Finding::good("permissions", format!("{named}: {} are allowed", TOOLS.join(", ")))
 }
@@ -60,4 +79,5 @@ fn ralph_allowed(case: &Case) -> Option<Finding> {
     Some(Finding::note("permissions.ralph", what).advice("docs/SECURITY.md says what an agent with a shell can still do."))
 }
 
-const ADVICE: &str = "To let a loop work alone: \"permissions\": {\"allow\": [\"Edit(./**)\", \"Bash\"]} in your settings, or narrower rules for the commands it needs.";
+const ADVICE: &str =
+    "To let a loop work alone, in your settings: \"permissions\": {\"allow\": [\"Edit(./**)\", \"Bash\"]}, or narrower rules.";

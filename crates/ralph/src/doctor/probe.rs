@@ -33,9 +33,9 @@ fn fire(case: &Case, registration: &Registration) -> Finding {
         return Finding::warning("hook.untried", what).advice(advice);
     }
     match probe::fire(registration, &case.survey, &case.project) {
-        Ok(Answered { answer, took, .. }) => {
+        Ok(Answered { took }) => {
             let ms = took.as_secs_f64() * 1_000.0;
-            Finding::good("hook.answers", format!("a made-up stop through `{line}` was sent back in {ms:.1} ms: {answer}"))
+            Finding::good("hook.answers", format!("a made-up stop through the hook in {} was sent back in {ms:.1} ms", registration.origin))
         }
         Err(Failed::NotTried(why)) => {
             let folder = std::env::temp_dir();

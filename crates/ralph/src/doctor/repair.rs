@@ -8,7 +8,7 @@ use std::{
 use ralph_engine::{
     hosts::claude::compaction,
     setup::{
-        change,
+        file_change,
         init::{self, Wish},
         places::Scope,
         record::Records,
@@ -83,7 +83,7 @@ fn exclude(file: &Path, within: &Path, lines: &[String]) -> Result<String, Failu
     if !is_inside(file, within) {
         return Err(Failure::new(format!("{} is not a plain file of the repository {}: left as it is", file.display(), within.display())));
     }
-    let text = change::read(file)?.unwrap_or_default();
+    let text = file_change::read(file)?.unwrap_or_default();
     let new: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !text.lines().any(|known| known == *line)).collect();
     if new.is_empty() {
         return Err(Failure::new(format!("{} has it already, but a .gitignore of the repository says otherwise", file.display())));

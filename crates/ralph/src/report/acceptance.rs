@@ -1,4 +1,4 @@
-//! What has to hold before a loop is done, each with what proves it, and those that nothing proves.
+//! The acceptance criteria of a loop, each with its proof, and those without one.
 
 use ralph_core::{
     gate::{
@@ -9,7 +9,7 @@ use ralph_core::{
     judge::{Code, Ending},
     messages::tag,
     report::{Acceptance, Evidence, Of, Standing},
-    text::{clean, opening},
+    text::{clean, count, opening},
 };
 use ralph_engine::{
     gates::{declared::Declared, features},
@@ -37,7 +37,7 @@ pub(super) fn of(l: Sources<'_>) -> Vec<Acceptance> {
         all.extend(list.items.iter().zip(proven).map(|(item, proven)| of_item(path, item, proven, gate, l)));
     }
     if l.view.is_live() && all.iter().all(|one| one.of == Of::Promise) {
-        // What had to hold stood in a file that nobody can read.
+        // The criteria were in a file that cannot be read.
         all.extend(l.declared.problems.iter().map(|problem| bare(problem.gate.clone(), Standing::Unknown, problem.what.clone())));
     }
     all
@@ -95,7 +95,14 @@ fn measured(gate: &GateHistory, l: Sources<'_>) -> Acceptance {
     let f = &gate.last;
     let ran = l.history.ran.get(&f.gate).map(|ran| ran.command.clone());
     let evidence = Evidence { command: ran.filter(|_| f.kind == Kind::Command), ..found(gate, l) };
-    Acceptance { evidence: Some(evidence), ..bare(f.gate.clone(), standing(f), f.what.clone()) }
+    Acceptance { evidence: Some(evidence), ..bare(f.gate.clone(), standing(f), with_tests(f)) }
+}
+
+/// The finding, with how many tests passed where that is known.
+fn with_tests(f: &Finding) -> String {
+    let says_so = f.what.contains("tests pass") || f.what.contains("test passes");
+    let passed = f.counts.filter(|_| f.verdict == Verdict::Pass && !says_so).map_or(0, |counts| counts.total.saturating_sub(counts.failed));
+    if passed == 0 { f.what.clone() } else { format!("{}, {}", f.what, count(passed, "test passes", "tests pass")) }
 }
 
 /// A gate that the last stop did not have: what it found before proves nothing now.
@@ -110,7 +117,7 @@ fn found(gate: &GateHistory, l: Sources<'_>) -> Evidence {
     let f = &gate.last;
     Evidence {
         command: None,
-        at: Some(gate.at),
+        at: Some(f.measured.as_ref().map_or(gate.at, |measured| measured.at)),
         stop: Some(gate.stop),
         took_ms: (f.took_ms > 0).then_some(f.took_ms),
         log: f.log.clone(),
@@ -175,7 +182,7 @@ fn of_item(path: &str, item: &Item, proven: bool, gate: Option<&GateHistory>, l:
         let command = Some(item.verify.join(" && "));
         match (all_passed, ran) {
             (Some(gate), _) => Evidence { command, took_ms: None, log: None, ..found(gate, l) },
-            // In the middle of a round nobody looked at the files.
+            // In the middle of an iteration the files are not looked at.
             (None, Some(ran)) => Evidence { command, at: Some(ran.at), stop: Some(ran.stops + 1), ..Evidence::default() },
             (None, None) => Evidence { command, ..Evidence::default() },
         }

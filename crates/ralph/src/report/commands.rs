@@ -3,8 +3,8 @@
 use ralph_core::{history::History, report::Way};
 use ralph_engine::view::Status;
 
-use super::{Snapshots, Sources};
-use crate::{advice, text::quoted};
+use super::{Snapshots, Sources, shared::GO_ON};
+use crate::{advice, journal_lines::quoted};
 
 pub(super) fn of(Sources { view, history, snapshots, .. }: Sources<'_>) -> Vec<Way> {
     let id = quoted(&view.id);
@@ -12,7 +12,7 @@ pub(super) fn of(Sources { view, history, snapshots, .. }: Sources<'_>) -> Vec<W
     if history.state.stops > 0 {
         let journal = quoted(&format!("{}.jsonl", view.id));
         all.push(way("Judge every stop again and compare", format!("ralph explain --replay .ralph/journal/{journal}")));
-        all.push(way("Why a stop was ruled as it was", format!("ralph explain {} --loop {id}", history.state.stops)));
+        all.push(way("Why a stop was blocked or allowed", format!("ralph explain {} --loop {id}", history.state.stops)));
     }
     all.push(way("What happened, line by line", format!("ralph log {id}")));
     all.extend(undo(history, snapshots, &id));
@@ -22,7 +22,7 @@ pub(super) fn of(Sources { view, history, snapshots, .. }: Sources<'_>) -> Vec<W
             all.push(way("Watch it", format!("ralph watch {id}")));
             all.push(way("Pause it", format!("ralph pause {id}")));
         }
-        _ => all.push(way("Go on", advice::command(view, history))),
+        _ => all.push(way(GO_ON, advice::command(view, history))),
     }
     all
 }
@@ -37,7 +37,7 @@ fn undo(history: &History, snapshots: &Snapshots, id: &str) -> Vec<Way> {
     if snapshots.has(0) {
         all.push(way("What all iterations changed", format!("ralph diff --loop {id} --stat")));
     }
-    if let Some(last) = history.rounds.last().map(|round| round.iteration) {
+    if let Some(last) = history.rounds.last().map(|iteration| iteration.iteration) {
         let before = last.saturating_sub(1);
         if snapshots.has(last) && snapshots.has(before) {
             all.push(way("What the last iteration changed", format!("ralph diff {last} --loop {id}")));
@@ -50,7 +50,7 @@ fn undo(history: &History, snapshots: &Snapshots, id: &str) -> Vec<Way> {
         all.push(way("The files as they were before the loop", format!("ralph rollback 0 --loop {id} --dry-run")));
     }
     if all.is_empty() {
-        let first_head = history.rounds.iter().find_map(|round| round.head.as_deref());
+        let first_head = history.rounds.iter().find_map(|iteration| iteration.head.as_deref());
         let since = first_head.map_or_else(|| "git log --stat -10".to_owned(), |head| format!("git log --stat {}^..", quoted(head)));
         all.push(way("What it committed (no files were kept: git alone can undo it)", since));
     }

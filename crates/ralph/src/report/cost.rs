@@ -1,17 +1,20 @@
-//! What the work costs for what is proven, in words where a number would say too much.
+//! The cost of what is proven, in words where a number would say too much.
 
 use ralph_core::{
     money,
     report::{Cost, Figures},
 };
 
-pub(super) fn of(f: &Figures) -> Cost {
+/// `has_more`: an iteration that is not over cost something, too.
+pub(super) fn of(f: &Figures, has_more: bool) -> Cost {
     let spent = f.used.usd();
     if spent == 0 {
-        return Cost { words: unknown(f), ..Cost::default() };
+        let is_known = f.rounds == 0 && f.used.usd_micros == Some(0);
+        let words = if is_known { "Nothing: no session was started.".to_owned() } else { unknown(f) };
+        return Cost { words, ..Cost::default() };
     }
     let per = |n: u64| spent.checked_div(n);
-    let (per_verified, per_round) = (per(f.verified), per(f.rounds));
+    let (per_verified, per_round) = (per(f.verified), per(f.rounds + u64::from(has_more)));
     let a_round = per_round.map(|cost| format!(", {} for each iteration", money::shown(cost))).unwrap_or_default();
     let how = if f.used.estimated {
         if f.used.sessions == 0 {

@@ -1,8 +1,8 @@
 //! Puts neighbours together, so that ten thousand iterations take no more room than two hundred.
 
 use ralph_core::{
-    history::{Phase, Span, Took},
-    report::RoundRow,
+    history::{Phase, Span, Took, Used},
+    report::{Changed, Report},
     text::time::Millis,
 };
 
@@ -23,18 +23,44 @@ pub(super) fn size(len: usize, most: usize) -> usize {
     }
 }
 
+/// An iteration as a chart shows it.
+pub(super) struct Charted {
+    iteration: u64,
+    pub(super) item: Option<String>,
+    pub(super) took: Took,
+    pub(super) used: Used,
+    pub(super) changed: Option<Changed>,
+    /// How one stands that is not over: most of a loop may have been spent in it.
+    note: &'static str,
+}
+
+/// All iterations, the one that was cut off or goes on at the end.
+pub(super) fn charted(r: &Report) -> Vec<Charted> {
+    let over = r.rounds.iter().map(|row| Charted {
+        iteration: row.round.iteration,
+        item: row.round.item.clone(),
+        took: row.round.took,
+        used: row.round.used,
+        changed: row.changed,
+        note: "",
+    });
+    let note = if r.ended.is_some() { " cut off" } else { " so far" };
+    let open = r.unfinished.map(|u| Charted { iteration: u.iteration, item: None, took: u.took, used: u.used, changed: None, note });
+    over.chain(open).collect()
+}
+
 /// `7`, or `7–9` for a group of iterations.
-pub(super) fn label(rows: &[RoundRow]) -> String {
+pub(super) fn label(rows: &[Charted]) -> String {
     match rows {
         [] => String::new(),
-        [one] => one.round.iteration.to_string(),
-        [first, .., last] => format!("{}–{}", first.round.iteration, last.round.iteration),
+        [one] => format!("{}{}", one.iteration, one.note),
+        [first, .., last] => format!("{}–{}{}", first.iteration, last.iteration, last.note),
     }
 }
 
 /// How long iterations took together.
-pub(super) fn took(rows: &[RoundRow]) -> Took {
-    rows.iter().fold(Took::default(), |sum, row| sum.plus(row.round.took))
+pub(super) fn took(rows: &[Charted]) -> Took {
+    rows.iter().fold(Took::default(), |sum, row| sum.plus(row.took))
 }
 
 /// A piece of the clock's time, and how much of it was spent on what.

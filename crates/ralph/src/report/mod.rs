@@ -20,14 +20,16 @@ use std::{
 
 use ralph_core::{
     gate::{Finding, Gate, Kind, Verdict},
-    history::{GateHistory, History, Round, Took},
+    history::{GateHistory, History, Iteration, Took, Used},
+    judge::session_outcome::Tokens,
     loops::{LoopFile, MAX_FILE_BYTES},
     money,
-    report::{Acceptance, Changed, Figures, GateStory, Limits, Of, Report, RoundRow, Standing, Trouble, VERSION},
+    report::{Acceptance, Changed, Figures, GateStory, IterationRow, Limits, Of, Report, Standing, Trouble, Unfinished, VERSION},
     text::time::Millis,
 };
 use ralph_engine::{
     gates::declared::{self, Declared},
+    hosts::client,
     store::{journal, loops, project::Project},
     sys::{clock, env, files, secrets},
     view::{self, Status, View},
@@ -42,7 +44,7 @@ pub(crate) use markdown::markdown;
 /// Everything about the loop called `which`; without a name, about the one that people mean.
 pub(crate) fn gather(project: &Project, which: Option<&str>) -> Result<Report, Failure> {
     let (view, mut history) = history(project, which)?;
-    git_and_transcripts::add_used(&mut history, env::claude_config());
+    git_and_transcripts::add_used(&mut history, client::config_folder());
     Ok(of(project, &view, &history, clock::now()))
 }
 
@@ -91,7 +93,7 @@ fn without_a_journal(project: &Project, which: Option<&str>) -> Option<Failure> 
 
 fn no_journal(id: &str, path: &Path) -> Failure {
     Failure::new(format!(
-        "there is nothing to report about loop {id}: {} is not there. Nothing has happened to it yet, or somebody removed its journal",
+        "there is nothing to report about loop {id}: {} is not there. Nothing has happened to it yet, or its journal was removed",
         path.display()
     ))
 }
@@ -110,15 +112,16 @@ struct Sources<'a> {
 fn of(project: &Project, view: &View, history: &History, now: Millis) -> Report {
     let file = loop_file(project, view);
     let declared = file.as_ref().map(|file| declared::of_loop(project, file)).unwrap_or_default();
-    let snapshots = Snapshots::of(project, &view.id);
+    let (changed, snapshots) = git_and_transcripts::changed(project, &view.id, history);
     let sources = Sources { project, view, declared: &declared, history, snapshots: &snapshots };
     let acceptance = acceptance::of(sources);
     // A loop that has ended, or was left behind, is told as of its last record.
     let goes_on = matches!(view.status, Status::Active | Status::Parked | Status::Waiting | Status::Paused | Status::Tracked);
     let until = if goes_on { now } else { history.last.unwrap_or(now) };
     let (spans, took) = history.timeline.until(until);
-    let rounds = rounds(history, git_and_transcripts::changed(project, &view.id, history));
+    let rounds = rounds(history, changed);
     let figures = figures(history, &acceptance, took, &rounds, until);
+    let unfinished = unfinished(history, until);
     let left = git_and_transcripts::left(project, history);
     let prompt = file.as_ref().map_or(&history.prompt, |file| &file.prompt);
     Report {
@@ -139,7 +142,7 @@ fn of(project: &Project, view: &View, history: &History, now: Millis) -> Report 
         ending: history.ended.map(|ended| ended.ending),
         code: history.ended.and_then(|ended| ended.code),
         limits: Limits { iterations: view.max_iterations, ms: view.max_ms, usd_micros: money::of_dollars(view.max_usd) },
-        cost: cost::of(&figures),
+        cost: cost::of(&figures, unfinished.is_some()),
         figures,
         needs: needs_person::of(sources, &acceptance, left.as_ref()),
         left,
@@ -150,6 +153,7 @@ fn of(project: &Project, view: &View, history: &History, now: Millis) -> Report 
         refused: history.refused.kept.clone(),
         notes: history.notes.kept.clone(),
         rounds,
+        unfinished,
         ways: commands::of(sources),
     }
 }
@@ -173,12 +177,12 @@ fn gate(gate: &GateHistory) -> GateStory {
 }
 
 /// Each iteration with how many gates held after it.
-fn rounds(history: &History, changed: Vec<Option<Changed>>) -> Vec<RoundRow> {
+fn rounds(history: &History, changed: Vec<Option<Changed>>) -> Vec<IterationRow> {
     let (settings, gates): (Vec<_>, Vec<_>) = history.gates.iter().partition(|gate| gate.last.kind == Kind::Config);
     let broken: HashSet<u64> = settings.iter().flat_map(|s| &s.marks).filter(|m| m.verdict != Verdict::Pass).map(|m| m.stop).collect();
     // How many marks of each gate are of this iteration or an earlier one.
     let mut reached = vec![0; gates.len()];
-    let mut row = |(round, changed): (&Round, Option<Changed>)| {
+    let mut row = |(round, changed): (&Iteration, Option<Changed>)| {
         let (mut held, mut known) = (0, 0);
         // Where the settings could not be read, what the gates found before is not known to hold.
         let is_broken = broken.contains(&round.stop);
@@ -192,25 +196,41 @@ fn rounds(history: &History, changed: Vec<Option<Changed>>) -> Vec<RoundRow> {
                 held += u64::from(mark.verdict == Verdict::Pass);
             }
         }
-        RoundRow { round: round.clone(), changed, gates_held: held, gates_known: known }
+        IterationRow { round: round.clone(), changed, gates_held: held, gates_known: known }
     };
     history.rounds.iter().zip(changed).map(&mut row).collect()
 }
 
-fn figures(history: &History, acceptance: &[Acceptance], took: Took, rounds: &[RoundRow], until: Millis) -> Figures {
+/// The iteration that no stop ended.
+fn unfinished(history: &History, until: Millis) -> Option<Unfinished> {
+    let (took, used) = (history.timeline.open_until(until), history.open);
+    let has_begun = used.sessions > 0 || used.tokens.is_some() || took.work_ms >= 1_000;
+    has_begun.then_some(Unfinished { iteration: history.state.iteration, took, used })
+}
+
+/// Usage and changes of a loop whose gates held before any session was started: none, and that is known.
+fn nothing_done(history: &History) -> Option<(Used, Changed)> {
+    let is_nothing = history.rounds.is_empty() && history.last_stop.as_ref().is_some_and(|stop| stop.evidence.before_the_first);
+    let used = Used { tool_calls: Some(0), tokens: Some(Tokens::default()), usd_micros: Some(0), ..Used::default() };
+    is_nothing.then_some((used, Changed::default()))
+}
+
+fn figures(history: &History, acceptance: &[Acceptance], took: Took, rounds: &[IterationRow], until: Millis) -> Figures {
     let counted = || acceptance.iter().filter(|one| one.of != Of::Promise);
     let ended = history.ended.map_or(until, |ended| ended.at);
+    let changed = rounds.iter().filter_map(|row| row.changed).reduce(Changed::plus);
+    let (used, changed) = nothing_done(history).map_or_else(|| (history.used(), changed), |(used, changed)| (used, Some(changed)));
     Figures {
         iteration: history.state.iteration,
         rounds: rounds.len() as u64,
         stops: history.state.stops,
         elapsed_ms: history.started.map_or(0, |started| u64::try_from(ended - started).unwrap_or(0)),
         took,
-        used: history.used(),
+        used,
         wanted: counted().count() as u64,
         verified: counted().filter(|one| one.standing == Standing::Proven).count() as u64,
         by_mark: counted().filter(|one| one.is_by_mark_alone()).count() as u64,
-        changed: rounds.iter().filter_map(|row| row.changed).reduce(Changed::plus),
+        changed,
         refused: history.refused.count,
         notes: history.notes.count,
         unreadable_lines: history.unreadable,

@@ -1,4 +1,4 @@
-//! What needs a person, the most urgent first.
+//! Steps for a person, the most urgent first.
 
 use ralph_core::{
     gate::{Check, Gate, Origin, Verdict},
@@ -47,7 +47,7 @@ fn resting(view: &View, history: &History) -> Option<Need> {
         }
         Status::Gone => (
             "Its file is gone, and no ending was written down.".to_owned(),
-            "`ralph resume` brings it back from the archive, if it is there".to_owned(),
+            "`ralph resume` brings it back from the archive, if it is in there".to_owned(),
         ),
         Status::Failed | Status::Corrupt => {
             let what = view.problem.as_ref().map(|problem| format!("Its file cannot be read: {problem}"));
@@ -129,12 +129,12 @@ fn denied(c: &History) -> Option<Need> {
     let more = if all.len() > MOST { format!(" and {} more", all.len() - MOST) } else { String::new() };
     Some(Need {
         about: About::Denied,
-        what: format!("Nobody was there to allow {}{more}.", rules.join(", ")),
+        what: format!("Denied, with no person to ask: {}{more}.", rules.join(", ")),
         how: vec!["add what you want to allow to `permissions.allow` in the client's settings".to_owned()],
     })
 }
 
-/// What counts as done without proof, once the loop says that it is done.
+/// Items that count as done without proof, once the loop says that it is done.
 fn unproven(acceptance: &[Acceptance], view: &View) -> Option<Need> {
     let claimed: Vec<&str> = acceptance.iter().filter(|one| one.standing == Standing::Claimed).map(|one| one.name.as_str()).collect();
     if claimed.is_empty() || view.status != Status::Complete {
@@ -151,7 +151,7 @@ fn unproven(acceptance: &[Acceptance], view: &View) -> Option<Need> {
     })
 }
 
-/// Work that is in no commit, once nobody works on it any more.
+/// Uncommitted work, once no agent works on it any more.
 fn uncommitted(left: &Left, view: &View) -> Option<Need> {
     if matches!(view.status, Status::Active | Status::Parked | Status::Waiting) || (left.files == 0 && left.stashes == 0) {
         return None;
@@ -163,15 +163,16 @@ fn uncommitted(left: &Left, view: &View) -> Option<Need> {
         (left.files > 0).then(|| format!("{} changed and not committed: {named}{more}", text::count(left.files, "file is", "files are")));
     let stashes =
         (left.stashes > 0).then(|| format!("{} made since the loop began", text::count(left.stashes, "stash was", "stashes were")));
-    let how = [files.as_ref().map(|_| "`git status` shows them"), stashes.as_ref().map(|_| "`git stash list` shows them")];
+    let shows = |command: &str, n: u64| format!("`{command}` shows {}", if n == 1 { "it" } else { "them" });
+    let how = [files.as_ref().map(|_| shows("git status", left.files)), stashes.as_ref().map(|_| shows("git stash list", left.stashes))];
     Some(Need {
         about: About::Uncommitted,
         what: format!("{}.", [files, stashes].into_iter().flatten().collect::<Vec<_>>().join("; ")),
-        how: how.into_iter().flatten().map(str::to_owned).collect(),
+        how: how.into_iter().flatten().collect(),
     })
 }
 
-/// What is wrong with ralph's own files.
+/// Problems with ralph's own files.
 fn files(project: &Project, view: &View, c: &History) -> Vec<Need> {
     let mut all: Vec<Need> = Vec::new();
     let misfit = seal::misfit(project, &view.id).map(|misfit| format!(": {misfit}"));
@@ -189,7 +190,7 @@ fn files(project: &Project, view: &View, c: &History) -> Vec<Need> {
         let lines = text::count(c.unreadable, "line", "lines");
         all.push(Need {
             about: About::Files,
-            what: format!("{lines} of the journal cannot be read; what they told is missing here."),
+            what: format!("{lines} of the journal cannot be read: that is missing here."),
             how: Vec::new(),
         });
     }

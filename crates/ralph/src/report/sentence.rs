@@ -2,7 +2,7 @@
 
 use ralph_core::{
     history::History,
-    messages,
+    messages::{self, Reader},
     report::Mood,
     text::{
         clean, of_limit, opening,
@@ -11,7 +11,7 @@ use ralph_core::{
 };
 use ralph_engine::view::{Status, View};
 
-use crate::text::when;
+use crate::journal_lines::when;
 
 /// How that looks from afar.
 pub(super) fn mood(view: &View) -> Mood {
@@ -26,37 +26,37 @@ pub(super) fn mood(view: &View) -> Mood {
 
 /// The sentence; `until`: as far as anything is known.
 pub(super) fn of(view: &View, c: &History, until: Millis) -> String {
-    let round = of_limit(view.iteration.max(c.state.iteration), view.max_iterations);
+    let iteration = of_limit(view.iteration.max(c.state.iteration), view.max_iterations);
     let spent = in_words(c.state.spent(until));
     let text = match view.status {
         Status::Complete | Status::Capped => {
-            ruled(c).unwrap_or_else(|| format!("{} at iteration {round}, after {spent}.", view.status.words()))
+            ruled(c).unwrap_or_else(|| format!("{} at iteration {iteration}, after {spent}.", view.status.words()))
         }
-        Status::Cancelled => format!("Cancelled by a person at iteration {round}, after {spent}."),
-        Status::Failed => format!("Failed at iteration {round}: {}.", last_trouble(c)),
+        Status::Cancelled => format!("Cancelled by a person at iteration {iteration}, after {spent}."),
+        Status::Failed => format!("Failed at iteration {iteration}: {}.", last_trouble(c)),
         Status::Gone => format!(
-            "No ending was written down: its file is gone since iteration {round}. Somebody removed it, or ralph was killed at that moment."
+            "No ending was written down: its file is gone since iteration {iteration}. It was removed, or ralph was killed at that moment."
         ),
-        Status::Corrupt => format!("Nobody works on it: its file cannot be read ({}).", view.problem.as_deref().unwrap_or("unknown")),
-        Status::Paused => paused(view, c, &round),
+        Status::Corrupt => format!("No agent works on it: its file cannot be read ({}).", view.problem.as_deref().unwrap_or("unknown")),
+        Status::Paused => paused(view, c, &iteration),
         Status::LeftBehind => {
-            let who = if view.by_run { "its runner ended or was killed" } else { "its session has ended" };
+            let who = if view.by_run { "its `ralph run` ended or was killed" } else { "its session has ended" };
             let why = view.why.as_deref().map(|why| format!(" ({})", why.trim_end_matches('.'))).unwrap_or_default();
-            format!("Left behind at iteration {round} after {spent}: {who}{why}, and nobody works on it.")
+            format!("Left behind at iteration {iteration} after {spent}: {who}{why}, and no agent works on it.")
         }
         Status::Tracked => {
             format!("Not begun: {}.", view.why.as_deref().unwrap_or("it came with the repository, and does not start by itself"))
         }
-        Status::Waiting => format!("Waiting for a session: nobody works on it yet (iteration {round})."),
-        Status::Parked => parked(view, c, &round),
-        Status::Active => active(view, c, &round, &spent),
+        Status::Waiting => format!("Waiting for a session: no agent works on it yet (iteration {iteration})."),
+        Status::Parked => parked(view, c, &iteration),
+        Status::Active => active(view, c, &iteration, &spent),
     };
     clean(&capitalised(&text))
 }
 
-/// What the person was told about the stop that ended or paused it.
+/// The message to the person about the stop that ended or paused it.
 fn ruled(c: &History) -> Option<String> {
-    c.last_stop.as_ref().and_then(|stop| messages::ending(&stop.evidence, &stop.ruling))
+    c.last_stop.as_ref().and_then(|stop| messages::ending(&stop.evidence, &stop.ruling, Reader::Terminal))
 }
 
 fn paused(view: &View, c: &History, round: &str) -> String {
@@ -81,6 +81,7 @@ fn active(view: &View, c: &History, round: &str, spent: &str) -> String {
     let doing = match (&view.checking, &view.waits, &c.working) {
         (Some(checking), ..) => format!("the gate \"{}\" is running", checking.gate),
         (_, Some(waits), _) => format!("it waits for {}", waits.words()),
+        _ if view.interrupted.is_some() => "the agent was interrupted".to_owned(),
         (.., Some(working)) => match &working.item {
             Some(item) => format!("a session works on {}", opening(item, 80)),
             None => "a session is at work".to_owned(),

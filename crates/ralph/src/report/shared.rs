@@ -1,12 +1,13 @@
 //! Words and tables that every form of the report shares.
 
 use ralph_core::{
+    history::Mark,
     money::{self, Micros},
-    report::{Changed, Evidence, RoundRow},
-    text::time::in_words,
+    report::{Acceptance, Changed, Evidence, IterationRow, Report},
+    text::time::measured,
 };
 
-use crate::text::{in_thousands, short};
+use crate::journal_lines::{in_thousands, short};
 
 /// Where nothing is known.
 pub(super) const DASH: &str = "–";
@@ -51,18 +52,43 @@ pub(super) fn files(e: &Evidence) -> Option<String> {
     }
 }
 
+/// The finding, without the command that stands beside it as evidence.
+pub(super) fn found(one: &Acceptance) -> &str {
+    let command = one.evidence.as_ref().and_then(|e| e.command.as_deref());
+    command.and_then(|command| one.what.strip_prefix(&format!("`{command}`: "))).unwrap_or(&one.what)
+}
+
+/// How long it took, unless the finding says so.
+pub(super) fn took(one: &Acceptance) -> Option<u64> {
+    one.evidence.as_ref()?.took_ms.filter(|ms| !one.what.contains(&measured(*ms)))
+}
+
+/// How often a gate's command was run, and how often not, because the files were the same.
+pub(super) fn measurements(marks: &[Mark]) -> (usize, usize) {
+    let cached = marks.iter().filter(|mark| mark.cached).count();
+    (marks.len() - cached, cached)
+}
+
+/// The heading over the commands.
+pub(super) fn ways(r: &Report) -> &'static str {
+    if r.ways.iter().any(|way| way.what == GO_ON) { "Look again, undo, go on" } else { "Look again, undo" }
+}
+
+/// What the command does that goes on.
+pub(super) const GO_ON: &str = "Go on";
+
 /// A column of the table of iterations.
 pub(super) struct Column {
     pub(super) head: &'static str,
     pub(super) is_number: bool,
     /// Text of any origin, from an iteration and the one before it; `None`: not known.
-    pub(super) cell: fn(&RoundRow, Option<&RoundRow>) -> Option<String>,
+    pub(super) cell: fn(&IterationRow, Option<&IterationRow>) -> Option<String>,
 }
 
 /// Between the iteration's number and its ruling.
 pub(super) const COLUMNS: [Column; 8] = [
     Column { head: "Item", is_number: false, cell: |row, _| row.round.item.clone() },
-    Column { head: "Time", is_number: true, cell: |row, _| Some(in_words(row.round.took_ms())) },
+    Column { head: "Time", is_number: true, cell: |row, _| Some(measured(row.round.took_ms())) },
     Column { head: "Tools", is_number: true, cell: |row, _| row.round.used.tool_calls.map(|calls| calls.to_string()) },
     Column { head: "Tokens", is_number: true, cell: |row, _| row.round.used.tokens.map(|tokens| in_thousands(tokens.total())) },
     Column { head: "Cost", is_number: true, cell: |row, _| row.round.used.usd_micros.map(|usd| money(usd, false)) },
@@ -72,7 +98,7 @@ pub(super) const COLUMNS: [Column; 8] = [
 ];
 
 /// `2 → 3 of 4`
-fn held(row: &RoundRow, before: Option<&RoundRow>) -> Option<String> {
+fn held(row: &IterationRow, before: Option<&IterationRow>) -> Option<String> {
     let now = format!("{} of {}", row.gates_held, row.gates_known);
     let before = before.filter(|before| before.gates_known > 0 && before.gates_held != row.gates_held);
     let shown = before.map_or_else(|| now.clone(), |before| format!("{} → {now}", before.gates_held));

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::gate::output::Stream;
+use ralph_core::gate::Stream;
 use ralph_engine::sys::{
     command::{self, Asked, Failure, Leave, Task},
     env,
@@ -22,7 +22,7 @@ const MOST: usize = 64 << 10;
 
 const BETWEEN: &str = " | ";
 
-/// What the command said, or in short why it said nothing.
+/// The command's output, or in short why there is none.
 pub(super) fn said(command: &str, input: &[u8]) -> Result<String, String> {
     let (program, args) = command::shell(command);
     let vars = vec![(env::STATUSLINE.into(), "1".into())];

@@ -10,8 +10,9 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::text::{clean, json::parse_tolerant};
+use ralph_core::text::{clean, parse_tolerant};
 use ralph_engine::{
+    hosts::client,
     store::{loops, project::Project},
     sys::{env, input},
     view::{self, Status, View},
@@ -20,7 +21,7 @@ use serde_json::Value;
 
 use crate::term::one_line::Brief;
 
-/// What the client tells is some kilobytes long.
+/// The client's message is some kilobytes long.
 const MAX_INPUT: usize = 1 << 20;
 
 /// It comes at once, or not at all.
@@ -54,7 +55,7 @@ pub(crate) fn run(project: Option<Project>, after: Option<&str>) -> u8 {
     let columns = env::columns().filter(|columns| *columns > MARGINS).map(|columns| columns - MARGINS);
     let text = match after {
         // An agent that may run `ralph` would have a shell.
-        Some(_) if env::is_in_the_agents_shell() => String::new(),
+        Some(_) if client::is_in_the_agents_shell() => String::new(),
         Some(command) => chained::joined(&chained::said(command, &input), own, columns),
         None => own.map(|line| line.fitted(columns)).unwrap_or_default(),
     };
@@ -70,7 +71,7 @@ fn input() -> Vec<u8> {
     said.unwrap_or_default().bytes
 }
 
-/// What the client told; every field may be missing, or be something else than it should.
+/// The client's message; every field may be missing, or be something else than it should.
 struct Told(Value);
 
 impl Told {
@@ -79,7 +80,7 @@ impl Told {
     }
 
     fn session(&self) -> Option<String> {
-        self.text("/session_id").map(str::to_owned).or_else(env::claude_session)
+        self.text("/session_id").map(str::to_owned).or_else(client::session)
     }
 
     /// Where the client is now.
@@ -110,7 +111,7 @@ fn of_project(project: &Project, told: &Told) -> Option<Brief> {
     let session = told.session();
     let is_mine = |view: &View| session.is_some() && view.session == session;
     let mut all: Vec<View> = loops::all(project).iter().map(|found| view::quick(project, found)).collect();
-    // A file that a checkout brought is nobody's, and one that cannot be read is for whoever has it.
+    // A file that a checkout brought belongs to no session; one that cannot be read to any.
     all.retain(|view| is_mine(view) || !matches!(view.status, Status::Tracked | Status::Corrupt));
     if let Some(own) = all.iter_mut().find(|view| is_mine(view)) {
         // The session that asks lives, whichever process it was in at its last stop.

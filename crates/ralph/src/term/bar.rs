@@ -18,7 +18,7 @@ pub(crate) fn beside(widest: usize, spent: f64, most: f64) -> String {
     format!("  {}", if spent >= most * 0.9 { ui::warn(bar) } else { bar })
 }
 
-/// How many of `cells` are used. What has begun shows, and only what is used up is full.
+/// How many of `cells` are used. What rounds to a percent shows, and only what is used up is full.
 pub(crate) fn filled(spent: f64, most: f64, cells: usize) -> usize {
     #[expect(
         clippy::cast_possible_truncation,
@@ -28,7 +28,7 @@ pub(crate) fn filled(spent: f64, most: f64, cells: usize) -> usize {
     )]
     let full = (spent / most * cells as f64).clamp(0.0, cells as f64).round() as usize;
     match full {
-        0 if spent > 0.0 => 1,
+        0 if spent >= most * 0.005 => 1,
         full if full == cells && spent < most => cells - 1,
         full => full,
     }
@@ -92,9 +92,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn eyes_3_a_bar_is_empty_only_at_nothing_and_full_only_at_the_limit() {
+    fn eyes_3_a_bar_is_empty_only_below_a_percent_and_full_only_at_the_limit() {
         let cells = |spent| filled(spent, 100.0, 20);
-        assert_eq!([0.0, 0.1, 20.0, 99.9, 100.0, 500.0].map(cells), [0, 1, 4, 19, 20, 20]);
+        assert_eq!([0.0, 0.01, 0.6, 20.0, 99.9, 100.0, 500.0].map(cells), [0, 0, 1, 4, 19, 20, 20]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! The terminal: printing, widths, bars, and lines that are drawn in place.
+//! The terminal: printing, questions, widths, bars, and lines that are drawn in place.
 
+pub(crate) mod ask;
 pub(crate) mod bar;
 pub(crate) mod live_lines;
 pub(crate) mod one_line;

@@ -10,12 +10,12 @@ use ralph_core::{
 };
 use ralph_engine::{
     sys::env,
-    view::{GateView, Status, View},
+    view::{GateView, Status, View, Waiter},
 };
 
 use crate::{
+    journal_lines::in_thousands,
     term::width::{columns, cut, fit},
-    text::in_thousands,
 };
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -82,13 +82,13 @@ fn painted(style: Style, text: impl Display) -> String {
 
 /// `ralph 4/20`
 fn head(v: &View, called: &str) -> String {
-    let round = if v.max_iterations == 0 { v.iteration.to_string() } else { format!("{}/{}", v.iteration, v.max_iterations) };
+    let iteration = if v.max_iterations == 0 { v.iteration.to_string() } else { format!("{}/{}", v.iteration, v.max_iterations) };
     let style = match v.status {
         Status::Active | Status::Waiting => GOOD,
         Status::Corrupt => BAD,
         _ => WARN,
     };
-    painted(style.bold(), format!("{called} {round}"))
+    painted(style.bold(), format!("{called} {iteration}"))
 }
 
 /// The use of a limit, in a colour that warns near its end.
@@ -162,9 +162,10 @@ fn mark(verdict: Verdict) -> (&'static str, Style) {
 fn state(v: &View) -> Option<String> {
     let text = match (v.status, &v.waits, &v.checking) {
         (Status::Parked, Some(waits), _) => format!("parked: {}", cut(&clean(&waits.what), WAIT)),
+        (Status::Active, Some(waits), _) if waits.by == Waiter::Person => format!("waits for {}", waits.words()),
         (Status::Active, Some(waits), _) => format!("waits for {}", cut(&clean(&waits.what), WAIT)),
         (Status::Active, None, Some(checking)) => format!("runs {} {}", cut(&clean(&checking.gate), NAME), in_words(checking.for_ms)),
-        (Status::Active, ..) => return None,
+        (Status::Active, ..) if v.interrupted.is_none() => return None,
         (Status::Waiting, ..) => "begins at the next stop".to_owned(),
         _ => v.stands().to_owned(),
     };

@@ -2,7 +2,7 @@
 
 use std::{
     fmt::{Display, Write as _},
-    io::{IsTerminal, Write, stdout},
+    io::{IsTerminal, Write, stderr, stdout},
     path::Path,
 };
 
@@ -82,16 +82,24 @@ pub(crate) fn fitted(text: &str, hang: usize) -> String {
 }
 
 pub(crate) fn error(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{RED}error:{RED:#} {}", harmless(text));
+    aside(&format!("{RED}error:{RED:#} {}", harmless(text)));
 }
 
 pub(crate) fn warning(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{YELLOW}warning:{YELLOW:#} {}", harmless(text));
+    aside(&format!("{YELLOW}warning:{YELLOW:#} {}", harmless(text)));
+}
+
+/// Lines on standard error, each broken between words where that is a terminal.
+fn aside(text: &str) {
+    let width = stderr().is_terminal().then(|| terminal_size_of(stderr())).flatten().map(|(Width(columns), _)| usize::from(columns));
+    let fitted = |line: &str| width.filter(|w| *w >= NARROWEST).map_or_else(|| line.to_owned(), |width| wrap(line, width, 0));
+    let lines: Vec<String> = text.split('\n').map(fitted).collect();
+    let _ = writeln!(anstream::stderr().lock(), "{}", lines.join("\n"));
 }
 
 /// A word to the person beside the output.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{DIM}{}{DIM:#}", harmless(text));
+    aside(&format!("{DIM}{}{DIM:#}", harmless(text)));
 }
 
 /// A message of any origin, with its line breaks and without anything else that could steer a terminal: messages name paths and files of strangers.

@@ -1,4 +1,4 @@
-//! What is on the screen, and what keys change about it.
+//! The state of the screen, and how keys change it.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +11,8 @@ use ralph_core::text::{
     time::{self, Millis},
 };
 use ralph_engine::{
-    sys::{clock, env},
+    hosts,
+    sys::clock,
     view::{Status, View},
 };
 
@@ -28,14 +29,14 @@ use crate::{
 /// How long a line about what was done stays.
 const SAID_FOR: Duration = Duration::from_secs(12);
 
-/// While somebody works a clock runs on the screen.
+/// While an agent works, a clock runs on the screen.
 const TICK: Duration = Duration::from_secs(1);
 /// Otherwise only what no notification tells has to be noticed.
 const REST: Duration = Duration::from_secs(30);
-/// What no file tells: that a process has died.
+/// Looks now and then for what no file tells: that a process has died.
 const LOOK_AGAIN: Millis = 5_000;
 
-/// What fills the screen.
+/// The view that fills the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Face {
     Loop,
@@ -45,10 +46,10 @@ pub(super) enum Face {
     Help,
 }
 
-/// What the last line asks for.
+/// The question in the last line.
 pub(super) enum Asks {
     Nothing,
-    /// Whether this loop, by its id, shall end.
+    /// Whether this loop, by its id, should end.
     Cancel {
         id: String,
         root: PathBuf,
@@ -69,7 +70,7 @@ impl Said {
     }
 }
 
-/// What the program does next.
+/// The program's next step.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Then {
     GoesOn,
@@ -85,9 +86,11 @@ pub(super) struct App {
     pub(super) face: Face,
     pub(super) asks: Asks,
     pub(super) said: Option<(Said, Instant)>,
+    /// The state of the loop when that was said: once it is another one, the line may be wrong.
+    said_of: Option<Status>,
     /// How many lines of the log stand below the screen.
     pub(super) scrolled: usize,
-    /// What is looked for in the log.
+    /// The words to look for in the log.
     pub(super) sought: String,
     /// How many lines stand below the one that was found last.
     found: Option<usize>,
@@ -116,6 +119,7 @@ impl App {
             face,
             asks: Asks::Nothing,
             said: None,
+            said_of: None,
             scrolled: 0,
             sought: String::new(),
             found: None,
@@ -128,6 +132,13 @@ impl App {
     pub(super) fn look(&mut self) {
         self.loops.look();
         self.follow();
+        if self.status() != self.said_of {
+            self.said = None;
+        }
+    }
+
+    fn status(&self) -> Option<Status> {
+        self.loops.chosen().map(|entry| entry.view.status)
     }
 
     pub(super) fn follow(&mut self) {
@@ -230,6 +241,7 @@ impl App {
         match self.face {
             Face::Log | Face::Help => self.face = Face::Loop,
             Face::Loop if self.loops.is_of_all() && self.loops.entries.len() > 1 => self.face = Face::Overview,
+            Face::Overview if !self.loops.is_of_all() => self.show_the_chosen(),
             Face::Loop | Face::Overview => return Then::Quits,
         }
         Then::GoesOn
@@ -252,15 +264,29 @@ impl App {
                 let at = usize::from(digit as u8 - b'1');
                 if at < self.loops.entries.len() {
                     self.go_to(at);
+                } else {
+                    self.say(Said::refused(format!("there is no loop {digit} here")));
                 }
             }
-            KeyCode::Backspace if self.loops.entries.len() > 1 => self.face = Face::Overview,
-            _ => {}
+            KeyCode::Backspace => self.list_all(),
+            _ => self.say(Said::refused("no key of this screen: ? shows the keys")),
         }
     }
 
+    /// The list, with the loops that ended.
+    fn list_all(&mut self) {
+        self.loops.with_ended = true;
+        self.look();
+        self.face = Face::Overview;
+    }
+
+    fn show_the_chosen(&mut self) {
+        (self.face, self.loops.with_ended) = (Face::Loop, false);
+        self.look();
+    }
+
     fn act(&mut self, act: impl FnOnce(&mut Self)) {
-        match env::of_an_agent() {
+        match hosts::of_an_agent() {
             // An agent that could do this would act in the person's name.
             Some(sign) => self
                 .say(Said::refused(format!("this is an agent's shell ({sign} is set): here the loop can be looked at, and nothing else"))),
@@ -270,7 +296,7 @@ impl App {
     }
 
     fn say(&mut self, said: Said) {
-        self.said = Some((said, Instant::now()));
+        (self.said, self.said_of) = (Some((said, Instant::now())), self.status());
     }
 
     fn on_the_chosen(&mut self, act: &Act) {
@@ -279,8 +305,8 @@ impl App {
                 Ok(line) => Said { words: clean(&anstream::adapter::strip_str(&line).to_string()), refused: false },
                 Err(refusal) => Said::refused(clean(&refusal.to_string())),
             };
-            self.say(said);
             self.look();
+            self.say(said);
         }
     }
 
@@ -380,7 +406,7 @@ impl App {
             KeyCode::Down | KeyCode::Char('j') => self.go_to((at + 1).min(all.saturating_sub(1))),
             KeyCode::Home => self.go_to(0),
             KeyCode::End => self.go_to(all.saturating_sub(1)),
-            KeyCode::Enter => self.face = Face::Loop,
+            KeyCode::Enter => self.show_the_chosen(),
             KeyCode::Backspace => {}
             _ => return false,
         }

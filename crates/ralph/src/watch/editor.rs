@@ -11,7 +11,7 @@ pub(super) struct Editor {
     at: usize,
 }
 
-/// What a key comes to.
+/// The effect of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     GoesOn,
@@ -50,7 +50,7 @@ impl Editor {
         Typed::GoesOn
     }
 
-    /// What is pasted has its line breaks as spaces: only Enter sends.
+    /// Pasted text has its line breaks as spaces: only Enter sends.
     pub(super) fn insert(&mut self, text: &str) {
         let text = text.replace("\r\n", " ");
         let shown: Vec<char> = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| !c.is_control()).collect();
@@ -67,7 +67,7 @@ impl Editor {
         self.at = word;
     }
 
-    /// What of it stands in so many columns, and in which of them the cursor does.
+    /// The part that fits into so many columns, and the column of the cursor.
     pub(super) fn shown(&self, width: usize) -> (String, usize) {
         let wide = |c: &char| columns(c.encode_utf8(&mut [0; 4]));
         // As much as fits before the cursor, which needs a column itself, then as much as fits after it.

@@ -41,12 +41,12 @@ pub(super) struct Happenings {
     pub(super) sender: Sender<Happening>,
 }
 
-/// Files that changed and that nobody has looked at yet: a file that changes a hundred times is looked at once.
+/// Files that changed and have not been looked at yet: a file that changes a hundred times is looked at once.
 #[derive(Clone, Default)]
 pub(super) struct Changed(Arc<Mutex<BTreeSet<PathBuf>>>);
 
 impl Changed {
-    /// `true`: it is the first one, of which somebody has to be told.
+    /// `true`: it is the first one, and has to be announced.
     pub(super) fn note(&self, paths: impl IntoIterator<Item = PathBuf>) -> bool {
         let mut set = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let was_empty = set.is_empty();
@@ -79,7 +79,7 @@ impl Happenings {
         Ok(Happenings { receiver, changed: Changed::default(), sender })
     }
 
-    /// The set that whoever watches files notes them in.
+    /// The set that the file watcher notes them in.
     pub(super) fn changes(&self) -> Changed {
         self.changed.clone()
     }
@@ -98,7 +98,7 @@ impl Happenings {
     }
 }
 
-/// Until nobody listens or the terminal is gone.
+/// Until the listener or the terminal is gone.
 fn hear_keys(sender: &Sender<Happening>) -> io::Result<()> {
     // The terminal is asked first: reading from one that has hung up would never end and never rest.
     while terminal::wait_for_input()? {

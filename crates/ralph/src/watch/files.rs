@@ -20,7 +20,7 @@ impl Watched {
     pub(super) fn new(changed: Changed, sender: Sender<Happening>) -> Self {
         let tell = move |event: notify::Result<Event>| {
             let Ok(event) = event else { return };
-            // Whoever only opens a file, as we do, changes nothing.
+            // Opening a file, as we do, changes nothing.
             let is_change = match event.kind {
                 EventKind::Access(_) => false,
                 EventKind::Modify(kind) => !matches!(kind, ModifyKind::Metadata(_)),

@@ -10,7 +10,7 @@ use ralph_core::{
     history::History,
     journal::{Event, Record},
     judge::{Code, Decision, Evidence, Next, Ruling},
-    messages::{self, gate_messages},
+    messages::{self, Reader, gate_messages},
     text::{
         opening,
         time::{self, Millis},
@@ -18,16 +18,16 @@ use ralph_core::{
 };
 use ralph_engine::{
     store::project::Project,
-    sys::follow::{Follower, Seen},
+    sys::follow_file::{Follower, Seen},
     view::{
         Carrier, View,
-        activity::{Doing, Source},
+        activity::{Doing, Source, Used},
     },
 };
 
 use crate::{
-    text::{of_event, when},
-    wording::of_claim,
+    journal_lines::{of_event, when},
+    run_wording::of_claim,
 };
 
 /// How much of a journal is read before keys are looked at again.
@@ -167,6 +167,12 @@ impl Followed {
         }
     }
 
+    /// Usage of the session that a run has under way: the journal has it only once the session is over.
+    pub(super) fn under_way(&self, view: &View) -> Option<Used> {
+        let working = self.history.working.as_ref().filter(|_| view.carrier == Carrier::Runner)?;
+        self.doing.as_ref().filter(|doing| doing.path().ends_with(&working.log))?.used()
+    }
+
     /// The files that grow while it is worked on.
     pub(super) fn files(&self) -> impl Iterator<Item = PathBuf> + '_ {
         [Some(self.journal.path()), self.doing.as_ref().map(Doing::path)].into_iter().flatten().map(Path::to_owned)
@@ -185,7 +191,7 @@ fn push<T>(kept: &mut VecDeque<T>, one: T, most: usize) -> bool {
 
 /// A ruling and its reason.
 fn in_words(e: &Evidence, ruling: &Ruling) -> String {
-    if let Some(line) = messages::ending(e, ruling) {
+    if let Some(line) = messages::ending(e, ruling, Reader::Terminal) {
         return line;
     }
     let open = gate_messages::in_short(e);

@@ -14,6 +14,8 @@ use ralph_engine::{
 
 /// So many that ended are still shown.
 const STAY: usize = 5;
+/// So many of a project are in the list.
+const LISTED: usize = 20;
 
 /// One of them.
 pub(super) struct Entry {
@@ -43,24 +45,36 @@ pub(super) struct Loops {
     all: bool,
     /// The person named it.
     asked: Option<String>,
-    /// Where they lie.
+    /// Where they are.
     projects: Vec<Project>,
     pub(super) entries: Vec<Entry>,
     pub(super) chosen: Option<Which>,
-    /// It was over when it was chosen, for want of a live one.
+    /// It was over when it was chosen, because there was no live one.
     was_over: bool,
-    /// Those that ended while somebody looked: they stay, so that they can be brought back.
+    /// Those that ended while a person looked: they stay, so that they can be brought back.
     stay: VecDeque<Which>,
     /// When they were last looked at.
     pub(super) seen: Millis,
+    /// The list is on the screen: with those that ended before anybody looked.
+    pub(super) with_ended: bool,
 }
 
 impl Loops {
     pub(super) fn of(here: &Project, asked: Option<&str>, all: bool) -> Self {
         let asked = asked.map(str::to_owned);
         let (projects, entries, stay) = (Vec::new(), Vec::new(), VecDeque::new());
-        let mut loops =
-            Loops { here: here.clone(), all, asked, projects, entries, chosen: None, was_over: false, stay, seen: clock::now() };
+        let mut loops = Loops {
+            here: here.clone(),
+            all,
+            asked,
+            projects,
+            entries,
+            chosen: None,
+            was_over: false,
+            stay,
+            seen: clock::now(),
+            with_ended: false,
+        };
         loops.look();
         loops
     }
@@ -91,8 +105,13 @@ impl Loops {
             let lasts = self.projects.iter().filter_map(|project| ended(project, |_| true));
             entries.extend(lasts.max_by(|a, b| a.view.last_event_at.cmp(&b.view.last_event_at)));
         }
+        if self.with_ended {
+            entries = self.projects.iter().flat_map(|project| with_ended(project, &entries)).collect();
+        }
+        let is_known = |entry: &Entry| self.entries.iter().any(|known| known.is(&entry.which()));
+        let has_begun = entries.iter().any(|entry| entry.view.file.is_some() && !is_known(entry));
         self.entries = entries;
-        self.choose_one();
+        self.choose_one(has_begun);
     }
 
     fn note_those_that_ended(&mut self, live: &[Entry]) {
@@ -103,10 +122,10 @@ impl Loops {
         self.stay.drain(..self.stay.len().saturating_sub(STAY));
     }
 
-    /// Somebody who has not chosen sees what was busy last, and first of all what is live.
-    fn choose_one(&mut self) {
+    /// Without a choice, the loop that was busy last is shown, live ones first. `has_begun`: one of them is new.
+    fn choose_one(&mut self, has_begun: bool) {
         let is_there = |which: &Which| self.entries.iter().any(|entry| entry.is(which));
-        if self.chosen.as_ref().is_some_and(|chosen| is_there(chosen) && !self.has_successor(chosen)) {
+        if self.chosen.as_ref().is_some_and(|chosen| is_there(chosen) && !self.has_successor(chosen, has_begun)) {
             return;
         }
         let is_meant = |entry: &&Entry| self.asked.as_deref().is_none_or(|asked| is_called(&entry.view, asked));
@@ -115,10 +134,25 @@ impl Loops {
         self.chosen = best.map(Entry::which);
     }
 
-    /// Whether what is shown was over already, because nothing else was there, and now there is. Whoever asked for it goes on seeing it, and whoever
-    /// saw it end.
-    fn has_successor(&self, chosen: &Which) -> bool {
-        self.was_over && self.asked.is_none() && self.entries.iter().any(|entry| entry.view.file.is_some() && !entry.is(chosen))
+    /// Whether a live loop should replace the one on the screen: that one was over before it was shown, was cancelled, or is over and a new loop has begun.
+    /// One that a person asked for stays, and so does one that has just ended while others go on.
+    fn has_successor(&self, chosen: &Which, has_begun: bool) -> bool {
+        let status = self.chosen().map(|entry| (entry.view.file.is_none(), entry.view.status == Status::Cancelled));
+        let (is_over, is_cancelled) = status.unwrap_or_default();
+        let others = || self.entries.iter().any(|entry| entry.view.file.is_some() && !entry.is(chosen));
+        self.asked.is_none() && (self.was_over || is_cancelled || (is_over && has_begun)) && others()
+    }
+
+    /// A name that no other one on the screen has: its own, with its folder where that tells it apart, or its id.
+    pub(super) fn label(&self, entry: &Entry) -> String {
+        let view = &entry.view;
+        let namesakes: Vec<&View> = self.entries.iter().map(|other| &other.view).filter(|other| other.name == view.name).collect();
+        let folder = view.project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        match namesakes.len() {
+            0 | 1 => view.name.clone(),
+            _ if namesakes.iter().filter(|other| other.project == view.project).count() > 1 => view.id.clone(),
+            _ => format!("{folder}/{}", view.name),
+        }
     }
 
     fn projects(&self) -> Vec<Project> {
@@ -169,9 +203,9 @@ impl Loops {
     }
 }
 
-/// Whether something goes on that nobody need write down, so that it has to be looked at.
+/// Whether something goes on that leaves no trace in a file, so that it has to be looked at.
 pub(super) fn is_busy(view: &View) -> bool {
-    matches!(view.status, Status::Active | Status::Parked) || view.is_in_its_last_round()
+    matches!(view.status, Status::Active | Status::Parked) || view.is_in_its_last_iteration()
 }
 
 fn is_called(view: &View, name: &str) -> bool {
@@ -180,6 +214,15 @@ fn is_called(view: &View, name: &str) -> bool {
 
 fn live(project: &Project) -> Vec<Entry> {
     view::live(project).into_iter().map(|view| Entry { project: project.clone(), view }).collect()
+}
+
+/// The loops of a project that are known, and below them the newest of those that ended.
+fn with_ended(project: &Project, known: &[Entry]) -> Vec<Entry> {
+    let of = |view: View| Entry { project: project.clone(), view };
+    let (here, ids): (Vec<&Entry>, Vec<&str>) =
+        known.iter().filter(|entry| entry.project == *project).map(|entry| (entry, entry.view.id.as_str())).unzip();
+    let further = view::ended(project).into_iter().filter(|view| !ids.contains(&view.id.as_str())).take(LISTED).map(of);
+    here.into_iter().map(|entry| of(entry.view.clone())).chain(further).collect()
 }
 
 fn ended(project: &Project, is_meant: impl Fn(&View) -> bool) -> Option<Entry> {
@@ -232,6 +275,40 @@ mod tests {
         loops.look();
         assert_eq!(loops.entries.iter().filter(|entry| entry.view.file.is_some()).count(), 2);
         assert_eq!(loops.entries.len(), 2, "it is back");
+    }
+
+    #[test]
+    fn u7_the_list_has_those_that_ended_before_anybody_looked() {
+        let scratch = Scratch::create("ralph-watch-", false).unwrap();
+        let project = Project::at(scratch.path());
+        fs::remove_file(begin(&project, "main")).unwrap();
+        begin(&project, "docs");
+        let mut loops = Loops::of(&project, None, false);
+        assert_eq!(ids(&loops), ["docs-1"]);
+        loops.with_ended = true;
+        loops.look();
+        assert_eq!(ids(&loops), ["docs-1", "main-1"]);
+        loops.choose(1);
+        loops.with_ended = false;
+        loops.look();
+        assert_eq!(ids(&loops), ["docs-1", "main-1"], "the chosen one stays");
+    }
+
+    #[test]
+    fn u7_names_in_the_list_are_distinct() {
+        let scratch = Scratch::create("ralph-watch-", false).unwrap();
+        let project = Project::at(scratch.path());
+        let tree = scratch.path().join(".ralph/worktrees/tidy");
+        fs::create_dir_all(&tree).unwrap();
+        begin(&project, "docs");
+        begin(&project, "main");
+        begin(&Project::at(&tree), "main");
+        let loops = Loops::of(&project, None, false);
+        let mut labels: Vec<String> = loops.entries.iter().map(|entry| loops.label(entry)).collect();
+        labels.sort();
+        labels.dedup();
+        assert_eq!(labels.len(), 3, "{labels:?}");
+        assert!(labels.contains(&"docs".to_owned()) && labels.contains(&"tidy/main".to_owned()), "{labels:?}");
     }
 
     #[test]

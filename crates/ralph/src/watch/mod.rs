@@ -38,12 +38,12 @@ use crate::{
     },
 };
 
-/// Nobody sees more pictures a second than this leaves room for.
+/// The shortest time between two pictures: a person sees no more.
 const BETWEEN_PICTURES: Duration = Duration::from_millis(100);
 /// How long the system may take to stop this process.
 const STEPPING_ASIDE: Duration = Duration::from_millis(300);
 
-/// What keys do to a loop.
+/// The effects of keys on a loop.
 pub(crate) enum Act {
     Pause,
     Resume,
@@ -57,14 +57,14 @@ pub(crate) type Command = fn(&Project, &str, &Act) -> Result<String, Refusal>;
 pub(crate) fn run(project: &Project, which: Option<&str>, all: bool, command: Command) -> Done {
     let loops = Loops::of(project, which, all);
     if let (Some(which), None) = (which, &loops.chosen) {
-        return Err(Failure::new(format!("there is no loop \"{which}\"; `ralph list` shows all loops")));
+        return Err(Failure::new(format!("there is no loop \"{which}\"; `ralph status --all` shows all loops")));
     }
     let looks = Looks { colour: !ui::is_plain(), ascii: ralph_engine::sys::env::is_ascii_only() };
     let cannot = |e: io::Error| Failure::new(format!("the terminal cannot be drawn on: {e}"));
     let happenings = Happenings::listen().map_err(cannot)?;
     let screen = Screen::take().map_err(cannot)?;
     let watched = Watched::new(happenings.changes(), happenings.sender.clone());
-    // A terminal that has gone away is no error of anybody's: there is nobody to tell.
+    // A terminal that has gone away is no error, and there is no place left to print one.
     let _ = Watch { app: App::new(loops, command), screen, happenings, watched, looks, drawn: None }.run();
     Ok(())
 }
@@ -146,7 +146,7 @@ impl Watch {
         Ok(true)
     }
 
-    /// What only the agent said is heard; anything else may be about the loops themselves.
+    /// The agent's own log changes nothing about the loops; any other file may.
     fn changed(&mut self, changed: &BTreeSet<PathBuf>) {
         for path in changed {
             self.watched.forget(path);

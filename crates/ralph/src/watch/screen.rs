@@ -20,7 +20,7 @@ use crossterm::{
 };
 use ratatui::{Frame, Terminal, backend::CrosstermBackend};
 
-/// Whether the screen is ours now; whoever gives it back does so once.
+/// Whether the screen is ours now; it is given back once.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// More than any screen has.
@@ -51,7 +51,7 @@ impl Screen {
         self.terminal.draw(drawn).map(|_| ())
     }
 
-    /// Takes it again, or makes sure of it: somebody may have drawn on it.
+    /// Takes it again, or makes sure of it: another program may have drawn on it.
     pub(super) fn again(&mut self) -> std::io::Result<()> {
         enter()?;
         // Not `Terminal::clear`: that asks the terminal where the cursor is, and not every terminal answers.
@@ -96,7 +96,7 @@ pub(super) fn leave() {
     let _ = disable_raw_mode();
 }
 
-/// What a panic says has to be read on the person's own screen.
+/// A panic's message has to be read on the person's own screen.
 fn give_back_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::real::terminal::*;
 use crate::real::*;
-use ralph_testkit::{Gate, ModelServer, Reply, Version, or_skip};
+use ralph_testkit::{Gate, ModelServer, Reply, Version, nightly, or_skip};
 use serde_json::json;
 
 /// What nobody may run.
@@ -118,10 +118,9 @@ fn one_cancel(version: Version, n: u64) -> Result<(), ralph_testkit::Skip> {
     Ok(())
 }
 
-/// t3: `/cancel-ralph`, typed while the agent works, ends the loop, each and every time. `RALPH_STORM` says how often it is tried.
+/// t3: `/cancel-ralph`, typed while the agent works, ends the loop, each and every time.
 fn t3_a_storm_of_cancels(version: Version) {
-    let tries = std::env::var("RALPH_STORM").ok().and_then(|n| n.parse().ok()).unwrap_or(6);
-    for n in 0..tries {
+    for n in 0..nightly::amount(2, 20) {
         or_skip!(one_cancel(version, n));
     }
 }

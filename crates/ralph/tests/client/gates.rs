@@ -206,7 +206,7 @@ fn issue_4_an_untrusted_gate_pauses_the_loop(version: Version) {
     assert_eq!((bed.value("active"), bed.value("iteration")), ("false".to_owned(), "1".to_owned()));
     assert_eq!(bed.journal().codes(), ["gate.untrusted"]);
     let line = "Ralph: paused at iteration 1: answer: its command was not run, because ralph.toml is not trusted";
-    let how = "`ralph trust` shows what it would run and asks. Then `ralph resume` arms it again.";
+    let how = "`ralph trust` shows what it would run and asks. Then /ralph-resume arms it again.";
     let answer = answers(&output, "Stop").concat();
     assert!(answer.contains(line) && answer.contains(how), "{answer}");
     let shown = informed(&output).iter().filter(|text| text.contains(line) && text.contains(how)).count();

@@ -450,7 +450,7 @@ fn s3_5_a_check_agent_that_mends_nothing_is_let_go_unverified(version: Version) 
     assert!(server.main_requests()[1].all_text().contains("All is fine, I say (4)."));
     assert_eq!(bed.logged(&["event=SubagentStop", "decision=block", "code=verify.failed"]), 4);
     let last = answers(&output, "SubagentStop").last().copied().unwrap();
-    assert!(last.contains("the work of the agent check is unverified: grep -q right sum.txt fails"), "{last}");
+    assert!(last.contains("the work of the agent check is unverified: grep -q right sum.txt failed"), "{last}");
     // The client shows nobody what a hook says at a subagent's stop, so the session's own stop says it again.
     let told = answers(&output, "Stop").last().copied().unwrap();
     assert!(told.contains("the work of the agent check is unverified"), "{told}");
@@ -611,7 +611,7 @@ fn design_4_s1_ac6_two_hooks_cancel_one_loop(version: Version) {
     let bed = or_skip!(Bed::new(version));
     write_commands(&bed);
     let plugin = register_twice(&bed);
-    bed.ralph_ok(&["start", "Go on."]);
+    bed.ralph_ok(&["start", "Go on.", "--endless"]);
     let server = ModelServer::scripted([round(1)]);
     let run = bed.print(&server, "/cancel-ralph").arg("--plugin-dir").arg(plugin);
     let output = with_calls_that_meet(&bed, || run.output());

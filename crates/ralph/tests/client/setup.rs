@@ -9,7 +9,7 @@ use std::thread;
 use crate::real::setup::SOURCE;
 use crate::real::terminal::*;
 use crate::real::*;
-use ralph_testkit::{Gate, Hook, ModelServer, PrintOutput, Reply, Request, Settings, Skip, Version, or_skip};
+use ralph_testkit::{Gate, Hook, ModelServer, PrintOutput, Reply, Request, Settings, Skip, Version, nightly, or_skip};
 use serde_json::json;
 
 /// The words that tell the model that the hook has started a loop.
@@ -62,7 +62,7 @@ fn s1_1_s1_3_the_plugin_installs_offline(version: Version) {
         let said = bed.claude_ok(&["plugin", "validate", &folder]);
         assert!(said.contains("✔ Validation passed") && !said.contains("passed with warnings"), "{said}");
     }
-    bed.install_as_the_readme_says(&bed.checkout());
+    bed.install_as_the_page_says(&bed.checkout());
     s1_loops_to_its_promise(&bed, "/ralph:loop");
     bed.ralph_ok(&["start", "Go on.", "--max-iterations", "9"]);
     let status = answered(&bed, "/ralph:status");
@@ -83,7 +83,8 @@ fn s1_1_the_written_plugin_needs_no_path(version: Version) {
     }
     bed.install(&folder);
     s1_loops_to_its_promise(&bed, "/ralph:loop");
-    assert_eq!(answered(&bed, "/ralph:cancel"), "Operation stopped by hook: No active Ralph loop");
+    let told = answered(&bed, "/ralph:cancel");
+    assert!(told.starts_with("Operation stopped by hook: No active Ralph loop. The last one ") && told.contains("is complete"), "{told}");
 }
 newest!(s1_1_the_written_plugin_needs_no_path);
 
@@ -151,8 +152,8 @@ fn s1_1_s1_ac6_init_local(version: Version) {
     let server = ModelServer::scripted([round(1), Reply::error(401, "authentication_error", "expired")]);
     assert_eq!(bed.print(&server, "/ralph-resume").output().code, Some(1));
     assert!(server.main_requests()[0].all_text().contains("Go on with this task now:\n\nGo on."));
-    let status = answered(&bed, "/ralph-status");
-    assert!(status.contains("iteration 2 of 9"), "{status}");
+    let status = bed.ralph_ok(&["status"]);
+    assert!(status.contains("iteration   2 (of 9)"), "{status}");
     let said = answered(&bed, "/cancel-ralph");
     assert!(said.contains("cancelled at iteration 2 ("), "{said}");
     bed.assert_archived(2);
@@ -237,11 +238,19 @@ fn assert_intact(requests: &[Request], args: &str, prompt: &str) {
     assert!(second.all_text().contains(&format!("{label}{prompt}")), "{prompt:?} in {}", second.all_text());
 }
 
+/// The same in one text but for the long one, which the client hands on in another way; in the nightly run each in a session of its own.
+fn few_prompts() -> Vec<String> {
+    let mut all = awkward_prompts();
+    all.insert(0, NOT_TYPED.to_owned());
+    let long = all.pop().unwrap();
+    nightly::amount(vec![all.join("\n")], all).into_iter().chain([long]).collect()
+}
+
 /// pains 8: through the file that `ralph init` wrote.
 fn pains_8_prompts_arrive_intact_by_init(version: Version) {
     let bed = or_skip!(Bed::with_init(version, "--user"));
-    for prompt in awkward_prompts().iter().map(String::as_str).chain([NOT_TYPED]) {
-        pains_8_arrives_intact(&bed, "/ralph-loop", prompt);
+    for prompt in few_prompts() {
+        pains_8_arrives_intact(&bed, "/ralph-loop", &prompt);
     }
     assert_eq!(bed.find("PWNED"), Vec::<PathBuf>::new());
 }
@@ -250,7 +259,7 @@ newest!(pains_8_prompts_arrive_intact_by_init);
 /// pains 8: through the plugin's.
 fn pains_8_prompts_arrive_intact_by_plugin(version: Version) {
     let bed = or_skip!(Bed::with_plugin(version));
-    for prompt in awkward_prompts() {
+    for prompt in few_prompts() {
         pains_8_arrives_intact(&bed, "/ralph:loop", &prompt);
     }
     assert_eq!(bed.find("PWNED"), Vec::<PathBuf>::new());
@@ -283,11 +292,12 @@ fn told(output: &PrintOutput) -> String {
 /// pains 8: flags in both spellings and every position; one in quotes is prompt, and the person is told; an unknown one is refused.
 fn pains_8_flags_in_every_position(version: Version) {
     let bed = or_skip!(Bed::with_init(version, "--user"));
-    for typed in [
+    let spellings = [
+        "fix --max-iterations=7 it --completion-promise 'ALL DONE' now",
         "--max-iterations=7 --completion-promise='ALL DONE' fix it now",
-        "fix --max-iterations 7 it --completion-promise \"ALL DONE\" now",
-        "\"fix it now\" --completion-promise=\"ALL DONE\" --max-iterations=7",
-    ] {
+        "\"fix it now\" --completion-promise=\"ALL DONE\" --max-iterations 7",
+    ];
+    for typed in nightly::amount(&spellings[..1], &spellings) {
         let server = ModelServer::scripted([say("I did it.\n\n<promise>ALL DONE</promise>")]);
         bed.run(&server, &format!("/ralph-loop {typed}"));
         let file = bed.archive().concat();
@@ -386,7 +396,10 @@ fn s1_1_uninstall_leaves_nothing(version: Version) {
     let before = "{\n    \"skipDangerousModePermissionPrompt\": true,\n    \"env\": { \"MINE\":\"1\" }\n}";
     bed.project.write(&settings, before);
     bed.ralph_ok(&["init", "--user"]);
-    s1_loops_to_its_promise(&bed, "/ralph-loop");
+    assert_ne!(fs::read_to_string(&settings).unwrap(), before);
+    if nightly::is_on() {
+        s1_loops_to_its_promise(&bed, "/ralph-loop");
+    }
     bed.ralph_ok(&["start", "Go on.", "--completion-promise", "DONE"]);
     bed.ralph_ok(&["uninstall"]);
     assert_eq!(fs::read_to_string(&settings).unwrap(), before);
@@ -420,8 +433,13 @@ fn s1_3_a_missing_hook_is_noticed(version: Version) {
     // Registered, but the client's PATH is not the person's.
     hears("/ralph-loop Make it work.");
     fs::remove_file(bed.project.path(".claude/settings.json")).unwrap();
-    for command in ["/ralph Make it work.", "/cancel-ralph", "/ralph-resume"] {
+    for command in nightly::amount(&["/cancel-ralph"][..], &["/ralph Make it work.", "/cancel-ralph", "/ralph-resume"]) {
         hears(command);
+    }
+    // The client passes on what is in the files.
+    for file in files_in(bed.project.path(".claude/commands")) {
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.contains("the hook is not at work") && text.contains("`ralph doctor`"), "{}: {text}", file.display());
     }
     assert_eq!(bed.loop_file(), None);
 }

@@ -260,7 +260,7 @@ fn s3_5_the_person_sees_that_an_agents_work_is_unverified(version: Version) {
     });
     let tui = open(&bed, &server);
     tui.submit("begin");
-    sees(&tui, "Ralph: the work of the agent check is unverified: grep -q right sum.txt fails");
+    sees(&tui, "Ralph: the work of the agent check is unverified: grep -q right sum.txt failed");
 }
 newest!(s3_5_the_person_sees_that_an_agents_work_is_unverified);
 

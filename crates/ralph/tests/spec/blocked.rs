@@ -20,7 +20,7 @@ fn t12_an_agent_that_cannot_go_on_is_sent_back_once_and_then_a_person_is_told_wh
         assert!(line.contains("The agent says that it cannot go on; it is sent back once to try another way."), "{line}");
         let line = bed.stop(&NO_KEY.replace("here", "there")).send().line();
         let expected = "Ralph: paused at iteration 2: the agent says that it cannot go on: no API key for the deploy. `ralph steer TEXT` leaves it an answer; \
-                        `ralph resume` arms it again.";
+                        /ralph-resume arms it again.";
         assert_eq!(line, expected);
         assert_eq!(bed.codes(), ["agent.blocked", "agent.blocked"]);
         assert_eq!(bed.value("active"), "false");

@@ -404,10 +404,12 @@ fn s0_6_a_missing_transcript_of_an_unknown_client_pauses_and_names_the_file() {
             event = event.client(client);
         }
         event.send().tells(&format!(
-            "Ralph: paused at iteration 4 of 9: the event carries no message, and its transcript is not there ({}). `ralph resume` arms it again.",
+            "Ralph: paused at iteration 4 of 9: the event carries no message, and its transcript does not exist ({}). /ralph-resume arms it again.",
             bed.transcript_path().display()
         ));
         assert_eq!((bed.value("active").as_str(), bed.iteration()), ("false", 4));
+        // Once, so that what is said now is not taken for checked.
+        assert!(bed.work().send().line().contains("so this stop was not checked"));
         bed.work().send().is_silent();
         bed.ralph_ok(&["resume"]);
         bed.work().send().blocks_with(PROMPT);

@@ -48,7 +48,7 @@ fn s1_3_start_prints_the_limits_back() {
     assert_eq!(status["status"], "waiting");
     // No iteration limit is legal, and it is spelled out (S2-7).
     let bed = Bed::new();
-    let out = bed.ralph_ok(&["start", "Go", "--hours", "0", "--idle-rounds", "3", "--session", ME]);
+    let out = bed.ralph_ok(&["start", "Go", "--hours", "0", "--idle-rounds", "3", "--endless", "--session", ME]);
     assert!(
         out.contains(
             "\n  no promise: only a limit or a cancel ends it\n  no limit on iterations\n  no limit on time\n  pauses after 3 iterations in a row \
@@ -64,7 +64,7 @@ fn s1_3_start_prints_the_limits_back() {
 #[test]
 fn s2_7_start_knows_the_hosts_cap() {
     let bed = Bed::new();
-    let out = bed.run(RALPH).args(["start", "Go"]).env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0").output();
+    let out = bed.run(RALPH).args(["start", "Go", "--endless"]).env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0").output();
     assert!(out.stdout.contains("\n  pauses after 25 iterations in a row without any tool call\n"), "{}", out.stdout);
 }
 
@@ -75,7 +75,7 @@ fn pains_8_prompts_from_files_and_standard_input() {
     let body = |bed: &Bed| bed.read(LOOP).split_once("remind: true\n---\n\n").unwrap().1.to_owned();
     let bed = Bed::new();
     bed.write("TASK.md", format!("\u{feff}\n{prompt}\n\n"));
-    bed.ralph_ok(&["start", "--prompt-file", "TASK.md"]);
+    bed.ralph_ok(&["start", "--prompt-file", "TASK.md", "--endless"]);
     assert_eq!(body(&bed), format!("{prompt}\n"));
     assert_eq!(bed.value("max_iterations"), "0");
     bed.work().send();
@@ -86,12 +86,12 @@ fn pains_8_prompts_from_files_and_standard_input() {
     assert_eq!(bed.value("max_iterations"), "5");
     // CRLF stays CRLF.
     let bed = Bed::new();
-    let out = bed.run(RALPH).args(["start", "--stdin"]).stdin("a\r\nb\r\n").output();
+    let out = bed.run(RALPH).args(["start", "--stdin", "--endless"]).stdin("a\r\nb\r\n").output();
     assert_eq!(out.code, Some(0));
     assert_eq!(body(&bed), "a\r\nb\n");
     // Words after `--` are all prompt.
     let bed = Bed::new();
-    bed.ralph_ok(&["start", "--", "--max-iterations", "is", "a flag"]);
+    bed.ralph_ok(&["start", "--endless", "--", "--max-iterations", "is", "a flag"]);
     assert_eq!(body(&bed), "--max-iterations is a flag\n");
 }
 
@@ -99,9 +99,17 @@ fn pains_8_prompts_from_files_and_standard_input() {
 #[test]
 fn exit_2_for_a_command_line_that_makes_no_sense() {
     let bed = Bed::new();
-    fails(&bed.ralph(&["start"]), 2, "error: there is no prompt: give it as words, with --prompt-file FILE or with --stdin\n");
-    fails(&bed.ralph(&["start", "  \n "]), 2, "error: there is no prompt: give it as words, with --prompt-file FILE or with --stdin\n");
-    let out = bed.run(RALPH).args(["start", "--stdin"]).stdin(b"\xff\xfe".to_vec()).output();
+    fails(
+        &bed.ralph(&["start"]),
+        2,
+        "error: there is no prompt: give it as words, with --prompt-file FILE, or - to read it from standard input\n",
+    );
+    fails(
+        &bed.ralph(&["start", "  \n "]),
+        2,
+        "error: there is no prompt: give it as words, with --prompt-file FILE, or - to read it from standard input\n",
+    );
+    let out = bed.run(RALPH).args(["start", "--stdin", "--endless"]).stdin(b"\xff\xfe".to_vec()).output();
     fails(&out, 2, "error: the prompt is not UTF-8 text\n");
     for args in [
         vec!["start", "x", "--max-iterations", "-1"],
@@ -110,7 +118,7 @@ fn exit_2_for_a_command_line_that_makes_no_sense() {
         vec!["start", "x", "--hours", "nan"],
         vec!["start", "x", "--hours", "-1"],
         vec!["start", "x", "--prompt-file", "y"],
-        vec!["start", "x", "--continue-with", "exit2"],
+        vec!["start", "x", "--continue-with", "exit2", "--endless"],
         vec!["start", "x", "--completion-promise"],
         vec!["frobnicate"],
         vec!["status", "--frob"],
@@ -152,9 +160,9 @@ fn exit_1_for_failures_and_3_for_no_loop() {
     assert_eq!(bed.ralph_json(&["list", "--json"]), json!([]));
     assert_eq!(bed.ralph_json(&["status", "--json"]), json!({"loops": [], "last_ended": null}));
     let out = bed.ralph(&["resume", "nobody"]);
-    fails(&out, 1, "error: there is no loop \"nobody\"; `ralph list` shows all loops\n");
+    fails(&out, 1, "error: there is no loop \"nobody\"; `ralph status --all` shows all loops\n");
     let out = bed.ralph(&["log", "nobody"]);
-    fails(&out, 1, "error: there is no loop \"nobody\"; `ralph list` shows all loops\n");
+    fails(&out, 1, "error: there is no loop \"nobody\"; `ralph status --all` shows all loops\n");
 }
 
 /// Commands that only look leave no trace in a project without ralph.
@@ -186,7 +194,7 @@ fn s1_3_start_never_overwrites() {
         (loop_text("null", 3, 0, "DONE"), format!("error: a loop {}", active.replace("{}", ""))),
         (
             loop_text(ME, 3, 9, "DONE").replace("active: true", "active: false"),
-            "error: a loop is paused in this project (iteration 3 of 9). `ralph status` shows it, `ralph resume` goes on with it, `ralph cancel` ends it\n".to_owned(),
+            "error: a loop is paused in this project (iteration 3 of 9). `ralph status` shows it, `ralph resume` goes on with it in a session, `ralph run --continue` in fresh ones, `ralph cancel` ends it\n".to_owned(),
         ),
         (
             "garbage".to_owned(),
@@ -199,9 +207,9 @@ fn s1_3_start_never_overwrites() {
         fails(&bed.ralph(&["start", "x"]), 1, &said.replace("[LOOP]", bed.path(LOOP).to_str().unwrap()));
         assert_eq!(bed.read(LOOP), text);
         // Under another name there is room.
-        bed.ralph_ok(&["start", "x", "--name", "docs"]);
+        bed.ralph_ok(&["start", "x", "--name", "docs", "--endless"]);
         assert_eq!(bed.read(LOOP), text);
-        assert_eq!(bed.ralph(&["start", "x", "--name", "docs"]).code, Some(1));
+        assert_eq!(bed.ralph(&["start", "x", "--name", "docs", "--endless"]).code, Some(1));
     }
 }
 
@@ -210,7 +218,7 @@ fn s1_3_start_never_overwrites() {
 fn s1_3_loops_that_start_within_a_second_are_two() {
     let bed = Bed::new();
     for _ in 0..3 {
-        bed.ralph_ok(&["start", "x"]);
+        bed.ralph_ok(&["start", "x", "--endless"]);
         bed.ralph_ok(&["cancel"]);
     }
     assert_eq!(bed.files_in(".ralph/journal").len(), 3);
@@ -259,7 +267,7 @@ fn pause_and_resume_by_command() {
     let paused = bed.ralph_ok(&["pause"]);
     assert!(paused.contains("iteration 5 of 9"), "{paused}");
     assert_eq!(bed.read(LOOP), loop_text(ME, 5, 9, "DONE").replace("active: true", "active: false"));
-    bed.stop(DONE).send().is_silent();
+    assert!(bed.stop(DONE).send().line().contains("so this stop was not checked"));
     bed.ralph_ok(&["pause"]);
     let id = bed.status()["id"].as_str().unwrap().to_owned();
     assert_eq!(
@@ -301,7 +309,7 @@ fn s0_4_a_broken_loop_is_mended_in_the_archive_and_resumed() {
     let bed = Bed::new();
     bed.write(LOOP, loop_text(ME, 7, 9, "DONE").replace("iteration: 7", "iteration: seven"));
     let line = bed.work().send().line();
-    let id = line.rsplit_once("`ralph resume ").unwrap().1.trim_end_matches("`.").to_owned();
+    let id = line.rsplit_once("`/ralph-resume ").unwrap().1.trim_end_matches("`.").to_owned();
     let archived = bed.path(format!(".ralph/archive/{id}.md"));
     let out = bed.ralph(&["resume", &id]);
     assert_eq!(out.code, Some(1));
@@ -347,7 +355,7 @@ fn resume_picks_the_loop_that_ended_last_or_the_one_that_is_named() {
     let ids: Vec<String> = ["one", "two", "three"]
         .iter()
         .map(|name| {
-            bed.ralph_ok(&["start", name, "--name", name]);
+            bed.ralph_ok(&["start", name, "--name", name, "--endless"]);
             let id = bed.status()["id"].as_str().unwrap().to_owned();
             bed.ralph_ok(&["cancel"]);
             crate::common::tick();
@@ -447,6 +455,7 @@ fn s2_8_status_for_people_and_programs() {
         "max_context",
         "project",
         "idle_rounds",
+        "interrupted",
         "stalled_rounds",
         "stall_limit",
         "doubtful",
@@ -551,8 +560,8 @@ fn s0_1_log_tells_what_happened() {
             "started by a file (ralph-loop.local.md): Make the tests pass. Then write the notes.",
             "taken by session 5e551017",
             "stop 1    promise.missing    sent back to iteration 2 of 3",
-            "paused from the command line",
-            "resumed from the command line at iteration 2",
+            "paused by hand",
+            "resumed by hand at iteration 2",
             "heard StopFailure (rate_limit)",
             "stop 2    promise.accepted   allowed, the loop is complete",
         ]
@@ -627,7 +636,7 @@ fn s2_8_explain_says_why() {
             "Evidence",
             "  iteration   1 (of 3)",
             "  claim       refused: the tag shared its line with other words",
-            "  message     sent with the event",
+            "  message     the client sent it",
             "  time        0 s (of 8 h)",
             "  tools       unknown: there is no transcript of this iteration",
             "  said        \"I cannot say <promise>DONE</promise>\"",
@@ -650,7 +659,7 @@ fn s2_8_explain_says_why() {
     assert_eq!(bed.ralph_json(&["explain", "2", "--json"])["record"]["state"]["stops"], 2);
     assert_eq!(bed.ralph_json(&["explain", "2", "--loop", &id, "--json"])["record"]["state"]["stops"], 2);
     fails(&bed.ralph(&["explain", "9"]), 1, &format!("error: loop {id} has no stop 9; it has had 3\n"));
-    bed.ralph_ok(&["start", "x"]);
+    bed.ralph_ok(&["start", "x", "--endless"]);
     let out = bed.ralph(&["explain"]);
     assert_eq!(out.code, Some(1));
     assert!(out.stderr.ends_with(" has had no stop yet; `ralph log` shows what happened to it\n"), "{}", out.stderr);
@@ -694,10 +703,10 @@ fn s2_8_explain_replays_a_journal_and_sees_tampering() {
 #[test]
 fn pains_7_resume_does_not_bring_back_another_loop_than_the_deleted_one() {
     let bed = Bed::new();
-    bed.ralph_ok(&["start", "first"]);
+    bed.ralph_ok(&["start", "first", "--endless"]);
     bed.ralph_ok(&["cancel"]);
     crate::common::next_stop();
-    bed.ralph_ok(&["start", "second", "--session", ME]);
+    bed.ralph_ok(&["start", "second", "--session", ME, "--endless"]);
     bed.work().send();
     fs::remove_file(bed.path(LOOP)).unwrap();
     let out = bed.ralph(&["resume"]);
@@ -721,7 +730,7 @@ fn pains_3_a_misspelt_key_is_named() {
 fn commands_take_a_loops_name() {
     let bed = Bed::new();
     bed.write(LOOP, loop_text(ME, 1, 0, "DONE"));
-    bed.ralph_ok(&["start", "x", "--name", "docs", "--session", OTHER]);
+    bed.ralph_ok(&["start", "x", "--name", "docs", "--session", OTHER, "--endless"]);
     for args in
         [vec!["pause", "docs"], vec!["resume", "docs"], vec!["log", "docs"], vec!["cancel", "--name", "docs"], vec!["resume", "docs"]]
     {

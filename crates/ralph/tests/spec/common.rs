@@ -7,18 +7,13 @@ use std::{
     fs,
     io::Write as _,
     ops::Deref,
-    os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
-    sync::{
-        atomic::{AtomicU64, Ordering},
-        mpsc,
-    },
-    thread,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    process::Command,
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use ralph_testkit::{Output, Project, process::kill_tree};
+use ralph_testkit::{Output, Project, process::run_alone};
 use serde_json::{Map, Value, json};
 
 pub(crate) const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
@@ -268,43 +263,9 @@ impl Bed {
     }
 }
 
-/// Runs a program to its end, without the polling of the test kit: this suite makes thousands of short runs. One that hangs is killed.
+/// Runs a program to its end. One that hangs, or leaves a process behind that holds its pipes, is killed.
 pub(crate) fn run(command: &mut Command, stdin: &[u8]) -> Output {
-    let begun = Instant::now();
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn().unwrap();
-    let pid = child.id();
-    let (done, watched) = mpsc::channel::<()>();
-    let watchdog = thread::spawn(move || {
-        let hangs = watched.recv_timeout(Duration::from_mins(1)) == Err(mpsc::RecvTimeoutError::Timeout);
-        if hangs {
-            kill_tree(pid);
-        }
-        hangs
-    });
-    let mut pipe = child.stdin.take().unwrap();
-    let output = thread::scope(|scope| {
-        // A child that does not read its input closes the pipe: that is its right. Its end must come with the last byte.
-        let feed = move || {
-            let _ = pipe.write_all(stdin);
-            drop(pipe);
-        };
-        // Less than a pipe holds needs no thread of its own.
-        if stdin.len() < 32 * 1024 {
-            feed();
-        } else {
-            scope.spawn(feed);
-        }
-        child.wait_with_output().unwrap()
-    });
-    drop(done);
-    Output {
-        code: output.status.code(),
-        signal: output.status.signal(),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        duration: begun.elapsed(),
-        timed_out: watchdog.join().unwrap(),
-    }
+    run_alone(command, stdin, Duration::from_mins(1))
 }
 
 /// The records of a journal file.
@@ -329,7 +290,7 @@ pub(crate) fn loop_text(session: &str, iteration: u64, max: u64, promise: &str) 
 }
 
 /// What is told, once, about a loop file that was edited so.
-pub(crate) const PAUSED_BY_HAND: &str = "Ralph: the loop is paused: its file says `active: false` now. `ralph resume` goes on.";
+pub(crate) const PAUSED_BY_HAND: &str = "Ralph: the loop is paused: its file says `active: false` now. /ralph-resume goes on.";
 
 pub(crate) const PROMPT: &str = "Make the tests pass.\nThen write the notes.";
 

@@ -194,7 +194,7 @@ fn t16_ten_iterations_that_change_nothing_pause_a_session() {
         assert_eq!(stops, 10);
         assert_eq!(
             line,
-            "Ralph: paused at iteration 10: 10 iterations changed nothing: same commit, same files. `ralph resume` arms it again."
+            "Ralph: paused at iteration 10: 10 iterations changed nothing: same commit, same files. /ralph-resume arms it again."
         );
         assert_eq!(bed.codes().pop().unwrap(), "progress.none");
         // Who resumes it by hand wants as many again; now the first stop is what the others are compared with.
@@ -342,7 +342,29 @@ fn t17_gates_that_hold_start_no_session() {
     let out = runs.ends(0, &["Go", "--verify", "true"]);
     assert_eq!(runs.sessions(), 0);
     assert!(out.stdout.contains("nothing to do") && out.stdout.contains("No session was started"), "{}", out.stdout);
+    assert!(out.stdout.contains("add `--promise DONE`"), "{}", out.stdout);
+    let explained = runs.bed.ralph_ok(&["explain"]);
+    for line in [
+        "  iteration   none: no session was started",
+        "  message     none: no session was started",
+        "  tools       none: no session was started",
+    ] {
+        assert!(explained.contains(line), "{explained}");
+    }
+    assert!(!explained.contains("standstill"), "{explained}");
     assert_eq!((runs.bed.last_ended()["status"].as_str(), runs.is_live()), (Some("complete"), false));
+    // eyes_2: a report of it has no iteration, and nothing that is not known.
+    let page = runs.bed.ralph_ok(&["report", "--html", "-"]);
+    assert!(page.contains("<dt>iterations</dt><dd>0</dd>") && page.contains("<dd>$0</dd>") && !page.contains("not known"), "{page}");
+    assert!(page.contains("Nothing: no session was started.") && page.contains(">Look again, undo</h2>"), "{page}");
+    // A pass from before is measured again: what is not seen may have changed (u1).
+    let runs = Runs::new("rm \"$HOME/broken\"\necho x > work.txt\n");
+    runs.bed.write("ralph.toml", "[[gate]]\nname = \"tests\"\ncommand = 'test ! -e \"$HOME/broken\"'\n");
+    runs.bed.ralph_ok(&["trust", "--yes"]);
+    runs.bed.ralph_ok(&["gate"]);
+    fs::write(runs.bed.home().join("broken"), "").unwrap();
+    runs.ends(0, &["Go"]);
+    assert_eq!(runs.sessions(), 1);
     // What is left to prove, is worked on; and a promise is the agent's to make.
     let runs = Runs::new("touch done.txt\n");
     runs.ends(0, &["Go", "--verify", "test -e done.txt"]);
@@ -378,7 +400,7 @@ fn t17_what_is_complete_is_not_started_again_unless_somebody_says_so() {
     assert_eq!((runs.sessions(), runs.is_live()), (1, false));
     runs.ends(0, &["--continue", "--again"]);
     assert_eq!(runs.sessions(), 2);
-    runs.bed.ralph_ok(&["resume", "--again"]);
+    runs.bed.ralph_ok(&["resume", "--again", "--session"]);
     assert!(runs.is_live());
 }
 

@@ -56,7 +56,8 @@ fn kept(bed: &Bed) -> PathBuf {
 
 /// Words that do not depend on the time that it took.
 fn words(text: &str) -> Vec<&str> {
-    text.split_whitespace().filter(|word| !word.contains(|c: char| c.is_ascii_digit())).collect()
+    let is_unit = |word: &str| matches!(word.trim_end_matches(['.', ')', ';']), "ms" | "s");
+    text.split_whitespace().filter(|word| !word.contains(|c: char| c.is_ascii_digit()) && !is_unit(word)).collect()
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn s4_6_diff_is_shown_through_the_pager() {
 fn s4_6_diff_says_which_rounds_there_are() {
     let bed = three_rounds();
     let out = bed.ralph(&["diff", "9"]);
-    assert_eq!((out.code, out.stderr.as_str()), (Some(1), "error: no files are kept under the name 9; there are: 0–3\n"));
+    assert_eq!((out.code, out.stderr.as_str()), (Some(1), "error: there is no snapshot 9; this loop has 0–3\n"));
     assert!(bed.ralph(&["diff", "0"]).stderr.contains("nothing is kept from before the start"));
     assert!(bed.ralph(&["diff", "--loop", "nobody"]).stderr.contains("there is no loop \"nobody\""));
     assert!(bed.ralph(&["diff", "--output=x"]).stderr.contains("unexpected argument"));
@@ -84,6 +84,19 @@ fn s4_6_diff_says_which_rounds_there_are() {
     assert_eq!(none.ralph(&["diff", "--json"]).code, Some(3));
     let nothing = Bed::new();
     assert!(nothing.ralph(&["diff"]).stdout.contains("are kept here"));
+}
+
+/// Silence could be an error; and an older loop is not taken without a word.
+#[test]
+fn eyes_2_diff_says_that_nothing_changed_and_which_loop_it_is() {
+    let bed = three_rounds();
+    let out = bed.ralph(&["diff", "3", "3"]);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), ""));
+    assert_eq!(out.stderr, format!("No file changed from 3 to 3 of {ID}.\n"));
+    bed.ralph_ok(&["start", "Write the docs", "--name", "docs", "--endless"]);
+    let said = bed.ralph(&["diff", "--stat"]).stderr;
+    assert!(said.starts_with("The loop docs-") && said.contains(&format!("has no snapshots: this is about {ID}.")), "{said}");
+    assert_eq!(bed.ralph(&["diff", "--stat", "--loop", ID]).stderr, "", "one that was named");
 }
 
 /// A loop that ended still has its rounds; no program that the repository names is run.

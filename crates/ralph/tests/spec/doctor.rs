@@ -263,7 +263,10 @@ fn all_entries(command: &str) -> Value {
     let stops = [("Stop".to_owned(), stop), ("SubagentStop".to_owned(), entry(command)), ("StopFailure".to_owned(), failure)];
     let others = ["UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
     let others = others.map(|event| (event.to_owned(), short_entry(command)));
-    json!({"hooks": stops.into_iter().chain(others).collect::<serde_json::Map<_, _>>()})
+    let mut notification = short_entry(command);
+    notification[0]["hooks"][0]["async"] = json!(true);
+    let all = stops.into_iter().chain(others).chain([("Notification".to_owned(), notification)]);
+    json!({"hooks": all.collect::<serde_json::Map<_, _>>()})
 }
 
 /// The paths that differ between two snapshots, folders aside: they change with what is in them.

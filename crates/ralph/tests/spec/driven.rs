@@ -112,17 +112,21 @@ fn s4_6_nobody_takes_a_loop_that_a_runner_carries() {
     assert_eq!(all(&bed), before);
     let refused = bed.ralph(&["resume"]);
     assert_eq!(refused.code, Some(1));
-    assert!(refused.stderr.contains(&format!("the runner {} carries this loop", std::process::id())), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("`ralph run` (pid {}) works on this loop", std::process::id())), "{}", refused.stderr);
     let refused = bed.typed("/ralph-resume").session(OTHER).send().instead();
-    assert!(refused.contains("carries this loop"), "{refused}");
+    assert!(refused.contains("works on this loop"), "{refused}");
     assert_eq!(all(&bed), before);
     let status = bed.status();
     assert_eq!(
         (&status["carrier"], &status["runner_pid"], &status["status"]),
         (&"runner".into(), &std::process::id().into(), &"active".into())
     );
-    let words = format!("carried by the runner {}", std::process::id());
-    assert!(bed.ralph_ok(&["status"]).contains(&words) && bed.ralph_ok(&["list"]).contains(&words));
+    let pid = std::process::id();
+    let (status, list) = (bed.ralph_ok(&["status"]), bed.ralph_ok(&["list"]));
+    assert!(
+        status.contains(&format!("`ralph run`, pid {pid}")) && list.contains(&format!("running in `ralph run` (pid {pid})")),
+        "{status}{list}"
+    );
 }
 
 #[test]

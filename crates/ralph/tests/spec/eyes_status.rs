@@ -17,7 +17,7 @@ fn gated() -> Bed {
     bed.write("ralph.toml", gates);
     bed.ralph_ok(&["trust", "--yes"]);
     let limits = ["--max-iterations", "20", "--hours", "8", "--usd", "50", "--completion-promise", "DONE"];
-    bed.ralph_ok(&[&["start", "Make it work", "--session", ME][..], &limits].concat());
+    bed.ralph_ok(&[&["start", "Make it work", "--endless", "--session", ME][..], &limits].concat());
     bed.stop("It is done.\n\n<promise>DONE</promise>").send();
     bed
 }
@@ -67,7 +67,7 @@ fn eyes_3_status_of_one_loop() {
     let text = bed.ralph_ok(&["status", "main"]);
     assert!(text.contains("  cancelled\n") && text.contains("\n  ended ") && !text.contains("docs"), "{text}");
     let out = bed.ralph(&["status", "nobody"]);
-    assert!(out.code == Some(1) && out.stderr.contains("`ralph list` shows all loops"), "{out:?}");
+    assert!(out.code == Some(1) && out.stderr.contains("`ralph status --all` shows all loops"), "{out:?}");
 }
 
 /// Two projects and a working tree of one of them: all loops of this user, with their folders, wherever one stands.

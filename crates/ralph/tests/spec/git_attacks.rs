@@ -224,7 +224,7 @@ fn t8_no_run_nor_rollback_runs_what_the_repository_names() {
     let mut command = bed.command(RALPH);
     command.args(["diff", "2"]).env("PAGER", "cat").env("TERM", "xterm");
     let pty = Pty::spawn(command, 40, 100);
-    assert_eq!(pty.wait_exit(Duration::from_secs(20)), Some(0));
+    assert_eq!(pty.wait_exit(Duration::from_mins(2)), Some(0));
     assert!(String::from_utf8_lossy(&pty.raw()).contains("work.txt"));
     nothing_ran(bed, "a diff on a terminal");
     for args in [&["rollback", "1", "--force"][..], &["rollback", "2", "--force", "--dry-run"]] {

@@ -29,24 +29,72 @@ fn every_command_has_a_summary_and_an_example() {
     }
 }
 
-/// Each visible command stands once on the first page, in one of its groups.
+/// The first page fits one screen, and has the commands of the first day (u1).
 #[test]
-fn the_first_page_has_every_command_in_a_group() {
+fn u1_help_fits_a_screen() {
     let bed = Bed::new();
-    let page = bed.ralph_ok(&["--help"]);
-    for title in ["Start and control:", "See:", "Prove:", "Set up:", "For agents:", "Options:", "Examples:"] {
+    let screen = "\
+Keeps a coding agent working until the work is proven done.
+
+Usage: ralph [OPTIONS] [COMMAND]
+
+Commands:
+  init    Set up ralph: the checks of this project, and Claude Code
+  run     Run a loop in fresh sessions, a new one for each iteration
+  start   Start a loop in this project
+  status  Show where the loops of this project stand
+  watch   Watch a loop as it goes: limits, gates, what the agent does
+  report  Write one page about a loop: how it went, what is proven
+  cancel  End a loop now; its file moves to the archive
+  doctor  Check the setup and suggest fixes
+
+Options:
+  -C, --directory <DIR>  The project's folder [default: found from here upwards]
+      --color <WHEN>     When to use colour: auto, always or never
+  -h, --help             Print help
+  -V, --version          Print version
+
+ralph               where this project stands, and what comes next
+ralph help COMMAND  one command, with examples
+ralph help --all    all other commands; `ralph man` has everything
+";
+    assert!(screen.lines().count() <= 24 && screen.lines().all(|line| line.len() <= 80), "{screen}");
+    for args in [&["--help"][..], &["-h"], &["help"]] {
+        assert_eq!(bed.ralph_ok(args), screen, "{args:?}");
+    }
+}
+
+/// Each visible command stands once on the page of all commands, in one of its groups; names that another command took over are hidden, and work.
+#[test]
+fn u1_all_commands_are_in_groups() {
+    let bed = Bed::new();
+    let page = bed.ralph_ok(&["help", "--all"]);
+    for title in ["Start and control:", "See:", "Prove:", "Set up:", "For agents:", "Options:", "Examples:", "For programs:"] {
         assert!(page.lines().any(|l| l == title), "{title}: {page}");
     }
     assert!(!page.contains("Other commands"), "a command that stands in no group of help.rs: {page}");
     for command in commands(&bed) {
         let line = format!("  {command} ");
-        assert_eq!(page.lines().filter(|l| l.starts_with(&line)).count(), 1, "{command}: {page}");
+        let times = usize::from(!HIDDEN.contains(&command.as_str()));
+        assert_eq!(page.lines().filter(|l| l.starts_with(&line)).count(), times, "{command}: {page}");
     }
     let codes = "Exit codes: 0 done, 1 failed, 2 usage, 3 no loop, 10 capped, 11 stalled, 12 blocked, 75 parked, 130 interrupted ";
     assert!(page.replace('\n', " ").contains(codes), "{page}");
     assert!(bed.ralph_ok(&["--version"]).starts_with("ralph "));
     let order: Vec<usize> = ["  start ", "  status ", "  completions ", "  hook "].iter().map(|c| page.find(c).unwrap()).collect();
     assert!(order.is_sorted(), "{page}");
+}
+
+/// Names of commands that are options of others now.
+pub(crate) const HIDDEN: [&str; 5] = ["list", "phase", "wait", "plugin", "notify"];
+
+/// The closest name comes first.
+#[test]
+fn u1_the_closest_suggestion_comes_first() {
+    let bed = Bed::new();
+    let out = bed.ralph(&["stat"]);
+    let at = |name: &str| out.stderr.find(&format!("'{name}'"));
+    assert!(at("start") < at("statusline") && at("start").is_some(), "{}", out.stderr);
 }
 
 /// Who mistypes is told what they may have meant.

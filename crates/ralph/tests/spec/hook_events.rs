@@ -113,7 +113,7 @@ fn s2_8_a_new_session_is_told_of_the_loop() {
     // Waiting for a session.
     let bed = Bed::new();
     bed.write(LOOP, loop_text("null", 1, 5, "DONE"));
-    let waits = "Ralph: a loop waits for a session (iteration 1 of 5). It takes this one at its first stop; `ralph cancel` drops it.";
+    let waits = "Ralph: a loop waits for a session (iteration 1 of 5). It takes this one at its first stop; /cancel-ralph drops it.";
     let answer = start(&bed, "startup").json.unwrap();
     assert_eq!(answer["systemMessage"], waits);
     let task = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
@@ -128,7 +128,7 @@ fn s2_8_a_new_session_is_told_of_the_loop() {
     bed.ralph_ok(&["pause"]);
     let line = start(&bed, "startup").line();
     assert!(line.starts_with("Ralph: a loop is paused here (iteration 4 of 5, last active "), "{line}");
-    assert!(line.ends_with(" ago). `ralph resume` goes on with it, `ralph cancel` drops it."), "{line}");
+    assert!(line.ends_with(" ago). /ralph-resume goes on with it, /cancel-ralph drops it."), "{line}");
     // Left behind: the session has ended.
     bed.ralph_ok(&["resume"]);
     bed.event("SessionEnd").field("reason", "prompt_input_exit").send().is_silent();
@@ -198,15 +198,44 @@ fn pains_9_a_message_after_an_interrupt_pauses() {
     let bed = Bed::with_loop(3, 0, "DONE");
     let transcript = bed.transcript();
     transcript.user("go").says("m1", "wor").user("[Request interrupted by user]");
-    bed.typed("wait, what are you doing?").send().tells(
-        "Ralph: you interrupted the agent, so the loop is paused at iteration 3. `ralph resume` or /ralph-resume goes on, /cancel-ralph ends it.",
-    );
+    bed.typed("wait, what are you doing?")
+        .send()
+        .tells("Ralph: you interrupted the agent, so the loop is paused at iteration 3. /ralph-resume goes on, /cancel-ralph ends it.");
     assert_eq!((bed.value("active").as_str(), bed.iteration()), ("false", 3));
     // Told once.
     bed.typed("hello?").send().is_silent();
+    // u6: a stop that is not checked says so, once: a claim must not look like success.
+    let unchecked =
+        "Ralph: the loop is paused at iteration 3, so this stop was not checked. /ralph-resume goes on, /cancel-ralph ends the loop.";
+    bed.stop("<promise>DONE</promise>").send().tells(unchecked);
     bed.work().send().is_silent();
     bed.typed("/ralph-resume").send();
     assert_eq!(bed.value("active"), "true");
+}
+
+/// `ralph resume` in a terminal takes an interrupt back, so that the message after it goes on.
+#[test]
+fn u6_an_interrupt_before_a_resume_is_over() {
+    let bed = Bed::with_loop(3, 0, "DONE");
+    bed.work().send();
+    let transcript = bed.transcript();
+    transcript.user("go").says("m1", "wor").user("[Request interrupted by user]");
+    bed.ralph_ok(&["resume", "--session", ME]);
+    bed.typed("go on").send().is_silent();
+    assert_eq!(bed.value("active"), "true");
+    transcript.user("go on").says("m2", "more").user("[Request interrupted by user]");
+    bed.typed("wait").send().line();
+    assert_eq!(bed.value("active"), "false", "a later one pauses");
+}
+
+/// The same for a pause from elsewhere.
+#[test]
+fn u6_the_first_stop_after_a_pause_says_that_it_was_not_checked() {
+    let bed = Bed::with_loop(2, 9, "DONE");
+    bed.work().send();
+    bed.ralph_ok(&["pause"]);
+    assert!(bed.stop("<promise>DONE</promise>").send().line().contains("so this stop was not checked. /ralph-resume goes on"));
+    bed.work().send().is_silent();
 }
 
 /// The same for an interrupted tool, with the typed message already written; and a message without an interrupt pauses nothing.

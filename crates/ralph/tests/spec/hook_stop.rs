@@ -24,7 +24,7 @@ fn s0_1_every_call_is_in_the_debug_log() {
     assert_eq!(log[2], format!("event=PreCompact decision=allow code=event.heard session={ME} loop={id}"));
     assert!(log[3].starts_with("event=? decision=allow code=input.invalid session=- error=\"expected ident"), "{}", log[3]);
     let error = "error=\"internal error: provoked by RALPH_FAULT\"";
-    assert_eq!(log[4], format!("event=Stop decision=allow code=internal.error session={ME} {error}"));
+    assert_eq!(log[4], format!("event=Stop decision=allow code=internal.error session={ME} loop={id} {error}"));
     assert_eq!(log[5], format!("event=Stop decision=allow code=loop.paused session={ME} loop={id}"));
     assert_eq!(log.len(), 6);
 }
@@ -114,7 +114,7 @@ fn s0_4_a_file_that_cannot_be_read_ends_the_loop_and_is_kept() {
             line,
             format!(
                 "Ralph: {LOOP} cannot be read: {problem}. The loop has ended; its file is in .ralph/archive/{id}.md. \
-                 Fix it there, then `ralph resume {id}`."
+                 Fix it there, then `/ralph-resume {id}`."
             )
         );
         assert!(!bed.exists(LOOP));
@@ -157,7 +157,7 @@ fn s0_5_s1_ac5_the_limit_ends_the_loop_with_a_message() {
     let bed = Bed::with_loop(3, 3, "DONE");
     let before = bed.loop_bytes();
     bed.work().send().tells(
-        "Ralph: stopped at its limit of 3 iterations, without the promise. The loop is kept: `ralph resume --max-iterations 6` goes on.",
+        "Ralph: stopped at its limit of 3 iterations, without the promise. The loop is kept: `/ralph-resume --max-iterations 6` goes on.",
     );
     assert!(!bed.exists(LOOP));
     assert_eq!(bed.archived(), before);

@@ -29,6 +29,7 @@ fn rounds_until_pause(extra: &str, cap: Option<&str>) -> (u64, String) {
         if !answer.blocks() {
             assert_eq!(bed.value("active"), "false");
             assert_eq!(bed.iteration(), n + 1);
+            assert!(bed.work().send().line().contains("so this stop was not checked"));
             bed.work().send().is_silent();
             return (n, answer.line());
         }
@@ -39,8 +40,8 @@ fn rounds_until_pause(extra: &str, cap: Option<&str>) -> (u64, String) {
 /// pains 11: seven rounds under the client's own cap of 8, so that the turn never ends behind ralph's back.
 #[test]
 fn pains_11_seven_idle_rounds_pause_under_the_default_cap() {
-    let told = "Ralph: paused at iteration 7: 7 iterations in a row without any tool call, and Claude Code would soon end the turn by itself as \
-                if it were done. `ralph resume` arms it again; `ralph init --block-cap 0` lifts the client's cap.";
+    let told = "Ralph: paused at iteration 7: 7 iterations in a row without any tool call, and the client would soon end the turn by itself as \
+                if it were done. /ralph-resume arms it again; `ralph init --block-cap 0` lifts the client's cap.";
     assert_eq!(rounds_until_pause("", None), (6, told.to_owned()));
     assert_eq!(rounds_until_pause("", Some("abc")).0, 6);
 }
@@ -48,7 +49,7 @@ fn pains_11_seven_idle_rounds_pause_under_the_default_cap() {
 /// pains 11: 25 rounds where the user lifted the cap.
 #[test]
 fn pains_11_twenty_five_idle_rounds_where_the_cap_is_lifted() {
-    let told = "Ralph: paused at iteration 25: 25 iterations in a row without any tool call. `ralph resume` arms it again.";
+    let told = "Ralph: paused at iteration 25: 25 iterations in a row without any tool call. /ralph-resume arms it again.";
     assert_eq!(rounds_until_pause("", Some("0")), (24, told.to_owned()));
 }
 
@@ -162,7 +163,9 @@ fn s2_7_the_time_limit_ends_the_loop() {
     bed.write(LOOP, loop_text(ME, 2, 0, "DONE").replace("active: true\n", "active: true\nmax_hours: 0.00001\n"));
     bed.work().send().blocks_with(PROMPT);
     std::thread::sleep(std::time::Duration::from_millis(50));
-    bed.work().send().tells("Ralph: stopped at its time limit of 0 s (iteration 3). The loop is kept: `ralph resume --hours 8` goes on.");
+    bed.work()
+        .send()
+        .tells("Ralph: stopped at its time limit of 0 s (iteration 3). The loop is kept: `/ralph-resume --hours 0.1` goes on.");
     assert_eq!(bed.codes(), ["promise.missing", "limit.time"]);
     assert_eq!(bed.last_ended()["status"], "capped");
     let out = bed.ralph(&["resume"]);
@@ -314,10 +317,10 @@ fn pains_9_an_interrupt_pauses_the_loop() {
     tick();
     transcript.feedback(PROMPT).says("m2", "Tw").user("[Request interrupted by user]").user("what is 2 + 2?").says("m3", "4");
     bed.stop("4").field("prompt_id", "prompt-2").send().tells(
-        "Ralph: you interrupted the agent, so the loop is paused at iteration 2. `ralph resume` arms it again, /cancel-ralph ends it.",
+        "Ralph: you interrupted the agent, so the loop is paused at iteration 2. /ralph-resume arms it again, /cancel-ralph ends it.",
     );
     assert_eq!((bed.value("active").as_str(), bed.iteration()), ("false", 2));
-    bed.work().send().is_silent();
+    assert!(bed.work().send().line().contains("so this stop was not checked"));
 }
 
 /// An interrupt before the loop began, or before the last ruling, is history.

@@ -228,7 +228,7 @@ fn s0_11_a_file_in_place_of_ralphs_folder_lets_the_agent_stop() {
     let line = bed.work().send().line();
     assert!(line.contains("is not a plain folder of ralph's own") && line.ends_with("the loop is kept as it is."), "{line}");
     assert_eq!(bed.tree(), before);
-    let out = bed.ralph(&["start", "x"]);
+    let out = bed.ralph(&["start", "x", "--endless"]);
     assert_eq!(out.code, Some(1), "{out:?}");
     assert_eq!(bed.tree(), before);
 }

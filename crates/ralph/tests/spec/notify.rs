@@ -202,7 +202,11 @@ fn s4_8_a_repository_tells_nobody_until_a_person_trusts_it() {
     assert_eq!(notify(&bed, &[], &[]).code, Some(1));
     assert!(!bed.exists("other"));
     let shown = bed.ralph_ok(&["trust", "--list"]);
-    for line in ["$ claude --permission-mode bypassPermissions", "$ touch other", "$ curl --data NEWS 'https://example.org/x'"] {
+    for line in [
+        "`ralph run` starts Claude Code with the permission mode bypassPermissions",
+        "$ touch other",
+        "$ curl --data NEWS 'https://example.org/x'",
+    ] {
         assert!(shown.contains(line), "{line}: {shown}");
     }
     bed.write("ralph.toml", "[notify]\nterminal = true\n");

@@ -249,7 +249,7 @@ fn pains_6_without_the_variable_the_project_is_found_upwards() {
     let in_home = bed.home().join("code");
     fs::create_dir_all(&in_home).unwrap();
     at(&in_home).is_silent();
-    let out = bed.run(crate::common::RALPH).args(["start", "Go"]).cwd(&in_home).output();
+    let out = bed.run(crate::common::RALPH).args(["start", "Go", "--endless"]).cwd(&in_home).output();
     assert_eq!(out.code, Some(0), "{out:?}");
     assert!(in_home.join(LOOP).exists());
 }
@@ -272,7 +272,7 @@ fn pains_20_a_linked_claude_folder_works() {
     let real = bed.home().join("dotfiles");
     fs::create_dir(&real).unwrap();
     std::os::unix::fs::symlink(&real, bed.path(".claude")).unwrap();
-    bed.ralph_ok(&["start", "Go", "--session", ME]);
+    bed.ralph_ok(&["start", "Go", "--session", ME, "--endless"]);
     for n in 2..5 {
         bed.work().send().blocks_with("Go");
         assert_eq!(bed.iteration(), n);
@@ -467,7 +467,7 @@ fn pains_6_claude_code_inside_another_agents_shell_is_claude_code() {
 #[test]
 fn pains_6_t2_a_loop_started_for_a_session_belongs_to_it() {
     let bed = Bed::new();
-    let start = || bed.run(crate::common::RALPH).args(["start", "Go", "--session", ME]);
+    let start = || bed.run(crate::common::RALPH).args(["start", "Go", "--session", ME, "--endless"]);
     let out = start().env("CLAUDE_CODE_SESSION_ID", ME).output();
     assert_eq!((out.code, bed.exists(LOOP)), (Some(1), false), "{out:?}");
     assert_eq!(start().output().code, Some(0));
@@ -545,5 +545,5 @@ fn design_6_a_checkout_arms_nothing() {
     bed.write(LOOP, text);
     bed.commit_all("planted");
     assert!(bed.ralph_ok(&["status"]).contains("came with the repository"));
-    assert!(bed.event("SessionStart").field("source", "startup").send().line().contains("until you say `ralph resume`"));
+    assert!(bed.event("SessionStart").field("source", "startup").send().line().contains("until you say /ralph-resume"));
 }

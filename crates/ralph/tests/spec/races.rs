@@ -381,7 +381,12 @@ fn s1_3_two_starts_at_once_make_one_loop() {
         let place = Place::new();
         let start = || {
             let mut command = place.bed.command(RALPH);
-            command.args(["start", "Go"]).current_dir(&place.dir).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            command
+                .args(["start", "Go", "--endless"])
+                .current_dir(&place.dir)
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
             command.spawn().unwrap()
         };
         let children: Vec<Child> = (0..4).map(|_| start()).collect();

@@ -1,54 +1,80 @@
-//! The README is true: its commands run, and its links lead somewhere.
+//! The README and the guide are true: their commands run, and their links lead somewhere.
 
 use std::fs;
 
 use crate::common::{Bed, RALPH};
 
-/// The fenced blocks of one kind in the README.
-fn blocks(kind: &str) -> Vec<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let text = fs::read_to_string(path).unwrap();
-    let begin = format!("```{kind}\n");
-    text.split(&begin).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
+/// A page of the documentation.
+fn page(name: &str) -> String {
+    fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// Every command of ralph's own, in the README's order, for a user who has nothing yet. What cargo does is proven by CI, what `claude` does with the
-/// real client.
+/// The fenced blocks of one kind in a page.
+fn blocks(name: &str, kind: &str) -> Vec<String> {
+    let begin = format!("```{kind}\n");
+    page(name).split(&begin).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
+}
+
+/// The lines of a page's blocks that begin with this word.
+fn lines(name: &str, kind: &str, word: &str) -> Vec<String> {
+    blocks(name, kind).iter().flat_map(|block| block.lines()).filter(|line| line.starts_with(word)).map(str::to_owned).collect()
+}
+
+/// Every command of ralph's own, for a user who has nothing yet: the guide starts a loop, and the README looks at it. CI proves what cargo does.
 #[test]
-fn s1_3_the_readmes_commands_run() {
+fn u10_the_commands_of_readme_and_guide_run() {
     let bed = Bed::in_git();
     let bin = std::path::Path::new(RALPH).parent().unwrap();
-    let lines: Vec<String> = blocks("sh").iter().flat_map(|b| b.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
-    let ours: Vec<&String> = lines.iter().filter(|l| !l.starts_with("cargo ") && !l.starts_with("claude ")).collect();
-    for command in ["init", "doctor", "start", "status", "log", "uninstall"] {
-        assert!(ours.iter().any(|l| l.starts_with(&format!("ralph {command}"))), "{command}: {lines:?}");
+    let ours: Vec<String> = ["docs/guide.md", "README.md"].iter().flat_map(|name| lines(name, "sh", "ralph ")).collect();
+    for command in ["init", "start", "gate", "status", "report"] {
+        assert!(ours.iter().any(|line| line.starts_with(&format!("ralph {command}"))), "{command}: {ours:?}");
     }
     for line in ours {
-        let out = bed.run("/bin/sh").args(["-c", line]).env("PATH", format!("{}:/usr/bin:/bin", bin.display())).output();
+        let out = bed.run("/bin/sh").args(["-c", &line]).env("PATH", format!("{}:/usr/bin:/bin", bin.display())).output();
         assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{line}: {}", out.stdout);
     }
     assert_eq!(bed.status()["completion_promise"], "DONE");
+    bed.ralph_ok(&["uninstall"]);
     assert!(!bed.home().join(".claude/settings.json").exists(), "uninstall leaves nothing behind");
 }
 
-/// The command that the README types in Claude Code starts a loop, with the limits that it names.
+/// The commands that start sessions have flags that exist.
 #[test]
-fn s1_3_the_readmes_slash_command_starts_a_loop() {
-    let typed = blocks("text").into_iter().find(|b| b.starts_with("/ralph-loop ")).unwrap();
+fn u10_the_runs_of_readme_and_guide_are_understood() {
     let bed = Bed::new();
-    bed.typed(typed.trim_end()).send();
-    let status = bed.status();
-    assert_eq!((&status["completion_promise"], &status["max_iterations"]), (&"DONE".into(), &20.into()), "{status}");
+    let bin = std::path::Path::new(RALPH).parent().unwrap();
+    let runs: Vec<String> = ["docs/guide.md", "README.md"].iter().flat_map(|name| lines(name, "text", "ralph ")).collect();
+    assert!(runs.len() >= 4, "{runs:?}");
+    for line in runs {
+        let out =
+            bed.run("/bin/sh").args(["-c", &format!("{line} --help")]).env("PATH", format!("{}:/usr/bin:/bin", bin.display())).output();
+        assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{line}: {}", out.stdout);
+    }
 }
 
-/// Every file that the README links to is there.
+/// The commands that the pages type in Claude Code start a loop, with the limits that they name.
 #[test]
-fn the_readmes_links_lead_somewhere() {
+fn u10_the_slash_commands_of_readme_and_guide_start_a_loop() {
+    let typed: Vec<String> = ["docs/guide.md", "README.md"].iter().flat_map(|name| lines(name, "text", "/ralph-loop ")).collect();
+    assert!(typed.len() >= 2, "{typed:?}");
+    for line in typed {
+        let bed = Bed::new();
+        bed.typed(&line).send();
+        let status = bed.status();
+        assert_eq!((&status["completion_promise"], &status["max_iterations"]), (&"DONE".into(), &20.into()), "{status}");
+    }
+}
+
+/// Every file that the README, the guide and the questions link to is there.
+#[test]
+fn u10_links_lead_somewhere() {
     let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let text = fs::read_to_string(root.join("README.md")).unwrap();
-    let links: Vec<&str> = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()).collect();
-    assert!(links.len() > 10, "{links:?}");
-    for link in links {
-        assert!(root.join(link).exists(), "{link}");
+    for name in ["README.md", "docs/guide.md", "docs/faq.md"] {
+        let text = page(name);
+        let links: Vec<&str> = text.split("](").skip(1).map(|rest| rest.split([')', '#']).next().unwrap()).collect();
+        assert!(links.len() > 2, "{name}: {links:?}");
+        for link in links.into_iter().filter(|link| !link.starts_with("http")) {
+            assert!(root.join(name).parent().unwrap().join(link).exists(), "{name}: {link}");
+        }
     }
 }

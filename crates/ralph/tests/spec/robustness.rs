@@ -80,9 +80,10 @@ fn s0_11_a_panic_allows_the_stop_and_pauses_the_loop() {
     // `send` has checked the exit code, an empty standard error and one line of JSON.
     event
         .send()
-        .tells("Ralph: internal error: provoked by RALPH_FAULT. The stop is allowed and the loop is paused; `ralph resume` goes on.");
+        .tells("Ralph: internal error: provoked by RALPH_FAULT. The stop is allowed and the loop is paused; /ralph-resume goes on.");
     assert_eq!(bed.read(LOOP), loop_text(ME, 3, 9, "DONE").replace("active: true", "active: false"));
     assert_eq!(bed.kinds(), ["error", "paused"]);
+    assert!(bed.work().send().line().contains("so this stop was not checked"));
     bed.work().send().is_silent();
     bed.ralph_ok(&["resume"]);
     bed.work().send().blocks_with(PROMPT);

@@ -6,7 +6,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use ralph_testkit::killer::{Filter, count_syscalls, kill_at_syscall};
+use ralph_testkit::{
+    killer::{Filter, count_syscalls, kill_at_syscall},
+    pty::Pty,
+};
 use serde_json::json;
 
 use crate::{
@@ -62,6 +65,26 @@ fn s4_6_rollback_restores_the_files_and_nothing_else() {
     assert!(bed.ralph_ok(&["rollback", "2"]).contains("all as they were"));
 }
 
+/// In a terminal it shows what would change, and asks; an empty line is a no.
+#[test]
+fn eyes_2_rollback_asks_in_a_terminal() {
+    let bed = three_rounds();
+    let rollback = |args: &[&str], answer: &str| {
+        let mut command = bed.command(RALPH);
+        command.args(["rollback", "1"]).args(args).env("TERM", "xterm");
+        let pty = Pty::spawn(command, 40, 100);
+        if !answer.is_empty() {
+            pty.wait_for(|screen| screen.contains("Put the files back? [y/N]"), Duration::from_mins(1)).unwrap();
+            pty.send(answer);
+        }
+        pty.wait_exit(Duration::from_mins(1))
+    };
+    assert_eq!((rollback(&[], "\r"), bed.read("src/a")), (Some(1), "one\ntwo\n".to_owned()));
+    assert_eq!((rollback(&[], "y\r"), bed.read("src/a")), (Some(0), "one\n".to_owned()));
+    bed.ralph_ok(&["rollback", "3"]);
+    assert_eq!((rollback(&["--yes"], ""), bed.read("src/a")), (Some(0), "one\n".to_owned()));
+}
+
 /// Work that no snapshot has is not lost: it is refused, and with --force it is kept first.
 #[test]
 fn s4_6_rollback_refuses_to_lose_work() {
@@ -71,7 +94,7 @@ fn s4_6_rollback_refuses_to_lose_work() {
     let why = refused(&bed, &["rollback", "1"]);
     assert_eq!(
         why,
-        "error: somebody worked on the files since iteration 3 was kept: mine, src/a. `--force` goes back all the same, and keeps that work first\n"
+        "error: the files changed since iteration 3 was kept: mine, src/a. `--force` goes back anyway, and keeps that work first\n"
     );
     bed.ralph_ok(&["rollback", "1", "--force"]);
     assert_eq!((bed.read("src/a"), bed.exists("mine")), ("one\n".to_owned(), false));
@@ -151,7 +174,7 @@ fn s4_6_rollback_can_be_looked_at_first() {
         tree
     };
     assert_eq!((bed.git(&["for-each-ref"]), without_locks(bed.tree_but_log())), (refs, without_locks(tree)));
-    assert!(bed.ralph(&["rollback", "8"]).stderr.contains("there are: 0–3"));
+    assert!(bed.ralph(&["rollback", "8"]).stderr.contains("this loop has 0–3"));
 }
 
 /// The branch goes back only if it is asked to, with what was staged kept as well; and never past what others have.
@@ -169,7 +192,7 @@ fn s4_6_rollback_takes_the_branch_along_if_asked() {
     assert!(refused(&bed, &["rollback", "1", "--commits"]).contains("refs/heads/spare is checked out now"));
     bed.git(&["checkout", "--quiet", "main"]);
     bed.write(".git/MERGE_HEAD", &old);
-    assert!(refused(&bed, &["rollback", "1", "--commits"]).contains("MERGE_HEAD is there"));
+    assert!(refused(&bed, &["rollback", "1", "--commits"]).contains("MERGE_HEAD exists"));
     fs::remove_file(bed.path(".git/MERGE_HEAD")).unwrap();
     let said = bed.ralph_ok(&["rollback", "1", "--commits"]);
     assert!(said.contains(&format!("main went from {} to {}", &old[..8], &start[..8])), "{said}");

@@ -64,7 +64,7 @@ fn s4_6_one_process_carries_a_loop_though_its_lock_is_gone() {
     let first = runs.start(&["Go", "-n", "1"]);
     until("the session works", || runs.out("at-work").exists());
     let second = runs.ends(1, &["--continue", "-n", "1"]);
-    assert!(second.stderr.contains(&format!("process {} carries this loop", first.pid())), "{}", second.stderr);
+    assert!(second.stderr.contains(&format!("`ralph run` (pid {}) has this loop", first.pid())), "{}", second.stderr);
     std::fs::write(runs.out("go"), "").unwrap();
     let (code, shown) = first.ends();
     assert_eq!(code, Some(0), "{shown}");

@@ -7,7 +7,7 @@ use crate::common::Bed;
 fn s4_6_a_run_that_makes_no_sense_is_refused() {
     let bed = Bed::new();
     for (args, why) in [
-        (vec!["Go", "--continue"], "cannot be used with"),
+        (vec!["Go on", "--continue"], "name only the loop"),
         (vec!["--continue", "--stdin"], "cannot be used with"),
         (vec!["--continue", "--verify", "true"], "cannot be used with"),
         (vec!["Go", "--once", "-n", "3"], "cannot be used with"),
@@ -22,7 +22,7 @@ fn s4_6_a_run_that_makes_no_sense_is_refused() {
         (vec!["Go", "--notify", "pigeon"], "use desktop, terminal, an address"),
         (vec!["Go", "--notify", "cmd: "], "no command after cmd:"),
         (vec!["Go", "--worktree=../up"], "use up to 64 letters"),
-        (vec!["--completion-promise", "DONE"], "--completion-promise describes a new loop"),
+        (vec!["--completion-promise", "DONE"], "--promise describes a new loop"),
         (vec!["--verify", "true", "--once"], "--verify describes a new loop"),
         (vec![" "], "there is no prompt"),
     ] {

@@ -16,7 +16,7 @@ const WIDE: &str = "世界 平和 テスト 🚀 修正 ";
 /// A loop with a very long prompt, some stops, and ended loops beside it.
 fn busy() -> Bed {
     let bed = Bed::new();
-    bed.ralph_ok(&["start", "short", "--name", "first"]);
+    bed.ralph_ok(&["start", "short", "--name", "first", "--endless"]);
     bed.ralph_ok(&["cancel"]);
     bed.write(LOOP, loop_text(ME, 1, 9, "DONE").replace(PROMPT, &WIDE.repeat(30)));
     bed.work().send();
@@ -73,7 +73,7 @@ fn help_fits_the_terminal() {
         }
     }
     let narrow = without_styles(&shown(&bed, 40, &["--help"], &[]));
-    assert!(narrow.contains("\n  pause        Pause a loop: stops are\n               allowed and nothing is\n"), "{narrow}");
+    assert!(narrow.contains("\n  watch   Watch a loop as it goes:\n          limits, gates, what the agent\n          does\n"), "{narrow}");
 }
 
 /// Some terminals do not know their width; a variable may.
@@ -191,7 +191,7 @@ fn s4_7_no_path_and_no_foreign_name_steers_the_terminal() {
     says(&["init", "--local"], &[0]);
     says(&["plugin", "there"], &[0]);
     says(&["man", "--dir", "pages"], &[0]);
-    says(&["start", "Go"], &[0]);
+    says(&["start", "Go", "--endless"], &[0]);
     says(&["status"], &[0]);
     says(&["resume", "--session", EVIL], &[0]);
     says(&["list"], &[0]);

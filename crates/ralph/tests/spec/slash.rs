@@ -24,7 +24,7 @@ fn expansion<'b>(bed: &'b Bed, name: &str, args: &str, turn: &str) -> Event<'b> 
         .field("prompt_id", turn)
 }
 
-fn context(answer: &Answer) -> (String, String, String) {
+pub(crate) fn context(answer: &Answer) -> (String, String, String) {
     let json = answer.json.clone().expect("an answer");
     let text = |v: &Value| v.as_str().unwrap_or_else(|| panic!("{json}")).to_owned();
     let specific = &json["hookSpecificOutput"];
@@ -106,7 +106,7 @@ fn s1_3_one_command_in_two_events_counts_once() {
         assert_eq!(timeless(&first.instead()), "Ralph loop: active, iteration 1 of 3, 0 s, ends on a limit or a cancel");
         assert_eq!(timeless(&format!("{first:?}")), timeless(&format!("{second:?}")));
         let (first, second) = send(&bed, "cancel-ralph", "");
-        let told = "Ralph loop cancelled at iteration 1 (0 s). It is kept in the archive: `ralph resume` brings it back.";
+        let told = "Ralph loop cancelled at iteration 1 (0 s). It is kept in the archive: /ralph-resume brings it back.";
         assert_eq!(timeless(&first.instead()), told);
         assert_eq!(first, second);
         assert_eq!(bed.kinds(), ["started", "paused", "resumed", "cancelled"]);
@@ -160,7 +160,7 @@ fn s1_ac6_cancel_archives_the_loop_and_shows_statistics() {
     let before = bed.loop_bytes();
     assert_eq!(
         submit(&bed, "cancel-ralph", "", "t").send().instead(),
-        "Ralph loop cancelled at iteration 3 (0 s). It is kept in the archive: `ralph resume` brings it back."
+        "Ralph loop cancelled at iteration 3 (0 s). It is kept in the archive: /ralph-resume brings it back."
     );
     assert!(!bed.exists(LOOP));
     assert_eq!(bed.archived(), before);
@@ -311,7 +311,10 @@ fn pains_8_an_unknown_flag_is_refused_with_a_suggestion() {
         ("Go --hours never", "--hours needs a number of hours from 0 on, not \"never\""),
         ("Go --name ../../etc", "--name needs letters, digits, - and _ only, not \"../../etc\""),
         ("Go --completion-promise \"\"", "--completion-promise needs words"),
-        ("", "there is no prompt: say what the agent should work on"),
+        (
+            "",
+            "there is no prompt: say what the agent should work on, as in `/ralph-loop Fix the failing tests`; `/ralph help` shows the options",
+        ),
         ("--max-iterations 5", "there is no prompt: say what the agent should work on"),
     ];
     for (args, refusal) in cases {
@@ -330,7 +333,10 @@ fn s1_3_a_live_loop_is_not_overwritten() {
     let bed = Bed::with_loop(3, 9, "DONE");
     let before = bed.loop_bytes();
     let text = submit(&bed, "ralph-loop", "Another task", "t").send().instead();
-    assert_eq!(text, "Ralph: a loop is active in this project (iteration 3 of 9). `ralph status` shows it, `ralph cancel` ends it.");
+    assert_eq!(
+        text,
+        "Ralph: a loop is active in this project (iteration 3 of 9). /ralph-status shows it, /ralph-resume goes on with it, /cancel-ralph ends it."
+    );
     let named = submit(&bed, "ralph-loop", "Another task --name docs", "t2").send().instead();
     assert!(named.starts_with("Ralph: a loop is active"), "{named}");
     assert_eq!(bed.loop_bytes(), before);

@@ -261,7 +261,7 @@ fn s3_4_a_state_that_cannot_be_read_begins_anew_and_is_logged() {
         let (text, _) = blocked(&check(&bed, "a1").send());
         assert!(text.contains("iteration 1 of 5"), "{text}");
         let log = bed.hook_log();
-        assert!(log.iter().any(|line| line.contains("error=") && line.contains(".verify-state.json counts anew")), "{log:?}");
+        assert!(log.iter().any(|line| line.contains("error=") && line.contains(".verify-state.json starts counting again")), "{log:?}");
         assert!(blocked(&check(&bed, "a1").send()).0.contains("iteration 2 of 5"));
     }
     // The old format has no agents, and its count is somebody else's.
@@ -277,7 +277,7 @@ fn s3_4_a_state_that_cannot_be_written_lets_the_agent_go_unverified() {
     fs::create_dir_all(bed.path(STATE)).unwrap();
     let line = check(&bed, "a1").send().line();
     assert!(
-        line.starts_with("Ralph: the work of the agent check is unverified: false fails") && line.contains("cannot be counted"),
+        line.starts_with("Ralph: the work of the agent check is unverified: false failed") && line.contains("cannot be counted"),
         "{line}"
     );
     bed.write(YAML, yaml(&["true"]));
@@ -312,7 +312,7 @@ fn s3_4_two_agents_at_once_keep_separate_counts() {
         std::thread::sleep(Duration::from_millis(10));
     }
     let begun = Instant::now();
-    assert_eq!(bed.ralph(&["start", "Go"]).code, Some(0));
+    assert_eq!(bed.ralph(&["start", "Go", "--endless"]).code, Some(0));
     assert!(begun.elapsed() < Duration::from_secs(2));
     blocked(&Answer::of_stdout(&String::from_utf8(slow.wait_with_output().unwrap().stdout).unwrap()));
 }
@@ -372,7 +372,7 @@ fn s3_5_the_fifth_round_is_still_verified() {
         }
     }
     let line = check(&bed, "a1").send().line();
-    assert!(line.starts_with("Ralph: the work of the agent check is unverified: echo >> ran; test -f fixed fails"), "{line}");
+    assert!(line.starts_with("Ralph: the work of the agent check is unverified: echo >> ran; test -f fixed failed"), "{line}");
     assert!(line.ends_with("It was let go after 5 of 5 iterations."), "{line}");
     assert_eq!(bed.read("ran").lines().count(), 9);
     bed.write("fixed", "");
@@ -396,7 +396,7 @@ fn s3_5_after_thirty_minutes_it_is_verified_once_more() {
     assert!(blocked(&check(&bed, "a1").send()).0.contains("iteration 2 of 5"));
     old(&bed, 31);
     let line = check(&bed, "a1").send().line();
-    assert!(line.contains("is unverified: test -f fixed fails") && line.contains("let go after 31 min"), "{line}");
+    assert!(line.contains("is unverified: test -f fixed failed") && line.contains("let go after 31 min"), "{line}");
     old(&bed, 31);
     bed.write("fixed", "");
     check(&bed, "a1").send().is_silent();
@@ -462,7 +462,7 @@ fn s3_6_markers_give_up_like_commands_and_broken_yaml_falls_back_to_them() {
         assert!(text.contains(&format!("iteration {round} of 5")) && line.contains("worktree.yaml cannot be read"), "{text}\n{line}");
     }
     let line = check(&bed, "a1").send().line();
-    assert!(line.contains("unverified: markers fails: the last message lacks LINT_FINISH") && line.contains("cannot be read"), "{line}");
+    assert!(line.contains("unverified: markers failed: the last message lacks LINT_FINISH") && line.contains("cannot be read"), "{line}");
     // Commands go first: then nobody asks for markers.
     bed.write(YAML, yaml(&["true"]));
     trust(&bed);

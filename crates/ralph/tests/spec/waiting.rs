@@ -61,7 +61,7 @@ fn s2_5_where_the_time_ends_first_the_loop_is_parked_and_ralph_wait_goes_on_with
     assert!(took < Duration::from_secs(9), "{took:?}");
     assert!(!answer.blocks());
     let told = line(&answer);
-    assert!(told.contains("parked at iteration 1") && told.contains("build") && told.contains("`ralph wait`"), "{told}");
+    assert!(told.contains("parked at iteration 1") && told.contains("build") && told.contains("`ralph pr --wait`"), "{told}");
     let status = bed.status();
     assert_eq!(
         (&status["status"], &status["waits"]["by"], &status["iteration"]),
@@ -71,10 +71,14 @@ fn s2_5_where_the_time_ends_first_the_loop_is_parked_and_ralph_wait_goes_on_with
     // Nothing is decided within a second.
     let waited = bed.ralph_asking(&["wait", "--timeout", "1"]);
     assert_eq!(waited.code, Some(75), "{waited:?}");
-    assert!(waited.stderr.contains("waits for ci: CI runs on") && waited.stderr.contains("`ralph wait` waits on"), "{}", waited.stderr);
+    assert!(
+        waited.stderr.contains("waits for ci: CI runs on") && waited.stderr.contains("`ralph pr --wait` waits on"),
+        "{}",
+        waited.stderr
+    );
     let gates = bed.ralph_asking(&["gate"]);
     assert_eq!(gates.code, Some(75), "{gates:?}");
-    assert!(gates.stdout.ends_with("not decided yet: `ralph wait` waits for it.\n"), "{}", gates.stdout);
+    assert!(gates.stdout.ends_with("not decided yet: `ralph pr --wait` waits for it.\n"), "{}", gates.stdout);
     bed.green(&head);
     let waited = bed.ralph_asking(&["wait"]);
     assert_eq!(waited.code, Some(0), "{waited:?}");
@@ -111,7 +115,7 @@ fn s2_5_an_interactive_session_is_woken_and_its_screen_is_free_meanwhile() {
     assert_eq!(bed.files_in(".ralph/reports").len(), 1, "the page of a parked loop");
     let told = line(&answer);
     assert!(told.contains("parked at iteration 1, for ci: CI runs on") && told.contains("goes on by itself"), "{told}");
-    assert!(!told.contains("`ralph wait`"), "nobody has to do anything: {told}");
+    assert!(!told.contains("`ralph pr --wait`"), "nobody has to do anything: {told}");
     let status = bed.status();
     assert_eq!((&status["status"], &status["waits"]["by"]), (&"parked".into(), &"session".into()), "{status}");
     let asked = bed.typed("/ralph-status").send();

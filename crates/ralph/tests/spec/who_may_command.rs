@@ -130,7 +130,7 @@ fn in_a_shell(bed: &Bed, args: &[&str], signs: &[(&str, &str)]) -> Output {
 }
 
 /// What is refused in an agent's shell, as it is typed.
-const REFUSED: [&[&str]; 24] = [
+const REFUSED: [&[&str]; 25] = [
     &["start", "Go"],
     &["run", "Go"],
     &["run", "--continue"],
@@ -142,6 +142,7 @@ const REFUSED: [&[&str]; 24] = [
     &["rollback", "1"],
     &["init"],
     &["init", "--local"],
+    &["init", "--yes"],
     &["uninstall"],
     &["doctor", "--fix"],
     &["gate", "--accept"],
@@ -292,7 +293,7 @@ fn t4_a_message_that_says_stop_pauses_the_loop() {
         bed.stop("All right.")
             .client(CLIENT)
             .send()
-            .tells("Ralph: you said stop, so the loop is paused at iteration 3 of 9. `ralph resume` arms it again, /cancel-ralph ends it.");
+            .tells("Ralph: you said stop, so the loop is paused at iteration 3 of 9. /ralph-resume arms it again, /cancel-ralph ends it.");
         assert_eq!(bed.codes(), ["promise.missing", "person.stop"]);
         // And it goes on when the person says so: the word was heard once.
         bed.ralph_ok(&["resume"]);

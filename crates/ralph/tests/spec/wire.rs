@@ -125,7 +125,7 @@ fn s0_10_the_bytes_of_each_answer() {
     bed.write(LOOP, bed.read(LOOP).replace("max_iterations: 0\n", ""));
     assert_eq!(
         raw(&bed, "claude-code_2-1-325_x"),
-        "{\"systemMessage\":\"Ralph: stopped at its limit of 1 iteration, without the promise. The loop is kept: `ralph resume \
+        "{\"systemMessage\":\"Ralph: stopped at its limit of 1 iteration, without the promise. The loop is kept: `/ralph-resume \
          --max-iterations 2` goes on.\"}\n"
     );
     assert_eq!(raw(&bed, "claude-code_2-1-325_x"), "");

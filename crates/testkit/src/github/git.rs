@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::Response;
 use crate::http::RawRequest;
 use crate::process::run_bytes;
-use crate::project::PATH;
+use crate::project::{PATH, git_program};
 
 /// Lets git's own server answer; `None` for a path outside the repository.
 pub(super) fn answer(raw: &RawRequest, repository: &str, bare: &Path) -> Option<Response> {
     let (path, query) = raw.path.split_once('?').unwrap_or((&raw.path, ""));
     let within = path.strip_prefix(&format!("/{repository}.git"))?;
-    let mut command = Command::new("git");
+    let mut command = Command::new(git_program());
     command.arg("http-backend").env_clear().envs([
         ("PATH", PATH),
         ("GIT_HTTP_EXPORT_ALL", "1"),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::checks::{Check, rollup};
 use super::graphql::{ALL, Args, Problem};
-use crate::project::PATH;
+use crate::project::{PATH, git_program};
 
 /// When pull requests are opened and changed, unless a test says otherwise.
 pub const OPENED: &str = "2026-03-04T05:00:00Z";
@@ -187,13 +187,19 @@ impl Model {
 
 /// The time, as forges write it.
 pub(super) fn now() -> String {
-    let output = Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]).env_clear().env("PATH", PATH).output().expect("date runs");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    // SAFETY: all zero is a valid value of the structure; both functions write to live variables.
+    let at = unsafe {
+        let mut at = std::mem::zeroed();
+        libc::gmtime_r(&libc::time(std::ptr::null_mut()), &raw mut at);
+        at
+    };
+    let (year, month) = (at.tm_year + 1900, at.tm_mon + 1);
+    format!("{year}-{month:02}-{:02}T{:02}:{:02}:{:02}Z", at.tm_mday, at.tm_hour, at.tm_min, at.tm_sec)
 }
 
 /// Runs git in the bare repository with a name and a clock of its own; the same merge makes the same commit.
 fn git(bare: &Path, args: &[&str]) -> String {
-    let mut command = Command::new("git");
+    let mut command = Command::new(git_program());
     command.arg("--git-dir").arg(bare).args(args).env_clear();
     command.envs([("PATH", PATH), ("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")]);
     for who in ["AUTHOR", "COMMITTER"] {

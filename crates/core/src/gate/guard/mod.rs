@@ -5,7 +5,7 @@
 //! A marker in a new file counts: a test that was written to be skipped proves nothing.
 
 mod languages;
-pub mod scripts;
+mod scripts;
 mod source;
 
 #[cfg(test)]
@@ -15,14 +15,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-pub use source::{Source, look, may_hold_tests};
+pub use scripts::{Named, named, named_in_line};
+pub use source::Source;
 
 use crate::{
     gate::{Check, Gate, GuardPolicy, Kind, OldFailures, Origin},
     text::opening,
 };
 
-/// What can be compared.
+/// Facts that can be compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// Source files that hold tests; `None`: they could not all be seen.
@@ -31,7 +32,7 @@ pub struct Facts {
     #[serde(skip)]
     pub unseen: Vec<String>,
     pub gates: Vec<Asked>,
-    /// What gates run or are declared in, and a digest of it; an empty one: it is gone.
+    /// Files that gates run or are declared in, with a digest; an empty one: the file is gone.
     pub files: BTreeMap<String, String>,
     /// The gates that run each of these files. Needed only to say so.
     #[serde(skip)]
@@ -41,7 +42,7 @@ pub struct Facts {
     pub guard: GuardPolicy,
 }
 
-/// What a gate asks for.
+/// The demand of a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     pub name: String,
@@ -51,7 +52,7 @@ pub struct Asked {
     pub file: Option<String>,
     /// The command, the file, the list or the words.
     pub what: Vec<String>,
-    /// What else must stay as it is.
+    /// Further properties that must stay as they are.
     pub terms: BTreeMap<String, String>,
 }
 
@@ -112,37 +113,39 @@ const MOST: usize = 20;
 /// So many names are given in one of them.
 const MOST_NAMES: usize = 5;
 
-/// What became easier since the beginning, one sentence each: first about tests, then about the rest.
-pub fn suspicions(before: &Facts, now: &Facts) -> Vec<String> {
-    bounded(about_tests(before, now).into_iter().chain(about_the_rest(before, now)).collect())
-}
+impl Facts {
+    /// Everything that became easier since the beginning, one sentence each: first about tests, then about the rest.
+    pub fn suspicions(before: &Self, now: &Self) -> Vec<String> {
+        bounded(Self::about_tests(before, now).into_iter().chain(Self::about_the_rest(before, now)).collect())
+    }
 
-/// Tests that are gone or skipped.
-pub fn about_tests(before: &Facts, now: &Facts) -> Vec<String> {
-    let mut all = Vec::new();
-    if let Some(then) = &before.sources {
-        // Who hides the tests from the guard must not be better off than who removes them.
-        all.extend(now.unseen.iter().map(|why| format!("the tests could not be compared with those of the start: {why}")));
-        if let Some(now) = &now.sources {
-            all.extend(tests_gone(then, now));
-            all.extend(markers_added(then, now));
+    /// Tests that are gone or skipped.
+    pub fn about_tests(before: &Self, now: &Self) -> Vec<String> {
+        let mut all = Vec::new();
+        if let Some(then) = &before.sources {
+            // Who hides the tests from the guard must not be better off than who removes them.
+            all.extend(now.unseen.iter().map(|why| format!("the tests could not be compared with those of the start: {why}")));
+            if let Some(now) = &now.sources {
+                all.extend(tests_gone(then, now));
+                all.extend(markers_added(then, now));
+            }
         }
+        all
     }
-    all
-}
 
-/// Gates, files and items that ask for less.
-pub fn about_the_rest(before: &Facts, now: &Facts) -> Vec<String> {
-    let mut all = gates_weakened(&before.gates, &now.gates);
-    all.extend(files_changed(&before.files, now));
-    if let (Some(before), Some(now)) = (&before.items, &now.items) {
-        all.extend(items_changed(before, now));
+    /// Gates, files and items that ask for less.
+    pub fn about_the_rest(before: &Self, now: &Self) -> Vec<String> {
+        let mut all = Asked::weakened(&before.gates, &now.gates);
+        all.extend(files_changed(&before.files, now));
+        if let (Some(before), Some(now)) = (&before.items, &now.items) {
+            all.extend(items_changed(before, now));
+        }
+        if strictness(now.guard) < strictness(before.guard) {
+            let (then, now) = (policy(before.guard), policy(now.guard));
+            all.push(format!("the guard was set to \"{then}\" when the loop began, and is set to \"{now}\" now"));
+        }
+        all
     }
-    if strictness(now.guard) < strictness(before.guard) {
-        let (then, now) = (policy(before.guard), policy(now.guard));
-        all.push(format!("the guard was set to \"{then}\" when the loop began, and is set to \"{now}\" now"));
-    }
-    all
 }
 
 /// As many as are said.
@@ -155,15 +158,52 @@ pub fn bounded(mut all: Vec<String>) -> Vec<String> {
     all
 }
 
-/// The gates that were declared at the beginning and are not any more, under whatever name.
-pub fn gone<'a>(before: &'a [Asked], now: &[Asked]) -> Vec<&'a Asked> {
-    let is_there = |gate: &Asked| now.iter().any(|other| (other.name == gate.name && other.kind == gate.kind) || other.asks_the_same(gate));
-    before.iter().filter(|gate| !is_there(gate)).collect()
+impl Asked {
+    /// The gates that were declared at the beginning and are not any more, under whatever name.
+    pub fn gone<'a>(before: &'a [Self], now: &[Self]) -> Vec<&'a Self> {
+        let is_there =
+            |gate: &Self| now.iter().any(|other| (other.name == gate.name && other.kind == gate.kind) || other.asks_the_same(gate));
+        before.iter().filter(|gate| !is_there(gate)).collect()
+    }
+
+    /// The gates that are gone or ask for less.
+    pub fn weakened(before: &[Self], now: &[Self]) -> Vec<String> {
+        let mut said = Vec::new();
+        for old in before {
+            let name = opening(&old.name, 60);
+            let Some(new) = now.iter().find(|gate| gate.name == old.name) else {
+                if !now.iter().any(|gate| gate.asks_the_same(old)) {
+                    said.push(format!("gate \"{name}\" is gone (`{}`)", asked(old)));
+                }
+                continue;
+            };
+            let is_weaker = match old.kind {
+                Kind::Markers => old.what.iter().any(|word| !new.what.contains(word)),
+                _ => old.what != new.what,
+            };
+            if is_weaker || old.kind != new.kind {
+                said.push(format!("gate \"{name}\" asked for `{}` when the loop began, and asks for `{}` now", asked(old), asked(new)));
+            }
+            for (term, value) in &old.terms {
+                let was = format!("gate \"{name}\": its {term} was `{}` when the loop began", opening(value, 120));
+                match new.terms.get(term) {
+                    _ if old.kind != new.kind => {}
+                    Some(now) if now == value => {}
+                    Some(now) => said.push(format!("{was}, and is `{}` now", opening(now, 120))),
+                    None => said.push(format!("{was}, and is not asked for now")),
+                }
+            }
+        }
+        said
+    }
 }
 
-/// The policy that counts: the stricter one of the beginning and of now. An agent must not be able to switch the guard off.
-pub fn stricter(before: GuardPolicy, now: GuardPolicy) -> GuardPolicy {
-    if strictness(now) < strictness(before) { before } else { now }
+impl GuardPolicy {
+    /// The policy that counts: the stricter one of the beginning and of now. An agent must not be able to switch the guard off.
+    #[must_use]
+    pub fn stricter(self, now: Self) -> Self {
+        if strictness(now) < strictness(self) { self } else { now }
+    }
 }
 
 fn strictness(policy: GuardPolicy) -> u8 {
@@ -194,7 +234,7 @@ fn counts<'a>(names: impl Iterator<Item = &'a String>) -> BTreeMap<&'a str, usiz
     counts
 }
 
-/// What is in `before` more often than in `now`.
+/// The entries that are in `before` more often than in `now`.
 fn lost<'a>(before: &[&'a str], now: &[&'a str]) -> Vec<&'a str> {
     let mut left = now.to_vec();
     let is_lost = |name: &&&str| match left.iter().position(|other| other == *name) {
@@ -269,42 +309,11 @@ fn markers_added(before: &Sources, now: &Sources) -> Vec<String> {
     said
 }
 
-/// The gates that are gone or ask for less.
-pub fn gates_weakened(before: &[Asked], now: &[Asked]) -> Vec<String> {
-    let mut said = Vec::new();
-    for old in before {
-        let name = opening(&old.name, 60);
-        let Some(new) = now.iter().find(|gate| gate.name == old.name) else {
-            if !now.iter().any(|gate| gate.asks_the_same(old)) {
-                said.push(format!("gate \"{name}\" is gone (`{}`)", asked(old)));
-            }
-            continue;
-        };
-        let is_weaker = match old.kind {
-            Kind::Markers => old.what.iter().any(|word| !new.what.contains(word)),
-            _ => old.what != new.what,
-        };
-        if is_weaker || old.kind != new.kind {
-            said.push(format!("gate \"{name}\" asked for `{}` when the loop began, and asks for `{}` now", asked(old), asked(new)));
-        }
-        for (term, value) in &old.terms {
-            let was = format!("gate \"{name}\": its {term} was `{}` when the loop began", opening(value, 120));
-            match new.terms.get(term) {
-                _ if old.kind != new.kind => {}
-                Some(now) if now == value => {}
-                Some(now) => said.push(format!("{was}, and is `{}` now", opening(now, 120))),
-                None => said.push(format!("{was}, and is not asked for now")),
-            }
-        }
-    }
-    said
-}
-
 fn asked(gate: &Asked) -> String {
     opening(&gate.what.join(", "), 120)
 }
 
-/// What nobody asks for any more is said with the gate that asked for it.
+/// Changed files that a gate used. If no gate uses a file any more, the suspicion about that gate covers it.
 fn files_changed(before: &BTreeMap<String, String>, now: &Facts) -> Vec<String> {
     let changed = |(file, old): (&String, &String)| {
         let what = match now.files.get(file)? {
@@ -317,7 +326,7 @@ fn files_changed(before: &BTreeMap<String, String>, now: &Facts) -> Vec<String> 
     before.iter().filter_map(changed).collect()
 }
 
-/// What a file does for gates: `the gate "tests" runs`.
+/// The role of a file for gates: `the gate "tests" runs`.
 fn role(runners: Option<&BTreeSet<String>>) -> String {
     let names: Vec<String> = runners.into_iter().flatten().map(|name| format!("\"{}\"", opening(name, 60))).collect();
     match &names[..] {

@@ -1,4 +1,4 @@
-//! What a command runs that lies in the project: scripts, targets, entries of a `package.json`.
+//! The files of the project that a command runs: scripts, targets, entries of a `package.json`.
 
 use std::collections::BTreeSet;
 
@@ -37,16 +37,16 @@ const JUSTFILES: &[&str] = &["justfile", "Justfile", ".justfile"];
 const OF_PACKAGE: [&str; 5] = ["--filter", "-F", "-w", "--workspace", "workspace"];
 const OF_FOLDER: [&str; 4] = ["-C", "--dir", "--prefix", "--cwd"];
 
-/// What a command names, each with the folder that it is named in.
+/// The files that a command names, each with the folder that it is named in.
 pub fn named(run: &Run) -> Vec<(String, Named)> {
     match run {
         Run::Argv(words) => named_by(words).into_iter().map(|named| (String::new(), named)).collect(),
-        Run::Shell(line) => in_line(line),
+        Run::Shell(line) => named_in_line(line),
     }
 }
 
-/// What the commands of a line for the shell name, each with the folder that `cd` went to before. After a `cd` that nobody can follow, nothing is named.
-pub fn in_line(line: &str) -> Vec<(String, Named)> {
+/// The files that a shell line names, each with the folder that `cd` went to before. After a `cd` that cannot be followed, nothing is named.
+pub fn named_in_line(line: &str) -> Vec<(String, Named)> {
     let mut all = BTreeSet::new();
     let mut folders: Vec<Option<String>> = vec![Some(String::new())];
     for words in commands(line) {
@@ -124,7 +124,7 @@ fn of_interpreter(words: &[&str], code: &[&str], with_word: &[&str]) -> Option<N
     None
 }
 
-/// What a package manager runs: `pnpm --filter a test`, `npm run lint`.
+/// The script that a package manager runs: `pnpm --filter a test`, `npm run lint`.
 fn script(program: &str, words: &[&str]) -> Option<Named> {
     let mut plain = Vec::new();
     let mut package = None;

@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::languages::{LANGUAGES, Language, NOT_LOOKED_AT, Span};
 use crate::text::opening;
 
-/// What a source file says about tests.
+/// The tests of a source file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// The names of its tests, in order.
     pub tests: Vec<String>,
-    /// What skips tests or singles some out: `#[ignore]`, `it.only`.
+    /// Markers that skip tests or single some out: `#[ignore]`, `it.only`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub markers: Vec<String>,
 }
@@ -28,26 +28,28 @@ const LONGEST_NAME: usize = 200;
 /// A match is no longer than this: the cases of a test stand between its attribute and its name.
 const LONGEST_MATCH: usize = 10_000;
 
-/// Whether a file of this name may hold tests.
-pub fn may_hold_tests(path: &str) -> bool {
-    language(path).is_some()
-}
-
-/// Reads a source file. `None`: it is none that may hold tests, or it holds none.
-pub fn look(path: &str, text: &str) -> Option<Source> {
-    let (language, patterns) = language(path)?;
-    if !text.contains(language.needs) {
-        return None;
+impl Source {
+    /// Whether a file of this name may hold tests.
+    pub fn may_hold_tests(path: &str) -> bool {
+        language(path).is_some()
     }
-    let (tests, markers) = patterns.get_or_init(|| (compiled(language.tests), compiled(language.markers)));
-    let code = code_of(text, language);
-    // Two attributes can be about one function.
-    let names: BTreeSet<(usize, usize)> = found(tests, &code).values().map(|(_, name)| (name.start, name.end)).collect();
-    let source = Source {
-        tests: names.into_iter().map(|(start, end)| opening(text.get(start..end).unwrap_or_default(), LONGEST_NAME)).collect(),
-        markers: found(markers, &code).into_values().map(|(all, _)| shown(&code[all])).collect(),
-    };
-    (source != Source::default()).then_some(source)
+
+    /// Reads a source file. `None`: it is none that may hold tests, or it holds none.
+    pub fn read(path: &str, text: &str) -> Option<Self> {
+        let (language, patterns) = language(path)?;
+        if !text.contains(language.needs) {
+            return None;
+        }
+        let (tests, markers) = patterns.get_or_init(|| (compiled(language.tests), compiled(language.markers)));
+        let code = code_of(text, language);
+        // Two attributes can be about one function.
+        let names: BTreeSet<(usize, usize)> = found(tests, &code).values().map(|(_, name)| (name.start, name.end)).collect();
+        let source = Source {
+            tests: names.into_iter().map(|(start, end)| opening(text.get(start..end).unwrap_or_default(), LONGEST_NAME)).collect(),
+            markers: found(markers, &code).into_values().map(|(all, _)| shown(&code[all])).collect(),
+        };
+        (source != Source::default()).then_some(source)
+    }
 }
 
 type Patterns = OnceLock<(Vec<Pattern>, Vec<Pattern>)>;

@@ -6,7 +6,7 @@ use super::*;
 use crate::gate::{Command, Features, File, Markers, Origin};
 
 fn seen(path: &str, text: &str) -> (Vec<String>, Vec<String>) {
-    let source = look(path, text).unwrap_or_default();
+    let source = Source::read(path, text).unwrap_or_default();
     (source.tests, source.markers)
 }
 
@@ -229,7 +229,7 @@ fn only_what_may_hold_tests_is_read() {
         "src/test/java/A.java",
         "B.Tests/C.cs",
     ] {
-        assert!(may_hold_tests(path), "{path}");
+        assert!(Source::may_hold_tests(path), "{path}");
     }
     for path in [
         "README.md",
@@ -242,12 +242,12 @@ fn only_what_may_hold_tests_is_read() {
         "Makefile",
         "",
     ] {
-        assert!(!may_hold_tests(path), "{path}");
+        assert!(!Source::may_hold_tests(path), "{path}");
     }
 }
 
 fn facts(sources: &[(&str, &str)]) -> Facts {
-    let sources = sources.iter().filter_map(|(path, text)| Some(((*path).to_owned(), look(path, text)?))).collect();
+    let sources = sources.iter().filter_map(|(path, text)| Some(((*path).to_owned(), Source::read(path, text)?))).collect();
     Facts { sources: Some(sources), items: Some(Vec::new()), ..Facts::default() }
 }
 
@@ -293,10 +293,10 @@ fn harmless_changes_raise_no_suspicion() {
         ),
     ];
     for (what, now) in table {
-        assert_eq!(suspicions(&facts(&[AUTH]), &facts(now)), [""; 0], "{what}");
+        assert_eq!(Facts::suspicions(&facts(&[AUTH]), &facts(now)), [""; 0], "{what}");
     }
     let unread = Facts { sources: None, items: None, ..Facts::default() };
-    assert_eq!(suspicions(&unread, &facts(&[AUTH])), [""; 0], "nothing is known about the start");
+    assert_eq!(Facts::suspicions(&unread, &facts(&[AUTH])), [""; 0], "nothing is known about the start");
 }
 
 #[test]
@@ -323,22 +323,28 @@ fn tests_that_are_gone_and_markers_are_said() {
         ),
     ];
     for (now, said) in table {
-        assert_eq!(suspicions(&facts(&[AUTH]), &facts(now)), *said);
+        assert_eq!(Facts::suspicions(&facts(&[AUTH]), &facts(now)), *said);
     }
 }
 
 #[test]
 fn who_hides_the_tests_is_suspicious() {
     let unseen = Facts { sources: None, unseen: vec!["git does not answer".to_owned()], ..facts(&[]) };
-    assert_eq!(suspicions(&facts(&[AUTH]), &unseen), ["the tests could not be compared with those of the start: git does not answer"]);
-    assert_eq!(suspicions(&unseen, &unseen), [""; 0], "they could not be seen at the start either");
+    assert_eq!(
+        Facts::suspicions(&facts(&[AUTH]), &unseen),
+        ["the tests could not be compared with those of the start: git does not answer"]
+    );
+    assert_eq!(Facts::suspicions(&unseen, &unseen), [""; 0], "they could not be seen at the start either");
 }
 
 #[test]
 fn one_of_two_tests_of_a_name_is_missed() {
     let before = facts(&[("tests/a.rs", "#[test] fn works() {}"), ("tests/b.rs", "#[test] fn works() {}")]);
-    assert_eq!(suspicions(&before, &facts(&[("tests/a.rs", "#[test] fn works() {}")])), ["tests/b.rs: 1 test is gone (works)"]);
-    assert_eq!(suspicions(&before, &facts(&[("tests/c.rs", "mod a { #[test] fn works() {} } mod b { #[test] fn works() {} }")])), [""; 0]);
+    assert_eq!(Facts::suspicions(&before, &facts(&[("tests/a.rs", "#[test] fn works() {}")])), ["tests/b.rs: 1 test is gone (works)"]);
+    assert_eq!(
+        Facts::suspicions(&before, &facts(&[("tests/c.rs", "mod a { #[test] fn works() {} } mod b { #[test] fn works() {} }")])),
+        [""; 0]
+    );
 }
 
 fn gate(name: &str, check: Check) -> Gate {
@@ -384,7 +390,7 @@ fn a_gate_may_ask_for_more_but_not_for_less() {
         ]),
     ];
     for now in harmless {
-        assert_eq!(suspicions(&before, &now), [""; 0]);
+        assert_eq!(Facts::suspicions(&before, &now), [""; 0]);
     }
     #[rustfmt::skip]
     let weaker = [
@@ -400,7 +406,7 @@ fn a_gate_may_ask_for_more_but_not_for_less() {
         (with(gate("list", Check::Features(Features { path: "empty.json".to_owned(), per_session: 0 }))), "gate \"list\" asked for `prd.json` when the loop began, and asks for `empty.json` now"),
     ];
     for (now, said) in weaker {
-        assert_eq!(suspicions(&before, &now), [said]);
+        assert_eq!(Facts::suspicions(&before, &now), [said]);
     }
 }
 
@@ -420,11 +426,11 @@ fn files_items_and_the_guard_itself_are_watched() {
         guard: GuardPolicy::Block,
         ..before.clone()
     };
-    assert_eq!(suspicions(&before, &more), [""; 0]);
-    assert_eq!(suspicions(&before, &Facts { files: BTreeMap::new(), ..before.clone() }), [""; 0], "nobody asks for it any more");
+    assert_eq!(Facts::suspicions(&before, &more), [""; 0]);
+    assert_eq!(Facts::suspicions(&before, &Facts { files: BTreeMap::new(), ..before.clone() }), [""; 0], "nobody asks for it any more");
     let less = Facts { files: file("2"), items: Some(vec![item("2", "easier")]), guard: GuardPolicy::Off, ..before.clone() };
     assert_eq!(
-        suspicions(&before, &less),
+        Facts::suspicions(&before, &less),
         [
             "verify.sh, which the gate \"tests\" runs, has changed since the loop began",
             "prd.json: 2 items are gone (1, 3)",
@@ -432,11 +438,14 @@ fn files_items_and_the_guard_itself_are_watched() {
             "the guard was set to \"warn\" when the loop began, and is set to \"off\" now",
         ]
     );
-    assert_eq!(suspicions(&before, &Facts { files: file(""), ..before.clone() }), ["verify.sh, which the gate \"tests\" runs, is gone"]);
+    assert_eq!(
+        Facts::suspicions(&before, &Facts { files: file(""), ..before.clone() }),
+        ["verify.sh, which the gate \"tests\" runs, is gone"]
+    );
     let nobody = Facts { files: file("2"), runners: BTreeMap::new(), ..before.clone() };
-    assert_eq!(suspicions(&before, &nobody), ["verify.sh, which declares gates, has changed since the loop began"]);
-    assert_eq!(stricter(GuardPolicy::Block, GuardPolicy::Off), GuardPolicy::Block);
-    assert_eq!(stricter(GuardPolicy::Off, GuardPolicy::Warn), GuardPolicy::Warn);
+    assert_eq!(Facts::suspicions(&before, &nobody), ["verify.sh, which declares gates, has changed since the loop began"]);
+    assert_eq!(GuardPolicy::Block.stricter(GuardPolicy::Off), GuardPolicy::Block);
+    assert_eq!(GuardPolicy::Off.stricter(GuardPolicy::Warn), GuardPolicy::Warn);
 }
 
 #[test]
@@ -445,7 +454,7 @@ fn what_is_said_is_bounded_and_clean() {
     let many: Vec<(String, String)> =
         (0..40).map(|n| (format!("tests/\u{1b}[31m{n}.rs"), source.replace("fn t", &format!("fn t{n}_")))).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-    let said = suspicions(&facts(&many), &facts(&[]));
+    let said = Facts::suspicions(&facts(&many), &facts(&[]));
     assert_eq!(said.len(), 21);
     assert_eq!(said[20], "and 20 more");
     assert!(said[0].ends_with("400 tests are gone (t0_0, t0_1, t0_2, t0_3, t0_4 and 395 more)"), "{}", said[0]);
@@ -456,12 +465,12 @@ proptest! {
     #[test]
     fn no_text_is_too_odd(text in "[#\\[\\]a-z(){}'\"`/\\\\*$@.:\n r=]{0,200}", n in 0..10_usize) {
         let paths = ["a.rs", "test_a.py", "a.test.ts", "a_test.go", "ATest.java", "ATest.cs", "a_spec.rb", "ATest.php", "a_test.exs", "ATests.swift"];
-        look(paths[n], &text);
+        Source::read(paths[n], &text);
     }
 
     #[test]
     fn nor_too_foreign(text in any::<String>(), n in 0..10_usize) {
         let paths = ["a.rs", "test_a.py", "a.test.ts", "a_test.go", "ATest.java", "ATest.cs", "a_spec.rb", "ATest.php", "a_test.exs", "ATests.swift"];
-        look(paths[n], &format!("test ( func [ @{text}"));
+        Source::read(paths[n], &format!("test ( func [ @{text}"));
     }
 }

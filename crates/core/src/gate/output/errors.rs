@@ -32,9 +32,11 @@ enum Seen {
     Place,
     /// `12:3  error  …`
     PlaceAndError,
+    /// `  1) adds`, indented.
+    Numbered,
 }
 
-use Seen::{End, Margin, Place, PlaceAndError, Start, Within};
+use Seen::{End, Margin, Numbered, Place, PlaceAndError, Start, Within};
 
 const fn why(seen: Seen, below: usize) -> Habit {
     Habit { seen, rank: Rank::Why, below, has_heading: false }
@@ -65,7 +67,12 @@ const HABITS: &[Habit] = &[
     which(Start("Traceback")),                                                   // Python
     which(End("FAILED")),                                                        // libtest
     which(Start("FAILED")),                                                      // pytest
-    which(Start("FAIL ")),                                                       // go test, jest
+    which(Start("FAIL ")),                                                       // go test, jest, vitest, nextest
+    which(Start("FAIL: ")),                                                      // unittest
+    which(Start("(fail) ")),                                                     // bun
+    which(Start("rspec ./")),                                                    // RSpec
+    why(Start("Failed asserting"), 0),                                           // PHPUnit
+    which(Numbered),                                                             // mocha
     which(Start("not ok ")),                                                     // TAP
     which(Start("✗")),
     which(Start("✕")),
@@ -85,13 +92,45 @@ const NO_ERRORS: &[&str] = &[
     "error: aborting due to",
     "● Console",
     "# TODO",
+    "name: 'AssertionError'",
 ];
+
+/// Starts of lines that say nothing about the work: a package manager's news.
+const NOISE_STARTS: &[&str] =
+    &["npm notice", "node:internal/", "at node:internal/", "at new Promise (<anonymous>)", "at async Promise.all"];
+
+/// Parts of such lines: the inside of a test program.
+const NOISE: &[&str] = &["(node:internal/", "(node:async_hooks", "(node:events"];
+
+/// Starts of lines that tell what was expected, what came instead, and where.
+const TELLING: &[&str] = &["+", "-", "expected:", "actual:", "Expected", "Received", "location:", "error: '"];
 
 /// Starts of lines that warn, or that tell of something that passed.
 const NO_ERROR_STARTS: &[&str] = &["warning", "Warning", "ok ", "✓", "--- PASS"];
 
 /// The words before and after a number of errors: a 0 there is good news.
 const COUNTS: &[(&str, &str)] = &[("", " error"), ("error: ", ""), ("errors: ", ""), ("Error: ", ""), ("Errors: ", "")];
+
+/// Whether a line says nothing about the work.
+pub(super) fn is_noise(line: &str) -> bool {
+    let trimmed = line.trim_start();
+    // `> slug@1.0.0 test`, which npm puts above what it runs.
+    let is_banner = line.strip_prefix("> ").is_some_and(|rest| rest.split(' ').next().is_some_and(|name| name.contains('@')));
+    is_banner || NOISE_STARTS.iter().any(|words| trimmed.starts_with(words)) || NOISE.iter().any(|words| line.contains(words))
+}
+
+/// Whether a line some way below an error tells more about it: a side of the comparison.
+pub(super) fn is_telling(line: &str) -> bool {
+    let trimmed = line.trim_start();
+    TELLING.iter().any(|words| trimmed.starts_with(words)) && !trimmed.starts_with("---") && !trimmed.starts_with("+++")
+}
+
+/// Whether it is the place of an error in a list of calls: `at add (shop.js:3:32)`, `❯ shop.js:3:42`.
+pub(super) fn is_place_below(line: &str) -> bool {
+    let trimmed = line.trim_start();
+    let is_call = trimmed.starts_with("at ") || trimmed.starts_with("❯ ");
+    is_call && trimmed.trim_end_matches(')').rsplit(':').next().is_some_and(|column| numbers(column, 1))
+}
 
 /// The habit that a line follows, if it is an error.
 pub(super) fn habit(line: &str) -> Option<&'static Habit> {
@@ -112,6 +151,7 @@ impl Seen {
             End(words) => trimmed.ends_with(words),
             Margin(words) => line.starts_with(words),
             Place => trimmed.split_once(": ").is_some_and(|(place, _)| is_place(place)),
+            Numbered => line.starts_with("  ") && trimmed.split_once(") ").is_some_and(|(number, _)| numbers(number, 1)),
             PlaceAndError => {
                 let mut words = trimmed.split_ascii_whitespace();
                 words.next().is_some_and(|place| numbers(place, 2)) && words.next() == Some("error")
@@ -169,6 +209,12 @@ mod tests {
             "src/a.ts:3:5 - error TS2322: Type 'string' is not assignable to type 'number'.",
             "  12:3  error  'x' is not defined  no-undef",
             "--- FAIL: TestAdd (0.00s)",
+            " FAIL  vit1/shop.test.mjs > adds",
+            "        FAIL [   0.450s] (2/4) shop tests::prints",
+            "FAIL: test_b (test_x.T.test_b)",
+            "(fail) cart > adds [0.08ms]",
+            "rspec ./shop_spec.rb:3 # Shop adds",
+            "Failed asserting that 2 is identical to 1.",
             "not ok 2 - subtracts",
             "make: *** [Makefile:3: all] Error 1",
             "main.c:3:5: error: expected ';'",

@@ -9,7 +9,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use self::errors::{Rank, habit};
+use self::errors::{Rank, habit, is_noise, is_place_below, is_telling};
 use crate::text::{PlainLines, is_unseen};
 
 /// A line is cut after so many characters, however much may be shown.
@@ -118,7 +118,23 @@ struct Kept {
     which: Groups,
     /// The error whose neighbours come now: how many more of them are wanted, and whether none was seen yet.
     below: Option<(Rank, usize, bool)>,
+    /// The error that lines further below may tell more about.
+    further: Option<Further>,
 }
+
+/// What is still looked for below an error.
+#[derive(Clone, Copy)]
+struct Further {
+    rank: Rank,
+    /// So many more lines are looked at, and so many are taken.
+    looks: usize,
+    lines: usize,
+    has_place: bool,
+}
+
+/// How far below an error its comparison may stand, and how many lines of it are kept.
+const FURTHER: usize = 30;
+const FURTHER_LINES: usize = 6;
 
 #[derive(Default)]
 struct Groups {
@@ -140,6 +156,9 @@ impl Kept {
             if !self.head.is_empty() {
                 self.keep_in_head(text);
             }
+            return;
+        }
+        if is_noise(text) {
             return;
         }
         self.take_error(text);
@@ -179,7 +198,7 @@ impl Kept {
             }
             return;
         };
-        self.below = None;
+        (self.below, self.further) = (None, None);
         let heading = self.heading.clone().filter(|_| habit.has_heading);
         let limit = self.limit;
         let groups = self.groups(habit.rank);
@@ -191,21 +210,37 @@ impl Kept {
         groups.size += lines.iter().map(|line| size(&line.text)).sum::<usize>();
         groups.list.push(Group { main: lines.len() - 1, lines });
         self.below = Some((habit.rank, habit.below, true));
+        self.further = Some(Further { rank: habit.rank, looks: FURTHER, lines: FURTHER_LINES, has_place: false });
     }
 
     /// The line below an error may be its explanation; further ones only if they are indented.
     fn take_neighbour(&mut self, line: Line) {
-        let Some((rank, more @ 1.., is_first)) = self.below.take() else { return };
+        let Some((rank, more @ 1.., is_first)) = self.below.take() else { return self.take_further(line) };
         let is_note = line.text.starts_with("note: run with");
         if is_note || !(is_first || is_indented(&line.text)) {
-            return;
+            return self.take_further(line);
         }
+        self.add_to_group(rank, line);
+        self.below = Some((rank, more - 1, false));
+    }
+
+    /// The two sides of a comparison, and its place, stand some lines below.
+    fn take_further(&mut self, line: Line) {
+        let Some(Further { rank, looks: looks @ 1.., lines: lines @ 1.., has_place }) = self.further.take() else { return };
+        let is_place = !has_place && is_place_below(&line.text);
+        let is_taken = (is_place || is_telling(&line.text)) && self.groups(rank).size <= self.limit;
+        self.further = Some(Further { rank, looks: looks - 1, lines: lines - usize::from(is_taken), has_place: has_place || is_place });
+        if is_taken {
+            self.add_to_group(rank, line);
+        }
+    }
+
+    fn add_to_group(&mut self, rank: Rank, line: Line) {
         let groups = self.groups(rank);
         groups.size += size(&line.text);
         if let Some(group) = groups.list.last_mut() {
             group.lines.push(line);
         }
-        self.below = Some((rank, more - 1, false));
     }
 
     /// All of it, if nothing had to go.

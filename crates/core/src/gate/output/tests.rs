@@ -197,6 +197,41 @@ fn jest_says_expected_and_received() {
     survive("", &err, &["● adds 2 + 2 to equal 4", "Expected: 4\n    Received: 5", "FAIL src/sum.test.js", "Test Suites: 1 failed"]);
 }
 
+/// The failing test's name, both sides of the comparison, and the place, of outputs that were captured from the programs themselves.
+#[test]
+fn u3_captured_outputs_keep_the_name_the_comparison_and_the_place() {
+    let captured: [(&str, &[&str]); 7] = [
+        ("node-plain.out", &["not ok 2 - wrong", "expected: 2", "actual: 1", "n.test.mjs:2:25"]),
+        ("node-spec.out", &["wrong", "actual: 1", "expected: 2", "n.test.mjs:2:54"]),
+        ("jest-plain.err", &["● wrong — ü", "-   3,", "+   2,", "shop.test.js:2:42"]),
+        ("mocha-plain.out", &["wrong — ü", "-  2", "+  3", "shop.js:3:32"]),
+        ("vitest-plain.err", &["wrong — ü", "-   3,", "+   2,", "shop.test.mjs:3:42"]),
+        ("pytest-plain.out", &["test_wrong", "E       assert [1, 2] == [1, 3]", "test_shop.py:7"]),
+        ("pytest-q.out", &["test_wrong", "E       assert [1, 2] == [1, 3]", "test_shop.py:7"]),
+    ];
+    for (name, words) in captured {
+        let path = format!("{}/tests/test_output/{name}", env!("CARGO_MANIFEST_DIR"));
+        let output = std::fs::read_to_string(&path).unwrap();
+        let (out, err) =
+            if name.rsplit_once('.').is_some_and(|(_, kind)| kind == "err") { ("", output.as_str()) } else { (output.as_str(), "") };
+        survive(out, err, words);
+    }
+}
+
+#[test]
+fn u3_npm_says_nothing_and_node_says_what_differs() {
+    let passed = many(20, |i| format!("✔ case {i} (0.1ms)"));
+    let out = format!(
+        "\n> slug@1.0.0 test\n> node --test\n\n{passed}✖ slugs (1.2ms)\n  AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:\n  + actual - \
+         expected\n\n  + 'hello,-world!'\n  - 'hello-world'\n\n      at TestContext.<anonymous> (file:///project/slug.test.js:6:10)\n      at Test.run \
+         (node:internal/test_runner/test:796:25) {{\n    generatedMessage: true,\n    code: 'ERR_ASSERTION',\n    actual: 'hello,-world!',\n    \
+         expected: 'hello-world',\n    operator: 'strictEqual'\n  }}\n"
+    );
+    let err = many(4, |i| format!("npm notice New minor version of npm available! 10.{i}"));
+    survive(&out, &err, &["✖ slugs", "+ 'hello,-world!'", "- 'hello-world'", "slug.test.js:6:10"]);
+    assert!(!useful(500, &out, &err).contains("npm notice"));
+}
+
 /// Output that is likely to hit something.
 fn output() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![

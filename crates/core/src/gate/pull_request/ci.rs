@@ -135,38 +135,41 @@ pub struct Standing {
     pub passing: Vec<CheckRun>,
     pub failing: Vec<CheckRun>,
     pub running: Vec<CheckRun>,
-    pub needing: Vec<CheckRun>,
+    pub(crate) needing: Vec<CheckRun>,
     pub strange: Vec<CheckRun>,
     /// How many do not count.
     pub left_out: usize,
 }
 
-/// Sorts checks: of those with the same workflow and name, the newest one counts; of those that ran side by side, the one that does not pass.
-pub fn standing(checks: &[CheckRun], counts: impl Fn(&CheckRun) -> bool) -> Standing {
-    let mut newest: BTreeMap<(&Option<String>, &str), &CheckRun> = BTreeMap::new();
-    for check in checks {
-        let known = newest.entry((&check.workflow, &check.name)).or_insert(check);
-        let (newer, older) = if check.age() > known.age() { (check, *known) } else { (*known, check) };
-        *known = if newer.replaces(older) { newer } else { older };
+impl Standing {
+    /// Sorts checks: of those with the same workflow and name, the newest one counts; of those that ran side by side, the one that does not pass.
+    pub fn of(checks: &[CheckRun], counts: impl Fn(&CheckRun) -> bool) -> Self {
+        let mut newest: BTreeMap<(&Option<String>, &str), &CheckRun> = BTreeMap::new();
+        for check in checks {
+            let known = newest.entry((&check.workflow, &check.name)).or_insert(check);
+            let (newer, older) = if check.age() > known.age() { (check, *known) } else { (*known, check) };
+            *known = if newer.replaces(older) { newer } else { older };
+        }
+        let mut standing = Standing::default();
+        // In the order of the forge, which is that of the page.
+        for check in
+            checks.iter().filter(|check| newest.get(&(&check.workflow, check.name.as_str())).is_some_and(|n| std::ptr::eq(*n, *check)))
+        {
+            let list = match &check.word {
+                _ if !counts(check) => {
+                    standing.left_out += 1;
+                    continue;
+                }
+                Word::Passes(_) => &mut standing.passing,
+                Word::Fails(_) => &mut standing.failing,
+                Word::Runs(_) => &mut standing.running,
+                Word::NeedsPerson => &mut standing.needing,
+                Word::Strange(_) => &mut standing.strange,
+            };
+            list.push(check.clone());
+        }
+        standing
     }
-    let mut standing = Standing::default();
-    // In the order of the forge, which is that of the page.
-    for check in checks.iter().filter(|check| newest.get(&(&check.workflow, check.name.as_str())).is_some_and(|n| std::ptr::eq(*n, *check)))
-    {
-        let list = match &check.word {
-            _ if !counts(check) => {
-                standing.left_out += 1;
-                continue;
-            }
-            Word::Passes(_) => &mut standing.passing,
-            Word::Fails(_) => &mut standing.failing,
-            Word::Runs(_) => &mut standing.running,
-            Word::NeedsPerson => &mut standing.needing,
-            Word::Strange(_) => &mut standing.strange,
-        };
-        list.push(check.clone());
-    }
-    standing
 }
 
 impl Standing {
@@ -202,7 +205,7 @@ impl Standing {
 }
 
 /// Advice about red checks. A cancelled check or one that took too long may not be the work's fault, and then another commit would not help.
-fn mended(failing: &[CheckRun]) -> String {
+fn remedy(failing: &[CheckRun]) -> String {
     let is_no_verdict = |check: &CheckRun| matches!(check.word, Word::Fails("cancelled" | "timed out" | "stale" | "startup failure"));
     match failing.iter().find_map(CheckRun::run).filter(|_| failing.iter().all(is_no_verdict)) {
         Some(run) => format!("If it is not the work's fault, run it again: `gh run rerun {run} --failed`. Else fix it, commit and push."),
@@ -217,56 +220,58 @@ fn named(checks: &[CheckRun]) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// Whether the checks on the head commit are green. `counts`: which of them do.
-pub fn ci(view: &View, counts: impl Fn(&CheckRun) -> bool, may_have_none: bool) -> Outcome {
-    let request = match outcome::existing(view) {
-        Ok(request) => request,
-        Err(outcome) => return outcome,
-    };
-    if let Some(outcome) = not_in_step(view, request) {
-        return outcome;
-    }
-    let standing = standing(&request.checks, counts);
-    let head = short(&request.head);
-    let others = standing.others();
-    let others = if others.is_empty() { others } else { format!("; {others}") };
-    if !standing.failing.is_empty() {
-        let what = format!("CI fails on {head}: {}{others}", named(&standing.failing));
-        let next = match request.state {
-            State::Merged => "It is merged already: fix it in a new branch, with a pull request of its own.",
-            _ => &mended(&standing.failing),
+impl View {
+    /// Whether the checks on the head commit are green. `counts`: which of them do.
+    pub fn ci(&self, counts: impl Fn(&CheckRun) -> bool, may_have_none: bool) -> Outcome {
+        let request = match outcome::existing(self) {
+            Ok(request) => request,
+            Err(outcome) => return outcome,
         };
-        return Outcome { failing: standing.failing, ..Outcome::fails(what, next) };
+        if let Some(outcome) = not_in_step(self, request) {
+            return outcome;
+        }
+        let standing = Standing::of(&request.checks, counts);
+        let head = short(&request.head);
+        let others = standing.others();
+        let others = if others.is_empty() { others } else { format!("; {others}") };
+        if !standing.failing.is_empty() {
+            let what = format!("CI fails on {head}: {}{others}", named(&standing.failing));
+            let next = match request.state {
+                State::Merged => "It is merged already: fix it in a new branch, with a pull request of its own.",
+                _ => &remedy(&standing.failing),
+            };
+            return Outcome { failing: standing.failing, ..Outcome::fails(what, next) };
+        }
+        if let Some(check) = standing.needing.first() {
+            let page = check.url.as_deref().unwrap_or(&request.url);
+            let what = format!("CI on {head} needs an approval: {}{others}", named(&standing.needing));
+            return Outcome::needs(what, format!("approve it on {page}"));
+        }
+        if !standing.running.is_empty() {
+            let what = match standing.passing.len() {
+                0 => format!("CI runs on {head}: {}", named(&standing.running)),
+                n => format!("CI runs on {head}: {}; {n} of {} pass", named(&standing.running), standing.total()),
+            };
+            return Outcome::waits(what);
+        }
+        if !standing.strange.is_empty() {
+            return Outcome::unknown(format!("CI on {head} says what ralph does not know: {}{others}", named(&standing.strange)));
+        }
+        if standing.total() == 0 {
+            return without_checks(self, request, standing.left_out, may_have_none);
+        }
+        // Merging at once makes nothing come sooner.
+        if self.seen_for_ms < SETTLES_MS && standing.span_ms() < SETTLES_MS {
+            return Outcome::waits(format!(
+                "CI is green on {head} so far ({others}); more checks may still appear",
+                others = standing.others()
+            ));
+        }
+        Outcome::passes(match standing.passing.len() {
+            1 => format!("CI is green on {head}: {}", named(&standing.passing)),
+            n => format!("CI is green on {head}: {n} checks pass"),
+        })
     }
-    if let Some(check) = standing.needing.first() {
-        let page = check.url.as_deref().unwrap_or(&request.url);
-        let what = format!("CI on {head} needs an approval: {}{others}", named(&standing.needing));
-        return Outcome::needs(what, format!("approve it on {page}"));
-    }
-    if !standing.running.is_empty() {
-        let what = match standing.passing.len() {
-            0 => format!("CI runs on {head}: {}", named(&standing.running)),
-            n => format!("CI runs on {head}: {}; {n} of {} pass", named(&standing.running), standing.total()),
-        };
-        return Outcome::waits(what);
-    }
-    if !standing.strange.is_empty() {
-        return Outcome::unknown(format!("CI on {head} says what ralph does not know: {}{others}", named(&standing.strange)));
-    }
-    if standing.total() == 0 {
-        return without_checks(view, request, standing.left_out, may_have_none);
-    }
-    // Merging at once makes nothing come sooner.
-    if view.seen_for_ms < SETTLES_MS && standing.span_ms() < SETTLES_MS {
-        return Outcome::waits(format!(
-            "CI is green on {head} so far ({others}); more checks may still appear",
-            others = standing.others()
-        ));
-    }
-    Outcome::passes(match standing.passing.len() {
-        1 => format!("CI is green on {head}: {}", named(&standing.passing)),
-        n => format!("CI is green on {head}: {n} checks pass"),
-    })
 }
 
 /// Checks are about the head commit of the pull request: the checkout must be at that commit.

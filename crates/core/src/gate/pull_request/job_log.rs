@@ -7,7 +7,7 @@ const FAILED: &[u8] = b"##[error]";
 
 /// Reads a job's log as it comes.
 #[derive(Default)]
-pub struct Reader {
+pub struct JobLog {
     /// A line that is not whole yet.
     line: Vec<u8>,
     /// Output after the last failure.
@@ -18,7 +18,7 @@ pub struct Reader {
 /// No line is kept longer than this before it is passed on.
 const LONGEST_LINE: usize = 64 << 10;
 
-impl Reader {
+impl JobLog {
     pub fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(&[u8])) {
         for part in bytes.split_inclusive(|b| *b == b'\n') {
             self.line.extend_from_slice(part);

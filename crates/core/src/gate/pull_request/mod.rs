@@ -4,7 +4,7 @@
 
 mod choice;
 mod ci;
-pub mod job_log;
+mod job_log;
 mod outcome;
 mod phase;
 mod read;
@@ -14,13 +14,15 @@ mod trouble;
 #[cfg(test)]
 mod tests;
 
-pub use choice::{Choice, Wanted, choose};
-pub use ci::{CheckRun, Standing, Word, ci, standing};
-pub use outcome::{Outcome, astray, merged, open, proposed};
-pub use phase::{Phase, Told, of_trouble, phase};
-pub use read::{MOST_CHECKS, Required, requests, required};
+pub use choice::Wanted;
+use ci::Word;
+pub use ci::{CheckRun, Standing};
+pub use job_log::JobLog;
+pub use outcome::Outcome;
+pub use phase::{Phase, Told};
+pub use read::{MOST_CHECKS, required};
 pub use remote::{Checkout, Remote, Repository};
-pub use trouble::{Trouble, of_answer, of_failure};
+pub use trouble::Trouble;
 
 use serde::Serialize;
 
@@ -46,7 +48,7 @@ pub struct PullRequest {
     pub ended_at: Option<Millis>,
     pub has_conflicts: bool,
     /// The base branch asks for a review that is not there.
-    pub lacks_review: bool,
+    pub(crate) lacks_review: bool,
     pub checks: Vec<CheckRun>,
 }
 
@@ -104,7 +106,7 @@ pub struct View {
 }
 
 /// A commit as people write it.
-pub fn short(commit: &str) -> &str {
+fn short(commit: &str) -> &str {
     commit.get(..7).unwrap_or(commit)
 }
 

@@ -43,66 +43,68 @@ impl Outcome {
     }
 }
 
-/// Whether a pull request is open, or was and is merged.
-pub fn open(view: &View) -> Outcome {
-    match existing(view) {
-        Err(outcome) => outcome,
-        Ok(request) => {
-            let draft = if request.is_draft && request.state == State::Open { " as a draft" } else { "" };
-            Outcome::passes(format!("#{} is {}{draft} ({})", request.number, request.state.as_str(), request.url))
+impl View {
+    /// Whether a pull request is open, or was and is merged.
+    pub fn open(&self) -> Outcome {
+        match existing(self) {
+            Err(outcome) => outcome,
+            Ok(request) => {
+                let draft = if request.is_draft && request.state == State::Open { " as a draft" } else { "" };
+                Outcome::passes(format!("#{} is {}{draft} ({})", request.number, request.state.as_str(), request.url))
+            }
         }
     }
-}
 
-/// The same, and whether all that was committed here is in it.
-pub fn proposed(view: &View) -> Outcome {
-    let opened = open(view);
-    let missing = match (&view.request, view.relation) {
-        (Some(request), Relation::Ahead(ahead) | Relation::Diverged { ahead, .. }) if request.state == State::Open => {
-            Some((request, ahead))
+    /// The same, and whether all that was committed here is in it.
+    pub fn proposed(&self) -> Outcome {
+        let opened = self.open();
+        let missing = match (&self.request, self.relation) {
+            (Some(request), Relation::Ahead(ahead) | Relation::Diverged { ahead, .. }) if request.state == State::Open => {
+                Some((request, ahead))
+            }
+            _ => None,
+        };
+        let Some((request, ahead)) = missing.filter(|_| opened.verdict == Verdict::Pass) else { return opened };
+        let next = if matches!(self.relation, Relation::Ahead(_)) {
+            "Push: `git push`."
+        } else {
+            "Bring them together and push: `git pull --rebase`, then `git push`."
+        };
+        Outcome::fails(format!("{} not pushed, and so not in #{}", commits(ahead), request.number), next)
+    }
+
+    /// A finding if it goes to the wrong branch.
+    pub fn astray(&self, base: Option<&str>) -> Option<Outcome> {
+        let request = existing(self).ok()?;
+        let base = base.filter(|base| *base != request.base)?;
+        let number = request.number;
+        let next = match request.state {
+            State::Open => format!("`gh pr edit {number} --base {}`.", word(base)),
+            State::Merged | State::Closed => format!("Open another one that goes there: {}.", create(self)),
+        };
+        let verb = if request.state == State::Open { "goes" } else { "went" };
+        Some(Outcome::fails(format!("#{number} {verb} to {}, and must go to {}", request.base, opening(base, 100)), next))
+    }
+
+    /// Whether it is merged.
+    pub fn merged(&self) -> Outcome {
+        let request = match existing(self) {
+            Err(outcome) => return outcome,
+            Ok(request) => request,
+        };
+        let number = request.number;
+        if request.state == State::Merged {
+            return Outcome::passes(format!("#{number} is merged into {}", request.base));
         }
-        _ => None,
-    };
-    let Some((request, ahead)) = missing.filter(|_| opened.verdict == Verdict::Pass) else { return opened };
-    let next = if matches!(view.relation, Relation::Ahead(_)) {
-        "Push: `git push`."
-    } else {
-        "Bring them together and push: `git pull --rebase`, then `git push`."
-    };
-    Outcome::fails(format!("{} not pushed, and so not in #{}", commits(ahead), request.number), next)
-}
-
-/// A finding if it goes to the wrong branch.
-pub fn astray(view: &View, base: Option<&str>) -> Option<Outcome> {
-    let request = existing(view).ok()?;
-    let base = base.filter(|base| *base != request.base)?;
-    let number = request.number;
-    let next = match request.state {
-        State::Open => format!("`gh pr edit {number} --base {}`.", word(base)),
-        State::Merged | State::Closed => format!("Open another one that goes there: {}.", create(view)),
-    };
-    let verb = if request.state == State::Open { "goes" } else { "went" };
-    Some(Outcome::fails(format!("#{number} {verb} to {}, and must go to {}", request.base, opening(base, 100)), next))
-}
-
-/// Whether it is merged.
-pub fn merged(view: &View) -> Outcome {
-    let request = match existing(view) {
-        Err(outcome) => return outcome,
-        Ok(request) => request,
-    };
-    let number = request.number;
-    if request.state == State::Merged {
-        return Outcome::passes(format!("#{number} is merged into {}", request.base));
+        if request.has_conflicts {
+            return Outcome::fails(format!("#{number} is not merged, and has conflicts with {}", request.base), resolve(self, request));
+        }
+        if request.lacks_review {
+            return Outcome::waits(format!("#{number} waits for a review, which {} asks for ({})", request.base, request.url));
+        }
+        let ready = if request.is_draft { format!("It is a draft: `gh pr ready {number}`. ") } else { String::new() };
+        Outcome::fails(format!("#{number} is not merged yet"), format!("{ready}Merge it: `{}`.", merge_line(number)))
     }
-    if request.has_conflicts {
-        return Outcome::fails(format!("#{number} is not merged, and has conflicts with {}", request.base), resolve(view, request));
-    }
-    if request.lacks_review {
-        return Outcome::waits(format!("#{number} waits for a review, which {} asks for ({})", request.base, request.url));
-    }
-    let ready = if request.is_draft { format!("It is a draft: `gh pr ready {number}`. ") } else { String::new() };
-    Outcome::fails(format!("#{number} is not merged yet"), format!("{ready}Merge it: `{}`.", merge_line(number)))
 }
 
 fn merge_line(number: u64) -> String {

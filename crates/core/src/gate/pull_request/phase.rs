@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{CheckRun, Outcome, Relation, State, Trouble, View, ci, merged, open, short};
+use super::{CheckRun, Outcome, Relation, State, Trouble, View, short};
 use crate::gate::Verdict;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -52,45 +52,49 @@ pub struct Told {
     pub next: Option<String>,
 }
 
-/// The phase of a checkout. `counts`: which checks do.
-pub fn phase(view: &View, counts: impl Fn(&CheckRun) -> bool, may_have_none: bool) -> Told {
-    let opened = open(view);
-    let mut evidence = vec![opened.what];
-    let Some(request) = view.request.as_ref().filter(|request| request.state != State::Closed) else {
-        evidence.extend(uncommitted(view));
-        return Told { phase: Phase::P0, evidence, next: opened.next };
-    };
-    let checked = ci(view, counts, may_have_none);
-    if !view.others.is_empty() {
-        let others: Vec<String> = view.others.iter().map(|number| format!("#{number}")).collect();
-        evidence.push(format!("further open ones of the branch: {}; the newest counts", others.join(", ")));
-    }
-    if view.relation == Relation::Elsewhere {
-        let here = view.checkout.branch.as_deref().map_or("no branch".to_owned(), |branch| format!("the branch {branch}"));
-        evidence.push(format!("{here} is checked out, and the pull request is of {}", request.branch));
-    }
-    evidence.push(checked.what.clone());
-    evidence.extend(uncommitted(view));
-    if request.state == State::Merged {
-        return Told { phase: Phase::P2, evidence, next: checked.next };
-    }
-    let (phase, next) = match checked.verdict {
-        Verdict::Fail => (Phase::P1, checked.next),
-        Verdict::Wait => (Phase::Pending, Some("Wait for the checks.".to_owned())),
-        Verdict::Unknown => (Phase::Unknown, checked.needs.or(checked.next).map(as_sentence)),
-        Verdict::Pass => {
-            let Outcome { what, next, .. } = merged(view);
-            evidence.push(what);
-            (Phase::P2, next)
+impl View {
+    /// The phase of a checkout. `counts`: which checks do.
+    pub fn phase(&self, counts: impl Fn(&CheckRun) -> bool, may_have_none: bool) -> Told {
+        let opened = self.open();
+        let mut evidence = vec![opened.what];
+        let Some(request) = self.request.as_ref().filter(|request| request.state != State::Closed) else {
+            evidence.extend(uncommitted(self));
+            return Told { phase: Phase::P0, evidence, next: opened.next };
+        };
+        let checked = self.ci(counts, may_have_none);
+        if !self.others.is_empty() {
+            let others: Vec<String> = self.others.iter().map(|number| format!("#{number}")).collect();
+            evidence.push(format!("further open ones of the branch: {}; the newest counts", others.join(", ")));
         }
-    };
-    Told { phase, evidence, next }
+        if self.relation == Relation::Elsewhere {
+            let here = self.checkout.branch.as_deref().map_or("no branch".to_owned(), |branch| format!("the branch {branch}"));
+            evidence.push(format!("{here} is checked out, and the pull request is of {}", request.branch));
+        }
+        evidence.push(checked.what.clone());
+        evidence.extend(uncommitted(self));
+        if request.state == State::Merged {
+            return Told { phase: Phase::P2, evidence, next: checked.next };
+        }
+        let (phase, next) = match checked.verdict {
+            Verdict::Fail => (Phase::P1, checked.next),
+            Verdict::Wait => (Phase::Pending, Some("Wait for the checks.".to_owned())),
+            Verdict::Unknown => (Phase::Unknown, checked.needs.or(checked.next).map(as_sentence)),
+            Verdict::Pass => {
+                let Outcome { what, next, .. } = self.merged();
+                evidence.push(what);
+                (Phase::P2, next)
+            }
+        };
+        Told { phase, evidence, next }
+    }
 }
 
-/// Nothing can be told, and why.
-pub fn of_trouble(trouble: &Trouble) -> Told {
-    let next = trouble.needs.clone().map(as_sentence).or_else(|| trouble.is_passing.then(|| "Try again in a while.".to_owned()));
-    Told { phase: Phase::Unknown, evidence: vec![trouble.what.clone()], next }
+impl Told {
+    /// Nothing can be told, and why.
+    pub fn of_trouble(trouble: &Trouble) -> Told {
+        let next = trouble.needs.clone().map(as_sentence).or_else(|| trouble.is_passing.then(|| "Try again in a while.".to_owned()));
+        Told { phase: Phase::Unknown, evidence: vec![trouble.what.clone()], next }
+    }
 }
 
 fn as_sentence(text: String) -> String {

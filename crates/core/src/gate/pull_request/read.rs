@@ -63,16 +63,18 @@ struct SaidCheck {
     target_url: Option<String>,
 }
 
-/// The pull requests in what `gh pr list --json` or `gh pr view --json` printed. `asked`: the repository that they are in. `None`: it is no such answer.
-pub fn requests(bytes: &[u8], asked: &Repository) -> Option<Vec<PullRequest>> {
-    let said: Value = parse_tolerant(bytes).ok()?;
-    let list = match said {
-        Value::Array(list) => list,
-        one @ Value::Object(_) => vec![one],
-        _ => return None,
-    };
-    // One that cannot be read may be the one that is meant, so the whole answer is not believed.
-    list.into_iter().map(|said| request(serde_json::from_value(said).ok()?, asked)).collect()
+impl PullRequest {
+    /// The pull requests in what `gh pr list --json` or `gh pr view --json` printed. `asked`: the repository that they are in. `None`: it is no such answer.
+    pub fn list(bytes: &[u8], asked: &Repository) -> Option<Vec<Self>> {
+        let said: Value = parse_tolerant(bytes).ok()?;
+        let list = match said {
+            Value::Array(list) => list,
+            one @ Value::Object(_) => vec![one],
+            _ => return None,
+        };
+        // One that cannot be read may be the one that is meant, so the whole answer is not believed.
+        list.into_iter().map(|said| request(serde_json::from_value(said).ok()?, asked)).collect()
+    }
 }
 
 fn request(said: Said, asked: &Repository) -> Option<PullRequest> {
@@ -146,7 +148,7 @@ fn job(url: &str) -> Option<u64> {
 }
 
 /// Whether the base branch requires a check, by its workflow and its name.
-pub type Required = BTreeMap<(Option<String>, String), bool>;
+type Required = BTreeMap<(Option<String>, String), bool>;
 
 /// Which checks the base branch requires: the answer to the question that the engine asks about one pull request. What it does not speak of may be.
 pub fn required(bytes: &[u8]) -> Option<Required> {

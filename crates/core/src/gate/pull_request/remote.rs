@@ -160,7 +160,7 @@ impl Checkout {
     }
 
     /// The remote that a new branch would be pushed to.
-    pub fn push_remote(&self) -> &str {
+    pub(crate) fn push_remote(&self) -> &str {
         let named = |name: &str| self.remotes.iter().find(|remote| remote.name == name);
         named("origin").or(self.remotes.first()).map_or("origin", |remote| &remote.name)
     }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::*;
+use super::{choice::Choice, *};
 use crate::gate::Verdict;
 
 const HEAD: &str = "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d";
@@ -73,7 +73,7 @@ fn with_checks(checks: &[(&str, &str)]) -> View {
 }
 
 fn judged(view: &View) -> (Verdict, String) {
-    let outcome = ci(view, |_| true, false);
+    let outcome = view.ci(|_| true, false);
     (outcome.verdict, outcome.what)
 }
 
@@ -111,7 +111,7 @@ fn s2_1_s2_4_any_failing_check_fails_at_once() {
     let many: Vec<(String, &str)> = (0..9).map(|n| (format!("job{n}"), "FAILURE")).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|(name, word)| (name.as_str(), *word)).collect();
     assert!(judged(&with_checks(&many)).1.ends_with("and 4 more"), "a line stays a line");
-    let next = |checks: &[(&str, &str)]| ci(&with_checks(checks), |_| true, false).next.unwrap_or_default();
+    let next = |checks: &[(&str, &str)]| with_checks(checks).ci(|_| true, false).next.unwrap_or_default();
     assert!(next(&[("build", "CANCELLED"), ("lint", "TIMED_OUT")]).contains("`gh run rerun 1 --failed`"));
     assert_eq!(next(&[("build", "CANCELLED"), ("lint", "FAILURE")]), "Fix it, commit and push.");
 }
@@ -126,7 +126,7 @@ fn s2_5_what_runs_is_waited_for() {
 
 #[test]
 fn s2_1_an_approval_needs_a_person() {
-    let outcome = ci(&with_checks(&[("deploy", "ACTION_REQUIRED"), ("build", "QUEUED")]), |_| true, false);
+    let outcome = with_checks(&[("deploy", "ACTION_REQUIRED"), ("build", "QUEUED")]).ci(|_| true, false);
     assert_eq!(outcome.verdict, Verdict::Unknown);
     assert!(outcome.needs.unwrap().contains("https://github.com/acme/widget/actions"), "where to go");
 }
@@ -134,7 +134,7 @@ fn s2_1_an_approval_needs_a_person() {
 #[test]
 fn s2_1_no_checks_yet_is_pending_and_never_green() {
     let none = with_checks(&[]);
-    let at = |seen_for_ms, may_have_none| ci(&View { seen_for_ms, ..none.clone() }, |_| true, may_have_none);
+    let at = |seen_for_ms, may_have_none| (View { seen_for_ms, ..none.clone() }).ci(|_| true, may_have_none);
     assert_eq!(at(0, false).verdict, Verdict::Wait);
     assert_eq!(at(119_999, true).verdict, Verdict::Wait, "they may still appear");
     let asks = at(120_000, false);
@@ -143,13 +143,13 @@ fn s2_1_no_checks_yet_is_pending_and_never_green() {
     assert_eq!(at(120_000, true).verdict, Verdict::Pass);
     let mut conflicts = none.clone();
     conflicts.request.as_mut().unwrap().has_conflicts = true;
-    let outcome = ci(&conflicts, |_| true, true);
+    let outcome = conflicts.ci(|_| true, true);
     assert_eq!(outcome.verdict, Verdict::Fail, "workflows do not run then");
     assert!(outcome.next.unwrap().contains("git pull --no-rebase origin main"));
     // All are left out: that is no green either.
     let ignored = View { seen_for_ms: 0, ..with_checks(&[("codecov/patch", "FAILURE")]) };
-    assert_eq!(ci(&ignored, |_| false, false).verdict, Verdict::Wait);
-    assert_eq!(ci(&View { seen_for_ms: 120_000, ..ignored }, |_| false, false).verdict, Verdict::Unknown);
+    assert_eq!(ignored.ci(|_| false, false).verdict, Verdict::Wait);
+    assert_eq!((View { seen_for_ms: 120_000, ..ignored }).ci(|_| false, false).verdict, Verdict::Unknown);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn s2_1_the_newest_of_the_same_name_counts() {
 fn s2_5_the_verdict_is_bound_to_the_head_commit() {
     let green = with_checks(&[("build", "SUCCESS")]);
     let in_step = |relation| {
-        let outcome = ci(&View { relation, ..green.clone() }, |_| true, false);
+        let outcome = (View { relation, ..green.clone() }).ci(|_| true, false);
         (outcome.verdict, outcome.what, outcome.next.unwrap_or_default())
     };
     assert_eq!(in_step(Relation::Same).0, Verdict::Pass);
@@ -228,8 +228,8 @@ fn s2_3_merged_around_red_checks_is_no_pass() {
     let mut red = with_checks(&[("build", "FAILURE")]);
     red.request.as_mut().unwrap().state = State::Merged;
     assert_eq!(judged(&red).0, Verdict::Fail);
-    assert_eq!(merged(&red).verdict, Verdict::Pass);
-    assert_eq!(open(&red).verdict, Verdict::Pass, "it was open");
+    assert_eq!(red.merged().verdict, Verdict::Pass);
+    assert_eq!(red.open().verdict, Verdict::Pass, "it was open");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn s2_6_the_way_to_the_merge_is_told() {
     let next = |change: &dyn Fn(&mut PullRequest)| {
         let mut view = green.clone();
         change(view.request.as_mut().unwrap());
-        let outcome = merged(&view);
+        let outcome = view.merged();
         (outcome.verdict, outcome.next.unwrap_or_default())
     };
     assert_eq!(next(&|_| {}), (Verdict::Fail, "Merge it: `gh pr merge 12 --squash --delete-branch`.".to_owned()));
@@ -250,7 +250,7 @@ fn s2_6_the_way_to_the_merge_is_told() {
 }
 
 fn chosen(requests: &[PullRequest], branch: Option<&str>, kept: Option<u64>, relation: Relation) -> Choice {
-    choose(requests, Wanted { branch, ours: &[ours()], kept, since: None }, |_| relation)
+    Wanted { branch, ours: &[ours()], kept, since: None }.choose(requests, |_| relation)
 }
 
 fn number(choice: &Choice) -> Option<u64> {
@@ -274,7 +274,7 @@ fn s2_1_a_strangers_branch_of_the_same_name_is_not_ours() {
     let gone = PullRequest { repository: None, ..request(9, State::Open, HEAD) };
     assert_eq!(number(&chosen(&[fork.clone(), gone], Some("feature/x"), None, Relation::Same)), None);
     let choice =
-        choose(&[fork], Wanted { branch: Some("feature/x"), ours: &[ours(), stranger], kept: None, since: None }, |_| Relation::Same);
+        Wanted { branch: Some("feature/x"), ours: &[ours(), stranger], kept: None, since: None }.choose(&[fork], |_| Relation::Same);
     assert_eq!(number(&choice), Some(8), "our own fork's");
 }
 
@@ -299,7 +299,7 @@ fn s2_3_what_was_there_before_the_loop_is_not_its_work() {
     let at = |text: &str| crate::text::time::parse(text);
     let since = at("2026-11-15T12:00:00Z");
     let of = |requests: &[PullRequest], kept, since| {
-        choose(requests, Wanted { branch: Some("feature/x"), ours: &[ours()], kept, since }, |_| Relation::Same)
+        Wanted { branch: Some("feature/x"), ours: &[ours()], kept, since }.choose(requests, |_| Relation::Same)
     };
     for state in [State::Merged, State::Closed] {
         let ended = |text| PullRequest { ended_at: at(text), ..request(3, state, HEAD) };
@@ -339,7 +339,7 @@ fn s2_1_without_a_branch_only_the_known_one_counts() {
 #[test]
 fn s2_1_the_phase_and_what_comes_next() {
     let phase_of = |view: &View| {
-        let told = phase(view, |_| true, false);
+        let told = view.phase(|_| true, false);
         (told.phase, told.next.unwrap_or_default())
     };
     let (p, next) = phase_of(&view(None));
@@ -361,7 +361,7 @@ fn s2_1_the_phase_and_what_comes_next() {
     let detached = View { checkout: Checkout { branch: None, ..checkout() }, ..view(None) };
     assert!(phase_of(&detached).1.contains("git switch NAME"));
     let dirty = View { checkout: Checkout { changed: 2, ..checkout() }, ..with_checks(&[("a", "SUCCESS")]) };
-    let told = phase(&dirty, |_| true, false);
+    let told = dirty.phase(|_| true, false);
     assert_eq!(told.phase, Phase::P2, "said, and no failure");
     assert!(told.evidence.iter().any(|line| line.contains("2 changed files are not committed")));
 }
@@ -434,7 +434,7 @@ fn s2_1_the_branch_that_is_worked_on() {
 
 #[test]
 fn s2_1_what_gh_says_when_it_fails() {
-    let trouble = |code: i32, said: &str| of_failure(Some(code), said, "github.com", "acme/widget");
+    let trouble = |code: i32, said: &str| Trouble::of_failure(Some(code), said, "github.com", "acme/widget");
     #[rustfmt::skip]
     let lasting = [
         (4, "To get started with GitHub CLI, please run:  gh auth login", "gh auth login"),
@@ -476,7 +476,7 @@ fn s2_1_what_gh_says_when_it_fails() {
         assert!(trouble.is_passing && trouble.needs.is_none(), "{said}: {trouble:?}");
         assert!(trouble.what.starts_with("GitHub cannot be asked right now"), "{trouble:?}");
     }
-    assert!(of_failure(None, "", "github.com", "").is_passing, "gh was killed");
+    assert!(Trouble::of_failure(None, "", "github.com", "").is_passing, "gh was killed");
     let strange = trouble(1, "GraphQL: Something is wrong \u{1b}[31mhere");
     assert!(!strange.is_passing && strange.needs.is_none() && !strange.what.contains('\u{1b}'), "{strange:?}");
 }
@@ -495,7 +495,7 @@ fn s2_1_what_gh_prints_is_read_as_it_comes() {
           {{"name":null,"status":null}}, 7, null]}},
         {{"number":13,"state":"MERGED","headRefOid":"{HEAD}","headRepository":null,"headRepositoryOwner":null,"isCrossRepository":true,"statusCheckRollup":null}}]"#
     );
-    let all = requests(json.as_bytes(), &ours()).unwrap();
+    let all = PullRequest::list(json.as_bytes(), &ours()).unwrap();
     let first = &all[0];
     assert_eq!((first.number, first.state, first.is_draft, first.has_conflicts), (12, State::Open, true, true));
     assert_eq!(first.repository, Some(ours()));
@@ -506,7 +506,7 @@ fn s2_1_what_gh_prints_is_read_as_it_comes() {
     assert_eq!((first.checks[0].job, first.checks[0].ended_at), (Some(99), None));
     assert_eq!(first.checks[1].workflow, None);
     assert_eq!((all[1].repository.clone(), all[1].checks.len()), (None, 0), "a fork that is gone");
-    assert_eq!(requests(b"[]", &ours()), Some(Vec::new()));
+    assert_eq!(PullRequest::list(b"[]", &ours()), Some(Vec::new()));
     for broken in [
         "",
         "{",
@@ -516,7 +516,7 @@ fn s2_1_what_gh_prints_is_read_as_it_comes() {
         r#"[{"number":1,"state":"OPEN","headRefOid":"--upload-pack=x"}]"#,
         r#"[{"number":1,"state":"ODD"}]"#,
     ] {
-        assert_eq!(requests(broken.as_bytes(), &ours()), None, "{broken}");
+        assert_eq!(PullRequest::list(broken.as_bytes(), &ours()), None, "{broken}");
     }
 }
 
@@ -538,7 +538,7 @@ fn s2_4_a_jobs_log_ends_with_the_failure() {
     let log = "\u{feff}2026-11-15T20:18:03.1234567Z ##[group]Run cargo test\n2026-11-15T20:18:03.2Z test a ... FAILED\nno stamp here\n\
                2026-11-15T20:18:04.0000000Z ##[error]Process completed with exit code 101.\n2026-11-15T20:18:05.0000000Z Post job cleanup.\n";
     let read = |size: usize| {
-        let mut reader = job_log::Reader::default();
+        let mut reader = JobLog::default();
         let mut out = Vec::new();
         for part in log.as_bytes().chunks(size) {
             reader.feed(part, &mut |text| out.extend_from_slice(text));
@@ -569,9 +569,9 @@ fn addresses_that_would_be_something_else_are_none() {
 proptest! {
     #[test]
     fn any_answer_is_read(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = requests(&bytes, &ours());
+        let _ = PullRequest::list(&bytes, &ours());
         let _ = required(&bytes);
-        let mut reader = job_log::Reader::default();
+        let mut reader = JobLog::default();
         reader.feed(&bytes, &mut |_| {});
         reader.finish(&mut |_| {});
     }
@@ -580,9 +580,9 @@ proptest! {
     fn any_values_are_read(state in "OPEN|CLOSED|MERGED|.{0,9}", name in ".{0,30}", word in ".{0,30}", url in ".{0,60}", at in ".{0,30}") {
         let json = serde_json::json!([{ "number": 1, "state": state, "headRefOid": HEAD, "headRefName": name, "title": name, "url": url, "createdAt": at,
             "statusCheckRollup": [{ "name": name, "workflowName": word, "status": word, "conclusion": word, "detailsUrl": url, "startedAt": at }] }]);
-        if let Some(found) = requests(json.to_string().as_bytes(), &ours()) {
+        if let Some(found) = PullRequest::list(json.to_string().as_bytes(), &ours()) {
             let view = view(found.into_iter().next());
-            let told = phase(&view, |_| true, false);
+            let told = view.phase(|_| true, false);
             prop_assert!(told.evidence.iter().all(|line| !line.chars().any(char::is_control)));
         }
     }

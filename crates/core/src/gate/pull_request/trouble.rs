@@ -23,9 +23,11 @@ impl Trouble {
     }
 }
 
-/// Gh printed something that is no answer.
-pub fn of_answer() -> Trouble {
-    Trouble::passing("GitHub cannot be asked right now: gh's answer cannot be read")
+impl Trouble {
+    /// Gh printed something that is no answer.
+    pub fn of_answer() -> Trouble {
+        Trouble::passing("GitHub cannot be asked right now: gh's answer cannot be read")
+    }
 }
 
 /// Words of a network, or of a server that is not well.
@@ -44,56 +46,58 @@ const NETWORK: [&str; 12] = [
     "dial tcp",
 ];
 
-/// Gh failed. `code`: `None` if a signal ended it. `host`: the server that it asked.
-///
-/// By the words of gh 2.23 and later, the most telling ones first.
-pub fn of_failure(code: Option<i32>, stderr: &str, host: &str, repository: &str) -> Trouble {
-    let said = opening(stderr, 300);
-    let has = |word: &str| said.contains(word);
-    let now = |why: &str| Trouble::passing(format!("GitHub cannot be asked right now: {why}"));
-    let login = format!("`gh auth login --hostname {host}`");
-    let Some(code) = code else { return now("gh was ended by a signal") };
-    if has("none of the git remotes") || has("no git remotes found") {
-        return Trouble::lasting("no remote of this repository is on GitHub", "add one: `git remote add origin URL`");
+impl Trouble {
+    /// Gh failed. `code`: `None` if a signal ended it. `host`: the server that it asked.
+    ///
+    /// By the words of gh 2.23 and later, the most telling ones first.
+    pub fn of_failure(code: Option<i32>, stderr: &str, host: &str, repository: &str) -> Trouble {
+        let said = opening(stderr, 300);
+        let has = |word: &str| said.contains(word);
+        let now = |why: &str| Trouble::passing(format!("GitHub cannot be asked right now: {why}"));
+        let login = format!("`gh auth login --hostname {host}`");
+        let Some(code) = code else { return now("gh was ended by a signal") };
+        if has("none of the git remotes") || has("no git remotes found") {
+            return Trouble::lasting("no remote of this repository is on GitHub", "add one: `git remote add origin URL`");
+        }
+        if has("Unknown JSON field") || has("unknown flag") || has("unknown command") {
+            return Trouble::lasting(format!("this gh is too old: {said}"), "install a newer gh (2.23 is known to do)");
+        }
+        if has("SAML") || has("SSO") {
+            return Trouble::lasting(format!("GitHub refuses: {said}"), "authorize the token for the organization: `gh auth refresh`");
+        }
+        if has("rate limit") {
+            return now("its rate limit is used up");
+        }
+        if has("HTTP 401") || has("Bad credentials") {
+            return Trouble::lasting("GitHub does not accept gh's token", login);
+        }
+        if code == 4 || has("gh auth login") {
+            return Trouble::lasting(format!("gh is not signed in to {host}"), login);
+        }
+        if has("x509") || has("certificate") {
+            return Trouble::lasting(
+                format!("GitHub's certificate is not trusted: {said}"),
+                format!("let the system trust it, or see what stands between here and {host}"),
+            );
+        }
+        if has("Could not resolve to a Repository") || has("HTTP 404") || has("(HTTP 404)") {
+            return Trouble::lasting(format!("GitHub knows no {repository}, or gh's user may not see it"), login);
+        }
+        if has("Resource not accessible") || has("required scopes") || has("HTTP 403") {
+            return Trouble::lasting(
+                format!("gh's token may not do that: {said}"),
+                format!("give it the rights: `gh auth refresh --hostname {host} --scopes repo`"),
+            );
+        }
+        if has("unable to find git") {
+            return Trouble::lasting("gh needs git, which is not there", "install git");
+        }
+        if said.is_empty() {
+            return now(&format!("gh ended with exit code {code}"));
+        }
+        if NETWORK.into_iter().any(has) {
+            return now(&said);
+        }
+        Trouble { is_passing: false, what: format!("gh failed: {said}"), needs: None }
     }
-    if has("Unknown JSON field") || has("unknown flag") || has("unknown command") {
-        return Trouble::lasting(format!("this gh is too old: {said}"), "install a newer gh (2.23 is known to do)");
-    }
-    if has("SAML") || has("SSO") {
-        return Trouble::lasting(format!("GitHub refuses: {said}"), "authorize the token for the organization: `gh auth refresh`");
-    }
-    if has("rate limit") {
-        return now("its rate limit is used up");
-    }
-    if has("HTTP 401") || has("Bad credentials") {
-        return Trouble::lasting("GitHub does not accept gh's token", login);
-    }
-    if code == 4 || has("gh auth login") {
-        return Trouble::lasting(format!("gh is not signed in to {host}"), login);
-    }
-    if has("x509") || has("certificate") {
-        return Trouble::lasting(
-            format!("GitHub's certificate is not trusted: {said}"),
-            format!("let the system trust it, or see what stands between here and {host}"),
-        );
-    }
-    if has("Could not resolve to a Repository") || has("HTTP 404") || has("(HTTP 404)") {
-        return Trouble::lasting(format!("GitHub knows no {repository}, or gh's user may not see it"), login);
-    }
-    if has("Resource not accessible") || has("required scopes") || has("HTTP 403") {
-        return Trouble::lasting(
-            format!("gh's token may not do that: {said}"),
-            format!("give it the rights: `gh auth refresh --hostname {host} --scopes repo`"),
-        );
-    }
-    if has("unable to find git") {
-        return Trouble::lasting("gh needs git, which is not there", "install git");
-    }
-    if said.is_empty() {
-        return now(&format!("gh ended with exit code {code}"));
-    }
-    if NETWORK.into_iter().any(has) {
-        return now(&said);
-    }
-    Trouble { is_passing: false, what: format!("gh failed: {said}"), needs: None }
 }

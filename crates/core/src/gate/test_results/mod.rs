@@ -1,11 +1,17 @@
 //! Which tests failed, told by the test program itself, so that failures from before the loop can be told apart from new ones.
 //!
-//! Three sources: what libtest prints (`cargo test`), TAP (`node --test`, `bats`, `prove`), and a `JUnit` file. Each of them carries a sum, and
-//! names count only if they agree with it: half a list of failures would make new failures look old. In doubt there is no result at all.
+//! What a command prints is read by libtest (`cargo test`), TAP (`node --test`, `bats`, `prove`), Go and the table of `frameworks.rs` (pytest, jest and
+//! the like), each for itself, and the results add up; a `JUnit` file counts instead. Each of them carries a sum, and names count only if they
+//! agree with it: half a list of failures would make new failures look old. In doubt there is no result at all.
 //! (Tests that never ran are in no sum: `cargo test` stops after the first test program that fails, unless it gets `--no-fail-fast`.)
 
+mod frameworks;
+#[cfg(test)]
+mod frameworks_tests;
+mod go;
 mod junit;
 mod libtest;
+mod scan;
 mod tap;
 #[cfg(test)]
 mod tests;
@@ -15,8 +21,16 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use self::junit::of_junit;
-use self::{libtest::Libtest, tap::Tap};
-use crate::{gate::TestCounts, text::PlainLines};
+use self::{
+    go::Go,
+    libtest::Libtest,
+    scan::{Place, Scan},
+    tap::Tap,
+};
+use crate::{
+    gate::{TestCounts, output::Stream},
+    text::PlainLines,
+};
 
 /// With more failures than this nothing is told apart.
 const MOST_FAILED: usize = 10_000;
@@ -37,6 +51,15 @@ pub struct TestResults {
     pub ignored: u64,
     /// A name that fails more than once, in two test programs for instance, comes again as `name (2)`.
     pub failed: BTreeSet<String>,
+    /// Failures that were counted and not named.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub unnamed: u64,
+    /// How many of the failures are not tests that ran: parts of a test, files that cannot be loaded, packages that don't build.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub outside: u64,
+    /// Packages that ran and whose tests were not counted.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub packages: u64,
 }
 
 /// The failures of a run, compared with those of the start.
@@ -53,11 +76,26 @@ impl TestResults {
         Split { new, old }
     }
 
-    /// In numbers, compared with what failed at the start, where that is known.
-    pub fn counts(&self, at_start: Option<&BTreeSet<String>>) -> TestCounts {
-        let failed = self.failed.len() as u64;
-        let old = at_start.map(|names| self.split(names).old.len() as u64);
-        TestCounts { total: self.passed.saturating_add(failed), failed, old: old.or((failed == 0).then_some(0)) }
+    /// Whether every failure has a name.
+    pub fn are_all_named(&self) -> bool {
+        self.unnamed == 0
+    }
+
+    pub fn failures(&self) -> u64 {
+        self.unnamed.saturating_add(self.failed.len() as u64)
+    }
+
+    /// How many tests ran, or packages where those were counted: the same number whether they pass or fail.
+    pub fn ran(&self) -> u64 {
+        self.passed.saturating_add(self.packages).saturating_add(self.failures()).saturating_sub(self.outside)
+    }
+
+    /// In numbers, compared with what failed at the start, where that is known. `None`: the tests were not counted.
+    pub fn counts(&self, at_start: Option<&BTreeSet<String>>) -> Option<TestCounts> {
+        let failed = self.failures();
+        let old = at_start.filter(|_| self.are_all_named()).map(|names| self.split(names).old.len() as u64);
+        let counts = TestCounts { total: self.passed.saturating_add(failed), failed, old: old.or((failed == 0).then_some(0)) };
+        (self.packages == 0).then_some(counts)
     }
 
     /// Notes a failure; `None` if there are too many to tell them apart.
@@ -74,9 +112,13 @@ impl TestResults {
         Some(())
     }
 
-    fn add(&mut self, other: &TestResults) -> Option<()> {
+    /// Adds the results of another program; `None` if there are too many failures to tell them apart.
+    pub fn add(&mut self, other: &TestResults) -> Option<()> {
         self.passed = self.passed.checked_add(other.passed)?;
         self.ignored = self.ignored.checked_add(other.ignored)?;
+        self.unnamed = self.unnamed.checked_add(other.unnamed)?;
+        self.outside = self.outside.checked_add(other.outside)?;
+        self.packages = self.packages.checked_add(other.packages)?;
         other.failed.iter().try_for_each(|name| self.fail(name))
     }
 }
@@ -90,40 +132,58 @@ fn bounded(name: &str, suffix: &str) -> String {
     out
 }
 
-/// Reads results out of a test program's output, in any pieces. Give it one stream, or both one after the other.
+/// Reads results out of a command's output, in any pieces.
+#[derive(Default)]
 pub struct Reader {
-    lines: PlainLines,
+    out: Side,
+    err: Side,
     libtest: Libtest,
     tap: Tap,
+    go: Go,
+    scan: Scan,
 }
 
-impl Default for Reader {
+/// One stream.
+struct Side {
+    lines: PlainLines,
+    place: Place,
+}
+
+impl Default for Side {
     fn default() -> Self {
-        Reader { lines: PlainLines::new(LONGEST_LINE), libtest: Libtest::default(), tap: Tap::default() }
+        Side { lines: PlainLines::new(LONGEST_LINE), place: Place::default() }
     }
 }
 
 impl Reader {
-    pub fn feed(&mut self, bytes: &[u8]) {
-        let Reader { lines, libtest, tap } = self;
-        lines.feed(bytes, &mut |line| {
-            libtest.take(line);
-            tap.take(line);
-        });
+    pub fn feed(&mut self, stream: Stream, bytes: &[u8]) {
+        let Reader { out, err, libtest, tap, go, scan } = self;
+        match stream {
+            Stream::Out => out.lines.feed(bytes, &mut |line| {
+                libtest.take(line);
+                tap.take(line);
+                go.take(line);
+                scan.take(line, &mut out.place);
+            }),
+            Stream::Err => err.lines.feed(bytes, &mut |line| scan.take(line, &mut err.place)),
+        }
     }
 
     /// `None`: the output has no results, or they cannot be trusted to be complete.
-    pub fn finish(self) -> Option<TestResults> {
-        let Reader { mut lines, mut libtest, mut tap } = self;
-        lines.finish(&mut |line| {
-            libtest.take(line);
-            tap.take(line);
-        });
-        match (libtest.finish(), tap.finish()) {
-            (Heard::Nothing, Heard::Nothing) | (Heard::Confused, _) | (_, Heard::Confused) => None,
-            (Heard::Results(results), Heard::Nothing) | (Heard::Nothing, Heard::Results(results)) => Some(results),
-            (Heard::Results(mut results), Heard::Results(more)) => results.add(&more).map(|()| results),
+    pub fn finish(mut self) -> Option<TestResults> {
+        // The end of the last line, where there is none.
+        self.feed(Stream::Out, b"\n");
+        self.feed(Stream::Err, b"\n");
+        let Reader { libtest, tap, go, scan, .. } = self;
+        let mut total: Option<TestResults> = None;
+        for heard in [libtest.finish(), tap.finish(), go.finish()].into_iter().chain(scan.finish()) {
+            match heard {
+                Heard::Nothing => {}
+                Heard::Confused => return None,
+                Heard::Results(results) => total.get_or_insert_default().add(&results)?,
+            }
         }
+        total
     }
 }
 

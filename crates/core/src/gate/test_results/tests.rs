@@ -6,12 +6,12 @@ use super::*;
 
 fn read(text: &str) -> Option<TestResults> {
     let mut reader = Reader::default();
-    reader.feed(text.as_bytes());
+    reader.feed(Stream::Out, text.as_bytes());
     reader.finish()
 }
 
 fn results(passed: u64, ignored: u64, failed: &[&str]) -> TestResults {
-    TestResults { passed, ignored, failed: failed.iter().map(|name| (*name).to_owned()).collect() }
+    TestResults { passed, ignored, failed: failed.iter().map(|name| (*name).to_owned()).collect(), ..TestResults::default() }
 }
 
 const LIBTEST: &str = "
@@ -97,7 +97,8 @@ fn prose_is_no_result() {
         "running tests\nok\nnot ok\nok then\n",
         "1..5\nlines 1..3 were changed\n",
         "1..2\n1..2\n",
-        "ok  \texample.com/calc\t0.003s\n",
+        "ok  example.com/calc 0.003s\n",
+        "ok  \texample.com/calc\tin 3 seconds\n",
         "everything is ok 100 %\n",
     ] {
         assert_eq!(read(text), None, "{text}");
@@ -236,10 +237,10 @@ proptest! {
     #[test]
     fn any_bytes_in_any_pieces_give_the_same_results(all in output(), size in 1_usize..7) {
         let mut at_once = Reader::default();
-        at_once.feed(&all);
+        at_once.feed(Stream::Out, &all);
         let mut in_pieces = Reader::default();
         for piece in all.chunks(size) {
-            in_pieces.feed(piece);
+            in_pieces.feed(Stream::Out, piece);
         }
         prop_assert_eq!(at_once.finish(), in_pieces.finish());
     }

@@ -43,10 +43,10 @@ const MOST_TAGS: usize = 100;
 #[derive(Default)]
 pub(super) struct Page<'m> {
     /// The last tag of each block that has one.
-    pub spots: Vec<Spot<'m>>,
-    pub has_open_box: bool,
+    pub(crate) spots: Vec<Spot<'m>>,
+    pub(crate) has_open_box: bool,
     /// A tag of the other kind is in it, outside of code.
-    pub has_other: bool,
+    pub(crate) has_other: bool,
     /// The nearest line of words so far, and how many there were.
     above: &'m str,
     lines: usize,

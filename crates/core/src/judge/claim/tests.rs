@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn claim(message: &str) -> Claim {
-    find(message, "DONE", "Fix it.\nWhen all tests pass, output this:\n<promise>DONE</promise>\n")
+    Claim::find(message, "DONE", "Fix it.\nWhen all tests pass, output this:\n<promise>DONE</promise>\n")
 }
 
 fn why(message: &str) -> String {
@@ -18,8 +18,8 @@ fn why(message: &str) -> String {
 #[test]
 fn s0_8_a_promise_counts_as_it_is_shown() {
     for promise in ["\u{1f469}\u{200d}\u{1f467} done", "\u{feff}all\u{200b} \u{202e} done", "\u{5d4}\u{5db}\u{5dc}\u{200f} !", "a\u{7}b"] {
-        assert_eq!(find(&crate::messages::tag(promise), promise, ""), Claim::Made, "{promise:?}");
-        assert_eq!(find(&format!("<promise>{promise}</promise>"), promise, ""), Claim::Made, "{promise:?}");
+        assert_eq!(Claim::find(&crate::messages::tag(promise), promise, ""), Claim::Made, "{promise:?}");
+        assert_eq!(Claim::find(&format!("<promise>{promise}</promise>"), promise, ""), Claim::Made, "{promise:?}");
     }
     assert_ne!(claim("<promise>DON\u{200d}E</promise>"), Claim::Made);
 }
@@ -105,17 +105,17 @@ fn t11_mentions_do_not_count_and_say_why() {
 
 #[test]
 fn pains_4_white_space_is_normalised_on_both_sides() {
-    assert_eq!(find("<promise>ALL   DONE</promise>", "ALL DONE", ""), Claim::Made);
-    assert_eq!(find("<promise>ALL\n\nDONE</promise>", "ALL  DONE", ""), Claim::Made);
-    assert_eq!(find("<promise>全部\u{3000}完成 ✅</promise>", "全部 完成 ✅", ""), Claim::Made);
-    assert_eq!(find("<promise></promise>", " ", ""), Claim::None);
-    assert_eq!(find("<promise>`x` passes</promise>", "`x` passes", ""), Claim::Made);
+    assert_eq!(Claim::find("<promise>ALL   DONE</promise>", "ALL DONE", ""), Claim::Made);
+    assert_eq!(Claim::find("<promise>ALL\n\nDONE</promise>", "ALL  DONE", ""), Claim::Made);
+    assert_eq!(Claim::find("<promise>全部\u{3000}完成 ✅</promise>", "全部 完成 ✅", ""), Claim::Made);
+    assert_eq!(Claim::find("<promise></promise>", " ", ""), Claim::None);
+    assert_eq!(Claim::find("<promise>`x` passes</promise>", "`x` passes", ""), Claim::Made);
 }
 
 /// S0-7: a message has several text blocks, and each has a last line. A page break that an agent quotes ends no block.
 #[test]
 fn t11_each_block_of_a_message_has_its_own_last_line() {
-    let message = |blocks: &[&str]| joined(blocks.iter().copied());
+    let message = |blocks: &[&str]| join_blocks(blocks.iter().copied());
     assert_eq!(claim(&message(&["All true.\n<promise>DONE</promise>", "Bye."])), Claim::Made);
     assert_eq!(why("All true.\n<promise>DONE</promise>\nBye."), "not-last");
     assert_eq!(why(&message(&["The last line will be:", "<promise>DONE</promise>"])), "announced");
@@ -134,20 +134,27 @@ fn a_prompt_that_is_repeated_whole_is_an_echo_wherever_its_tag_stands() {
         let whole = format!("{prompt}{rest}");
         let marked: Vec<String> = whole.lines().map(|line| format!("| {line}")).collect();
         for message in [whole.clone(), format!("user:\n{prompt}"), format!("{whole}\nI have read it."), marked.join("\n")] {
-            assert!(matches!(find(&message, "DONE", &whole), Claim::Refused { .. }), "{message}");
-            assert_eq!(find(&format!("{message}\nAll is well.\n\n<promise>DONE</promise>\n"), "DONE", &whole), Claim::Made, "{message}");
+            assert!(matches!(Claim::find(&message, "DONE", &whole), Claim::Refused { .. }), "{message}");
+            assert_eq!(
+                Claim::find(&format!("{message}\nAll is well.\n\n<promise>DONE</promise>\n"), "DONE", &whole),
+                Claim::Made,
+                "{message}"
+            );
         }
     }
     let echo = Claim::Refused { why: Refusal::Echo };
-    assert_eq!(find("Right.\n- Fix it, then say\n<promise>DONE</promise>", "DONE", "Fix it, then say <promise>DONE</promise>"), echo);
-    assert_eq!(find("Right.\nFix it. Say so. <promise>DONE</promise>", "DONE", "Fix it. Say so. <promise>DONE</promise>"), echo);
+    assert_eq!(
+        Claim::find("Right.\n- Fix it, then say\n<promise>DONE</promise>", "DONE", "Fix it, then say <promise>DONE</promise>"),
+        echo
+    );
+    assert_eq!(Claim::find("Right.\nFix it. Say so. <promise>DONE</promise>", "DONE", "Fix it. Say so. <promise>DONE</promise>"), echo);
 }
 
 #[test]
 fn an_answer_that_the_prompt_asked_for_is_no_echo() {
     let prompt = "Fix it. Your final message must be exactly:\n\nAll tests pass.\n<promise>DONE</promise>";
-    assert_eq!(find("All tests pass.\n<promise>DONE</promise>", "DONE", prompt), Claim::Made);
-    assert_eq!(find(prompt, "DONE", prompt), Claim::Refused { why: Refusal::Echo });
+    assert_eq!(Claim::find("All tests pass.\n<promise>DONE</promise>", "DONE", prompt), Claim::Made);
+    assert_eq!(Claim::find(prompt, "DONE", prompt), Claim::Refused { why: Refusal::Echo });
 }
 
 /// A look at each of these tags that read all of the message would take minutes.
@@ -166,7 +173,7 @@ fn t11_a_message_full_of_tags_is_no_work() {
 
 #[test]
 fn t12_blocked_counts_alone_on_the_last_line_only() {
-    let why = |message: &str| blocked(message);
+    let why = |message: &str| Claim::blocked(message);
     assert_eq!(why("There is no key.\n\n<blocked>no API key in this shell</blocked>").as_deref(), Some("no API key in this shell"));
     assert_eq!(why("- [ ] deploy\n\n**<blocked>\n the VPN is\n down\n</blocked>**\n").as_deref(), Some("the VPN is down"));
     assert_eq!(why("`<promise>DONE</promise>` would be a lie.\n\n<blocked>no key</blocked>").as_deref(), Some("no key"));
@@ -205,27 +212,27 @@ fn t11_refusals_of_other_versions_are_readable() {
 proptest! {
     #[test]
     fn never_panics(message in "(\\PC|\n|`|>|<promise>|</promise>|<blocked>|</blocked>|DONE|\u{c}|<a>|</a>){0,40}", promise in "\\PC{0,8}") {
-        let _ = find(&message, &promise, &message);
-        let _ = blocked(&message);
+        let _ = Claim::find(&message, &promise, &message);
+        let _ = Claim::blocked(&message);
     }
 
     /// Whatever was said before it, a tag on a line of its own after a finished paragraph is a claim, and the promise may be any words.
     #[test]
     fn s1_ac4_own_line_claims(promise in "[A-Za-z0-9é ]*[A-Za-z0-9][A-Za-z0-9é ]*", before in "[A-Za-z ,]{0,40}") {
         let message = format!("{before}.\n\n<promise>{promise}</promise>");
-        prop_assert_eq!(find(&message, &promise, ""), Claim::Made);
+        prop_assert_eq!(Claim::find(&message, &promise, ""), Claim::Made);
     }
 
     /// Inside a code fence nothing is ever a claim.
     #[test]
     fn fenced_is_never_a_claim(before in "[a-z \n]{0,30}", after in "[a-z \n]{0,30}") {
         let message = format!("{before}\n```\n<promise>DONE</promise>\n```\n{after}");
-        prop_assert_ne!(find(&message, "DONE", ""), Claim::Made);
+        prop_assert_ne!(Claim::find(&message, "DONE", ""), Claim::Made);
     }
 
     /// Nothing after the tag but what has no words: otherwise it is no claim.
     #[test]
     fn t11_words_after_the_tag_are_never_a_claim(after in "[^\u{c}]{0,20}[a-z][^\u{c}]{0,20}") {
-        prop_assert_ne!(find(&format!("All is well.\n<promise>DONE</promise>{after}"), "DONE", ""), Claim::Made);
+        prop_assert_ne!(Claim::find(&format!("All is well.\n<promise>DONE</promise>{after}"), "DONE", ""), Claim::Made);
     }
 }

@@ -14,10 +14,10 @@ use std::{borrow::Cow, sync::Arc};
 
 use memchr::memmem;
 
-pub use names::is_secret as is_secret_name;
+use names::is_secret as is_secret_name;
 
 /// The replacement of a secret. It is no secret itself, so that masking twice changes nothing.
-pub const MASK: &str = "[masked]";
+const MASK: &str = "[masked]";
 
 /// A shorter value of a variable is a word like any other.
 const SHORTEST_OWN: usize = 8;

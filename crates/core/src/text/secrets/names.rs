@@ -55,7 +55,7 @@ const LONGEST_QUOTED: usize = 4 << 10;
 const LOOKED_AT: usize = 1 << 10;
 
 /// Whether the value of a variable of this name is secret.
-pub fn is_secret(name: &str) -> bool {
+pub(super) fn is_secret(name: &str) -> bool {
     kind(name.as_bytes()).is_some_and(|kind| kind != Kind::Signature)
 }
 

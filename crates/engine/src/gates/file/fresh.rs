@@ -87,7 +87,7 @@ fn stale(report: &Evidence<'_>, source: Option<&str>) -> Miss {
             format!("the sources changed after {} was written (something was removed, or came back with an older date)", report.shown)
         }
     };
-    Miss::fails(what).advises("run the checks again, then write it anew")
+    Miss::fails(what).advises("run the checks again, then write it again")
 }
 
 /// The newest of the sources, if it is newer than the report.

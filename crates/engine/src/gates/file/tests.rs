@@ -76,7 +76,7 @@ impl Bed {
     }
 
     fn is_stale(&self, what: &str) {
-        let what = format!("{what}: run the checks again, then write it anew");
+        let what = format!("{what}: run the checks again, then write it again");
         self.is(&fresh(&[]), Verdict::Fail, &what);
     }
 }
@@ -106,7 +106,7 @@ fn a_file_must_be_there() {
     bed.is(&exists(), Verdict::Fail, "docs/AUDIT.md is a folder: a file must be there");
     fs::remove_dir(bed.at(AUDIT)).unwrap();
     bed.write(AUDIT, "", 0);
-    bed.is(&exists(), Verdict::Pass, "docs/AUDIT.md is there");
+    bed.is(&exists(), Verdict::Pass, "docs/AUDIT.md exists");
     bed.is(&File { path: "docs/AUDIT.md/x".to_owned(), ..exists() }, Verdict::Fail, "docs/AUDIT.md/x is not there: write it");
 }
 
@@ -128,7 +128,7 @@ fn a_link_counts_only_within_the_project() {
     let bed = Bed::new();
     fs::create_dir(bed.at("docs")).unwrap();
     symlink("../src/a.rs", bed.at(AUDIT)).unwrap();
-    bed.is(&exists(), Verdict::Pass, "docs/AUDIT.md is there");
+    bed.is(&exists(), Verdict::Pass, "docs/AUDIT.md exists");
     fs::remove_file(bed.at(AUDIT)).unwrap();
     symlink("/etc/passwd", bed.at(AUDIT)).unwrap();
     bed.is(&exists(), Verdict::Fail, "docs/AUDIT.md leads out of the project: the file itself must lie there");
@@ -149,7 +149,7 @@ fn an_expression_that_would_take_too_long_is_not_tried() {
     let (verdict, what) = bed.measure(&says(&hostile), &[]);
     assert!(verdict == Verdict::Unknown && what.contains("in 1 MB would take too long: ask for plain words"), "{what}");
     bed.write(AUDIT, &format!("{}PASS", "a".repeat(MAX_BYTES - 4)), 0);
-    bed.is(&says("PASS"), Verdict::Pass, "docs/AUDIT.md is there and says `PASS`");
+    bed.is(&says("PASS"), Verdict::Pass, "docs/AUDIT.md exists and says `PASS`");
     assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
     bed.write(AUDIT, &"a".repeat(1_000), 0);
     assert_eq!(bed.measure(&says(&hostile), &[]).0, Verdict::Fail);
@@ -162,7 +162,7 @@ fn a_file_must_say_so() {
     bed.write(AUDIT, "# Audit\r\nDecision: FAIL\r\n", 0);
     bed.is(&says("Decision: PASS"), Verdict::Fail, "docs/AUDIT.md does not say `Decision: PASS`");
     bed.write(AUDIT, "# Audit\r\nDecision: PASS\r\n", 0);
-    bed.is(&says("Decision: PASS"), Verdict::Pass, "docs/AUDIT.md is there and says `Decision: PASS`");
+    bed.is(&says("Decision: PASS"), Verdict::Pass, "docs/AUDIT.md exists and says `Decision: PASS`");
     assert_eq!(bed.measure(&says(r"^Decision:\s*PASS$"), &[]).0, Verdict::Pass, "lines, whatever ends them");
     assert_eq!(bed.measure(&says(r"^PASS"), &[]).0, Verdict::Fail);
     let (verdict, what) = bed.measure(&says("(unclosed\u{1b}"), &[]);
@@ -189,7 +189,7 @@ fn modification_times_decide_about_a_report_that_is_new() {
         bed.touch(AUDIT, 10);
         bed.is_fresh("as old as the newest source");
         let check = File { contains: Some("ok".to_owned()), ..fresh(&[]) };
-        bed.is(&check, Verdict::Pass, "docs/AUDIT.md is there, says `ok` and is newer than the sources");
+        bed.is(&check, Verdict::Pass, "docs/AUDIT.md exists, says `ok` and is newer than the sources");
     }
 }
 

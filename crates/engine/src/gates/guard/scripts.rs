@@ -8,10 +8,7 @@ use std::{
 
 use ralph_core::gate::{
     Check, Gate, Origin,
-    guard::{
-        self,
-        scripts::{Named, in_line, named},
-    },
+    guard::{Named, Source, named, named_in_line},
 };
 use serde_json::Value;
 
@@ -29,7 +26,7 @@ const MOST_WORKFLOWS: usize = 200;
 /// Where the packages of one repository usually lie.
 const AROUND_PACKAGES: [&str; 5] = ["", "packages", "apps", "libs", "services"];
 
-/// What the gates are made of.
+/// The files that the gates depend on.
 pub(super) struct Scripts {
     /// Digests; an empty one: it is not there.
     pub(super) digests: BTreeMap<String, String>,
@@ -74,7 +71,7 @@ impl Found {
                 Named::File(path) => self.file(&folder.join(path)),
                 Named::Script(name) => self.script(folder, &name),
                 Named::OfPackage { package, script } => {
-                    // `@scope/name` and `./packages/name` lie in a folder of that name, or nobody knows where.
+                    // `@scope/name` and `./packages/name` are in a folder of that name, or in an unknown one.
                     let name = package.rsplit('/').next().unwrap_or(&package);
                     for around in AROUND_PACKAGES {
                         self.script(&folder.join(around).join(name), &script);
@@ -90,7 +87,7 @@ impl Found {
         }
     }
 
-    /// What GitHub runs. A workflow that is new asks for more, not for less.
+    /// The workflows that GitHub runs. A new workflow asks for more, not for less.
     fn workflows(&mut self) {
         let folder = Path::new(".github/workflows");
         let is_workflow = |name: &str| Path::new(name).extension().is_some_and(|kind| kind == "yml" || kind == "yaml");
@@ -107,7 +104,7 @@ impl Found {
         let digest = match files::read(&self.root.join(&shown), MAX_BYTES) {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
-                if guard::look(&shown, &text).is_some_and(|source| !source.tests.is_empty()) {
+                if Source::read(&shown, &text).is_some_and(|source| !source.tests.is_empty()) {
                     return;
                 }
                 digest::of(essence(&text).as_bytes())
@@ -130,7 +127,7 @@ impl Found {
             let line = package.get("scripts").and_then(|scripts| scripts.get(&name)).and_then(Value::as_str);
             let digest = line.map(|line| digest::of(line.as_bytes())).unwrap_or_default();
             self.digests.insert(format!("{shown} (script \"{name}\")"), digest);
-            self.all(folder, line.map(in_line).unwrap_or_default());
+            self.all(folder, line.map(named_in_line).unwrap_or_default());
         }
     }
 }
@@ -149,7 +146,7 @@ fn within(path: &Path) -> Option<String> {
     Some(parts?.join("/"))
 }
 
-/// Without blank lines, comments and indentation at the end: what is left of a script when nobody meant to change it.
+/// Without blank lines, comments and indentation at the end: the part of a script that only an intended change touches.
 fn essence(text: &str) -> String {
     let says_something = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     text.lines().map(str::trim_end).filter(says_something).fold(String::new(), |all, line| all + line + "\n")

@@ -236,3 +236,32 @@ fn what_cannot_be_seen_is_no_suspicion() {
     write_whole(&bed.project.make_state_file(&path(LOOP)).unwrap(), b"{").unwrap();
     assert_eq!(Start::of(&bed.project, LOOP).suspicions(&bed.project, &Declared::default()), [""; 0]);
 }
+
+#[test]
+fn s3_the_tests_of_a_tree_are_read_once_and_those_of_another_one_anew() {
+    let bed = Bed::new();
+    let seen = || {
+        let ctx = Context::new(&bed.project, LOOP, PATIENCE);
+        assert!(ctx.known_fingerprint().is_none(), "nothing was asked for yet");
+        assert!(ctx.fingerprint().is_some() && ctx.known_fingerprint() == ctx.fingerprint());
+        let (found, unread) = sources(&bed.project, None, Some(&ctx)).unwrap();
+        assert_eq!(unread, Vec::<String>::new());
+        (found, ctx.fingerprint().unwrap())
+    };
+    let (first, tree) = seen();
+    assert_eq!(first.keys().collect::<Vec<_>>(), ["src/lib.rs", "tests/auth.rs"]);
+    assert_eq!(seen(), (first.clone(), tree.clone()));
+    // It is remembered: what is written there is what is told.
+    let path = format!("tests/{}-{tree}", env!("CARGO_PKG_VERSION"));
+    let none: BTreeMap<String, Source> = BTreeMap::new();
+    bed.project.save(&path, &none).unwrap();
+    assert_eq!(seen(), (none, tree.clone()));
+    bed.write("tests/auth.rs", "#[test] fn login() {}\n");
+    let (changed, other) = seen();
+    assert_ne!(other, tree);
+    assert_eq!(changed.keys().collect::<Vec<_>>(), ["src/lib.rs", "tests/auth.rs"]);
+    assert_ne!(changed, first);
+    // Without a fingerprint, files are read.
+    let ctx = Context::new(&bed.project, LOOP, PATIENCE);
+    assert_eq!(sources(&bed.project, None, Some(&ctx)).unwrap().0, changed);
+}

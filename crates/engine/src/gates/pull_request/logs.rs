@@ -4,11 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ralph_core::{
     gate::{
-        Finding,
-        output::{Stream, Useful},
-        pull_request::{CheckRun, job_log},
+        Finding, Stream, Useful,
+        pull_request::{CheckRun, JobLog},
     },
-    text::secrets::Masking,
+    text::Masking,
 };
 
 use crate::{
@@ -52,7 +51,7 @@ struct Heard {
     /// All of it is written here.
     log: Option<Log>,
     masking: Masking,
-    reader: job_log::Reader,
+    reader: JobLog,
     useful: Useful,
 }
 
@@ -78,7 +77,7 @@ impl Heard {
 
 /// Fetches the log of one job: its useful part, and the log that has all of it.
 fn fetch(check: &CheckRun, job: u64, room: usize, asking: &Asking<'_>, log: Option<Log>) -> (String, Option<Log>) {
-    let mut heard = Heard { log, masking: secrets::masking(), reader: job_log::Reader::default(), useful: Useful::new(room) };
+    let mut heard = Heard { log, masking: secrets::masking(), reader: JobLog::default(), useful: Useful::new(room) };
     heard.write(format!("\n# {} (job {job})\n", check.shown()).as_bytes());
     let heard = Arc::new(Mutex::new(Some(heard)));
     let listening = Arc::clone(&heard);

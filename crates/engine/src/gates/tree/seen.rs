@@ -1,7 +1,7 @@
-//! What files contained when they were read last: a file that looks as it did then is not read again.
+//! The digests of files when they were read last: a file that looks the same is not read again.
 //!
 //! It is kept with the user, where no agent can write. A file is believed to be the same only if its inode, size, mode, and both its times are, to the
-//! nanosecond; nobody but the system sets the second of them (the *change* time). And nothing is kept about a file that changed in the two seconds before it
+//! nanosecond; only the system sets the second of them (the *change* time). And nothing is kept about a file that changed in the two seconds before it
 //! was read: it could change once more in the same tick of the clock and look the same.
 
 use std::{
@@ -54,6 +54,12 @@ impl Stat {
 
     pub(super) fn size(&self) -> u64 {
         self.0[SIZE]
+    }
+
+    /// Its size and when it was written.
+    pub(super) fn digest(&self) -> [u8; 32] {
+        let numbers = [self.0[SIZE], self.0[MODIFIED], self.0[MODIFIED + 1]];
+        digest::raw(&numbers.map(u64::to_be_bytes).concat())
     }
 
     pub(super) fn is_runnable(&self) -> bool {

@@ -106,6 +106,36 @@ impl Bed {
     }
 }
 
+#[test]
+fn t17_a_verdict_belongs_to_the_ignored_files_beside_the_others_too() {
+    let bed = Bed::committed();
+    bed.write(".gitignore", "*.local\ntarget/\n*.big\n.env\n");
+    bed.commit();
+    let print = || Tree::of(bed.root(), PATIENCE).unwrap().ignored_fingerprint(Some(&bed.project())).unwrap();
+    let (work, mut before) = (bed.print(), print());
+    let mut differs = |what: &str| {
+        let after = print();
+        assert_ne!(std::mem::replace(&mut before, after.clone()), after, "{what}");
+        assert_eq!(bed.print(), work, "{what}: the work is the same");
+    };
+    bed.write("src/data.local", "ok");
+    differs("a new one");
+    bed.write("src/data.local", "no");
+    differs("another content of the same length");
+    bed.write(".env", "A=1");
+    differs("a second one");
+    fs::remove_file(bed.at(".env")).unwrap();
+    differs("one that is gone");
+    bed.write("large.big", &"x".repeat(2 << 20));
+    differs("a large one");
+    let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+    fs::File::options().write(true).open(bed.at("large.big")).unwrap().set_modified(at(1_000)).unwrap();
+    differs("a large one, by its time");
+    bed.write("target/debug/x", "built");
+    bed.write(".ralph/logs/x.local", "ralph's own");
+    assert_eq!(print(), before, "ignored folders and ralph's own files stay out");
+}
+
 fn files(root: &Path) -> Option<Vec<String>> {
     Some(Tree::of(root, PATIENCE)?.files().map(str::to_owned).collect())
 }

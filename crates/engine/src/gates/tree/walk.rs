@@ -19,14 +19,16 @@ use crate::git::{
 /// So many files are listed without a repository.
 const MOST_FILES: usize = 20_000;
 
-/// Repositories within repositories within repositories: deeper than this nobody looks.
+/// Repositories within repositories within repositories: the deepest level that is looked at.
 const DEEPEST: usize = 8;
 
 pub(super) struct Walk<'a> {
     pub(super) root: &'a Path,
     pub(super) until: Instant,
-    /// What was found, by its path below the root.
+    /// The files, by their paths below the root.
     pub(super) entries: BTreeMap<String, Content>,
+    /// Ignored files in folders that are not ignored: no part of the work, but commands read them.
+    pub(super) ignored: BTreeMap<String, Content>,
     pub(super) is_whole: bool,
     pub(super) is_settled: bool,
 }
@@ -38,9 +40,9 @@ struct Folder {
     rules: Rc<Rules>,
 }
 
-/// What is known about the repository that is walked through.
+/// The repository that is walked through.
 struct Here {
-    /// What paths below the root begin with in this repository, and what stands for that in the repository's own paths.
+    /// The beginning of paths below the root in this repository, and its counterpart in the repository's own paths.
     prefix: String,
     below: String,
     ignores_case: bool,
@@ -58,7 +60,7 @@ impl Here {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(root: &'a Path, until: Instant) -> Self {
-        Walk { root, until, entries: BTreeMap::new(), is_whole: true, is_settled: true }
+        Walk { root, until, entries: BTreeMap::new(), ignored: BTreeMap::new(), is_whole: true, is_settled: true }
     }
 
     /// Walks through the repository around the root, and those within.
@@ -127,7 +129,7 @@ impl<'a> Walk<'a> {
             if entry.file_type().ok()?.is_dir() {
                 self.subfolder(entry.path(), &path, here, &rules, left)?;
             } else {
-                // Rules count, whoever ignores the file that they are in.
+                // Rules count even if the file that they are in is ignored.
                 let own = here.own(&path);
                 let counts = name == ".gitignore" || here.tracked.contains_key(&own) || !rules.ignore(&own, false);
                 self.add(path, &entry, counts);
@@ -137,8 +139,9 @@ impl<'a> Walk<'a> {
     }
 
     fn add(&mut self, path: String, entry: &DirEntry, counts: bool) {
-        let content = counts.then(|| entry.metadata().ok().and_then(|meta| content(&meta))).flatten();
-        self.entries.extend(content.map(|content| (path, content)));
+        let content = entry.metadata().ok().and_then(|meta| content(&meta));
+        let files = if counts { &mut self.entries } else { &mut self.ignored };
+        files.extend(content.map(|content| (path, content)));
     }
 
     /// A folder within: a repository of its own, one that is ignored, or one to walk through.
@@ -161,7 +164,7 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    /// What is tracked counts where it is, even in a folder that is ignored.
+    /// Tracked files count where they are, even in a folder that is ignored.
     fn add_tracked(&mut self, here: &Here) -> Option<()> {
         let mut real: HashSet<PathBuf> = HashSet::new();
         for (own, entry) in &here.tracked {
@@ -243,7 +246,7 @@ fn slashed(path: &Path) -> Option<String> {
     path.components().map(|part| Some(format!("{}/", part.as_os_str().to_str()?))).collect()
 }
 
-/// What a repository would ignore: other programs' memory, and what can be made again.
+/// Folders that a repository would ignore: other programs' memory, and files that can be made again.
 fn is_no_source(name: &str, folder: &Path) -> bool {
     const NAMES: [&str; 8] = [".git", ".hg", ".svn", ".jj", ".ralph", "node_modules", "__pycache__", ".venv"];
     NAMES.contains(&name) || folder.join("CACHEDIR.TAG").is_file()

@@ -21,7 +21,7 @@ enum Body {
     Answered,
 }
 
-const OPTIONS: &str = "TASK [--completion-promise TEXT] [--verify CMD] [--max-iterations N] [--hours H] [--usd X] [--name NAME]";
+const OPTIONS: &str = "TASK [--promise TEXT] [--verify CMD] [--max-iterations N] [--hours H] [--usd X] [--name NAME]";
 
 pub const COMMANDS: [Command; 6] = [
     Command {
@@ -35,7 +35,7 @@ pub const COMMANDS: [Command; 6] = [
         short: "ralph",
         scoped: "ralph",
         description: "Start a ralph loop, or: status, pause, resume, cancel",
-        hint: "[--mode hook] TASK [--completion-promise TEXT] [--verify CMD] [--max-iterations N] | status | pause | resume | cancel",
+        hint: "[--mode hook] TASK [--promise TEXT] [--verify CMD] [--max-iterations N] | status | pause | resume | cancel",
         body: Body::Task,
     },
     Command {

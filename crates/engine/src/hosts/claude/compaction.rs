@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    hosts::claude::settings::{Settings, as_the_client_reads},
+    hosts::claude::settings_file::{Settings, as_the_client_reads},
     store::project::Project,
     sys::{
         clock,
@@ -66,12 +66,12 @@ pub fn noted(project: &Project) -> Option<Compaction> {
 }
 
 impl Compaction {
-    pub fn keep(&self, project: &Project) -> Result<(), String> {
+    pub(crate) fn keep(&self, project: &Project) -> Result<(), String> {
         project.save(MARK, self).map_err(|e| e.to_string())
     }
 
     /// Sets the variables. The mark comes first, so that they are never on without it.
-    pub fn switch_on(&mut self, project: &Project) -> Result<(), String> {
+    pub(crate) fn switch_on(&mut self, project: &Project) -> Result<(), String> {
         let text = read(project)?;
         if self.was.is_none() {
             let settings = Settings::parse(text.as_deref().unwrap_or("{}").as_bytes()).map_err(|problem| problem.to_string())?;
@@ -89,7 +89,7 @@ impl Compaction {
     }
 
     /// Writes back what was there; what was not there is empty, because only that unsets it in a client that runs.
-    pub fn switch_off(&mut self, project: &Project) -> Result<(), String> {
+    pub(crate) fn switch_off(&mut self, project: &Project) -> Result<(), String> {
         if self.on.is_none() {
             return Ok(());
         }
@@ -102,7 +102,7 @@ impl Compaction {
     }
 
     /// The session is over: nothing is left in the settings that was not there before.
-    pub fn forget(mut self, project: &Project) -> Result<(), String> {
+    pub(crate) fn forget(mut self, project: &Project) -> Result<(), String> {
         self.switch_off(project)?;
         if let Some(before) = self.was.take() {
             let fresh = |n: usize| before.values.get(n).is_none_or(Option::is_none);
@@ -149,7 +149,7 @@ fn read(project: &Project) -> Result<Option<String>, String> {
 }
 
 /// Changes the file as a syntax tree, with every other byte as it was.
-fn change(project: &Project, edit: impl Fn(&Settings) -> Result<(), super::settings::Problem>) -> Result<(), String> {
+fn change(project: &Project, edit: impl Fn(&Settings) -> Result<(), super::settings_file::Problem>) -> Result<(), String> {
     const ATTEMPTS: usize = 5;
     let path = settings(project);
     let failed = |e: std::io::Error| format!("{}: {e}", path.display());

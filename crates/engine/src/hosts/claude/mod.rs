@@ -2,19 +2,21 @@
 //!
 //! `docs/hook-contract.md` has the measured facts behind this folder.
 
-pub(super) mod answer;
 pub(crate) mod api_error;
 pub mod commands;
 pub mod compaction;
 pub mod denials;
-pub(super) mod event;
+mod host;
 pub(crate) mod launch;
 pub mod plugin;
 mod prices;
 pub mod program;
 pub mod registration;
-pub mod settings;
+pub mod settings_file;
 pub mod stream;
 pub mod transcript;
 pub mod usage;
+pub mod variables;
 pub mod version;
+
+pub(super) use host::HOST;

@@ -5,7 +5,7 @@ use crate::hosts::{
     PLUGIN,
     claude::{
         commands::COMMANDS,
-        settings::{Problem, Settings},
+        settings_file::{Problem, Settings},
     },
 };
 

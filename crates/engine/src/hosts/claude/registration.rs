@@ -5,7 +5,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::{
-    hosts::invocation::{PLACES, SHORT, TIMEOUT, VIA, WAIT},
+    hosts::{
+        Host,
+        invocation::{PLACES, SHORT, TIMEOUT, VIA, WAIT},
+    },
     sys::process,
 };
 
@@ -15,6 +18,8 @@ pub struct Hook {
     pub event: &'static str,
     /// It answers nothing: the client runs it in the background and is woken by it.
     pub waits: bool,
+    /// It answers nothing, and the client need not wait for it.
+    pub in_background: bool,
     /// In seconds. Always written down: a hook that runs into the client's own limit is an allowed stop without a word.
     pub timeout: u64,
     /// Shown by the client while the hook runs.
@@ -32,7 +37,7 @@ pub const WAITING: u64 = 28_800;
 /// Only events that every supported client knows: 2.1.197 drops all hooks of a plugin for one event that it does not know.
 ///
 /// The one that waits is listed before the one that judges: a client before 2.1.139 ignores arguments, takes the two for one, and runs the last of them.
-pub const HOOKS: [Hook; 9] = [
+pub const HOOKS: [Hook; 10] = [
     waiting("Stop", "in an interactive session ralph waits for CI inside the stop hook, and the screen is held meanwhile"),
     measuring("Stop", "ralph judges the stop", "no loop is held"),
     measuring("SubagentStop", "ralph verifies the subagent's work", "the work of check agents is not verified"),
@@ -44,29 +49,36 @@ pub const HOOKS: [Hook; 9] = [
         None,
         "typed commands (/ralph-loop, /cancel-ralph and the others) do nothing: this event tells that a person entered them",
     ),
-    hook("SessionStart", None, "a loop is lost with /clear, and nobody is told of a loop that waits"),
+    hook("SessionStart", None, "a loop is lost with /clear, and a waiting loop is not announced"),
     hook("SessionEnd", None, "a loop that was left behind is seen late"),
+    Hook {
+        in_background: true,
+        ..hook("Notification", None, "you are not told that the agent waits for a permission, and `ralph status` does not say so")
+    },
 ];
 
 const fn hook(event: &'static str, status: Option<&'static str>, without: &'static str) -> Hook {
-    Hook { event, waits: false, timeout: SHORT, status, without }
+    Hook { event, waits: false, in_background: false, timeout: SHORT, status, without }
 }
 
 /// A hook that runs commands.
 const fn measuring(event: &'static str, status: &'static str, without: &'static str) -> Hook {
-    Hook { event, waits: false, timeout: LONG, status: Some(status), without }
+    Hook { timeout: LONG, ..hook(event, Some(status), without) }
 }
 
 /// A hook that waits for the world outside. It has no status: 2.1.197 would show it in place of the judge's.
 const fn waiting(event: &'static str, without: &'static str) -> Hook {
-    Hook { event, waits: true, timeout: WAITING, status: None, without }
+    Hook { waits: true, timeout: WAITING, ..hook(event, None, without) }
 }
 
 /// The arguments of the registered command.
-pub const ARGS: [&str; 2] = ["hook", "claude"];
+pub(crate) const ARGS: [&str; 2] = ["hook", "claude"];
 
 /// The field of an entry that has the client run it in the background and wake the model when it ends with 2.
 pub const REWAKES: &str = "asyncRewake";
+
+/// The field of an entry that has the client run it in the background, and go on at once.
+pub(super) const ASYNC: &str = "async";
 
 impl Hook {
     /// The hook that answers to that event, if ralph registers one.
@@ -109,6 +121,7 @@ pub fn entry(hook: &Hook, timeout: u64, command: &str, via: &str) -> Vec<(&'stat
     let mut fields = vec![("type", "command".into()), ("command", command.into()), ("args", args), ("timeout", timeout.into())];
     fields.extend(hook.status.map(|status| ("statusMessage", status.into())));
     fields.extend(hook.waits.then(|| (REWAKES, true.into())));
+    fields.extend(hook.in_background.then(|| (ASYNC, true.into())));
     fields
 }
 
@@ -206,7 +219,10 @@ impl std::fmt::Display for CommandLine {
 pub fn calls_the_hook<S: AsRef<str>>(args: &[S]) -> bool {
     let args: Vec<&str> = args.iter().map(AsRef::as_ref).collect();
     let is_number = |text: &str| !text.is_empty() && text.len() <= 9 && text.bytes().all(|b| b.is_ascii_digit());
-    let Some(mut rest) = args.strip_prefix(&ARGS) else { return ARGS.starts_with(&args) };
+    let (Some(&"hook"), Some(mut rest)) = (args.first(), args.get(2..)) else { return ARGS.starts_with(&args) };
+    if args.get(1).is_none_or(|name| Host::by_name(name).is_none()) {
+        return false;
+    }
     rest = rest.strip_prefix(&[WAIT]).unwrap_or(rest);
     rest = match rest {
         [TIMEOUT, seconds, more @ ..] if is_number(seconds) => more,

@@ -10,15 +10,12 @@ use std::collections::VecDeque;
 
 use ralph_core::{
     judge::{
-        brakes::ToolUse,
-        claim,
+        ToolUse, join_blocks,
         session_outcome::{Denied, Outcome, Tokens, Work},
     },
     money::{self, Micros},
     text::{
-        json::parse_tolerant,
-        opening,
-        secrets::Masking,
+        Masking, opening, parse_tolerant,
         time::{self, Millis},
     },
 };
@@ -365,7 +362,7 @@ impl Stream {
     /// All texts of the last message.
     pub fn text(&self) -> Option<String> {
         let of_result = || self.verdict.as_ref()?.text.clone();
-        let text = Some(claim::joined(self.texts.iter().map(String::as_str))).filter(|text| !text.trim().is_empty());
+        let text = Some(join_blocks(self.texts.iter().map(String::as_str))).filter(|text| !text.trim().is_empty());
         text.or_else(|| of_result().filter(|_| self.is_over && self.message.is_none()))
     }
 
@@ -374,7 +371,7 @@ impl Stream {
     }
 
     /// Whether the client told what the session used, to its end.
-    pub fn is_accounted(&self) -> bool {
+    pub(crate) fn is_accounted(&self) -> bool {
         self.is_over && self.verdict.as_ref().is_some_and(|verdict| !verdict.is_aborted())
     }
 

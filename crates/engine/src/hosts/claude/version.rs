@@ -27,10 +27,11 @@ const RESUMES_SINCE: Version = (2, 1, 325);
 pub const MESSAGE_SINCE: Version = (2, 1, 47);
 
 /// The abilities of the client that calls itself so in `AI_AGENT`.
-pub(super) fn of_ai_agent(ai_agent: &str) -> Client {
+pub(in crate::hosts) fn of_ai_agent(ai_agent: &str) -> Client {
     let version = version(ai_agent);
     let is_at_least = |since: Version| version.is_some_and(|version| version >= since);
     Client {
+        host: &super::HOST,
         version,
         sends_message: is_at_least(MESSAGE_SINCE),
         takes_context: is_at_least(CONTEXT_SINCE),

@@ -36,7 +36,7 @@ pub(super) struct Made {
     authored: Millis,
     pub(super) committed: Millis,
     subject: String,
-    /// What lies before it was never fetched: it would look as if it had made everything.
+    /// Its parents were never fetched: it would look as if it had made everything.
     is_shallow: bool,
 }
 
@@ -58,15 +58,25 @@ impl Made {
 
 impl History {
     /// Reads it, as far back as the loop's beginning. Heads that are not there any more, after a rebase for instance, are taken out of the list.
-    pub(super) fn read(repository: &Repository, heads: &mut [Option<String>], since: Millis) -> Result<Self, String> {
-        let trees = repository.trees(heads.iter().flatten().map(String::as_str))?;
+    /// `others` are further commits whose trees are wanted.
+    pub(super) fn read<'o>(
+        repository: &Repository,
+        heads: &mut [Option<String>],
+        others: impl Iterator<Item = &'o str>,
+        since: Millis,
+    ) -> Result<Self, String> {
+        let mut wanted: HashSet<&str> = heads.iter().flatten().map(String::as_str).collect();
+        others.for_each(|other| _ = wanted.insert(other));
+        let trees = repository.trees(wanted)?;
         for head in heads.iter_mut() {
             head.take_if(|head| !trees.contains_key(head));
         }
         let now = repository.head()?;
         let tips: HashSet<&str> = heads.iter().skip(1).flatten().chain(&now).map(String::as_str).collect();
         let begun_at = heads.first().and_then(Option::as_deref);
-        let commits = if tips.is_empty() { Vec::new() } else { commits(repository, &tips, begun_at, since)? };
+        // Mostly no commit was made that git would have to be asked for.
+        let is_none_new = tips.iter().all(|tip| Some(*tip) == begun_at);
+        let commits = if is_none_new { Vec::new() } else { commits(repository, &tips, begun_at, since)? };
         Ok(History { is_known: true, commits, trees })
     }
 }

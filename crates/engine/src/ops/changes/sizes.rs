@@ -14,7 +14,7 @@ use crate::{
 /// So many pairs are asked for at once: what does not fit into the time, or says too much, costs no more than its own.
 const AT_ONCE: usize = 500;
 
-/// What is compared.
+/// The two sides of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Pair {
     /// Two trees.

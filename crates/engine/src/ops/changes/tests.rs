@@ -1,4 +1,4 @@
-//! Real repositories, with rounds that commit, that do not, and that rewrite what was there.
+//! Real repositories, with iterations that commit, that do not, and that rewrite what was there.
 
 use std::{ffi::OsStr, fmt::Write as _, fs, path::PathBuf};
 
@@ -61,7 +61,7 @@ impl Bed {
     }
 
     fn changes(&self, begun: &Moment, ends: &[Moment]) -> Changes {
-        of_rounds(&self.project(), "main-1", begun, ends, PATIENCE)
+        of_iterations(&self.project(), "main-1", begun, ends, PATIENCE)
     }
 }
 
@@ -74,7 +74,7 @@ fn size(files: u64, added: u64, removed: u64) -> Size {
 }
 
 fn subjects(changes: &Changes) -> Vec<Vec<&str>> {
-    changes.rounds.iter().map(|round| round.commits.iter().map(|commit| commit.subject.as_str()).collect()).collect()
+    changes.rounds.iter().map(|iteration| iteration.commits.iter().map(|commit| commit.subject.as_str()).collect()).collect()
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn eyes_2_with_snapshots_what_was_not_committed_counts_too() {
         bed.write(&path("a.txt"), 3);
         bed.commit(-100, "before");
         let project = bed.project();
-        let keep = |round| snapshots::keep(&project, "main-1", round, false, PATIENCE).unwrap().unwrap();
+        let keep = |iteration| snapshots::keep(&project, "main-1", iteration, false, PATIENCE).unwrap().unwrap();
         keep(0);
         bed.write(&path("a.txt"), 5);
         bed.commit(10, "first \u{1b}[31mred\u{202e} subject");
@@ -99,7 +99,7 @@ fn eyes_2_with_snapshots_what_was_not_committed_counts_too() {
         let changes = bed.changes(&moment(0, 0, None), &ends);
         assert_eq!(changes.problems, Vec::<String>::new());
         assert_eq!(subjects(&changes), [vec!["first [31mred subject"], vec![], vec![]]);
-        let sizes: Vec<_> = changes.rounds.iter().map(|round| (round.size, round.by)).collect();
+        let sizes: Vec<_> = changes.rounds.iter().map(|iteration| (iteration.size, iteration.by)).collect();
         assert_eq!(
             sizes,
             [(Some(size(2, 9, 0)), By::Snapshots), (Some(size(0, 0, 0)), By::Snapshots), (Some(size(1, 0, 7)), By::Snapshots)],
@@ -129,7 +129,7 @@ fn eyes_2_without_snapshots_heads_tell_and_where_there_are_none_the_time() {
     let changes = bed.changes(&moment(0, 0, Some(&begun)), &ends);
     assert_eq!(changes.problems, Vec::<String>::new());
     assert_eq!(subjects(&changes), [vec!["one", "two"], vec!["three"], vec!["four"], vec![]]);
-    let sizes: Vec<_> = changes.rounds.iter().map(|round| (round.size, round.by)).collect();
+    let sizes: Vec<_> = changes.rounds.iter().map(|iteration| (iteration.size, iteration.by)).collect();
     let by_heads = [(Some(size(1, 1, 0)), By::Heads), (Some(size(1, 4, 0)), By::Heads)];
     assert_eq!(sizes, [by_heads[0], by_heads[1], (Some(size(1, 0, 1)), By::Commits), (Some(size(0, 0, 0)), By::Commits)]);
     // The same without any head.
@@ -199,7 +199,7 @@ fn eyes_2_what_cannot_be_known_is_said() {
     let project = Project::with_state(scratch.path().join("none"), &scratch.path().join(".state"));
     fs::create_dir(project.root()).unwrap();
     let ends = [moment(1, 60, None), moment(2, 120, None)];
-    let changes = of_rounds(&project, "main-1", &moment(0, 0, None), &ends, PATIENCE);
+    let changes = of_iterations(&project, "main-1", &moment(0, 0, None), &ends, PATIENCE);
     assert_eq!((changes.rounds.len(), changes.rounds[0].size), (2, None));
     assert_eq!(changes.problems, ["there is no git repository here"]);
 
@@ -210,19 +210,19 @@ fn eyes_2_what_cannot_be_known_is_said() {
     bed.commit(10, "one");
     bed.write("a.txt", 4);
     bed.commit(20, "two");
-    let changes = of_rounds(&bed.project(), "main-1", &moment(0, 0, None), &ends, Duration::ZERO);
+    let changes = of_iterations(&bed.project(), "main-1", &moment(0, 0, None), &ends, Duration::ZERO);
     assert_eq!((changes.rounds[0].size, changes.problems.is_empty()), (None, false), "no time");
 
     let source = format!("file://{}", bed.scratch.path().display());
     bed.git(30, &["clone", "-q", "--depth=1", &source, "clone"]);
     let clone = Project::with_state(bed.at("clone"), &bed.at(".state"));
-    let changes = of_rounds(&clone, "main-1", &moment(0, 0, None), &ends, PATIENCE);
+    let changes = of_iterations(&clone, "main-1", &moment(0, 0, None), &ends, PATIENCE);
     assert_eq!(subjects(&changes), [vec!["two"], vec![]]);
     assert_eq!((changes.rounds[0].size, changes.rounds[0].commits[0].size), (None, None), "what lies before was not fetched");
 }
 
 #[test]
-fn eyes_2_thousands_of_rounds_are_asked_for_at_once() {
+fn eyes_2_thousands_of_iterations_are_asked_for_at_once() {
     const ROUNDS: u64 = 1_200;
     let bed = Bed::new();
     let mut import = String::new();
@@ -244,8 +244,8 @@ fn eyes_2_thousands_of_rounds_are_asked_for_at_once() {
         .collect();
     let changes = bed.changes(&moments[0], &moments[1..]);
     assert_eq!(changes.problems, Vec::<String>::new());
-    assert!(changes.rounds.iter().all(|round| round.commits.len() == 1 && round.by == By::Heads));
-    assert!(changes.rounds.iter().all(|round| round.size == round.commits[0].size && round.size.is_some()));
+    assert!(changes.rounds.iter().all(|iteration| iteration.commits.len() == 1 && iteration.by == By::Heads));
+    assert!(changes.rounds.iter().all(|iteration| iteration.size == iteration.commits[0].size && iteration.size.is_some()));
     assert_eq!(changes.rounds[0].commits[0].subject, "iteration 1");
     assert_eq!(changes.rounds[0].size, Some(size(1, 2, 0)));
 }

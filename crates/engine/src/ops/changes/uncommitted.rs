@@ -1,4 +1,4 @@
-//! What a loop leaves in the working tree that is in no commit: files that are changed or new, and stashes. Nothing is written for asking.
+//! Work that a loop leaves in no commit: changed and new files, and stashes. Asking for it writes nothing.
 
 use std::{ffi::OsStr, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{
     store::project::Project,
 };
 
-/// What is in no commit.
+/// Work that is in no commit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Left {
     /// Files of the project that are changed or new, from the top of the working tree on.
@@ -19,7 +19,7 @@ pub struct Left {
     pub stashes: u64,
 }
 
-/// What is left now in the project's working tree, and which stashes were made since that moment; `None`: there is no git, or it did not tell.
+/// The uncommitted work in the project's working tree, and the stashes that were made since that moment; `None`: there is no git, or it did not answer.
 pub fn left(project: &Project, since: Millis, limit: Duration) -> Option<Left> {
     let repository = Repository::of(project, limit).ok()??;
     let below = if repository.below.as_os_str().is_empty() { OsStr::new(".") } else { repository.below.as_os_str() };
@@ -30,7 +30,13 @@ pub fn left(project: &Project, since: Millis, limit: Duration) -> Option<Left> {
     let own = own_of_folder(&repository, project);
     let is_left = |path: &&[u8]| !is_own(path.strip_suffix(b"/").unwrap_or(path)) && !own.iter().any(|own| own == path);
     let files = pieces(&said).filter_map(|entry| entry.get(3..)).filter(is_left).map(|path| String::from_utf8_lossy(path).into_owned());
+    Some(Left { files: files.collect(), stashes: stashes(&repository, since)? })
+}
+
+fn stashes(repository: &Repository, since: Millis) -> Option<u64> {
+    if repository.reference("refs/stash").ok()?.is_none() {
+        return Some(0);
+    }
     let stashed = repository.text(&["stash", "list", "--format=%ct"], "").ok()?;
-    let made = stashed.lines().filter_map(|line| line.trim().parse::<Millis>().ok()).filter(|at| *at >= since / 1000).count();
-    Some(Left { files: files.collect(), stashes: made as u64 })
+    Some(stashed.lines().filter_map(|line| line.trim().parse::<Millis>().ok()).filter(|at| *at >= since / 1000).count() as u64)
 }

@@ -3,7 +3,7 @@
 use ralph_core::{
     journal::Event,
     judge::{
-        brakes::ToolUse,
+        ToolUse,
         session_outcome::{self, Did, Outcome, Then, Trouble, Work},
     },
     loops::Value,
@@ -11,7 +11,7 @@ use ralph_core::{
 
 use super::{Begun, Ends, Iterations, LOOK, is_used_up};
 use crate::{
-    hosts::usage,
+    hosts::{client, usage},
     run::{
         events::{End, RunEvent},
         plan::Before,
@@ -22,7 +22,7 @@ use crate::{
         Error,
         project_lock::{Locked, Loop},
     },
-    sys::{clock, env, random},
+    sys::{clock, random},
 };
 
 impl Iterations<'_> {
@@ -51,6 +51,7 @@ impl Iterations<'_> {
             unfinished: false,
             tools: ended.tools,
             denied: ended.work.denied.iter().map(|denied| denied.rule.clone()).collect(),
+            measured: self.before.measured.take().filter(|_| then != Then::Judge),
         };
         if then == Then::Judge {
             return self.rule(&begun.session, begun.iteration, &begun.plan.prompt, ended);
@@ -130,7 +131,7 @@ impl Iterations<'_> {
     /// Charges a session that a run before this one did not hear out: its transcript tells what it used.
     pub(super) fn charge_the_unfinished(&mut self) -> Result<(), Error> {
         let Some(session) = self.unfinished.take() else { return Ok(()) };
-        let Some((tokens, usd_micros)) = env::claude_config().and_then(|config| usage::of_session(&config, &session)) else {
+        let Some((tokens, usd_micros)) = client::config_folder().and_then(|config| usage::of_session(&config, &session)) else {
             return Ok(());
         };
         let Some((locked, mut l)) = self.open()? else { return Ok(()) };

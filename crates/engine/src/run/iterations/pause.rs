@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ralph_core::{
     journal::{Event, Parked},
-    judge::brakes::ToolUse,
+    judge::ToolUse,
     text::{
         self,
         time::{self, Millis},
@@ -13,7 +13,7 @@ use ralph_core::{
 
 use super::{Ends, HOUR, Iterations};
 use crate::{
-    notify::{Kind, News},
+    notify::{Kind, LONG_REST, News},
     run::{
         control::Asked,
         events::{End, RunEvent},
@@ -22,9 +22,6 @@ use crate::{
     store::Error,
     sys::{clock, wait},
 };
-
-/// A shorter rest is taken in any case.
-const LONG_REST: Millis = 60_000;
 
 /// How often a resting run looks at its loop.
 const LOOK_WHILE_RESTING: Duration = Duration::from_secs(1);
@@ -56,7 +53,7 @@ impl Iterations<'_> {
     fn rest_before_a_trial(&mut self) -> Option<(Millis, String)> {
         let stalled = self.trial_after.filter(|_| self.before.broke.is_none() && self.orders.settings.cooldown_ms > 0)?;
         let cooldown = Millis::try_from(self.orders.settings.cooldown_ms).unwrap_or(Millis::MAX);
-        let why = format!("{} in a row changed nothing: after a rest comes one more, the last", text::iterations(stalled));
+        let why = format!("{} in a row changed nothing: after a pause comes one more, the last", text::iterations(stalled));
         Some((clock::now().saturating_add(cooldown), why))
     }
 
@@ -89,7 +86,7 @@ impl Iterations<'_> {
         let at = time::format(until);
         let is_long = until - now > LONG_REST;
         if !self.orders.waits && is_long {
-            return Ok(Some((End::Parked, format!("parked until {at}: {why}. `ralph run --continue` goes on then"))));
+            return Ok(Some((End::Parked, format!("parked until {}: {why}. `ralph run --continue` goes on then", clock::local(until)))));
         }
         self.observer.on_event(&RunEvent::Rests { until: &at, until_ms: until, why: why.to_owned() });
         if is_long {

@@ -14,8 +14,7 @@ impl Iterations<'_> {
     /// Keeps the files as they are before the first session, unless an iteration before has.
     pub(super) fn keep_the_start(&mut self) -> Result<(), Error> {
         let before = self.iteration.saturating_sub(1);
-        let kept = || snapshots::of_loop(self.project, &self.found.id(), SNAPSHOT).unwrap_or_default();
-        let is_kept = !self.is_first_run && kept().iter().any(|snapshot| snapshot.round() == Some(before));
+        let is_kept = !self.is_first_run && snapshots::has(self.project, &self.found.id(), before, SNAPSHOT).unwrap_or_default();
         if is_kept { Ok(()) } else { self.keep_files(before) }
     }
 

@@ -157,7 +157,7 @@ fn eyes_1_a_feed_is_bounded_and_goes_on_with_the_next_round() {
 }
 
 #[test]
-fn eyes_1_only_logs_of_rounds_are_opened() {
+fn eyes_1_only_logs_of_iterations_are_opened() {
     let project = Project::at("/project");
     let of = |log: &str| Source::of_log(&project, "claude", log);
     assert_eq!(of(".ralph/rounds/main-1/0001-1.jsonl"), Some(Source::Log("/project/.ralph/rounds/main-1/0001-1.jsonl".into())));

@@ -17,7 +17,7 @@ pub(super) fn play(stage: &mut Stage, client: &mut Client, notes: &Notes) -> Don
         "(Lines with └ are the hook's real answers. Only the agent is scripted.)",
     );
 
-    types(stage, client, "/ralph-loop \"Fix the dead links\" --completion-promise DONE --verify \"sh check.sh\" --max-iterations 3")?;
+    types(stage, client, "/ralph-loop \"Fix the dead links\" --promise DONE --verify \"sh check.sh\" --max-iterations 3")?;
 
     works(stage, notes, "Update(index.md)", || notes.relink("index.md", "usage.md", "guide.md"))?;
     stops(stage, client, "One fixed, two to go. Then I will say <promise>DONE</promise>", Code::PromiseRefused)?;

@@ -12,22 +12,23 @@ use std::{
     time::Duration,
 };
 
-use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
 use ralph_core::{
     gate::{Check, Finding, Gate, Kind, Verdict, only_waits},
+    loops::Preset,
     report::junit,
     text::clean,
 };
 use ralph_engine::{
     gates::{
-        self, Context, Want,
+        self, Context, Want, declared,
         guard::{self, Start},
     },
-    hosts::claude::registration::LONG,
+    hosts::{self, claude::registration::LONG},
     ops::manual_measure,
     stop,
     store::project::Project,
-    sys::{clock, env, files, signals},
+    sys::{clock, files, signals},
 };
 use serde::Serialize;
 
@@ -49,21 +50,23 @@ use subject::Subject;
 #[command(after_help = "Examples:
   ralph gate                    all gates
   ralph gate tests lint         these two
+  ralph gate docs               all gates of the loop \"docs\"
   ralph gate --keep-going       keep running after a failure
   ralph gate --cached           use earlier verdicts on an unchanged tree
   ralph gate --junit gates.xml  also a report for CI
   ralph gate --preset verify    what check agents have to pass
+  ralph gate --preset pr        an open pull request with green checks
   ralph gate --accept           accept the tests and gates as they are now")]
 pub(crate) struct Args {
-    /// Only these gates, by their names
-    #[arg(value_name = "NAME", conflicts_with = "accept")]
+    /// Only these gates, by their names; a loop's name or id means the gates of that loop
+    #[arg(value_name = "GATE|LOOP")]
     names: Vec<String>,
-    /// The loop whose gates are run, by name or id, where there are several
-    #[arg(long = "loop", value_name = "LOOP")]
+    /// The same for the loop, as an option
+    #[arg(long = "loop", value_name = "LOOP", hide = true)]
     which: Option<String>,
-    /// Instead of the gates, the commands that check agents have to pass
-    #[arg(long, value_name = "PRESET", conflicts_with_all = ["which", "accept"])]
-    preset: Option<Preset>,
+    /// What a loop with this preset would have to prove; verify: only the commands that check agents have to pass
+    #[arg(long, value_name = "PRESET", value_parser = PossibleValuesParser::new(Preset::WORDS), conflicts_with_all = ["which", "accept"])]
+    preset: Option<String>,
     /// Use earlier verdicts on an unchanged tree
     #[arg(long, conflicts_with = "accept")]
     cached: bool,
@@ -81,12 +84,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Preset {
-    /// The commands of worktree.yaml, or of [verify] in ralph.toml
-    Verify,
-}
-
 #[derive(Serialize)]
 struct Report<'a> {
     /// Whether everything holds that can be measured here.
@@ -99,16 +96,22 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    let subject = match args.preset {
+    let mut names = args.names.clone();
+    let preset = args.preset.as_deref().and_then(Preset::of);
+    let subject = match preset {
         Some(Preset::Verify) => Subject::of_check_agents(project),
-        None => Subject::of(project, args.which.as_deref())?,
+        Some(preset) => Subject { of_loop: None, declared: declared::of_preset(project, preset), stands_in: false },
+        None => subject::named(project, args.which.as_deref(), &mut names)?,
     };
+    if args.accept && !names.is_empty() {
+        return Err(Failure::usage("--accept is for all gates of a loop, and takes no names of gates"));
+    }
     if args.accept {
         return accept(project, &subject, args.json);
     }
-    let chosen = subject.chosen(&args.names)?;
+    let chosen = subject.chosen(&names)?;
     if chosen.is_empty() && subject.declared.problems.is_empty() {
-        return Err(Failure::new(if args.preset.is_some() { NO_COMMAND } else { NO_GATE }));
+        return Err(Failure::new(if preset.is_some() { NO_COMMAND } else { NO_GATE }));
     }
     if subject.stands_in && !args.json {
         ui::note("No gate is declared. These are the commands that check agents have to pass.");
@@ -134,7 +137,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     } else {
         summary::show(&findings, &suspicions, progress.has_shown_output());
         if of_loop.is_some() && only_waits(&findings) {
-            ui::paragraph("Nothing fails; something outside is not decided yet: `ralph wait` waits for it.", 0);
+            ui::paragraph("Nothing fails; something outside is not decided yet: `ralph pr --wait` waits for it.", 0);
         }
     }
     write_junit(args.junit.as_deref(), &findings).map_err(|failure| Failure { in_json: args.json, ..failure })?;
@@ -166,7 +169,7 @@ fn measure(project: &Project, subject: &Subject, gates: Vec<Gate>, args: &Args, 
     context.cancelled = &signals::asked_to_end;
     context.watch = Arc::clone(progress) as Arc<dyn gates::Watch>;
     context.again = !args.cached;
-    context.keeps = env::of_an_agent().is_none();
+    context.keeps = hosts::of_an_agent().is_none();
     context.keep_going = args.keep_going || subject.declared.keep_going;
     let (for_agents, measurable): (Vec<Gate>, Vec<Gate>) = gates.into_iter().partition(|gate| matches!(gate.check, Check::Markers(_)));
     let mut findings = gates::measure(&measurable, Want::Everything, &context);

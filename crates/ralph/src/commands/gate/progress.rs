@@ -6,7 +6,7 @@ use std::{
 };
 
 use ralph_core::{
-    gate::{Check, Finding, Gate, Origin, Verdict, output::Stream},
+    gate::{Check, Finding, Gate, Origin, Stream, Verdict},
     text::{clean, time::millis},
 };
 use ralph_engine::{

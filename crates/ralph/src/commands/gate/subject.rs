@@ -11,7 +11,17 @@ use ralph_engine::{
     store::project::Project,
 };
 
-use crate::{commands::asker, exit::Failure};
+use crate::{commands::asker, exit::Failure, find_loop};
+
+/// The subject of the loop that an option or one of these words names, which is taken out of them; a gate of that name comes first.
+pub(super) fn named(project: &Project, which: Option<&str>, words: &mut Vec<String>) -> Result<Subject, Failure> {
+    let usual = Subject::of(project, which);
+    let is_gate = |word: &str| usual.as_ref().is_ok_and(|usual| usual.declared.gates.iter().any(|gate| gate.name == word));
+    match find_loop::among(project, words, is_gate).filter(|_| which.is_none()) {
+        Some(named) => Subject::of(project, Some(&named)),
+        None => usual,
+    }
+}
 
 pub(super) struct Subject {
     /// The loop's id.

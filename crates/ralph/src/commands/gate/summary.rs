@@ -50,15 +50,10 @@ fn row(finding: &Finding, width: usize) {
     let name = clean(&finding.gate);
     let pad = " ".repeat(width - columns(&name));
     let word = coloured(finding.verdict, &format!("{:<7}", finding.verdict.as_str()));
-    ui::paragraph(format!("{}{pad}  {word}  {}", ui::bold(name), what(finding)), width + 11);
+    ui::paragraph(format!("{}{pad}  {word}  {}", ui::bold(name), finding.told()), width + 11);
     if let Some(needs) = &finding.needs {
         ui::paragraph(format!("{:BELOW$}{}", "", clean(needs)), BELOW);
     }
-}
-
-fn what(finding: &Finding) -> String {
-    let known = if finding.cached { " (known from before: no file has changed since)" } else { "" };
-    format!("{}{known}", clean(&finding.what))
 }
 
 /// `pass (3.2 s)`

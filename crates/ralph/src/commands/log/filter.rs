@@ -4,7 +4,7 @@ use ralph_core::{
     journal::{Event, Record},
     judge::Code,
     text::{
-        suggest,
+        nearest,
         time::{self, Millis},
     },
 };
@@ -48,7 +48,7 @@ fn is_of(code: &str, reason: &str) -> bool {
 fn no_such(reason: &str) -> String {
     let codes = || Code::ALL.iter().map(|code| code.as_str());
     let family = |code: &'static str| code.split('.').next().unwrap_or(code);
-    let near = suggest::nearest(reason, codes()).or_else(|| suggest::nearest(reason, codes().map(family)));
+    let near = nearest(reason, codes()).or_else(|| nearest(reason, codes().map(family)));
     let meant = near.map_or_else(|| ".".to_owned(), |near| format!(", did you mean {near}?"));
     // Those of the same family, or all.
     let within: Vec<&str> = codes().filter(|code| family(code) == reason.split('.').next().unwrap_or_default()).collect();

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// Keep showing what happens, until the loop ends
     #[arg(short, long)]
     follow: bool,
-    /// Only what happened since then: 90s, 30m, 2h, 3d, or a time such as 2026-11-15 or 2026-11-15T09:30:00Z
+    /// Only what happened since then: 90s, 30m, 2h, 3d, or a time such as 2026-11-15, 2026-11-15T09:30 or 2026-11-15T09:30:00Z
     #[arg(short, long, value_name = "TIME", value_parser = since)]
     since: Option<Millis>,
     /// Only stops that were decided for this reason: promise.missing, or gate for all of gate.*; may be given several times
@@ -56,7 +56,7 @@ pub(crate) struct Args {
 }
 
 fn since(text: &str) -> Result<Millis, String> {
-    time::since(text, clock::now())
+    time::since(text, clock::now(), clock::zone())
         .ok_or_else(|| "say how long ago (90s, 30m, 2h, 3d), or when (2026-11-15, 2026-11-15T09:30:00Z)".to_owned())
 }
 

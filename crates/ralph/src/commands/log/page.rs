@@ -6,8 +6,8 @@ use ralph_core::{
 };
 
 use crate::{
+    journal_lines::{of_event, when},
     term::width::cut,
-    text::{of_event, when},
     ui,
 };
 

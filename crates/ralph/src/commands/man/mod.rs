@@ -41,7 +41,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Done {
-    let mut root = commands::tree().disable_help_subcommand(true);
+    let mut root = commands::tree();
     root.build();
     if let Some(dir) = &args.dir {
         return write_all(&root, dir);
@@ -53,22 +53,9 @@ pub(crate) fn run(args: &Args) -> Done {
         // A reader that goes away has read enough.
         let _ = out.write_all(&source).and_then(|()| out.flush());
     } else if !process::show_with(READER.0, READER.1, &source) {
-        show_help(args.command.as_deref());
+        help::show(commands::tree(), args.command.as_deref(), args.command.is_none());
     }
     Ok(())
-}
-
-/// The same in plain words, where no page can be shown.
-fn show_help(name: Option<&str>) {
-    let mut root = help::arranged(commands::tree());
-    root.build();
-    let command = match name {
-        Some(name) => root.find_subcommand_mut(name),
-        None => Some(&mut root),
-    };
-    if let Some(command) = command {
-        ui::line(command.render_long_help().ansi().to_string().trim_end());
-    }
 }
 
 fn write_all(root: &Command, dir: &Path) -> Done {

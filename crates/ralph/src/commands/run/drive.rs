@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use ralph_core::{config::Running, text::clean};
+use ralph_core::{config::Running, loops::RUN_USD, text::clean};
 use ralph_engine::{
     gates::{self, declared},
     hosts::claude::program,
@@ -27,7 +27,7 @@ use ralph_engine::{
 
 use super::{Request, Sessions, Subject, preconditions};
 use crate::{
-    commands::start::begin as begin_loop,
+    commands::start::{begin as begin_loop, confirm_endless},
     exit::{BLOCKED, Failure},
     report,
 };
@@ -44,19 +44,33 @@ pub(super) fn drive(project: &Project, request: Request, observer: &Arc<dyn Obse
     let mut settings = settings(project, &options, request.sessions.no_snapshots, &warn);
     let (ways, left_out) = Ways::of_run(project, &request.notify).map_err(Failure::usage)?;
     left_out.into_iter().for_each(warn);
-    look(project, &settings, &agent, &warn)?;
+    let remarks = look(project, &settings, &agent)?;
     untrusted_lists(project).into_iter().for_each(&warn);
     settings.permission_mode = preflight::mode_to_ask_for(project, settings.permission_mode);
+    let is_bare = request.is_bare;
     let (resume, as_before) = match request.subject {
         Subject::Again(resume) => (resume, options.words()),
-        Subject::New(wanted) => (begin(project, &wanted, &warn)?, None),
+        Subject::New(mut wanted) => {
+            let limits = if let session::Agent::Claude(_) = agent { "8 hours or $50 are used up" } else { "8 hours are over" };
+            confirm_endless(project, &wanted, request.endless, request.may_ask, limits)?;
+            wanted.remark().into_iter().for_each(&warn);
+            // Money is limited unless the person says otherwise, where it can be counted at all.
+            if let session::Agent::Claude(_) = agent {
+                wanted.settings.max_usd.get_or_insert(RUN_USD);
+            }
+            (begin(project, &wanted, &warn)?, None)
+        }
     };
     // Without it, the next run needs the options again, and that is all.
     let _ = options.keep(project, &name);
-    let orders = Orders { resume, agent, rounds: request.rounds, settings, waits: !request.no_wait, ways, as_before };
+    let orders = Orders { resume, agent, rounds: request.rounds, settings, waits: !request.no_wait, ways, as_before, remarks };
     let observer: Arc<dyn Observer> =
         Arc::new(WithPage { observer: Arc::clone(observer), project: project.clone(), of_loop: OnceLock::new() });
-    let ended = run::drive(project, &orders, &observer)?;
+    let ended = run::drive(project, &orders, &observer).map_err(|refusal| {
+        let failure = Failure::from(refusal);
+        // A live loop is what was meant.
+        if is_bare && ops::choose(project, None, None).is_err() { preconditions::without_a_task(failure) } else { failure }
+    })?;
     report::save_page(project, &ended.loop_id);
     Ok(ended.end)
 }
@@ -164,16 +178,17 @@ fn settings(project: &Project, options: &RunOptions, no_snapshots: bool, warn: &
     settings
 }
 
-/// Checks that unattended sessions can get anywhere.
-fn look(project: &Project, settings: &Running, agent: &session::Agent, warn: &impl Fn(String)) -> Result<(), Failure> {
+/// Checks that unattended sessions can get anywhere; what is left to say.
+fn look(project: &Project, settings: &Running, agent: &session::Agent) -> Result<Vec<String>, Failure> {
     let remarks = preflight::look(project, settings.permission_mode.as_deref(), agent);
-    for remark in remarks.into_iter().chain(preflight::inner_rounds(project, settings.inner, agent)) {
+    let mut told = Vec::new();
+    for remark in remarks.into_iter().chain(preflight::inner_iterations(project, settings.inner, agent)) {
         if remark.weight == Weight::Refusal {
             return Err(Failure::coded(BLOCKED, remark.text));
         }
-        warn(remark.text);
+        told.push(remark.text);
     }
-    Ok(())
+    Ok(told)
 }
 
 /// Starts the loop, which no session has.
@@ -181,7 +196,8 @@ fn begin(project: &Project, wanted: &start::Request, warn: &impl Fn(String)) -> 
     let started = begin_loop(project, wanted, &Asker::default()).map_err(|refusal| {
         let is_there = matches!(refusal, Refusal::Because(_));
         let failure = Failure::from(refusal);
-        let hint = if is_there { "; `ralph run --continue` goes on with it" } else { "" };
+        let hint =
+            if is_there && !failure.message.contains("ralph run --continue") { "; `ralph run --continue` goes on with it" } else { "" };
         Failure { message: format!("{}{hint}", failure.message), ..failure }
     })?;
     let begun = &started.begun;

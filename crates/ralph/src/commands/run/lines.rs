@@ -13,9 +13,10 @@ use ralph_engine::run::events::{Heard, Observer, RunEvent};
 
 use crate::{
     commands::run::{prose::Prose, summary::Last},
+    journal_lines::{short, when},
+    run_wording,
     term::{bar::about, width::DOT},
-    text::{short, when},
-    ui, wording,
+    ui,
 };
 
 /// Whole lines, however long they are.
@@ -98,37 +99,38 @@ impl State {
                 std::iter::once(format!("loop {} in {}", clean(of_loop), clean(folder))).chain(picked_up).chain(limits).collect()
             }
             RunEvent::Warning { text } => vec![format!("warning: {}", clean(text))],
-            RunEvent::Round { log, session, .. } => {
-                let (round, mut parts) = wording::round(told);
+            RunEvent::Iteration { log, session, .. } => {
+                let (round, mut parts) = run_wording::round(told);
                 parts.insert(0, round);
                 parts.extend([format!("session {}", clean(short(Some(session)))), format!("log {}", clean(log))]);
                 vec![parts.join(DOT)]
             }
             RunEvent::Agent { heard: Heard::Tool { name, what, of_subagent } } => {
                 let who = if *of_subagent { "subagent's tool" } else { "tool" };
-                vec![format!("{who}: {}", wording::call(name, &wording::subject_in(what, &self.folder)))]
+                vec![format!("{who}: {}", run_wording::call(name, &run_wording::subject_in(what, &self.folder)))]
             }
             RunEvent::Agent { heard: Heard::Denied { tool, what, rule } } => {
-                vec![wording::denied(tool, &wording::subject_in(what, &self.folder), rule)]
+                vec![run_wording::denied(tool, &run_wording::subject_in(what, &self.folder), rule)]
             }
             RunEvent::Agent { heard: Heard::Line { text } } => vec![format!("agent: {}", clean(text))],
-            RunEvent::Agent { heard } => wording::heard(heard).into_iter().collect(),
+            RunEvent::Agent { heard } => run_wording::heard(heard).into_iter().collect(),
             RunEvent::Checking { gate, limit_ms, usual_ms } => {
                 let usual = usual_ms.map(|usual| format!(" {},", about(usual))).unwrap_or_default();
-                vec![format!("gate {} runs,{usual} for {} at most", wording::subject(gate), in_words(*limit_ms))]
+                vec![format!("gate {} runs,{usual} for {} at most", run_wording::subject(gate), in_words(*limit_ms))]
             }
             RunEvent::Over { iteration, outcome, work, .. } => {
                 self.said = outcome.words();
-                vec![format!("iteration {iteration} is over: {}", wording::over(outcome, work))]
+                vec![format!("iteration {iteration} is over: {}", run_wording::over(outcome, work))]
             }
             RunEvent::Ruled { iteration, ruling, findings, line, .. } => {
-                let line = line.filter(|_| wording::goes_on(ruling)).map(clean);
-                std::iter::once(wording::ruled(*iteration, findings, ruling)).chain(line).collect()
+                let line = line.filter(|_| run_wording::goes_on(ruling)).map(clean);
+                std::iter::once(run_wording::ruled(*iteration, findings, ruling)).chain(line).collect()
             }
             RunEvent::Snapshot { name, .. } => vec![format!("files kept as {}", clean(name))],
-            RunEvent::Rests { until, why, .. } => vec![wording::rests(until, why, &self.said)],
+            RunEvent::Rests { until, why, .. } => vec![run_wording::rests(until, why, &self.said)],
             RunEvent::GoesOn => vec!["goes on".to_owned()],
             RunEvent::Finishing => vec!["ends after this iteration, because a person asked for it".to_owned()],
+            RunEvent::Paused { paused } => vec![run_wording::paused(*paused).to_owned()],
             RunEvent::Ended { .. } => {
                 let (head, rest) = self.last.words(told);
                 std::iter::once(head).chain(rest).collect()

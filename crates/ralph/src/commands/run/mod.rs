@@ -54,11 +54,11 @@ use screen::Screen;
 pub(crate) struct Args {
     #[command(flatten, next_help_heading = LOOP)]
     wanted: NewLoop,
-    /// Continue the existing loop, even if it ended at a limit; limits that are given are its new ones. The same as no prompt
-    #[arg(long = "continue", help_heading = LOOP, conflicts_with_all = ["prompt", "prompt_file", "stdin"], conflicts_with_all = only_for_a_new_loop())]
+    /// Continue the existing loop, or the one that is named (`ralph run --continue LOOP`), even if it ended at a limit; a limit on time, money or tokens that is given counts from now on, one on iterations from the loop's start. The same as no prompt
+    #[arg(long = "continue", help_heading = LOOP, conflicts_with_all = ["prompt_file", "stdin"], conflicts_with_all = only_for_a_new_loop())]
     go_on: bool,
     /// Continue a loop even if it is complete
-    #[arg(long, help_heading = LOOP, conflicts_with_all = ["prompt", "prompt_file", "stdin"])]
+    #[arg(long, help_heading = LOOP, conflicts_with_all = ["prompt_file", "stdin"])]
     again: bool,
     /// End after this many iterations; the loop waits for `ralph run --continue`
     #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one, allow_hyphen_values = true, help_heading = LOOP)]
@@ -117,6 +117,11 @@ struct Sessions {
 /// The run that is wanted: what the command line says, and nothing of what ralph.toml says.
 struct Request {
     subject: Subject,
+    /// Neither a task nor --continue was given.
+    is_bare: bool,
+    /// A loop that nothing ends is wanted, or may be asked about.
+    endless: bool,
+    may_ask: bool,
     /// `None`: until the loop ends.
     rounds: Option<u64>,
     no_wait: bool,
@@ -187,13 +192,28 @@ fn observer(json: bool, quiet: bool) -> Arc<dyn Observer> {
 }
 
 fn request(args: Args) -> Result<Request, Failure> {
-    let Args { wanted, go_on, again, rounds, once, no_wait, notify, sessions, .. } = args;
+    let Args { mut wanted, go_on, again, rounds, once, no_wait, notify, sessions, quiet, json } = args;
+    if go_on || again {
+        wanted.take_the_loops_name()?;
+    }
     let is_new = wanted.has_prompt();
     if let Some(option) = wanted.settings.0.only_for_a_new_loop().filter(|_| !is_new && !go_on) {
         return Err(Failure::usage(format!(
-            "--{option} describes a new loop: give its prompt, too, as words, with --prompt-file FILE or with --stdin"
+            "--{option} describes a new loop: give its prompt, too, as words, with --prompt-file FILE, or - to read it from standard input"
         )));
     }
+    // A number of iterations ends the run, if not the loop.
+    let endless = wanted.endless || once || rounds.is_some();
+    let is_bare = !is_new && !go_on && !again;
     let subject = if is_new { Subject::New(wanted.request()?) } else { Subject::Again(resume::Request { again, ..wanted.again() }) };
-    Ok(Request { subject, rounds: if once { Some(1) } else { rounds }, no_wait, notify, sessions })
+    Ok(Request {
+        subject,
+        is_bare,
+        endless,
+        may_ask: !(json || quiet),
+        rounds: if once { Some(1) } else { rounds },
+        no_wait,
+        notify,
+        sessions,
+    })
 }

@@ -7,7 +7,7 @@ use std::{
 
 use ralph_engine::run::events::{Observer, RunEvent};
 
-use crate::{commands::run::summary::Last, ui, wording};
+use crate::{commands::run::summary::Last, run_wording, ui};
 
 pub(super) struct Quiet {
     out: Mutex<Box<dyn Write + Send>>,
@@ -32,7 +32,7 @@ impl Observer for Quiet {
         last.on_event(told);
         match told {
             RunEvent::Warning { text } => ui::warning(text),
-            RunEvent::Ruled { iteration, ruling, findings, .. } => self.say(&wording::ruled(*iteration, findings, ruling)),
+            RunEvent::Ruled { iteration, ruling, findings, .. } => self.say(&run_wording::ruled(*iteration, findings, ruling)),
             RunEvent::Ended { .. } => {
                 let (head, rest) = last.words(told);
                 let why = rest.first().map(|why| format!("\n  {why}")).unwrap_or_default();

@@ -7,9 +7,10 @@ use ralph_engine::run::events::{Heard, Observer, RunEvent};
 
 use crate::{
     commands::run::{prose::Prose, status::Status, summary::Last},
+    run_wording,
     term::live_lines::{Live, Redraw, Terminal},
     term::width::{DOT, columns, cut, wrap},
-    ui, wording,
+    ui,
 };
 
 /// How often the lines at the bottom are drawn anew, while something goes on and otherwise.
@@ -114,11 +115,12 @@ impl State {
         }
         match told {
             RunEvent::Agent { heard } => self.agent(heard),
-            RunEvent::Run { .. } | RunEvent::Warning { .. } | RunEvent::Round { .. } | RunEvent::Finishing => self.begins(told),
+            RunEvent::Run { .. } | RunEvent::Warning { .. } | RunEvent::Iteration { .. } | RunEvent::Finishing => self.begins(told),
             RunEvent::Over { .. } | RunEvent::Ruled { .. } | RunEvent::Ended { .. } => self.ends(told),
             // `ralph diff` shows them.
             RunEvent::Snapshot { .. } => {}
-            RunEvent::Rests { until, why, .. } => self.say(&ui::warn(wording::rests(until, why, &self.said)), 2),
+            RunEvent::Rests { until, why, .. } => self.say(&ui::warn(run_wording::rests(until, why, &self.said)), 2),
+            RunEvent::Paused { paused } => self.say(&ui::warn(run_wording::paused(*paused)), 2),
             RunEvent::GoesOn | RunEvent::Checking { .. } => self.write(&[]),
         }
     }
@@ -128,17 +130,16 @@ impl State {
             RunEvent::Run { of_loop, picked_up, folder, limits, .. } => {
                 self.say(&format!("{} {} in {}", ui::good("Ralph runs"), ui::bold(clean(of_loop)), clean(folder)), 2);
                 (*folder).clone_into(&mut self.folder);
-                let limits = Some(limits.join(DOT)).filter(|limits| !limits.is_empty());
-                for line in picked_up.iter().chain(&limits) {
-                    self.say(&format!("  {}", clean(line)), 2);
+                for line in picked_up.iter().chain(&run_wording::in_groups(limits)) {
+                    self.say(&format!("  {}", clean(line)), 4);
                 }
             }
             RunEvent::Warning { text } => self.say(&format!("{} {}", ui::warn("warning:"), clean(text)), 9),
-            RunEvent::Round { .. } => {
+            RunEvent::Iteration { .. } => {
                 self.denied = 0;
                 self.called = Default::default();
-                let (round, mut parts) = wording::round(told);
-                parts.insert(0, ui::bold(round));
+                let (iteration, mut parts) = run_wording::round(told);
+                parts.insert(0, ui::bold(iteration));
                 self.say("", 0);
                 self.say(&parts.join(DOT), 2);
             }
@@ -150,11 +151,11 @@ impl State {
         match told {
             RunEvent::Over { outcome, work, .. } => {
                 self.said = outcome.words();
-                self.say(&ui::dim(wording::over(outcome, work)), 2);
+                self.say(&ui::dim(run_wording::over(outcome, work)), 2);
             }
             RunEvent::Ruled { iteration, ruling, findings, line, .. } => {
-                self.say(&wording::ruled(*iteration, findings, ruling), 2);
-                if let Some(line) = line.filter(|_| wording::goes_on(ruling)) {
+                self.say(&run_wording::ruled(*iteration, findings, ruling), 2);
+                if let Some(line) = line.filter(|_| run_wording::goes_on(ruling)) {
                     self.say(&format!("  {}", clean(line)), 2);
                 }
             }
@@ -177,7 +178,7 @@ impl State {
             Heard::ToolEnded { failed: true, .. } if self.denied > 0 => self.denied -= 1,
             Heard::ToolEnded { failed: true, .. } => self.say(&ui::dim("  ✗ that failed"), 4),
             Heard::Session { .. } => {
-                let about = wording::heard(heard).unwrap_or_default();
+                let about = run_wording::heard(heard).unwrap_or_default();
                 if !about.is_empty() && about != self.session {
                     self.say(&ui::dim(&about), 2);
                     self.session = about;
@@ -186,13 +187,13 @@ impl State {
             Heard::Denied { tool, what, rule } => {
                 self.denied += 1;
                 let is_below = (tool, what) == (&self.called.0, &self.called.1);
-                let whole = || wording::denied(tool, &wording::subject_in(what, &self.folder), rule);
-                let line = if is_below { format!("denied{}", wording::would_allow(rule)) } else { whole() };
+                let whole = || run_wording::denied(tool, &run_wording::subject_in(what, &self.folder), rule);
+                let line = if is_below { format!("denied{}", run_wording::would_allow(rule)) } else { whole() };
                 self.say(&ui::warn(format!("  ✗ {line}")), 4);
             }
             // The line at the bottom says so for as long as it matters.
             Heard::Retry { .. } => self.write(&[]),
-            _ => match wording::heard(heard) {
+            _ => match run_wording::heard(heard) {
                 Some(line) => self.say(&ui::warn(line), 2),
                 None => self.write(&[]),
             },
@@ -204,7 +205,7 @@ impl State {
         self.called = (name.to_owned(), what.to_owned());
         let (mark, name) = if of_subagent { ("  ○", clean(name)) } else { ("●", clean(name)) };
         let room = self.terminal.width().saturating_sub(columns(mark) + columns(&name) + 3);
-        let what = cut(&wording::subject_in(what, &self.folder), room);
+        let what = cut(&run_wording::subject_in(what, &self.folder), room);
         let line = if of_subagent { ui::dim(format!("{mark} {name}  {what}")) } else { format!("{mark} {}  {what}", ui::bold(name)) };
         self.say(&line, 4);
     }

@@ -10,10 +10,10 @@ use ralph_core::{
 use ralph_engine::run::events::{Heard, RunEvent};
 
 use crate::{
+    journal_lines::in_thousands,
+    run_wording::{self, money, subject, used_tokens},
     term::bar::Lasting,
     term::width::{cut, fit},
-    text::in_thousands,
-    wording::{self, money, subject, used_tokens},
 };
 
 /// Silence that is worth a word.
@@ -25,6 +25,8 @@ pub(super) struct Status {
     doing: Doing,
     /// A person asked for the end after this iteration.
     finishing: bool,
+    /// The loop was paused from elsewhere.
+    paused: bool,
     tokens: u64,
     usd: Option<f64>,
     context: u64,
@@ -62,9 +64,10 @@ enum Doing {
 impl Status {
     pub(super) fn on_event(&mut self, told: &RunEvent<'_>, now: Millis) {
         match told {
-            RunEvent::Round { iteration, max_iterations, .. } => {
+            RunEvent::Iteration { iteration, max_iterations, .. } => {
                 let round = format!("iteration {}", of_limit(*iteration, *max_iterations));
-                let kept = Status { window: self.window, quota: self.quota, finishing: self.finishing, ..Status::default() };
+                let kept =
+                    Status { window: self.window, quota: self.quota, finishing: self.finishing, paused: self.paused, ..Status::default() };
                 *self = Status { doing: Doing::Works { round, since: now, heard: now, again: None }, ..kept };
             }
             RunEvent::Agent { heard } => self.listens(heard, now),
@@ -78,6 +81,7 @@ impl Status {
             RunEvent::Rests { until_ms, .. } => self.doing = Doing::Rests { until: *until_ms },
             RunEvent::Ruled { .. } | RunEvent::GoesOn | RunEvent::Ended { .. } => self.doing = Doing::Nothing,
             RunEvent::Finishing => self.finishing = true,
+            RunEvent::Paused { paused } => self.paused = *paused,
             RunEvent::Run { .. } | RunEvent::Warning { .. } | RunEvent::Snapshot { .. } => {}
         }
     }
@@ -85,7 +89,7 @@ impl Status {
     fn listens(&mut self, agent: &Heard, now: Millis) {
         if let Doing::Works { heard, again, .. } = &mut self.doing {
             *heard = now;
-            *again = matches!(agent, Heard::Retry { .. }).then(|| wording::heard(agent)).flatten();
+            *again = matches!(agent, Heard::Retry { .. }).then(|| run_wording::heard(agent)).flatten();
         }
         match agent {
             Heard::Used { tokens, usd, context } => (self.tokens, self.usd, self.context) = (*tokens, *usd, *context),
@@ -104,17 +108,31 @@ impl Status {
         match &self.doing {
             Doing::Nothing => String::new(),
             Doing::Works { round, since, heard, again } => self.of_work((round, again.as_ref()), *since, *heard, width, now),
-            Doing::Judges { iteration } => cut(&format!("iteration {iteration} is judged"), width),
+            Doing::Judges { iteration } => self.and_last(format!("iteration {iteration} is judged"), width),
             Doing::Checks { gate, since, limit_ms, usual_ms } => {
                 let lasting = Lasting { passed: between(*since, now), usual: *usual_ms, limit: *limit_ms };
-                cut(&format!("gate {gate}: {}", lasting.drawn()), width)
+                self.and_last(format!("gate {gate}: {}", lasting.drawn()), width)
             }
             Doing::Rests { until } => cut(&format!("goes on in {}", in_words(between(now, *until))), width),
         }
     }
 
+    /// Why no other iteration follows.
+    fn last(&self) -> Option<&'static str> {
+        match (self.finishing, self.paused) {
+            (true, _) => Some("ends after this iteration, Ctrl-C ends it now"),
+            (false, true) => Some("paused: this iteration is the last"),
+            (false, false) => None,
+        }
+    }
+
+    /// The same beside what is done now.
+    fn and_last(&self, doing: String, width: usize) -> String {
+        fit(std::iter::once((0, doing)).chain(self.last().map(|last| (1, last.to_owned()))).collect(), width)
+    }
+
     /// The parts that fit, the most telling last to go.
-    fn of_work(&self, (round, again): (&str, Option<&String>), since: Millis, heard: Millis, width: usize, now: Millis) -> String {
+    fn of_work(&self, (iteration, again): (&str, Option<&String>), since: Millis, heard: Millis, width: usize, now: Millis) -> String {
         let silence = between(heard, now);
         let context = match (self.context, self.window) {
             (0, _) => None,
@@ -122,7 +140,7 @@ impl Status {
             (tokens, window) => Some(format!("context {} %", tokens.saturating_mul(100) / window)),
         };
         let parts = [
-            (6_u8, Some(round.to_owned())),
+            (6_u8, Some(iteration.to_owned())),
             (0, Some(in_words(between(since, now)))),
             (4, used_tokens(self.tokens)),
             (5, self.usd.and_then(money)),
@@ -130,7 +148,7 @@ impl Status {
             (8, self.quota.map(|used| format!("quota {used} %"))),
             (3, (silence >= SILENCE_MS).then(|| format!("quiet for {}", in_words(silence)))),
             (1, again.cloned()),
-            (2, self.finishing.then(|| "the last iteration".to_owned())),
+            (2, self.last().map(str::to_owned)),
         ];
         fit(parts.into_iter().filter_map(|(rank, part)| Some((rank, part?))).collect(), width)
     }

@@ -10,9 +10,9 @@ use ralph_engine::run::events::{End, RunEvent};
 
 use crate::{
     advice,
+    run_wording::{money, subject, used_tokens},
     term::width::DOT,
     ui,
-    wording::{money, subject, used_tokens},
 };
 
 /// The part of a run that its summary needs.
@@ -20,6 +20,8 @@ use crate::{
 pub(super) struct Last {
     of_loop: String,
     folder: PathBuf,
+    /// The loop began with this run.
+    is_first: bool,
     /// Files of an iteration were kept.
     has_kept: bool,
     /// Used by this run's own sessions.
@@ -30,7 +32,8 @@ pub(super) struct Last {
 impl Last {
     pub(super) fn on_event(&mut self, told: &RunEvent<'_>) {
         match told {
-            RunEvent::Run { of_loop, folder, .. } => {
+            RunEvent::Run { of_loop, folder, iteration, .. } => {
+                self.is_first = *iteration <= 1;
                 (*of_loop).clone_into(&mut self.of_loop);
                 self.folder = PathBuf::from(folder);
             }
@@ -45,11 +48,12 @@ impl Last {
 
     /// A headline, and sentences.
     pub(super) fn words(&self, ended: &RunEvent<'_>) -> (String, Vec<String>) {
-        let RunEvent::Ended { how, line, rounds, spent_usd, spent_tokens, denied, doubtful, .. } = ended else { return Default::default() };
-        let rounds = ralph_core::text::iterations(*rounds);
+        let RunEvent::Ended { how, line, rounds, total_usd, total_tokens, denied, doubtful, .. } = ended else { return Default::default() };
+        let of_run = if self.is_first { "" } else { " in this run" };
+        let rounds = format!("{}{of_run}", ralph_core::text::iterations(*rounds));
         let head =
             joined([Some(ending(*how, *doubtful)), Some(rounds), used_tokens(self.tokens), money(money::in_dollars(self.usd_micros))]);
-        let head = head + &self.of_the_loop(*spent_tokens, *spent_usd);
+        let head = head + &self.of_the_loop(*total_tokens, *total_usd);
         let why = clean(line);
         let why = why.strip_prefix("Ralph: ").unwrap_or(&why);
         let why = why.strip_prefix(how.as_str()).and_then(|why| why.strip_prefix(": ")).unwrap_or(why).to_owned();

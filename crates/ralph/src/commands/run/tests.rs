@@ -80,7 +80,7 @@ fn on_event(observer: &dyn Observer, heard: &Heard) {
 }
 
 fn round(observer: &dyn Observer, iteration: u64, attempt: u64) {
-    observer.on_event(&RunEvent::Round {
+    observer.on_event(&RunEvent::Iteration {
         iteration,
         max_iterations: 10,
         attempt,
@@ -202,6 +202,8 @@ fn ends(observer: &dyn Observer) {
         rounds: 2,
         spent_usd: 0.62,
         spent_tokens: 83_000,
+        total_usd: 0.62,
+        total_tokens: 83_000,
         denied: vec!["Bash(curl:*)".to_owned()],
         doubtful: false,
     });
@@ -240,19 +242,19 @@ fn s4_6_a_pipe_gets_plain_lines() {
             "12Z the service is retried in 5 s (try 2, status 529)",
             "12Z the client compacts the conversation",
             "12Z agent: a plain line",
-            "12Z iteration 3 is over: 2 tools, 41k tokens, $0.31, 1 min 12 s",
+            "12Z iteration 3 is over: 2 tools, 42k tokens, $0.31, 1 min 12 s",
             "12Z gate tests runs, about 40 s, for 2 min at most",
             "12Z iteration 3: ✓ tests  ✗ features 3/10 · next is iteration 4",
             "12Z Ralph: iteration 4 of 10.",
             "12Z files kept as refs/ralph/main-1/3",
             "12Z iteration 4 is over: the 5-hour limit of the account is used up (0 s)",
-            "12Z rests until 2026-11-15 09:40:00Z",
+            "12Z waits until 2026-11-15 09:40:00Z",
             "12Z goes on",
             "12Z ends after this iteration, because a person asked for it",
             "12Z Iteration 4 of 10 · try 2 · item F2 · opus · with note 4, 5 · session 1a2b3c4d · log .ralph/logs/3.log",
-            "12Z iteration 4 is over: nothing was heard of the agent any more (2 tools, 41k tokens, $0.31, 1 min 12 s)",
+            "12Z iteration 4 is over: nothing was heard of the agent any more (2 tools, 42k tokens, $0.31, 1 min 12 s)",
             "12Z iteration 4: - slow · complete",
-            "12Z ✓ complete · 2 iterations · 83k tokens · $0.62",
+            "12Z ✓ complete · 2 iterations in this run · 83k tokens · $0.62",
             "12Z complete after 4 iterations.",
             "12Z Some calls were denied; under `permissions.allow` these rules would allow them: Bash(curl:*)",
             "12Z `ralph report` shows how it went, `ralph diff` what it changed.",
@@ -269,7 +271,7 @@ fn s4_6_quiet_is_only_what_was_ruled_and_how_it_ended() {
         [
             "iteration 3: ✓ tests  ✗ features 3/10 · next is iteration 4",
             "iteration 4: - slow · complete",
-            "✓ complete · 2 iterations · 83k tokens · $0.62",
+            "✓ complete · 2 iterations in this run · 83k tokens · $0.62",
             "  complete after 4 iterations.",
         ]
     );
@@ -340,7 +342,7 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
     let so_far = [
         "Ralph runs main-1 in /p",
         "  iteration 3 was begun and not ended",
-        "  at most 10 iterations",
+        "  limits: 10 iterations",
         "warning: no gate[2J is declared",
         "",
         "Iteration 3 of 10 · item F2 · opus · with note 4, 5",
@@ -356,7 +358,7 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
         "the client compacts the conversation",
         "a plain line",
     ];
-    let status = "iteration 3 of 10 · 12 s · 41k tokens · $0.31 · context 50k";
+    let status = "iteration 3 of 10 · 12 s · 42k tokens · $0.31 · context 50k";
     assert_eq!(shown(&reader, 80), [&so_far[..], &[status]].concat());
 
     on_event(&screen, &text("Now I thi"));
@@ -364,18 +366,18 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
     assert_eq!(shown(&reader, 80), [&so_far[..], &["Now I thi", status]].concat(), "a line that is not whole yet");
     later(48_000);
     screen.tick();
-    let status = "iteration 3 of 10 · 1 min · 41k tokens · $0.31 · context 50k · quiet for 48 s";
+    let status = "iteration 3 of 10 · 1 min · 42k tokens · $0.31 · context 50k · quiet for 48 s";
     assert_eq!(shown(&reader, 80), [&so_far[..], &["Now I thi", status]].concat());
     let written = reader.bytes().len();
     screen.tick();
     assert_eq!(reader.bytes().len(), written, "nothing is drawn where nothing changes");
     on_event(&screen, &text("nk.\n"));
-    assert_eq!(shown(&reader, 80).last().unwrap(), "iteration 3 of 10 · 1 min · 41k tokens · $0.31 · context 50k");
+    assert_eq!(shown(&reader, 80).last().unwrap(), "iteration 3 of 10 · 1 min · 42k tokens · $0.31 · context 50k");
 
     is_judged(&screen);
     let judged = [
         "Now I think.",
-        "2 tools, 41k tokens, $0.31, 1 min 12 s",
+        "2 tools, 42k tokens, $0.31, 1 min 12 s",
         "iteration 3: ✓ tests  ✗ features 3/10 · next is iteration 4",
         "  Ralph: iteration 4 of 10.",
     ];
@@ -383,12 +385,12 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
     rests(&screen);
     let lines = shown(&reader, 80);
     assert_eq!(lines.last().unwrap(), "goes on in 9 min");
-    assert!(lines.contains(&"rests until 2026-11-15 09:40:00Z".to_owned()), "{lines:?}");
+    assert!(lines.contains(&"waits until 2026-11-15 09:40:00Z".to_owned()), "{lines:?}");
     ends(&screen);
     let end = [
         "iteration 4: - slow · complete",
         "",
-        "✓ complete · 2 iterations · 83k tokens · $0.62",
+        "✓ complete · 2 iterations in this run · 83k tokens · $0.62",
         "  complete after 4 iterations.",
         "  Some calls were denied; under `permissions.allow` these rules would allow",
         "  them: Bash(curl:*)",
@@ -421,7 +423,7 @@ fn s4_6_a_narrow_terminal_gets_what_fits() {
     let narrow = screen(&reader, || 30, false);
     works(&narrow);
     let lines = shown(&reader, 30);
-    assert_eq!(lines.last().unwrap(), "12 s · 41k tokens · $0.31");
+    assert_eq!(lines.last().unwrap(), "12 s · 42k tokens · $0.31");
     assert!(lines.contains(&"● Bash  npm test --all".to_owned()), "{lines:?}");
     on_event(&narrow, &tool("Bash", &"x".repeat(200), false));
     assert!(shown(&reader, 30).contains(&format!("● Bash  {}…", "x".repeat(20))));
@@ -439,7 +441,7 @@ fn s4_6_a_plain_terminal_gets_no_sequences() {
     works(&plain);
     on_event(&plain, &text("not whole"));
     plain.tick();
-    assert_eq!(shown(&reader, 80).last().unwrap(), "iteration 3 of 10 · 12 s · 41k tokens · $0.31 · context 50k");
+    assert_eq!(shown(&reader, 80).last().unwrap(), "iteration 3 of 10 · 12 s · 42k tokens · $0.31 · context 50k");
     drop(plain);
     let lines = shown(&reader, 80);
     assert_eq!(lines.last().unwrap(), "not whole", "nothing is lost, and no line is left behind: {lines:?}");
@@ -487,12 +489,17 @@ fn s4_6_the_figures_of_the_run_are_told_from_those_of_the_loop() {
         rounds: 1,
         spent_usd,
         spent_tokens,
+        total_usd: spent_usd,
+        total_tokens: spent_tokens,
         denied: Vec::new(),
         doubtful: false,
     };
     let head = |told: &RunEvent<'_>| anstream::adapter::strip_str(&last.words(told).0).to_string();
-    assert_eq!(head(&ended(0.31, 41_500)), "stopped at a limit · 1 iteration · 41k tokens · $0.31");
-    assert_eq!(head(&ended(1.05, 83_000)), "stopped at a limit · 1 iteration · 41k tokens · $0.31 (the loop in all: 83k tokens · $1.05)");
+    assert_eq!(head(&ended(0.31, 41_500)), "stopped at a limit · 1 iteration in this run · 42k tokens · $0.31");
+    assert_eq!(
+        head(&ended(1.05, 83_000)),
+        "stopped at a limit · 1 iteration in this run · 42k tokens · $0.31 (the loop in all: 83k tokens · $1.05)"
+    );
 }
 
 #[test]

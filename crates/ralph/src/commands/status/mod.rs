@@ -5,7 +5,7 @@ mod page;
 use ralph_core::text::clean;
 use ralph_engine::{
     store::{known_projects, project::Project},
-    view::{Status, View, status::Standing},
+    view::{self, Status, View, status::Standing},
 };
 
 use crate::{
@@ -13,8 +13,8 @@ use crate::{
     commands::{Which, worktree_hint},
     exit::{Done, Failure},
     find_loop,
-    term::one_line::Brief,
-    text::when,
+    journal_lines::when,
+    term::{one_line::Brief, width::cut},
     ui,
 };
 
@@ -29,7 +29,7 @@ use crate::{
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
-    /// The loops of all your projects, a line for each
+    /// The loops of all your projects, live and ended, a line for each
     #[arg(short, long, conflicts_with = "which")]
     all: bool,
     /// For programs: JSON, always with exit code 0
@@ -77,22 +77,38 @@ fn everywhere(project: &Project, json: bool) -> Done {
         return Ok(());
     }
     for project in &projects {
-        let here: Vec<&View> = standing.loops.iter().filter(|view| view.project == project.root()).collect();
-        if !here.is_empty() {
+        let live: Vec<&View> = standing.loops.iter().filter(|view| view.project == project.root()).collect();
+        let ended = view::ended(project);
+        if !live.is_empty() || !ended.is_empty() {
             ui::line(ui::bold(ui::path_from_home(project.root())));
         }
-        for view in here {
+        for view in live {
             let state = if view.status == Status::Active { " active" } else { "" };
             let brief = Brief::of(view, &format!("{}{state}", clean(&view.id)), None);
             ui::line(format!("  {}", brief.fitted(ui::width().map(|width| width.saturating_sub(2)))));
         }
+        those_that_ended(&ended);
     }
     standing.worktrees.iter().for_each(worktree_hint::show);
     if standing.loops.is_empty() && standing.worktrees.is_empty() {
-        standing.last_ended.iter().for_each(last);
         return Err(Failure { message: "No active Ralph loop in any project".to_owned(), ..Failure::no_loop() });
     }
     Ok(())
+}
+
+/// More loops of a project than this that ended are counted.
+const ENDED: usize = 20;
+
+/// Each with its id, by which it can be brought back.
+fn those_that_ended(ended: &[View]) {
+    for view in ended.iter().take(ENDED) {
+        let at = view.last_event_at.as_deref().map(when).unwrap_or_default();
+        let line = format!("  {}  {}, iteration {}, {at}  {}", clean(&view.id), view.stands(), view.iteration, clean(&view.prompt));
+        ui::line(ui::dim(ui::width().map_or(line.clone(), |width| cut(&line, width))));
+    }
+    if ended.len() > ENDED {
+        ui::line(ui::dim(format!("  and {} more that ended before", ended.len() - ENDED)));
+    }
 }
 
 fn last(last: &View) {

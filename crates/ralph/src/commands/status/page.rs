@@ -4,16 +4,23 @@ use ralph_core::{
     gate::Verdict,
     history::Denials,
     messages::ends_on,
+    money::{self, Micros},
     text::{clean, iterations, opening, time::in_words},
 };
-use ralph_engine::view::{GateView, Status, View, Waits};
+use ralph_engine::{
+    store::project::Project,
+    view::{
+        Carrier, GateView, Status, View, Waiter, Waits,
+        activity::{Doing, Source},
+    },
+};
 
 use crate::{
     advice,
+    journal_lines::{in_thousands, short, when},
     term::bar,
     term::bar::Lasting,
     term::width::{columns, cut},
-    text::{in_thousands, short, when},
     ui,
 };
 
@@ -23,6 +30,7 @@ const NOTES: usize = 3;
 pub(super) fn show(v: &View) {
     let status = match v.status {
         Status::Complete if v.doubtful => ui::warn(v.stands()),
+        Status::Active if v.interrupted.is_some() => ui::warn(v.stands()),
         Status::Active | Status::Waiting | Status::Complete => ui::good(v.stands()),
         Status::Corrupt | Status::Failed => ui::bad(v.stands()),
         _ => ui::warn(v.stands()),
@@ -37,8 +45,8 @@ pub(super) fn show(v: &View) {
     if v.is_live() {
         ui::field("session", session(v));
     }
-    if let Some(carried) = v.carried() {
-        ui::field("runner", carried);
+    if let Some(pid) = v.runner_pid {
+        ui::field("run", format!("`ralph run`, pid {pid}"));
     }
     if let Some(code) = &v.last_code {
         ui::field("last stop", format!("{code} (`ralph explain` says more)"));
@@ -69,8 +77,9 @@ fn what_is_the_matter(v: &View) {
 }
 
 fn waiting(waits: &Waits) -> String {
+    let what = if waits.by == Waiter::Person { waits.words() } else { waits.what.clone() };
     let until = waits.until.as_deref().map(|until| format!("until {}, ", when(until))).unwrap_or_default();
-    format!("for {} ({until}{} so far)", waits.what, in_words(waits.for_ms))
+    format!("for {what} ({until}{} so far)", in_words(waits.for_ms))
 }
 
 /// The use of each limit, with bars below each other.
@@ -87,6 +96,8 @@ fn limits(v: &View) {
         ("time", format!("{} ({})", in_words(v.spent_ms), of(v.max_ms > 0, in_words(v.max_ms))), v.spent_ms as f64, v.max_ms as f64),
     ];
     if let Some(money) = v.money() {
+        let running = running(v).map(|used| format!(", and about {} in the session that runs", money::shown(used))).unwrap_or_default();
+        let money = format!("{money}{running}");
         all.push(("money", money, v.spent_usd.unwrap_or(0.0), v.max_usd));
     }
     if v.tokens > 0 || v.max_tokens > 0 {
@@ -107,6 +118,16 @@ fn limits(v: &View) {
     }
 }
 
+/// The cost so far of the session that a run has started, which counts when it ends.
+fn running(v: &View) -> Option<Micros> {
+    if v.carrier != Carrier::Runner || v.waits.is_some() {
+        return None;
+    }
+    let mut doing = Doing::new(Source::of_loop(&Project::at(&v.project), v)?);
+    doing.look();
+    doing.used().filter(|used| used.usd_micros > 0 && !doing.is_over()).map(|used| used.usd_micros)
+}
+
 fn trouble(v: &View) {
     if v.idle_rounds > 0 {
         ui::field("idle", format!("{} without any tool call", iterations(v.idle_rounds)));
@@ -116,7 +137,8 @@ fn trouble(v: &View) {
         ui::field("standstill", format!("{} changed nothing{of}", iterations(v.stalled_rounds)));
     }
     for note in v.notes.iter().take(NOTES) {
-        let fate = note.told_in.map_or_else(|| "waits for the next prompt".to_owned(), |round| format!("delivered in iteration {round}"));
+        let fate =
+            note.told_in.map_or_else(|| "waits for the next prompt".to_owned(), |iteration| format!("delivered in iteration {iteration}"));
         ui::field("note", format!("{}: {} ({fate})", note.id, opening(&note.text, 100)));
     }
     if v.notes.len() > NOTES {

@@ -1,4 +1,4 @@
-//! `ralph wait`: wait until a parked loop can go on.
+//! `ralph pr --wait`, also called `ralph wait`: wait until a parked loop can go on.
 
 mod progress;
 
@@ -19,12 +19,13 @@ use ralph_engine::{
         self, Context, Want, declared,
         wait::{Onlooker, Pauses, Waited, until_decided, waiting},
     },
+    hosts,
     ops::{self, manual_measure},
     store::{
         loops::{self, LoopOnDisk},
         project::Project,
     },
-    sys::{clock, env, signals, wait},
+    sys::{clock, signals, wait},
     view::{self, Status, View, Waiter, Waits},
 };
 use serde::Serialize;
@@ -37,7 +38,7 @@ use crate::{
 
 use progress::Progress;
 
-/// Wait until something outside is decided, such as the checks of a pull request
+/// Wait until something outside is decided; now `ralph pr --wait`
 ///
 /// Nothing is spent meanwhile: no model runs, and no iteration is counted. Exit code 0 once it is decided, good or bad; 1 if only a person can go on; 75 if
 /// the time is up first. A session that waits is woken by itself; otherwise the last line says how to go on.
@@ -68,22 +69,30 @@ struct Report<'a> {
     findings: &'a [Finding],
 }
 
+/// How long is waited unless the command line says: 8 hours.
+pub(super) const LONGEST: u64 = 8 * 3_600_000;
+
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    let found = ops::choose(project, args.which.get(), asker().session.as_deref())?;
+    until_decided_or(project, args.which.get(), args.timeout, args.json)
+}
+
+/// Waits until what this loop waits for is decided, or so many milliseconds are over.
+pub(super) fn until_decided_or(project: &Project, which: Option<&str>, timeout: u64, json: bool) -> Done {
+    let found = ops::choose(project, which, asker().session.as_deref())?;
     let file = found.parsed.as_ref().map_err(|problem| Failure::new(format!("{}: {problem}", found.path.display())))?;
     let waits = view::view_of(project, &found).waits;
     let since = waits.as_ref().and_then(|waits| time::parse(&waits.since)).unwrap_or_else(clock::now);
     if let Some((waits, until)) = waits.as_ref().and_then(|waits| Some((waits, time::parse(waits.until.as_deref()?)?))) {
-        return until_the_time(project, &found, (waits, until), args);
+        return until_the_time(project, &found, (waits, until), timeout, json);
     }
     let gates: Vec<Gate> = declared::of_loop(project, file).gates.into_iter().filter(Gate::is_decided_elsewhere).collect();
     if gates.is_empty() {
         return Err(Failure::new("this loop waits for nothing: none of its gates is about a pull request or its checks"));
     }
     signals::notice();
-    let watch = Watch { project, id: found.id(), found: &found, until: Instant::now() + Duration::from_millis(args.timeout) };
+    let watch = Watch { project, id: found.id(), found: &found, until: Instant::now() + Duration::from_millis(timeout) };
     let began = Instant::now();
-    let findings = watch.until_nothing_waits(&gates, &Progress::begin(args.json, since))?;
+    let findings = watch.until_nothing_waits(&gates, &Progress::begin(json, since))?;
     let decided = !only_waits(&findings);
     // The findings count even if the journal cannot be written.
     let _ = if decided {
@@ -91,32 +100,32 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     } else {
         manual_measure::by_hand(project, &watch.id, &findings)
     };
-    if args.json {
+    if json {
         let waited_ms = ralph_core::text::time::millis(began.elapsed());
         ui::json(&Report { of_loop: &watch.id, decided, waited_ms, findings: &findings });
     } else {
         summary::show(&findings, &[], false);
     }
     if !decided {
-        let message = format!("not decided within {}; `ralph wait` waits on", in_words(args.timeout));
-        return Err(Failure { in_json: args.json, ..Failure::coded(PARKED, message) });
+        let message = format!("not decided within {}; `ralph pr --wait` waits on", in_words(timeout));
+        return Err(Failure { in_json: json, ..Failure::coded(PARKED, message) });
     }
     if findings.iter().any(|finding| finding.needs.is_some()) {
-        return Err(Failure { in_json: args.json, ..Failure::new("only you can go on from here: see above") });
+        return Err(Failure { in_json: json, ..Failure::new("only you can go on from here: see above") });
     }
-    if !args.json {
+    if !json {
         watch.say_how_to_go_on();
     }
     Ok(())
 }
 
 /// Waits for a moment: the end of a limit, or of a pause after an error of the service.
-fn until_the_time(project: &Project, found: &LoopOnDisk, (waits, until): (&Waits, Millis), args: &Args) -> Done {
+fn until_the_time(project: &Project, found: &LoopOnDisk, (waits, until): (&Waits, Millis), timeout: u64, json: bool) -> Done {
     signals::notice();
-    let progress = Progress::begin(args.json, time::parse(&waits.since).unwrap_or_else(clock::now));
+    let progress = Progress::begin(json, time::parse(&waits.since).unwrap_or_else(clock::now));
     progress.until(&waits.what, until);
     let began = Instant::now();
-    let give_up = began + Duration::from_millis(args.timeout);
+    let give_up = began + Duration::from_millis(timeout);
     let watch = Watch { project, id: found.id(), found, until: give_up };
     let is_parked = || watch.view().is_some_and(|view| view.status == Status::Parked || view.status == Status::LeftBehind);
     let ended = wait::until_moment(until, wait::INTERRUPT, || {
@@ -124,14 +133,14 @@ fn until_the_time(project: &Project, found: &LoopOnDisk, (waits, until): (&Waits
             return Some(Err(cancelled()));
         }
         if Instant::now() >= give_up {
-            let message = format!("not over within {}; `ralph wait` waits on", in_words(args.timeout));
+            let message = format!("not over within {}; `ralph pr --wait` waits on", in_words(timeout));
             return Some(Err(Failure::coded(PARKED, message)));
         }
         (!is_parked()).then_some(Ok(()))
     });
     ended.transpose()?;
     drop(progress);
-    if args.json {
+    if json {
         ui::json(&Report { of_loop: &watch.id, decided: true, waited_ms: time::millis(began.elapsed()), findings: &[] });
     } else {
         watch.say_how_to_go_on();
@@ -177,7 +186,7 @@ impl Watch<'_> {
     /// Looks only: whatever a gate may do when a stop is judged is not done here.
     fn context<'c>(&'c self, cancelled: &'c (dyn Fn() -> bool + Sync)) -> Context<'c> {
         let left = self.until.saturating_duration_since(Instant::now()).max(Duration::from_secs(30));
-        Context { cancelled, keeps: env::of_an_agent().is_none(), keep_going: true, ..Context::new(self.project, &self.id, left) }
+        Context { cancelled, keeps: hosts::of_an_agent().is_none(), keep_going: true, ..Context::new(self.project, &self.id, left) }
     }
 
     fn say_how_to_go_on(&self) {
@@ -185,6 +194,7 @@ impl Watch<'_> {
         let by = view.waits.as_ref().map_or(Waiter::Nobody, |waits| waits.by);
         match &view.session {
             _ if by == Waiter::Runner => ui::paragraph("`ralph run` goes on by itself.", 0),
+            _ if by == Waiter::Person => ui::paragraph("Its session waits for your permission.", 0),
             _ if by != Waiter::Nobody => ui::paragraph("Its session goes on by itself.", 0),
             Some(session) => {
                 ui::paragraph("Go on in its session with /ralph-resume, or from here:", 0);

@@ -16,11 +16,11 @@ use ralph_core::{
 use ralph_engine::{gates::wait::Onlooker, sys::clock};
 
 use crate::{
+    journal_lines::when,
     term::{
         live_lines::{Form, Live, Redraw, Terminal},
         width::{columns, cut},
     },
-    text::when,
     ui,
 };
 

@@ -1,14 +1,14 @@
-//! What had to hold, and what proves it.
+//! The acceptance criteria, and their proofs.
 
 use std::fmt::Write as _;
 
 use ralph_core::{
     report::{Acceptance, Evidence, Of, Report, Standing},
-    text::{opening, time::in_words},
+    text::{opening, time::measured},
 };
 
 use super::{
-    escape::{moment, plain, sentence},
+    escape::{moment_and_zone, plain, sentence},
     section,
 };
 use crate::report::shared;
@@ -23,7 +23,7 @@ pub(super) fn shown(r: &Report) -> String {
     let mut body = if promise.is_empty() { String::new() } else { listed(&promise) };
     if r.acceptance.is_empty() {
         body.push_str(
-            "<p>Nothing had to hold: this loop has no promise, no gate and no list. Nobody can say whether its work is done.</p>\n",
+            "<p>Nothing had to hold: this loop has no promise, no gate and no list. So it is unknown whether its work is done.</p>\n",
         );
     }
     if !open.is_empty() {
@@ -59,7 +59,7 @@ fn item(one: &Acceptance) -> String {
     };
     let list = one.list.as_deref().map(|list| format!(" of {}", plain(&opening(list, 200)))).unwrap_or_default();
     let title = one.title.as_deref().map(|title| format!(" <span class=\"title\">{}</span>", plain(title))).unwrap_or_default();
-    let evidence = one.evidence.as_ref().map(evidence).unwrap_or_default();
+    let evidence = one.evidence.as_ref().map(|e| evidence(e, shared::took(one))).unwrap_or_default();
     format!(
         "<li class=\"{}\"><span class=\"mark\" aria-hidden=\"true\">{}</span><div><p class=\"name\"><span><strong>{}</strong>{title}</span>\
          <span class=\"aside\">{of}{list}</span></p><p class=\"evidence\"><span class=\"standing\">{}</span><span class=\"what\">{}</span>{evidence}</p></div></li>\n",
@@ -67,18 +67,18 @@ fn item(one: &Acceptance) -> String {
         one.standing.mark(),
         plain(&opening(&one.name, 200)),
         one.standing.words(),
-        plain(&opening(&one.what, 600))
+        sentence(&opening(shared::found(one), 600))
     )
 }
 
-/// What was run, when, at which stop, for how long, and where its output is.
-fn evidence(e: &Evidence) -> String {
+/// The command, when it ran, at which stop, for how long, and where its output is.
+fn evidence(e: &Evidence, took_ms: Option<u64>) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(e.command.as_deref().map(|command| format!("<code>{}</code>", plain(&opening(command, 300)))));
-    parts.extend(e.at.map(|at| format!("{} UTC", moment(at))));
+    parts.extend(e.at.map(moment_and_zone));
     parts.extend(e.stop.map(|stop| format!("stop {stop}")));
-    parts.extend(e.took_ms.map(|ms| format!("took {}", if ms < 1_000 { format!("{ms} ms") } else { in_words(ms) })));
-    parts.extend(e.cached.then(|| "not run again: no file had changed".to_owned()));
+    parts.extend(took_ms.map(|ms| format!("took {}", measured(ms))));
+    parts.extend(e.cached.then(|| "not run again: the files were the same".to_owned()));
     parts.extend(e.flaky.then(|| "passed when it was tried again".to_owned()));
     parts.extend(shared::files(e).map(|words| sentence(&words)));
     parts.extend(e.log.as_deref().map(|log| format!("output in <code>{}</code>", plain(&opening(log, 300)))));

@@ -5,7 +5,7 @@ use ralph_core::text::{
     time::{self, Millis},
 };
 
-use crate::{report::shared::pieces, text::when};
+use crate::{journal_lines::zone, report::shared::pieces};
 
 /// A text on one line that is nothing but text, whatever stands in it.
 pub(super) fn plain(text: &str) -> String {
@@ -33,15 +33,29 @@ pub(super) fn sentence(text: &str) -> String {
     pieces(text).into_iter().map(|(is_code, piece)| if is_code { format!("<code>{}</code>", plain(piece)) } else { plain(piece) }).collect()
 }
 
-/// `2026-11-15 09:30`, in UTC, with the whole moment for programs.
+/// `2026-11-15 09:30`, in the person's zone, with the whole moment for programs.
 pub(super) fn moment(at: Millis) -> String {
     format!("<time datetime=\"{}\">{}</time>", time::format(at), moment_in_title(at))
 }
 
 /// The same without its mark, for titles.
 pub(super) fn moment_in_title(at: Millis) -> String {
-    let shown = when(&time::format(at));
-    shown.get(..16).unwrap_or(&shown).to_owned()
+    time::minute_in_zone(at, zone())
+}
+
+/// How moments of that stretch of time are told: with seconds where it is short.
+pub(super) fn moments(from: Millis, to: Millis) -> fn(Millis) -> String {
+    if to.saturating_sub(from) < 600_000 { |at| time::second_in_zone(at, zone()) } else { moment_in_title }
+}
+
+/// `2026-11-15 10:30 CET`, with the whole moment for programs.
+pub(super) fn moment_and_zone(at: Millis) -> String {
+    format!("{} {}", moment(at), zone_at(at))
+}
+
+/// The name of the zone at that moment: `CET`.
+pub(super) fn zone_at(at: Millis) -> String {
+    plain(&time::zone_name(at, zone()))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use ralph_core::{
     gate::{TestCounts, Verdict},
     history::Mark,
     report::{GateStory, Report},
-    text::{opening, time::in_words},
+    text::{opening, time::measured},
 };
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
     escape::{moment_in_title, plain},
     section,
 };
-use crate::report::grouping::size;
+use crate::report::{grouping::size, shared};
 
 /// How many marks are in a row at most, and how many gates are shown.
 const COLUMNS: usize = 40;
@@ -27,7 +27,7 @@ pub(super) fn shown(r: &Report) -> String {
     let mut body = String::from(
         "<ul class=\"legend\"><li><span class=\"m pass\">✓</span>passes</li><li><span class=\"m fail\">✗</span>fails</li>\
          <li><span class=\"m wait\">…</span>waits</li><li><span class=\"m unknown\">?</span>could not be measured</li>\
-         <li><span class=\"m pass cached\">✓</span>outlined: not run again, no file had changed</li>\
+         <li><span class=\"m pass cached\">✓</span>outlined: not run again, the files were the same</li>\
          <li><span class=\"m none\"></span>empty: not measured at that stop</li></ul>\n",
     );
     let stops = Stops::of(&r.gates);
@@ -67,10 +67,13 @@ impl Stops {
 fn strip(gate: &GateStory, stops: Stops) -> String {
     let word = |mark: Option<&Mark>| mark.map_or("unknown", |mark| mark.verdict.as_str());
     let (first, last) = (word(gate.marks.first()), word(gate.marks.last()));
-    let told = match gate.marks.len() {
+    let (ran, cached) = shared::measurements(&gate.marks);
+    let told = match ran {
+        0 => format!("not run: {last} before, and the files are the same"),
         1 => format!("measured once: {last}"),
         n => format!("measured {n} times: first {first}, last {last}"),
     };
+    let told = if ran > 0 && cached > 0 { format!("{told}; {} not run again", count(cached as u64, "time")) } else { told };
     let gone = if gate.gone { "; not asked for any more" } else { "" };
     let mut out = format!(
         "<div class=\"gate\"><h3>{} <span class=\"aside\">{told}{gone}</span></h3><div class=\"strip\" role=\"img\" aria-label=\"{told}\">",
@@ -102,7 +105,7 @@ fn badness(mark: &Mark) -> u8 {
 }
 
 fn title(mark: &Mark) -> String {
-    let took = if mark.took_ms >= 1_000 { format!(", took {}", in_words(mark.took_ms)) } else { String::new() };
+    let took = if mark.took_ms > 0 { format!(", took {}", measured(mark.took_ms)) } else { String::new() };
     let cached = if mark.cached { ", not run again" } else { "" };
     let tests = mark.counts.map(|counts| format!(", {}", in_words_of(counts))).unwrap_or_default();
     format!("stop {}, {}: {}{tests}{took}{cached}", mark.stop, moment_in_title(mark.at), mark.verdict.as_str())

@@ -4,16 +4,16 @@ use std::fmt::Write as _;
 
 use ralph_core::{
     history::Refused,
-    report::{Report, RoundRow},
+    report::{IterationRow, Report},
     text::opening,
 };
 
 use super::{
     count,
-    escape::{moment, plain},
+    escape::{moment_and_zone, plain, sentence},
     section,
 };
-use crate::report::shared::{COLUMNS, Column, DASH};
+use crate::report::shared::{self, COLUMNS, Column, DASH};
 
 /// How many refused claims are seen at once, and how many iterations are in the table.
 const CLAIMS: usize = 5;
@@ -40,11 +40,11 @@ fn claim(one: &Refused) -> String {
     let why = if one.why.is_empty() { "not proven".to_owned() } else { opening(&one.why, 600) };
     let said = if one.said.is_empty() { String::new() } else { format!("<blockquote>{}</blockquote>", plain(&opening(&one.said, 600))) };
     format!(
-        "<li><p><strong>{}</strong></p><p class=\"evidence\"><span>iteration {}</span><span>stop {}</span><span>{} UTC</span><span><code>{}</code></span></p>{said}</li>\n",
-        plain(&why),
+        "<li><p><strong>{}</strong></p><p class=\"evidence\"><span>iteration {}</span><span>stop {}</span><span>{}</span><span><code>{}</code></span></p>{said}</li>\n",
+        sentence(&why),
         one.iteration,
         one.stop,
-        moment(one.at),
+        moment_and_zone(one.at),
         one.code.as_str()
     )
 }
@@ -63,7 +63,7 @@ pub(super) fn table(r: &Report) -> String {
     let heads = columns.iter().map(|column| format!("<th scope=\"col\" class=\"{}\">{}</th>", class(column), column.head));
     let body = format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Iterations\"><table>\n<thead><tr><th scope=\"col\" class=\"n\">Iteration</th>{}\
-         <th scope=\"col\">Ruling</th></tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
+         <th scope=\"col\">Decision</th></tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
         heads.collect::<String>(),
         lines.into_iter().rev().collect::<String>()
     );
@@ -83,7 +83,7 @@ fn class(column: &Column) -> &'static str {
     if column.is_number { "n" } else { "" }
 }
 
-fn line(row: &RoundRow, before: Option<&RoundRow>, columns: &[&Column]) -> String {
+fn line(row: &IterationRow, before: Option<&IterationRow>, columns: &[&Column]) -> String {
     let cell = |column: &&Column| {
         let shown = (column.cell)(row, before).map_or_else(|| DASH.to_owned(), |cell| plain(&opening(&cell, 60)));
         format!("<td class=\"{}\">{shown}</td>", class(column))
@@ -104,5 +104,5 @@ pub(super) fn ways(r: &Report) -> String {
         let _ = writeln!(body, "<div><dt>{}</dt><dd><code>{}</code></dd></div>", plain(&way.what), plain(&opening(&way.command, 300)));
     }
     body.push_str("</dl>\n");
-    section("ways", "Look again, undo, go on", &body)
+    section("ways", shared::ways(r), &body)
 }

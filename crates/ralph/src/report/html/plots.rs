@@ -3,17 +3,17 @@
 use std::fmt::Write as _;
 
 use ralph_core::{
-    report::{Changed, Report, RoundRow},
-    text::time::in_words,
+    report::{Changed, Report},
+    text::time::measured,
 };
 
 use super::{escape::plain, section};
 use crate::{
+    journal_lines::in_thousands,
     report::{
-        grouping::{groups, label, size},
+        grouping::{Charted, charted, groups, label, size},
         shared::money,
     },
-    text::in_thousands,
 };
 
 /// More bars than this cannot be told apart.
@@ -37,11 +37,12 @@ struct Plot<'a> {
 }
 
 pub(super) fn shown(r: &Report) -> String {
-    if r.rounds.is_empty() {
+    let charted = charted(r);
+    if charted.is_empty() {
         return String::new();
     }
-    let groups = groups(&r.rounds, BARS);
-    let each = size(r.rounds.len(), BARS);
+    let groups = groups(&charted, BARS);
+    let each = size(charted.len(), BARS);
     let mut body = String::new();
     if each > 1 {
         let _ = writeln!(body, "<p class=\"aside\">Each bar is the mean of {each} iterations.</p>");
@@ -55,38 +56,26 @@ pub(super) fn shown(r: &Report) -> String {
     section("plots", "Iteration over iteration", &body)
 }
 
-fn plots<'a>(r: &Report, groups: &[&[RoundRow]]) -> Vec<Plot<'a>> {
+fn plots<'a>(r: &Report, groups: &[&[Charted]]) -> Vec<Plot<'a>> {
     let f = &r.figures;
-    let of = |value: &dyn Fn(&RoundRow) -> u64| -> Vec<(f64, f64)> { groups.iter().map(|rows| (mean(rows, value), 0.0)).collect() };
+    let of = |value: &dyn Fn(&Charted) -> u64| -> Vec<(f64, f64)> { groups.iter().map(|rows| (mean(rows, value), 0.0)).collect() };
     let mut all = vec![Plot {
         title: "Duration, without waiting",
-        sum: format!("{} of work and gates in all", in_words(f.took.work_ms.saturating_add(f.took.gates_ms))),
+        sum: format!("{} of work and gates in all", measured(f.took.work_ms.saturating_add(f.took.gates_ms))),
         class: "a",
-        values: of(&|row| row.round.took.work_ms.saturating_add(row.round.took.gates_ms)),
-        shown: &|ms| in_words(whole(ms)),
+        values: of(&|row| row.took.work_ms.saturating_add(row.took.gates_ms)),
+        shown: &|ms| measured(whole(ms)),
     }];
     if let Some(t) = f.used.tokens {
         let sum = format!("{} in all, {} of them read from cache", in_thousands(t.total()), in_thousands(t.cache_read));
-        all.push(Plot {
-            title: "Tokens",
-            sum,
-            class: "b",
-            values: of(&|row| row.round.used.total_tokens()),
-            shown: &|n| in_thousands(whole(n)),
-        });
+        all.push(Plot { title: "Tokens", sum, class: "b", values: of(&|row| row.used.total_tokens()), shown: &|n| in_thousands(whole(n)) });
     }
     if f.used.usd() > 0 {
         let sum = format!("{} in all", money(f.used.usd(), f.used.estimated));
-        all.push(Plot {
-            title: "Cost",
-            sum,
-            class: "c",
-            values: of(&|row| row.round.used.usd()),
-            shown: &|n| money(whole(n).max(1), false),
-        });
+        all.push(Plot { title: "Cost", sum, class: "c", values: of(&|row| row.used.usd()), shown: &|n| money(whole(n).max(1), false) });
     }
     if let Some(changed) = f.changed {
-        let line = |pick: fn(Changed) -> u64| move |row: &RoundRow| row.changed.map_or(0, pick);
+        let line = |pick: fn(Changed) -> u64| move |row: &Charted| row.changed.map_or(0, pick);
         if changed.lines().is_some() {
             let (added, removed) = (line(|c| c.added_lines), line(|c| c.removed_lines));
             let values = groups.iter().map(|rows| (mean(rows, &added), mean(rows, &removed))).collect();
@@ -102,7 +91,7 @@ fn plots<'a>(r: &Report, groups: &[&[RoundRow]]) -> Vec<Plot<'a>> {
     all
 }
 
-/// What could not be drawn, and why.
+/// The parts that could not be drawn, and why.
 fn missing(r: &Report) -> String {
     let f = &r.figures;
     let mut not: Vec<&str> = Vec::new();
@@ -124,7 +113,7 @@ fn missing(r: &Report) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "heights of bars")]
-fn mean(rows: &[RoundRow], value: &dyn Fn(&RoundRow) -> u64) -> f64 {
+fn mean(rows: &[Charted], value: &dyn Fn(&Charted) -> u64) -> f64 {
     rows.iter().map(|row| value(row) as f64).sum::<f64>() / rows.len().max(1) as f64
 }
 
@@ -137,17 +126,17 @@ fn tenths(n: f64) -> String {
     if n.fract() < 0.05 { format!("{n:.0}") } else { format!("{n:.1}") }
 }
 
-fn drawn(plot: &Plot<'_>, groups: &[&[RoundRow]]) -> String {
+fn drawn(plot: &Plot<'_>, groups: &[&[Charted]]) -> String {
     let up = plot.values.iter().map(|(up, _)| *up).fold(0.0, f64::max);
     let down = plot.values.iter().map(|(_, down)| *down).fold(0.0, f64::max);
     let range = (up + down).max(f64::MIN_POSITIVE);
     let (high, zero) = (FLOOR - TOP, TOP + (FLOOR - TOP) * up / range);
-    let highest = (plot.shown)(up);
+    let highest = if down > 0.0 { format!("{} added at most", (plot.shown)(up)) } else { (plot.shown)(up) };
     let (first, last) = (groups.first().map(|rows| label(rows)), groups.last().map(|rows| label(rows)));
     let (first, last) = (first.unwrap_or_default(), last.unwrap_or_default());
     let mut out = format!(
         "<figure class=\"plot\"><figcaption><strong>{}</strong> <span class=\"aside\">{}</span></figcaption>\n\
-         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" class=\"{}\"><title>{} for each iteration, {highest} at most</title>\
+         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" class=\"{}\"><title>{} for each iteration, the highest: {highest}</title>\
          <text x=\"0\" y=\"12\">{highest}</text><line class=\"grid\" x1=\"0\" x2=\"{WIDTH}\" y1=\"{TOP}\" y2=\"{TOP}\"/>",
         plot.title,
         plain(&plot.sum),
@@ -177,7 +166,7 @@ fn drawn(plot: &Plot<'_>, groups: &[&[RoundRow]]) -> String {
         let _ = write!(out, "<text x=\"{end:.1}\" y=\"113\" text-anchor=\"end\">{last}</text>");
     }
     if down > 0.0 {
-        let _ = write!(out, "<text x=\"{WIDTH}\" y=\"12\" text-anchor=\"end\">−{} at most</text>", (plot.shown)(down));
+        let _ = write!(out, "<text x=\"{WIDTH}\" y=\"12\" text-anchor=\"end\">{} removed at most</text>", (plot.shown)(down));
     }
     out.push_str("</svg></figure>\n");
     out

@@ -4,17 +4,20 @@ use std::fmt::Write as _;
 
 use ralph_core::{
     report::{Figures, Mood, Report},
-    text::{opening, time::in_words},
+    text::{
+        opening,
+        time::{self as clock, measured},
+    },
 };
 
 use super::{
     count,
-    escape::{lines, moment, plain, sentence},
+    escape::{lines, moment_and_zone, moments, plain, sentence, zone_at},
     section,
 };
 use crate::{
+    journal_lines::in_thousands,
     report::shared::{self, DASH, money},
-    text::in_thousands,
 };
 
 /// How much of a prompt is seen at once, and how much at all.
@@ -29,9 +32,13 @@ pub(super) fn header(r: &Report) -> String {
         Mood::Bad => "bad",
     };
     let times = match (r.started, r.ended) {
-        (Some(started), Some(ended)) => format!("{} to {} UTC", moment(started), moment(ended)),
-        (Some(started), None) => format!("since {} UTC, as of {} UTC", moment(started), moment(r.written)),
-        _ => format!("as of {} UTC", moment(r.written)),
+        (Some(started), Some(ended)) => {
+            let told = moments(started, ended);
+            let marked = |at| format!("<time datetime=\"{}\">{}</time>", clock::format(at), told(at));
+            format!("{} to {} {}", marked(started), marked(ended), zone_at(ended))
+        }
+        (Some(started), None) => format!("since {}, as of {}", moment_and_zone(started), moment_and_zone(r.written)),
+        _ => format!("as of {}", moment_and_zone(r.written)),
     };
     format!(
         "<header class=\"{mood}\">\n<p class=\"over\"><span class=\"badge\"><span aria-hidden=\"true\">{}</span> {}</span> \
@@ -46,7 +53,7 @@ pub(super) fn header(r: &Report) -> String {
     )
 }
 
-/// What the agent promised is read more easily in quotes than in tags.
+/// A promise is read more easily in quotes than in tags.
 fn said(text: &str) -> String {
     text.replace("<promise>", "“").replace("</promise>", "”")
 }
@@ -57,7 +64,7 @@ fn prompt(text: &str) -> String {
     }
     let short = opening(text, PROMPT);
     let is_whole = text.chars().count() <= PROMPT && text.lines().count() <= 1;
-    let shown = format!("<p class=\"prompt\"><span class=\"label\">Task</span> {}</p>\n", plain(&short));
+    let shown = format!("<p class=\"prompt\"><span class=\"label\">Task</span> {}</p>\n", sentence(&short));
     if is_whole {
         return shown;
     }
@@ -68,12 +75,14 @@ fn prompt(text: &str) -> String {
 
 fn figures(r: &Report) -> String {
     let f = &r.figures;
-    let rounds = (
-        f.rounds.to_string(),
-        if r.limits.iterations > 0 { format!("iterations, limit {}", r.limits.iterations) } else { "iterations".to_owned() },
-    );
-    let worked = in_words(f.took.work_ms);
-    let time = (in_words(f.elapsed_ms), format!("in all, {worked} of it work"));
+    let limit = if r.limits.iterations > 0 { format!(", limit {}", r.limits.iterations) } else { String::new() };
+    let more = match (r.unfinished, r.ended) {
+        (None, _) => "",
+        (Some(_), Some(_)) => ", and one that was cut off",
+        (Some(_), None) => ", and one that is not over",
+    };
+    let rounds = (f.rounds.to_string(), format!("{}{more}{limit}", if f.rounds == 1 { "iteration" } else { "iterations" }));
+    let time = (measured(f.elapsed_ms), format!("in all, {} of it work", measured(f.took.work_ms)));
     let verified = match f.wanted {
         0 => (DASH.to_owned(), "nothing to verify".to_owned()),
         _ => match f.verified_in_words().split_once(", ") {
@@ -86,6 +95,7 @@ fn figures(r: &Report) -> String {
         Some(tokens) => (in_thousands(tokens.total()), format!("tokens, {} of them output", in_thousands(tokens.output))),
     };
     let cost = match f.used.usd() {
+        0 if f.used.usd_micros.is_some() && f.rounds == 0 => ("$0".to_owned(), "cost".to_owned()),
         0 => (DASH.to_owned(), "cost not known".to_owned()),
         spent => (money(spent, false), if f.used.estimated { "cost, estimated" } else { "cost" }.to_owned()),
     };
@@ -109,7 +119,7 @@ fn changes(f: &Figures) -> (String, String) {
     }
 }
 
-/// What needs a person, and what went wrong on the way.
+/// The steps for a person, and the problems on the way.
 pub(super) fn needs(r: &Report) -> String {
     let mut body = String::new();
     if r.needs.is_empty() {
@@ -132,10 +142,10 @@ pub(super) fn needs(r: &Report) -> String {
             let often = if trouble.times > 1 { format!(" ({} times, last)", trouble.times) } else { String::new() };
             let _ = writeln!(
                 body,
-                "<li>{}{often} in iteration {}, {} UTC</li>",
-                plain(&opening(&trouble.what, 600)),
+                "<li>{}{often} in iteration {}, {}</li>",
+                sentence(&opening(&trouble.what, 600)),
                 trouble.iteration,
-                moment(trouble.at)
+                moment_and_zone(trouble.at)
             );
         }
         body.push_str("</ul></details>\n");
@@ -143,17 +153,27 @@ pub(super) fn needs(r: &Report) -> String {
     section("needs", "What needs a person", &body)
 }
 
-/// What it cost for what is verified.
+/// The cost of what is verified.
 pub(super) fn cost(r: &Report) -> String {
-    section("cost", "What it cost", &format!("<p class=\"lead\">{}</p>\n", plain(&r.cost.words)))
+    section("cost", "What it cost", &format!("<p class=\"lead\">{}</p>\n", sentence(&r.cost.words)))
 }
 
 pub(super) fn footer(r: &Report) -> String {
     let state = if r.ended.is_some() { "" } else { " The loop has not ended: this is how it stood then." };
     format!(
-        "<footer><p>Written {} UTC by ralph {} from <code>{}</code>.{state} All times are UTC.</p></footer>\n",
-        moment(r.written),
+        "<footer><p>Written {} by ralph {} from <code>{}</code>.{state} All times are {}.</p></footer>\n",
+        moment_and_zone(r.written),
         plain(&r.ralph),
-        plain(&opening(&r.journal, 300))
+        plain(&opening(&r.journal, 300)),
+        zone_of(r)
     )
+}
+
+/// The zone of the page's times: two names where summer time began or ended meanwhile.
+fn zone_of(r: &Report) -> String {
+    let (last, first) = (zone_at(r.written), r.started.map(zone_at));
+    match first.filter(|first| *first != last) {
+        Some(first) => format!("{first} or {last}"),
+        None => last,
+    }
 }

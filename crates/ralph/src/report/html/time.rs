@@ -4,39 +4,46 @@ use std::fmt::Write as _;
 
 use ralph_core::{
     history::{Phase, Took},
-    report::{Report, RoundRow},
+    report::Report,
     text::{
         opening,
-        time::{Millis, in_words},
+        time::{Millis, measured},
     },
 };
 
 use super::{
-    escape::{moment_in_title, plain},
+    escape::{moments, plain},
     section,
 };
-use crate::report::grouping::{groups, label, size, slices, took};
+use crate::report::grouping::{Charted, charted, groups, label, size, slices, took};
 
 /// How many bars are readable, and how many pieces of the clock's time.
 const BARS: usize = 40;
 const SLICES: usize = 200;
 
 pub(super) fn shown(r: &Report) -> String {
-    if r.spans.is_empty() && r.rounds.is_empty() {
+    let charted = charted(r);
+    if r.spans.is_empty() && charted.is_empty() {
         return section("hours", "Where the time went", "<p>Nothing has happened yet.</p>\n");
     }
-    let body = format!("{}{}{}", legend(r.figures.took), ribbon(r), bars(&r.rounds));
+    let body = format!("{}{}{}", legend(r.figures.took), ribbon(r), bars(&charted));
     section("hours", "Where the time went", &body)
 }
 
-/// What the colours mean, with how much there was of each.
+/// The meaning of the colours, with the share of each.
 fn legend(took: Took) -> String {
     let all = took.total().max(1);
     let mut out = String::from("<ul class=\"legend\">\n");
     for phase in Phase::ALL {
         let ms = took.of(phase);
-        let part = ms.saturating_mul(100) / all;
-        let share = if ms == 0 { "none".to_owned() } else { format!("{}, {part} %", in_words(ms)) };
+        let share = match (ms, ms.saturating_mul(100) / all) {
+            (0, _) => "none".to_owned(),
+            // A share of some seconds says nothing.
+            (ms, _) if all < 60_000 => measured(ms),
+            (ms, 0) => format!("{}, <1 %", measured(ms)),
+            (ms, part) => format!("{}, {part} %", measured(ms)),
+        };
+        let share = plain(&share);
         let _ = writeln!(
             out,
             "<li><span class=\"swatch {}\"></span>{} <span class=\"aside\">{share}</span></li>",
@@ -53,10 +60,11 @@ fn ribbon(r: &Report) -> String {
     let slices = slices(&r.spans, SLICES);
     let (Some(first), Some(last)) = (slices.first(), slices.last()) else { return String::new() };
     let (from, to) = (first.from, last.to);
+    let told = moments(from, to);
     let mut out = format!(
         "<figure class=\"ribbon\"><figcaption>By the clock</figcaption>\n<div class=\"band\" role=\"img\" aria-label=\"From {} to {}: {}\">",
-        moment_in_title(from),
-        moment_in_title(to),
+        told(from),
+        told(to),
         plain(&r.figures.took.words())
     );
     let mut reached = from;
@@ -68,7 +76,7 @@ fn ribbon(r: &Report) -> String {
     }
     out.push_str("</div>\n<div class=\"ticks\" aria-hidden=\"true\">");
     for at in [from, from + (to - from) / 2, to] {
-        let _ = write!(out, "<span>{}</span>", moment_in_title(at));
+        let _ = write!(out, "<span>{}</span>", told(at));
     }
     out.push_str("</div></figure>\n");
     out
@@ -86,9 +94,9 @@ fn piece(phase: Phase, ms: u64) -> String {
 }
 
 /// One bar for each iteration, or for iterations that stand together.
-fn bars(rounds: &[RoundRow]) -> String {
+fn bars(rounds: &[Charted]) -> String {
     if rounds.is_empty() {
-        return "<p>No iteration has ended yet.</p>\n".to_owned();
+        return "<p>There was no iteration.</p>\n".to_owned();
     }
     let groups = groups(rounds, BARS);
     let longest = groups.iter().map(|rows| took(rows).total()).max().unwrap_or(0).max(1);
@@ -103,7 +111,7 @@ fn bars(rounds: &[RoundRow]) -> String {
         let width = sum as f64 * 100.0 / longest as f64;
         let parts: String = Phase::ALL.into_iter().filter(|phase| took.of(*phase) > 0).map(|phase| piece(phase, took.of(phase))).collect();
         let item = match rows {
-            [one] => one.round.item.as_deref().map(|item| format!("<span class=\"item\">{}</span>", plain(&opening(item, 16)))),
+            [one] => one.item.as_deref().map(|item| format!("<span class=\"item\">{}</span>", plain(&opening(item, 16)))),
             _ => None,
         };
         let _ = writeln!(
@@ -114,7 +122,7 @@ fn bars(rounds: &[RoundRow]) -> String {
             label(rows),
             label(rows),
             plain(&took.words()),
-            in_words(sum)
+            measured(sum)
         );
     }
     out.push_str("</figure>\n");

@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 use ralph_core::{
     history::Mark,
     report::{Acceptance, Evidence, Report, Standing},
-    text::time::{self as clock, Millis, in_words},
+    text::time::{self as clock, Millis, measured},
 };
 
 use crate::{
+    journal_lines::{in_thousands, when},
     report::shared::{self, COLUMNS, Column, DASH, lines, money},
-    text::{in_thousands, when},
 };
 use escape::{code, plain, sentence};
 
@@ -45,8 +45,17 @@ fn head(r: &Report) -> String {
     let verified = if f.wanted == 0 { "–".to_owned() } else { f.verified_in_words() };
     let tokens = f.used.tokens.map_or_else(|| "not known".to_owned(), |tokens| in_thousands(tokens.total()));
     let changed = f.changed.map_or_else(|| "– | –".to_owned(), |c| format!("{} | {}", c.commits, lines(c)));
-    let (rounds, elapsed, cost) = (f.rounds, in_words(f.elapsed_ms), f.used.usd_micros);
-    let cost = cost.map_or_else(|| "not known".to_owned(), |spent| money(spent, f.used.estimated));
+    let (elapsed, cost) = (measured(f.elapsed_ms), f.used.usd_micros);
+    let rounds = match (r.unfinished, r.ended) {
+        (None, _) => f.rounds.to_string(),
+        (Some(_), Some(_)) => format!("{} and one cut off", f.rounds),
+        (Some(_), None) => format!("{} and one not over", f.rounds),
+    };
+    let cost = match cost {
+        None => "not known".to_owned(),
+        Some(0) if f.rounds == 0 => "$0".to_owned(),
+        Some(spent) => money(spent, f.used.estimated),
+    };
     format!(
         "### {} Ralph loop {}: {}\n\n**{}**\n\n> {}\n\n| Verified | Iterations | Time | Tokens | Cost | Commits | Lines |\n|--:|--:|--:|--:|--:|--:|--:|\n\
          | {verified} | {rounds} | {elapsed} | {tokens} | {cost} | {changed} |\n\n{}\n\n",
@@ -54,8 +63,8 @@ fn head(r: &Report) -> String {
         code(&r.id, 80),
         r.status.replace('-', " "),
         sentence(&r.sentence, 1_000),
-        plain(&r.prompt, 300),
-        plain(&r.cost.words, 400),
+        sentence(&r.prompt, 300),
+        sentence(&r.cost.words, 400),
     )
 }
 
@@ -82,8 +91,8 @@ fn acceptance(r: &Report) -> String {
     let mut out = "#### What had to hold, and what proves it\n\n| | | Standing | Evidence |\n|---|---|---|---|\n".to_owned();
     for one in sorted.iter().take(ACCEPTANCE) {
         let title = one.title.as_deref().map(|title| format!(" {}", plain(title, 120))).unwrap_or_default();
-        let evidence = one.evidence.as_ref().map(evidence).unwrap_or_default();
-        let (name, what) = (code(&one.name, 80), plain(&one.what, 200));
+        let evidence = one.evidence.as_ref().map(|e| evidence(e, shared::took(one))).unwrap_or_default();
+        let (name, what) = (code(&one.name, 80), sentence(shared::found(one), 200));
         let _ = writeln!(out, "| {} | {name}{title} | {}: {what} | {evidence} |", one.standing.mark(), one.standing.words());
     }
     if sorted.len() > ACCEPTANCE {
@@ -92,12 +101,12 @@ fn acceptance(r: &Report) -> String {
     out + "\n"
 }
 
-fn evidence(e: &Evidence) -> String {
+fn evidence(e: &Evidence, took_ms: Option<u64>) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(e.command.as_deref().map(|command| code(command, 120)));
     parts.extend(e.stop.map(|stop| format!("stop {stop}")));
     parts.extend(e.at.map(moment));
-    parts.extend(e.took_ms.map(in_words));
+    parts.extend(took_ms.map(measured));
     parts.extend(shared::files(e).map(|words| sentence(&words, 300)));
     parts.join(", ")
 }
@@ -132,7 +141,7 @@ fn gates(r: &Report) -> String {
             code(&gate.name, 80),
             word(gate.marks.first()),
             word(gate.marks.last()),
-            gate.marks.len()
+            shared::measurements(&gate.marks).0
         );
     }
     out + "\n"
@@ -144,7 +153,7 @@ fn refused(r: &Report) -> String {
     }
     let mut out = format!("<details><summary>Claims that were refused: {}</summary>\n\n", r.figures.refused);
     for one in r.refused.iter().rev().take(CLAIMS) {
-        let _ = writeln!(out, "- Iteration {}, stop {}, `{}`: {}", one.iteration, one.stop, one.code.as_str(), plain(&one.why, 300));
+        let _ = writeln!(out, "- Iteration {}, stop {}, `{}`: {}", one.iteration, one.stop, one.code.as_str(), sentence(&one.why, 300));
         if !one.said.is_empty() {
             let _ = writeln!(out, "  > {}", plain(&one.said, 300));
         }
@@ -164,7 +173,7 @@ fn rounds(r: &Report) -> String {
     };
     let heads: String = COLUMNS.iter().flat_map(|column| [" ", column.head, " |"]).collect();
     let marks: String = COLUMNS.iter().map(|column| if column.is_number { "--:|" } else { "---|" }).collect();
-    let mut out = format!("<details><summary>{which}</summary>\n\n| Iteration |{heads} Ruling |\n|--:|{marks}---|\n");
+    let mut out = format!("<details><summary>{which}</summary>\n\n| Iteration |{heads} Decision |\n|--:|{marks}---|\n");
     for at in (r.rounds.len() - shown.len()..r.rounds.len()).rev() {
         let (row, before) = (&r.rounds[at], at.checked_sub(1).map(|before| &r.rounds[before]));
         let cell = |column: &Column| match (column.cell)(row, before) {
@@ -180,7 +189,7 @@ fn rounds(r: &Report) -> String {
 
 fn ways(r: &Report) -> String {
     let list: Vec<String> = r.ways.iter().map(|way| format!("- {}: {}\n", plain(&way.what, 200), code(&way.command, 300))).collect();
-    format!("<details><summary>Look again, undo, go on</summary>\n\n{}\n</details>\n\n", list.concat())
+    format!("<details><summary>{}</summary>\n\n{}\n</details>\n\n", shared::ways(r), list.concat())
 }
 
 fn foot(r: &Report) -> String {

@@ -1,4 +1,4 @@
-//! What goes on right now: the agent's last tools and words, a gate that is measured, a wait.
+//! The present: the agent's last tools and words, a gate that is measured, a wait.
 
 use ralph_core::{
     history::GateHistory,
@@ -10,7 +10,7 @@ use ralph_core::{
 use ralph_engine::{
     hosts::Heard,
     view::{
-        Carrier, Status, Waits,
+        Carrier, Status, Waiter, Waits,
         activity::{Activity, Doing},
     },
 };
@@ -18,12 +18,12 @@ use ratatui::{style::Style, text::Line};
 
 use crate::{
     advice,
-    text::in_thousands,
+    journal_lines::in_thousands,
+    run_wording::{self, subject_in},
     watch::draw::{
         BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, age, headed,
         row::{Row, parts},
     },
-    wording::{self, subject_in},
 };
 
 /// From here on silence is worth a word.
@@ -55,7 +55,7 @@ pub(super) fn part(scene: &Scene<'_>, in_short: bool) -> Part {
     Part { lines, least, rank: 3, is_endless: true }
 }
 
-/// What the session that runs has used.
+/// Usage of the session that runs.
 fn session(scene: &Scene<'_>) -> String {
     let Some(used) = scene.followed.doing.as_ref().and_then(Doing::used) else { return String::new() };
     let model = used.model.as_deref().map(clean);
@@ -74,7 +74,7 @@ fn now(scene: &Scene<'_>) -> Option<Line<'static>> {
     }
     match (view.status, view.carrier) {
         (Status::Active, Carrier::Runner | Carrier::Session) | (Status::Paused, Carrier::Runner) => Some(working(scene)),
-        (Status::Active, Carrier::Nobody) => Some(Row::new(scene.width).add("active; nobody is heard of it", PLAIN).line()),
+        (Status::Active, Carrier::Nobody) => Some(Row::new(scene.width).add("active; no agent has reported yet", PLAIN).line()),
         (Status::Waiting, _) => Some(Row::new(scene.width).add("waits for the first session that stops here", PLAIN).line()),
         _ => None,
     }
@@ -105,7 +105,8 @@ fn waiting(scene: &Scene<'_>, waits: &Waits) -> Line<'static> {
         _ => "goes on at any moment".to_owned(),
     });
     let then = advice::step(scene.view).filter(|_| left.is_none());
-    let all = [Some(format!("waits for {}", opening(&waits.what, 80))), left, Some(format!("{} so far", in_words(since))), then];
+    let what = if waits.by == Waiter::Person { waits.words() } else { opening(&waits.what, 80) };
+    let all = [Some(format!("waits for {what}")), left, Some(format!("{} so far", in_words(since))), then];
     let styled = all.into_iter().flatten().enumerate().map(|(n, text)| (text, if n == 0 { WARN } else { PLAIN }));
     parts(Row::new(scene.width), styled).line()
 }
@@ -115,11 +116,12 @@ fn working(scene: &Scene<'_>) -> Line<'static> {
     let history = scene.history();
     let working = history.working.as_ref().filter(|_| scene.view.carrier == Carrier::Runner);
     let since = history.works_since();
-    let round = format!("iteration {}", scene.view.iteration);
-    let round = since.map_or(round.clone(), |since| format!("{round} for {}", in_words(scene.since(since))));
+    let iteration = format!("iteration {}", scene.view.iteration);
+    let iteration = since.map_or(iteration.clone(), |since| format!("{iteration} for {}", in_words(scene.since(since))));
     let doing = scene.followed.doing.as_ref();
     let quiet = doing.and_then(Doing::changed).map(|at| scene.since(at));
     let (state, style) = match quiet {
+        _ if scene.view.interrupted.is_some() => ("interrupted".to_owned(), WARN),
         Some(quiet) if quiet >= VERY_QUIET => (format!("quiet for {}", age(quiet)), WARN),
         Some(quiet) if quiet >= QUIET && doing.is_some_and(Doing::is_in_a_call) => (format!("in a tool call for {}", age(quiet)), PLAIN),
         Some(quiet) if quiet >= QUIET => (format!("quiet for {}", age(quiet)), PLAIN),
@@ -128,17 +130,20 @@ fn working(scene: &Scene<'_>) -> Line<'static> {
     };
     let attempt = working.filter(|working| working.attempt > 1).map(|working| format!("try {}", working.attempt));
     let item = working.and_then(|working| working.item.as_deref()).map(|item| format!("item {}", opening(item, 40)));
-    let rest = [Some(round), attempt, item].into_iter().flatten().map(|text| (text, PLAIN));
+    let rest = [Some(iteration), attempt, item].into_iter().flatten().map(|text| (text, PLAIN));
     parts(Row::new(scene.width), std::iter::once((state, style)).chain(rest)).line()
 }
 
-/// What it did and said, the newest first: where there is little room, that is what counts.
+/// Tools and words, the newest first: where there is little room, those count.
 fn feed(scene: &Scene<'_>) -> Vec<Line<'static>> {
     let Some(doing) = &scene.followed.doing else { return Vec::new() };
     let folder = scene.followed.project.root().display().to_string();
+    // A session may have done much before its loop began.
+    let is_of_the_loop = |at: Option<Millis>| at.is_none_or(|at| scene.history().started.is_none_or(|started| at >= started));
     doing
         .feed()
         .rev()
+        .filter(|activity| is_of_the_loop(activity.at))
         .filter_map(|activity| said(activity, &folder).map(|said| (activity.at, said)))
         .take(MOST)
         .map(|(at, (text, style))| {
@@ -153,13 +158,13 @@ fn said(activity: &Activity, folder: &str) -> Option<(String, Style)> {
         Heard::Text { text, .. } => (format!("\u{201c}{}\u{201d}", clean(text)), PLAIN),
         Heard::Tool { name, what, of_subagent } => {
             let who = if *of_subagent { "subagent: " } else { "" };
-            (format!("{who}{}", wording::call(name, &subject_in(what, folder))), BOLD)
+            (format!("{who}{}", run_wording::call(name, &subject_in(what, folder))), BOLD)
         }
         Heard::ToolEnded { failed: true, .. } => ("✗ a tool call failed".to_owned(), WARN),
-        Heard::Denied { tool, what, rule } => (wording::denied(tool, &subject_in(what, folder), rule), WARN),
+        Heard::Denied { tool, what, rule } => (run_wording::denied(tool, &subject_in(what, folder), rule), WARN),
         Heard::Line { text } => (clean(text), PLAIN),
         Heard::Thinking => ("thinks".to_owned(), DIM),
         Heard::Quota { rejected: true, .. } => ("the quota is used up".to_owned(), WARN),
-        heard => (wording::heard(heard)?, WARN),
+        heard => (run_wording::heard(heard)?, WARN),
     })
 }

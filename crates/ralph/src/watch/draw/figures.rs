@@ -1,13 +1,16 @@
 //! The iterations in figures: a sparkline for each, the newest iteration at the right.
 
 use ralph_core::{
-    history::Round,
+    history::Iteration,
     money,
-    text::{iterations, time::in_words},
+    text::{
+        iterations,
+        time::{in_words, measured},
+    },
 };
 
 use crate::{
-    text::in_thousands,
+    journal_lines::in_thousands,
     watch::draw::{
         ACCENT, DIM, PLAIN, Part, Scene, headed,
         row::{Row, abreast},
@@ -38,33 +41,40 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     Part { lines, least, rank: 7, is_endless: false }
 }
 
-fn all(rounds: &[Round]) -> Vec<Figure> {
+fn all(rounds: &[Iteration]) -> Vec<Figure> {
     let newest = &rounds[rounds.len().saturating_sub(MOST)..];
-    let of = |value: fn(&Round) -> u64| newest.iter().map(value).collect::<Vec<u64>>();
-    let last = |value: fn(&Round) -> u64| newest.last().map_or(0, value);
-    let tokens = |round: &Round| round.used.total_tokens();
-    let money = |round: &Round| round.used.usd();
+    let of = |value: fn(&Iteration) -> u64| newest.iter().map(value).collect::<Vec<u64>>();
+    let last = |value: fn(&Iteration) -> u64| newest.last().map_or(0, value);
+    let tokens = |round: &Iteration| round.used.total_tokens();
+    let money = |round: &Iteration| round.used.usd();
     vec![
-        Figure { name: "tokens", values: of(tokens), words: in_thousands(last(tokens)) },
-        Figure { name: "cost", values: of(money), words: money::shown(last(money)).to_string() },
-        Figure { name: "duration", values: of(Round::took_ms), words: in_words(last(Round::took_ms)) },
-        Figure { name: "context", values: of(fill), words: format!("{} %", last(fill)) },
+        Figure { name: "tokens", values: of(tokens), words: format!("{} last", in_thousands(last(tokens))) },
+        Figure { name: "cost", values: of(money), words: format!("{} last", money::shown(last(money))) },
+        Figure { name: "duration", values: of(Iteration::took_ms), words: newest.last().map(duration).unwrap_or_default() },
+        Figure { name: "context", values: of(fill), words: format!("{} % last", last(fill)) },
     ]
 }
 
+/// `6 s last, 5 s of it gates`
+fn duration(last: &Iteration) -> String {
+    let gates = Some(last.took.gates_ms).filter(|ms| *ms >= 1_000);
+    let gates = gates.map(|ms| format!(", {} of it gates", in_words(ms))).unwrap_or_default();
+    format!("{} last{gates}", measured(last.took_ms()))
+}
+
 /// How full the context was, in hundredths.
-fn fill(round: &Round) -> u64 {
+fn fill(round: &Iteration) -> u64 {
     round.used.context.saturating_mul(100).checked_div(round.used.context_window).unwrap_or(0)
 }
 
 fn drawn(row: Row, figure: &Figure, width: usize) -> Row {
-    let words = format!("{} last", figure.words);
+    let words = &figure.words;
     let cells = width.saturating_sub(NAME + 2 + words.len()).min(MOST);
     let row = row.column(figure.name, NAME, DIM);
     if cells < 4 {
-        return row.add(&words, PLAIN);
+        return row.add(words, PLAIN);
     }
-    row.add(&spark(&figure.values, cells), ACCENT).gap(1).add(&words, PLAIN)
+    row.add(&spark(&figure.values, cells), ACCENT).gap(1).add(words, PLAIN)
 }
 
 /// The last values as blocks, the largest of them as the highest. Nothing at all is a gap.

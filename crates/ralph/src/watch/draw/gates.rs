@@ -1,9 +1,9 @@
-//! What has to be proven: each gate with its state, how long it took, when, and how it went before.
+//! The gates: each with its state, how long it took, when, and how it went before.
 
 use ralph_core::{
     gate::Verdict,
     history::GateHistory,
-    text::{clean, count, time::in_words},
+    text::{clean, count, time::measured},
 };
 use ratatui::{style::Style, text::Line};
 
@@ -11,7 +11,7 @@ use crate::{
     term::width::columns,
     watch::draw::{
         BAD, BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, age, headed,
-        row::{Row, parts},
+        row::{Row, flowing},
     },
 };
 
@@ -46,9 +46,7 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
         return Part::default();
     }
     if scene.is_low {
-        let one = |gate: &Gate<'_>| (format!("{} {}", mark(gate.verdict).0, gate.name), mark(gate.verdict).1);
-        let count = (!gates.is_empty()).then(|| parts(Row::new(scene.width), gates.iter().map(one)).line());
-        return Part { lines: count.into_iter().chain(refused).collect(), least: 1, rank: 5, is_endless: false };
+        return Part { lines: in_short(scene, &gates).into_iter().chain(refused).collect(), least: 1, rank: 5, is_endless: false };
     }
     let held = gates.iter().filter(|gate| gate.verdict == Some(Verdict::Pass)).count();
     let count = if gates.is_empty() { String::new() } else { format!("{held} of {} hold", gates.len()) };
@@ -58,6 +56,12 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     lines.extend(refused);
     let least = lines.len().min(3);
     Part { lines, least, rank: 4, is_endless: false }
+}
+
+/// Their marks and names. No dots between them: one is the mark of a gate that was not measured.
+fn in_short(scene: &Scene<'_>, gates: &[Gate<'_>]) -> Vec<Line<'static>> {
+    let named = gates.iter().map(|gate| (format!("{} {}", mark(gate.verdict).0, gate.name), mark(gate.verdict).1));
+    flowing(scene.width, "  ", named)
 }
 
 /// The declared ones, and of an ended loop those that were measured.
@@ -104,9 +108,9 @@ fn rows(scene: &Scene<'_>, gate: &Gate<'_>, widest: usize) -> Vec<Line<'static>>
         Some(tally) => format!("{} of {} done", tally.done, tally.total),
         None => gate.what.clone(),
     };
-    let took = story.usual_ms().map(in_words).unwrap_or_default();
-    let measured = |row: Row| row.column(&took, TOOK, PLAIN).column(&format!("{} ago", age(scene.since(story.at))), AGO, DIM);
-    let row = measured(named);
+    let took = story.usual_ms().map(measured).unwrap_or_default();
+    let timed = |row: Row| row.column(&took, TOOK, PLAIN).column(&format!("{} ago", age(scene.since(story.at))), AGO, DIM);
+    let row = timed(named);
     let room = (row.left() / 3).min(MARKS);
     let fits = columns(&gate.name) <= widest && story.marks.len() <= room && story.marks.len() + 2 + columns(&what) <= row.left();
     if fits || !scene.is_high {
@@ -115,7 +119,7 @@ fn rows(scene: &Scene<'_>, gate: &Gate<'_>, widest: usize) -> Vec<Line<'static>>
     let name = widest.max(columns(&gate.name).min(scene.width.saturating_sub(4 + TOOK + AGO)));
     let below = Row::new(scene.width).gap(2);
     let below = history(below, story, (scene.width / 2).min(MARKS)).add(&what, PLAIN);
-    vec![measured(begun().column(&gate.name, name, BOLD).gap(2)).line(), below.line()]
+    vec![timed(begun().column(&gate.name, name, BOLD).gap(2)).line(), below.line()]
 }
 
 /// The last measurements, the newest at the right, with a mark where there were more.

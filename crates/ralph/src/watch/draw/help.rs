@@ -18,18 +18,18 @@ const ALL: [(&str, &str); 15] = [
     ("q, Ctrl-C", "leave; the loop goes on"),
     ("Esc", "back, and from the first screen out"),
     ("p", "pause the loop: the agent may stop, nothing is counted"),
-    ("r", "resume it: paused, left behind or ended"),
+    ("r", "resume it, where the last line offers it; a loop of `ralph run` goes on with `ralph run --continue`"),
     ("c", "cancel it, after a question; its file is kept"),
     ("s", "steer: a note that the next prompt tells the agent"),
     ("l", "the log; arrows, Page Up, Page Down, Home and End move in it"),
     ("/, n", "in the log: look for words, and further up"),
     ("Tab, ← →, 1–9", "the next loop, the one before, the first to ninth"),
-    ("Backspace", "all loops as a list; arrows and Enter choose"),
+    ("Backspace", "all loops as a list, ended ones too; arrows and Enter choose"),
     ("?", "this page"),
     ("Ctrl-Z", "to the shell for a while; fg comes back"),
     ("", ""),
     ("✓ ✗ … ? ·", "holds, fails, waits, could not be measured, not measured yet"),
-    ("● ‖", "somebody works on it, it rests"),
+    ("● ‖", "an agent works on it, it is paused"),
 ];
 
 const REST: &str =

@@ -9,11 +9,11 @@ use ralph_engine::view::activity::{self, Doing};
 use ratatui::style::Style;
 
 use crate::{
-    term::width::{columns, cut},
-    text::in_thousands,
+    journal_lines::in_thousands,
+    term::width::{DOT, columns, cut},
     watch::draw::{
         BAD, DIM, GOOD, PLAIN, Part, Scene, WARN,
-        row::{Row, abreast, parts},
+        row::{Row, abreast, flowing},
     },
 };
 
@@ -35,8 +35,8 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     let all = all(scene);
     if scene.is_low {
         let said = all.iter().filter(|limit| limit.most > 0.0 || limit.name != "tokens");
-        let line = parts(Row::new(scene.width), said.map(|limit| (short(limit), style(limit)))).line();
-        return Part { lines: vec![line], least: 1, rank: 3, is_endless: false };
+        let lines = flowing(scene.width, DOT, said.map(|limit| (short(limit), style(limit))));
+        return Part { lines, least: 1, rank: 2, is_endless: false };
     }
     let lines = abreast(&all, scene.width, scene.is_high, drawn);
     let least = lines.len().min(2);
@@ -45,6 +45,7 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
 
 fn all(scene: &Scene<'_>) -> Vec<Limit> {
     let (view, used) = (scene.view, scene.history().used());
+    let under_way = scene.followed.under_way(view).unwrap_or_default();
     let rounds = of_or_none(&view.iteration.to_string(), view.max_iterations, of_limit(view.iteration, view.max_iterations));
     // Time goes on between two looks.
     let armed = scene.history().state.armed_since.is_some() && view.file.is_some();
@@ -54,16 +55,16 @@ fn all(scene: &Scene<'_>) -> Vec<Limit> {
     let mut all = vec![
         limit("iterations", view.iteration, view.max_iterations, rounds),
         limit("time", spent_ms, view.max_ms, time),
-        money(scene, used),
-        tokens(scene, used),
+        money(scene, used, &under_way),
+        tokens(scene, used, &under_way),
     ];
     all.extend(context(scene));
     all
 }
 
-fn money(scene: &Scene<'_>, used: Used) -> Limit {
+fn money(scene: &Scene<'_>, used: Used, under_way: &activity::Used) -> Limit {
     let view = scene.view;
-    let spent = view.spent_usd.unwrap_or(0.0).max(money::in_dollars(used.usd()));
+    let spent = view.spent_usd.unwrap_or(0.0).max(money::in_dollars(used.usd())) + money::in_dollars(under_way.usd_micros);
     let shown = money::shown(money::of_dollars(spent)).to_string();
     let most = money::shown(money::of_dollars(view.max_usd)).to_string();
     let words = match (view.max_usd > 0.0, spent > 0.0, view.uncounted_money()) {
@@ -81,9 +82,9 @@ fn uncounted(scene: &Scene<'_>, is_summed: impl Fn(&activity::Used) -> bool) -> 
     if used.is_some_and(|used| used.is_whole && is_summed(&used)) { "no limit".to_owned() } else { "not counted, no limit".to_owned() }
 }
 
-fn tokens(scene: &Scene<'_>, used: Used) -> Limit {
+fn tokens(scene: &Scene<'_>, used: Used, under_way: &activity::Used) -> Limit {
     let view = scene.view;
-    let spent = view.tokens.max(used.total_tokens());
+    let spent = view.tokens.max(used.total_tokens()).saturating_add(under_way.tokens.total());
     let words = match (view.max_tokens, spent, view.uncounted_tokens()) {
         (0, 0, _) => uncounted(scene, |_| true),
         (0, spent, _) => format!("{}, no limit", in_thousands(spent)),
@@ -96,10 +97,13 @@ fn tokens(scene: &Scene<'_>, used: Used) -> Limit {
 /// How full the agent's memory of this session is: of the session that runs, else of the last iteration.
 fn context(scene: &Scene<'_>) -> Option<Limit> {
     let heard = scene.followed.doing.as_ref().and_then(Doing::used).and_then(|used| Some((used.context?, used.window?)));
-    let last = scene.history().rounds.last().map(|round| (round.used.context, round.used.context_window));
+    let last = scene.history().rounds.last().map(|iteration| (iteration.used.context, iteration.used.context_window));
     let (spent, window) =
         heard.or(last).filter(|(spent, window)| *spent > 0 && *window > 0).or(scene.view.context.map(|full| (full, 100)))?;
-    let percent = spent.saturating_mul(100) / window;
+    let percent = match spent.saturating_mul(100) / window {
+        0 => "<1".to_owned(),
+        percent => percent.to_string(),
+    };
     let size = if window > 100 { format!(" of {}", in_thousands(window)) } else { String::new() };
     let pauses = if scene.view.max_context > 0 { format!(", pauses at {} %", scene.view.max_context) } else { String::new() };
     Some(Limit { name: "context", spent: float(spent), most: float(window), words: format!("{percent} %{size}{pauses}") })

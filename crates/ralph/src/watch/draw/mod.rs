@@ -10,8 +10,8 @@ mod limits;
 mod log;
 mod overview;
 mod row;
+mod row_shares;
 mod rulings;
-mod shares;
 mod simple;
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ use crate::watch::{
     app::{App, Asks, Face},
     draw::{
         row::{Row, paragraph},
-        shares::{Part, shares},
+        row_shares::{Part, shares},
     },
     followed::Followed,
 };
@@ -51,7 +51,7 @@ const LOW: u16 = 17;
 /// From here on nothing has to share a row.
 const HIGH: u16 = 36;
 
-/// What the terminal has.
+/// The size and abilities of the terminal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Looks {
     pub(super) colour: bool,
@@ -165,7 +165,7 @@ fn narrow(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     stack(frame, area, &parts);
 }
 
-/// What is measured on the left, what is said and done on the right.
+/// Gates on the left, the agent's words and tools on the right.
 fn wide(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     const GAP: u16 = 3;
     let head = [title::part(scene), title::needs(scene)];
@@ -214,7 +214,7 @@ fn heading(name: &str, word: &str, width: usize) -> Line<'static> {
     if word.is_empty() { row.line() } else { row.add(" ", PLAIN).add(word, DIM).line() }
 }
 
-/// What came of a key, on as many rows as it needs.
+/// The answer to a key, on as many rows as it needs.
 fn said(app: &App, area: Rect) -> Vec<Line<'static>> {
     let Some((said, _)) = app.said.as_ref().filter(|_| matches!(app.asks, Asks::Nothing)) else { return Vec::new() };
     let most = usize::from(area.height / 6).clamp(1, 4);

@@ -30,7 +30,7 @@ pub(super) fn tabs(loops: &Loops, width: usize) -> Line<'static> {
         .skip(first)
         .fold(row, |row, (n, entry)| {
             let (mark, style) = title::mark(entry.view.status);
-            let name = format!(" {} {} ", n + 1, crate::term::width::cut(&clean(&entry.view.name), 20));
+            let name = format!(" {} {} ", n + 1, crate::term::width::cut(&clean(&loops.label(entry)), 26));
             let chosen = if n == here { BOLD.patch(REVERSED) } else { DIM };
             row.whole(&name, chosen).whole(mark, style).whole("  ", PLAIN)
         })

@@ -35,6 +35,13 @@ impl Row {
         self
     }
 
+    /// Another row behind it, which fits.
+    pub(super) fn then(mut self, other: Line<'static>) -> Self {
+        self.left = self.left.saturating_sub(other.width());
+        self.spans.extend(other.spans);
+        self
+    }
+
     /// A text if all of it fits.
     pub(super) fn whole(self, text: &str, style: Style) -> Self {
         if columns(text) <= self.left { self.add(text, style) } else { self }
@@ -100,6 +107,24 @@ pub(super) fn parts(mut row: Row, parts: impl IntoIterator<Item = (String, Style
         is_first = false;
     }
     row
+}
+
+/// All parts, on as many rows as they need.
+pub(super) fn flowing(width: usize, between: &str, parts: impl IntoIterator<Item = (String, Style)>) -> Vec<Line<'static>> {
+    let (mut lines, mut row) = (Vec::new(), Row::new(width));
+    for (text, style) in parts {
+        if row.spans.is_empty() {
+            row = row.add(&text, style);
+        } else if row.left() >= columns(&text) + columns(between) {
+            row = row.add(between, super::DIM).add(&text, style);
+        } else {
+            lines.push(std::mem::replace(&mut row, Row::new(width).add(&text, style)).line());
+        }
+    }
+    if !row.spans.is_empty() {
+        lines.push(row.line());
+    }
+    lines
 }
 
 /// A text on several rows, broken between words, of which the last one says if there is more.

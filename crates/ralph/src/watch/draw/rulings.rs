@@ -1,4 +1,4 @@
-//! The last rulings with their reasons, and what went wrong between them.
+//! The last decisions with their reasons, and what went wrong between them.
 
 use ralph_core::text::clean;
 use ratatui::text::Line;
@@ -6,7 +6,10 @@ use ratatui::text::Line;
 use crate::{
     term::width::{columns, wrap},
     watch::{
-        draw::{BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, headed, row::Row},
+        draw::{
+            BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN, headed,
+            row::{Row, paragraph},
+        },
         followed::Ruled,
     },
 };
@@ -22,10 +25,10 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
         return Part::default();
     }
     if scene.is_low {
-        let lines: Vec<Line<'static>> = rulings.iter().rev().take(5).map(|ruled| short(scene, ruled)).collect();
+        let lines: Vec<Line<'static>> = rulings.iter().rev().take(5).flat_map(|ruled| short(scene, ruled)).collect();
         return Part { least: lines.len().min(1), lines, rank: 6, is_endless: true };
     }
-    let mut lines = headed(scene, "rulings", "");
+    let mut lines = headed(scene, "decisions", "");
     for ruled in rulings.iter().rev().take(60) {
         lines.extend(whole(scene, ruled));
     }
@@ -37,11 +40,13 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     Part { lines, least, rank: 5, is_endless: true }
 }
 
-fn short(scene: &Scene<'_>, ruled: &Ruled) -> Line<'static> {
-    Row::new(scene.width).column(&scene.ago(ruled.at), WHEN, DIM).add(&ruled.words, PLAIN).line()
+fn short(scene: &Scene<'_>, ruled: &Ruled) -> Vec<Line<'static>> {
+    let mut rows = paragraph(&ruled.words, scene.width.saturating_sub(WHEN).max(10), ROWS, PLAIN).into_iter();
+    let first = Row::new(scene.width).column(&scene.ago(ruled.at), WHEN, DIM).then(rows.next().unwrap_or_default()).line();
+    std::iter::once(first).chain(rows.map(|row| Row::new(scene.width).gap(WHEN).then(row).line())).collect()
 }
 
-/// The reason on up to three rows, and its code at the end of the first one that has room for it.
+/// The reason on up to three rows. Its code stands behind the last word, if there is room: it never comes between two words.
 fn whole(scene: &Scene<'_>, ruled: &Ruled) -> Vec<Line<'static>> {
     let style = if ruled.sent_back { PLAIN } else { GOOD };
     let number = format!("stop {}", ruled.stop);
@@ -54,16 +59,15 @@ fn whole(scene: &Scene<'_>, ruled: &Ruled) -> Vec<Line<'static>> {
     };
     let rows: Vec<&str> = wrapped.split('\n').collect();
     let more = |n: usize| if n + 1 == ROWS && rows.len() > ROWS { " …" } else { "" };
-    let mut code = Some(ruled.code.as_str());
+    let last = rows.len().min(ROWS) - 1;
     let mut lines = Vec::new();
     for (n, text) in rows.iter().take(ROWS).enumerate() {
         let row = begin(n).add(&format!("{text}{}", more(n)), style);
-        let fits = code.filter(|code| columns(code) + 2 <= row.left());
-        code = code.filter(|_| fits.is_none());
-        lines.push(fits.into_iter().fold(row, |row, code| row.right(code, DIM)).line());
-    }
-    if scene.is_high {
-        lines.extend(code.map(|code| begin(1).right(code, DIM).line()));
+        let is_full = columns(ruled.code.as_str()) + 2 > row.left();
+        lines.push(if n == last { row.right(ruled.code.as_str(), DIM) } else { row }.line());
+        if n == last && is_full && scene.is_high {
+            lines.push(begin(1).right(ruled.code.as_str(), DIM).line());
+        }
     }
     lines
 }

@@ -16,7 +16,7 @@ pub(super) fn simplify(picture: &mut Buffer, looks: Looks) {
     }
 }
 
-/// What looks most like it.
+/// The character that looks most like it.
 fn plain(c: char) -> char {
     match c {
         '█' | '▇' | '▆' => '#',

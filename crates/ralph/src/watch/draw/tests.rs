@@ -119,6 +119,31 @@ fn eyes_1_a_corner_of_a_screen_says_what_matters() {
     let rows = drawn(&mut app, 40, 10, Looks { colour: true, ascii: false });
     assert!(rows[0].starts_with("● main-1  active"), "{rows:#?}");
     assert!(rows.iter().any(|row| row.starts_with("iteration 3 of 3")), "{rows:#?}");
-    assert!(rows.iter().any(|row| row.starts_with("checks ")), "{rows:#?}");
+    // No process measures the gate that this journal says is being measured.
+    assert!(rows.iter().any(|row| row.starts_with("works")) && !rows.iter().any(|row| row.starts_with("checks ")), "{rows:#?}");
     assert!(rows[9].starts_with("q quit  ? help"), "{rows:#?}");
+}
+
+/// The session of a run that is under way counts: most of a night's money is in it.
+#[test]
+fn u7_the_bars_count_the_session_that_runs() {
+    let scratch = Scratch::create("ralph-watch-", false).unwrap();
+    let project = Project::passing(scratch.path());
+    let mut app = scene(&project, 100);
+    let log = ".ralph/rounds/main-1/3.jsonl";
+    let began = serde_json::json!({"kind": "began", "iteration": 3, "attempt": 1, "agent": "claude", "log": log});
+    let record = record(2, serde_json::from_value(began).unwrap());
+    files::append(&project.journal("main-1"), (serde_json::to_string(&record).unwrap() + "\n").as_bytes()).unwrap();
+    let usage = serde_json::json!({"input_tokens": 1_000, "output_tokens": 2_000_000});
+    let said = serde_json::json!({"type": "assistant", "message": {"id": "m", "role": "assistant", "model": "claude-sonnet-4-6", "content": [], "usage": usage}});
+    std::fs::create_dir_all(project.root().join(".ralph/rounds/main-1")).unwrap();
+    files::append(&project.root().join(log), format!("{said}\n").as_bytes()).unwrap();
+    let view = &mut app.loops.entries[0].view;
+    (view.carrier, view.max_usd, view.max_tokens) = (ralph_engine::view::Carrier::Runner, 0.0, 9_000_000);
+    app.read_on();
+    let rows = drawn(&mut app, 80, 24, Looks { colour: true, ascii: false }).join("\n");
+    assert!(rows.contains("2.0M of 9.0M"), "{rows}");
+    app.loops.entries[0].view.carrier = ralph_engine::view::Carrier::Nobody;
+    let rows = drawn(&mut app, 80, 24, Looks { colour: true, ascii: false }).join("\n");
+    assert!(!rows.contains("2.0M of 9.0M"), "what is over is in the journal: {rows}");
 }

@@ -11,7 +11,7 @@ use ratatui::style::Style;
 
 use crate::{
     advice,
-    text::short,
+    journal_lines::short,
     ui,
     watch::draw::{
         BAD, BOLD, DIM, GOOD, PLAIN, Part, Scene, WARN,
@@ -32,13 +32,12 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     let row = row.add(&crate::term::width::cut(&clean(&view.id), room), BOLD).gap(2).add(state, style);
     let row = carried(view).into_iter().fold(row, |row, carried| row.whole(&format!(" · {carried}"), DIM));
     let mut lines = vec![row.right(&ui::path_from_home(&view.project), DIM).line()];
-    if !scene.is_low || scene.followed.is_behind {
-        lines.push(second(scene));
-    }
-    if !scene.is_low && !view.prompt.is_empty() {
-        lines.push(Row::new(scene.width).add("task ", DIM).add(&clean(&view.prompt), PLAIN).line());
-    }
-    Part { least: lines.len().min(2), lines, rank: 0, is_endless: false }
+    let task = (!view.prompt.is_empty()).then(|| Row::new(scene.width).add("task ", DIM).add(&clean(&view.prompt), PLAIN).line());
+    // Where there are few rows, its limits say how far it is.
+    let second = Some(second(scene)).filter(|_| !scene.is_low || scene.followed.is_behind);
+    lines.extend(second.into_iter().chain(task));
+    let least = if scene.is_low && !scene.followed.is_behind { 1 } else { 2 };
+    Part { least: lines.len().min(least), lines, rank: 0, is_endless: false }
 }
 
 pub(super) fn mark(status: Status) -> (&'static str, Style) {
@@ -62,21 +61,20 @@ fn carried(view: &View) -> Option<String> {
 /// Since when, how far, and what ends it.
 fn second(scene: &Scene<'_>) -> ratatui::text::Line<'static> {
     let (view, history) = (scene.view, scene.history());
-    let round = format!("iteration {}", of_limit(view.iteration, view.max_iterations));
+    let iteration = format!("iteration {}", of_limit(view.iteration, view.max_iterations));
     let started = history.started.map(|at| format!("started {}", scene.ago(at)));
     let end = view.file.is_some().then(|| format!("ends on {}", ends_on(view.completion_promise.as_deref(), !view.gates.is_empty())));
     let reading =
         scene.followed.is_behind.then(|| format!("reading the journal: {}", ralph_core::text::count(history.records, "line", "lines")));
-    let all = [reading, Some(round), end, started];
+    let all = [reading, Some(iteration), end, started];
     parts(Row::new(scene.width), all.into_iter().flatten().map(|text| (clean(&text), DIM))).line()
 }
 
-/// What has to be looked at: how it ended and what to type then, why it rests, what was denied, what looks odd.
+/// Lines that need attention: how it ended and what to type then, why it rests, what was denied, what looks odd.
 pub(super) fn needs(scene: &Scene<'_>) -> Part {
-    let most = if scene.is_low { 1 } else { 3 };
     let mut lines = Vec::new();
     for (text, style) in all_needs(scene) {
-        lines.extend(paragraph(&opening(&text, WORDS), scene.width, most, style));
+        lines.extend(paragraph(&opening(&text, WORDS), scene.width, 3, style));
     }
     let least = lines.len().min(if scene.is_low { 1 } else { 2 });
     Part { lines, least, rank: 1, is_endless: false }
@@ -101,7 +99,7 @@ fn all_needs(scene: &Scene<'_>) -> Vec<(String, Style)> {
     all.extend(history.suspicions.iter().take(3).map(|what| (format!("looks as if the proof was weakened: {what}"), WARN)));
     if !view.denied.is_empty() {
         let rules: Vec<String> = view.denied.iter().take(4).map(|denied| format!("{} ×{}", denied.rule, denied.times)).collect();
-        all.push((format!("nobody was there to allow {}", rules.join(", ")), WARN));
+        all.push((format!("denied, with no person to ask: {}", rules.join(", ")), WARN));
     }
     all.extend(view.warnings.iter().take(2).map(|warning| (warning.clone(), WARN)));
     match history.unreadable {
@@ -110,13 +108,13 @@ fn all_needs(scene: &Scene<'_>) -> Vec<(String, Style)> {
         n => all.push((format!("{n} lines of the journal cannot be read"), WARN)),
     }
     all.extend(view.notes.iter().map(|note| match note.told_in {
-        Some(round) => (format!("note {} was delivered in iteration {round}: {}", note.id, note.text), DIM),
+        Some(iteration) => (format!("note {} was delivered in iteration {iteration}: {}", note.id, note.text), DIM),
         None => (format!("note {} waits for the next prompt: {}", note.id, note.text), PLAIN),
     }));
     all
 }
 
-/// What only a person can change about gates; those that need the same are named together.
+/// Steps about gates that only a person can take; gates with the same step are named together.
 fn gates_in_need(view: &View) -> impl Iterator<Item = String> {
     let mut needs: Vec<(&str, Vec<&str>)> = Vec::new();
     for (gate, need) in view.gates.iter().filter_map(|gate| Some((gate.name.as_str(), gate.needs.as_deref()?))) {
@@ -136,7 +134,7 @@ fn ending(scene: &Scene<'_>, ended: Option<Ended>) -> Vec<(String, Style)> {
     };
     let took = in_words(scene.view.spent_ms);
     let Some(ended) = ended else {
-        let gone = "its file is gone, and no ending is written down: somebody removed it".to_owned();
+        let gone = "its file is gone, and no ending is written down: it was removed".to_owned();
         let name = if ralph_core::loops::is_name(&scene.view.name) { &scene.view.name } else { "main" };
         return vec![(gone, WARN), (format!("next: .ralph/backup/{name}.md has the version before its last change"), PLAIN)];
     };

@@ -211,7 +211,7 @@ impl Drop for Opens<'_> {
     }
 }
 
-fn files_in(dir: PathBuf) -> Vec<PathBuf> {
+pub(crate) fn files_in(dir: PathBuf) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(dir).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths

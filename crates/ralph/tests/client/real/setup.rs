@@ -64,10 +64,10 @@ impl Bed {
         self.claude_ok(&["plugin", "install", "ralph@ralph-loop"]);
     }
 
-    /// The same by the README's own lines, in the checkout.
-    pub(crate) fn install_as_the_readme_says(&self, checkout: &Path) {
-        let readme = fs::read_to_string(format!("{SOURCE}/README.md")).unwrap();
-        let lines: Vec<&str> = readme.lines().filter_map(|line| line.strip_prefix("claude ")).collect();
+    /// The same by the lines of docs/install.md, in the checkout.
+    pub(crate) fn install_as_the_page_says(&self, checkout: &Path) {
+        let page = fs::read_to_string(format!("{SOURCE}/docs/install.md")).unwrap();
+        let lines: Vec<&str> = page.lines().filter_map(|line| line.trim_start().strip_prefix("claude ")).collect();
         assert_eq!(lines.len(), 2, "{lines:?}");
         for line in lines {
             let out = self.client.run(&self.project).args(line.split(' ')).cwd(checkout).output();

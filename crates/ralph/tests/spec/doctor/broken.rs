@@ -62,7 +62,7 @@ fn s2_8_two_command_lines_in_two_files_and_in_one() {
 
 #[test]
 fn s2_8_events_that_are_missing() {
-    let others = ["SubagentStop", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
+    let others = ["SubagentStop", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd", "Notification"];
     for event in others {
         let patient = Patient::sound();
         patient.edit_user(|s| drop(s["hooks"].as_object_mut().unwrap().remove(event)));
@@ -122,7 +122,7 @@ fn s2_5_a_hook_that_runs_in_the_wrong_place() {
         let found = patient.complains("hook.background", "error", &words);
         assert_eq!((&found["fix"], &found["fixable"]), (&json!("ralph init --user"), &json!(true)));
         // Whoever starts a loop is told at once.
-        let said = patient.sh("ralph start Go && ralph cancel").stderr;
+        let said = patient.sh("ralph start Go --endless && ralph cancel").stderr;
         assert!(said.contains("asyncRewake") && said.contains("`ralph init --user`"), "{said}");
         assert_eq!(patient.fix(), ["registered, as `ralph init --user` does"]);
         patient.is_quiet_about("hook.background");

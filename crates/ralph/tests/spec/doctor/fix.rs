@@ -29,7 +29,7 @@ fn s4_7_fix_sets_ralph_up_reports_it_and_is_done() {
 fn s4_7_fix_changes_nothing_that_a_person_made() {
     let patient = Patient::sound();
     patient.bed.write(LOOP, "---\niteration: many\n---\nGo\n");
-    patient.sh_ok("ralph start Go --name paused --session x && ralph pause paused && ralph start Go --name left");
+    patient.sh_ok("ralph start Go --endless --name paused --session x && ralph pause paused && ralph start Go --endless --name left");
     patient.bed.work().env("CLAUDE_PID", "4194303").send();
     write(&patient.bed.home().join(".claude/commands/cancel-ralph.md"), "My own.\n");
     let other = json!({"hooks": [{"type": "command", "command": "notify-send done"}]});
@@ -138,7 +138,7 @@ fn s4_7_fix_does_not_swap_the_program_that_is_registered() {
         let before = fs::read_to_string(&path).unwrap();
         patient.fix();
         assert_eq!(fs::read_to_string(&path).unwrap(), before);
-        assert_eq!(patient.complaints("hook.events").len(), 8);
+        assert_eq!(patient.complaints("hook.events").len(), 9);
     }
 }
 

@@ -45,7 +45,7 @@ fn commands_that_nobody_trusted_are_an_error_that_ralph_trust_mends() {
     assert_eq!(found["fix"], "ralph trust");
     patient.sh_ok("ralph trust --yes");
     patient.is_quiet_about("gates.trust");
-    assert!(patient.doctor(&[]).stdout.contains("1 command of ralph.toml may run, for 2 min at most"));
+    assert!(patient.doctor(&[]).stdout.contains("1 check of ralph.toml may run, for 2 min at most"));
     patient.bed.write("ralph.toml", TESTS.replace("true", "true && true"));
     patient.complains("gates.trust", "error", &["ralph.toml", "changed since you trusted it"]);
 }
@@ -56,7 +56,7 @@ fn commands_that_nobody_has_to_pass_are_a_note() {
     let patient = Patient::sound();
     patient.bed.write("prd.json", r#"{"userStories": [{"id": "1", "passes": false, "verify": "true"}]}"#);
     patient.complains("gates.trust", "note", &["prd.json", "No loop needs it now"]);
-    patient.sh_ok("ralph start Go --session x --preset features 2> /dev/null");
+    patient.sh_ok("ralph start Go --endless --session x --preset features 2> /dev/null");
     patient.complains("gates.trust", "error", &["prd.json", "no loop can prove anything"]);
     patient.sh_ok("ralph cancel");
     patient.bed.write("ralph.toml", "[[gate]]\nfeatures = \"prd.json\"\n");
@@ -70,7 +70,7 @@ fn s3_2_commands_of_check_agents_are_told_as_such() {
     patient.complains("gates.trust", "error", &[".ideal/worktree.yaml", "the work of check agents stays unverified"]);
     patient.edit_user(|s| drop(s["hooks"].as_object_mut().unwrap().remove("SubagentStop")));
     patient.complains("gates.trust", "note", &[".ideal/worktree.yaml"]);
-    patient.sh_ok("ralph start Go --session x --preset verify 2> /dev/null");
+    patient.sh_ok("ralph start Go --endless --session x --preset verify 2> /dev/null");
     patient.complains("gates.trust", "error", &["no loop can prove anything"]);
 }
 
@@ -90,18 +90,35 @@ fn a_folder_that_is_not_there_is_found_and_a_program_told_once() {
     assert!(!patient.doctor(&[]).stdout.contains("--fix"), "nothing of it can be fixed by itself");
     patient.bed.write("ralph.toml", [gate("b", "command = \"true\""), gate("c", "command = \"true\"\ndeadline = \"5m\"")].concat());
     patient.sh_ok("ralph trust --yes");
-    assert!(patient.doctor(&[]).stdout.contains("2 commands of ralph.toml may run, the longest for 5 min at most"));
+    assert!(patient.doctor(&[]).stdout.contains("2 checks of ralph.toml may run, the longest for 5 min at most"));
+}
+
+/// The permission mode is no check, and holds for runs only.
+#[test]
+fn u9_a_check_is_counted_as_one_and_the_mode_is_told_apart() {
+    let patient = Patient::sound();
+    patient.edit_user(|s| drop(s.as_object_mut().unwrap().remove("permissions")));
+    let mode = "[run]\npermission_mode = \"acceptEdits\"\n";
+    patient.bed.write("ralph.toml", [TESTS, mode].concat());
+    let said = patient.doctor(&[]).stdout;
+    assert!(said.contains("you have not trusted it, so its command does not run"), "{said}");
+    assert!(!said.contains("In sessions of `ralph run`"), "not agreed to yet: {said}");
+    patient.sh_ok("ralph trust --yes");
+    let said = patient.doctor(&[]).stdout;
+    assert!(said.contains("1 check of ralph.toml may run, for 2 min at most; `ralph run` uses the permission mode acceptEdits"), "{said}");
+    assert!(said.contains("refused. In sessions of `ralph run`, \"acceptEdits\" of ralph.toml allows Edit, Write\n"), "{said}");
+    assert!(!said.contains("\"decision\"") && !said.contains("additionalContext"), "an answer is no reading for people: {said}");
 }
 
 #[test]
 fn s4_7_start_warns_of_commands_that_nobody_trusted() {
     let patient = Patient::sound();
     patient.bed.write("ralph.toml", TESTS);
-    let out = patient.sh("ralph start Go --session x");
+    let out = patient.sh("ralph start Go --endless --session x");
     assert_eq!(out.code, Some(0));
     assert!(out.stderr.contains("ralph.toml: you have not trusted it") && out.stderr.contains("`ralph trust`"), "{out:?}");
     patient.sh_ok("ralph trust --yes && ralph cancel");
-    assert_eq!(patient.sh("ralph start Go --session x").stderr, "");
+    assert_eq!(patient.sh("ralph start Go --endless --session x").stderr, "");
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn s4_7_strange_files_keep_nobody_waiting() {
     ];
     for way in ways {
         let patient = Patient::new();
-        patient.sh_ok("ralph start Go --name other --session x && ralph init");
+        patient.sh_ok("ralph start Go --endless --name other --session x && ralph init");
         for path in places.map(|place| patient.bed.path(place)).into_iter().chain(homes.map(|place| patient.bed.home().join(place))) {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             let _ = fs::remove_file(&path);

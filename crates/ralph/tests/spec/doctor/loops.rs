@@ -26,7 +26,7 @@ fn with_loop(text: &str) -> Patient {
 #[test]
 fn s2_8_a_loop_whose_session_is_gone() {
     let patient = Patient::sound();
-    patient.sh_ok("ralph start Go");
+    patient.sh_ok("ralph start Go --endless");
     patient.bed.work().env("CLAUDE_PID", NOBODY).send();
     let found = patient.complains("loop.left-behind", "warning", &["its session is gone"]);
     assert_eq!(found["advice"], "`ralph cancel main` ends it instead.");
@@ -37,7 +37,7 @@ fn s2_8_a_loop_whose_session_is_gone() {
 #[test]
 fn s2_8_a_paused_loop() {
     let patient = Patient::sound();
-    patient.sh_ok("ralph start Go --name night --session x && ralph pause");
+    patient.sh_ok("ralph start Go --endless --name night --session x && ralph pause");
     patient.mends("loop.paused", "note", &["night"], "ralph resume night");
 }
 
@@ -170,7 +170,7 @@ fn s2_8_a_link_in_the_place_of_ralphs_folder_is_not_mended_through() {
 #[test]
 fn s2_8_ralphs_folder_that_git_no_longer_ignores() {
     let patient = Patient::sound();
-    patient.sh_ok("ralph start Go --session x");
+    patient.sh_ok("ralph start Go --endless --session x");
     fs::remove_file(patient.bed.path(".ralph/.gitignore")).unwrap();
     patient.mends("store.ignored", "warning", &[".ralph"], "ralph doctor --fix");
     assert_eq!(patient.bed.read(".ralph/.gitignore"), "*\n");
@@ -179,7 +179,7 @@ fn s2_8_ralphs_folder_that_git_no_longer_ignores() {
 #[test]
 fn s4_7_a_lock_that_another_process_holds_does_not_keep_the_doctor() {
     let patient = Patient::sound();
-    patient.sh_ok("ralph start Go --session x");
+    patient.sh_ok("ralph start Go --endless --session x");
     let lock = File::options().write(true).open(patient.bed.path(".ralph/lock")).unwrap();
     lock.lock().unwrap();
     let out = patient.doctor(&[]);
@@ -193,7 +193,7 @@ fn s4_7_a_lock_that_another_process_holds_does_not_keep_the_doctor() {
 #[test]
 fn s2_8_ralphs_folder_that_cannot_be_written() {
     let patient = Patient::sound();
-    patient.sh_ok("ralph start Go --session x && ralph cancel");
+    patient.sh_ok("ralph start Go --endless --session x && ralph cancel");
     fs::remove_file(patient.bed.path(".ralph/lock")).unwrap();
     let Ok(as_nobody) = as_somebody_else(patient.bed.home().parent().unwrap(), &patient.bed.path(".ralph")) else {
         return Skip("this needs root and setpriv".to_owned()).tell();
@@ -204,6 +204,23 @@ fn s2_8_ralphs_folder_that_cannot_be_written() {
     let report: Value = serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("{e}: {out:?}"));
     let found = super::findings(&report).into_iter().find(|f| f["id"] == "store.folder").unwrap_or_else(|| panic!("{report:#}"));
     assert_eq!((&found["severity"], out.code), (&json!("error"), Some(1)));
+}
+
+/// Root may write anything, so this is tried as somebody else.
+#[test]
+fn u9_a_project_that_cannot_be_written() {
+    let patient = Patient::sound();
+    let root = patient.bed.path("");
+    let Ok(as_nobody) = as_somebody_else(patient.bed.home().parent().unwrap(), &root) else {
+        return Skip("this needs root and setpriv".to_owned()).tell();
+    };
+    let mut command = patient.bed.command(&as_nobody[0]);
+    command.args(&as_nobody[1..]).args([RALPH, "doctor", "--json"]);
+    let out = crate::common::run(&mut command, b"");
+    let report: Value = serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("{e}: {out:?}"));
+    let found = super::findings(&report).into_iter().find(|f| f["id"] == "store.folder").unwrap_or_else(|| panic!("{report:#}"));
+    assert_eq!((&found["severity"], out.code), (&json!("error"), Some(1)));
+    assert!(found["what"].as_str().unwrap().ends_with("cannot be written, so no loop can start here"), "{found}");
 }
 
 /// A prefix that runs a command as an ordinary user, who may look at everything below `base` and not write into `folder`.
@@ -227,7 +244,7 @@ fn as_somebody_else(base: &Path, folder: &Path) -> Result<Vec<String>, Skip> {
 #[test]
 fn s2_8_a_log_that_cannot_be_written() {
     let patient = Patient::sound();
-    patient.sh_ok("ralph start Go --session x");
+    patient.sh_ok("ralph start Go --endless --session x");
     let log = patient.bed.path(".ralph/hook.log");
     let _ = fs::remove_file(&log);
     fs::create_dir(&log).unwrap();
@@ -239,7 +256,7 @@ fn s2_8_a_log_that_cannot_be_written() {
 #[test]
 fn s2_8_a_journal_from_the_future() {
     let patient = Patient::sound();
-    patient.sh_ok("ralph start Go --session x");
+    patient.sh_ok("ralph start Go --endless --session x");
     let last = patient.bed.journal().pop().unwrap();
     let (id, at) = (last["loop"].as_str().unwrap(), last["at"].as_str().unwrap());
     let later = ralph_core::text::time::format(now_ms() + 3 * 3_600_000);

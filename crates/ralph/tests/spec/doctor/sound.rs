@@ -42,7 +42,7 @@ fn s4_7_a_sound_set_up_is_called_sound_and_every_check_is_there() {
     let expected: Vec<Value> = CHECKS.iter().filter(|id| **id != "store").map(|id| json!(id)).collect();
     assert_eq!(ids, expected);
     assert!(found.iter().all(|f| f["severity"] == "good"), "{report:#}");
-    patient.sh_ok("ralph start Go --session x && ralph cancel");
+    patient.sh_ok("ralph start Go --endless --session x && ralph cancel");
     let report = patient.report(&[]);
     assert!(CHECKS.iter().all(|id| findings(&report).iter().any(|f| f["id"] == *id && f["severity"] == "good")), "{report:#}");
 }
@@ -73,7 +73,7 @@ fn s4_7_looking_changes_nothing_and_leaves_nothing() {
     }
     // Where ralph has a folder of its own, nothing in it is changed or added.
     let patient = Patient::sound();
-    patient.sh_ok("ralph start Go --session x");
+    patient.sh_ok("ralph start Go --endless --session x");
     let before = patient.snapshot();
     patient.doctor(&[]);
     assert_eq!(changed(&before, &patient.snapshot()), Vec::<std::path::PathBuf>::new());
@@ -135,7 +135,7 @@ fn s4_7_the_real_client_is_recognised() {
 /// One ralph init away from a loop that is held: nobody should find out in the morning.
 #[test]
 fn s4_7_start_warns_where_the_hook_is_not_registered_and_nowhere_else() {
-    let start = |patient: &Patient| patient.sh("ralph start Go --session x");
+    let start = |patient: &Patient| patient.sh("ralph start Go --endless --session x");
     let patient = Patient::new();
     let out = start(&patient);
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -155,7 +155,7 @@ fn s4_7_start_warns_where_the_hook_is_not_registered_and_nowhere_else() {
     let market = json!({"m": {"source": {"source": "directory", "path": bed.path("plugins")}}});
     let settings = json!({"hooks": {"Stop": entry("ralph")}, "enabledPlugins": {"p@m": true}, "extraKnownMarketplaces": market});
     bed.write(".claude/settings.json", settings.to_string());
-    let out = bed.run(RALPH).args(["start", "Go"]).output();
+    let out = bed.run(RALPH).args(["start", "Go", "--endless"]).output();
     assert_eq!((out.code, out.timed_out), (Some(0), false), "{out:?}");
     // And a name that leads nowhere is as good as nothing.
     assert!(

@@ -189,7 +189,7 @@ fn eyes_2_without_a_loop_or_its_journal() {
     let project = night();
     fs::remove_file(project.path(format!(".ralph/journal/{}.jsonl", story::ID))).unwrap();
     let out = project.run(RALPH).args(["report", story::ID]).output();
-    assert!(out.code == Some(1) && out.stderr.contains("somebody removed its journal"), "{out:?}");
+    assert!(out.code == Some(1) && out.stderr.contains("its journal was removed"), "{out:?}");
 }
 
 fn acceptance(report: &Value, name: &str) -> Value {
@@ -291,12 +291,13 @@ fn eyes_2_the_browser_shows_it() {
     script(&browser, &format!("#!/bin/sh\necho \"$1\" > {}/opened\nexec sleep 5\n", project.home().display()));
     let out = project.run(RALPH).args(["report", "--open"]).env("BROWSER", &browser).output();
     assert!(out.success() && out.stderr.is_empty(), "{out:?}");
+    assert!(out.stdout.contains("Opened with ") && out.stdout.contains("browser."), "{out:?}");
     let opened = project.home().join("opened");
     until("the browser opens the page", || fs::read_to_string(&opened).is_ok_and(|text| text.contains(story::ID)));
     let planted = project.script("bin/evil", "#!/bin/sh\ntouch ../evil\n");
     let path = format!("{}:/nowhere", planted.parent().unwrap().display());
     let out = project.run(RALPH).args(["report", "--open"]).env("BROWSER", "evil").env("PATH", path).output();
-    assert!(out.success() && out.stderr.contains("open it yourself"), "{out:?}");
+    assert!(out.success() && out.stderr.contains("Not opened: ") && out.stderr.contains("Open the file yourself."), "{out:?}");
 }
 
 #[test]

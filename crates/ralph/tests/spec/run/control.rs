@@ -72,6 +72,11 @@ fn s4_6_a_cancel_ends_the_session() {
     let (code, shown) = running.ends();
     assert_eq!(code, Some(130), "{shown}");
     assert!(!lives(agent) && !runs.is_live() && shown.contains("cancelled"), "{shown}");
+    // eyes_2: the report shows the iteration that was cut off.
+    let report = runs.bed.ralph_json(&["report", "--json"]);
+    assert_eq!((&report["unfinished"]["iteration"], &report["rounds"]), (&serde_json::json!(1), &serde_json::json!([])), "{report}");
+    let page = runs.bed.ralph_ok(&["report", "--html", "-"]);
+    assert!(page.contains("iterations, and one that was cut off") && page.contains("Iteration 1 cut off: "), "{page}");
 }
 
 /// A pause lets the session finish, rules on its round, and starts no other.
@@ -86,6 +91,37 @@ fn s4_6_a_pause_starts_no_further_session() {
     assert_eq!(code, Some(130), "{shown}");
     assert!(shown.contains("paused") && runs.sessions() == 1, "{shown}");
     assert_eq!((runs.ruled().len(), runs.bed.iteration(), runs.bed.value("active")), (1, 2, "false".to_owned()), "nothing of it is lost");
+}
+
+/// u6: a pause is said where the run is looked at, its time counts until the iteration ends, and it can be taken back.
+#[test]
+fn u6_a_pause_of_a_run_is_shown_and_can_be_taken_back() {
+    let runs = Runs::new(SLOW);
+    let running = runs.start(&["Go", "--completion-promise", "DONE", "-n", "2"]);
+    begun(&runs, 1);
+    runs.bed.ralph_ok(&["pause"]);
+    until("the word of it", || running.shown().contains("paused: this iteration is the last"));
+    let spent = || runs.bed.status()["spent_ms"].as_u64().unwrap();
+    let before = spent();
+    until("time that passes", || spent() > before);
+    let said = runs.bed.ralph_ok(&["resume"]);
+    assert!(said.contains(&format!("`ralph run` (pid {}) goes on after this iteration", running.pid())), "{said}");
+    until("the word of it", || running.shown().contains("not paused any more"));
+    go(&runs);
+    begun(&runs, 2);
+    go(&runs);
+    let (code, shown) = running.ends();
+    assert_eq!((code, runs.sessions()), (Some(0), 2), "{shown}");
+}
+
+/// u4: after a pause the next run's first prompt has what was last measured.
+#[test]
+fn u4_a_continued_run_is_told_what_failed_before() {
+    let runs = Runs::new("echo $N >> work.txt\n");
+    runs.ends(0, &["Go", "--verify", "echo broken-thing; exit 1", "-n", "1"]);
+    let out = runs.ends(0, &["--continue", "-n", "1"]);
+    assert!(runs.prompt(2).contains("When it was last measured:") && runs.prompt(2).contains("broken-thing"), "{}", runs.prompt(2));
+    assert!(out.stdout.contains("1 iteration in this run"), "{}", out.stdout);
 }
 
 /// A note from another terminal is told to the next session, and the journal says so.
@@ -144,7 +180,7 @@ fn s4_6_a_second_runner_is_refused() {
     let running = runs.start(&["Go", "--completion-promise", "DONE"]);
     begun(&runs, 1);
     let out = runs.ends(1, &["--continue"]);
-    assert!(out.stderr.contains(&format!("process {}", running.pid())), "{}", out.stderr);
+    assert!(out.stderr.contains(&format!("`ralph run` (pid {})", running.pid())), "{}", out.stderr);
     let status = runs.bed.ralph_ok(&["status"]);
     assert!(status.contains(&running.pid().to_string()), "{status}");
     assert_eq!(runs.sessions(), 1);

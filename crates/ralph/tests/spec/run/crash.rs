@@ -69,14 +69,18 @@ fn s4_6_killed_twenty_times_the_loop_completes() {
             running.child.kill().unwrap();
             running.child.wait().unwrap();
             killed += 1;
-            // Before there is a loop there is nothing to go on with.
-            let args: &[&str] = if runs.is_live() { &["--continue"] } else { &["Go", "--completion-promise", "DONE"] };
+            // Before there is a loop there is nothing to go on with, and one that has ended is not begun again.
+            let has_begun = runs.is_live() || !runs.bed.files_in(".ralph/journal").is_empty();
+            let args: &[&str] = if has_begun { &["--continue"] } else { &["Go", "--completion-promise", "DONE"] };
             running = runs.start(args);
         }
     };
-    assert_eq!(ended.code(), Some(0), "{}", running.shown());
+    let ruled = runs.ruled();
+    // Killed between its last line and its exit, it leaves a loop that has ended, and the next runner finds nothing to go on with.
+    let is_over = ruled.last().is_some_and(|(_, code)| code == "promise.accepted");
+    assert!(ended.code() == Some(0) || (ended.code() == Some(1) && is_over), "{ended:?} {}", running.shown());
     assert!(killed >= 10, "it was over too soon: {killed}");
-    let rounds: Vec<u64> = runs.ruled().into_iter().map(|(round, _)| round).collect();
+    let rounds: Vec<u64> = ruled.into_iter().map(|(round, _)| round).collect();
     // A kill between the change of the loop's file and the line about it: the file counts, and the next runner says so.
     let unwritten = runs.of_kind("taken").into_iter().filter_map(|e| e["unwritten"].as_u64());
     let mut rounds: Vec<u64> = rounds.into_iter().chain(unwritten).collect();

@@ -70,7 +70,8 @@ impl Runs {
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.bed.command(RALPH);
-        command.arg("run").arg("--agent-cmd").arg(self.agent_cmd()).args(args);
+        // The script ends most of these loops, and not their settings.
+        command.args(["run", "--endless", "--agent-cmd"]).arg(self.agent_cmd()).args(args);
         command
     }
 

@@ -170,7 +170,8 @@ fn bad_orders_are_refused_with_what_to_do() {
         assert!(said.contains(words), "{args:?}: {said}");
     };
     refused(&["--continue"], 3, "No active Ralph loop");
-    refused(&["Go", "--continue"], 2, "cannot be used with");
+    refused(&["Go on", "--continue"], 2, "name only the loop");
+    refused(&["nowhere", "--continue"], 1, "there is no loop \"nowhere\"");
     refused(&["Go", "-n", "0"], 2, "1");
     refused(&["Go", "-n", "x"], 2, "whole number");
     refused(&["Go", "--once", "-n", "3"], 2, "cannot be used with");

@@ -133,13 +133,13 @@ fn s4_6_ctrl_c_once_finishes_the_round() {
     let runs = Runs::new(TALKS);
     let pty = begun(&runs, 80, &[], &[]);
     pty.send("\u{3}");
-    let screen = shows(&pty, "the word of it", |screen| bottom(screen).ends_with("the last iteration"));
+    let screen = shows(&pty, "the word of it", |screen| bottom(screen).ends_with("ends after this iteration, Ctrl-C ends it now"));
     assert!(screen.contains("\nEnds after this iteration. Ctrl-C once more ends it now.\n"), "{screen}");
     go(&runs, "Finished.\n");
     let (code, screen) = ended(&pty);
     assert_eq!(code, Some(130), "{screen}");
     assert!(
-        screen.contains("Finished.\n") && screen.contains("\ninterrupted · 1 iteration\n  the loop rests at iteration 2\n"),
+        screen.contains("Finished.\n") && screen.contains("\ninterrupted · 1 iteration\n  the loop stops at iteration 2\n"),
         "{screen}"
     );
     assert!(!runs.out("hit").exists(), "the agent got the person's Ctrl-C");
@@ -158,7 +158,7 @@ fn s4_6_ctrl_c_twice_ends_the_session() {
     pty.send("\u{3}");
     let (code, screen) = ended(&pty);
     assert_eq!(code, Some(130), "{screen}");
-    assert!(!lives(agent) && screen.contains("\ninterrupted · 0 iterations\n  the loop rests at iteration 1\n"), "{screen}");
+    assert!(!lives(agent) && screen.contains("\ninterrupted · 0 iterations\n  the loop stops at iteration 1\n"), "{screen}");
     assert_eq!((runs.ruled().len(), runs.bed.iteration(), runs.bed.value("active")), (0, 1, "false".to_owned()));
 }
 

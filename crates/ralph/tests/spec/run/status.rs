@@ -25,8 +25,11 @@ fn s4_6_a_loop_that_a_run_left_says_why_and_goes_on_with_a_run() {
     assert!(!status.contains("the first one that stops here"), "{status}");
     let why = runs.bed.status()["why"].as_str().unwrap().to_owned();
     assert!(why.contains('7') && status.contains(&why) && out.stdout.contains(&why), "{why}\n{status}\n{}", out.stdout);
-    // Whoever hands it to a session gets the session's words.
-    runs.bed.ralph_ok(&["resume"]);
+    // u6: the next session that stops here may be about something else, so that has to be asked for.
+    let refused = runs.bed.ralph(&["resume"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("`ralph run --continue` goes on with it"), "{refused:?}");
+    assert_eq!(runs.bed.value("active"), "false");
+    runs.bed.ralph_ok(&["resume", "--session"]);
     let status = runs.bed.ralph_ok(&["status"]);
     assert!(status.contains("the first one that stops here") && runs.bed.status()["why"].is_null(), "{status}");
 }
@@ -37,8 +40,10 @@ fn s4_6_a_pause_of_a_run_goes_on_with_a_run() {
     let running = runs.start(&["Go", "--completion-promise", "DONE"]);
     until("a session", || runs.sessions() == 1);
     let said = runs.bed.ralph_ok(&["pause"]);
-    assert!(said.contains(&format!("The runner {} ends after this iteration", running.pid())), "{said}");
+    assert!(said.contains(&format!("`ralph run` (pid {}) ends after this iteration", running.pid())), "{said}");
     assert!(said.contains("`ralph run --continue` goes on"), "{said}");
+    let status = runs.bed.ralph_ok(&["status"]);
+    assert!(status.contains("`ralph resume` takes the pause back"), "{status}");
     std::fs::write(runs.out("go"), "").unwrap();
     running.ends();
     let status = runs.bed.ralph_ok(&["status"]);
@@ -68,7 +73,7 @@ fn s4_6_a_cancel_after_kill_9_ends_what_is_left() {
         "{status}"
     );
     let said = runs.bed.ralph_ok(&["cancel"]);
-    assert!(said.contains("processes that its runner had left running were ended"), "{said}");
+    assert!(said.contains("processes that its `ralph run` had left running were ended"), "{said}");
     assert!(!lives(agent) && !runs.is_live());
 }
 

@@ -2,6 +2,7 @@
 //! common with ralph's.
 
 mod deny_edits;
+mod guide;
 mod places;
 mod safety;
 mod shapes;
@@ -20,7 +21,8 @@ use serde_json::{Value, json};
 use crate::common::{Bed, RALPH, run};
 
 const SCOPES: [&str; 3] = ["--user", "--project", "--local"];
-const EVENTS: [&str; 7] = ["Stop", "SubagentStop", "StopFailure", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd"];
+const EVENTS: [&str; 8] =
+    ["Stop", "SubagentStop", "StopFailure", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd", "Notification"];
 /// Those that have a second hook, which waits.
 const WAITED_FOR: [&str; 2] = ["Stop", "StopFailure"];
 const COMMANDS: [&str; 6] = ["ralph-loop", "ralph", "cancel-ralph", "ralph-status", "ralph-pause", "ralph-resume"];
@@ -165,7 +167,9 @@ fn is_registered(text: &str, command: &str) {
         let told = json!(["hook", "claude", "--timeout", limit.to_string(), "--via", via]);
         let args = if event == "Stop" || event == "SubagentStop" { told } else { json!(["hook", "claude", "--via", via]) };
         assert_eq!((&entry["type"], &entry["command"], &entry["args"]), (&json!("command"), &json!(command), &args));
-        assert_eq!((&entry["async"], &entry["asyncRewake"]), (&Value::Null, &Value::Null), "{entry}");
+        // A notification is answered by nothing, so the client need not wait.
+        let is_async = if event == "Notification" { json!(true) } else { Value::Null };
+        assert_eq!((&entry["async"], &entry["asyncRewake"]), (&is_async, &Value::Null), "{entry}");
     }
     // A client that knows no arguments runs the last of two that have the same command.
     let args = json!(["hook", "claude", "--wait", "--timeout", "28800", "--via", via]);
@@ -242,7 +246,7 @@ fn there_and_back(bed: &Bed, scope: &str, text: &str, more: &[&str]) -> String {
     ralph(args("uninstall", &["--dry-run"]));
     assert_eq!(everything(bed), registered.0, "a dry run changes nothing");
     let undone = ralph(args("uninstall", &[]));
-    assert!(undone.ends_with("Undone.\n"), "{undone}");
+    assert!(undone.contains("\nUndone.\n"), "{undone}");
     assert_eq!(everything(bed), before, "{text:?}\n→\n{new}");
     if more.is_empty() {
         let bytes = |text: &str| text.bytes().filter(|b| !b.is_ascii_whitespace()).collect::<Vec<_>>();

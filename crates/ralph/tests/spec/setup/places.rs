@@ -197,14 +197,16 @@ fn s1_1_the_change_is_shown() {
     );
     assert!(said.contains(&format!("\nnew     {}\n", command_file(&bed, "--user", "ralph-loop").display())), "{said}");
     assert!(said.contains("`ralph init --block-cap 0` lifts that cap"), "{said}");
-    let undone = bed.ralph_ok(&["uninstall"]);
+    let undone = bed.ralph_ok(&["uninstall", "--dry-run"]);
     assert!(
         undone.contains("    -  \"hooks\": {\n")
             && undone.contains(&format!("\nremoved {}", command_file(&bed, "--user", "ralph").display())),
         "{undone}"
     );
     assert!(!said.contains('\u{1b}') && !undone.contains('\u{1b}'));
-    assert_eq!(bed.ralph_ok(&["uninstall"]), "There is nothing to undo: the hook is registered in none of these files.\n");
+    let undone = bed.ralph_ok(&["uninstall"]);
+    assert!(undone.starts_with("will change ~/.claude/settings.json (takes ralph's hooks out)\nwill remove 6 commands in"), "{undone}");
+    assert!(bed.ralph_ok(&["uninstall"]).starts_with("There is nothing to undo: the hook is registered in none of these files.\n"));
 }
 
 #[test]
@@ -325,16 +327,16 @@ fn s1_1_the_plugin_replaces_only_what_an_earlier_one_wrote() {
     for name in names {
         let bed = Bed::new();
         put(&bed.path("there").join(name), "mine");
-        is_refused(&bed, name, "is there already, and no earlier `ralph plugin` wrote it");
+        is_refused(&bed, name, "already exists, and no earlier `ralph init --plugin` wrote it");
     }
     // Somebody else's marketplace with a program of that name, and ralph's own sources, which have none.
     let bed = Bed::new();
     put(&bed.path("there/.claude-plugin/marketplace.json"), r#"{"name": "other"}"#);
     put(&bed.path("there/plugin/bin/ralph"), "theirs");
-    is_refused(&bed, "another marketplace", "is there already");
+    is_refused(&bed, "another marketplace", "already exists");
     put(&bed.path("there/.claude-plugin/marketplace.json"), r#"{"name": "ralph-loop"}"#);
     fs::remove_file(bed.path("there/plugin/bin/ralph")).unwrap();
-    is_refused(&bed, "the sources", "is there already");
+    is_refused(&bed, "the sources", "already exists");
     // What is not in the way stays.
     let bed = Bed::new();
     put(&bed.path("there/notes"), "mine");

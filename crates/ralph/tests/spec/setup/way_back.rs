@@ -167,7 +167,7 @@ fn s1_1_a_comment_in_an_empty_list_stays() {
 #[test]
 fn s1_1_an_empty_list_of_the_users_stays() {
     let mine = r#"{"hooks": [{"type": "command", "command": "mine"}]}"#;
-    let text = format!("{{\n  \"hooks\": {{\n    \"Stop\": [\n      {mine}\n    ],\n    \"Notification\": []\n  }}\n}}\n");
+    let text = format!("{{\n  \"hooks\": {{\n    \"Stop\": [\n      {mine}\n    ],\n    \"PreToolUse\": []\n  }}\n}}\n");
     let bed = bed_with("--user", &text);
     let path = settings(&bed, "--user");
     bed.ralph_ok(&["init"]);

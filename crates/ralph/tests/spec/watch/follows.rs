@@ -47,12 +47,11 @@ fn eyes_1_a_loop_in_the_agents_session_is_followed_to_its_end() {
         screen.contains("complete after 3 iterations") && screen.contains("next: `ralph report`") && !screen.contains("ralph diff"),
         "{screen}"
     );
-    // Another one begins, and can be gone to.
-    bed.ralph_ok(&["start", "Write the docs", "--name", "docs"]);
-    let screen = shows_that(&pty, "a tab", |screen| screen.contains(" docs ") && screen.contains(" main "));
-    assert!(screen.contains("complete after 3 iterations"), "whoever saw it end goes on seeing that: {screen}");
+    // u7: another one begins and comes up by itself; the one that ended can be gone back to.
+    bed.ralph_ok(&["start", "Write the docs", "--name", "docs", "--endless"]);
+    shows_that(&pty, "the new loop", |screen| screen.contains("task Write the docs") && screen.contains(" main "));
     pty.send("\t");
-    shows(&pty, "task Write the docs");
+    shows(&pty, "complete after 3 iterations");
     quits(&pty);
 }
 
@@ -68,7 +67,7 @@ fn eyes_1_a_run_is_followed_to_its_end() {
         pty
     };
     let screen = pty.screen();
-    assert!(screen.contains("carried by the runner") && screen.contains("works · iteration 1 for "), "{screen}");
+    assert!(screen.contains("running in `ralph run` (pid ") && screen.contains("works · iteration 1 for "), "{screen}");
     // A plain command reports no money.
     assert!(screen.contains("not counted yet, limit $5"), "{screen}");
     // Who pauses it lets the round that runs come to its end.

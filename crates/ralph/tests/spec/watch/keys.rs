@@ -47,14 +47,18 @@ fn eyes_1_keys_pause_resume_steer_and_cancel_as_the_commands_do() {
     shows(&pty, "? y: yes, any other key: no");
     pty.send("y");
     shows(&pty, "Ralph loop cancelled at iteration 2");
-    shows(&pty, "  cancelled");
+    // u7: one advice, and not another one in the line of the key.
+    let screen = shows(&pty, "  cancelled");
+    assert!(screen.matches("brings it back").count() == 1, "{screen}");
     assert!(!bed.exists(LOOP));
     for key in ["p", "s", "c"] {
         pty.send(key);
         shows(&pty, "it has ended: r brings it back");
-        pty.send("x");
+        pty.send("ll");
         shows(&pty, "l log  r resume");
     }
+    pty.send("x");
+    shows(&pty, "no key of this screen: ? shows the keys");
     pty.send("?");
     shows(&pty, "cancel it, after a question");
     pty.send("x");
@@ -88,12 +92,12 @@ fn eyes_1_an_agent_cannot_act_through_the_screen() {
 fn eyes_1_the_log_scrolls_and_loops_are_switched() {
     let bed = Bed::new();
     super::story::paused(&bed, 40);
-    bed.ralph_ok(&["start", "Write the docs", "--name", "docs"]);
+    bed.ralph_ok(&["start", "Write the docs", "--name", "docs", "--endless"]);
     let pty = watch(&bed, &["main"]);
     shows(&pty, "task Make the importer");
     shows(&pty, " 1 main");
     pty.send("l");
-    shows_that(&pty, "the end of the log", |screen| screen.contains("follows the end") && screen.contains("paused from the command line"));
+    shows_that(&pty, "the end of the log", |screen| screen.contains("follows the end") && screen.contains("paused by hand"));
     pty.send("\u{1b}[5~");
     shows(&pty, " of 42");
     pty.send("/stop 7 \r");

@@ -11,41 +11,41 @@ const USUAL: &str = "\
 ‖ main-20261115-214500  paused                                          /project
 iteration 12 of 20 · ends on <promise>DONE</promise> · started 2 h ago
 task Make the importer read the new format.
-next: `ralph resume` goes on. `ralph log` says why it paused.
+next: you paused it: `ralph resume` goes on.
 iterations █████░░░░ 12 of 20            time       ██░░░░░░░ 1 h 50 min of 8 h
 money      ██░░░░░░░ about $9.90 of $50  tokens     1.0M, no limit
 context    █░░░░░░░░ 10 % of 200k
 gates ────────────────────────────────────────────────────────────── 1 of 2 hold
 ✗ lint   5 s        12 min ago  ✗✗✗✗✗✗✗✗✗✗✗  2 warnings are denied
 ✓ tests  41 s       12 min ago  ✗✗✗✗✗✓✓✓✓✓✓  142 tests pass
-✗ 3 claims refused, last at stop 9 (32 min ago): lint fails: 2 warnings are den…
+✗ 3 claims refused, last at stop 9 (32 min ago): lint failed: 2 warnings are de…
 iterations ─────────────────────────────────────────────────────── 11 iterations
 tokens   ███████████ 93k last            cost     ▂▃▄▄▅▆▇█▁▂▃ $0.30 last
 duration ███████████ 10 min last         context  ▂▃▃▄▅▅▆▇█▁▂ 10 % last
-rulings ────────────────────────────────────────────────────────────────────────
-12 min ago  stop 11  sent back to iteration 12: lint fails: 2 warnings are
+decisions ──────────────────────────────────────────────────────────────────────
+12 min ago  stop 11  sent back to iteration 12: lint failed: 2 warnings are
                      denied                                      promise.missing
-22 min ago  stop 10  sent back to iteration 11: lint fails: 2 warnings are
+22 min ago  stop 10  sent back to iteration 11: lint failed: 2 warnings are
                      denied                                      promise.missing
-32 min ago  stop 9   sent back to iteration 10: lint fails: 2 warnings are
+32 min ago  stop 9   sent back to iteration 10: lint failed: 2 warnings are
                      denied                                     promise.unproven
-42 min ago  stop 8   sent back to iteration 9: lint fails: 2 warnings are denied
-52 min ago  stop 7   sent back to iteration 8: lint fails: 2 warnings are denied
+42 min ago  stop 8   sent back to iteration 9: lint failed: 2 warnings are
+                     denied                                      promise.missing
 q quit  ? help  l log  r resume  s steer  c cancel";
 
 /// And what a corner of a screen does.
 const SMALL: &str = "\
 ‖ main-20261115-214500  paused
-next: `ralph resume` goes on. `ralph …
+task Make the importer read the new for…
+next: you paused it: `ralph resume` goes
+on.
 iteration 12 of 20 · 1 h 50 min of 8 h
-✗ lint · ✓ tests
+about $9.90 of $50
+context 10 % of 200k
+✗ lint  ✓ tests
 ✗ 3 claims refused, last at stop 9 (32…
-12 min ago  sent back to iteration 12:…
-22 min ago  sent back to iteration 11:…
-32 min ago  sent back to iteration 10:…
-42 min ago  sent back to iteration 9: l…
-52 min ago  sent back to iteration 8: l…
-
+12 min ago  sent back to iteration 12:
+            lint failed: 2 warnings are
 q quit  ? help  l log  r resume  s steer";
 
 fn bed() -> Bed {
@@ -80,7 +80,7 @@ fn eyes_1_one_screen_tells_where_a_loop_stands_and_follows_its_size() {
     assert!(large.lines().all(|line| line.width() <= 160), "{large}");
     assert!(large.contains("promise.unproven") && large.contains("promise.missing"), "{large}");
     let beside = large.lines().find(|line| line.contains("iterations █")).unwrap();
-    assert!(beside.contains("sent back to iteration") || beside.contains("rulings"), "side by side: {large}");
+    assert!(beside.contains("sent back to iteration") || beside.contains("decisions"), "side by side: {large}");
     // What does not fit on a small page can be moved to.
     pty.resize(12, 50);
     pty.send("?");
@@ -101,7 +101,7 @@ fn eyes_1_all_loops_of_the_user_are_a_list() {
     std::fs::create_dir_all(&other).unwrap();
     bed.register();
     let there = other.display().to_string();
-    bed.ralph_ok(&["-C", &there, "start", "Write the docs", "--name", "docs"]);
+    bed.ralph_ok(&["-C", &there, "start", "Write the docs", "--name", "docs", "--endless"]);
     let pty = watch(&bed, &["--all"]);
     let screen = shows(&pty, "2 loops");
     assert!(screen.contains("~/other") && screen.contains(" docs-") && screen.contains("‖ main-20261115-214500"), "{screen}");

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use ralph_core::text::{
-    json::parse_tolerant,
+    parse_tolerant,
     time::{self, Millis},
 };
 use serde::{
@@ -37,16 +37,16 @@ pub(crate) struct Line {
     pub kind: Kind,
     pub subtype: Value,
     /// A subagent's.
-    pub is_sidechain: bool,
+    pub(crate) is_sidechain: bool,
     pub is_meta: bool,
     #[serde(rename = "isApiErrorMessage")]
-    pub is_api_error: bool,
+    pub(crate) is_api_error: bool,
     timestamp: Option<String>,
     pub session_id: Option<String>,
     pub message: Option<Message>,
     /// The model as it was asked for, with its suffix; newer clients say so.
-    pub requested_model: Value,
-    pub compact_metadata: Value,
+    pub(crate) requested_model: Value,
+    pub(crate) compact_metadata: Value,
     /// A change of the client's queue, and the text that it is about.
     pub operation: Option<String>,
     pub content: Value,
@@ -57,9 +57,9 @@ pub(crate) struct Line {
     turn_origin: Value,
     /// An error of the service: the client's word for it, its status, and the account's quota in the words of two versions.
     pub error: Value,
-    pub api_error_status: Value,
-    pub quota_limits: Value,
-    pub api_error_params: Value,
+    pub(crate) api_error_status: Value,
+    pub(crate) quota_limits: Value,
+    pub(crate) api_error_params: Value,
 }
 
 #[derive(Deserialize, Default)]

@@ -4,8 +4,8 @@
 
 mod backwards;
 mod files;
+mod iteration;
 mod line;
-mod round;
 
 use ralph_core::text::time::Millis;
 
@@ -15,8 +15,8 @@ use backwards::LinesBack;
 pub(crate) use backwards::OpenFile;
 pub use backwards::Source;
 pub(crate) use files::{Transcript, find, of_subagents};
+pub use iteration::{Before, Iteration, QUEUED, last_iteration};
 pub(super) use line::{Kind, Line, has};
-pub use round::{Before, QUEUED, Round, last_round};
 
 /// How the client records Esc and Ctrl-C.
 const INTERRUPTED: &str = "[Request interrupted by user";
@@ -40,7 +40,7 @@ pub fn used_tools_since(source: &(impl Source + ?Sized), since: Millis) -> bool 
 }
 
 /// Whether the agent named `what` in a tool call since the previous ruling: then it may be the one who changed it.
-pub fn named_in_tools(source: &(impl Source + ?Sized), since: Option<Millis>, what: &str) -> bool {
+pub(crate) fn named_in_tools(source: &(impl Source + ?Sized), since: Option<Millis>, what: &str) -> bool {
     let finder = memchr::memmem::Finder::new(what.as_bytes());
     let mut lines = LinesBack::new(source);
     while let Some(place) = lines.next() {
@@ -63,24 +63,37 @@ pub fn named_in_tools(source: &(impl Source + ?Sized), since: Option<Millis>, wh
     lines.cut
 }
 
-/// Whether the last thing that happened in the conversation is that the person interrupted the agent.
+/// The last thing that happened in the conversation.
+pub(crate) struct LastTalk {
+    pub at: Option<Millis>,
+    /// The person interrupted the agent.
+    pub interrupted: bool,
+}
+
+/// Whether the last thing that happened in the conversation, before `typed` came, is that the person interrupted the agent.
 pub fn was_interrupted(source: &(impl Source + ?Sized), typed: &str) -> bool {
+    last_talk(source, typed).is_some_and(|last| last.interrupted)
+}
+
+/// The end of the conversation before `typed` came.
+pub(crate) fn last_talk(source: &(impl Source + ?Sized), typed: &str) -> Option<LastTalk> {
     let mut lines = LinesBack::new(source);
     while let Some(place) = lines.next() {
-        let Some(line) = lines.line(place) else { continue };
-        match (line.kind, &line.message) {
-            _ if line.is_sidechain || line.is_meta => {}
-            (Kind::Assistant, _) => return false,
-            (Kind::User, Some(m)) => match m.content.first_text() {
-                Some(text) if text.starts_with(INTERRUPTED) => return true,
-                // The message that is being submitted may already be there, and so may a command that a hook answered.
-                Some(text) if text.trim() == typed.trim() || text.starts_with("<command-") || text.starts_with(ANSWERED) => {}
-                _ => return false,
-            },
-            _ => {}
+        let Some(line) = lines.line(place).filter(|line| line.is_talk() && !line.is_sidechain && !line.is_meta) else { continue };
+        let text = line.message.as_ref().filter(|_| line.kind == Kind::User).map(|m| m.content.first_text().unwrap_or_default());
+        match text {
+            // Nothing is known of it.
+            None if line.kind == Kind::User => {}
+            // The message that is being submitted may already be there, and so may a command that a hook answered.
+            Some(text) if is_typed(text, typed) || text.starts_with("<command-") || text.starts_with(ANSWERED) => {}
+            text => return Some(LastTalk { at: line.at(), interrupted: text.is_some_and(|text| text.starts_with(INTERRUPTED)) }),
         }
     }
-    false
+    None
+}
+
+fn is_typed(text: &str, typed: &str) -> bool {
+    !text.is_empty() && text.trim() == typed.trim()
 }
 
 /// The error that a turn ended in.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use ralph_core::{judge::brakes::ToolUse, text::time};
+use ralph_core::{judge::ToolUse, text::time};
 
 use super::{
     backwards::{BLOCK, LINE_COST, LINES_A_LOOK, REACH},
@@ -46,8 +46,8 @@ fn after(at: Option<Millis>) -> Before<'static> {
     Before { at, ..Before::default() }
 }
 
-fn round(lines: &[String], event_text: Option<&str>) -> Round {
-    last_round(file(lines).as_slice(), &Before::default(), event_text)
+fn round(lines: &[String], event_text: Option<&str>) -> Iteration {
+    last_iteration(file(lines).as_slice(), &Before::default(), event_text)
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn pains_2_the_event_carries_what_the_transcript_lags_behind() {
     let older_message = [typed("go"), text("m1", "<promise>X</promise>"), tool("m1"), result()];
     assert_eq!(round(&older_message, Some("later")).text.as_deref(), Some("later"));
     assert_eq!(round(&[], Some("only")).text.as_deref(), Some("only"));
-    assert_eq!(round(&[], None), Round { tools: ToolUse::Unknown, ..Round::default() });
+    assert_eq!(round(&[], None), Iteration { tools: ToolUse::Unknown, ..Iteration::default() });
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn pains_3_text_of_an_earlier_turn_or_of_a_subagent_never_counts() {
 fn the_time_of_the_last_ruling_begins_a_round() {
     let lines = [text("m1", "<promise>X</promise>"), tool("m1"), text("m2", "new").replace("10:00:05", "10:00:09")];
     let since = time::parse("2026-11-15T10:00:07Z");
-    let got = last_round(file(&lines).as_slice(), &after(since), None);
+    let got = last_iteration(file(&lines).as_slice(), &after(since), None);
     assert_eq!((got.text.as_deref(), got.tools), (Some("new"), ToolUse::None));
-    let behind = last_round(file(&lines[..2]).as_slice(), &after(since), Some("event"));
+    let behind = last_iteration(file(&lines[..2]).as_slice(), &after(since), Some("event"));
     assert_eq!(
         (behind.text.as_deref(), behind.tools),
         (Some("event"), ToolUse::Unknown),
@@ -105,7 +105,7 @@ fn the_time_of_the_last_ruling_begins_a_round() {
 fn an_interrupt_since_the_last_ruling_is_seen_beyond_the_turn() {
     let esc = typed("[Request interrupted by user]").replace("10:00:00", "10:00:08");
     let lines = [text("m1", "x"), esc, typed("then").replace("10:00:00", "10:00:09"), text("m2", "y").replace("10:00:05", "10:00:09")];
-    let interrupted = |since: &str| last_round(file(&lines).as_slice(), &after(time::parse(since)), Some("y")).interrupted;
+    let interrupted = |since: &str| last_iteration(file(&lines).as_slice(), &after(time::parse(since)), Some("y")).interrupted;
     assert!(interrupted("2026-11-15T10:00:07Z"));
     assert!(!interrupted("2026-11-15T10:00:08Z"), "an older one has been dealt with");
 }
@@ -139,7 +139,7 @@ fn input_that_waits_in_the_queue_is_seen() {
     assert!(queued(&["enqueue", "dequeue", "enqueue"]));
     let waiting = |before: &[&str], lines: &[String]| {
         let before: Vec<String> = before.iter().map(|text| (*text).to_owned()).collect();
-        last_round(file(lines).as_slice(), &Before { at: Some(0), upto: Some(0), queue: &before, ..Before::default() }, None).queue
+        last_iteration(file(lines).as_slice(), &Before { at: Some(0), upto: Some(0), queue: &before, ..Before::default() }, None).queue
     };
     let put =
         |c: &str| format!(r#"{{"type":"queue-operation","operation":"enqueue","timestamp":"2026-11-15T10:00:00.000Z","content":{c}}}"#);
@@ -156,7 +156,7 @@ fn input_that_waits_in_the_queue_is_seen() {
 fn torn_and_garbled_lines_are_passed_over() {
     let mut bytes = file(&[typed("go"), text("m1", "said"), "not json".to_owned(), "{\"type\":\"user\",".to_owned()]);
     bytes.extend_from_slice(b"{\"type\":\"assistant\",\"message\":{\"id\":\"m2\",\"content\":[{\"type\":\"te");
-    let got = last_round(bytes.as_slice(), &Before::default(), None);
+    let got = last_iteration(bytes.as_slice(), &Before::default(), None);
     assert_eq!((got.text.as_deref(), got.torn), (Some("said"), true));
     let control = text("m1", "Q").replace('Q', "\u{1}\u{7}<promise>X</promise>");
     assert!(round(&[typed("go"), control], None).text.is_some_and(|t| t.contains("<promise>X</promise>")));
@@ -182,7 +182,7 @@ fn an_interrupt_is_the_last_thing_that_happened() {
 proptest! {
     #[test]
     fn any_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        let _ = last_round(bytes.as_slice(), &after(Some(0)), None);
+        let _ = last_iteration(bytes.as_slice(), &after(Some(0)), None);
         let _ = was_interrupted(bytes.as_slice(), "x");
     }
 
@@ -265,8 +265,8 @@ fn rules_right(lines: &[String], acts: &[Act], rulings: &[usize]) -> bool {
             born: time::parse("2026-11-15T09:00:00Z"),
             armed: None,
         };
-        let round = last_round(file(&lines[..*n]).as_slice(), &before, Some("said"));
-        (upto, queue) = (Some(round.upto), round.queue);
+        let iteration = last_iteration(file(&lines[..*n]).as_slice(), &before, Some("said"));
+        (upto, queue) = (Some(iteration.upto), iteration.queue);
         queue == waits_after(&acts[..*n])
     })
 }
@@ -333,9 +333,9 @@ fn t3_a_torn_line_is_read_when_it_is_complete() {
     let whole = file(&[typed("go"), text("m1", "x"), put.clone()]);
     for cut in 1..=put.len() {
         let torn = &whole[..whole.len() - cut];
-        let first = last_round(torn, &Before { born: Some(0), ..Before::default() }, None);
+        let first = last_iteration(torn, &Before { born: Some(0), ..Before::default() }, None);
         let before = Before { at: Some(i64::MAX), upto: Some(first.upto), queue: &first.queue, same_turn: true, ..Before::default() };
-        let second = last_round(whole.as_slice(), &before, None);
+        let second = last_iteration(whole.as_slice(), &before, None);
         assert_eq!(second.queue, ["/cancel-ralph"], "{cut}");
     }
 }
@@ -345,11 +345,11 @@ fn t3_a_torn_line_is_read_when_it_is_complete() {
 fn t3_what_an_earlier_client_left_in_its_queue_does_not_wait() {
     let put = queue("enqueue").replace("\"type\"", "\"timestamp\":\"2026-11-15T08:00:00.000Z\",\"type\"");
     let lines = [put, typed("go"), text("m1", "x")];
-    let look = |born: &str| last_round(file(&lines).as_slice(), &Before { born: time::parse(born), ..Before::default() }, None).queue;
+    let look = |born: &str| last_iteration(file(&lines).as_slice(), &Before { born: time::parse(born), ..Before::default() }, None).queue;
     assert_eq!((look("2026-11-15T07:00:00Z").len(), look("2026-11-15T09:00:00Z").len()), (1, 0));
     let waited = ["x".to_owned()];
     let later = |same_turn| {
-        last_round(
+        last_iteration(
             file(&lines).as_slice(),
             &Before { upto: Some(0), queue: &waited, same_turn, at: Some(i64::MAX), ..Before::default() },
             None,
@@ -366,7 +366,7 @@ fn said_by(text: &str, more: &str) -> String {
 /// t4: the person's last word counts, and only the person's.
 #[test]
 fn t4_only_the_persons_own_stop_counts() {
-    let told = |lines: &[String]| last_round(file(lines).as_slice(), &Before { upto: Some(0), ..Before::default() }, None).told_to_stop;
+    let told = |lines: &[String]| last_iteration(file(lines).as_slice(), &Before { upto: Some(0), ..Before::default() }, None).told_to_stop;
     let human = r#""origin":{"kind":"human"},"promptSource":"typed""#;
     for source in
         [human, r#""origin":{"kind":"human"},"promptSource":"queued","turnOrigin":"human""#, r#""promptSource":"sdk""#, r#""x":1"#]
@@ -399,8 +399,9 @@ fn t4_only_the_persons_own_stop_counts() {
     assert!(told(&[said_by("stop", human), typed("[Request interrupted by user]"), text("m2", "Well.")]));
     // What was said before the loop was armed was about something else.
     let lines = file(&[said_by("stop", human), text("m1", "x")]);
-    let armed =
-        |at: &str| last_round(lines.as_slice(), &Before { armed: time::parse(at), upto: Some(0), ..Before::default() }, None).told_to_stop;
+    let armed = |at: &str| {
+        last_iteration(lines.as_slice(), &Before { armed: time::parse(at), upto: Some(0), ..Before::default() }, None).told_to_stop
+    };
     assert!(armed("2026-11-15T09:59:00Z") && !armed("2026-11-15T10:00:01Z"));
 }
 
@@ -443,12 +444,12 @@ fn t24_blank_lines_are_passed_over_and_nothing_is_concluded_from_what_is_behind_
     let blank = usize::try_from(REACH).unwrap();
     bytes.extend(std::iter::repeat_n(b'\n', blank - 200));
     let near = Counted::of(&bytes);
-    assert_eq!(last_round(&near, &Before::default(), None).text.as_deref(), Some("Done."), "within reach");
+    assert_eq!(last_iteration(&near, &Before::default(), None).text.as_deref(), Some("Done."), "within reach");
     assert!(near.read.get() <= REACH + 2 * BLOCK as u64, "read once: {}", near.read.get());
     bytes.extend(std::iter::repeat_n(b'\n', 4 * blank));
     for (source, most) in [(Counted::of(&bytes), REACH), (Counted { most: 3 * BLOCK as u64, ..Counted::of(&bytes) }, 6 * BLOCK as u64)] {
-        let round = last_round(&source, &Before::default(), Some("Later."));
-        assert_eq!((round.text.as_deref(), round.tools), (Some("Later."), ToolUse::Unknown));
+        let iteration = last_iteration(&source, &Before::default(), Some("Later."));
+        assert_eq!((iteration.text.as_deref(), iteration.tools), (Some("Later."), ToolUse::Unknown));
         assert!(source.read.get() <= most + 2 * BLOCK as u64, "{}", source.read.get());
     }
 }
@@ -472,7 +473,7 @@ fn t24_short_lines_cost_more_than_their_bytes_and_the_clock_ends_them() {
             count += 1;
         }
         assert!(count <= LINES_A_LOOK && lines.cut, "{line:?}: {count}");
-        assert_eq!(last_round(&hurried, &Before::default(), Some("Now.")).tools, ToolUse::Unknown);
+        assert_eq!(last_iteration(&hurried, &Before::default(), Some("Now.")).tools, ToolUse::Unknown);
     }
 }
 
@@ -483,7 +484,7 @@ fn t24_a_round_that_was_read_to_its_beginning_tells_that_no_tool_was_used() {
     let tail = file(&[typed("go"), text("m1", "Done.")]);
     let huge = [vec![b'x'; usize::try_from(REACH).unwrap()], b"\n".to_vec(), tail].concat();
     assert_eq!(
-        last_round(huge.as_slice(), &Before::default(), Some("Done.")).tools,
+        last_iteration(huge.as_slice(), &Before::default(), Some("Done.")).tools,
         ToolUse::None,
         "what is before the turn is not looked at"
     );
@@ -499,16 +500,16 @@ fn t14_lines_of_another_session_are_not_this_ones() {
     let claim = text("m1", "<promise>X</promise>");
     let heard = |lines: &[String], session: Option<&str>, event_text: Option<&str>| {
         let bytes = file(lines);
-        last_round(&Counted { session, ..Counted::of(&bytes) }, &Before::default(), event_text)
+        last_iteration(&Counted { session, ..Counted::of(&bytes) }, &Before::default(), event_text)
     };
     let of_other = [typed("go"), claim.clone(), tool("m2"), queue("enqueue")].map(|line| of_session("other", &line));
-    let round = heard(&of_other, Some("mine"), None);
-    assert_eq!((round.text, round.tools, round.queue.len()), (None, ToolUse::Unknown, 0));
+    let iteration = heard(&of_other, Some("mine"), None);
+    assert_eq!((iteration.text, iteration.tools, iteration.queue.len()), (None, ToolUse::Unknown, 0));
     // A fork begins with the lines of the session that it was forked from.
     let forked = [of_other.as_slice(), &[of_session("mine", &typed("on")), of_session("mine", &text("m3", "Mine."))]].concat();
     for event_text in [None, Some("Mine.")] {
-        let round = heard(&forked, Some("mine"), event_text);
-        assert_eq!((round.text.as_deref(), round.tools), (Some("Mine."), ToolUse::None), "{event_text:?}");
+        let iteration = heard(&forked, Some("mine"), event_text);
+        assert_eq!((iteration.text.as_deref(), iteration.tools), (Some("Mine."), ToolUse::None), "{event_text:?}");
     }
     // Whoever writes no session's name is believed, and so is everybody where nobody asks.
     let unnamed = [typed("go"), claim];

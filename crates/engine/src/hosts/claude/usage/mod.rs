@@ -43,11 +43,11 @@ pub struct Usage {
     pub tokens: Tokens,
     /// The part of `tokens.cache_written` that is kept for an hour, which costs more.
     pub written_1h: u64,
-    pub searches: u64,
+    pub(crate) searches: u64,
     /// The mode that answers faster, and costs more.
-    pub is_fast: bool,
+    pub(crate) is_fast: bool,
     /// Computed in one country only, which costs a tenth more.
-    pub is_local: bool,
+    pub(crate) is_local: bool,
 }
 
 impl Usage {

@@ -7,12 +7,13 @@ use std::{
 };
 
 use ralph_core::{
+    journal::is_older,
     judge::session_outcome::Tokens,
     money::Micros,
     text::{Lines, time::Millis},
 };
 
-use super::{Amount, MAX_LINE, Meter, read_lines};
+use super::{Amount, MAX_LINE, Meter, read_lines, spending::REACH};
 use crate::hosts::claude::transcript::{OpenFile, find, of_subagents};
 
 /// Messages that are remembered, to know them again where another file repeats them: a session that goes on under another name takes its past along.
@@ -50,21 +51,19 @@ pub fn of_sessions<'s>(
     !files.is_empty()
 }
 
-/// The usage of a session, its subagents included; `None`: it has no transcript.
+/// The usage of a session, its subagents included, as far as their first [`REACH`] bytes tell; `None`: it has no transcript.
 pub fn of_session(claude_config: &Path, session: &str) -> Option<(Tokens, Micros)> {
     let mut sum = (Tokens::default(), 0);
     let add = |one: &Spent| sum = (sum.0.plus(one.amount.tokens), Micros::saturating_add(sum.1, one.amount.usd_micros));
-    of_sessions(claude_config, [session], 0, u64::MAX, add).then_some(sum)
+    of_sessions(claude_config, [session], 0, REACH, add).then_some(sum)
 }
 
 /// The transcripts of these sessions, each once, and whether it is a subagent's.
 fn files<'s>(claude_config: &Path, sessions: impl IntoIterator<Item = &'s str>, since: Millis) -> Vec<(PathBuf, bool)> {
-    let since = u64::try_from(since).unwrap_or(0);
     let mut seen = HashSet::new();
     let mut files = Vec::new();
     for own in sessions.into_iter().filter_map(|session| find(claude_config, session)) {
-        // A file that was last changed before the loop began has nothing that counts.
-        let subagents = of_subagents(&own).into_iter().filter(|file| file.changed > since).map(|file| (file.path, true));
+        let subagents = of_subagents(&own).into_iter().filter(|file| !is_older(file.changed, since)).map(|file| (file.path, true));
         files.extend([(own, false)].into_iter().chain(subagents).filter(|(path, _)| seen.insert(path.clone())));
     }
     files
@@ -129,6 +128,23 @@ mod tests {
         let compactions: Vec<_> = more.iter().filter(|one| one.amount.context.is_none()).collect();
         assert_eq!(compactions.len(), 1);
         assert_eq!(compactions[0].amount.tokens.input, 110);
+    }
+
+    #[test]
+    fn t24_the_usage_of_one_session_is_read_within_bounds() {
+        let scratch = Scratch::create("ralph-used-", false).unwrap();
+        let folder = scratch.path().join("projects/-home-me-proj");
+        fs::create_dir_all(&folder).unwrap();
+        let (path, message) = (folder.join("s-1.jsonl"), recorded("2.1.325-subagent"));
+        files::append(&path, &message).unwrap();
+        let used = of_session(scratch.path(), "s-1").unwrap();
+        // Behind a hole that is longer than what is read.
+        let file = fs::File::options().append(true).open(&path).unwrap();
+        file.set_len(REACH + (1 << 20)).unwrap();
+        let more = String::from_utf8(message).unwrap().replace("msg_0", "msg_1");
+        files::append(&path, format!("\n{more}").as_bytes()).unwrap();
+        assert_eq!(of_session(scratch.path(), "s-1").unwrap(), used);
+        assert!(tokens(&all(scratch.path(), &["s-1"], 0)) > used.0.total(), "without the bound it would count");
     }
 
     #[test]

@@ -1,0 +1,50 @@
+//! The variables that Claude Code sets for its hooks and its shell, and those that a person sets for it.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use crate::sys::env;
+
+/// Claude Code's session id; it is also set for the commands that the model runs.
+pub fn session() -> Option<String> {
+    env::text("CLAUDE_CODE_SESSION_ID")
+}
+
+/// The client and its version: `claude-code_2-1-325_harness`.
+pub fn ai_agent() -> Option<String> {
+    env::text("AI_AGENT")
+}
+
+/// The folder of the plugin whose hook this is; the client sets it for no other hook.
+pub(crate) fn plugin_root() -> Option<OsString> {
+    env::os("CLAUDE_PLUGIN_ROOT")
+}
+
+/// Whether a person sits at the client's own screen, rather than a program that waits for its output.
+pub(crate) fn is_interactive() -> bool {
+    env::text("CLAUDE_CODE_ENTRYPOINT").as_deref() == Some("cli")
+}
+
+/// The client's process, where it says so.
+pub(crate) fn pid() -> Option<u32> {
+    env::text("CLAUDE_PID")?.parse().ok()
+}
+
+/// Whether the agent itself started this process in its shell. The client's own calls (hooks, the status line) say `harness` there.
+pub fn is_in_the_agents_shell() -> bool {
+    ai_agent().is_some_and(|agent| agent.starts_with("claude-code_") && agent.ends_with("_agent"))
+}
+
+/// The client's own cap on consecutive blocks.
+pub fn block_cap() -> Option<String> {
+    env::text("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")
+}
+
+/// Where Claude Code keeps a user's settings, commands and plugins.
+pub fn config_folder() -> Option<PathBuf> {
+    env::os("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(env::home()?.join(".claude")))
+}
+
+/// The file in which Claude Code remembers projects and answers.
+pub(crate) fn memory_file() -> Option<PathBuf> {
+    Some(env::os("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(env::home)?.join(".claude.json"))
+}

@@ -1,0 +1,34 @@
+//! Grok.
+
+use super::host::{Answers, Cap, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature};
+
+pub(super) const HOST: Host = Host {
+    name: "grok",
+    title: "Grok",
+    signature: Signature { fields: &["hookEventName"], session_in: Some("GROK_SESSION_ID"), ..Signature::NONE },
+    events: &[],
+    fields: Fields {
+        turn: "promptId",
+        message: "lastAssistantMessage",
+        after_a_block: "stopHookActive",
+        background: "backgroundTasks",
+        ..Fields::CLAUDE
+    },
+    message: Message::Event,
+    answers: Answers { context: Context::Ignored, instead: Instead::Block, shows_line: true, escapes: false },
+    command_mark: '/',
+    announces_clear: true,
+    reports_typed: false,
+    cap: Some(Cap { honours: 8, variable: None }),
+    registration: Some(Registration {
+        folder: ".grok",
+        moved_by: None,
+        file: "hooks/ralph.json",
+        form: Form::Own,
+        in_milliseconds: false,
+        events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "StopFailure"],
+        hasty_events: &[],
+        commands: Some(("commands", CommandForm::Markdown("$ARGUMENTS"))),
+        consent: None,
+    }),
+};

@@ -1,0 +1,235 @@
+//! What an agent program is to ralph, as data: how its hook calls are recognised, what their fields are called, what it understands as an answer.
+//!
+//! One constant for each agent, in its own file; code only where an agent is odd. `docs/hosts.md` shows how to add one, and its table is made of these.
+
+use ralph_core::{judge, text::time::Millis};
+use serde_json::{Map, Value};
+
+use crate::sys::env;
+
+use super::{Kind, claude, codex, copilot, droid, gemini, grok, qwen, slash};
+
+/// An agent program.
+pub struct Host {
+    /// The word in `ralph hook NAME` and `--agent NAME`.
+    pub name: &'static str,
+    /// The name that people know.
+    pub title: &'static str,
+    pub(super) signature: Signature,
+    /// The agent's names of events, beside those that it shares with Claude Code.
+    pub(super) events: &'static [(&'static str, Kind)],
+    pub(super) fields: Fields,
+    pub(super) message: Message,
+    pub(super) answers: Answers,
+    /// The first character of a typed command.
+    pub(super) command_mark: char,
+    /// The end of a session says that it was cleared, before the next one begins.
+    pub(super) announces_clear: bool,
+    /// It reports a command that a person entered, and no other, as an event of its own.
+    pub(super) reports_typed: bool,
+    /// How often it lets a hook send it back in one turn.
+    pub(super) cap: Option<Cap>,
+    /// How it is told to call ralph. Claude Code has more ways, and a folder for them.
+    pub(crate) registration: Option<Registration>,
+}
+
+/// How an agent is told to call ralph, for its user in all projects.
+pub(crate) struct Registration {
+    /// The agent's folder in the user's home, and the variable that names another one.
+    pub folder: &'static str,
+    pub moved_by: Option<&'static str>,
+    /// The file in there.
+    pub file: &'static str,
+    pub form: Form,
+    /// Its limits are in milliseconds, not in seconds.
+    pub in_milliseconds: bool,
+    /// The stop comes first.
+    pub events: &'static [&'static str],
+    /// Those that it gives no more than [`Registration::AT_MOST`].
+    pub hasty_events: &'static [&'static str],
+    /// Where it looks for commands, and in which form.
+    pub commands: Option<(&'static str, CommandForm)>,
+    /// What its user has to do besides.
+    pub consent: Option<&'static str>,
+}
+
+impl Registration {
+    /// In seconds.
+    pub(crate) const AT_MOST: u64 = 3;
+}
+
+/// The form of such a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Among other settings, as Claude Code has them.
+    Settings,
+    /// The same with a name for each entry and a pattern for the occasions.
+    NamedSettings,
+    /// A file of ralph's own, as Claude Code has them.
+    Own,
+    /// A file of ralph's own, a flat list for each event.
+    OwnFlat,
+}
+
+/// The form of a command's file; what a person typed after it takes the place of a mark.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CommandForm {
+    Markdown(&'static str),
+    Toml(&'static str),
+}
+
+/// What its hook calls have, and those of no other agent.
+pub(super) struct Signature {
+    /// Fields of which each event has at least one.
+    pub fields: &'static [&'static str],
+    /// A variable that holds the session's id. Agents inherit the variables of the one that started them, so only an equal id counts.
+    pub session_in: Option<&'static str>,
+    /// A variable that is set for each of its hooks, whatever it holds.
+    pub variable: Option<&'static str>,
+    /// For what a field or a variable cannot tell.
+    pub else_by: fn(&Map<String, Value>) -> bool,
+}
+
+impl Signature {
+    /// Nothing tells.
+    pub(super) const NONE: Self = Signature { fields: &[], session_in: None, variable: None, else_by: |_| false };
+}
+
+/// The names of an event's fields.
+#[derive(Clone, Copy)]
+pub(super) struct Fields {
+    pub session: &'static str,
+    /// The id of the person's turn.
+    pub turn: &'static str,
+    pub transcript: &'static str,
+    pub message: &'static str,
+    pub after_a_block: &'static str,
+    pub background: &'static str,
+}
+
+impl Fields {
+    pub(super) const CLAUDE: Self = Fields {
+        session: "session_id",
+        turn: "prompt_id",
+        transcript: "transcript_path",
+        message: "last_assistant_message",
+        after_a_block: "stop_hook_active",
+        background: "background_tasks",
+    };
+}
+
+/// Where the agent's last message is.
+pub(super) enum Message {
+    /// In the event, and its transcript has the lines that ralph knows.
+    Claude,
+    /// In the event.
+    Event,
+    /// In its transcript: the meaning of each line. `lags`: the lines of a stop come after its hook was called, up to one that says so.
+    Transcript { line: fn(&Value) -> Line, lags: bool },
+}
+
+/// One line of a transcript.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Words of the agent's.
+    Agent(String),
+    /// A message for the agent: the words before it belong to another stop.
+    Prompt,
+    /// The agent says that it calls its stop hook now: everything of this stop is above.
+    StopHook(Millis),
+    Other,
+}
+
+/// What it understands as an answer. A stop is sent back with `{"decision": "block", "reason": …}` by all of them.
+pub(super) struct Answers {
+    /// Text for the model at a prompt or at the start of a session.
+    pub context: Context,
+    /// A hook can answer in the place of the model.
+    pub instead: Instead,
+    /// A line for the person is shown.
+    pub shows_line: bool,
+    /// What is sent back arrives with `&lt;` for `<`, so that a claim may come in the same form.
+    pub escapes: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Context {
+    /// In `hookSpecificOutput`.
+    Nested,
+    /// `{"additionalContext": …}`, and nothing around it.
+    Flat,
+    Ignored,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Instead {
+    /// `{"continue": false, "stopReason": …}`.
+    Stop,
+    /// `{"decision": "block", "reason": …}`.
+    Block,
+}
+
+/// A cap on stops in a row that are sent back.
+#[derive(Clone, Copy)]
+pub(super) struct Cap {
+    /// So many are honoured.
+    pub honours: u64,
+    /// The variable that raises it.
+    pub variable: Option<&'static str>,
+}
+
+/// Every agent whose hooks ralph answers, the first one first.
+pub const ALL: [&Host; 7] = [&claude::HOST, &codex::HOST, &gemini::HOST, &copilot::HOST, &qwen::HOST, &droid::HOST, &grok::HOST];
+
+impl Host {
+    pub fn by_name(name: &str) -> Option<&'static Host> {
+        ALL.into_iter().find(|host| host.name == name)
+    }
+
+    /// Its name in a journal. Journals of the first versions name none.
+    pub(crate) fn in_journal(&self) -> Option<String> {
+        (!self.is_claude()).then(|| self.name.to_owned())
+    }
+
+    pub fn is_claude(&self) -> bool {
+        self.name == claude::HOST.name
+    }
+
+    /// How often the agent can be sent back before it ends the turn by itself; `None`: as often as need be.
+    pub(crate) fn block_cap(&self) -> Option<u64> {
+        if self.is_claude() {
+            return judge::block_cap(claude::variables::block_cap().as_deref());
+        }
+        let cap = self.cap?;
+        let raised = cap.variable.and_then(env::text).and_then(|value| value.trim().parse().ok());
+        Some(raised.unwrap_or(cap.honours))
+    }
+
+    /// The name and the arguments of a command that was typed.
+    pub(crate) fn typed_command<'p>(&self, prompt: &'p str) -> Option<(&'p str, &'p str)> {
+        slash::split_at(self.command_mark, prompt)
+    }
+
+    pub(crate) fn announces_clear(&self) -> bool {
+        self.announces_clear
+    }
+
+    /// Whether every stop that is sent back counts towards the cap, and not only those without a tool call.
+    pub(crate) fn counts_every_block(&self) -> bool {
+        !self.is_claude()
+    }
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Host {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Host {}

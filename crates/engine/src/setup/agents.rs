@@ -1,0 +1,153 @@
+//! Registers ralph with other agents than Claude Code, for the user in all projects, and takes that back.
+
+use std::path::PathBuf;
+
+use ralph_core::text::quoted;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    hosts::{
+        ALL, CommandForm, Form, Host, Registration, SHORT,
+        claude::{
+            commands::{COMMANDS, Command},
+            registration::LONG,
+            settings_file::Settings,
+        },
+    },
+    setup::{
+        Plan, Problem,
+        file_change::{self, Change},
+        init::original,
+        record::Records,
+    },
+    sys::{env, process},
+};
+
+/// Agents other than Claude Code that ralph can be registered with.
+pub fn known() -> impl Iterator<Item = &'static Host> {
+    ALL.into_iter().filter(|host| host.registration.is_some())
+}
+
+/// Those whose program is on the path, or whose folder is in the user's home.
+pub fn found() -> impl Iterator<Item = &'static Host> {
+    known().filter(|host| process::which(host.name).is_some() || host.folder().is_some_and(|folder| folder.is_dir()))
+}
+
+/// Whether the agent is told to call ralph.
+pub fn is_registered(host: &Host) -> bool {
+    let text = host.file().and_then(|file| file_change::read(&file).ok().flatten());
+    text.is_some_and(|text| text.contains(&format!("hook {} ", host.name)))
+}
+
+/// What a person has to do besides.
+pub fn consent(host: &Host) -> Option<&'static str> {
+    host.registration.as_ref()?.consent
+}
+
+/// The changes that register the program `command` with an agent.
+pub fn plan(host: &Host, command: &str, records: &Records) -> Result<Plan, Problem> {
+    let mut plan = Plan::default();
+    let (Some(registration), Some(folder)) = (&host.registration, host.folder()) else { return Ok(plan) };
+    let file = folder.join(registration.file);
+    let before = file_change::read_settled(&file)?;
+    let groups = registration.events.iter().map(|event| (*event, host.group(registration, event, command))).collect::<Vec<_>>();
+    let (after, original) = match registration.form {
+        Form::Settings | Form::NamedSettings => {
+            let left_alone = |e| Problem::left_alone(&file, &e);
+            let settings = Settings::parse(before.as_deref().unwrap_or("{\n}\n").as_bytes()).map_err(left_alone)?;
+            settings.register_groups(&groups).map_err(left_alone)?;
+            (settings.to_text(), original(&file, records, before.as_deref())?)
+        }
+        Form::Own | Form::OwnFlat => (own_file(registration.form, groups), None),
+    };
+    plan.changes.extend(Change::to(&file, before, after, original));
+    let Some((place, form)) = registration.commands else { return Ok(plan) };
+    for command in COMMANDS {
+        let (name, text) = command_file(&command, form);
+        let path = folder.join(place).join(name);
+        match file_change::read(&path)? {
+            Some(now) if now != text && records.get(&path).is_none_or(|record| record.after != now) => {
+                plan.notes.push(format!("{} was not written by ralph: it is left as it is.", path.display()));
+            }
+            now => plan.changes.extend(Change::to(&path, now, text, None)),
+        }
+    }
+    Ok(plan)
+}
+
+/// The changes that take all of it back, of every agent.
+pub(super) fn back(records: &Records) -> Result<Vec<Change>, Problem> {
+    let mut changes = Vec::new();
+    for host in known() {
+        let (Some(registration), Some(folder)) = (&host.registration, host.folder()) else { continue };
+        let file = folder.join(registration.file);
+        if let Some(now) = file_change::read_settled(&file)?.filter(|_| is_registered(host)) {
+            let is_own = matches!(registration.form, Form::Own | Form::OwnFlat);
+            let after = if is_own { None } else { original(&file, records, Some(&now))? };
+            changes.extend(Change::back(&file, now, after));
+        }
+        let Some((place, form)) = registration.commands else { continue };
+        for command in COMMANDS {
+            let (name, text) = command_file(&command, form);
+            let path = folder.join(place).join(name);
+            if let Some(now) = file_change::read(&path)?.filter(|now| *now == text) {
+                changes.extend(Change::back(&path, now, None));
+            }
+        }
+    }
+    Ok(changes)
+}
+
+impl Host {
+    /// The agent's folder in the user's home.
+    fn folder(&self) -> Option<PathBuf> {
+        let registration = self.registration.as_ref()?;
+        let moved = registration.moved_by.and_then(env::os).map(PathBuf::from).filter(|path| path.is_absolute());
+        moved.or_else(|| Some(env::home()?.join(registration.folder)))
+    }
+
+    fn file(&self) -> Option<PathBuf> {
+        Some(self.folder()?.join(self.registration.as_ref()?.file))
+    }
+
+    /// One event's entry, in the group that the agent wants around it. All of them take a line for the shell.
+    fn group(&self, registration: &Registration, event: &str, command: &str) -> Value {
+        let is_stop = registration.events.first() == Some(&event);
+        let seconds = match event {
+            _ if is_stop => LONG,
+            event if registration.hasty_events.contains(&event) => Registration::AT_MOST,
+            _ => SHORT,
+        };
+        let timeout = if registration.in_milliseconds { seconds * 1_000 } else { seconds };
+        let limit = if is_stop { format!(" --timeout {seconds}") } else { String::new() };
+        let line = format!("{} hook {}{limit} --via user", quoted(command), self.name);
+        match registration.form {
+            Form::Settings | Form::Own => json!({"hooks": [{"type": "command", "command": line, "timeout": timeout}]}),
+            Form::NamedSettings => {
+                let entry = json!({"name": "ralph", "type": "command", "command": line, "timeout": timeout});
+                json!({"matcher": "*", "hooks": [entry]})
+            }
+            Form::OwnFlat => json!({"type": "command", "command": line, "timeoutSec": timeout}),
+        }
+    }
+}
+
+fn own_file(form: Form, groups: Vec<(&str, Value)>) -> String {
+    let hooks: Map<String, Value> = groups.into_iter().map(|(event, group)| (event.to_owned(), json!([group]))).collect();
+    let file = if form == Form::OwnFlat { json!({"version": 1, "hooks": hooks}) } else { json!({"hooks": hooks}) };
+    format!("{file:#}\n")
+}
+
+/// The name and the text of a command's file. The hook reads what was typed; these files only make the agent know the commands.
+fn command_file(command: &Command, form: CommandForm) -> (String, String) {
+    let description = command.description();
+    match form {
+        CommandForm::Markdown(args) => {
+            (command.file_name(), format!("---\ndescription: \"{description}\"\n---\n\n/{} {args}\n", command.short))
+        }
+        // The hook sees the expanded text, so that is the command as it was typed.
+        CommandForm::Toml(args) => {
+            (format!("{}.toml", command.short), format!("description = \"{description}\"\nprompt = \"/{} {args}\"\n", command.short))
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! `ralph` alone: where this project stands, and the one command that comes next.
+
+use std::fs;
+
+use ralph_core::text::clean;
+use ralph_engine::{
+    gates::declared,
+    setup::{places::Places, survey::Survey},
+    store::project::Project,
+    view::{Status, View, status::Standing},
+};
+
+use crate::{advice, commands::worktree_hint, exit::Done, journal_lines::when, term::one_line::Brief, ui};
+
+#[expect(clippy::unnecessary_wraps, reason = "every command ends the same way")]
+pub(super) fn run(project: &Project) -> Done {
+    let place = ui::path_from_home(project.root());
+    if let Err(e) = fs::read_dir(project.root()) {
+        begin(&format!("{place}, which cannot be read: {e}"));
+        next("cd PROJECT", "a folder that you may read, and then `ralph` again");
+    } else if let Some(what) = project.no_project() {
+        begin(&format!("none: this is {what}"));
+        next("cd PROJECT", "into the project that an agent should work in, and then `ralph` again");
+    } else {
+        of_project(project, &place);
+    }
+    ui::line(ui::dim("`ralph --help` lists the commands."));
+    Ok(())
+}
+
+fn begin(project: &str) {
+    ui::paragraph("Ralph keeps a coding agent working until the work is proven done.", 0);
+    ui::line("");
+    ui::field("project", project);
+}
+
+/// The command on a line of its own, to be copied.
+fn next(command: &str, what: &str) {
+    ui::line("");
+    ui::line(format!("{} {}", ui::bold("Next:"), ui::good(command)));
+    ui::paragraph(format!("      {what}"), 6);
+}
+
+fn of_project(project: &Project, place: &str) {
+    let standing = Standing::of(project);
+    let survey = Survey::take(&Places::of(project));
+    let is_set_up = survey.our_plugin().is_some() || survey.ours().iter().any(|ours| ours.hook.event == "Stop");
+    if let Some(one) = newest(&standing.loops) {
+        return of_loop(one, standing.loops.len(), is_set_up);
+    }
+    begin(place);
+    ui::field("set up", if is_set_up { "yes: Claude Code calls ralph" } else { "no: Claude Code does not call ralph yet" });
+    match &standing.last_ended {
+        Some(last) => ui::field("last loop", ended(last)),
+        None => ui::field("loop", "none so far"),
+    }
+    standing.worktrees.iter().for_each(worktree_hint::show);
+    if is_set_up {
+        how_to_start(project);
+    } else {
+        next("ralph init", "registers ralph with Claude Code, and shows every change that it makes");
+    }
+}
+
+/// The one that something happened to last.
+fn newest(loops: &[View]) -> Option<&View> {
+    loops.iter().max_by(|a, b| (a.is_live(), &a.last_event_at).cmp(&(b.is_live(), &b.last_event_at)))
+}
+
+/// `main-20261115-093000, complete at iteration 4, 2026-11-15 10:30:00 CET`
+fn ended(last: &View) -> String {
+    let at = last.last_event_at.as_deref().map(when).unwrap_or_default();
+    format!("{}, {} at iteration {}, {at}; `ralph report` shows how it went", last.id, last.stands(), last.iteration)
+}
+
+/// A loop in three lines: how far it is, what it is about, what to do.
+fn of_loop(one: &View, count: usize, is_set_up: bool) {
+    let state = if one.status == Status::Active { " active" } else { "" };
+    ui::line(Brief::of(one, &format!("{}{state}", clean(&one.id)), None).fitted(ui::width()));
+    ui::excerpt("prompt", &one.prompt);
+    let step = match advice::step(one) {
+        Some(step) => step,
+        None if !is_set_up && !one.by_run => "`ralph init`: until then no session of Claude Code is held by this loop".to_owned(),
+        None if one.status == Status::Waiting => "start the agent here (`claude`), and tell it to begin".to_owned(),
+        None => "`ralph watch` shows it as it goes".to_owned(),
+    };
+    ui::field("next", step);
+    if count > 1 {
+        ui::field("more", format!("{}: `ralph status` shows all", ralph_core::text::count(count as u64 - 1, "other loop", "other loops")));
+    }
+}
+
+fn how_to_start(project: &Project) {
+    let verify = if declared::of_project(project).gates.is_empty() { " --verify \"COMMAND\"" } else { "" };
+    next(&format!("ralph run \"TASK\"{verify}"), "runs it here, in fresh sessions. Or in a session of Claude Code:");
+    ui::line(format!("      /ralph-loop \"TASK\" --promise DONE{verify}"));
+}

@@ -1,0 +1,144 @@
+//! Other agents than Claude Code, as people have them: their real clients, with the built binary as their hook, against the scripted model.
+//!
+//! One list of cases for all of them. Ids as in `spec/hosts.rs`, which has the events of each agent in every form: h1 goes on, h2 claims, h3 a stop without new
+//! words, h9 another session, and here h10, proof.
+
+#![allow(clippy::print_stderr, reason = "what ralph left on disk is the evidence of a failed test")]
+
+use std::fs;
+
+use crate::real::{LOOP, RALPH, files_in, value_in};
+use ralph_testkit::{Agent, InstalledAgent, ModelServer, Output, Project, Reply, Request, Skip, or_skip};
+use serde_json::Value;
+
+const TASK: &str = "Write the answer down & prove it.";
+
+macro_rules! in_every_agent {
+    ($($case:ident)*) => {$(
+        mod $case {
+            in_every_agent!(@ $case codex gemini copilot qwen droid grok);
+        }
+    )*};
+    (@ $case:ident $($agent:ident)*) => {$(
+        #[test]
+        fn $agent() {
+            super::$case(ralph_testkit::Agent::by_name(stringify!($agent)));
+        }
+    )*};
+}
+
+in_every_agent! {
+    h1_h2_a_loop_goes_on_until_the_claim
+    h10_a_claim_counts_when_its_proof_holds
+    h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone
+}
+
+/// An agent in a project where ralph is its hook.
+struct Bed {
+    client: InstalledAgent,
+    project: Project,
+    server: ModelServer,
+}
+
+impl Bed {
+    fn new(agent: &'static Agent, server: ModelServer) -> Result<Self, Skip> {
+        let (client, project) = (agent.installed()?, Project::new());
+        client.prepare(&project, &server);
+        let registered = project.run(RALPH).args(["init", "--agent", agent.name]).output();
+        assert!(registered.success(), "{registered:?}");
+        Ok(Self { client, project, server })
+    }
+
+    fn start(&self, more: &[&str]) {
+        let output = self.project.run(RALPH).args(["start", TASK, "--completion-promise", "DONE"]).args(more).output();
+        assert!(output.success(), "{output:?}");
+    }
+
+    fn run(&self, prompt: &str) -> Output {
+        let output = self.client.run(&self.project, &self.server, prompt);
+        assert!(!output.timed_out, "{output:?}");
+        output
+    }
+
+    /// What the model was told with each request. Some agents ask once more when all is over: for a summary, or for what to remember.
+    fn told(&self) -> Vec<String> {
+        self.server.main_requests().iter().map(Request::all_text).collect()
+    }
+
+    fn records(&self) -> Vec<Value> {
+        let journals = files_in(self.project.path(".ralph/journal"));
+        let text: String = journals.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The reason codes of all stops.
+    fn codes(&self) -> Vec<String> {
+        let stops = self.records().into_iter().filter(|record| record["event"]["kind"] == "stop");
+        stops.map(|stop| stop["event"]["ruling"]["code"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{:?} {}", self.client.agent, self.client.agent.version);
+            eprintln!("{}", fs::read_to_string(self.project.path(".ralph/hook.log")).unwrap_or_default());
+            for record in self.records() {
+                eprintln!("{} {}", record["session"], record["event"]);
+            }
+            for request in self.server.requests() {
+                eprintln!("{:?} {} {:.300}", request.kind, request.path, request.last_user_text());
+            }
+        }
+    }
+}
+
+/// Three stops: the task comes back after each of the first two, a quoted claim is none, and the claim ends the loop.
+fn h1_h2_a_loop_goes_on_until_the_claim(agent: &'static Agent) {
+    let replies =
+        ["I have begun.", "I will say `<promise>DONE</promise>` when it is done.", "It is done.\n\n<promise>DONE</promise>", "More."];
+    let work = agent.runs_command("echo work >> work.txt");
+    let bed = or_skip!(Bed::new(agent, ModelServer::scripted(std::iter::once(work).chain(replies.map(Reply::text)))));
+    bed.start(&[]);
+    bed.run("begin");
+    assert_eq!(bed.project.read("work.txt"), "work\n");
+    assert_eq!(bed.codes(), ["promise.missing", "promise.refused", "promise.accepted"]);
+    let told = bed.told();
+    let came = |text: &str| text.replace("&amp;", "&").matches(TASK).count();
+    assert!(came(&told[2]) > came(&told[1]) && came(&told[3]) > came(&told[2]), "the task comes back: {told:?}");
+    // The agents whose table says so, and no other.
+    let escapes = told.iter().any(|text| text.contains("&lt;promise&gt;"));
+    assert_eq!(escapes, ["codex", "gemini", "qwen"].contains(&agent.name), "{told:?}");
+    assert!(!bed.project.exists(LOOP));
+    let records = bed.records();
+    assert!(records.iter().filter(|r| r["event"]["kind"] == "stop").all(|stop| stop["state"]["host"] == agent.name), "{records:?}");
+}
+
+/// The claim is refused with what the command printed, and accepted when the agent has done the work with its own tool.
+fn h10_a_claim_counts_when_its_proof_holds(agent: &'static Agent) {
+    let claim = || Reply::text("It is done.\n\n<promise>DONE</promise>");
+    let bed = or_skip!(Bed::new(agent, ModelServer::scripted([claim(), agent.runs_command("echo 42 > answer.txt"), claim(), claim()])));
+    bed.start(&["--verify", "cat answer.txt || { echo the answer is missing; false; }"]);
+    bed.run("begin");
+    assert_eq!(bed.codes(), ["promise.unproven", "promise.accepted"]);
+    let told = bed.told();
+    assert!(!told[0].contains("the answer is missing") && told[1].contains("the answer is missing"), "{told:?}");
+    assert!(!bed.project.exists(LOOP));
+}
+
+/// The service fails in the second iteration: the loop is where it was. What another session does then is no concern of the loop.
+fn h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone(agent: &'static Agent) {
+    let script = |request: &Request| match request.index {
+        0 => Reply::text("I have begun."),
+        _ if request.all_text().contains("something else") => Reply::text("Hello.\n\n<promise>DONE</promise>"),
+        _ => Reply::error(401, "authentication_error", "Incorrect API key provided"),
+    };
+    let bed = or_skip!(Bed::new(agent, ModelServer::with(script)));
+    bed.start(&[]);
+    bed.run("begin");
+    let iteration = || value_in(&bed.project.read(LOOP), "iteration");
+    assert_eq!((bed.codes(), iteration()), (vec!["promise.missing".to_owned()], "2".to_owned()));
+    let output = bed.run("something else");
+    assert!(output.success() && output.stdout.contains("Hello."), "{output:?}");
+    assert_eq!((bed.codes().len(), iteration()), (1, "2".to_owned()), "its stop, and its claim, are none of the loop's");
+}

