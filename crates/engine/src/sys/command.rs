@@ -341,9 +341,18 @@ fn signal_of(_status: std::process::ExitStatus) -> Option<i32> {
     None
 }
 
+/// A Ctrl-C in the terminal of this process is not for the command.
 #[cfg(unix)]
 fn in_a_group_of_its_own(command: &mut Command) {
-    std::os::unix::process::CommandExt::process_group(command, 0);
+    use std::os::unix::process::CommandExt;
+    command.process_group(0);
+    if crate::sys::signals::notes_interrupts() {
+        // Until the child has its own group, it shares ours, and a Ctrl-C reaches it. The quick way to start it (`posix_spawn`) keeps that signal back and
+        // delivers it once the child has its own group: the command would die of it. With a step before `exec`, the child is forked, and notes the signal as
+        // this process does.
+        // SAFETY: the step does nothing, so it touches no memory and takes no lock between `fork` and `exec`.
+        unsafe { command.pre_exec(|| Ok(())) };
+    }
 }
 
 #[cfg(not(unix))]

@@ -53,6 +53,12 @@ pub fn wants_the_end_now() -> bool {
     TOLD.get().map_or_else(was_asked, |told| told.ended() || told.interrupts() > 1)
 }
 
+/// Whether a Ctrl-C is told apart from a request to end, as in `ralph run`.
+#[cfg(unix)]
+pub(super) fn notes_interrupts() -> bool {
+    TOLD.get().is_some()
+}
+
 fn was_asked() -> bool {
     ASKED.get().is_some_and(|asked| asked.load(Ordering::Relaxed))
 }
