@@ -14,7 +14,7 @@ use ralph_core::judge::{
     session_outcome::{Cut, Outcome, Tokens, Trouble},
 };
 use ralph_engine::{
-    hosts::claude::usage,
+    hosts::{self, claude::usage, prices::Prices},
     run::{
         events::Heard,
         session::{self, Agent, Ended, Session},
@@ -46,7 +46,7 @@ impl Bed {
         let client = Client::installed(version)?;
         let project = Project::without_git();
         let program = client.as_program(&project, server, sign_in, &[("CLAUDE_CODE_MAX_RETRIES", "1")]);
-        let (agent, id) = (Agent::Claude(program), session::new_id());
+        let (agent, id) = (Agent::Known(hosts::ALL[0], program), session::new_id());
         let (silence, permission_mode) = (Duration::from_mins(1), Some("bypassPermissions"));
         Ok(Bed { _alone: alone, project, agent, id, silence, permission_mode, heard: Mutex::default() })
     }
@@ -65,6 +65,7 @@ impl Bed {
             model: None,
             permission_mode: self.permission_mode,
             usd_micros_left: 50_000_000,
+            prices: &Prices::default(),
             mark: &mark,
             iteration: 1,
             silence: self.silence,

@@ -7,6 +7,7 @@ use std::{path::Path, time::Duration};
 
 use ralph_core::judge::session_outcome::Outcome;
 use ralph_engine::{
+    hosts::prices::Prices,
     run::session::{self, Agent, Session},
     store::runner,
 };
@@ -23,6 +24,7 @@ fn run(project: &Project, iteration: u64) {
         model: None,
         permission_mode: None,
         usd_micros_left: 0,
+        prices: &Prices::default(),
         mark: &mark,
         iteration,
         silence: Duration::from_mins(1),

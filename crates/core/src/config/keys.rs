@@ -29,6 +29,7 @@ pub(super) enum Kind {
     /// A path, or false.
     Report,
     Env,
+    Prices,
     Gates,
     Table(&'static Table),
     Commands,
@@ -105,6 +106,10 @@ impl Kind {
             Kind::Report => "a path within the project, or false".to_owned(),
             Kind::Fresh => "true, false, or a list of patterns such as [\"src/**\"]".to_owned(),
             Kind::Env => "names with texts in quotes, such as { RUST_BACKTRACE = \"1\" }".to_owned(),
+            Kind::Prices => {
+                "models with dollars for a million tokens of input, output and cached input, such as { \"gpt-5.5\" = \"5, 30, 0.5\" }"
+                    .to_owned()
+            }
             Kind::Gates => "a list of gates: write [[gate]], with two brackets".to_owned(),
             Kind::Table(table) => format!("a table: write {} on a line of its own", table.header),
             Kind::Commands => {
@@ -126,7 +131,7 @@ impl Kind {
             Kind::Time => or(text, &json!({ "type": "integer", "minimum": 1 })),
             Kind::Report => or(text, &json!({ "const": false })),
             Kind::Fresh => json!({ "type": ["boolean", "string", "array"], "items": text }),
-            Kind::Env => json!({ "type": "object", "additionalProperties": text }),
+            Kind::Env | Kind::Prices => json!({ "type": "object", "additionalProperties": text }),
             Kind::Gates => json!({ "type": "array", "items": { "$ref": "#/$defs/gate" } }),
             Kind::Table(table) => json!({ "$ref": format!("#/$defs/{}", table.header.trim_matches(['[', ']'])) }),
             Kind::Commands => {

@@ -33,6 +33,8 @@ table! {
     escalate_model: Option<String> = None, Kind::Text, told;
     /// Keep the files after every iteration under refs/ralph/, for `ralph diff` and `ralph rollback`. True if not given.
     snapshots: bool = true, Kind::Bool, Field::bool;
+    /// What models cost where ralph's own list is wrong or has no price: dollars for a million tokens of input, output and cached input. Counts once this file is trusted.
+    prices: Vec<(String, [u64; 3])> = Vec::new(), Kind::Prices, prices;
     /// How long nothing is tried after too many iterations without progress; then comes one last try. 1m if not given.
     cooldown_ms as "cooldown": u64 = 60_000, Kind::Time, or_none;
 }
@@ -62,6 +64,25 @@ pub(super) fn run(field: Field<'_>) -> Result<Run, Problem> {
 /// A length of time; 0 means none.
 fn or_none(field: Field<'_>) -> Result<u64, Problem> {
     if field.count().is_ok_and(|seconds| seconds == 0) { Ok(0) } else { deadline(field) }
+}
+
+/// Prices in thousandths of a dollar for a million tokens.
+fn prices(field: Field<'_>) -> Result<Vec<(String, [u64; 3])>, Problem> {
+    let thousandths = |text: &str| {
+        let dollars = text.trim().parse::<f64>().ok().filter(|dollars| (0.0..100_000.0).contains(dollars))?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
+        let thousandths = (dollars * 1_000.0).round() as u64;
+        Some(thousandths)
+    };
+    let price = |(model, text): (String, String)| {
+        let numbers: Option<Vec<u64>> = text.split(',').map(thousandths).collect();
+        let price = numbers.and_then(|numbers| <[u64; 3]>::try_from(numbers).ok());
+        price.map(|price| (model.clone(), price)).ok_or_else(|| {
+            let model = model.escape_default();
+            field.problem(format!("the price of \"{model}\" must be three numbers such as \"5, 30, 0.5\": dollars for a million tokens of input, output and cached input"))
+        })
+    };
+    field.pairs()?.into_iter().map(price).collect()
 }
 
 fn address(field: Field<'_>) -> Result<String, Problem> {

@@ -166,6 +166,9 @@ pub struct Used {
     pub usd_micros: Option<Micros>,
     /// Not reported by the agent: estimated from a transcript.
     pub estimated: bool,
+    /// Some of it has no known price, and is not in the money.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cost_unknown: bool,
     /// How full the context was at its fullest, and how large it is: in tokens, or of 100 where only the share is known; 0: not known.
     pub context: u64,
     pub context_window: u64,
@@ -175,6 +178,9 @@ impl Used {
     fn of(work: &Work) -> Self {
         let mut used = Used { estimated: work.estimated, context: work.context, context_window: work.context_window, ..Used::default() };
         used.add(work.tokens, work.tool_calls, work.usd_micros);
+        if work.cost_unknown {
+            (used.usd_micros, used.cost_unknown) = (None, true);
+        }
         used
     }
 
@@ -192,6 +198,7 @@ impl Used {
         self.tokens = plus(self.tokens, other.tokens, Tokens::plus);
         self.usd_micros = plus(self.usd_micros, other.usd_micros, u64::saturating_add);
         self.estimated |= other.estimated;
+        self.cost_unknown |= other.cost_unknown;
         self.context = self.context.max(other.context);
         self.context_window = self.context_window.max(other.context_window);
     }

@@ -20,6 +20,12 @@ pub struct Work {
     #[serde(flatten)]
     pub tokens: Tokens,
     pub usd_micros: Micros,
+    /// What it cost is not known: the model's price is in no list.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cost_unknown: bool,
+    /// The agent's own id of the session, where that is not the journal's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<String>,
     /// The session did not live to report it: this is an estimate, from its transcript.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,

@@ -1,11 +1,65 @@
 //! Codex. Its hooks run in a process that all of its sessions share and that outlives its screen, so a process id says nothing about a session.
 
-use super::Kind;
-use super::host::{Answers, Context, Fields, Form, Host, Instead, Message, Registration, Signature};
+use ralph_core::judge::session_outcome::Tokens;
+use serde_json::Value;
+
+use super::{
+    Kind,
+    agent_stream::{AgentStream, Says, text, tokens},
+    headless::Headless,
+    host::{Answers, Context, Fields, Form, Host, Instead, Message, Registration, Signature},
+};
+
+const HEADLESS: Headless = Headless {
+    program: "codex",
+    install: "npm install -g @openai/codex",
+    before: &["exec", "--json", "--skip-git-repo-check"],
+    after: &["-"],
+    model: "-m",
+    session: None,
+    budget: None,
+    modes: &[("acceptEdits", &["-s", "workspace-write"]), ("bypassPermissions", &["--dangerously-bypass-approvals-and-sandbox"])],
+    // Its sandbox lets it read only.
+    needs_mode: true,
+    variables: &[],
+    heeds_interrupts: false,
+    stream: |launch| Box::new(AgentStream::new(says, launch)),
+};
+
+/// A command that the sandbox refused leaves no line at all.
+fn says(event: &Value, says: &mut Vec<Says>) {
+    let item = &event["item"];
+    match (event["type"].as_str().unwrap_or_default(), item["type"].as_str().unwrap_or_default()) {
+        ("thread.started", _) => says.push(Says::Begins { session: Some(text(event, "thread_id")), model: None }),
+        ("item.completed", "agent_message") => says.push(Says::Message(text(item, "text"))),
+        ("item.started", "agent_message") => {}
+        // Warnings, such as of a model that it does not know, thoughts and plans.
+        (_, "error" | "reasoning" | "todo_list") => {}
+        // Some items are told only when they are done.
+        (kind @ ("item.started" | "item.completed"), name) if !name.is_empty() => {
+            let input = if item["changes"].is_array() { &item["changes"][0] } else { item };
+            says.push(Says::Tool { id: text(item, "id"), name: name.to_owned(), input: input.clone() });
+            if kind == "item.completed" {
+                let failed = item["status"] == "failed" || item["exit_code"].as_i64().is_some_and(|code| code != 0);
+                says.push(Says::ToolEnded { id: text(item, "id"), failed, denied: item["status"] == "declined" });
+            }
+        }
+        ("error", _) => says.push(Says::Error { message: text(event, "message"), status: None }),
+        ("turn.failed", _) => says.push(Says::failed(text(&event["error"], "message"))),
+        ("turn.completed", _) => {
+            // What came from the cache is part of the input.
+            let used = tokens(&event["usage"], ["input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens"]);
+            let input = used.input.saturating_sub(used.cache_read).saturating_sub(used.cache_written);
+            says.extend([Says::Used { model: None, tokens: Tokens { input, ..used }, usd: None, in_all: true }, Says::Ended]);
+        }
+        _ => {}
+    }
+}
 
 pub(super) const HOST: Host = Host {
     name: "codex",
     title: "Codex",
+    headless: Some(HEADLESS),
     // The events that begin and end a session have no turn; their ids are of version 7, and those of Claude Code are not.
     signature: Signature {
         fields: &["turn_id"],

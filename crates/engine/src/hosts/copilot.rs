@@ -1,13 +1,85 @@
 //! Copilot CLI. It calls its hook before the transcript has the message that the stop is about.
 
-use ralph_core::text::time::Millis;
+use ralph_core::{judge::session_outcome::Tokens, text::time::Millis};
 use serde_json::Value;
 
-use super::host::{Answers, Cap, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature};
+use super::{
+    agent_stream::{AgentStream, Says, text, tokens},
+    headless::Headless,
+    host::{Answers, Cap, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature},
+};
+
+const HEADLESS: Headless = Headless {
+    program: "copilot",
+    install: "npm install -g @github/copilot",
+    before: &["--output-format", "json", "--no-auto-update", "--no-ask-user"],
+    after: &[],
+    model: "--model",
+    session: Some("--session-id"),
+    budget: None,
+    modes: &[("acceptEdits", &["--allow-tool", "write"]), ("bypassPermissions", &["--allow-all"])],
+    needs_mode: true,
+    variables: &[],
+    heeds_interrupts: false,
+    stream: |launch| Box::new(AgentStream::new(says, launch).with_file(used)),
+};
+
+fn says(event: &Value, says: &mut Vec<Says>) {
+    let data = &event["data"];
+    let id = || text(data, "toolCallId");
+    match event["type"].as_str().unwrap_or_default() {
+        "assistant.message" => {
+            says.push(Says::Begins { session: None, model: Some(text(data, "model")) });
+            says.extend(Some(text(data, "content")).filter(|text| !text.is_empty()).map(Says::Message));
+        }
+        "tool.execution_start" => says.push(Says::Tool { id: id(), name: text(data, "toolName"), input: data["arguments"].clone() }),
+        "tool.execution_complete" => {
+            let denied = data["error"]["code"] == "denied";
+            says.push(Says::ToolEnded { id: id(), failed: data["success"] != true, denied });
+        }
+        "session.usage_record" => {
+            let used = tokens(&data["usage"], ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"]);
+            // What came from the cache is part of the input.
+            let input = used.input.saturating_sub(used.cache_read).saturating_sub(used.cache_written);
+            let model = data["model"].as_str().map(str::to_owned);
+            says.push(Says::Used { model, tokens: Tokens { input, ..used }, usd: None, in_all: false });
+        }
+        "session.error" => {
+            says.push(Says::Failed {
+                message: text(data, "message"),
+                status: data["statusCode"].as_u64().and_then(|s| u16::try_from(s).ok()),
+            });
+        }
+        "result" => {
+            says.push(Says::Begins { session: Some(text(event, "sessionId")), model: None });
+            says.extend((event["exitCode"] == 0).then_some(Says::Ended));
+        }
+        _ => {}
+    }
+}
+
+/// Its stream has no tokens; the file of the session has.
+fn used(session: &str) -> Option<Vec<Says>> {
+    let file = env::home()?.join(".copilot/session-state").join(session).join("events.jsonl");
+    let mut all = Vec::new();
+    for line in files::read_end(&file, MOST_READ).ok()?.split(|byte| *byte == b'\n') {
+        if let Ok(event) = serde_json::from_slice::<Value>(line)
+            && event["type"] == "session.usage_record"
+        {
+            says(&event, &mut all);
+        }
+    }
+    Some(all)
+}
+use crate::sys::{env, files};
+
+/// So much of the end of a session's file is read for what it used.
+const MOST_READ: u64 = 16 << 20;
 
 pub(super) const HOST: Host = Host {
     name: "copilot",
     title: "Copilot CLI",
+    headless: Some(HEADLESS),
     signature: Signature { fields: &["stop_reason"], variable: Some("COPILOT_CLI"), ..Signature::NONE },
     events: &[],
     fields: Fields::CLAUDE,

@@ -2,11 +2,48 @@
 
 use serde_json::Value;
 
-use super::host::{Answers, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature};
+use super::{
+    agent_stream::{AgentStream, Says, text, tokens},
+    headless::Headless,
+    host::{Answers, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature},
+};
+
+const HEADLESS: Headless = Headless {
+    program: "droid",
+    install: "npm install -g droid",
+    before: &["exec", "-o", "stream-json"],
+    after: &[],
+    model: "-m",
+    session: None,
+    budget: None,
+    modes: &[("acceptEdits", &["--auto", "low"]), ("auto", &["--auto", "medium"]), ("bypassPermissions", &["--skip-permissions-unsafe"])],
+    needs_mode: false,
+    variables: &[],
+    heeds_interrupts: false,
+    stream: |launch| Box::new(AgentStream::new(says, launch)),
+};
+
+fn says(event: &Value, says: &mut Vec<Says>) {
+    let id = || text(event, "id");
+    match event["type"].as_str().unwrap_or_default() {
+        "system" => says.push(Says::Begins { session: Some(text(event, "session_id")), model: Some(text(event, "model")) }),
+        // The prompt comes back as the user's.
+        "message" if event["role"] == "assistant" => says.push(Says::Message(text(event, "text"))),
+        "tool_call" => says.push(Says::Tool { id: id(), name: text(event, "toolName"), input: event["parameters"].clone() }),
+        "tool_result" => says.push(Says::ToolEnded { id: id(), failed: event["isError"] == true, denied: false }),
+        "error" => says.push(Says::failed(text(event, "message"))),
+        "completion" => {
+            let names = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+            says.extend([Says::Used { model: None, tokens: tokens(&event["usage"], names), usd: None, in_all: true }, Says::Ended]);
+        }
+        _ => {}
+    }
+}
 
 pub(super) const HOST: Host = Host {
     name: "droid",
     title: "Droid",
+    headless: Some(HEADLESS),
     signature: Signature { fields: &["tool_execution_count", "message_id"], variable: Some("FACTORY_PROJECT_DIR"), ..Signature::NONE },
     events: &[],
     fields: Fields { turn: "", ..Fields::CLAUDE },

@@ -1,15 +1,67 @@
 //! Gemini CLI. Its event holds all that the agent said in the turn, so the last message comes from its transcript.
 
+use ralph_core::judge::session_outcome::Tokens;
 use serde_json::Value;
 
 use super::{
     Kind,
+    agent_stream::{AgentStream, Says, text, tokens},
+    headless::Headless,
     host::{Answers, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature},
 };
+
+const HEADLESS: Headless = Headless {
+    program: "gemini",
+    install: "npm install -g @google/gemini-cli",
+    before: &["-o", "stream-json", "--skip-trust"],
+    after: &[],
+    model: "-m",
+    session: Some("--session-id"),
+    budget: None,
+    modes: &[("acceptEdits", &["--approval-mode", "auto_edit"]), ("bypassPermissions", &["--approval-mode", "yolo"])],
+    // Tools that change something are not even offered.
+    needs_mode: true,
+    // Behind its relauncher it hears no request to end.
+    variables: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
+    heeds_interrupts: false,
+    stream: |launch| Box::new(AgentStream::new(says, launch)),
+};
+
+fn says(event: &Value, says: &mut Vec<Says>) {
+    let id = || text(event, "tool_id");
+    match event["type"].as_str().unwrap_or_default() {
+        "init" => says.push(Says::Begins { session: Some(text(event, "session_id")), model: Some(text(event, "model")) }),
+        // The prompt comes back as the user's.
+        "message" if event["role"] == "assistant" => says.push(Says::Piece(text(event, "content"))),
+        "tool_use" => says.push(Says::Tool { id: id(), name: text(event, "tool_name"), input: event["parameters"].clone() }),
+        "tool_result" => {
+            let denied = event["error"]["type"] == "tool_not_registered";
+            says.push(Says::ToolEnded { id: id(), failed: event["status"] == "error", denied });
+        }
+        "error" if event["severity"] == "error" => says.push(Says::Error { message: text(event, "message"), status: None }),
+        "result" => {
+            let used = |usage: &Value| {
+                let used = tokens(usage, ["input_tokens", "output_tokens", "cached", ""]);
+                Tokens { input: used.input.saturating_sub(used.cache_read), ..used }
+            };
+            let models = event["stats"]["models"].as_object().into_iter().flatten();
+            says.extend(models.map(|(model, usage)| Says::Used {
+                model: Some(model.clone()),
+                tokens: used(usage),
+                usd: None,
+                in_all: true,
+            }));
+            let failed = event["status"] == "error";
+            says.push(if failed { Says::failed(text(&event["error"], "message")) } else { Says::Ended });
+        }
+        _ => {}
+    }
+}
 
 pub(super) const HOST: Host = Host {
     name: "gemini",
     title: "Gemini CLI",
+    headless: Some(HEADLESS),
     signature: Signature { fields: &["prompt_response"], session_in: Some("GEMINI_SESSION_ID"), ..Signature::NONE },
     events: &[("AfterAgent", Kind::Stop), ("BeforeAgent", Kind::Prompt)],
     fields: Fields::CLAUDE,

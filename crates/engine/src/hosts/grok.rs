@@ -1,10 +1,58 @@
 //! Grok.
 
-use super::host::{Answers, Cap, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature};
+use serde_json::Value;
+
+use super::{
+    agent_stream::{AgentStream, Says, text, tokens},
+    headless::Headless,
+    host::{Answers, Cap, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature},
+};
+
+const HEADLESS: Headless = Headless {
+    program: "grok",
+    install: "npm install -g @xai-official/grok",
+    before: &["--prompt-file", "/dev/stdin", "--output-format", "streaming-json"],
+    after: &[],
+    model: "-m",
+    session: Some("-s"),
+    budget: None,
+    modes: &[("acceptEdits", &["--permission-mode", "acceptEdits"]), ("bypassPermissions", &["--always-approve"])],
+    needs_mode: false,
+    variables: &[],
+    heeds_interrupts: false,
+    stream: |launch| Box::new(AgentStream::new(says, launch)),
+};
+
+fn says(event: &Value, says: &mut Vec<Says>) {
+    let id = || text(event, "toolCallId");
+    match event["type"].as_str().unwrap_or_default() {
+        "text" => says.push(Says::Piece(text(event, "data"))),
+        "tool_call" => says.push(Says::Tool { id: id(), name: text(event, "toolName"), input: event["rawInput"].clone() }),
+        "tool_call_update" if event["status"] == "completed" || event["status"] == "failed" => {
+            says.push(Says::ToolEnded { id: id(), failed: event["status"] == "failed", denied: false });
+        }
+        "error" => says.push(Says::failed(text(event, "message"))),
+        "end" => {
+            says.push(Says::Begins { session: Some(text(event, "sessionId")), model: None });
+            let names = ["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"];
+            let models = event["modelUsage"].as_object().into_iter().flatten();
+            says.extend(models.map(|(model, usage)| Says::Used {
+                model: Some(model.clone()),
+                tokens: tokens(usage, names),
+                usd: None,
+                in_all: true,
+            }));
+            let reason = text(event, "stopReason");
+            says.push(if reason == "end_turn" { Says::Ended } else { Says::failed(format!("the turn ended: {reason}")) });
+        }
+        _ => {}
+    }
+}
 
 pub(super) const HOST: Host = Host {
     name: "grok",
     title: "Grok",
+    headless: Some(HEADLESS),
     signature: Signature { fields: &["hookEventName"], session_in: Some("GROK_SESSION_ID"), ..Signature::NONE },
     events: &[],
     fields: Fields {

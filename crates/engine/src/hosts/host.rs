@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::sys::env;
 
-use super::{Kind, claude, codex, copilot, droid, gemini, grok, qwen, slash};
+use super::{Decode, Kind, Launch, claude, codex, copilot, droid, gemini, grok, headless::Headless, prices::Prices, qwen, slash};
 
 /// An agent program.
 pub struct Host {
@@ -15,6 +15,8 @@ pub struct Host {
     pub name: &'static str,
     /// The name that people know.
     pub title: &'static str,
+    /// How it works without a person.
+    pub headless: Option<Headless>,
     pub(super) signature: Signature,
     /// The agent's names of events, beside those that it shares with Claude Code.
     pub(super) events: &'static [(&'static str, Kind)],
@@ -182,6 +184,19 @@ pub(super) struct Cap {
 pub const ALL: [&Host; 7] = [&claude::HOST, &codex::HOST, &gemini::HOST, &copilot::HOST, &qwen::HOST, &droid::HOST, &grok::HOST];
 
 impl Host {
+    /// The one whose transcripts ralph reads.
+    pub(crate) const FIRST: &'static Host = &claude::HOST;
+
+    /// Reads what the agent printed in a session, long after or meanwhile.
+    pub(crate) fn log_reader(&self) -> Box<dyn Decode> {
+        let prices = Prices::default();
+        let launch = Launch { session: "", model: None, permission_mode: None, usd_micros_left: 0, prices: &prices };
+        match &self.headless {
+            Some(headless) if !self.is_claude() => (headless.stream)(&launch),
+            _ => Box::<claude::stream::Stream>::default(),
+        }
+    }
+
     pub fn by_name(name: &str) -> Option<&'static Host> {
         ALL.into_iter().find(|host| host.name == name)
     }

@@ -4,6 +4,7 @@
 //! agent is registered with, how it is started without a person, and what its transcripts and its stream say. [`Host`] is the table of them.
 
 mod agent_event;
+mod agent_stream;
 mod answer;
 pub mod claude;
 mod codex;
@@ -12,14 +13,18 @@ mod droid;
 mod event;
 mod gemini;
 mod grok;
+mod headless;
 mod host;
 mod invocation;
+pub mod prices;
 mod printing;
 mod qwen;
 mod reading;
+mod service_error;
 mod signs;
 pub mod slash;
 mod stop_word;
+mod stream;
 mod transcript_end;
 
 pub use agent_event::Heard;
@@ -27,10 +32,17 @@ pub use answer::Answer;
 pub(crate) use claude::{api_error, compaction, transcript};
 pub use claude::{usage, variables as client};
 pub use event::{Event, Kind, fingerprint};
+pub use headless::Headless;
+pub(crate) use headless::Launch;
 pub use host::{ALL, Host};
 pub(crate) use host::{CommandForm, Form, Registration};
 pub use invocation::{Invocation, PLUGIN, SHORT, WAIT};
+pub(crate) use signs::of_a_session;
 pub use signs::of_an_agent;
+pub(crate) use stream::why;
+pub use stream::{Decode, Exit, Line};
+
+use std::path::{Path, PathBuf};
 
 use crate::sys::process;
 
@@ -85,6 +97,14 @@ impl Client {
     pub(crate) fn pid(self) -> Option<u32> {
         self.host.is_claude().then(|| client::pid().or_else(process::parent_pid)).flatten()
     }
+}
+
+/// Where an agent's program is, but never one in the project: anyone who can push may have written that.
+pub fn find_program(host: &Host, project: &Path) -> Option<PathBuf> {
+    if host.is_claude() {
+        return claude::program::find_outside(project);
+    }
+    process::which_outside(host.headless.as_ref()?.program, project)
 }
 
 /// Reads an event from a hook's standard input, and finds out who sent it.

@@ -1,10 +1,67 @@
 //! Qwen Code: in its hooks Claude Code's twin, typed commands included.
 
-use super::host::{Answers, Cap, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature};
+use ralph_core::judge::session_outcome::Tokens;
+use serde_json::Value;
+
+use super::{
+    agent_stream::{AgentStream, Says, text, tokens},
+    headless::Headless,
+    host::{Answers, Cap, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature},
+};
+
+const HEADLESS: Headless = Headless {
+    program: "qwen",
+    install: "npm install -g @qwen-code/qwen-code",
+    before: &["-o", "stream-json"],
+    after: &[],
+    model: "-m",
+    session: Some("--session-id"),
+    budget: None,
+    modes: &[("acceptEdits", &["--approval-mode", "auto-edit"]), ("bypassPermissions", &["--approval-mode", "yolo"])],
+    needs_mode: true,
+    variables: &[],
+    heeds_interrupts: false,
+    stream: |launch| Box::new(AgentStream::new(says, launch)),
+};
+
+fn says(event: &Value, says: &mut Vec<Says>) {
+    let parts = || event["message"]["content"].as_array().into_iter().flatten();
+    match (event["type"].as_str().unwrap_or_default(), event["subtype"].as_str().unwrap_or_default()) {
+        ("system", "init") => says.push(Says::Begins { session: Some(text(event, "session_id")), model: Some(text(event, "model")) }),
+        ("system", "retry") => {
+            let (data, count) = (&event["data"], |key: &str| event["data"][key].as_u64().unwrap_or(0));
+            says.extend(data["attempt"].is_u64().then(|| Says::Retry {
+                attempt: count("attempt"),
+                after_ms: count("delayMs"),
+                status: None,
+            }));
+        }
+        ("assistant", _) => says.extend(parts().filter_map(|part| match part["type"].as_str()? {
+            "text" => Some(Says::Message(text(part, "text"))),
+            "tool_use" => Some(Says::Tool { id: text(part, "id"), name: text(part, "name"), input: part["input"].clone() }),
+            _ => None,
+        })),
+        ("user", _) => says.extend(parts().filter(|part| part["type"] == "tool_result").map(|part| {
+            let failed = part["is_error"] == true;
+            let denied = failed && part["content"].as_str().is_some_and(|text| text.contains("that permission was declined"));
+            Says::ToolEnded { id: text(part, "tool_use_id"), failed, denied }
+        })),
+        ("result", _) => {
+            // What came from the cache is part of the input.
+            let used = tokens(&event["usage"], ["input_tokens", "output_tokens", "cache_read_input_tokens", ""]);
+            let tokens = Tokens { input: used.input.saturating_sub(used.cache_read), ..used };
+            says.push(Says::Used { model: None, tokens, usd: None, in_all: true });
+            let failed = event["is_error"] == true;
+            says.push(if failed { Says::failed(text(&event["error"], "message")) } else { Says::Ended });
+        }
+        _ => {}
+    }
+}
 
 pub(super) const HOST: Host = Host {
     name: "qwen",
     title: "Qwen Code",
+    headless: Some(HEADLESS),
     // It sets Gemini's variables, too, and not the one with the session.
     signature: Signature { fields: &["context_usage", "crons"], session_in: Some("QWEN_CODE_SESSION_ID"), ..Signature::NONE },
     events: &[],

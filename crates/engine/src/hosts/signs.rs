@@ -1,7 +1,8 @@
 //! The signs of an agent in the environment: who calls, and whether a person started this program.
 
-use std::sync::OnceLock;
+use std::{ffi::OsString, sync::OnceLock};
 
+use super::claude;
 use crate::sys::{env, process_tree};
 
 /// Variables that other agents set for what they start.
@@ -18,6 +19,11 @@ const SIGNS: [&str; 7] = [
 /// Whether a variable of an agent other than Claude Code is set.
 pub(super) fn of_others() -> bool {
     SIGNS.iter().any(|name| env::os(name).is_some())
+}
+
+/// Variables of a session around this process that a new session must not see.
+pub(crate) fn of_a_session() -> Vec<OsString> {
+    claude::variables::OF_A_SESSION.into_iter().chain(SIGNS).map(Into::into).collect()
 }
 
 /// The variable that shows that an agent started this program, not a person: set here, or, where the system tells, in a process above this one. An agent

@@ -81,6 +81,8 @@ pub(super) struct Iterations<'a> {
     trial_after: Option<u64>,
     /// When sessions were started within the last hour.
     calls: Vec<Millis>,
+    /// Until when the quota of each agent is used up.
+    used_up_until: Vec<Millis>,
     done: u64,
     iteration: u64,
     spent: Spent,
@@ -95,6 +97,8 @@ pub(super) struct Iterations<'a> {
 
 /// A session that is about to start.
 struct Begun {
+    /// Which of the agents.
+    agent: usize,
     session: String,
     iteration: u64,
     attempt: u64,
@@ -140,6 +144,7 @@ impl<'a> Iterations<'a> {
             tree: None,
             trial_after: None,
             calls: journal::began_since(&journal, clock::now() - HOUR),
+            used_up_until: vec![0; orders.agents.len()],
             done: 0,
             spent: Spent::default(),
             denied: BTreeMap::new(),
@@ -291,8 +296,12 @@ impl<'a> Iterations<'a> {
         if is_used_up(&l, &Work::default(), now) {
             return Ok(Start::UsedUp(Box::new(l)));
         }
-        let plan = plan::plan(self.project, &self.orders.settings, &l, &self.before);
-        let (session, iteration) = (session::new_id(), l.file.iteration);
+        let mut plan = plan::plan(self.project, &self.orders.settings, &l, &self.before);
+        let (agent, session, iteration) = (self.agent(now), session::new_id(), l.file.iteration);
+        // The model that was asked for is the first agent's.
+        if agent > 0 {
+            plan.model.clone_from(&self.orders.agents[agent].1);
+        }
         l.state.arm(now);
         l.state.owner = Some(session.clone());
         l.state.parked = None;
@@ -312,7 +321,7 @@ impl<'a> Iterations<'a> {
         let event = Event::Began {
             iteration,
             attempt,
-            agent: self.orders.agent.name().to_owned(),
+            agent: self.orders.agents[agent].0.name().to_owned(),
             model: plan.model.clone(),
             item: plan.item.clone(),
             notes: plan.notes.clone(),
@@ -324,7 +333,14 @@ impl<'a> Iterations<'a> {
         self.note_spent(&l.state);
         let usd_micros_left = l.file.max_usd_micros().saturating_sub(self.spent.usd_micros);
         let limit = time_left(&self.orders.settings, &l, now);
-        Ok(Start::Session(Box::new(Begun { session, iteration, attempt, log, plan, usd_micros_left, limit })))
+        Ok(Start::Session(Box::new(Begun { agent, session, iteration, attempt, log, plan, usd_micros_left, limit })))
+    }
+
+    /// The first agent that can work now; if none can, the one that can first.
+    fn agent(&self, now: Millis) -> usize {
+        let free = self.used_up_until.iter().position(|until| *until <= now);
+        let first = || self.used_up_until.iter().enumerate().min_by_key(|(_, until)| **until).map_or(0, |(agent, _)| agent);
+        free.unwrap_or_else(first)
     }
 
     /// Runs the session, and listens.
@@ -342,13 +358,14 @@ impl<'a> Iterations<'a> {
         });
         let settings = &self.orders.settings;
         let session = Session {
-            agent: &self.orders.agent,
+            agent: &self.orders.agents[begun.agent].0,
             folder: self.project.root(),
             prompt: &begun.plan.prompt,
             id: &begun.session,
             model: begun.plan.model.as_deref(),
             permission_mode: settings.permission_mode.as_deref(),
             usd_micros_left: begun.usd_micros_left,
+            prices: &self.orders.prices,
             mark: self.mark,
             iteration: begun.iteration,
             silence: Duration::from_millis(settings.silence_ms),

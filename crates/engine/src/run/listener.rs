@@ -16,7 +16,7 @@ use ralph_core::{
 };
 
 use crate::{
-    hosts::claude::stream::{self, Stream},
+    hosts::{Decode, Line},
     run::events::Heard,
     sys::{capped_log::Growing, files, secrets},
 };
@@ -68,7 +68,8 @@ pub(super) struct Listening {
 
 /// Makes sense of the output.
 pub(super) enum Decoder {
-    Claude(Box<Stream>),
+    /// An agent whose lines are events.
+    Events(Box<dyn Decode>),
     /// A plain program: the end of its output is kept.
     Plain(Tail),
 }
@@ -114,7 +115,7 @@ impl Ear {
     pub(super) fn new(sense: Decoder, log: &Path, command: &str, tell: SyncSender<Option<Vec<Heard>>>) -> Self {
         let mut log = open(log);
         log.write(secrets::mask(&format!("$ {command}\n")).as_bytes());
-        let most = if matches!(sense, Decoder::Claude(_)) { MAX_EVENT } else { MAX_LINE };
+        let most = if matches!(sense, Decoder::Events(_)) { MAX_EVENT } else { MAX_LINE };
         let (out, err) = (Lines::new(most), Lines::new(MAX_LINE));
         let problem = log.problem().map(|problem| vec![Heard::Line { text: problem.to_owned() }]);
         let listening =
@@ -179,6 +180,11 @@ impl Ear {
         self.is_over.load(Ordering::Relaxed)
     }
 
+    /// Whether the agent only repeats an error.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.now(Listening::is_stuck).unwrap_or(false)
+    }
+
     /// Asks about what was heard until now.
     pub(super) fn now<T>(&self, say: impl FnOnce(&Listening) -> T) -> Option<T> {
         self.listening.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(say)
@@ -207,10 +213,10 @@ impl Listening {
     /// Takes what came, and says whether it is a sign of life.
     fn take(&mut self, pipe: Pipe, bytes: &[u8], told: &mut Vec<Heard>) -> bool {
         match (pipe, &mut self.sense) {
-            (Pipe::Out, Decoder::Claude(stream)) => {
+            (Pipe::Out, Decoder::Events(stream)) => {
                 let log = &mut self.log;
                 let mut is_alive = false;
-                self.out.feed(bytes, |line| is_alive |= event(stream, log, line, told));
+                self.out.feed(bytes, |line| is_alive |= event(stream.as_mut(), log, line, told));
                 is_alive
             }
             (Pipe::Out, Decoder::Plain(text)) => {
@@ -240,8 +246,8 @@ impl Listening {
         }
         if let Some(line) = self.out.finish() {
             match &mut self.sense {
-                Decoder::Claude(stream) => {
-                    event(stream, &mut self.log, &line, told);
+                Decoder::Events(stream) => {
+                    event(stream.as_mut(), &mut self.log, &line, told);
                 }
                 Decoder::Plain(_) => told.push(Heard::of_line(&line)),
             }
@@ -249,8 +255,12 @@ impl Listening {
         told.extend(self.err.finish().map(|line| Heard::of_line(&line)));
     }
 
+    fn is_stuck(&self) -> bool {
+        matches!(&self.sense, Decoder::Events(stream) if stream.is_stuck())
+    }
+
     fn is_over(&self) -> bool {
-        matches!(&self.sense, Decoder::Claude(stream) if stream.is_over())
+        matches!(&self.sense, Decoder::Events(stream) if stream.is_over())
     }
 
     pub(super) fn complaints(&self) -> String {
@@ -272,16 +282,16 @@ fn logged(log: &mut Growing, masking: &mut Masking, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Takes one line of a client's. Pieces of messages are not in the log: they come again as a whole.
-fn event(stream: &mut Stream, log: &mut Growing, line: &[u8], told: &mut Vec<Heard>) -> bool {
+fn event(stream: &mut dyn Decode, log: &mut Growing, line: &[u8], told: &mut Vec<Heard>) -> bool {
     let kind = stream.line(line, told);
-    if matches!(kind, stream::Line::Event | stream::Line::Plain) {
+    if matches!(kind, Line::Event | Line::Plain) {
         log.write(&secrets::mask_bytes(line));
         log.write(b"\n");
     }
-    if kind == stream::Line::Plain && !line.trim_ascii().is_empty() {
+    if kind == Line::Plain && !line.trim_ascii().is_empty() {
         told.push(Heard::of_line(line));
     }
-    kind != stream::Line::Ping
+    kind != Line::Ping
 }
 
 fn plain_lines(lines: &mut Lines, bytes: &[u8], told: &mut Vec<Heard>) {

@@ -19,6 +19,7 @@ use ralph_core::{
 
 use crate::{
     gates::{declared, loop_start},
+    hosts::prices::Prices,
     notify::{self, News, Ways},
     ops::{Refusal, resume, take_over},
     run::{
@@ -36,7 +37,11 @@ use crate::{
 pub struct Orders {
     /// Which loop, and with what limits from now on.
     pub resume: resume::Request,
-    pub agent: Agent,
+    /// The agent, and those that take over in this order while the quota of the ones before is used up, each with a model of its own if it has one. There is at
+    /// least one.
+    pub agents: Vec<(Agent, Option<String>)>,
+    /// What models cost, where a person wrote it down.
+    pub prices: Prices,
     /// So many iterations and no more; `None`: until the loop ends.
     pub rounds: Option<u64>,
     /// Where an item of a list names no model and no rule says otherwise.
@@ -94,12 +99,12 @@ pub fn drive(project: &Project, orders: &Orders, observer: &Arc<dyn Observer>) -
         max_iterations: taken.file.max_iterations(),
         picked_up,
         folder: &project.root().to_string_lossy(),
-        limits: limits(project, &taken.file, &orders.agent)
+        limits: limits(project, &taken.file, &orders.agents)
             .into_iter()
             .chain(orders.as_before.as_ref().map(|options| format!("as before: {options}")))
             .collect(),
     });
-    if matches!(orders.agent, Agent::Claude(_)) && taken.file.max_usd_micros() == 0 && taken.file.max_tokens() == 0 {
+    if orders.agents.iter().any(|(agent, _)| agent.tells_use()) && taken.file.max_usd_micros() == 0 && taken.file.max_tokens() == 0 {
         let text = "there is no limit on money: `--usd X` or `--tokens N` sets one, now or with `ralph run --continue`".to_owned();
         observer.on_event(&RunEvent::Warning { text });
     }
@@ -123,7 +128,7 @@ pub fn drive(project: &Project, orders: &Orders, observer: &Arc<dyn Observer>) -
 fn no_brake(orders: &Orders, file: &LoopFile) -> Option<String> {
     let limits = [("--usd", file.max_usd_micros() > 0), ("--tokens", file.max_tokens() > 0)];
     let set: Vec<&str> = limits.into_iter().filter(|(_, is_set)| *is_set).map(|(option, _)| option).collect();
-    let is_plain = matches!(orders.agent, Agent::Command(_));
+    let is_plain = orders.agents.iter().any(|(agent, _)| !agent.tells_use());
     (is_plain && !set.is_empty()).then(|| {
         format!(
             "the agent is a plain command, which reports neither money nor tokens: {} cannot brake it; `--max-iterations N` and `--hours H` can",
@@ -179,17 +184,16 @@ fn notify_all(orders: &Orders, news: &News<'_>, observer: &Arc<dyn Observer>) {
 }
 
 /// The loop's limits and what ends it, in words.
-fn limits(project: &Project, file: &LoopFile, agent: &session::Agent) -> Vec<String> {
+fn limits(project: &Project, file: &LoopFile, agents: &[(Agent, Option<String>)]) -> Vec<String> {
     let declared = declared::of_loop(project, file);
     let (idle, _) = ralph_core::judge::idle_limit(file.idle_rounds, None);
     let mut limits =
         messages::limits(file.max_iterations(), file.completion_promise.as_deref(), !declared.is_empty(), file.max_hours(), idle);
-    match agent {
-        session::Agent::Claude(_) => limits.extend(messages::further_limits(file.max_usd_micros(), file.fresh_stall_rounds(), true)),
-        session::Agent::Command(_) => {
-            limits.push("no limit on money: what this agent costs cannot be known".to_owned());
-            limits.extend(messages::further_limits(0, file.fresh_stall_rounds(), true).into_iter().skip(1));
-        }
+    if agents.iter().any(|(agent, _)| agent.tells_use()) {
+        limits.extend(messages::further_limits(file.max_usd_micros(), file.fresh_stall_rounds(), true));
+    } else {
+        limits.push("no limit on money: what this agent costs cannot be known".to_owned());
+        limits.extend(messages::further_limits(0, file.fresh_stall_rounds(), true).into_iter().skip(1));
     }
     if !declared.gates.is_empty() {
         limits.insert(1, loop_start::named(&declared.gates));

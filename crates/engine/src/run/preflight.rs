@@ -10,9 +10,12 @@ use ralph_core::{
 use crate::{
     gates::declared,
     git::Repository,
-    hosts::claude::{
-        program::{dotted, said_version, version_in},
-        version::MESSAGE_SINCE,
+    hosts::{
+        Host,
+        claude::{
+            program::{dotted, said_version, version_in},
+            version::MESSAGE_SINCE,
+        },
     },
     run::session::Agent,
     setup::{
@@ -53,8 +56,12 @@ impl Remark {
 
 /// Looks at the client and at what it would let its sessions do here. `permission_mode` is what the runner will ask for; `None`: what the settings say.
 pub fn look(project: &Project, permission_mode: Option<&str>, agent: &Agent) -> Vec<Remark> {
-    // Of another program nothing is known.
-    let Agent::Claude(path) = agent else { return Vec::new() };
+    let path = match agent {
+        Agent::Known(host, path) if host.is_claude() => path,
+        Agent::Known(host, _) => return of_another(host, permission_mode, env::is_container()),
+        // Of another program nothing is known.
+        Agent::Command(_) => return Vec::new(),
+    };
     let mut remarks: Vec<Remark> = version(path).into_iter().collect();
     let survey = Survey::take(&Places::of(project));
     let (permissions, ignored_rules) = Permissions::unattended(&survey, project.root(), permission_mode);
@@ -83,9 +90,35 @@ pub fn look(project: &Project, permission_mode: Option<&str>, agent: &Agent) -> 
     remarks
 }
 
+/// What an agent other than Claude Code may do in its sessions.
+fn of_another(host: &Host, mode: Option<&str>, is_container: bool) -> Vec<Remark> {
+    let (Some(headless), title) = (host.headless.as_ref(), host.title) else { return Vec::new() };
+    let known = || headless.modes.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    match mode {
+        Some(mode) if headless.mode(Some(mode)).is_none() => {
+            let text = format!("{title} has no permission mode \"{mode}\"; it has {}", known());
+            vec![Remark::new(Weight::Refusal, text)]
+        }
+        None if headless.needs_mode => {
+            let text = format!(
+                "without a permission mode {title} may change nothing, because there is no one to ask: `ralph run --permission-mode acceptEdits`"
+            );
+            vec![Remark::new(Weight::Warning, text)]
+        }
+        mode => unguarded(mode, is_container).into_iter().collect(),
+    }
+}
+
 /// Sending a session back within its iteration needs its own stop hook. `inner`: how many are wanted.
 pub fn inner_iterations(project: &Project, inner: u64, agent: &Agent) -> Option<Remark> {
-    let Agent::Claude(_) = agent else { return None };
+    if !agent.is_claude() {
+        return (inner > 0).then(|| {
+            Remark::new(
+                Weight::Warning,
+                format!("--inner {inner} has no effect: only Claude Code's sessions are sent back within an iteration"),
+            )
+        });
+    }
     let is_registered = || Survey::take(&Places::of(project)).ours().iter().any(|ours| ours.hook.event == "Stop");
     (inner > 0 && !is_registered()).then(|| {
         let text = format!(

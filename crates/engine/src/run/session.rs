@@ -18,14 +18,7 @@ use ralph_core::{
 };
 
 use crate::{
-    hosts::{
-        claude::{
-            launch::{self, Launch},
-            stream::{Exit, Stream, why},
-            usage,
-        },
-        client,
-    },
+    hosts::{self, Exit, Headless, Host, Launch, prices::Prices, why},
     run::{
         events::Heard,
         listener::{Decoder, Ear, Listening},
@@ -46,8 +39,8 @@ const WAITING: usize = 16;
 /// The program that is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Agent {
-    /// Claude Code: the program.
-    Claude(PathBuf),
+    /// One that ralph knows, and its program.
+    Known(&'static Host, PathBuf),
     /// A line for the shell that reads the prompt from its standard input and prints its answer.
     Command(String),
 }
@@ -55,8 +48,32 @@ pub enum Agent {
 impl Agent {
     pub fn name(&self) -> &'static str {
         match self {
-            Agent::Claude(_) => "claude",
+            Agent::Known(host, _) => host.name,
             Agent::Command(_) => "command",
+        }
+    }
+
+    /// The name that people know.
+    pub fn title(&self) -> &str {
+        match self {
+            Agent::Known(host, _) => host.title,
+            Agent::Command(line) => line,
+        }
+    }
+
+    pub fn is_claude(&self) -> bool {
+        matches!(self, Agent::Known(host, _) if host.is_claude())
+    }
+
+    /// Whether it tells what it used.
+    pub fn tells_use(&self) -> bool {
+        self.headless().is_some()
+    }
+
+    pub(super) fn headless(&self) -> Option<&'static Headless> {
+        match self {
+            Agent::Known(host, _) => host.headless.as_ref(),
+            Agent::Command(_) => None,
         }
     }
 }
@@ -74,6 +91,8 @@ pub struct Session<'a> {
     pub permission_mode: Option<&'a str>,
     /// The money that is left to the loop; 0: no limit.
     pub usd_micros_left: u64,
+    /// For an agent that tells tokens and no money.
+    pub prices: &'a Prices,
     /// `RALPH_RUN` in its environment, and so in that of all that it starts.
     pub mark: &'a str,
     pub iteration: u64,
@@ -114,9 +133,9 @@ pub fn new_id() -> String {
 pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wanted: &dyn Fn() -> bool) -> Ended {
     process_tree::inherit_orphans();
     let (tell, told) = sync_channel(WAITING);
-    let sense = match session.agent {
-        Agent::Claude(_) => Decoder::Claude(Box::default()),
-        Agent::Command(_) => Decoder::plain(),
+    let sense = match session.agent.headless() {
+        Some(headless) => Decoder::Events((headless.stream)(&session.launch())),
+        None => Decoder::plain(),
     };
     let task = session.task();
     let ear = Arc::new(Ear::new(sense, session.log, &shown(&task), tell));
@@ -153,9 +172,11 @@ pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wanted
 impl Session<'_> {
     fn task(&self) -> Task<'_> {
         let vars = [(env::RUN, self.mark), ("RALPH_ITERATION", &self.iteration.to_string()), ("RALPH_SESSION", self.id)];
-        let vars = vars.into_iter().chain(self.model.map(|model| ("RALPH_MODEL", model)));
+        let headless = self.agent.headless();
+        let own = headless.into_iter().flat_map(|headless| headless.variables).copied();
+        let vars = vars.into_iter().chain(self.model.map(|model| ("RALPH_MODEL", model))).chain(own);
         let (program, args) = match self.agent {
-            Agent::Claude(program) => (program.into(), self.launch().args()),
+            Agent::Known(_, program) => (program.into(), headless.map(|headless| headless.args(&self.launch())).unwrap_or_default()),
             Agent::Command(line) => command::shell(line),
         };
         Task {
@@ -163,7 +184,7 @@ impl Session<'_> {
             args,
             folder: self.folder,
             vars: vars.map(|(name, value)| (name.into(), value.into())).collect(),
-            hidden: launch::FOREIGN.map(Into::into).into(),
+            hidden: hosts::of_a_session(),
             input: self.prompt.into(),
             limit: Duration::MAX,
             most_output: 0,
@@ -171,16 +192,23 @@ impl Session<'_> {
     }
 
     fn launch(&self) -> Launch<'_> {
-        Launch { session: self.id, model: self.model, permission_mode: self.permission_mode, usd_micros_left: self.usd_micros_left }
+        Launch {
+            session: self.id,
+            model: self.model,
+            permission_mode: self.permission_mode,
+            usd_micros_left: self.usd_micros_left,
+            prices: self.prices,
+        }
     }
 
     /// How it is asked to end. A client that is interrupted tells what it used. One whose agent has stopped has done so, and takes any request for the end of
     /// what runs in its background, of which it tells the agent, who begins anew (2.1.197).
     fn asked(&self, ear: &Ear) -> Asked {
-        match self.agent {
-            Agent::Claude(_) if ear.is_over() => Asked::Not,
-            Agent::Claude(_) => Asked::ToStop,
-            Agent::Command(_) => Asked::ToEnd,
+        let heeds_interrupts = self.agent.headless().is_some_and(|headless| headless.heeds_interrupts);
+        match heeds_interrupts {
+            true if ear.is_over() => Asked::Not,
+            true => Asked::ToStop,
+            false => Asked::ToEnd,
         }
     }
 
@@ -192,14 +220,14 @@ impl Session<'_> {
             Some(Outcome::Interrupted)
         } else if is_over(self.limit, ear.took()) {
             Some(Outcome::Cut { by: Cut::Time })
-        } else if is_over(self.silence, silence) || (ear.is_over() && silence > PATIENCE) {
+        } else if is_over(self.silence, silence) || (ear.is_over() && silence > PATIENCE) || ear.is_stuck() {
             Some(Outcome::Cut { by: Cut::Silence })
         } else {
             None
         };
         // An agent that has come to its end is not cut off, whatever its process still waits for.
         let of_itself = || ear.now(|listening| listening.stopped(Exit::default())).flatten();
-        reason.map(|reason| if ear.is_over() { of_itself().unwrap_or(reason) } else { reason })
+        reason.map(|reason| if ear.is_over() || ear.is_stuck() { of_itself().unwrap_or(reason) } else { reason })
     }
 
     fn ended(
@@ -213,7 +241,7 @@ impl Session<'_> {
         let outcome = match (ended, reason, &listening) {
             (Err(Failure::CannotStart(e)), ..) => cannot_start(e.to_string()),
             (Err(Failure::Cancelled | Failure::TookTooLong), Some(reason), _) => reason,
-            (Ok(command::Ended { code, signal, .. }), _, Some(Listening { sense: Decoder::Claude(stream), .. })) => {
+            (Ok(command::Ended { code, signal, .. }), _, Some(Listening { sense: Decoder::Events(stream), .. })) => {
                 stream.outcome(Exit { code, signal }, &complaints)
             }
             (Ok(ended), ..) => of_command(&ended, &complaints),
@@ -224,8 +252,8 @@ impl Session<'_> {
         let took_ms = millis(took);
         let is_cut = matches!(outcome, Outcome::Cut { .. });
         match &listening.sense {
-            Decoder::Claude(stream) => {
-                Ended { outcome, text: stream.text(), tools: stream.tools(), work: Work { took_ms, ..self.work(stream) } }
+            Decoder::Events(stream) => {
+                Ended { outcome, text: stream.text(), tools: stream.tools(), work: Work { took_ms, ..stream.work() } }
             }
             Decoder::Plain(text) => Ended {
                 outcome,
@@ -236,23 +264,13 @@ impl Session<'_> {
             },
         }
     }
-
-    /// The session's use. If the client could not report it at its end, its transcripts may know more than was heard.
-    fn work(&self, stream: &Stream) -> Work {
-        let work = stream.work();
-        let written = || usage::of_session(&client::config_folder()?, self.id);
-        match (!stream.is_accounted()).then(written).flatten() {
-            Some((tokens, usd_micros)) if tokens.total() > work.tokens.total() => Work { tokens, usd_micros, estimated: true, ..work },
-            _ => work,
-        }
-    }
 }
 
 impl Listening {
     /// How the agent ended by itself, if it did.
     fn stopped(&self, exit: Exit) -> Option<Outcome> {
         match &self.sense {
-            Decoder::Claude(stream) => Some(stream.outcome(exit, "")),
+            Decoder::Events(stream) => Some(stream.outcome(exit, "")),
             Decoder::Plain(_) => None,
         }
     }

@@ -11,6 +11,11 @@ use crate::store::{Error, project::Project};
 #[serde(default)]
 pub struct RunOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Agents that take over, as they were named: `NAME` or `NAME=MODEL`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_cmd: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -42,6 +47,8 @@ impl RunOptions {
     #[must_use]
     pub fn or(self, before: Self) -> Self {
         RunOptions {
+            agent: self.agent.or(before.agent),
+            fallback: if self.fallback.is_empty() { before.fallback } else { self.fallback },
             agent_cmd: self.agent_cmd.or(before.agent_cmd),
             model: self.model.or(before.model),
             permission_mode: self.permission_mode.or(before.permission_mode),
@@ -54,13 +61,16 @@ impl RunOptions {
         let quoted = |text: &String| {
             if text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c)) { text.clone() } else { format!("'{text}'") }
         };
+        let fallback = self.fallback.iter().map(|name| ("--fallback", Some(quoted(name))));
         let options = [
+            ("--agent", self.agent.as_ref().map(quoted)),
             ("--agent-cmd", self.agent_cmd.as_ref().map(quoted)),
             ("--model", self.model.as_ref().map(quoted)),
             ("--permission-mode", self.permission_mode.as_ref().map(quoted)),
             ("--inner", self.inner.map(|n| n.to_string())),
         ];
-        let words: Vec<String> = options.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", value?))).collect();
+        let words: Vec<String> =
+            options.into_iter().chain(fallback).filter_map(|(name, value)| Some(format!("{name} {}", value?))).collect();
         (!words.is_empty()).then(|| words.join(" "))
     }
 }

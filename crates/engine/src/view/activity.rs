@@ -16,14 +16,7 @@ use ralph_core::{
 use serde::Serialize;
 
 use crate::{
-    hosts::{
-        Heard,
-        claude::{
-            stream::{Line, Stream},
-            transcript,
-        },
-        client,
-    },
+    hosts::{Decode, Heard, Host, Line, client, transcript},
     store::project::Project,
     sys::{
         files,
@@ -54,8 +47,8 @@ const END_OF_JOURNAL: u64 = 1 << 20;
 /// A file that shows what an agent does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// The log of a session of `ralph run`: the client's output.
-    Log(PathBuf),
+    /// The log of a session of `ralph run`: the output of that agent.
+    Log(&'static Host, PathBuf),
     /// The log of an unknown program: its output.
     Plain(PathBuf),
     /// The transcript of a session.
@@ -70,7 +63,9 @@ impl Source {
             return None;
         }
         let path = project.root().join(log);
-        Some(if agent == "claude" { Source::Log(path) } else { Source::Plain(path) })
+        Some(
+            Host::by_name(agent).filter(|host| host.headless.is_some()).map_or(Source::Plain(path.clone()), |host| Source::Log(host, path)),
+        )
     }
 
     /// The transcript of a session, if its client has written one.
@@ -93,7 +88,7 @@ impl Source {
     /// The file that grows.
     pub fn path(&self) -> &Path {
         match self {
-            Source::Log(path) | Source::Plain(path) | Source::Transcript(path) => path,
+            Source::Log(_, path) | Source::Plain(path) | Source::Transcript(path) => path,
         }
     }
 }
@@ -122,11 +117,10 @@ pub struct Used {
 }
 
 /// The activity of one agent.
-#[derive(Debug)]
 pub struct Doing {
     source: Source,
     follower: Option<Follower>,
-    stream: Stream,
+    stream: Box<dyn Decode>,
     feed: VecDeque<Activity>,
     /// Tool calls that have not come back.
     calls: usize,
@@ -137,7 +131,8 @@ pub struct Doing {
 
 impl Doing {
     pub fn new(source: Source) -> Self {
-        Doing { source, follower: None, stream: Stream::default(), feed: VecDeque::new(), calls: 0, lines: 0, changed: None }
+        let stream = source.decoder();
+        Doing { source, follower: None, stream, feed: VecDeque::new(), calls: 0, lines: 0, changed: None }
     }
 
     /// Switches to another file, the next iteration's. The feed goes on.
@@ -170,7 +165,7 @@ impl Doing {
         let mut look = Look::default();
         for reach in reaches {
             self.feed.clear();
-            (self.stream, self.calls, self.lines) = (Stream::default(), 0, 0);
+            (self.stream, self.calls, self.lines) = (self.source.decoder(), 0, 0);
             let mut follower = Follower::from_end(self.path(), LONGEST_LINE, *reach);
             look = self.read(&mut follower, true);
             let is_enough = !self.feed.is_empty() || follower.is_whole();
@@ -186,11 +181,11 @@ impl Doing {
 
     fn read(&mut self, follower: &mut Follower, is_first: bool) -> Look {
         let mut heard: Vec<(Option<Millis>, Heard)> = Vec::new();
-        let (mut stream, mut lines) = (std::mem::take(&mut self.stream), self.lines);
+        let (source, stream, mut lines) = (&self.source, &mut self.stream, self.lines);
         let look = follower.look(u64::MAX, |seen| {
             let Seen::Line(line) = seen else { return };
             let mut told = Vec::new();
-            self.source.hear(&mut stream, line, lines, &mut told);
+            source.hear(stream.as_mut(), line, lines, &mut told);
             lines += 1;
             heard.extend(told.into_iter().map(|told| (stream.at(), told)));
             // Only the end is shown.
@@ -198,7 +193,7 @@ impl Doing {
                 heard.drain(..4 * KEPT);
             }
         });
-        (self.stream, self.lines) = (stream, lines);
+        self.lines = lines;
         self.changed = Millis::try_from(look.changed).ok().filter(|at| *at > 0);
         if look.anew {
             return look;
@@ -287,8 +282,15 @@ impl Doing {
 }
 
 impl Source {
+    fn decoder(&self) -> Box<dyn Decode> {
+        match self {
+            Source::Log(host, _) => host.log_reader(),
+            Source::Plain(_) | Source::Transcript(_) => Host::FIRST.log_reader(),
+        }
+    }
+
     /// Takes the line of that number.
-    fn hear(&self, stream: &mut Stream, line: &[u8], number: u64, told: &mut Vec<Heard>) {
+    fn hear(&self, stream: &mut dyn Decode, line: &[u8], number: u64, told: &mut Vec<Heard>) {
         let has = |needle: &[u8]| memchr::memmem::find(line, needle).is_some();
         let is_plain = match self {
             Source::Transcript(_) => {
@@ -298,7 +300,7 @@ impl Source {
                 }
                 false
             }
-            Source::Log(_) => stream.line(line, told) == Line::Plain,
+            Source::Log(..) => stream.line(line, told) == Line::Plain,
             Source::Plain(_) => true,
         };
         let is_command = number == 0 && line.starts_with(b"$ ");

@@ -31,11 +31,11 @@ use ralph_core::{
     text::{self, Masking, PlainLines, Secrets},
 };
 use ralph_engine::hosts::{
-    self, Invocation,
+    self, Decode, Exit, Invocation,
     claude::{
         denials,
         settings_file::{self, Settings},
-        stream::{Exit, Stream},
+        stream::Stream,
         transcript::{self, Before},
         usage::Meter,
     },

@@ -7,7 +7,6 @@ pub mod commands;
 pub mod compaction;
 pub mod denials;
 mod host;
-pub(crate) mod launch;
 pub mod plugin;
 mod prices;
 pub mod program;
@@ -20,3 +19,4 @@ pub mod variables;
 pub mod version;
 
 pub(super) use host::HOST;
+pub(super) use prices::list_price;

@@ -3,7 +3,7 @@
 //! An estimate: without discounts, subscriptions and other vendors' prices, and without requests that the client does not write down, such as those for
 //! titles of sessions. An unknown model counts as the most expensive one: a brake that comes early costs a word, one that comes late costs money.
 
-use ralph_core::money::Micros;
+use ralph_core::{judge::session_outcome::Tokens, money::Micros};
 
 use super::usage::Usage;
 
@@ -63,9 +63,21 @@ const PRICES: &[(&[&str], Price)] = &[
     (&["3-haiku"], price(250, 1_250, 30)),
 ];
 
+fn listed(model: &str) -> Option<Price> {
+    PRICES.iter().find(|(names, _)| names.iter().any(|name| is_called(model, name))).map(|(_, price)| *price)
+}
+
+/// The cost of tokens that another agent used of a model; `None`: it is not in the list.
+pub(in crate::hosts) fn list_price(model: &str, tokens: Tokens) -> Option<Micros> {
+    listed(model).map(|price| of(price, &Usage { tokens, ..Usage::default() }))
+}
+
 /// The estimated cost of an answer, rounded up.
 pub(super) fn cost(model: &str, usage: &Usage) -> Micros {
-    let price = PRICES.iter().find(|(names, _)| names.iter().any(|name| is_called(model, name))).map_or(DEAREST, |(_, price)| *price);
+    of(listed(model).unwrap_or(DEAREST), usage)
+}
+
+fn of(price: Price, usage: &Usage) -> Micros {
     let tokens = usage.tokens;
     let parts = [
         (tokens.input, price.input),
@@ -95,19 +107,16 @@ fn is_called(model: &str, name: &str) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use ralph_core::{
-        judge::session_outcome::Tokens,
-        money::{of_dollars, shown},
-    };
+    use ralph_core::money::{of_dollars, shown};
 
     const DOLLAR: Micros = 1_000_000;
 
-    fn of(model: &str, tokens: Tokens) -> Micros {
+    fn one(model: &str, tokens: Tokens) -> Micros {
         cost(model, &Usage { tokens, ..Usage::default() })
     }
 
     fn million(model: &str) -> Micros {
-        of(model, Tokens { input: 100_000, ..Tokens::default() }) * 10
+        one(model, Tokens { input: 100_000, ..Tokens::default() }) * 10
     }
 
     #[test]
@@ -141,33 +150,33 @@ mod tests {
 
     #[test]
     fn s2_7_each_kind_of_token_has_its_price() {
-        let one = |tokens: Tokens| of("claude-opus-5", tokens);
+        let opus = |tokens: Tokens| one("claude-opus-5", tokens);
         let none = Tokens::default();
         let written = Tokens { cache_written: 1_000_000, ..none };
         let answer = Usage { tokens: Tokens { output: 1_000_000, ..none }, ..Usage::default() };
-        assert_eq!(one(answer.tokens), 25 * DOLLAR);
-        assert_eq!(one(written), 6_250_000);
+        assert_eq!(opus(answer.tokens), 25 * DOLLAR);
+        assert_eq!(opus(written), 6_250_000);
         assert_eq!(cost("claude-opus-5", &Usage { tokens: written, written_1h: 1_000_000, ..Usage::default() }), 10 * DOLLAR);
-        assert_eq!(one(Tokens { cache_read: 1_000_000, ..none }), 500_000);
+        assert_eq!(opus(Tokens { cache_read: 1_000_000, ..none }), 500_000);
         assert_eq!(cost("claude-opus-5", &Usage { searches: 3, ..Usage::default() }), 30_000);
         assert_eq!(cost("claude-opus-5", &Usage { is_fast: true, ..answer }), 50 * DOLLAR);
         assert_eq!(cost("claude-opus-5", &Usage { is_local: true, ..answer }), 27_500_000);
         assert_eq!(cost("claude-opus-4-6", &Usage { is_fast: true, ..answer }), 150 * DOLLAR);
         assert_eq!(
-            of("claude-haiku-5-5", Tokens { input: 1, cache_read: 100_000, ..none }),
+            one("claude-haiku-5-5", Tokens { input: 1, cache_read: 100_000, ..none }),
             5_001,
             "a long prompt costs five times as much"
         );
-        assert_eq!(of("claude-haiku-5-5", Tokens { output: 1, ..none }), 1, "rounded up");
+        assert_eq!(one("claude-haiku-5-5", Tokens { output: 1, ..none }), 1, "rounded up");
     }
 
     proptest! {
         /// Whatever a file says, there is a price for it, and more tokens never cost less.
         #[test]
         fn s2_7_more_never_costs_less(model in "\\PC{0,30}", input in any::<u64>(), output in any::<u64>(), more in any::<u64>()) {
-            let less = of(&model, Tokens { input, output, ..Tokens::default() });
+            let less = one(&model, Tokens { input, output, ..Tokens::default() });
             let tokens = Tokens { input, output: output.saturating_add(more), cache_read: more, ..Tokens::default() };
-            prop_assert!(of(&model, tokens) >= less);
+            prop_assert!(one(&model, tokens) >= less);
             prop_assert!(shown(less).to_string().starts_with('$'));
         }
     }

@@ -26,8 +26,10 @@ use crate::{
         Heard,
         claude::{
             denials, prices,
-            usage::{Meter, Usage},
+            usage::{self, Meter, Usage},
+            variables,
         },
+        stream::{Decode, Exit, Line, without_result},
     },
     sys::secrets,
 };
@@ -35,7 +37,6 @@ use fields::{status, tail, text, whole};
 use verdict::{Fault, Verdict};
 
 pub(super) use verdict::Quota;
-pub(crate) use verdict::why;
 
 /// So many calls are remembered until it is known whether they were denied.
 const MOST_CALLS: usize = 256;
@@ -43,28 +44,11 @@ const MOST_CALLS: usize = 256;
 /// So many denials of one session are told.
 const MOST_DENIED: usize = 200;
 
-/// The kind of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line {
-    Event,
-    /// A piece of a message that comes again as a whole.
-    Piece,
-    /// The service holds the connection open; nothing is worked on.
-    Ping,
-    /// No event at all.
-    Plain,
-}
-
-/// How the client's process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Exit {
-    pub code: Option<i32>,
-    pub signal: Option<i32>,
-}
-
 /// One session as it is heard.
 #[derive(Debug, Default)]
 pub struct Stream {
+    /// The session that ralph started; `None`: only its lines are known.
+    session: Option<String>,
     /// Any event was heard.
     begun: bool,
     /// When the newest line was written, where the client says so.
@@ -119,22 +103,9 @@ impl Streamed {
 }
 
 impl Stream {
-    /// Takes one line, and puts what is to be told into `told`.
-    pub fn line(&mut self, line: &[u8], told: &mut Vec<Heard>) -> Line {
-        let Ok(event) = parse_tolerant::<Value>(line) else { return Line::Plain };
-        let Some(kind) = text(&event, "type") else { return Line::Plain };
-        self.begun = true;
-        self.at = text(&event, "timestamp").and_then(time::parse);
-        match kind {
-            "system" => self.system(&event, told),
-            "assistant" => self.assistant(&event, told),
-            "user" => tool_results(&event, told),
-            "stream_event" => return self.piece(&event, told),
-            "rate_limit_event" => self.quota(&event["rate_limit_info"], told),
-            "result" => self.result(&event, told),
-            _ => {}
-        }
-        Line::Event
+    /// A session that ralph started, under that id.
+    pub(super) fn of_session(id: &str) -> Self {
+        Stream { session: Some(id.to_owned()), ..Stream::default() }
     }
 
     fn system(&mut self, event: &Value, told: &mut Vec<Heard>) {
@@ -334,54 +305,79 @@ impl Stream {
         }
     }
 
+    /// Whether the client told what the session used, to its end.
+    fn is_accounted(&self) -> bool {
+        self.is_over && self.verdict.as_ref().is_some_and(|verdict| !verdict.is_aborted())
+    }
+}
+
+impl Decode for Stream {
+    fn line(&mut self, line: &[u8], told: &mut Vec<Heard>) -> Line {
+        let Ok(event) = parse_tolerant::<Value>(line) else { return Line::Plain };
+        let Some(kind) = text(&event, "type") else { return Line::Plain };
+        self.begun = true;
+        self.at = text(&event, "timestamp").and_then(time::parse);
+        match kind {
+            "system" => self.system(&event, told),
+            "assistant" => self.assistant(&event, told),
+            "user" => tool_results(&event, told),
+            "stream_event" => return self.piece(&event, told),
+            "rate_limit_event" => self.quota(&event["rate_limit_info"], told),
+            "result" => self.result(&event, told),
+            _ => {}
+        }
+        Line::Event
+    }
+
     /// Whether the agent has come to its end, and only the process has not.
-    pub fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.is_over
     }
 
     /// When the newest line was written, where the client says so.
-    pub fn at(&self) -> Option<Millis> {
+    fn at(&self) -> Option<Millis> {
         self.at
     }
 
     /// How full the context is now, in tokens, and how large it is; `None`: nothing tells, or it was made shorter since.
-    pub fn context(&self) -> Option<(u64, u64)> {
+    fn context(&self) -> Option<(u64, u64)> {
         let told = self.verdict.as_ref().map(|verdict| verdict.context_window).filter(|window| *window > 0);
         let model = self.model.as_deref().or(self.meter.model.as_deref()).unwrap_or_default();
         (self.context > 0).then(|| (self.context, told.unwrap_or_else(|| prices::window(model, self.fullest))))
     }
 
     /// How the session ended, if it ended by itself. `complaint` is what the client said to a person.
-    pub fn outcome(&self, exit: Exit, complaint: &str) -> Outcome {
+    fn outcome(&self, exit: Exit, complaint: &str) -> Outcome {
         match &self.verdict {
             Some(verdict) if self.is_over => verdict.outcome(self.fault.as_ref(), self.quota.as_ref(), exit, self.model.as_deref()),
-            _ => verdict::without_result(self.begun, exit, complaint),
+            _ => without_result(self.begun, exit, complaint),
         }
     }
 
     /// All texts of the last message.
-    pub fn text(&self) -> Option<String> {
+    fn text(&self) -> Option<String> {
         let of_result = || self.verdict.as_ref()?.text.clone();
         let text = Some(join_blocks(self.texts.iter().map(String::as_str))).filter(|text| !text.trim().is_empty());
         text.or_else(|| of_result().filter(|_| self.is_over && self.message.is_none()))
     }
 
-    pub fn tools(&self) -> ToolUse {
+    fn tools(&self) -> ToolUse {
         if self.tool_calls > 0 { ToolUse::Used } else { ToolUse::None }
     }
 
-    /// Whether the client told what the session used, to its end.
-    pub(crate) fn is_accounted(&self) -> bool {
-        self.is_over && self.verdict.as_ref().is_some_and(|verdict| !verdict.is_aborted())
-    }
-
     /// The usage of the session: as the client counted it, or else by the meter.
-    pub fn work(&self) -> Work {
+    fn work(&self) -> Work {
         let verdict = self.verdict.as_ref();
         let counted = verdict.map(|verdict| (verdict.tokens, verdict.usd_micros)).unwrap_or_default();
         let heard: (Tokens, Micros) = (self.meter.tokens, self.meter.usd_micros);
         let estimated = !self.is_accounted() && (verdict.is_none() || heard.0.total() > counted.0.total());
-        let (tokens, usd_micros) = if estimated { heard } else { counted };
+        let (mut tokens, mut usd_micros) = if estimated { heard } else { counted };
+        let mut estimated = estimated;
+        // If the client could not report it at its end, its transcripts may know more than was heard.
+        let written = || usage::of_session(&variables::config_folder()?, self.session.as_deref()?);
+        if let Some(known) = (!self.is_accounted()).then(written).flatten().filter(|(known, _)| known.total() > tokens.total()) {
+            ((tokens, usd_micros), estimated) = (known, true);
+        }
         Work {
             model: verdict.and_then(|verdict| verdict.model.clone()).or_else(|| self.meter.model.clone()).or_else(|| self.model.clone()),
             turns: if verdict.is_some() { self.turns } else { self.meter.messages },
@@ -389,10 +385,10 @@ impl Stream {
             tokens,
             usd_micros,
             estimated,
-            took_ms: 0,
             context: self.fullest,
             context_window: verdict.map_or(0, |verdict| verdict.context_window),
             denied: self.denied.clone(),
+            ..Work::default()
         }
     }
 }

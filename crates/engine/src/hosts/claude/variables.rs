@@ -4,6 +4,25 @@ use std::{ffi::OsString, path::PathBuf};
 
 use crate::sys::env;
 
+/// Variables that make the client believe that it runs within another session, or speak to that one, or wait silently for the end of a limit.
+pub(in crate::hosts) const OF_A_SESSION: [&str; 15] = [
+    "AI_AGENT",
+    "CLAUDECODE",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_MESSAGING_SOCKET",
+    "CLAUDE_CODE_RETRY_WATCHDOG",
+    "CLAUDE_CODE_SESSION_ATTENDED",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_SSE_PORT",
+    "CLAUDE_EFFORT",
+    "CLAUDE_ENV_FILE",
+    "CLAUDE_PID",
+    "CLAUDE_PLUGIN_DATA",
+    "CLAUDE_PLUGIN_ROOT",
+    "CLAUDE_PROJECT_DIR",
+];
+
 /// Claude Code's session id; it is also set for the commands that the model runs.
 pub fn session() -> Option<String> {
     env::text("CLAUDE_CODE_SESSION_ID")

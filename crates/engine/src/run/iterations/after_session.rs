@@ -7,6 +7,7 @@ use ralph_core::{
         session_outcome::{self, Did, Outcome, Then, Trouble, Work},
     },
     loops::Value,
+    text::time::Millis,
 };
 
 use super::{Begun, Ends, Iterations, LOOK, is_used_up};
@@ -37,7 +38,7 @@ impl Iterations<'_> {
         let then = match session_outcome::after(&ended.outcome, did, failures, retries, now, random::number() % 1_000) {
             // There is nothing left to try it again with.
             Then::Again { .. } | Then::Park { .. } if is_used_up => Then::Judge,
-            then => then,
+            then => self.or_another_agent(begun.agent, &ended.outcome, then, now),
         };
         self.observer.on_event(&RunEvent::Over {
             iteration: begun.iteration,
@@ -61,10 +62,34 @@ impl Iterations<'_> {
         }
         let why = broke_in_words(&ended.outcome);
         match then {
+            Then::Again { at } if at <= now => {
+                let next = self.orders.agents[self.agent(now)].0.title();
+                self.observer.on_event(&RunEvent::Warning { text: format!("{why}; {next} goes on with the same iteration") });
+                Ok(None)
+            }
             Then::Again { at } => self.rest(at, &format!("{why}; the same iteration is tried again")),
             Then::Park { until } => self.rest(until, &why),
             Then::Pause => Ok(Some((End::Blocked, in_need(&ended.outcome, &why)))),
             Then::Leave | Then::Judge => Ok(None),
+        }
+    }
+
+    /// Where this agent's account is used up and another agent is free, that one goes on at once; otherwise the first that comes back is waited for.
+    fn or_another_agent(&mut self, agent: usize, outcome: &Outcome, then: Then, now: Millis) -> Then {
+        const LATER: Millis = 3_600_000;
+        let until = match (outcome, then) {
+            (_, Then::Park { until }) => until,
+            // Only a person can change that, and perhaps one does before the next hour.
+            (Outcome::Failed { trouble: Trouble::Billing { .. } | Trouble::SignIn { .. } }, Then::Pause) => now.saturating_add(LATER),
+            _ => return then,
+        };
+        self.used_up_until[agent] = until;
+        let next = self.agent(now);
+        let free_at = self.used_up_until[next];
+        match then {
+            _ if free_at <= now => Then::Again { at: now },
+            Then::Park { .. } => Then::Park { until: free_at },
+            then => then,
         }
     }
 

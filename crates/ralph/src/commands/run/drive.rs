@@ -8,7 +8,7 @@ use std::{
 use ralph_core::{config::Running, loops::RUN_USD, text::clean};
 use ralph_engine::{
     gates::{self, declared},
-    hosts::claude::program,
+    hosts::{self, Host, prices::Prices},
     notify::Ways,
     ops::{
         self, Asker, Refusal,
@@ -40,22 +40,26 @@ pub(super) fn drive(project: &Project, request: Request, observer: &Arc<dyn Obse
     let project = &*place(project, &request, &warn)?;
     refuse_what_cannot_be_proven(project)?;
     let (name, options) = options(project, &request);
-    let agent = find_agent(project, &options)?;
+    let agents = find_agents(project, &options)?;
     let mut settings = settings(project, &options, request.sessions.no_snapshots, &warn);
     let (ways, left_out) = Ways::of_run(project, &request.notify).map_err(Failure::usage)?;
     left_out.into_iter().for_each(warn);
-    let remarks = look(project, &settings, &agent)?;
+    let mut remarks = Vec::new();
+    for (agent, _) in &agents {
+        remarks.extend(look(project, &settings, agent)?);
+    }
     untrusted_lists(project).into_iter().for_each(&warn);
     settings.permission_mode = preflight::mode_to_ask_for(project, settings.permission_mode);
     let is_bare = request.is_bare;
     let (resume, as_before) = match request.subject {
         Subject::Again(resume) => (resume, options.words()),
         Subject::New(mut wanted) => {
-            let limits = if let session::Agent::Claude(_) = agent { "8 hours or $50 are used up" } else { "8 hours are over" };
+            let counts_money = agents.iter().any(|(agent, _)| agent.tells_use());
+            let limits = if counts_money { "8 hours or $50 are used up" } else { "8 hours are over" };
             confirm_endless(project, &wanted, request.endless, request.may_ask, limits)?;
             wanted.remark().into_iter().for_each(&warn);
             // Money is limited unless the person says otherwise, where it can be counted at all.
-            if let session::Agent::Claude(_) = agent {
+            if counts_money {
                 wanted.settings.max_usd.get_or_insert(RUN_USD);
             }
             (begin(project, &wanted, &warn)?, None)
@@ -63,7 +67,8 @@ pub(super) fn drive(project: &Project, request: Request, observer: &Arc<dyn Obse
     };
     // Without it, the next run needs the options again, and that is all.
     let _ = options.keep(project, &name);
-    let orders = Orders { resume, agent, rounds: request.rounds, settings, waits: !request.no_wait, ways, as_before, remarks };
+    let prices = Prices(std::mem::take(&mut settings.prices));
+    let orders = Orders { resume, agents, prices, rounds: request.rounds, settings, waits: !request.no_wait, ways, as_before, remarks };
     let observer: Arc<dyn Observer> =
         Arc::new(WithPage { observer: Arc::clone(observer), project: project.clone(), of_loop: OnceLock::new() });
     let ended = run::drive(project, &orders, &observer).map_err(|refusal| {
@@ -110,11 +115,19 @@ fn options(project: &Project, request: &Request) -> (String, RunOptions) {
         Ok(found) if !is_new => found.name,
         _ => asked.unwrap_or("main").to_owned(),
     };
-    let Sessions { agent, agent_cmd, model, permission_mode, inner, .. } = &request.sessions;
-    let said = RunOptions { agent_cmd: agent_cmd.clone(), model: model.clone(), permission_mode: permission_mode.clone(), inner: *inner };
+    let Sessions { agent, fallback, agent_cmd, model, permission_mode, inner, .. } = &request.sessions;
+    let said = RunOptions {
+        agent: agent.clone().filter(|agent| agent != "claude"),
+        fallback: fallback.clone(),
+        agent_cmd: agent_cmd.clone(),
+        model: model.clone(),
+        permission_mode: permission_mode.clone(),
+        inner: *inner,
+    };
     let mut before = if is_new { RunOptions::default() } else { RunOptions::of(project, &name) };
-    if agent.is_some() {
-        before.agent_cmd = None;
+    // Another agent has other models.
+    if agent.is_some() || agent_cmd.is_some() {
+        (before.agent, before.agent_cmd, before.model) = (None, None, None);
     }
     (name, said.or(before))
 }
@@ -146,13 +159,31 @@ fn untrusted_lists(project: &Project) -> Vec<String> {
     sources.iter().filter(is_open).map(told).collect()
 }
 
-fn find_agent(project: &Project, options: &RunOptions) -> Result<session::Agent, Failure> {
-    match &options.agent_cmd {
-        Some(line) => Ok(session::Agent::Command(line.clone())),
-        None => program::find_outside(project.root()).map(session::Agent::Claude).ok_or_else(|| {
-            Failure::coded(BLOCKED, "there is no `claude` on the PATH: install Claude Code, or name another program with --agent-cmd")
-        }),
+/// The agent, and those that take over from it.
+fn find_agents(project: &Project, options: &RunOptions) -> Result<Vec<(session::Agent, Option<String>)>, Failure> {
+    let first = match &options.agent_cmd {
+        Some(line) => session::Agent::Command(line.clone()),
+        None => find_agent(project, options.agent.as_deref().unwrap_or("claude"))?,
+    };
+    let mut all = vec![(first, None)];
+    for named in &options.fallback {
+        let (name, model) = named.split_once('=').map_or((named.as_str(), None), |(name, model)| (name, Some(model.to_owned())));
+        all.push((find_agent(project, name)?, model));
     }
+    Ok(all)
+}
+
+fn find_agent(project: &Project, name: &str) -> Result<session::Agent, Failure> {
+    let host = Host::by_name(name).ok_or_else(|| Failure::usage(format!("there is no agent \"{name}\"")))?;
+    let install = host.headless.as_ref().map_or("", |headless| headless.install);
+    hosts::find_program(host, project.root()).map(|program| session::Agent::Known(host, program)).ok_or_else(|| {
+        let program = host.headless.as_ref().map_or(name, |headless| headless.program);
+        let message = format!(
+            "there is no `{program}` on the PATH: `{install}` installs {}, or name another agent with --agent or --agent-cmd",
+            host.title
+        );
+        Failure::coded(BLOCKED, message)
+    })
 }
 
 /// The settings of ralph.toml, overridden by the command line. A permission mode counts from a trusted file only.
@@ -167,6 +198,10 @@ fn settings(project: &Project, options: &RunOptions, no_snapshots: bool, warn: &
             let mut run = config.run;
             if options.permission_mode.is_none() && !trust.is_trusted() && run.permission_mode.take().is_some() {
                 warn("ralph.toml is not trusted, so its permission_mode does not count: `ralph trust` shows it and asks".to_owned());
+            }
+            if !trust.is_trusted() && !run.prices.is_empty() {
+                run.prices.clear();
+                warn("ralph.toml is not trusted, so its prices do not count: `ralph trust` shows it and asks".to_owned());
             }
             run
         }

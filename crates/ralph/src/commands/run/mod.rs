@@ -17,6 +17,7 @@ use std::{io::stdout, sync::Arc};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ralph_engine::{
+    hosts,
     notify::Ways,
     ops::{resume, start},
     run::events::Observer,
@@ -92,8 +93,11 @@ const SHOWN: &str = "What is shown";
 #[derive(clap::Args)]
 struct Sessions {
     /// The agent [default: claude, or with --continue the one it had]
-    #[arg(long, value_name = "AGENT", value_parser = ["claude"], conflicts_with = "agent_cmd")]
+    #[arg(long, value_name = "AGENT", value_parser = agents(), conflicts_with = "agent_cmd")]
     agent: Option<String>,
+    /// An agent that goes on while the account of the one before is used up; with =MODEL its model; may be given several times
+    #[arg(long, value_name = "AGENT[=MODEL]", value_parser = fallback)]
+    fallback: Vec<String>,
     /// Another program instead: a shell command that reads the prompt on standard input and prints its answer
     #[arg(long, value_name = "CMD", value_parser = words, conflicts_with_all = ["permission_mode", "inner"])]
     agent_cmd: Option<String>,
@@ -156,6 +160,17 @@ fn worktree(text: &str) -> Result<String, String> {
 
 fn whom(text: &str) -> Result<String, String> {
     Ways::default().add(text).map(|()| text.to_owned())
+}
+
+/// The agents that work without a person.
+fn agents() -> PossibleValuesParser {
+    PossibleValuesParser::new(hosts::ALL.into_iter().filter(|host| host.headless.is_some()).map(|host| host.name))
+}
+
+fn fallback(text: &str) -> Result<String, String> {
+    let name = text.split('=').next().unwrap_or_default();
+    let known: Vec<&str> = hosts::ALL.into_iter().filter(|host| host.headless.is_some()).map(|host| host.name).collect();
+    if known.contains(&name) { Ok(text.to_owned()) } else { Err(format!("must be one of {}, perhaps with =MODEL", known.join(", "))) }
 }
 
 fn permission_modes() -> impl TypedValueParser<Value = String> {

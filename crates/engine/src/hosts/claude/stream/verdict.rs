@@ -7,12 +7,9 @@ use ralph_core::{
 };
 use serde_json::Value;
 
-use crate::sys::secrets;
+use crate::hosts::stream::Exit;
 
-use super::{
-    Exit,
-    fields::{status, tail, text, whole},
-};
+use super::fields::{status, tail, text, whole};
 
 /// An error that the client reports in the place of a message.
 #[derive(Debug)]
@@ -168,23 +165,5 @@ fn tokens(usage: &Value) -> Tokens {
         output: count("outputTokens"),
         cache_read: count("cacheReadInputTokens"),
         cache_written: count("cacheCreationInputTokens"),
-    }
-}
-
-/// The outcome without a result. A client that only complains does not accept its arguments or its settings.
-pub(super) fn without_result(begun: bool, exit: Exit, complaint: &str) -> Outcome {
-    let trouble = match exit {
-        Exit { code: Some(code @ (126 | 127)), .. } if !begun => Trouble::CannotStart { why: why(code, complaint) },
-        Exit { code: Some(code @ 1), .. } if !begun && !complaint.trim().is_empty() => Trouble::CannotStart { why: why(code, complaint) },
-        Exit { code, signal } => Trouble::Crash { code, signal },
-    };
-    Outcome::Failed { trouble }
-}
-
-/// Why a program did not start, in its own words.
-pub(crate) fn why(code: i32, complaint: &str) -> String {
-    match secrets::excerpt(complaint, 300) {
-        none if none.is_empty() => format!("exit code {code}"),
-        words => words,
     }
 }
