@@ -295,7 +295,9 @@ impl Decode for AgentStream {
         self.begun = true;
         let mut says = Vec::new();
         (self.read)(&event, &mut says);
-        says.into_iter().for_each(|says| self.take(says, told));
+        for says in says {
+            self.take(says, told);
+        }
         Line::Event
     }
 
@@ -355,3 +357,6 @@ fn add(used: &mut ByModel, model: String, tokens: Tokens, in_all: bool) {
     let before = used.entry(model).or_default();
     *before = if in_all { tokens } else { before.plus(tokens) };
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,9 +32,8 @@ fn says(event: &Value, says: &mut Vec<Says>) {
     match (event["type"].as_str().unwrap_or_default(), item["type"].as_str().unwrap_or_default()) {
         ("thread.started", _) => says.push(Says::Begins { session: Some(text(event, "thread_id")), model: None }),
         ("item.completed", "agent_message") => says.push(Says::Message(text(item, "text"))),
-        ("item.started", "agent_message") => {}
-        // Warnings, such as of a model that it does not know, thoughts and plans.
-        (_, "error" | "reasoning" | "todo_list") => {}
+        // A message that has only begun; warnings, such as of a model that it does not know; thoughts and plans.
+        (_, "agent_message" | "error" | "reasoning" | "todo_list") => {}
         // Some items are told only when they are done.
         (kind @ ("item.started" | "item.completed"), name) if !name.is_empty() => {
             let input = if item["changes"].is_array() { &item["changes"][0] } else { item };

@@ -73,9 +73,9 @@ pub(super) fn trouble(status: Option<u16>, message: &str) -> Option<Trouble> {
 
 /// A status of an error as a word of its own: `401 Incorrect…`, `(HTTP 401)`, `status: 429`.
 fn status_in(words: &str) -> Option<u16> {
-    let numbers = words.split(|c: char| !c.is_ascii_alphanumeric() && c != '.' && c != ':' && c != '/');
+    let mut numbers = words.split(|c: char| !c.is_ascii_alphanumeric() && c != '.' && c != ':' && c != '/');
     let status = |word: &str| word.trim_matches([':', '.']).parse().ok().filter(|status| (400..600).contains(status));
-    numbers.filter_map(status).next()
+    numbers.find_map(status)
 }
 
 /// When a limit ends, as Codex says it: `try again at Jan 15th, 2027 8:00 AM`, in local time, or `try again at 8:00 AM`.

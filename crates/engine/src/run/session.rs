@@ -166,7 +166,7 @@ pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wanted
     if process_tree::has_children() {
         process_tree::end_marked(&format!("{}={}", env::RUN, session.mark));
     }
-    session.ended(ended, reason, listening, ear.took())
+    Session::ended(ended, reason, listening, ear.took())
 }
 
 impl Session<'_> {
@@ -230,13 +230,7 @@ impl Session<'_> {
         reason.map(|reason| if ear.is_over() || ear.is_stuck() { of_itself().unwrap_or(reason) } else { reason })
     }
 
-    fn ended(
-        &self,
-        ended: Result<command::Ended, Failure>,
-        reason: Option<Outcome>,
-        listening: Option<Listening>,
-        took: Duration,
-    ) -> Ended {
+    fn ended(ended: Result<command::Ended, Failure>, reason: Option<Outcome>, listening: Option<Listening>, took: Duration) -> Ended {
         let complaints = listening.as_ref().map(Listening::complaints).unwrap_or_default();
         let outcome = match (ended, reason, &listening) {
             (Err(Failure::CannotStart(e)), ..) => cannot_start(e.to_string()),
