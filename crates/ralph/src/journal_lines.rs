@@ -88,6 +88,8 @@ pub(crate) fn of_work(work: &Work) -> String {
     }
     if work.usd_micros > 0 {
         parts.push(format!("{}{}", if work.estimated { "about " } else { "" }, money::shown(work.usd_micros)));
+    } else if work.cost_unknown && work.tokens.total() > 0 {
+        parts.push("cost unknown".to_owned());
     }
     parts.push(in_words(work.took_ms));
     parts.join(", ")

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::client::{Permit, install_once, runs};
+use crate::client::{Permit, install_once, runs, sealed_program};
 use crate::model_server::{ModelServer, Reply};
 use crate::process::{Output, run_bounded};
 use crate::project::Project;
@@ -230,6 +230,15 @@ impl InstalledAgent {
         for (path, text) in (self.agent.files)(&server.base_url()) {
             project.write(project.home().join(path), text);
         }
+    }
+
+    /// A program of the agent's name that is this client, sealed, for tests of what starts a client by itself. Its folder can be put on a path.
+    pub fn as_program(&self, project: &Project, server: &ModelServer) -> PathBuf {
+        self.prepare(project, server);
+        let vars = (self.agent.vars)(&server.base_url());
+        let start: Vec<PathBuf> = self.agent.start.iter().map(|word| self.folder.join(word)).collect();
+        let start: Vec<&Path> = start.iter().map(PathBuf::as_path).collect();
+        sealed_program(project, self.agent.name, &start, vars.iter().map(|(name, value)| (*name, value.as_str())))
     }
 
     /// One session without a screen, to its end.

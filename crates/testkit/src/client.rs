@@ -146,26 +146,37 @@ impl Client {
     /// A program called `claude` that is this client, sealed as in [`Self::print`]: for tests of what starts a client by itself. Of the environment it
     /// passes on what is ralph's; `vars` come on top. Returns the program; its folder can be put on a path.
     pub fn as_program(&self, project: &Project, server: &ModelServer, sign_in: SignIn, vars: &[(&str, &str)]) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt;
         write_client_state(project);
-        let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
         let base_url = server.base_url();
         let sign_in = match sign_in {
             SignIn::Key => ("ANTHROPIC_API_KEY", KEY),
             SignIn::Subscription => ("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-test"),
         };
-        let sealed = project.env().into_iter().map(|(name, value)| format!("{}={}", name.display(), value.display()));
         let own = SEALED.into_iter().chain([("ANTHROPIC_BASE_URL", base_url.as_str()), sign_in]).chain(vars.iter().copied());
-        let all: Vec<String> = sealed.chain(own.map(|(name, value)| format!("{name}={value}"))).map(|var| quoted(&var)).collect();
-        let of_ralph = ["RALPH_RUN", "RALPH_ITERATION", "RALPH_SESSION"].map(|name| format!("{name}=\"${name}\"")).join(" ");
-        let script = format!("#!/bin/sh\nexec env -i {} {of_ralph} {} \"$@\"\n", all.join(" "), quoted(self.binary.to_str().unwrap()));
-        let folder = project.home().join("bin");
-        fs::create_dir_all(&folder).unwrap();
-        let program = folder.join("claude");
-        fs::write(&program, script).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        program
+        sealed_program(project, "claude", &[self.binary.as_path()], own)
     }
+}
+
+/// A program of that name in the home's `bin` that starts these words in a sealed environment, with ralph's own variables and these on top.
+pub(crate) fn sealed_program<'a>(
+    project: &Project,
+    name: &str,
+    start: &[&Path],
+    vars: impl Iterator<Item = (&'a str, &'a str)>,
+) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let sealed = project.env().into_iter().map(|(name, value)| format!("{}={}", name.display(), value.display()));
+    let all: Vec<String> = sealed.chain(vars.map(|(name, value)| format!("{name}={value}"))).map(|var| quoted(&var)).collect();
+    let of_ralph = ["RALPH_RUN", "RALPH_ITERATION", "RALPH_SESSION"].map(|name| format!("{name}=\"${name}\"")).join(" ");
+    let start: Vec<String> = start.iter().map(|word| quoted(word.to_str().unwrap())).collect();
+    let script = format!("#!/bin/sh\nexec env -i {} {of_ralph} {} \"$@\"\n", all.join(" "), start.join(" "));
+    let folder = project.home().join("bin");
+    fs::create_dir_all(&folder).unwrap();
+    let program = folder.join(name);
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    program
 }
 
 /// How the client is signed in. Only a subscription has a limit that says when it ends.

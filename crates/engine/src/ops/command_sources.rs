@@ -256,9 +256,12 @@ fn merge() -> Named {
 /// The commands of `[run]` and `[notify]`.
 fn of_runs(run: &Running, notify: Notify) -> impl Iterator<Item = Named> {
     let mode = run.permission_mode.as_deref().map(|mode| (MODE, argv(&["claude", "--permission-mode", mode])));
+    // The money that is counted depends on them, and so does its limit.
+    let priced: Vec<&str> = ["prices", "of"].into_iter().chain(run.prices.iter().map(|(model, _)| model.as_str())).collect();
+    let prices = (!run.prices.is_empty()).then(|| ("prices", argv(&priced)));
     let webhook = notify.webhook.map(|address| ("notify", argv(&["curl", "--data", "NEWS", &address])));
     let command = notify.command.map(|line| ("notify", Run::Shell(line)));
-    [mode, command, webhook].into_iter().flatten().map(|(name, run)| Named::new(name, run, Purpose::Runs))
+    [mode, prices, command, webhook].into_iter().flatten().map(|(name, run)| Named::new(name, run, Purpose::Runs))
 }
 
 fn argv(words: &[&str]) -> Run {

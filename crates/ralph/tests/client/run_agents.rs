@@ -1,0 +1,98 @@
+//! `ralph run --agent NAME` with the real clients of other agents, against the scripted model. The cases are the same for all of them: h5 of issue "any agent".
+
+use std::{fs, path::Path};
+
+use crate::real::{LOOP, RALPH, files_in};
+use ralph_testkit::{Agent, ModelServer, Output, Project, Reply, Request, Skip, or_skip};
+use serde_json::Value;
+
+const TASK: &str = "Write the answer down and prove it.";
+
+macro_rules! in_every_agent {
+    ($($case:ident)*) => {$(
+        mod $case {
+            in_every_agent!(@ $case codex gemini copilot qwen droid grok);
+        }
+    )*};
+    (@ $case:ident $($agent:ident)*) => {$(
+        #[test]
+        fn $agent() {
+            super::$case(ralph_testkit::Agent::by_name(stringify!($agent)));
+        }
+    )*};
+}
+
+in_every_agent! {
+    h5_a_run_goes_on_until_its_claim_is_proven
+    h5_a_key_that_does_not_count_is_told_and_ends_the_run
+}
+
+/// The model's name in each agent's words. Gemini's is one with a price.
+fn model(agent: &Agent) -> &'static str {
+    match agent.name {
+        "droid" => "custom:fake-model",
+        "gemini" => "gemini-2.5-pro",
+        "opencode" => "fake/fake-model",
+        _ => "fake-model",
+    }
+}
+
+fn run(project: &Project, program: &Path, agent: &Agent, more: &[&str]) -> Output {
+    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+    let args = ["run", TASK, "--promise", "DONE", "--agent", agent.name, "--model", model(agent)];
+    let output = project.run(RALPH).args(args).args(["--permission-mode", "bypassPermissions"]).args(more).env("PATH", path).output();
+    assert!(!output.timed_out, "{output:?}");
+    output
+}
+
+fn records(project: &Project, kind: &str) -> Vec<Value> {
+    let journals = files_in(project.path(".ralph/journal"));
+    let text: String = journals.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].clone());
+    records.filter(|event| event["kind"] == kind).collect()
+}
+
+fn bed(agent: &'static Agent, replies: impl IntoIterator<Item = Reply>) -> Result<(Project, ModelServer, std::path::PathBuf), Skip> {
+    let (client, project, server) = (agent.installed()?, Project::new(), ModelServer::scripted(replies));
+    let program = client.as_program(&project, &server);
+    Ok((project, server, program))
+}
+
+/// Two sessions: the first works and claims nothing, the second claims and its gate holds.
+fn h5_a_run_goes_on_until_its_claim_is_proven(agent: &'static Agent) {
+    let replies = [agent.runs_command("echo 42 > answer.txt"), Reply::text("I have begun."), Reply::text("<promise>DONE</promise>")];
+    // Some agents ask once more when all is over: for a summary, or for what to remember.
+    let (client, project) = (or_skip!(agent.installed()), Project::new());
+    let server = ModelServer::scripted(replies);
+    let program = client.as_program(&project, &server);
+    let output = run(&project, &program, agent, &["--verify", "grep -q 42 answer.txt", "--max-iterations", "4"]);
+    let told = server.main_requests().iter().map(Request::all_text).collect::<Vec<_>>();
+    assert_eq!(output.code, Some(0), "{output:?}\n{told:?}");
+    assert_eq!(project.read("answer.txt"), "42\n");
+    assert!(!project.exists(LOOP));
+    let began = records(&project, "began");
+    assert!(began.len() == 2 && began.iter().all(|began| began["agent"] == agent.name), "{began:?}");
+    let sessions = records(&project, "session");
+    let work: Vec<&Value> = sessions.iter().map(|session| &session["work"]).collect();
+    assert_eq!(work[0]["tool_calls"], 1, "{sessions:?}");
+    for (work, tokens) in work.iter().zip([30, 15]) {
+        let sum: u64 = ["input", "output", "cache_read", "cache_written"].iter().filter_map(|kind| work["tokens"][*kind].as_u64()).sum();
+        assert_eq!(sum, tokens, "{sessions:?}");
+        // A price that nobody knows is not guessed.
+        let is_known = agent.name == "gemini";
+        assert_eq!(work["cost_unknown"] == true, !is_known, "{sessions:?}");
+        assert_eq!(work["usd_micros"].as_u64().unwrap_or(0) > 0, is_known, "{sessions:?}");
+    }
+    let ids: Vec<&str> = work.iter().filter_map(|work| work["agent_session"].as_str()).collect();
+    assert!(ids.len() == 2 && ids[0] != ids[1], "{sessions:?}");
+}
+
+fn h5_a_key_that_does_not_count_is_told_and_ends_the_run(agent: &'static Agent) {
+    let refusal = || Reply::error(401, "invalid_request_error", "Incorrect API key provided");
+    let (project, _server, program) = or_skip!(bed(agent, std::iter::repeat_with(refusal).take(12)));
+    let output = run(&project, &program, agent, &["--max-iterations", "4"]);
+    assert_eq!(output.code, Some(12), "{output:?}");
+    assert!(format!("{}{}", output.stdout, output.stderr).contains("not signed in"), "{output:?}");
+    let sessions = records(&project, "session");
+    assert_eq!(sessions.len(), 1, "it is not tried again: {sessions:?}");
+}

@@ -1,0 +1,169 @@
+//! `ralph run --agent` and `--fallback`, with small programs that print what the real ones do. What the real ones do is in `client/run_agents.rs`.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use ralph_testkit::{Output, process::run_bounded};
+use serde_json::{Value, json};
+
+use super::PATIENCE;
+use crate::common::{Bed, RALPH};
+
+/// A project with programs on its path.
+struct Agents {
+    bed: Bed,
+    bin: PathBuf,
+}
+
+impl Agents {
+    fn new() -> Self {
+        let bed = Bed::in_git();
+        bed.write("README.md", "a project\n");
+        bed.commit_all("begin");
+        let bin = bed.home().join("bin");
+        fs::create_dir_all(&bin).unwrap();
+        Agents { bed, bin }
+    }
+
+    /// Each line of `says` is printed; `first` is run before. It sees the number of its session as `$N`, and notes its arguments.
+    fn program(&self, name: &str, first: &str, says: &[Value], code: u8) {
+        let lines: String = says.iter().map(|line| format!("{line}\n")).collect();
+        let home = self.bin.display();
+        let script = format!(
+            "#!/bin/sh\nN=$(( $(cat '{home}/{name}.n' 2>/dev/null || echo 0) + 1 )); echo $N > '{home}/{name}.n'\necho \"$*\" >> '{home}/{name}.args'\n[ \"$1\" = --version ] || cat > '{home}/{name}.prompt'\n{first}\ncat <<'END'\n{lines}END\nexit {code}\n"
+        );
+        let path = self.bin.join(name);
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn run(&self, code: i32, args: &[&str]) -> Output {
+        let mut command = self.bed.command(RALPH);
+        command.arg("run").args(args).env("PATH", format!("{}:/usr/bin:/bin", self.bin.display())).env("IS_SANDBOX", "1");
+        let out = run_bounded(&mut command, b"", PATIENCE);
+        assert_eq!(out.code, Some(code), "ralph run {args:?}\n{}\n{}", out.stdout, out.stderr);
+        out
+    }
+
+    /// Who worked on which iteration.
+    fn began(&self) -> Vec<(u64, String)> {
+        let began = self.bed.journal().into_iter().filter(|r| r["event"]["kind"] == "began");
+        began.map(|r| (r["event"]["iteration"].as_u64().unwrap(), r["event"]["agent"].as_str().unwrap().to_owned())).collect()
+    }
+
+    fn args_of(&self, name: &str) -> String {
+        fs::read_to_string(self.bin.join(format!("{name}.args"))).unwrap_or_default()
+    }
+}
+
+/// What Gemini prints when it has said this.
+fn gemini_says(text: &str) -> Vec<Value> {
+    let used = json!({"input_tokens": 1_000_000, "output_tokens": 100_000, "cached": 0});
+    vec![
+        json!({"type": "init", "session_id": "11111111-2222-4333-8444-555555555555", "model": "gemini-2.5-pro"}),
+        json!({"type": "message", "role": "assistant", "content": text, "delta": true}),
+        json!({"type": "result", "status": "success", "stats": {"models": {"gemini-2.5-pro": used}}}),
+    ]
+}
+
+const UNTIL_LATER: &str = "You’ve hit your usage limit. Upgrade to Pro or try again at Jan 15th, 2099 8:00 AM.";
+
+/// What Codex prints when its quota is used up.
+fn codex_is_used_up() -> Vec<Value> {
+    vec![
+        json!({"type": "thread.started", "thread_id": "01a1e2ed-0c37-7510-bb73-dfe78fdd8113"}),
+        json!({"type": "error", "message": UNTIL_LATER}),
+        json!({"type": "turn.failed", "error": {"message": UNTIL_LATER}}),
+    ]
+}
+
+const WORKS: [&str; 2] = ["--permission-mode", "bypassPermissions"];
+
+#[test]
+fn h5_an_agent_gets_its_own_flags_and_its_money_is_counted() {
+    let agents = Agents::new();
+    agents.program("gemini", "", &gemini_says("Done.\n\n<promise>DONE</promise>"), 0);
+    let out = agents.run(0, &["Do it", "--promise", "DONE", "--agent", "gemini", "--model", "gemini-2.5-pro", WORKS[0], WORKS[1]]);
+    let args = agents.args_of("gemini");
+    assert!(args.contains("-o stream-json") && args.contains("-m gemini-2.5-pro") && args.contains("--approval-mode yolo"), "{args}");
+    // 1 M in at $1.25, 0.1 M out at $10.
+    assert!(format!("{}{}", out.stdout, out.stderr).contains("$2.25"), "{out:?}");
+    assert!(fs::read_to_string(agents.bin.join("gemini.prompt")).unwrap().contains("Do it"));
+}
+
+#[test]
+fn h5_prices_of_a_trusted_file_count_and_an_unknown_price_is_no_guess() {
+    let agents = Agents::new();
+    agents.bed.write("ralph.toml", "[run]\nprices = { \"gemini-2.5-pro\" = \"2, 20, 0.2\" }\n");
+    agents.program("gemini", "", &gemini_says("Done.\n\n<promise>DONE</promise>"), 0);
+    let run = |code| {
+        let out = agents.run(code, &["Do it", "--promise", "DONE", "--agent", "gemini", WORKS[0], WORKS[1]]);
+        format!("{}{}", out.stdout, out.stderr)
+    };
+    let before = run(0);
+    assert!(before.contains("$2.25") && before.contains("ralph trust"), "{before}");
+    assert!(agents.bed.run(RALPH).args(["trust", "--yes"]).output().success());
+    let trusted = run(0);
+    assert!(trusted.contains("about $4,"), "{trusted}");
+    let mut nameless = gemini_says("Done.\n\n<promise>DONE</promise>");
+    nameless[2]["stats"]["models"] = json!({"made-up-9": {"input_tokens": 5, "output_tokens": 5, "cached": 0}});
+    agents.program("gemini", "", &nameless, 0);
+    let unknown = run(0);
+    assert!(!unknown.contains("$0") && unknown.contains("10 tokens, cost unknown"), "{unknown}");
+}
+
+#[test]
+fn h5_when_a_quota_is_used_up_another_agent_goes_on() {
+    let agents = Agents::new();
+    agents.program("codex", "", &codex_is_used_up(), 1);
+    agents.program("gemini", "", &gemini_says("Done.\n\n<promise>DONE</promise>"), 0);
+    let args = ["Do it", "--promise", "DONE", "--agent", "codex", "--model", "gpt-5.5", "--fallback", "gemini=gemini-2.5-flash"];
+    let out = agents.run(0, &[&args[..], &WORKS].concat());
+    assert_eq!(agents.began(), [(1, "codex".to_owned()), (1, "gemini".to_owned())]);
+    assert!(format!("{}{}", out.stdout, out.stderr).contains("Gemini CLI goes on"), "{out:?}");
+    assert!(agents.args_of("codex").contains("-m gpt-5.5") && agents.args_of("gemini").contains("-m gemini-2.5-flash"));
+}
+
+/// The first agent's limit ends after a few seconds: it gets the next iteration then.
+#[test]
+fn h5_the_first_agent_comes_back() {
+    let agents = Agents::new();
+    let resets = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap() + Duration::from_secs(8);
+    let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/../engine/tests/streams/2.1.325-limit.jsonl");
+    let limit = fs::read_to_string(recorded).unwrap().replace("1794784418", &resets.as_secs().to_string());
+    let limit: Vec<Value> = limit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let claim = json!({"type": "result", "subtype": "success", "is_error": false, "result": "<promise>DONE</promise>", "session_id": "x"});
+    let says = json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": "<promise>DONE</promise>"}]}});
+    let again = format!(
+        "if [ \"$1\" != --version ] && [ \"$N\" -gt 2 ]; then echo '{says}'; echo '{claim}'; exit 0; fi\n[ \"$1\" != --version ] || {{ echo '2.1.325 (Claude Code)'; exit 0; }}"
+    );
+    agents.program("claude", &again, &limit, 1);
+    agents.program("gemini", "sleep 1; echo $N > work.txt", &gemini_says("I go on."), 0);
+    let out = agents.run(0, &["Do it", "--promise", "DONE", "--fallback", "gemini", "--max-iterations", "60", WORKS[0], WORKS[1]]);
+    let began: Vec<String> = agents.began().into_iter().map(|(_, agent)| agent).collect();
+    assert!(
+        began.first().is_some_and(|first| first == "claude") && began.last().is_some_and(|last| last == "claude"),
+        "{began:?} {}",
+        out.stdout
+    );
+    assert!(began.iter().any(|agent| agent == "gemini"), "{began:?} {} {}", out.stdout, out.stderr);
+}
+
+#[test]
+fn h5_what_cannot_work_is_refused_before_it_begins() {
+    let agents = Agents::new();
+    agents.program("codex", "", &[], 0);
+    let refused = |code, args: &[&str]| {
+        let out = agents.run(code, &[&["Do it", "--promise", "DONE"], args].concat());
+        assert!(!agents.bed.exists(".ralph/journal"), "{args:?}");
+        out.stderr
+    };
+    assert!(refused(12, &["--agent", "grok"]).contains("npm install -g @xai-official/grok"));
+    let other = refused(2, &["--agent", "nobody"]);
+    assert!(other.contains("nobody") && other.contains("codex"), "{other}");
+    assert!(refused(12, &["--agent", "codex", "--permission-mode", "dontAsk"]).contains("acceptEdits"), "it has other modes");
+}
