@@ -1,9 +1,9 @@
 //! Copilot CLI. It calls its hook before the transcript has the message that the stop is about.
 
 use ralph_core::text::time::Millis;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::host::{Answers, Cap, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature};
+use super::host::{Answers, Cap, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature, Unit};
 
 pub(super) const HOST: Host = Host {
     name: "copilot",
@@ -11,7 +11,7 @@ pub(super) const HOST: Host = Host {
     signature: Signature { fields: &["stop_reason"], variable: Some("COPILOT_CLI"), ..Signature::NONE },
     events: &[],
     fields: Fields::CLAUDE,
-    message: Message::Transcript { line, lags: true },
+    message: Message::Transcript { line, written, lags: true },
     answers: Answers { context: Context::Flat, instead: Instead::Block, shows_line: false, escapes: false },
     command_mark: '/',
     announces_clear: true,
@@ -22,11 +22,13 @@ pub(super) const HOST: Host = Host {
         moved_by: None,
         file: "hooks/ralph.json",
         form: Form::OwnFlat,
-        in_milliseconds: false,
+        unit: Unit::Seconds,
         events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd"],
         hasty_events: &[],
         commands: None,
         consent: None,
+        review: None,
+        switches: &[],
     }),
 };
 
@@ -38,4 +40,8 @@ fn line(line: &Value) -> Line {
         Some("hook.start") if data["hookType"] == "agentStop" => Line::StopHook(data["input"]["timestamp"].as_i64().unwrap_or(Millis::MIN)),
         _ => Line::Other,
     }
+}
+
+fn written(said: &str) -> Value {
+    json!({"type": "assistant.message", "data": {"content": said}})
 }

@@ -1,6 +1,6 @@
 //! Grok.
 
-use super::host::{Answers, Cap, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature};
+use super::host::{Answers, Cap, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature, Unit};
 
 pub(super) const HOST: Host = Host {
     name: "grok",
@@ -25,10 +25,12 @@ pub(super) const HOST: Host = Host {
         moved_by: None,
         file: "hooks/ralph.json",
         form: Form::Own,
-        in_milliseconds: false,
+        unit: Unit::Seconds,
         events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "StopFailure"],
         hasty_events: &[],
         commands: Some(("commands", CommandForm::Markdown("$ARGUMENTS"))),
         consent: None,
+        review: None,
+        switches: &[],
     }),
 };

@@ -2,6 +2,8 @@
 //!
 //! One constant for each agent, in its own file; code only where an agent is odd. `docs/hosts.md` shows how to add one, and its table is made of these.
 
+use std::path::Path;
+
 use ralph_core::{judge, text::time::Millis};
 use serde_json::{Map, Value};
 
@@ -41,8 +43,8 @@ pub(crate) struct Registration {
     /// The file in there.
     pub file: &'static str,
     pub form: Form,
-    /// Its limits are in milliseconds, not in seconds.
-    pub in_milliseconds: bool,
+    /// How it counts the time that it gives a hook.
+    pub unit: Unit,
     /// The stop comes first.
     pub events: &'static [&'static str],
     /// Those that it gives no more than [`Registration::AT_MOST`].
@@ -51,6 +53,51 @@ pub(crate) struct Registration {
     pub commands: Option<(&'static str, CommandForm)>,
     /// What its user has to do besides.
     pub consent: Option<&'static str>,
+    /// It runs a hook only after its user has reviewed it: the file that says so, and the events whose hooks wait for that.
+    pub review: Option<(&'static str, Unreviewed)>,
+    /// Settings that switch its hooks off.
+    pub switches: &'static [Switch],
+}
+
+/// From the path of the file that registers hooks, that file, and the one that tells what was reviewed.
+pub(crate) type Unreviewed = fn(&Path, &Value, &Value) -> Vec<String>;
+
+/// A setting that switches hooks off.
+pub(crate) struct Switch {
+    /// In the agent's folder: JSON, or TOML by its ending.
+    pub file: &'static str,
+    pub keys: &'static [&'static str],
+    pub off: Off,
+}
+
+/// The value that does it.
+pub(crate) enum Off {
+    Is(bool),
+    /// A list of names that has ralph's.
+    Lists(&'static str),
+}
+
+/// How an agent counts the time that it gives a hook.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Seconds,
+    Milliseconds,
+    /// Fewer than 1000 are seconds.
+    MillisecondsFrom1000,
+}
+
+impl Unit {
+    pub(crate) fn of_seconds(self, seconds: u64) -> u64 {
+        if self == Unit::Seconds { seconds } else { seconds * 1_000 }
+    }
+
+    pub(crate) fn in_seconds(self, value: f64) -> f64 {
+        match self {
+            Unit::Seconds => value,
+            Unit::MillisecondsFrom1000 if value < 1_000.0 => value,
+            Unit::Milliseconds | Unit::MillisecondsFrom1000 => value / 1_000.0,
+        }
+    }
 }
 
 impl Registration {
@@ -125,7 +172,8 @@ pub(super) enum Message {
     /// In the event.
     Event,
     /// In its transcript: the meaning of each line. `lags`: the lines of a stop come after its hook was called, up to one that says so.
-    Transcript { line: fn(&Value) -> Line, lags: bool },
+    /// `written`: the line that holds such words.
+    Transcript { line: fn(&Value) -> Line, written: fn(&str) -> Value, lags: bool },
 }
 
 /// One line of a transcript.

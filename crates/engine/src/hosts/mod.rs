@@ -14,6 +14,7 @@ mod gemini;
 mod grok;
 mod host;
 mod invocation;
+mod made_up_stop;
 mod printing;
 mod qwen;
 mod reading;
@@ -28,7 +29,7 @@ pub(crate) use claude::{api_error, compaction, transcript};
 pub use claude::{usage, variables as client};
 pub use event::{Event, Kind, fingerprint};
 pub use host::{ALL, Host};
-pub(crate) use host::{CommandForm, Form, Registration};
+pub(crate) use host::{CommandForm, Form, Off, Registration};
 pub use invocation::{Invocation, PLUGIN, SHORT, WAIT};
 pub use signs::of_an_agent;
 

@@ -1,6 +1,6 @@
 //! Qwen Code: in its hooks Claude Code's twin, typed commands included.
 
-use super::host::{Answers, Cap, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature};
+use super::host::{Answers, Cap, CommandForm, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch, Unit};
 
 pub(super) const HOST: Host = Host {
     name: "qwen",
@@ -21,11 +21,12 @@ pub(super) const HOST: Host = Host {
         moved_by: None,
         file: "settings.json",
         form: Form::Settings,
-        // It takes 1000 and more for milliseconds, and fewer for seconds.
-        in_milliseconds: true,
+        unit: Unit::MillisecondsFrom1000,
         events: &["Stop", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd", "StopFailure"],
         hasty_events: &[],
         commands: Some(("commands", CommandForm::Markdown("{{args}}"))),
         consent: None,
+        review: None,
+        switches: &[Switch { file: "settings.json", keys: &["disableAllHooks"], off: Off::Is(true) }],
     }),
 };

@@ -16,6 +16,7 @@ use crate::{
     },
     setup::{
         Plan, Problem,
+        agent_survey::AgentSurvey,
         file_change::{self, Change},
         init::original,
         record::Records,
@@ -28,15 +29,14 @@ pub fn known() -> impl Iterator<Item = &'static Host> {
     ALL.into_iter().filter(|host| host.registration.is_some())
 }
 
-/// Those whose program is on the path, or whose folder is in the user's home.
+/// Those whose program is on the path.
 pub fn found() -> impl Iterator<Item = &'static Host> {
-    known().filter(|host| process::which(host.name).is_some() || host.folder().is_some_and(|folder| folder.is_dir()))
+    known().filter(|host| process::which(host.name).is_some())
 }
 
 /// Whether the agent is told to call ralph.
-pub fn is_registered(host: &Host) -> bool {
-    let text = host.file().and_then(|file| file_change::read(&file).ok().flatten());
-    text.is_some_and(|text| text.contains(&format!("hook {} ", host.name)))
+pub fn is_registered(host: &'static Host) -> bool {
+    AgentSurvey::take(host, None).is_some_and(|survey| survey.own().next().is_some())
 }
 
 /// What a person has to do besides.
@@ -100,14 +100,10 @@ pub(super) fn back(records: &Records) -> Result<Vec<Change>, Problem> {
 
 impl Host {
     /// The agent's folder in the user's home.
-    fn folder(&self) -> Option<PathBuf> {
+    pub(super) fn folder(&self) -> Option<PathBuf> {
         let registration = self.registration.as_ref()?;
         let moved = registration.moved_by.and_then(env::os).map(PathBuf::from).filter(|path| path.is_absolute());
         moved.or_else(|| Some(env::home()?.join(registration.folder)))
-    }
-
-    fn file(&self) -> Option<PathBuf> {
-        Some(self.folder()?.join(self.registration.as_ref()?.file))
     }
 
     /// One event's entry, in the group that the agent wants around it. All of them take a line for the shell.
@@ -118,7 +114,7 @@ impl Host {
             event if registration.hasty_events.contains(&event) => Registration::AT_MOST,
             _ => SHORT,
         };
-        let timeout = if registration.in_milliseconds { seconds * 1_000 } else { seconds };
+        let timeout = registration.unit.of_seconds(seconds);
         let limit = if is_stop { format!(" --timeout {seconds}") } else { String::new() };
         let line = format!("{} hook {}{limit} --via user", quoted(command), self.name);
         match registration.form {

@@ -87,14 +87,12 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         return plugin::write(&folder);
     }
     if !args.agent.is_empty() {
-        return agents::run(args);
+        return agents::run(project, args);
     }
     if args.dry_run {
         dry_run(project, args)
     } else if args.yes || ask::is_possible() {
-        guide::run(project, args)?;
-        agents::mention_others();
-        Ok(())
+        guide::run(project, args)
     } else {
         register_only(project, args)
     }

@@ -3,11 +3,15 @@
 //! One table of agents and one list of cases for all of them. Ids: h1 goes on, h2 claims, h3 a stop without new words, h4 strangers, h5 the agent's cap,
 //! h6 /clear, h7 an interrupt, h8 typed commands, h9 another session.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
+use ralph_testkit::pty::Pty;
 use serde_json::{Map, Value, json};
 
 use crate::common::{Answer, Bed, LOOP, PROMPT, RALPH, loop_text, now, now_ms, run};
+
+/// For what happens at once on a quiet machine.
+const SOON: Duration = Duration::from_mins(2);
 
 /// A session of version 4, and one of version 7 for the agents that make such.
 const V4: &str = "5e551017-0000-4000-8000-000000000001";
@@ -394,13 +398,57 @@ fn h10_init_registers_with_every_agent_and_uninstall_gives_the_bytes_back() {
     }
 }
 
+/// `all` is what is on the path, and an agent's folder in the home alone is no sign of it: it may be a leftover.
 #[test]
-fn h10_init_all_asks_for_an_agent_that_is_there() {
+fn h7_init_all_takes_the_agents_that_are_here() {
     let bed = Bed::new();
-    let out = bed.ralph(&["init", "--agent", "all"]);
+    let bin = bed.home().join("bin");
+    fs::create_dir_all(bed.home().join(".grok")).unwrap();
+    let init = |names: &[&str], more: &[&str]| {
+        for name in names {
+            bed.write(bin.join(name), "#!/bin/sh\n");
+            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let mut command = bed.command(RALPH);
+        command.args(["init", "--agent"]).args(more).env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+        run(&mut command, b"")
+    };
+    let out = init(&[], &["all"]);
     assert_eq!((out.code, out.stderr.contains("none of these agents is on this machine")), (Some(1), true), "{}", out.stderr);
-    fs::create_dir_all(bed.home().join(".qwen")).unwrap();
-    assert!(bed.ralph_ok(&["init", "--agent", "all"]).contains("Registered with Qwen Code"));
-    let out = bed.ralph(&["init", "--agent", "cursor"]);
+    let out = init(&["qwen", "codex"], &["all"]);
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{}", out.stdout);
+    assert!(out.stdout.contains("Registered with Qwen Code") && out.stdout.contains("Registered with Codex"), "{}", out.stdout);
+    assert_eq!(out.stdout.matches("Checked: a made-up stop of").count(), 2, "{}", out.stdout);
+    assert!(out.stdout.contains("only after you have reviewed them") && !bed.home().join(".grok/hooks").exists(), "{}", out.stdout);
+    let out = init(&[], &["cursor"]);
     assert_eq!(out.code, Some(2), "{}", out.stderr);
+}
+
+/// In a terminal the agents that are here are shown and asked for, and no answer but yes changes anything.
+#[test]
+fn h7_init_asks_for_each_agent_in_a_terminal() {
+    for (answer, code, is_registered) in [("\r", 0, true), ("n\r", 0, false), ("q\r", 1, false)] {
+        for whole in [true, false] {
+            let bed = Bed::new();
+            let bin = bed.home().join("bin");
+            bed.write(bin.join("qwen"), "#!/bin/sh\n");
+            fs::set_permissions(bin.join("qwen"), fs::Permissions::from_mode(0o755)).unwrap();
+            let mut command = bed.command(RALPH);
+            command.arg("init").args(if whole { &[][..] } else { &["--agent", "all"] });
+            command.env("TERM", "xterm-256color").env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+            let pty = Pty::spawn(command, 60, 100);
+            let asks = |what: &str, answer: &str| {
+                pty.wait_for(|screen| screen.contains(what), SOON).unwrap_or_else(|screen| panic!("no {what:?}: {screen}"));
+                pty.send(answer);
+            };
+            if whole {
+                asks("Register ralph with Claude Code for you, in all projects? [Y/n]", "n\r");
+            }
+            asks("Register ralph with Qwen Code for you, in all projects? [Y/n]", answer);
+            assert_eq!(pty.wait_exit(SOON), Some(code), "{}", pty.screen());
+            let screen = pty.screen();
+            assert!(screen.contains("will write  ~/.qwen/settings.json"), "{screen}");
+            assert_eq!(bed.home().join(".qwen/settings.json").exists(), is_registered, "{answer:?}: {screen}");
+        }
+    }
 }
