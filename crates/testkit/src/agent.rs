@@ -234,10 +234,16 @@ impl InstalledAgent {
 
     /// One session without a screen, to its end.
     pub fn run(&self, project: &Project, server: &ModelServer, prompt: &str) -> Output {
+        let mut command = self.command(project);
+        command.args(self.agent.args).arg(prompt).envs((self.agent.vars)(&server.base_url()));
+        run_bounded(&mut command, b"", Duration::from_mins(3))
+    }
+
+    /// The client in the project, without arguments, and without a model.
+    pub fn command(&self, project: &Project) -> Command {
         let command = self.agent.command(&self.folder);
         let mut sealed = project.command(command.get_program());
-        sealed.args(command.get_args()).args(self.agent.args).arg(prompt);
-        sealed.env("TERM", "xterm-256color").envs((self.agent.vars)(&server.base_url()));
-        run_bounded(&mut sealed, b"", Duration::from_mins(3))
+        sealed.args(command.get_args()).env("TERM", "xterm-256color");
+        sealed
     }
 }

@@ -40,24 +40,20 @@ impl AgentSurvey {
         Some(AgentSurvey { host, registration, file, problem, value, folders })
     }
 
-    /// Every entry that calls ralph.
-    fn ralphs(&self) -> Vec<Registered> {
-        let hooks = match self.registration.form {
-            Form::OwnFlat => registered(&nested(&self.value)),
-            Form::Settings | Form::NamedSettings | Form::Own => registered(&self.value),
-        };
-        hooks.into_iter().filter(|hook| hook.line.is_ralphs()).collect()
-    }
-
     /// The entries that call ralph as this agent's hook.
     pub fn own(&self) -> impl Iterator<Item = Registered> {
         let name = self.host.name;
-        self.ralphs().into_iter().filter(move |hook| names(&hook.line, name))
+        ralphs(self.registration, &self.value).into_iter().filter(move |hook| names(&hook.line, name))
     }
 
-    /// The entries that call ralph as somebody else's hook, and so do nothing here.
-    pub fn strange(&self) -> usize {
-        self.ralphs().iter().filter(|hook| !names(&hook.line, self.host.name)).count()
+    /// How many entries call ralph as somebody else's hook, and so do nothing here, in the user's file and in the project's.
+    pub fn strange(&self) -> impl Iterator<Item = (PathBuf, usize)> {
+        let files = self.folders.iter().map(|folder| folder.join(self.registration.file));
+        files.filter_map(|file| {
+            let hooks = ralphs(self.registration, &read(&file).ok()?);
+            let count = hooks.iter().filter(|hook| !names(&hook.line, self.host.name)).count();
+            (count > 0).then_some((file, count))
+        })
     }
 
     /// The entry for the stop.
@@ -98,6 +94,15 @@ impl AgentSurvey {
         let reviewed = self.folders.first().and_then(|folder| read(&folder.join(file)).ok()).unwrap_or_default();
         unreviewed(&self.file, &self.value, &reviewed)
     }
+}
+
+/// Every entry of a file that calls ralph.
+fn ralphs(registration: &Registration, file: &Value) -> Vec<Registered> {
+    let hooks = match registration.form {
+        Form::OwnFlat => registered(&nested(file)),
+        Form::Settings | Form::NamedSettings | Form::Own => registered(file),
+    };
+    hooks.into_iter().filter(|hook| hook.line.is_ralphs()).collect()
 }
 
 /// Whether a line says that it is this agent's hook.

@@ -1,5 +1,7 @@
 //! Other agents than Claude Code: those that are on this machine, or that ralph is registered with.
 
+use std::path::PathBuf;
+
 use ralph_core::text::opening;
 use ralph_engine::{
     hosts::{Host, claude::settings_file::Registered},
@@ -35,7 +37,7 @@ pub(crate) fn of_agent(case: &Case, host: &'static Host) -> Vec<Finding> {
         let what = format!("{file} {problem}: whether ralph is registered with {} is unknown", host.title);
         return vec![Finding::warning("agent.settings", what).advice("Fix it: ralph writes nothing into a file that it cannot read.")];
     }
-    let mut findings: Vec<Finding> = strange(&survey, &file).into_iter().collect();
+    let mut findings = strange(&survey);
     match survey.own().next() {
         Some(_) => findings.extend(registered(&survey, &file)),
         None if program.is_some() && findings.is_empty() => {
@@ -51,13 +53,18 @@ fn init(host: &Host) -> String {
     format!("ralph init --agent {}", host.name)
 }
 
-/// `gemini hooks migrate` copies Claude Code's entries, without their arguments.
-fn strange(survey: &AgentSurvey, file: &str) -> Option<Finding> {
-    let (count, title) = (survey.strange(), survey.host.title);
-    let entries = ralph_core::text::count(count as u64, "entry", "entries");
-    let what =
-        format!("{file} has {entries} that call ralph, and not as the hook of {title}: they were copied from Claude Code, and do nothing");
-    (count > 0).then(|| Finding::warning("agent.copied", what).fix(init(survey.host)))
+/// `gemini hooks migrate` copies Claude Code's entries, without their arguments. The project's settings are not ours to change.
+fn strange(survey: &AgentSurvey) -> Vec<Finding> {
+    let told = |(path, count): (PathBuf, usize)| {
+        let (entries, file) = (ralph_core::text::count(count as u64, "entry", "entries"), ui::path_from_home(&path));
+        let title = survey.host.title;
+        let what = format!(
+            "{file} has {entries} that call ralph, and not as the hook of {title}: they were copied from Claude Code, and do nothing"
+        );
+        let finding = Finding::warning("agent.copied", what);
+        if path == survey.file { finding.fix(init(survey.host)) } else { finding.advice(format!("Take them out of {file}.")) }
+    };
+    survey.strange().map(told).collect()
 }
 
 fn registered(survey: &AgentSurvey, file: &str) -> Vec<Finding> {

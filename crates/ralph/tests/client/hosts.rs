@@ -1,15 +1,19 @@
 //! Other agents than Claude Code, as people have them: their real clients, with the built binary as their hook, against the scripted model.
 //!
 //! One list of cases for all of them. Ids as in `spec/hosts.rs`, which has the events of each agent in every form: h1 goes on, h2 claims, h3 a stop without new
-//! words, h9 another session, and here h10, proof.
+//! words, h9 another session, and here h10, proof; h7 the doctor.
 
 #![allow(clippy::print_stderr, reason = "what ralph left on disk is the evidence of a failed test")]
 
-use std::fs;
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    process::Stdio,
+};
 
 use crate::real::{LOOP, RALPH, files_in, value_in};
 use ralph_testkit::{Agent, InstalledAgent, ModelServer, Output, Project, Reply, Request, Skip, or_skip};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const TASK: &str = "Write the answer down & prove it.";
 
@@ -141,4 +145,62 @@ fn h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone(agent: &'
     let output = bed.run("something else");
     assert!(output.success() && output.stdout.contains("Hello."), "{output:?}");
     assert_eq!((bed.codes().len(), iteration()), (1, "2".to_owned()), "its stop, and its claim, are none of the loop's");
+}
+
+/// The doctor's findings about other agents, but for what is in order.
+fn doctor(project: &Project) -> Vec<Value> {
+    let output = project.run(RALPH).args(["doctor", "--json"]).output();
+    let report: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    let about_agents = |finding: &&Value| finding["id"].as_str().unwrap().starts_with("agent.") && finding["severity"] != "good";
+    report["findings"].as_array().unwrap().iter().filter(about_agents).cloned().collect()
+}
+
+/// What Codex says of its hooks: each with its key, its hash, and whether it is trusted.
+fn hooks_of_codex(client: &InstalledAgent, project: &Project) -> Vec<Value> {
+    let mut codex =
+        client.command(project).arg("app-server").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let hello = json!({"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "title": "test", "version": "1"}}});
+    let asks = json!({"id": 2, "method": "hooks/list", "params": {"cwds": [project.dir()]}});
+    let mut input = codex.stdin.take().unwrap();
+    for line in [hello, json!({"method": "initialized"}), asks] {
+        writeln!(input, "{line}").unwrap();
+    }
+    let lines = BufReader::new(codex.stdout.take().unwrap()).lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let answer = lines.into_iter().find(|line| line["id"] == 2).expect("an answer");
+    drop(input);
+    let _ = codex.kill();
+    codex.wait().unwrap();
+    answer["result"]["data"][0]["hooks"].as_array().unwrap_or_else(|| panic!("{answer}")).clone()
+}
+
+/// What waits for Codex's review is told in Codex's own terms: until its user trusts these hashes, and again after a change.
+#[test]
+fn h7_the_doctor_knows_which_hooks_codex_has_reviewed() {
+    let bed = or_skip!(Bed::new(Agent::by_name("codex"), ModelServer::scripted([])));
+    let review = || doctor(&bed.project).into_iter().filter(|finding| finding["id"] == "agent.review").count();
+    let hooks = hooks_of_codex(&bed.client, &bed.project);
+    assert!(hooks.len() == 5 && hooks.iter().all(|hook| hook["trustStatus"] == "untrusted"), "{hooks:?}");
+    assert_eq!(review(), 1);
+    // As a person does it on Codex's screen.
+    let config = bed.project.home().join(".codex/config.toml");
+    let before = fs::read_to_string(&config).unwrap();
+    let trust = hooks.iter().map(|hook| format!("\n[hooks.state.{}]\ntrusted_hash = {}\n", hook["key"], hook["currentHash"]));
+    bed.project.write(&config, before + &trust.collect::<String>());
+    assert!(hooks_of_codex(&bed.client, &bed.project).iter().all(|hook| hook["trustStatus"] == "trusted"));
+    assert_eq!(review(), 0);
+    let file = bed.project.home().join(".codex/hooks.json");
+    bed.project.write(&file, fs::read_to_string(&file).unwrap().replacen("--via user", "--via user ", 1));
+    assert_eq!(hooks_of_codex(&bed.client, &bed.project).iter().filter(|hook| hook["trustStatus"] != "trusted").count(), 1);
+    assert_eq!(review(), 1);
+}
+
+/// Gemini CLI's own command copies Claude Code's hooks into the project: there they do nothing, and the doctor says so.
+#[test]
+fn h7_the_doctor_knows_entries_that_gemini_migrated() {
+    let bed = or_skip!(Bed::new(Agent::by_name("gemini"), ModelServer::scripted([])));
+    assert!(bed.project.run(RALPH).args(["init", "--project"]).output().success());
+    let migrated = bed.client.command(&bed.project).args(["hooks", "migrate", "--from-claude"]).output().unwrap();
+    assert!(migrated.status.success() && bed.project.read(".gemini/settings.json").contains("ralph\""), "{migrated:?}");
+    let found = doctor(&bed.project);
+    assert!(found.len() == 1 && found[0]["id"] == "agent.copied", "{found:?}");
 }
