@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::Kind;
-use super::host::{Answers, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch, Unit};
+use super::host::{Answers, Clear, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch, Typed, Unit};
 use crate::{hosts::claude::registration::CommandLine, sys::digest};
 
 pub(super) const HOST: Host = Host {
@@ -22,7 +22,8 @@ pub(super) const HOST: Host = Host {
     message: Message::Event,
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
     command_mark: '$',
-    announces_clear: false,
+    typed: Typed::Everywhere,
+    clear: Clear::Untold,
     reports_typed: false,
     cap: None,
     registration: Some(Registration {
@@ -38,6 +39,7 @@ pub(super) const HOST: Host = Host {
         consent: Some("Codex runs new hooks only after you have reviewed them: it asks when it is started next"),
         review: Some(("config.toml", unreviewed)),
         switches: &[Switch { file: "config.toml", keys: &["features", "hooks"], off: Off::Is(false) }],
+        status_line: None,
     }),
 };
 

@@ -3,7 +3,7 @@
 use ralph_core::text::time::Millis;
 use serde_json::{Value, json};
 
-use super::host::{Answers, Cap, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature, Unit};
+use super::host::{Answers, Cap, Clear, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature, Typed, Unit};
 
 pub(super) const HOST: Host = Host {
     name: "copilot",
@@ -14,7 +14,8 @@ pub(super) const HOST: Host = Host {
     message: Message::Transcript { line, written, lags: true },
     answers: Answers { context: Context::Flat, instead: Instead::Block, shows_line: false, escapes: false },
     command_mark: '/',
-    announces_clear: true,
+    typed: Typed::WithoutScreen,
+    clear: Clear::NotSeen,
     reports_typed: false,
     cap: Some(Cap { honours: 8, variable: None }),
     registration: Some(Registration {
@@ -29,6 +30,7 @@ pub(super) const HOST: Host = Host {
         consent: None,
         review: None,
         switches: &[],
+        status_line: Some(("settings.json", r#""statusLine": { "type": "command", "command": "ralph statusline" }"#)),
     }),
 };
 

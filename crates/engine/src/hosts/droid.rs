@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::host::{Answers, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Off, Registration, Signature, Switch, Unit};
+use super::host::{
+    Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Off, Registration, Signature, Switch, Typed, Unit,
+};
 
 pub(super) const HOST: Host = Host {
     name: "droid",
@@ -13,7 +15,8 @@ pub(super) const HOST: Host = Host {
     message: Message::Transcript { line, written, lags: false },
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: false },
     command_mark: '/',
-    announces_clear: true,
+    typed: Typed::NotTried,
+    clear: Clear::NotSeen,
     reports_typed: false,
     cap: None,
     registration: Some(Registration {
@@ -28,6 +31,7 @@ pub(super) const HOST: Host = Host {
         consent: None,
         review: None,
         switches: &[Switch { file: "settings.json", keys: &["hooks", "hooksDisabled"], off: Off::Is(true) }],
+        status_line: None,
     }),
 };
 

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::{
     Kind,
-    host::{Answers, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Off, Registration, Signature, Switch, Unit},
+    host::{
+        Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Off, Registration, Signature, Switch, Typed, Unit,
+    },
 };
 
 pub(super) const HOST: Host = Host {
@@ -17,7 +19,8 @@ pub(super) const HOST: Host = Host {
     // Context arrives with `&lt;` for `<` (measured with 0.61.0), and the reason of a block as it is.
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
     command_mark: '/',
-    announces_clear: true,
+    typed: Typed::Everywhere,
+    clear: Clear::Told,
     reports_typed: false,
     cap: None,
     registration: Some(Registration {
@@ -35,6 +38,7 @@ pub(super) const HOST: Host = Host {
             Switch { file: "settings.json", keys: &["hooksConfig", "enabled"], off: Off::Is(false) },
             Switch { file: "settings.json", keys: &["hooksConfig", "disabled"], off: Off::Lists("ralph") },
         ],
+        status_line: None,
     }),
 };
 

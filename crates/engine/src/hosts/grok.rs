@@ -1,6 +1,6 @@
 //! Grok.
 
-use super::host::{Answers, Cap, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature, Unit};
+use super::host::{Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature, Typed, Unit};
 
 pub(super) const HOST: Host = Host {
     name: "grok",
@@ -17,7 +17,8 @@ pub(super) const HOST: Host = Host {
     message: Message::Event,
     answers: Answers { context: Context::Ignored, instead: Instead::Block, shows_line: true, escapes: false },
     command_mark: '/',
-    announces_clear: true,
+    typed: Typed::Everywhere,
+    clear: Clear::NotSeen,
     reports_typed: false,
     cap: Some(Cap { honours: 8, variable: None }),
     registration: Some(Registration {
@@ -32,5 +33,6 @@ pub(super) const HOST: Host = Host {
         consent: None,
         review: None,
         switches: &[],
+        status_line: Some(("config.toml", "[ui.status_line]\ntype = \"command\"\ncommand = \"ralph statusline\"")),
     }),
 };

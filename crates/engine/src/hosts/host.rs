@@ -25,8 +25,8 @@ pub struct Host {
     pub(super) answers: Answers,
     /// The first character of a typed command.
     pub(super) command_mark: char,
-    /// The end of a session says that it was cleared, before the next one begins.
-    pub(super) announces_clear: bool,
+    pub(super) typed: Typed,
+    pub(super) clear: Clear,
     /// It reports a command that a person entered, and no other, as an event of its own.
     pub(super) reports_typed: bool,
     /// How often it lets a hook send it back in one turn.
@@ -57,6 +57,8 @@ pub(crate) struct Registration {
     pub review: Option<(&'static str, Unreviewed)>,
     /// Settings that switch its hooks off.
     pub switches: &'static [Switch],
+    /// The file that gives it a status line, and the lines for that.
+    pub status_line: Option<(&'static str, &'static str)>,
 }
 
 /// From the path of the file that registers hooks, that file, and the one that tells what was reviewed.
@@ -217,6 +219,26 @@ pub(super) enum Instead {
     Block,
 }
 
+/// Where a typed command reaches the hook as it was typed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Typed {
+    Everywhere,
+    /// On its screen the hook sees only what the agent makes of it.
+    WithoutScreen,
+    NotTried,
+}
+
+/// How a session that is cleared shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clear {
+    /// Its end says so, before the next one begins.
+    Told,
+    /// Only the beginning of the next one does.
+    Untold,
+    /// Not at all, or it was not tried.
+    NotSeen,
+}
+
 /// A cap on stops in a row that are sent back.
 #[derive(Clone, Copy)]
 pub(super) struct Cap {
@@ -258,8 +280,9 @@ impl Host {
         slash::split_at(self.command_mark, prompt)
     }
 
+    /// The end of a session says that it was cleared, before the next one begins.
     pub(crate) fn announces_clear(&self) -> bool {
-        self.announces_clear
+        self.clear != Clear::Untold
     }
 
     /// Whether every stop that is sent back counts towards the cap, and not only those without a tool call.

@@ -3,6 +3,7 @@
 //! A folder turns its agent's words into [`Event`]s, ralph's [`Answer`]s into its agent's words, and its versions into a [`Client`]. It also knows how the
 //! agent is registered with, how it is started without a person, and what its transcripts and its stream say. [`Host`] is the table of them.
 
+pub mod abilities;
 mod agent_event;
 mod answer;
 pub mod claude;

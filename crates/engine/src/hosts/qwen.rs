@@ -1,6 +1,8 @@
 //! Qwen Code: in its hooks Claude Code's twin, typed commands included.
 
-use super::host::{Answers, Cap, CommandForm, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch, Unit};
+use super::host::{
+    Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch, Typed, Unit,
+};
 
 pub(super) const HOST: Host = Host {
     name: "qwen",
@@ -13,7 +15,8 @@ pub(super) const HOST: Host = Host {
     // Context arrives with `&lt;` for `<` (measured with 0.24.4), and the reason of a block as it is.
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
     command_mark: '/',
-    announces_clear: true,
+    typed: Typed::Everywhere,
+    clear: Clear::Told,
     reports_typed: true,
     cap: Some(Cap { honours: 7, variable: Some("QWEN_CODE_STOP_HOOK_BLOCK_CAP") }),
     registration: Some(Registration {
@@ -28,5 +31,6 @@ pub(super) const HOST: Host = Host {
         consent: None,
         review: None,
         switches: &[Switch { file: "settings.json", keys: &["disableAllHooks"], off: Off::Is(true) }],
+        status_line: Some(("settings.json", r#""ui": { "statusLine": { "type": "command", "command": "ralph statusline" } }"#)),
     }),
 };

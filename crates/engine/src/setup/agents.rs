@@ -106,6 +106,12 @@ impl Host {
         moved.or_else(|| Some(env::home()?.join(registration.folder)))
     }
 
+    /// The file that gives the agent a status line, and the lines for that.
+    pub fn status_line(&self) -> Option<(PathBuf, &'static str)> {
+        let (file, lines) = self.registration.as_ref()?.status_line?;
+        Some((self.folder()?.join(file), lines))
+    }
+
     /// One event's entry, in the group that the agent wants around it. All of them take a line for the shell.
     fn group(&self, registration: &Registration, event: &str, command: &str) -> Value {
         let is_stop = registration.events.first() == Some(&event);

@@ -181,6 +181,23 @@ fn h2_a_claim_that_came_back_escaped_counts_where_tags_are_escaped() {
     }
 }
 
+/// Grok passes nothing on. Copilot calls a new session `new`.
+#[test]
+fn h3_a_session_that_begins_hears_of_a_loop_that_waits() {
+    for agent in &AGENTS {
+        let bed = bed();
+        let source = if ["copilot", "grok"].contains(&agent.name) { "new" } else { "startup" };
+        let mut event = agent.event(&bed, "SessionStart", json!({"source": source}));
+        event.remove("turn_id");
+        let answer = agent.sends(&bed, event, agent.name);
+        let json = answer.json.clone().unwrap_or_default();
+        let context = json["hookSpecificOutput"]["additionalContext"].as_str().or(json["additionalContext"].as_str());
+        let hears = context.is_some_and(|context| context.contains(PROMPT));
+        assert_eq!(hears, agent.name != "grok", "{}: {answer:?}", agent.name);
+        assert_eq!(bed.iteration(), 1);
+    }
+}
+
 #[test]
 fn h3_a_stop_without_new_words_is_none() {
     for agent in &AGENTS {

@@ -1,6 +1,6 @@
 //! Claude Code as a row of the table of agents.
 
-use crate::hosts::host::{Answers, Cap, Context, Fields, Host, Instead, Message, Signature};
+use crate::hosts::host::{Answers, Cap, Clear, Context, Fields, Host, Instead, Message, Signature, Typed};
 
 use super::registration::BLOCK_CAP;
 
@@ -13,7 +13,8 @@ pub(in crate::hosts) const HOST: Host = Host {
     message: Message::Claude,
     answers: Answers { context: Context::Nested, instead: Instead::Stop, shows_line: true, escapes: false },
     command_mark: '/',
-    announces_clear: true,
+    typed: Typed::Everywhere,
+    clear: Clear::Told,
     reports_typed: true,
     cap: Some(Cap { honours: 8, variable: Some(BLOCK_CAP) }),
     registration: None,

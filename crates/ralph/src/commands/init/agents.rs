@@ -75,6 +75,10 @@ fn register(host: &'static Host, args: &Args) -> Result<Answer, Failure> {
     if let Some(consent) = agents::consent(host) {
         ui::paragraph(format!("{consent}."), 0);
     }
+    if let Some((file, lines)) = host.status_line() {
+        ui::paragraph(ui::dim(format!("To see the loop in its status line, add to {}:", ui::path_from_home(&file))), 0);
+        lines.lines().for_each(|line| ui::line(format!("  {line}")));
+    }
     Ok(answer)
 }
 

@@ -1,0 +1,208 @@
+//! The table of agents and what ralph can do in each, for the documentation: made from the rows of [`ALL`], with the test that proves each line of it.
+
+use super::host::{ALL, Clear, Context, Host, Typed};
+
+/// One line of the table.
+struct Ability {
+    what: &'static str,
+    /// What a person reads in an agent's column.
+    cell: fn(&Host) -> String,
+    proof: Option<Proof>,
+    /// It is in the short table, too.
+    in_short: bool,
+}
+
+/// The test that proves a line.
+struct Proof {
+    /// Below `crates/ralph/tests`.
+    file: &'static str,
+    name: &'static str,
+    /// The agents that it runs with; empty: all of them.
+    agents: &'static [&'static str],
+}
+
+const CLIENT: &str = "client/hosts.rs";
+const EVENTS: &str = "spec/hosts.rs";
+
+const fn by(file: &'static str, name: &'static str, agents: &'static [&'static str]) -> Option<Proof> {
+    Some(Proof { file, name, agents })
+}
+
+const ABILITIES: [Ability; 13] = [
+    Ability {
+        what: "`ralph init --agent`",
+        cell: |host| if host.is_claude() { "`ralph init`".to_owned() } else { format!("`{}`", host.name) },
+        proof: by(EVENTS, "h10_init_registers_with_every_agent_and_uninstall_gives_the_bytes_back", &[]),
+        in_short: true,
+    },
+    Ability {
+        what: "goes on until its claim",
+        cell: |_| YES.to_owned(),
+        proof: by(CLIENT, "h1_h2_a_loop_goes_on_until_the_claim", &[]),
+        in_short: true,
+    },
+    Ability {
+        what: "the claim needs its proof",
+        cell: |_| YES.to_owned(),
+        proof: by(CLIENT, "h10_a_claim_counts_when_its_proof_holds", &[]),
+        in_short: true,
+    },
+    Ability {
+        what: "an error costs no iteration, another session is left alone",
+        cell: |_| YES.to_owned(),
+        proof: by(CLIENT, "h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone", &[]),
+        in_short: false,
+    },
+    Ability {
+        what: "`ralph doctor` tries the registration",
+        cell: |_| YES.to_owned(),
+        proof: by("spec/doctor/agents.rs", "h7_an_agent_that_is_here_is_named_and_its_registration_is_tried", &[]),
+        in_short: false,
+    },
+    Ability {
+        what: "a new hook waits for your review",
+        cell: |host| yes(host.registration.as_ref().is_some_and(|registration| registration.review.is_some())),
+        proof: by(CLIENT, "h7_the_doctor_knows_which_hooks_codex_has_reviewed", &["codex"]),
+        in_short: false,
+    },
+    Ability {
+        what: "typed command",
+        cell: |host| match host.typed {
+            Typed::Everywhere => format!("`{}ralph-loop`", host.command_mark),
+            Typed::WithoutScreen => format!("`{}ralph-loop`, without its screen", host.command_mark),
+            Typed::NotTried => NOT_TRIED.to_owned(),
+        },
+        proof: by(EVENTS, "h8_typed_commands_start_and_cancel_without_a_model_call", &[]),
+        in_short: true,
+    },
+    Ability {
+        what: "cancel and status without a model call",
+        cell: |host| if host.typed == Typed::NotTried { NOT_TRIED.to_owned() } else { YES.to_owned() },
+        proof: by(EVENTS, "h8_typed_commands_start_and_cancel_without_a_model_call", &[]),
+        in_short: false,
+    },
+    Ability {
+        what: "a new session hears of a loop that waits",
+        cell: |host| yes(host.answers.context != Context::Ignored),
+        proof: by(EVENTS, "h3_a_session_that_begins_hears_of_a_loop_that_waits", &[]),
+        in_short: false,
+    },
+    Ability {
+        what: "`/clear` takes the loop along",
+        cell: |host| match host.clear {
+            Clear::Told => YES.to_owned(),
+            Clear::Untold => "if it is the only one".to_owned(),
+            Clear::NotSeen => NO.to_owned(),
+        },
+        proof: by(EVENTS, "h6_a_loop_goes_along_with_clear", &["gemini", "qwen", "codex"]),
+        in_short: false,
+    },
+    Ability {
+        what: "Esc pauses the loop",
+        cell: |host| match &host.registration {
+            None => "at the next message".to_owned(),
+            Some(registration) if registration.events.contains(&"Interrupt") => "at once".to_owned(),
+            Some(_) => NO.to_owned(),
+        },
+        proof: by(EVENTS, "h7_an_interrupt_that_is_told_pauses_the_loop", &["codex"]),
+        in_short: false,
+    },
+    Ability {
+        what: "its own cap on stops that are sent back",
+        cell: |host| match host.cap {
+            Some(cap) if host.is_claude() => format!("{} without a tool call", cap.honours),
+            Some(cap) => format!("{} in a turn", cap.honours),
+            None => "none".to_owned(),
+        },
+        proof: by(EVENTS, "h5_a_loop_pauses_one_block_before_the_agents_own_cap", &["copilot", "qwen", "grok", "codex"]),
+        in_short: false,
+    },
+    Ability {
+        what: "the loop in its status line",
+        cell: |host| yes(host.registration.as_ref().is_none_or(|registration| registration.status_line.is_some())),
+        proof: by("spec/eyes_statusline.rs", "h4_the_status_line_of_other_agents_has_the_sessions_loop", &["copilot", "qwen", "grok"]),
+        in_short: false,
+    },
+];
+
+const YES: &str = "yes";
+const NO: &str = "no";
+const NOT_TRIED: &str = "not tried";
+
+fn yes(is: bool) -> String {
+    if is { YES } else { NO }.to_owned()
+}
+
+/// Every line, each with its test.
+pub fn table() -> String {
+    let rows = ABILITIES.iter().map(|ability| (ability, ability.proof.as_ref().map(Proof::in_short).unwrap_or_default()));
+    let legend = "`*`: measured by hand, and no test repeats it. The last column names what proves the rest: *client*, with the real program; *events*, with what \
+                  was captured from it. Claude Code has [its own tests](requirements.md).";
+    format!("{}\n{legend}\n", markdown(rows.collect(), Some("proven by")))
+}
+
+/// What a person wants to know first.
+pub fn short_table() -> String {
+    let rows = ABILITIES.iter().filter(|ability| ability.in_short).map(|ability| (ability, String::new()));
+    markdown(rows.collect(), None)
+}
+
+fn markdown(rows: Vec<(&Ability, String)>, last: Option<&str>) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | ").trim_end());
+    let titles = ALL.iter().map(|host| host.title.to_owned());
+    let head: Vec<String> = std::iter::once(String::new()).chain(titles).chain(last.map(str::to_owned)).collect();
+    let rule = format!("|{}\n", "---|".repeat(head.len()));
+    let body = rows.into_iter().map(|(ability, proof)| {
+        let cells = ALL.iter().map(|host| ability.of(host));
+        line(std::iter::once(ability.what.to_owned()).chain(cells).chain(last.map(|_| proof)).collect())
+    });
+    line(head) + &rule + &body.collect::<String>()
+}
+
+impl Ability {
+    /// The cell of an agent, marked where it claims what no test shows.
+    fn of(&self, host: &Host) -> String {
+        let cell = (self.cell)(host);
+        let is_shown =
+            host.is_claude() || self.proof.as_ref().is_some_and(|proof| proof.agents.is_empty() || proof.agents.contains(&host.name));
+        let claims = cell != NO && cell != NOT_TRIED;
+        if claims && !is_shown { format!("{cell}*") } else { cell }
+    }
+}
+
+impl Proof {
+    /// `client h1 h2`.
+    fn in_short(&self) -> String {
+        let is_id = |word: &&str| word.strip_prefix('h').is_some_and(|n| !n.is_empty() && n.bytes().all(|c| c.is_ascii_digit()));
+        let ids: Vec<&str> = self.name.split('_').take_while(is_id).collect();
+        format!("{} {}", if self.file == CLIENT { "client" } else { "events" }, ids.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line of the table is not better than its test, which exists.
+    #[test]
+    fn h3_every_proof_of_the_table_is_a_test() {
+        let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/../ralph/tests");
+        for proof in ABILITIES.iter().filter_map(|ability| ability.proof.as_ref()) {
+            let text = std::fs::read_to_string(format!("{tests}/{}", proof.file)).unwrap();
+            assert!(text.contains(&format!("fn {}(", proof.name)), "{} has no {}", proof.file, proof.name);
+            for agent in proof.agents {
+                assert!(Host::by_name(agent).is_some() && text.contains(&format!("\"{agent}\"")), "{}: {agent}", proof.name);
+            }
+        }
+    }
+
+    /// Each agent's row shows in the table.
+    #[test]
+    fn h3_the_table_has_a_column_for_every_agent() {
+        let table = table();
+        let lines: Vec<&str> = table.lines().filter(|line| line.starts_with('|')).collect();
+        assert_eq!(lines.len(), ABILITIES.len() + 2);
+        assert!(lines.iter().skip(2).all(|line| line.matches(" | ").count() == ALL.len() + 1), "{table}");
+        assert!(ALL.iter().all(|host| lines[0].contains(host.title)), "{table}");
+    }
+}
