@@ -28,7 +28,7 @@ pub(super) const HOST: Host = Host {
     cap: None,
     registration: Some(Registration {
         folder: ".codex",
-        moved_by: Some("CODEX_HOME"),
+        moved_by: Some(("CODEX_HOME", "")),
         file: "hooks.json",
         form: Form::Settings,
         unit: Unit::Seconds,

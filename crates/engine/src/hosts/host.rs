@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::sys::env;
 
-use super::{Kind, claude, codex, copilot, droid, gemini, grok, qwen, slash};
+use super::{Kind, claude, codex, copilot, droid, gemini, grok, opencode, qwen, slash};
 
 /// An agent program.
 pub struct Host {
@@ -37,9 +37,9 @@ pub struct Host {
 
 /// How an agent is told to call ralph, for its user in all projects.
 pub(crate) struct Registration {
-    /// The agent's folder in the user's home, and the variable that names another one.
+    /// The agent's folder in the user's home; or in the folder that a variable names, by that name.
     pub folder: &'static str,
-    pub moved_by: Option<&'static str>,
+    pub moved_by: Option<(&'static str, &'static str)>,
     /// The file in there.
     pub file: &'static str,
     pub form: Form,
@@ -118,6 +118,17 @@ pub(crate) enum Form {
     Own,
     /// A file of ralph's own, a flat list for each event.
     OwnFlat,
+    /// A program of ralph's own, in JavaScript, which calls the hook with the words that it has in the line [`Form::HOOK`].
+    Plugin(&'static str),
+}
+
+impl Form {
+    pub(crate) const HOOK: &'static str = "const HOOK = ";
+
+    /// The whole file is ralph's own.
+    pub(crate) fn is_own(self) -> bool {
+        matches!(self, Form::Own | Form::OwnFlat | Form::Plugin(_))
+    }
 }
 
 /// The form of a command's file; what a person typed after it takes the place of a mark.
@@ -249,7 +260,8 @@ pub(super) struct Cap {
 }
 
 /// Every agent whose hooks ralph answers, the first one first.
-pub const ALL: [&Host; 7] = [&claude::HOST, &codex::HOST, &gemini::HOST, &copilot::HOST, &qwen::HOST, &droid::HOST, &grok::HOST];
+pub const ALL: [&Host; 8] =
+    [&claude::HOST, &codex::HOST, &gemini::HOST, &copilot::HOST, &qwen::HOST, &droid::HOST, &grok::HOST, &opencode::HOST];
 
 impl Host {
     pub fn by_name(name: &str) -> Option<&'static Host> {

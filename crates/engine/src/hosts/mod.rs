@@ -16,6 +16,7 @@ mod grok;
 mod host;
 mod invocation;
 mod made_up_stop;
+mod opencode;
 mod printing;
 mod qwen;
 mod reading;

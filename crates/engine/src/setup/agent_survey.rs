@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ralph_core::text::quoted;
 use serde_json::{Value, json};
 
 use crate::{
@@ -32,7 +33,8 @@ impl AgentSurvey {
     pub fn take(host: &'static Host, project: Option<&Path>) -> Option<Self> {
         let (registration, folder) = (host.registration.as_ref()?, host.folder()?);
         let file = folder.join(registration.file);
-        let (value, problem) = match read(&file) {
+        let read = if let Form::Plugin(_) = registration.form { of_plugin(&file, registration.events) } else { read(&file) };
+        let (value, problem) = match read {
             Ok(value) => (value, None),
             Err(problem) => (Value::Null, Some(problem)),
         };
@@ -49,7 +51,7 @@ impl AgentSurvey {
     /// How many entries call ralph as somebody else's hook, and so do nothing here, in the user's file and in the project's.
     pub fn strange(&self) -> impl Iterator<Item = (PathBuf, usize)> {
         let files = self.folders.iter().map(|folder| folder.join(self.registration.file));
-        files.filter_map(|file| {
+        files.filter(|_| !self.registration.form.is_own()).filter_map(|file| {
             let hooks = ralphs(self.registration, &read(&file).ok()?);
             let count = hooks.iter().filter(|hook| !names(&hook.line, self.host.name)).count();
             (count > 0).then_some((file, count))
@@ -100,7 +102,7 @@ impl AgentSurvey {
 fn ralphs(registration: &Registration, file: &Value) -> Vec<Registered> {
     let hooks = match registration.form {
         Form::OwnFlat => registered(&nested(file)),
-        Form::Settings | Form::NamedSettings | Form::Own => registered(file),
+        Form::Settings | Form::NamedSettings | Form::Own | Form::Plugin(_) => registered(file),
     };
     hooks.into_iter().filter(|hook| hook.line.is_ralphs()).collect()
 }
@@ -124,6 +126,17 @@ fn nested(file: &Value) -> Value {
     let events = file.get("hooks").and_then(Value::as_object).into_iter().flatten();
     let events = events.map(|(event, list)| (event.clone(), list.as_array().into_iter().flatten().map(group).collect()));
     json!({ "hooks": Value::Object(events.collect()) })
+}
+
+/// A plugin as settings that call the hook for each of the agent's events.
+fn of_plugin(file: &Path, events: &[&str]) -> Result<Value, String> {
+    let text = file_change::read(file).map_err(|problem| problem.what)?.unwrap_or_default();
+    let words = text.lines().find_map(|line| line.strip_prefix(Form::HOOK)?.strip_suffix(';'));
+    let Some(words) = words.and_then(|words| serde_json::from_str::<Vec<String>>(words).ok()) else { return Ok(Value::Null) };
+    let line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let group = json!([{"hooks": [{"type": "command", "command": line}]}]);
+    let events = events.iter().map(|event| ((*event).to_owned(), group.clone()));
+    Ok(json!({ "hooks": Value::Object(events.collect()) }))
 }
 
 /// A settings file, by its ending; nothing where there is none.

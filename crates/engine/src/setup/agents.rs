@@ -59,6 +59,7 @@ pub fn plan(host: &Host, command: &str, records: &Records) -> Result<Plan, Probl
             (settings.to_text(), original(&file, records, before.as_deref())?)
         }
         Form::Own | Form::OwnFlat => (own_file(registration.form, groups), None),
+        Form::Plugin(text) => (plugin(text, command, host.name), None),
     };
     plan.changes.extend(Change::to(&file, before, after, original));
     let Some((place, form)) = registration.commands else { return Ok(plan) };
@@ -82,8 +83,7 @@ pub(super) fn back(records: &Records) -> Result<Vec<Change>, Problem> {
         let (Some(registration), Some(folder)) = (&host.registration, host.folder()) else { continue };
         let file = folder.join(registration.file);
         if let Some(now) = file_change::read_settled(&file)?.filter(|_| is_registered(host)) {
-            let is_own = matches!(registration.form, Form::Own | Form::OwnFlat);
-            let after = if is_own { None } else { original(&file, records, Some(&now))? };
+            let after = if registration.form.is_own() { None } else { original(&file, records, Some(&now))? };
             changes.extend(Change::back(&file, now, after));
         }
         let Some((place, form)) = registration.commands else { continue };
@@ -102,7 +102,8 @@ impl Host {
     /// The agent's folder in the user's home.
     pub(super) fn folder(&self) -> Option<PathBuf> {
         let registration = self.registration.as_ref()?;
-        let moved = registration.moved_by.and_then(env::os).map(PathBuf::from).filter(|path| path.is_absolute());
+        let moved = registration.moved_by.and_then(|(variable, name)| Some((PathBuf::from(env::os(variable)?), name)));
+        let moved = moved.filter(|(path, _)| path.is_absolute()).map(|(path, name)| if name.is_empty() { path } else { path.join(name) });
         moved.or_else(|| Some(env::home()?.join(registration.folder)))
     }
 
@@ -130,6 +131,7 @@ impl Host {
                 json!({"matcher": "*", "hooks": [entry]})
             }
             Form::OwnFlat => json!({"type": "command", "command": line, "timeoutSec": timeout}),
+            Form::Plugin(_) => Value::Null,
         }
     }
 }
@@ -138,6 +140,13 @@ fn own_file(form: Form, groups: Vec<(&str, Value)>) -> String {
     let hooks: Map<String, Value> = groups.into_iter().map(|(event, group)| (event.to_owned(), json!([group]))).collect();
     let file = if form == Form::OwnFlat { json!({"version": 1, "hooks": hooks}) } else { json!({"hooks": hooks}) };
     format!("{file:#}\n")
+}
+
+/// A plugin that calls this program.
+fn plugin(text: &str, command: &str, name: &str) -> String {
+    let limit = LONG.to_string();
+    let words = json!([command, "hook", name, "--timeout", limit, "--via", "user"]);
+    text.replacen(&format!("{}[];", Form::HOOK), &format!("{}{words};", Form::HOOK), 1)
 }
 
 /// The name and the text of a command's file. The hook reads what was typed; these files only make the agent know the commands.

@@ -9,10 +9,11 @@ use std::{
     fs,
     io::{BufRead, BufReader, Write},
     process::Stdio,
+    time::Duration,
 };
 
 use crate::real::{LOOP, RALPH, files_in, value_in};
-use ralph_testkit::{Agent, InstalledAgent, ModelServer, Output, Project, Reply, Request, Skip, or_skip};
+use ralph_testkit::{Agent, Gate, InstalledAgent, ModelServer, Output, Project, Reply, Request, Skip, or_skip};
 use serde_json::{Value, json};
 
 const TASK: &str = "Write the answer down & prove it.";
@@ -145,6 +146,57 @@ fn h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone(agent: &'
     let output = bed.run("something else");
     assert!(output.success() && output.stdout.contains("Hello."), "{output:?}");
     assert_eq!((bed.codes().len(), iteration()), (1, "2".to_owned()), "its stop, and its claim, are none of the loop's");
+}
+
+/// opencode goes on by ralph's plugin, on its screen: a typed command starts the loop, its words come back until the claim, and a status needs no model.
+#[test]
+fn h3_h4_a_loop_goes_on_in_opencode_by_its_plugin() {
+    const SOON: Duration = Duration::from_mins(2);
+    let replies =
+        ["I have begun.", "I will say `<promise>DONE</promise>` when it is done.", "It is done.\n\n<promise>DONE</promise>", "More."];
+    let bed = or_skip!(Bed::new(Agent::by_name("opencode"), ModelServer::scripted(replies.map(Reply::text))));
+    assert!(doctor(&bed.project).is_empty(), "{:?}", doctor(&bed.project));
+    let tui = bed.client.screen(&bed.project, &bed.server, "Ask anything");
+    tui.submit("/ralph-loop Write \"it\" & $HOME down --promise DONE");
+    assert!(bed.server.wait_for_main(3, SOON), "{}", tui.screen());
+    tui.expect("the end", SOON, |_| !bed.project.exists(LOOP));
+    assert_eq!(bed.codes(), ["promise.missing", "promise.refused", "promise.accepted"]);
+    let told = bed.told();
+    let task = "Write \"it\" & $HOME down";
+    assert!(told[0].contains("<promise>DONE</promise>"), "the agent knows the terms: {told:?}");
+    let came = |text: &str| text.matches(task).count();
+    assert!(came(&told[1]) > came(&told[0]) && came(&told[2]) > came(&told[1]), "{told:?}");
+    assert!(bed.records().iter().filter(|r| r["event"]["kind"] == "stop").all(|stop| stop["state"]["host"] == "opencode"));
+    tui.submit("/ralph-status");
+    tui.expect_text("No loop", SOON);
+    assert_eq!(bed.told().len(), 3, "no model was asked");
+}
+
+/// Esc in opencode pauses the loop at once, and what a person then types is theirs.
+#[test]
+fn h3_esc_pauses_the_loop_in_opencode() {
+    const SOON: Duration = Duration::from_mins(2);
+    let gate = Gate::new();
+    let held = gate.clone();
+    let script = move |request: &Request| match request.index {
+        0 => Reply::text("I have begun."),
+        _ if request.all_text().contains("something else") => Reply::text("Hello."),
+        _ => Reply::text("Never said.").hang(&held),
+    };
+    let bed = or_skip!(Bed::new(Agent::by_name("opencode"), ModelServer::with(script)));
+    bed.start(&[]);
+    let tui = bed.client.screen(&bed.project, &bed.server, "Ask anything");
+    tui.submit("begin");
+    assert!(gate.wait_reached(SOON), "{}", tui.screen());
+    // The first one asks whether it is meant.
+    tui.escape();
+    tui.expect_text("again to interrupt", SOON);
+    tui.escape();
+    tui.expect("a pause", SOON, |_| bed.project.read(LOOP).contains("active: false"));
+    gate.release();
+    tui.submit("something else");
+    tui.expect_text("Hello.", SOON);
+    assert_eq!(bed.codes(), ["promise.missing"]);
 }
 
 /// The doctor's findings about other agents, but for what is in order.

@@ -31,7 +31,7 @@ struct Agent {
     transcript: Option<fn(&str) -> Vec<Value>>,
 }
 
-const AGENTS: [Agent; 6] = [
+const AGENTS: [Agent; 7] = [
     Agent {
         name: "codex",
         session: V7,
@@ -104,6 +104,17 @@ const AGENTS: [Agent; 6] = [
         prompt: "UserPromptSubmit",
         every: || json!({"hookEventName": "stop", "sessionId": V7, "timestamp": now(), "promptId": "394502f9"}),
         at_stop: |said| json!({"reason": "end_turn", "lastAssistantMessage": said, "backgroundTasks": []}),
+        transcript: None,
+    },
+    // The words of ralph's own plugin.
+    Agent {
+        name: "opencode",
+        session: "ses_e117c28b0ffeTcOJUwuQgRdrbH",
+        vars: &[],
+        stop: "Stop",
+        prompt: "UserPromptSubmit",
+        every: || json!({"opencode": "plugin"}),
+        at_stop: |said| json!({"prompt_id": "msg_1", "last_assistant_message": said}),
         transcript: None,
     },
 ];
@@ -296,9 +307,9 @@ fn h8_typed_commands_start_and_cancel_without_a_model_call() {
         let bed = Bed::new();
         let mark = if agent.name == "codex" { '$' } else { '/' };
         let started = match agent.name {
-            "qwen" => {
+            "qwen" | "opencode" => {
                 let command = json!({"command_name": "ralph-loop", "command_args": "Fix \"it\" $HOME --promise DONE", "prompt": "x"});
-                agent.sends(&bed, agent.event(&bed, "UserPromptExpansion", command), "qwen")
+                agent.sends(&bed, agent.event(&bed, "UserPromptExpansion", command), agent.name)
             }
             _ => agent.types(&bed, &format!("{mark}ralph-loop Fix \"it\" $HOME --promise DONE")),
         };
@@ -314,14 +325,14 @@ fn h8_typed_commands_start_and_cancel_without_a_model_call() {
             agent.name
         );
         let cancelled = match agent.name {
-            "qwen" => agent.sends(
+            "qwen" | "opencode" => agent.sends(
                 &bed,
                 agent.event(
                     &bed,
                     "UserPromptExpansion",
                     json!({"command_name": "cancel-ralph", "command_args": "", "prompt_id": "s########1"}),
                 ),
-                "qwen",
+                agent.name,
             ),
             _ => agent.types(&bed, &format!("{mark}cancel-ralph")),
         };
@@ -348,7 +359,13 @@ fn h9_another_session_is_left_alone() {
     for agent in &AGENTS {
         let bed = bed();
         agent.stops(&bed, "I have begun.", false);
-        let other = if agent.session == V7 { "01a1e2ed-0c37-7510-bb73-dfe78fdd8199" } else { "5e551017-0000-4000-8000-000000000002" };
+        let other = if agent.name == "opencode" {
+            "ses_other"
+        } else if agent.session == V7 {
+            "01a1e2ed-0c37-7510-bb73-dfe78fdd8199"
+        } else {
+            "5e551017-0000-4000-8000-000000000002"
+        };
         let mut event = agent.event(&bed, agent.stop, (agent.at_stop)("<promise>DONE</promise>"));
         event.insert("session_id".to_owned(), other.into());
         let mut command = bed.command(RALPH);

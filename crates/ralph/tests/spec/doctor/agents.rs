@@ -8,13 +8,14 @@ use sha2::{Digest, Sha256};
 use super::{Patient, findings, write};
 
 /// Each agent, the file that registers its hooks, and its name for a stop.
-const AGENTS: [(&str, &str, &str); 6] = [
+const AGENTS: [(&str, &str, &str); 7] = [
     ("codex", ".codex/hooks.json", "Stop"),
     ("gemini", ".gemini/settings.json", "AfterAgent"),
     ("copilot", ".copilot/hooks/ralph.json", "Stop"),
     ("qwen", ".qwen/settings.json", "Stop"),
     ("droid", ".factory/settings.json", "Stop"),
     ("grok", ".grok/hooks/ralph.json", "Stop"),
+    ("opencode", ".config/opencode/plugin/ralph.js", "Stop"),
 ];
 
 impl Patient {
@@ -86,6 +87,16 @@ fn h7_a_line_that_does_not_answer_is_an_error() {
         let patient = Patient::registered_with(name);
         let mute = patient.bed.home().join("mute/ralph");
         super::executable(&mute, "#!/bin/sh\ncat >/dev/null\n");
+        if name == "opencode" {
+            let file = patient.agents_file(name);
+            let text = fs::read_to_string(&file).unwrap();
+            write(
+                &file,
+                &text.replacen("const HOOK = [\"", &format!("const HOOK = [\"{}\", \"hook\", \"opencode\", \"", mute.display()), 1),
+            );
+            patient.mends("agent.answers", "error", &["it said nothing"], "ralph init --agent opencode");
+            continue;
+        }
         patient.edit_agents(name, |settings| {
             let group = &mut settings["hooks"][stop][0];
             let entry = if group["hooks"].is_array() { &mut group["hooks"][0] } else { group };
