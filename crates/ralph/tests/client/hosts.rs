@@ -13,7 +13,7 @@ use std::{
 };
 
 use crate::real::{LOOP, RALPH, files_in, value_in};
-use ralph_testkit::{Agent, Gate, InstalledAgent, ModelServer, Output, Project, Reply, Request, Skip, or_skip};
+use ralph_testkit::{Agent, InstalledAgent, ModelServer, Output, Project, Reply, Request, Skip, or_skip};
 use serde_json::{Value, json};
 
 const TASK: &str = "Write the answer down & prove it.";
@@ -167,8 +167,9 @@ fn h3_h4_a_loop_goes_on_in_opencode_by_its_plugin() {
     let came = |text: &str| text.matches(task).count();
     assert!(came(&told[1]) > came(&told[0]) && came(&told[2]) > came(&told[1]), "{told:?}");
     assert!(bed.records().iter().filter(|r| r["event"]["kind"] == "stop").all(|stop| stop["state"]["host"] == "opencode"));
-    tui.submit("/ralph-status");
-    tui.expect_text("No loop", SOON);
+    // The space closes the list of commands, so that Enter sends.
+    tui.submit("/ralph-status ");
+    tui.expect_text("No active Ralph loop", SOON);
     assert_eq!(bed.told().len(), 3, "no model was asked");
 }
 
@@ -176,24 +177,22 @@ fn h3_h4_a_loop_goes_on_in_opencode_by_its_plugin() {
 #[test]
 fn h3_esc_pauses_the_loop_in_opencode() {
     const SOON: Duration = Duration::from_mins(2);
-    let gate = Gate::new();
-    let held = gate.clone();
-    let script = move |request: &Request| match request.index {
+    let agent = Agent::by_name("opencode");
+    let script = |request: &Request| match request.index {
         0 => Reply::text("I have begun."),
         _ if request.all_text().contains("something else") => Reply::text("Hello."),
-        _ => Reply::text("Never said.").hang(&held),
+        _ => agent.runs_command("touch started; tail -f /dev/null"),
     };
-    let bed = or_skip!(Bed::new(Agent::by_name("opencode"), ModelServer::with(script)));
+    let bed = or_skip!(Bed::new(agent, ModelServer::with(script)));
     bed.start(&[]);
     let tui = bed.client.screen(&bed.project, &bed.server, "Ask anything");
     tui.submit("begin");
-    assert!(gate.wait_reached(SOON), "{}", tui.screen());
+    tui.expect("the second iteration", SOON, |_| bed.project.exists("started"));
     // The first one asks whether it is meant.
     tui.escape();
     tui.expect_text("again to interrupt", SOON);
     tui.escape();
     tui.expect("a pause", SOON, |_| bed.project.read(LOOP).contains("active: false"));
-    gate.release();
     tui.submit("something else");
     tui.expect_text("Hello.", SOON);
     assert_eq!(bed.codes(), ["promise.missing"]);
