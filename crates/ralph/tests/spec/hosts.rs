@@ -432,6 +432,39 @@ fn h10_init_registers_with_every_agent_and_uninstall_gives_the_bytes_back() {
     }
 }
 
+/// opencode's registration is a plugin: it has the line that it runs, comes back after a change, honours where opencode looks, and goes with `uninstall`.
+#[test]
+fn h4_the_plugin_of_opencode_comes_and_goes() {
+    for moved in [false, true] {
+        let bed = Bed::new();
+        let config = if moved { bed.home().join("elsewhere") } else { bed.home().join(".config") };
+        let ralph = |args: &[&str]| {
+            let mut command = bed.command(RALPH);
+            command.args(args);
+            if moved {
+                command.env("XDG_CONFIG_HOME", &config);
+            }
+            let out = run(&mut command, b"");
+            assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{}", out.stdout);
+            out.stdout
+        };
+        let file = config.join("opencode/plugin/ralph.js");
+        let said = ralph(&["init", "--agent", "opencode"]);
+        assert!(said.contains("will write  ") && said.contains("opencode/plugin/ralph.js") && said.contains("6 commands in"), "{said}");
+        assert!(said.contains("Checked: a made-up stop of opencode"), "{said}");
+        let text = fs::read_to_string(&file).unwrap();
+        let words = text.lines().find_map(|line| line.strip_prefix("const HOOK = ")?.strip_suffix(';')).unwrap();
+        let words: Vec<String> = serde_json::from_str(words).unwrap();
+        assert_eq!(words[1..], ["hook", "opencode", "--timeout", "3600", "--via", "user"]);
+        assert!(ralph(&["init", "--agent", "opencode"]).starts_with("Already registered"));
+        bed.write(&file, text.replace("3600", "60"));
+        ralph(&["init", "--agent", "opencode"]);
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        ralph(&["uninstall"]);
+        assert!(!file.exists() && !config.join("opencode/command").exists());
+    }
+}
+
 /// `all` is what is on the path, and an agent's folder in the home alone is no sign of it: it may be a leftover.
 #[test]
 fn h7_init_all_takes_the_agents_that_are_here() {
