@@ -1,6 +1,6 @@
 //! The table of agents and what ralph can do in each, for the documentation: made from the rows of [`ALL`], with the test that proves each line of it.
 
-use super::host::{ALL, Clear, Context, Host, Typed};
+use super::host::{ALL, Clear, Context, Form, Host, Typed};
 
 /// One line of the table.
 struct Ability {
@@ -62,6 +62,7 @@ const ABILITIES: [Ability; 13] = [
         proofs: &[
             by(CLIENT, "h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone", HOOKED),
             by(CLIENT, OPENCODES_ESC, OPENCODE),
+            by(EVENTS, "h9_another_session_is_left_alone", OPENCODE),
         ],
         in_short: false,
     },
@@ -84,19 +85,19 @@ const ABILITIES: [Ability; 13] = [
             Typed::WithoutScreen => format!("`{}ralph-loop`, without its screen", host.command_mark),
             Typed::NotTried => NOT_TRIED.to_owned(),
         },
-        proofs: &[by(EVENTS, "h8_typed_commands_start_and_cancel_without_a_model_call", &[])],
+        proofs: &[by(EVENTS, "h8_typed_commands_start_and_cancel_without_a_model_call", &[]), by(CLIENT, OPENCODES_LOOP, OPENCODE)],
         in_short: true,
     },
     Ability {
         what: "cancel and status without a model call",
         cell: |host| if host.typed == Typed::NotTried { NOT_TRIED.to_owned() } else { YES.to_owned() },
-        proofs: &[by(EVENTS, "h8_typed_commands_start_and_cancel_without_a_model_call", &[])],
+        proofs: &[by(EVENTS, "h8_typed_commands_start_and_cancel_without_a_model_call", &[]), by(CLIENT, OPENCODES_LOOP, OPENCODE)],
         in_short: false,
     },
     Ability {
         what: "a new session hears of a loop that waits",
         cell: |host| yes(host.answers.context != Context::Ignored),
-        proofs: &[by(EVENTS, "h3_a_session_that_begins_hears_of_a_loop_that_waits", &[])],
+        proofs: &[by(EVENTS, "h3_a_session_that_begins_hears_of_a_loop_that_waits", &[]), by(CLIENT, OPENCODES_ESC, OPENCODE)],
         in_short: false,
     },
     Ability {
@@ -120,13 +121,14 @@ const ABILITIES: [Ability; 13] = [
         in_short: false,
     },
     Ability {
-        what: "its own cap on stops that are sent back",
+        what: "the loop pauses before its own cap on stops that are sent back",
         cell: |host| match host.cap {
             Some(cap) if host.is_claude() => format!("{} without a tool call", cap.honours),
             Some(cap) => format!("{} in a turn", cap.honours),
+            None if is_plugin(host) => NOT_TRIED.to_owned(),
             None => "none".to_owned(),
         },
-        proofs: &[by(EVENTS, "h5_a_loop_pauses_one_block_before_the_agents_own_cap", &["copilot", "qwen", "grok", "codex"])],
+        proofs: &[by(EVENTS, "h5_a_loop_pauses_one_block_before_the_agents_own_cap", &["copilot", "qwen", "grok"])],
         in_short: false,
     },
     Ability {
@@ -141,6 +143,11 @@ const YES: &str = "yes";
 const NO: &str = "no";
 const NOT_TRIED: &str = "not tried";
 
+/// Ralph's own program speaks for it.
+fn is_plugin(host: &Host) -> bool {
+    host.registration.as_ref().is_some_and(|registration| matches!(registration.form, Form::Plugin(_)))
+}
+
 fn yes(is: bool) -> String {
     if is { YES } else { NO }.to_owned()
 }
@@ -148,8 +155,8 @@ fn yes(is: bool) -> String {
 /// Every line, each with its test.
 pub fn table() -> String {
     let rows = ABILITIES.iter().map(|ability| (ability, ability.proven_by()));
-    let legend = "`*`: measured by hand, and no test repeats it. The last column names what proves the rest: *client*, with the real program; *events*, with what \
-                  was captured from it. Claude Code has [its own tests](requirements.md).";
+    let legend = "`*`: no test shows this cell; it is what we saw by hand. The last column names the tests of the others: *client*, with the real program; \
+                  *events*, without it, by events in its form. Claude Code has [its own tests](requirements.md).";
     format!("{}\n{legend}\n", markdown(rows.collect(), Some("proven by")))
 }
 
@@ -172,12 +179,11 @@ fn markdown(rows: Vec<(&Ability, String)>, last: Option<&str>) -> String {
 }
 
 impl Ability {
-    /// The cell of an agent, marked where it claims what no test shows.
+    /// The cell of an agent, marked where no test shows it.
     fn of(&self, host: &Host) -> String {
         let cell = (self.cell)(host);
         let is_shown = host.is_claude() || self.proofs.iter().any(|proof| proof.agents.is_empty() || proof.agents.contains(&host.name));
-        let claims = cell != NO && cell != NOT_TRIED;
-        if claims && !is_shown { format!("{cell}*") } else { cell }
+        if !is_shown && cell != NOT_TRIED { format!("{cell}*") } else { cell }
     }
 
     /// `client h1 h2, events h7`.

@@ -60,11 +60,11 @@ fn unreviewed(file: &Path, hooks: &Value, config: &Value) -> Vec<String> {
         let entries = groups.as_array().into_iter().flatten().enumerate().flat_map(|(group, hooks)| {
             hooks.get("hooks").and_then(Value::as_array).into_iter().flatten().enumerate().map(move |(n, entry)| (group, n, entry))
         });
-        let own = entries.filter(|(_, _, entry)| CommandLine::of(entry).is_some_and(|line| line.is_ralphs()));
+        let mut own = entries.filter(|(_, _, entry)| CommandLine::of(entry).is_some_and(|line| line.is_ralphs()));
         let name = snake(event);
         let is_open =
             |(group, n, entry): (usize, usize, &Value)| trusted(&format!("{name}:{group}:{n}")) != Some(hash(&name, entry).as_str());
-        if own.map(is_open).any(|is_open| is_open) {
+        if own.any(is_open) {
             events.push(event.clone());
         }
     }

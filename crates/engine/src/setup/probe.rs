@@ -151,11 +151,10 @@ fn not_run(is_plugin: bool, failure: &Failure) -> Problem {
     match failure {
         Failure::CannotStart(e) if e.kind() == io::ErrorKind::NotFound => Problem {
             what: "the program was not found".to_owned(),
-            advice: match is_plugin {
-                true => {
-                    "Put `ralph` on the PATH (`cargo install --locked --path crates/ralph`), or install a plugin that brings it: `ralph init --plugin`.".to_owned()
-                }
-                false => String::new(),
+            advice: if is_plugin {
+                "Put `ralph` on the PATH (`cargo install --locked --path crates/ralph`), or install a plugin that brings it: `ralph init --plugin`.".to_owned()
+            } else {
+                String::new()
             },
         },
         Failure::CannotStart(e) => Problem { what: format!("could not be started: {e}"), advice: String::new() },

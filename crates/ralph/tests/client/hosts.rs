@@ -191,6 +191,7 @@ fn h3_h7_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode() {
     let tui = bed.client.screen(&bed.project, &bed.server, "Ask anything");
     tui.submit("begin");
     tui.expect_text("Incorrect API key", SOON);
+    assert!(bed.told()[0].contains(TASK), "the new session heard of the loop that waited: {:?}", bed.told());
     tui.submit("try again");
     tui.expect("the second iteration", SOON, |_| bed.project.exists("started"));
     // The first one asks whether it is meant.

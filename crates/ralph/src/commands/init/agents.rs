@@ -70,7 +70,9 @@ fn register(host: &'static Host, args: &Args) -> Result<Answer, Failure> {
         return Ok(answer);
     }
     plan.carry_out(&records, |_| {})?;
-    note.iter().for_each(|note| ui::paragraph(format!("{} {note}", ui::warn("note:")), 0));
+    if let Some(note) = note {
+        ui::paragraph(format!("{} {note}", ui::warn("note:")), 0);
+    }
     ui::line(format!("Registered with {}. `ralph uninstall` takes it back.", host.title));
     if let Some(consent) = agents::consent(host) {
         ui::paragraph(format!("{consent}."), 0);
